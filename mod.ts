@@ -13,6 +13,7 @@
  * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
  * - `@exrp/replay/actors`: `ActorWriter` and `Broadcast`, which actors in Workers need.
+ * - `@exrp/replay/learner`: what a learner and an actor hold, wherever the experience is: a replay, a table or a server.
  * - `@exrp/replay/envs`: small environments to try a learner on, such as `CartPole`.
  * - `@exrp/replay/tables`, `@exrp/replay/server` and `@exrp/replay/reverb`: tables of items, a server of them for Reverb's clients, and
  *   a client of such servers.

@@ -12,6 +12,7 @@ const FOLDERS = [
   "actors",
   "docs",
   "examples",
+  "learner",
   "eviction",
   "replay",
   "returns",

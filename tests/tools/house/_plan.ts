@@ -32,6 +32,8 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   server: ["tables", "reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
   // What actors in threads of their own need stands above the library.
   actors: ["mod.ts", "replay", "schema", "base"],
+  // What a learner and an actor hold, wherever the experience is, stands above all of these places.
+  learner: ["actors", "mod.ts", "replay", "tables", "reverb", "schema", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
   // arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],

@@ -1,0 +1,107 @@
+/**
+ * The columns of a transition as the items of a table have them: by name, each with a dtype and a shape.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { ofColumn, type Tensor, tensor } from "../reverb/tensor.ts";
+import type { SampleColumn } from "../reverb/sample_column.ts";
+import {
+  type AnyColumnArray,
+  checkColumn,
+  type Column,
+  float32,
+  int32,
+} from "../schema/columns.ts";
+import type { TransitionColumns } from "./types.ts";
+
+/** The columns of an item. Sorted by name, they stand as a table has them. */
+export interface ItemColumns {
+  /** The state, and the next state. */
+  readonly state: Column;
+  /** The action. */
+  readonly action: Column;
+  /** The return. */
+  readonly reward: Column;
+  /** Those that the user added, by name. */
+  readonly extras: Readonly<Record<string, Column>>;
+}
+
+/** Checks columns, and fills in the defaults. */
+export function checkColumns(where: string, columns: TransitionColumns): ItemColumns {
+  checkOptions(`${where}: the columns`, columns, ["state", "action", "reward", "extras"]);
+  const { state, action = int32(), reward = float32() } = columns;
+  const extras: Readonly<Record<string, Column>> = columns.extras ?? {};
+  checkColumn(`${where}: state`, state);
+  checkColumn(`${where}: action`, action);
+  if (checkColumn(`${where}: reward`, reward).dtype !== "float32") {
+    throw new TypeError(
+      `${where}: reward must be float32, as n-step returns are; got ${String(reward)}`,
+    );
+  }
+  for (const [name, column] of Object.entries(extras)) {
+    if (checkColumn(`${where}: extras.${name}`, column).every === 1) continue;
+    throw new TypeError(
+      `${where}: extras.${name}: each item keeps its values, so it can't be ${String(column)}`,
+    );
+  }
+  return { state, action, reward, extras };
+}
+
+/** Which column an item has at which place: the names of the columns in the order of items. */
+export function itemOrder({ state, action, reward, extras }: ItemColumns): [string, Column][] {
+  const own = Object.keys(extras).sort().map((name): [string, Column] => [
+    `extras.${name}`,
+    extras[name] as Column,
+  ]);
+  return [
+    ["action", action],
+    ["discount", float32()],
+    ...own,
+    ["nextState", state],
+    ["reward", reward],
+    ["state", state],
+  ];
+}
+
+/** A value as the leaf of a step. */
+export function leafOf(where: string, name: string, column: Column, value: unknown): Tensor {
+  const { dtype, shape } = column;
+  if (value === undefined) throw new TypeError(`${where}: ${name} is missing`);
+  try {
+    // Halves go as bits, so numbers become halves before.
+    const given = dtype !== "float16" || ArrayBuffer.isView(value)
+      ? value
+      : Float16Array.from(Array.isArray(value) ? value : [value as number]);
+    return tensor(given as ArrayBufferView, { dtype, shape });
+  } catch (error) {
+    throw ofColumn(`${where}: ${name}`, error);
+  }
+}
+
+/** The numbers of a column of sampled items, which must be what the column says. */
+export function arrayOf(
+  where: string,
+  name: string,
+  wanted: Column,
+  size: number,
+  column: SampleColumn | undefined,
+): AnyColumnArray {
+  const { dtype, shape } = wanted;
+  const row = column?.shape.slice(column.shape.length - shape.length);
+  const isLike = column?.dtype === dtype && row?.join() === shape.join() &&
+    column.data.length === size * wanted.elementCount;
+  if (!isLike) {
+    throw new TypeError(
+      `${where}: ${name} of the table's items must be ${String(wanted)}, got ${
+        column === undefined ? "none" : `${column.dtype} of ${show(column.shape)}`
+      }`,
+    );
+  }
+  const { data } = column;
+  if (dtype !== "float16") return data as AnyColumnArray;
+  const bits = data as Uint16Array<ArrayBuffer>;
+  return new Float16Array(bits.buffer, bits.byteOffset, bits.length);
+}

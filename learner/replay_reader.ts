@@ -1,0 +1,243 @@
+/**
+ * Draws transitions from a replay of this thread, shared or not.
+ *
+ * @module
+ */
+
+import { ReplayError } from "../base/errors.ts";
+import { dispose } from "../base/platform.ts";
+import { checkOptions } from "../base/option_names.ts";
+import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
+import { coreOf } from "../replay/replay_view.ts";
+import type { AnySchema, Schema } from "../schema/schema.ts";
+import type {
+  ReaderBatchesOptions,
+  ReaderSampleOptions,
+  ReaderStats,
+  ReplayReader,
+  TransitionBatch,
+  TransitionsOf,
+} from "./types.ts";
+import { Waits } from "./_waits.ts";
+
+const WHERE = "replayReader()";
+const SAMPLE = ["beta", "timeoutMs", "signal"];
+
+/**
+ * Makes the {@linkcode ReplayReader} of a replay: one of `create`, or one that this thread attached to.
+ *
+ * A pick must be one step. If the pick table of the selector has one n-step return, `reward`, `nextState` and `discount` are those of
+ * it. For sequences, call the replay itself.
+ *
+ * @param selector What draws: a selector of the replay.
+ * @throws {TypeError} If `replay` is none, or if a pick is longer than a step, has several n-step returns, or no next state.
+ * @throws {ReplayError} `foreign-selector` for a selector of another replay.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { replayReader, replayWriter } from "@exrp/replay/learner";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2) });
+ * await using reader = replayReader(replay, replay.newPickSelector(prioritized()));
+ * await using writer = replayWriter(replay);
+ * await writer.append({ state: [0, 1], action: 1, reward: 0.5, nextState: [1, 2], terminated: true });
+ * await writer.flush();
+ *
+ * const batch = await reader.sample(32, { beta: 0.4, timeoutMs: 1000 });
+ * console.log(batch.shape.state); // [32, 2]
+ * console.log(batch.nextState.subarray(0, 2)); // Float32Array(2) [1, 2]
+ * console.log(batch.reward[0], batch.discount[0]); // 0.5 0
+ * await reader.setPriorities(batch, batch.reward.map(Math.abs)); // yours: the TD errors
+ * console.log(await reader.stats()); // { size: 1, inserted: 1, drawn: 32 }
+ * ```
+ */
+export function replayReader<S extends Schema = AnySchema>(
+  replay: ExperienceReplay<S>,
+  selector: Selector,
+): ReplayReader<TransitionsOf<S>> {
+  coreOf(WHERE, replay);
+  return new OwnReplayReader<TransitionsOf<S>>(replay as unknown as ExperienceReplay, selector);
+}
+
+/** The arrays of a batch that say which picks it has. */
+type Keys = Partial<Pick<Batch, "pickEpisode" | "pickPosition">>;
+
+class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
+  static readonly name = "ReplayReader";
+  readonly #replay: ExperienceReplay;
+  readonly #selector: Selector;
+  readonly #waits = new Waits("reader");
+  #shape: TransitionBatch["shape"] | undefined;
+
+  constructor(replay: ExperienceReplay, selector: Selector) {
+    this.#replay = replay;
+    this.#selector = selector;
+    this.#checkPicks();
+  }
+
+  /** Throws unless a batch of the selector has transitions. */
+  #checkPicks(): void {
+    const { pickTables, selectors, columns } = this.#replay;
+    if (selectors[this.#selector?.id] !== this.#selector) {
+      throw new ReplayError("foreign-selector", `${WHERE} takes a selector of the same replay`);
+    }
+    const policy = pickTables[this.#selector.table]?.policy;
+    if (policy === undefined) return;
+    const { length, burnIn, before, nStep, nextState, stackCompact } = policy;
+    const rows = length + burnIn + before;
+    const refuse = (needed: string, got: string): never => {
+      throw new TypeError(
+        `${WHERE}: the selector's pick table must have ${needed}, got ${got}; make another one by newPickTable()`,
+      );
+    };
+    if (rows !== 1) refuse("picks of one step", `${rows} rows`);
+    if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);
+    if (nStep.length === 1) return;
+    if (nextState !== "copy") refuse('nextState "copy"', JSON.stringify(nextState));
+    if (stackCompact) refuse("whole stacks", "stackCompact");
+    if (columns.reward.dtype !== "float32") refuse("an n-step return", String(columns.reward));
+  }
+
+  async sample(
+    size: number,
+    options?: ReaderSampleOptions,
+  ): Promise<TransitionBatch<S>> {
+    const where = "sample()";
+    this.#waits.check(where);
+    if (options !== undefined) checkOptions(where, options, SAMPLE);
+    options?.signal?.throwIfAborted();
+    const beta = options?.beta ?? 1;
+    try {
+      return this.#draw(size, beta);
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+    }
+    const draw = (): TransitionBatch<S> => this.#draw(size, beta);
+    return await this.#waits.run(
+      where,
+      options ?? {},
+      (wait) => this.#replay.whenReady(draw, wait),
+    );
+  }
+
+  #draw(size: number, beta: number): TransitionBatch<S> {
+    return this.#transitions(this.#replay.getBatch(size, this.#selector, { beta }));
+  }
+
+  async *batches(
+    size: number,
+    options: ReaderBatchesOptions = {},
+  ): AsyncGenerator<TransitionBatch<S>, void, void> {
+    const where = "batches()";
+    checkOptions(where, options, ["beta", "prefetch", "signal"]);
+    const { beta = 1 } = options;
+    const { signal, end } = this.#waits.begin(where, options.signal);
+    try {
+      for (;;) {
+        // The replay's own stream does not wait for a first pick.
+        yield await this.sample(size, { beta: typeof beta === "function" ? beta() : beta, signal });
+        try {
+          const stream = this.#replay.batches(size, this.#selector, { ...options, signal });
+          for await (const batch of stream) yield this.#transitions(batch);
+        } catch (error) {
+          if (!isPassing(error)) throw error;
+        }
+      }
+    } finally {
+      end();
+    }
+  }
+
+  // deno-lint-ignore require-await -- every error is a rejection
+  async setPriorities(
+    { keys }: { readonly keys: unknown },
+    priorities: Float32Array | Float64Array | readonly number[],
+  ): Promise<void> {
+    this.#waits.check("setPriorities()");
+    const { pickEpisode, pickPosition } = (keys ?? {}) as Keys;
+    if (pickEpisode === undefined || pickPosition === undefined) {
+      throw new TypeError("setPriorities() takes a batch of this reader, got one of a table");
+    }
+    this.#replay.setPriority(this.#selector, pickEpisode, pickPosition, priorities);
+  }
+
+  // deno-lint-ignore require-await -- every error is a rejection
+  async stats(): Promise<ReaderStats> {
+    this.#waits.check("stats()");
+    const { records, selectors } = this.#replay.stats();
+    const { pickCount = 0, drawnCount = 0 } = selectors[this.#selector.id] ?? {};
+    return { size: pickCount, inserted: records.written, drawn: drawnCount };
+  }
+
+  // deno-lint-ignore require-await -- other readers have something to wait for
+  async close(): Promise<void> {
+    this.#waits.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #transitions(batch: Batch): TransitionBatch<S> {
+    // Batches are mostly of one size.
+    if (this.#shape?.action[0] !== batch.size) this.#shape = shapeOf(batch);
+    return new Drawn(batch, this.#shape as Shape) as unknown as TransitionBatch<S>;
+  }
+}
+
+type Shape = TransitionBatch["shape"];
+
+/** The object behind a {@linkcode TransitionBatch} in the memory of a batch. A class, because a literal takes longer to make. */
+class Drawn implements TransitionBatch {
+  static readonly name = "TransitionBatch";
+  readonly size: number;
+  readonly state: Batch["state"];
+  readonly action: Batch["action"];
+  readonly reward: TransitionBatch["reward"];
+  readonly nextState: Batch["nextState"];
+  readonly discount: Batch["discount"];
+  readonly extras: Batch["extras"];
+  readonly probability: Batch["probability"];
+  readonly importanceWeight: Batch["importanceWeight"];
+  readonly shape: Shape;
+  readonly keys: Keys;
+  readonly #batch: Batch;
+
+  constructor(batch: Batch, shape: Shape) {
+    const ahead = batch.nStep[0] ?? batch;
+    this.size = batch.size;
+    this.state = batch.state;
+    this.action = batch.action;
+    this.reward = ahead.reward as TransitionBatch["reward"];
+    this.nextState = ahead.nextState;
+    this.discount = ahead.discount;
+    this.extras = batch.extras;
+    this.probability = batch.probability;
+    this.importanceWeight = batch.importanceWeight;
+    this.shape = shape;
+    this.keys = { pickEpisode: batch.pickEpisode, pickPosition: batch.pickPosition };
+    this.#batch = batch;
+  }
+
+  [dispose](): void {
+    this.#batch[dispose]();
+  }
+}
+
+/** The shapes without the dimension of rows, which is 1. */
+function shapeOf({ shape, nStep }: Batch): TransitionBatch["shape"] {
+  const ahead = nStep[0]?.shape ?? shape;
+  const of = ([size, _rows, ...rest]: readonly number[]): readonly number[] =>
+    Object.freeze([size ?? 0, ...rest]);
+  return Object.freeze({
+    state: of(shape.state),
+    action: of(shape.action),
+    reward: of(ahead.reward),
+    nextState: of(ahead.nextState),
+  });
+}
+
+/** Whether a draw may succeed later, when records come. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ReplayError && (error.code === "empty" || error.code === "pace");
+}

@@ -1,0 +1,88 @@
+/**
+ * Writes steps to a replay of this thread, shared or not.
+ *
+ * @module
+ */
+
+import { ActorWriter } from "../actors/actor_writer.ts";
+import type { ActorStep } from "../actors/actor_options.ts";
+import { checkOptions } from "../base/option_names.ts";
+import type { ExperienceReplay, WaitOptions } from "../mod.ts";
+import type { Schema } from "../schema/schema.ts";
+import type { ReplayWriter, TransitionsOf, WriterStep } from "./types.ts";
+import { Waits } from "./_waits.ts";
+
+/** The options of {@linkcode replayWriter}, those of the {@linkcode ActorWriter} that it is made of. */
+export interface ReplayWriterOptions {
+  /** How many steps are written in one call: from 1 to 1,048,576; 50 by default. */
+  readonly flushSteps?: number;
+  /** The tag of the episodes: a whole number from -2^31 to 2^31 - 1; 0 by default. */
+  readonly tag?: number;
+}
+
+/**
+ * Makes the {@linkcode ReplayWriter} of one environment for a replay: one of `create`, or one that this thread attached to.
+ *
+ * @throws {TypeError} If `replay` is none, or for an unknown option.
+ * @throws {RangeError} For a number out of its range.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import { replayWriter } from "@exrp/replay/learner";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * await using writer = replayWriter(replay, { flushSteps: 10 });
+ * for (let state = 0; state < 14; state++) {
+ *   await writer.append({ state, action: 0, reward: 1, nextState: state + 1, terminated: false });
+ * }
+ * console.log(replay.recordCount); // 10
+ * await writer.flush();
+ * console.log(replay.recordCount); // 14
+ * ```
+ */
+export function replayWriter<S extends Schema>(
+  replay: ExperienceReplay<S>,
+  options: ReplayWriterOptions = {},
+): ReplayWriter<TransitionsOf<S>> {
+  checkOptions("replayWriter()", options, ["flushSteps", "tag"]);
+  return new OwnReplayWriter(
+    new ActorWriter(replay, options) as unknown as ActorWriter<TransitionsOf<S>>,
+  );
+}
+
+class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
+  static readonly name = "ReplayWriter";
+  readonly #writer: ActorWriter<S>;
+  readonly #waits = new Waits("writer");
+
+  constructor(writer: ActorWriter<S>) {
+    this.#writer = writer;
+  }
+
+  async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
+    this.#waits.check("append()");
+    if (this.#writer.isFull) await this.#writer.flushWhenReady(options);
+    this.#writer.step(step as ActorStep<S>);
+  }
+
+  // deno-lint-ignore require-await -- every error is a rejection
+  async endEpisode(): Promise<void> {
+    this.#waits.check("endEpisode()");
+    this.#writer.cut();
+  }
+
+  async flush(options: WaitOptions = {}): Promise<void> {
+    this.#waits.check("flush()");
+    await this.#writer.flushWhenReady(options);
+  }
+
+  async close(options: WaitOptions = {}): Promise<void> {
+    if (this.#waits.isClosed) return;
+    await this.#writer.close(options);
+    this.#waits.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * Writes transitions to a table, of this process or of a server.
+ *
+ * A row of the history is a step. The transition of a step is complete once the state is known that n steps later lead to. So the row of that
+ * state also has the return and the discount of the transition, and the item takes its columns from both rows. Each state is stored once.
+ * At the end of an episode, a row with the final state and n - 1 rows without a state have the returns that are shorter.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import type { WaitOptions } from "../mod.ts";
+import type { ReverbClient } from "../reverb/client.ts";
+import { type Tensor, tensor } from "../reverb/tensor.ts";
+import type { TrajectoryWriter } from "../reverb/trajectory_writer.ts";
+import { checkFlag, FLAG_HINTS } from "../replay/record/record_input.ts";
+import type { Column, Columns, NoColumns } from "../schema/columns.ts";
+import type { Schema, SchemaOf } from "../schema/schema.ts";
+import type { Tables } from "../tables/tables.ts";
+import { checkColumns, type ItemColumns, leafOf } from "./_columns.ts";
+import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
+import { Waits } from "./_waits.ts";
+
+/** The options of {@linkcode tableWriter}. */
+export interface TableWriterOptions {
+  /** n of the n-step returns: from 1 to 65,536; 1 by default. */
+  readonly nStep?: number;
+  /** Gamma: from 0 to 1; 1 by default, as that of a replay. */
+  readonly discount?: number;
+  /** The priority of new items, finite and not negative; 1 by default. */
+  readonly priority?: number;
+}
+
+const WHERE = "tableWriter()";
+const N_STEP_MAX = 65_536;
+/** `append` waits while more items are unconfirmed. */
+const PENDING_MAX = 256;
+
+/**
+ * Makes the {@linkcode ReplayWriter} of one environment for a table: of `Tables` in this process, or of a server, through its `ReverbClient`.
+ *
+ * Each transition becomes an item, once its next state is known. A replay computes n-step returns when it draws. An item holds what was
+ * written, so here you choose n and the discount before.
+ *
+ * @param tables The tables, or the client of a server.
+ * @param table The table's name.
+ * @param columns The columns of a transition.
+ * @throws {TypeError} For columns that are none, or an unknown option.
+ * @throws {RangeError} For a number out of its range.
+ * @throws {ReplayError} `table-unknown` if there is no such table. Of a server, `append` throws a `ReverbError`, `not-found`.
+ * @example
+ * ```ts
+ * import { float32 } from "@exrp/replay";
+ * import { tableWriter } from "@exrp/replay/learner";
+ * import { Tables } from "@exrp/replay/tables";
+ *
+ * using tables = await Tables.create({ tables: { steps: { maxSize: 1000 } } }); // or a ReverbClient
+ * await using writer = tableWriter(tables, "steps", { state: float32() }, { nStep: 3, discount: 0.9 });
+ * for (let state = 0; state < 5; state++) {
+ *   await writer.append({ state, action: 0, reward: 1, nextState: state + 1, terminated: state === 4 });
+ * }
+ * await writer.flush();
+ * console.log(tables.table("steps").size); // 5
+ * ```
+ */
+export function tableWriter<
+  State extends Column,
+  Action extends Column = Column<"int32", []>,
+  Reward extends Column = Column<"float32", []>,
+  Extras extends Columns = NoColumns,
+>(
+  tables: Tables | ReverbClient,
+  table: string,
+  columns: TransitionColumns<State, Action, Reward, Extras>,
+  options: TableWriterOptions = {},
+): ReplayWriter<
+  SchemaOf<State, Action, Reward, Extras, NoColumns>
+> {
+  checkOptions(WHERE, options, ["nStep", "discount", "priority"]);
+  const { nStep = 1, discount = 1, priority = 1 } = options;
+  checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
+  checkNumber(`${WHERE}: discount`, discount, 0, 1);
+  checkNumber(`${WHERE}: priority`, priority, 0);
+  const checked = checkColumns(WHERE, columns);
+  if ("table" in tables) tables.table(table); // throws if there is none
+  const writer = tables.trajectoryWriter<Row>({
+    numKeepAliveRefs: nStep + 1,
+    maxPendingItems: PENDING_MAX + nStep + 1,
+  });
+  return new OwnTableWriter(writer, table, checked, { nStep, discount, priority });
+}
+
+/** What a row of the history may have. */
+interface Row {
+  readonly state?: Tensor;
+  readonly action?: Tensor;
+  readonly extras?: Readonly<Record<string, Tensor>>;
+  /** The return of a transition that is now complete, and its discount. */
+  readonly reward?: Tensor;
+  readonly discount?: Tensor;
+}
+
+/** A step that was checked. */
+interface Parts {
+  readonly row: Row;
+  readonly reward: Float32Array;
+  readonly nextState: Tensor;
+  readonly isTerminated: boolean;
+  readonly isOver: boolean;
+}
+
+const PARTS = ["state", "action", "reward", "terminated", "truncated", "nextState", "extras"];
+
+class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
+  static readonly name = "ReplayWriter";
+  readonly #writer: TrajectoryWriter<Row>;
+  readonly #table: string;
+  readonly #columns: ItemColumns;
+  readonly #options: Required<TableWriterOptions>;
+  readonly #waits = new Waits("writer");
+  /** The rewards of the latest steps whose transitions are not complete. */
+  readonly #rewards: Float32Array[] = [];
+  /** The state that the latest step led to. */
+  #last: Tensor | undefined;
+  /** Whether an episode ended, and the writer was not told yet. */
+  #isOver = false;
+
+  constructor(
+    writer: TrajectoryWriter<Row>,
+    table: string,
+    columns: ItemColumns,
+    options: Required<TableWriterOptions>,
+  ) {
+    this.#writer = writer;
+    this.#table = table;
+    this.#columns = columns;
+    this.#options = options;
+  }
+
+  async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
+    const where = "append()";
+    const { row, reward, nextState, isTerminated, isOver } = this.#parts(where, step);
+    await this.#relieve(where, options);
+    const { nStep } = this.#options;
+    const isComplete = this.#rewards.length === nStep;
+    this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
+    if (isComplete) {
+      this.#rewards.shift();
+      await this.#create(nStep, 0);
+    }
+    this.#rewards.push(reward);
+    this.#last = nextState;
+    if (isOver) await this.#finish(isTerminated);
+  }
+
+  async endEpisode(options: WaitOptions = {}): Promise<void> {
+    await this.#relieve("endEpisode()", options);
+    await this.#finish(false);
+  }
+
+  async flush(options: WaitOptions = {}): Promise<void> {
+    await this.#relieve("flush()", options);
+    await this.#waits.run("flush()", options, (limits) => this.#writer.flush(limits));
+  }
+
+  async close(options: WaitOptions = {}): Promise<void> {
+    if (this.#waits.isClosed) return;
+    await this.flush(options);
+    await this.#finish(false);
+    await this.flush(options);
+    this.#waits.close();
+    await this.#writer.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Does what has to wait, before anything changes: the end of the last episode, and items that the table holds back. */
+  async #relieve(where: string, options: WaitOptions): Promise<void> {
+    this.#waits.check(where);
+    options.signal?.throwIfAborted();
+    if (this.#isOver) {
+      await this.#waits.run(where, options, (limits) => this.#writer.endEpisode(limits));
+      this.#isOver = false;
+    }
+    if (this.#writer.pendingItems <= PENDING_MAX) return;
+    const blockUntilItems = PENDING_MAX;
+    await this.#waits.run(
+      where,
+      options,
+      (limits) => this.#writer.flush({ blockUntilItems, ...limits }),
+    );
+  }
+
+  /** The values of a step, each checked. */
+  #parts(where: string, step: object): Parts {
+    checkOptions(where, step, PARTS, FLAG_HINTS);
+    const given = step as Readonly<Record<string, unknown>>;
+    const own = given["extras"] ?? {};
+    const { state, action, reward, extras } = this.#columns;
+    checkOptions(`${where}: extras`, own, Object.keys(extras));
+    const leaf = (name: string, column: Column): Tensor => leafOf(where, name, column, given[name]);
+    const leaves = Object.entries(extras).map(([name, column]) => {
+      const value = (own as Readonly<Record<string, unknown>>)[name];
+      return [name, leafOf(where, `extras.${name}`, column, value)] as const;
+    });
+    const isTerminated = checkFlag(`${where}: terminated`, given["terminated"]);
+    const isTruncated = checkFlag(`${where}: truncated`, given["truncated"] ?? false);
+    return {
+      row: {
+        state: leaf("state", state),
+        action: leaf("action", action),
+        ...leaves.length === 0 ? {} : { extras: Object.fromEntries(leaves) },
+      },
+      reward: (leaf("reward", reward).data as Float32Array).slice(),
+      nextState: copyOf(leaf("nextState", state)),
+      isTerminated,
+      isOver: isTerminated || isTruncated,
+    };
+  }
+
+  /** Completes the transitions that wait for the final state. */
+  async #finish(isTerminated: boolean): Promise<void> {
+    const count = this.#rewards.length;
+    for (let k = 0; k < count; k++) {
+      const state = k === 0 && this.#last !== undefined ? { state: this.#last } : {};
+      this.#writer.append({ ...state, ...this.#returnOf(isTerminated) });
+      this.#rewards.shift();
+      await this.#create(count - k, k);
+    }
+    if (count > 0) this.#isOver = true;
+  }
+
+  /** The sum of the discounted rewards that wait, and the discount of what comes after them. */
+  #returnOf(isTerminated: boolean): Required<Pick<Row, "reward" | "discount">> {
+    const { shape, elementCount } = this.#columns.reward;
+    const sum = new Float64Array(elementCount);
+    let discount = 1;
+    for (const reward of this.#rewards) {
+      for (let k = 0; k < elementCount; k++) {
+        sum[k] = (sum[k] as number) + discount * (reward[k] as number);
+      }
+      discount *= this.#options.discount;
+    }
+    return {
+      reward: tensor(Float32Array.from(sum), { shape }),
+      discount: tensor(isTerminated ? 0 : discount, { dtype: "float32" }),
+    };
+  }
+
+  /** Makes the item of the transition that spans `steps` steps up to a state which stands `after` rows before the newest one. */
+  async #create(steps: number, after: number): Promise<void> {
+    const { state, action, extras, reward, discount } = this.#writer.history;
+    const first = -1 - after - steps;
+    const own = Object.entries(extras ?? {}).map(([name, column]) => [name, column.at(first)]);
+    await this.#writer.createItem(this.#table, this.#options.priority, {
+      state: state.at(first),
+      action: action.at(first),
+      reward: reward.at(-1),
+      nextState: state.at(-1 - after),
+      discount: discount.at(-1),
+      ...own.length === 0 ? {} : { extras: Object.fromEntries(own) },
+    });
+  }
+}
+
+/** A copy, as the caller may change the array. */
+function copyOf({ dtype, shape, data }: Tensor): Tensor {
+  return tensor((data as Float32Array).slice(), { dtype, shape });
+}
