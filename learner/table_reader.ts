@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkInteger, checkNumber } from "../base/checks.ts";
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { WaitOptions } from "../mod.ts";
@@ -121,8 +122,11 @@ function remoteDoor(client: ReverbClient, table: string): Door {
       }),
     stats: async () => {
       const { [table]: info } = await client.serverInfo();
-      const { currentSize = 0, limiter } = info ?? {};
-      return { size: currentSize, inserted: limiter?.inserts ?? 0, drawn: limiter?.samples ?? 0 };
+      if (info === undefined) {
+        throw new ReplayError("table-unknown", `stats(): the server has no table ${show(table)}`);
+      }
+      const { currentSize, limiter } = info;
+      return { size: currentSize, inserted: limiter.inserts, drawn: limiter.samples };
     },
   };
 }

@@ -47,6 +47,7 @@ async function writeEpisode(
       extras: { hidden, note: first },
     });
   }
+  nextState.fill(0);
   if (ending === "cut") await writer.endEpisode();
   return Array.from({ length: count }, (_, t) => {
     const m = Math.min(nStep, count - t);
@@ -252,6 +253,42 @@ onAll(
     for (; drawn < 3456; drawn += 32) await inTime("a batch comes", reader.sample(32));
     await inTime("the actor ends", acting);
     assertEquals(await reader.stats(), { size: 900, inserted: 900, drawn });
+  },
+);
+
+onAll(
+  "a step that the rate limiter held back for too long was not taken",
+  { limiter: samplesPerInsert(1, { minSize: 1, error: 120 }) },
+  async ({ reader, writer }) => {
+    const append = (k: number, options: { readonly timeoutMs?: number }): Promise<void> =>
+      writer.append({
+        state: stateOf(k),
+        action: actionOf(k),
+        reward: rewardOf(k),
+        nextState: stateOf(k + 1),
+        terminated: k === 899,
+        extras: { hidden: hiddenOf(k), note: 0 },
+      }, options);
+    const learn = async (): Promise<void> => {
+      for (let count = 0; count < 800; count += 32) await reader.sample(32);
+    };
+    let learning: Promise<void> | undefined;
+    for (let k = 0; k < 900; k++) {
+      try {
+        await append(k, learning === undefined ? { timeoutMs: 20 } : {});
+      } catch (error) {
+        assert(error instanceof ReplayError && error.code === "timeout", String(error));
+        learning = learn();
+        await append(k, {});
+      }
+    }
+    assert(learning !== undefined, "nothing held the writer back");
+    await writer.flush();
+    await inTime("the learner ends", learning);
+    assertEquals(await reader.stats(), { size: 900, inserted: 900, drawn: 800 });
+    for (const { state, nextState } of rowsOf(await reader.sample(64))) {
+      assertEquals(nextState, stateOf((state[0] ?? 0) + 1));
+    }
   },
 );
 

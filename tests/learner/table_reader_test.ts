@@ -1,0 +1,95 @@
+/** What is particular to the readers and writers of tables. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { tableReader, tableWriter } from "../../learner/mod.ts";
+import { every, float32, float64, oldest, ReplayError, uint8 } from "../../mod.ts";
+import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
+import { serve } from "../../server/mod.ts";
+import { Tables } from "../../tables/mod.ts";
+
+const state = float32(2);
+const step = { state: [1, 2], action: 3, reward: 4, nextState: [5, 6], terminated: true };
+
+const newTables = (): Promise<Tables> =>
+  Tables.create({ tables: { steps: { maxSize: 10, sampler: oldest() } } });
+
+Deno.test("items that another program wrote are drawn, rows of one step too", async () => {
+  using tables = await newTables();
+  const item = {
+    state: Float32Array.of(1, 2),
+    action: Int32Array.of(3),
+    reward: Float32Array.of(4),
+    nextState: Float32Array.of(5, 6),
+    discount: Float32Array.of(0.5),
+  };
+  await tables.table("steps").insert(item);
+  const batch = await tableReader(tables, "steps", { state }).sample(1);
+  assertEquals(batch.shape.state, [1, 2]);
+  assertEquals([...batch.state, ...batch.action, ...batch.nextState], [1, 2, 3, 5, 6]);
+  assertEquals([...batch.importanceWeight], [1]);
+});
+
+Deno.test("items with other columns are refused by the name of the first that differs", async () => {
+  using tables = await newTables();
+  const writer = tableWriter(tables, "steps", { state });
+  await writer.append(step);
+  await writer.flush();
+  const refused = async (columns: Parameters<typeof tableReader>[2], text: string) => {
+    await assertRejects(() => tableReader(tables, "steps", columns).sample(1), TypeError, text);
+  };
+  await refused({ state: float32(3) }, "nextState of the table's items must be float32(3)");
+  await refused(
+    { state: uint8(2) },
+    "nextState of the table's items must be uint8(2), got float32",
+  );
+  await refused({ state, action: float32() }, "action of the table's items must be float32()");
+  await refused({ state, extras: { note: float32() } }, "extras.note of the table's items");
+  await writer.close();
+});
+
+Deno.test("columns, options and tables that can't be are refused at once", async () => {
+  using tables = await newTables();
+  assertThrows(() => tableReader(tables, "steps", { state: 7 as never }), TypeError, "a column");
+  assertThrows(
+    () => tableReader(tables, "steps", { state, reward: float64() }),
+    TypeError,
+    "float32",
+  );
+  const extras = { hidden: every(2, float32()) };
+  assertThrows(() => tableWriter(tables, "steps", { state, extras }), TypeError, "extras.hidden");
+  assertThrows(() => tableWriter(tables, "steps", { state }, { nStep: 0 }), RangeError, "nStep");
+  assertThrows(() => tableReader(tables, "step", { state }), ReplayError, '"step"');
+  assertThrows(() => tableWriter(tables, "step", { state }), ReplayError, '"step"');
+});
+
+Deno.test("a server without the table says so", async () => {
+  using tables = await newTables();
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(server.address);
+  const reader = tableReader(client, "step", { state });
+  const error = await assertRejects(() => reader.sample(1), ReverbError, '"step"');
+  assertEquals(error.code, "not-found");
+  const unknown = await assertRejects(() => reader.stats(), ReplayError, '"step"');
+  assertEquals(unknown.code, "table-unknown");
+});
+
+Deno.test("a writer's items share their states, and have the priority that was asked for", async () => {
+  using tables = await newTables();
+  const options = { nStep: 3, discount: 0.5, priority: 2 };
+  const writer = tableWriter(tables, "steps", { state: uint8(1000) }, options);
+  const picture = (k: number): Uint8Array =>
+    Uint8Array.from({ length: 1000 }, (_, at) => 97 * k * at * at + at);
+  for (let k = 0; k < 9; k++) {
+    const nextState = picture(k + 1);
+    await writer.append({
+      state: picture(k),
+      action: 0,
+      reward: 1,
+      nextState,
+      terminated: k === 8,
+    });
+  }
+  await writer.close();
+  const { size, bytes, largestPriority, episodes } = tables.table("steps").info();
+  assertEquals([size, largestPriority, episodes], [9, 2, 1]);
+  assert(bytes < 11_500, `${bytes} bytes for 10 states of 1,000`); // twice each would be 18,000
+});
