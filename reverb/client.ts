@@ -309,7 +309,7 @@ export class ReverbClient {
    * @param table The table.
    * @param limiter `minSize()`, `samplesPerInsert()` or `queue()` of `@exrp/replay`, by the rules of a table's options.
    * @throws {TypeError} If it is none.
-   * @throws {ReverbError} `invalid-argument` if the table can't keep it: it waits for more items than the table may hold, or inserts and samples would
+   * @throws {ReverbError} `invalid-argument` if the table can't keep it: it waits for more items than the table may hold, or inserts and samples could
    * deadlock. `not-found` if the server has no such table; `unimplemented` if it is another server, such as Reverb's own;
    * `unavailable`; `deadline-exceeded`. The table keeps its limiter in the first three cases.
    * @example

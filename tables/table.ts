@@ -572,7 +572,7 @@ export class Table<D = StepData> {
    * Gives the table another rate limiter from now on. Counts stay, and what waits and is now allowed goes on.
    *
    * @throws {TypeError} If it is none.
-   * @throws {RangeError} If it waits for more items than the table may hold, if its band is so narrow that inserts and samples would deadlock,
+   * @throws {RangeError} If it waits for more items than the table may hold, if its band is so narrow that inserts and samples could deadlock,
    *   or for a `queue()` of more items than a table may hold that gives each item once.
    * @example
    * ```ts
