@@ -11,13 +11,7 @@ import { GrpcConnection } from "./grpc/calls.ts";
 import { HeldBytes } from "./grpc/held_bytes.ts";
 import { Pump, type PumpedConnection } from "./pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
-import {
-  checkBusyPoll,
-  checkLimits,
-  fillLimits,
-  type ServeLimits,
-  windowBytes,
-} from "./serve_limits.ts";
+import { checkBusyPoll, checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
 import {
   checkCheckpointOptions,
@@ -155,7 +149,7 @@ export class ReverbServer implements AsyncDisposable {
     const limits = fillLimits(options.limits ?? {});
     const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
     const server = new ReverbServer(hostname, options, checkpoints);
-    const held = new HeldBytes(limits.bytesInFlight, limits.messageBytes + windowBytes);
+    const held = new HeldBytes(limits.bytesInFlight);
     const settle = (): void => server.#service.settle();
     server.#pump = await Pump.listen({
       hostname,

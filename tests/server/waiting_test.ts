@@ -209,8 +209,8 @@ Deno.test("requests of one stream are served one after another, also of two tabl
   assertEquals((await call.ending).code, 0);
 });
 
-// A queue that holds writers back, of a server that has 1 MiB for what they send meanwhile, besides its reserve for one message.
-const crowded = { limits: { messageBytes: 8 << 20, bytesInFlight: 10 << 20 } };
+// A queue that holds writers back, of a server that has room for what four of them send meanwhile.
+const crowded = { limits: { messageBytes: 2 << 20, bytesInFlight: 4 << 20 } };
 const writers = 8;
 const itemsOfEach = 10;
 const itemBytes = 200_000;
