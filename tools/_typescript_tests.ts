@@ -20,7 +20,7 @@ const first = [
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
 const long: Readonly<Record<string, readonly string[]>> = {
-  "packages for all systems": ["tests/package", "tests/prebuilt", "tests/tools/lean_test.ts"],
+  "packages for all systems": ["tests/package", "tests/prebuilt"],
   "browsers": ["tests/browser"],
   "notebooks": ["tests/notebooks"],
   "long random runs": ["tests/model/faults_test.ts", "tests/statistics/reservoir_test.ts"],
