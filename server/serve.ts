@@ -81,12 +81,11 @@ export let passTime: (server: ReverbServer, ms: number) => void;
  * ```ts
  * import { type ReverbServer, serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assert, assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 9 } } });
  * const server: ReverbServer = await serve({ tables });
- * assert(server.port > 0);
- * assertEquals(server.figures().tables.map(({ name, maxSize }) => [name, maxSize]), [["replay", 9]]);
+ * console.log(server.port > 0); // true
+ * console.log(server.figures().tables.map(({ name, maxSize }) => [name, maxSize])); // [["replay", 9]]
  * await server.stop({ graceMs: 100 });
  * ```
  */
@@ -216,7 +215,6 @@ export class ReverbServer implements AsyncDisposable {
    * ```ts
    * import { serve } from "@exrp/replay/server";
    * import { Tables } from "@exrp/replay/tables";
-   * import { assertEquals } from "@std/assert";
    *
    * const folder = await Deno.makeTempDir();
    * const options = { tables: { replay: { maxSize: 100 } } };
@@ -228,7 +226,7 @@ export class ReverbServer implements AsyncDisposable {
    *
    * using others = await Tables.create(options);
    * const next = await serve({ tables: others, checkpoint: { folder, onStop: false } });
-   * assertEquals([next.loaded.path, others.table("replay").size], [path, 1]);
+   * console.log([next.loaded.path === path, others.table("replay").size]); // [true, 1]
    * await next.stop();
    * await Deno.remove(folder, { recursive: true });
    * ```
@@ -401,12 +399,11 @@ function isLoopback(hostname: string): boolean {
  * ```ts
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { jobs: { maxSize: 10 } } });
  * await using server = await serve({ tables, limits: { connections: 16 } });
  * const answer = await fetch(`http://${server.address}/healthz`);
- * assertEquals(await answer.text(), "serving\n");
+ * console.log(await answer.text()); // serving
  * ```
  */
 export function serve(options: ServeOptions): Promise<ReverbServer> {

@@ -26,12 +26,11 @@ export const TABLE_SIZE_MAX = 2 ** 28;
  * ```ts
  * import { lowestPriority, minSize, oldest, prioritized } from "@exrp/replay";
  * import { type TableOptions, Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * const best: TableOptions = { sampler: prioritized(), remover: lowestPriority(), maxSize: 2 };
  * using tables = await Tables.create({ tables: { best, all: { maxSize: 1000, limiter: minSize(10) } } });
- * assertEquals(tables.names, ["best", "all"]);
- * assertEquals(tables.table("all").options.remover, oldest());
+ * console.log(tables.names); // ["best", "all"]
+ * console.log(tables.table("all").options.remover); // oldest()
  * ```
  */
 export interface TableOptions {
