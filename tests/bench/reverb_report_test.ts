@@ -1,5 +1,5 @@
 /** The section on our server and Reverb's. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { render, type ReverbResults } from "../../bench/report/reverb.ts";
 
 Deno.test("the section on Reverb's server says how many times better ours is, for rates and for costs", () => {

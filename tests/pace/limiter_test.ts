@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { minSize, queue, samplesPerInsert } from "@exrp/replay";
 import { checkLimiter, limiterOf, neverDeadlocks, wideEnough } from "../../pace/limiter.ts";
 import type { PaceNumbers } from "../../pace/pace_rule.ts";

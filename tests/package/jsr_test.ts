@@ -1,5 +1,5 @@
 /** The package as JSR would serve it: `deno add`, and ten lines run in a fresh folder with a fresh cache. */
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../_assert.ts";
 import {
   findPackageFaults,
   listPublished,

@@ -1,5 +1,5 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";

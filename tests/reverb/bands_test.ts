@@ -1,5 +1,5 @@
 /** Which bands of rate limiters go on for ever and which stand still on Reverb's server, and those that ours takes. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { type TriedBand, triedBands } from "../pace/_bands.ts";
 import { neverDeadlocks } from "../../pace/limiter.ts";
 import { asConfig } from "../server/_as_config.ts";

@@ -1,5 +1,5 @@
 /** ReverbClient beside Reverb itself: its server, and its client on the other side of a table. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import {
   Condition,
   createConfig,

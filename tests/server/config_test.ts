@@ -1,5 +1,5 @@
 /** The configuration file: what it means, and the words for each field that is wrong. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { readConfig } from "../../server/config.ts";
 import { tableFigures } from "../../server/table_figures.ts";
 import { Tables } from "../../tables/tables.ts";

@@ -1,5 +1,5 @@
 /** Rate limiters that clients change while the server runs. */
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../_assert.ts";
 import http2 from "node:http2";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { minSize, queue, samplesPerInsert } from "../../mod.ts";

@@ -1,5 +1,5 @@
 /** Limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
-import { assert, assertEquals, assertExists } from "@std/assert";
+import { assert, assertEquals, assertExists } from "../_assert.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";

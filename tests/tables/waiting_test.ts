@@ -1,5 +1,5 @@
 /** Waits of tables in process: rate limiters, timeouts, signals, and the order of those who wait. No wait spins, and none leaves anything behind. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { minSize, oldest, queue as queuePace, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";

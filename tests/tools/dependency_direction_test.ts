@@ -4,7 +4,7 @@
  * but base.
  * Within the kernel, includes run down its floors.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { exists, inRepository } from "../../tools/_repository.ts";
 import {
   doorFiles,

@@ -1,5 +1,5 @@
 /** No file imports itself by way of others, not even its types: each can be read after those it imports. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { findCircle, importGraph, listImports, publishedParts, resolveImport } from "./_imports.ts";
 
 Deno.test("the library, its examples and its benches have no circle of imports", async () => {

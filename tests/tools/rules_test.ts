@@ -1,5 +1,5 @@
 /** Every native rule has all that makes it one: its line in kernel/rules.cpp, its two files and its two tests. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { exists, inRepository } from "../../tools/_repository.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
 import { listPart, withoutComments } from "./_imports.ts";

@@ -1,5 +1,5 @@
 /** Servers with checkpoints for tests. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../../_assert.ts";
 import { ReplayError } from "@exrp/replay";
 import { type CheckpointOptions, readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";

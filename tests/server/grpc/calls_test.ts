@@ -1,5 +1,5 @@
 /** gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. */
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "../../_assert.ts";
 import {
   type CallHandler,
   type GrpcCall,

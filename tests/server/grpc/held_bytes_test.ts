@@ -1,5 +1,5 @@
 /** What calls hold is counted rightly, whatever their clients and handlers do in whatever order. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { HeldBytes } from "../../../server/grpc/held_bytes.ts";

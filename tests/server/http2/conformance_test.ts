@@ -3,7 +3,7 @@
  * connection by GOAWAY with a code, or a stream by RST_STREAM with a code, or do neither. The file has more than 500 lines, because it is one
  * table.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { ErrorCode, preface, Setting } from "../../../server/http2/protocol.ts";
 import {

@@ -1,5 +1,5 @@
 /** The busy poll: when the event loop turns, and when it lets its core go. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../../_assert.ts";
 import { ownConnections } from "../../../base/own_connections.ts";
 import { ReverbClient } from "../../../reverb/mod.ts";
 import { plainTables, served } from "../_served.ts";

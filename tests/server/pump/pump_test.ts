@@ -1,5 +1,5 @@
 /** The pump: real sockets, with the HTTP/2 client of Node as the peer. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import http2 from "node:http2";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { BusyPoll } from "../../../server/pump/busy_poll.ts";
