@@ -46,7 +46,7 @@ export interface ServeOptions {
    * Milliseconds for which the server goes on to look for input after the last one, in place of sleeping: 0 to 1,000, default 2. Small calls are
    * faster by it, up to 1.4 times where nobody else calls. It takes a core for so long. So it is done only while fewer clients have called in the
    * last 50 ms than the machine has cores, and while no `ReverbClient` of this program is connected. It rests for a second where other programs
-   * want the core. 0 turns it off, such as for a program that serves and learns in one thread.
+   * want the core, and does not begin for a call that comes alone. 0 turns it off, such as for a program that serves and learns in one thread.
    */
   readonly busyPollMs?: number;
   /** Is told of errors of the server's own, which no client caused. By default they go to `console.error`. */
