@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { parseArgs } from "node:util";
 import { platformFiles } from "../base/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
@@ -31,28 +30,29 @@ const sameWishMs = 500;
 /** What the arguments say. */
 interface Arguments {
   readonly config: string;
-  readonly hostname?: string | undefined;
-  readonly port?: string | undefined;
+  readonly hostname?: string;
+  readonly port?: string;
 }
-
-const options = {
-  config: { type: "string" },
-  hostname: { type: "string" },
-  port: { type: "string" },
-} as const;
 
 /** Reads `--name=value` and `--name value`; a text is what is wrong. */
 function readArguments(args: readonly string[]): Arguments | string {
-  try {
-    const { config, hostname, port } = parseArgs({ args: [...args], options }).values;
-    if (config === undefined) return "--config is needed";
-    if (port !== undefined && !/^\d{1,5}$/.test(port)) {
-      return `--port must be a number, got ${port}`;
-    }
-    return { config, hostname, port };
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+  const found = new Map<string, string>();
+  for (let k = 0; k < args.length; k++) {
+    const [, name = "", value] = /^--(config|hostname|port)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
+    if (name === "") return `${args[k]} is unknown`;
+    if (found.has(name)) return `--${name} was given twice`;
+    const given = value ?? args[++k];
+    if (given === undefined) return `--${name} needs a value`;
+    found.set(name, given);
   }
+  const [config, hostname, port] = ["config", "hostname", "port"].map((name) => found.get(name));
+  if (config === undefined) return "--config is needed";
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) return `--port must be a number, got ${port}`;
+  return {
+    config,
+    ...hostname === undefined ? {} : { hostname },
+    ...port === undefined ? {} : { port },
+  };
 }
 
 /** Resolves at the first signal to stop; one that comes {@linkcode sameWishMs} later or more ends the program. */

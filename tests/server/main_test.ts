@@ -93,8 +93,9 @@ Deno.test("an address that this machine has not is named, and what to do", async
 for (
   const [what, args, words] of [
     ["no file", [], "--config is needed"],
-    ["an unknown option", ["--confg=x"], "Unknown option '--confg'"],
-    ["an option without a value", ["--config"], "Option '--config <value>' argument missing"],
+    ["an unknown option", ["--confg=x"], "--confg=x is unknown"],
+    ["an option twice", ["--port=1", "--port=2"], "--port was given twice"],
+    ["an option without a value", ["--config"], "--config needs a value"],
     ["a port that is none", ["--config=x", "--port=http"], "--port must be a number, got http"],
   ] as const
 ) {
