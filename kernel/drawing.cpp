@@ -79,10 +79,8 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
   replay_.noteChange();
-  DrawNote note = looking_.begin(selector, table.picks, lane.indices.data(), count);
-  finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
-              &note);
-  looking_.end(selector, note);
+  finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch);
+  looking_.note(selector, table.picks, lane.indices.data(), count);
   // Rules with weights are those that learners set priorities for.
   if (rule.weighted()) remember(&lane.drawn, table, lane.indices.data(), range, batch, lane.batches[table.number].layout);
   return Status::ok;
@@ -120,12 +118,12 @@ Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, c
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!lane.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
   replay_.noteChange();
-  finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
+  finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch);
   return Status::ok;
 }
 
 void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
-                          double beta, double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note) {
+                          double beta, double probabilityMin, bool weighted, uint8_t* batch) {
   const uint32_t count = range.count;
   BatchScratch& scratch = lane.batches[table.number];
   const BatchLayout& layout = scratch.layout;
@@ -140,7 +138,6 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
-  if (note != nullptr) looking_.locate(table.picks, note);
   table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
                      scratch);
   if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);

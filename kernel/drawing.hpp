@@ -44,7 +44,7 @@ class Drawing {
   Status takeScratch(Lane& lane, uint32_t count) const;
   Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
   void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
-                   double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
+                   double probabilityMin, bool weighted, uint8_t* batch);
   void remember(DrawnPicks* drawn, const Table& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const;

@@ -10,18 +10,14 @@ constexpr uint32_t groupNone = UINT32_MAX;
 
 }  // namespace
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Pace& pace) {
   store_ = &store;
   policy_ = policy;
   large_.useQueue(store.copiesPlace());
-  rolling_.create(store, policy);
-  if (!rolling_.takes()) walk_.create(store, policy);
+  walk_.create(store, policy, pace);
   if (policy.plain()) records_.create(store, policy);
   else window_.create(store, policy, recordCountMax);
-  route_ = rolling_.takes() ? Route::rolling
-           : walk_.takes()  ? Route::flights
-           : policy.plain() ? Route::records
-                            : Route::window;
+  route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;
 }
 
 Status BatchMaker::createScratch(BatchScratch* scratch) const {
@@ -42,7 +38,6 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   const BatchTarget target = batchTarget(*store_, policy_, layout, batch);
   const WalkJob job = {episodeTable, table, indices, range, target, episodes};
   switch (route_) {
-    case Route::rolling: return copyRolling(job, scratch);
     case Route::flights: return copyFlights(blocks, job, scratch);
     case Route::records:
       records_.begin(range, target);
@@ -57,30 +52,15 @@ void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks
   }
 }
 
-// ---- rolling, and the flights ----
-
-/// Copies a pick that these leave to others.
-void BatchMaker::copyApart(const Episode& episode, const WalkedPick& pick, size_t index, const BatchTarget& target,
-                           BatchScratch& scratch) const {
-  if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, target);
-  else window_.copy(episode, pick.slot, pick.position, index, target, scratch.window);
-}
-
-void BatchMaker::copyRolling(const WalkJob& job, BatchScratch& scratch) const {
-  const auto copy = [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-    copyApart(episode, pick, index, job.target, scratch);
-  };
-  using Copy = decltype(copy);
-  rolling_.run(job, {[](const void* context, const Episode& episode, const WalkedPick& pick, size_t index) {
-                       (*static_cast<const Copy*>(context))(episode, pick, index);
-                     },
-                     &copy});
-}
+// ---- the flights ----
 
 void BatchMaker::copyFlights(const BlockIndex& blocks, const WalkJob& job, BatchScratch& scratch) const {
   walk_.run(
       job,
-      [&](const Episode& episode, const WalkedPick& pick, size_t index) { copyApart(episode, pick, index, job.target, scratch); },
+      [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+        if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, job.target);
+        else window_.copy(episode, pick.slot, pick.position, index, job.target, scratch.window);
+      },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);

@@ -4,12 +4,10 @@
 //
 // | route   | how picks are looked up          | how a pick is copied |
 // |---------|----------------------------------|----------------------|
-// | rolling | kernel/batches/rolling_walk.hpp  | while three others are looked up; where its rows are apart, as on one of the last two routes |
-// | flights | kernel/batches/plain_walk.hpp    | a flight of 32 picks at once, column by column; where its rows are apart, the same |
+// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where its rows are apart, as on one of the last two routes |
 // | records | the ring, one pick after another | kernel/batches/record_copier.hpp |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
-// - rolling: as flights, on processors of Intel, where picks are single records without n-step returns and all columns are small.
 // - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only
 //   records, next states in any form, and n-step returns of at most 64 steps.
 // - records: a batch holds only records and copies of next states, but the states are large or the picks long.
@@ -30,7 +28,6 @@
 #include "kernel/batches/batch_layout.hpp"
 #include "kernel/batches/plain_walk.hpp"
 #include "kernel/batches/record_copier.hpp"
-#include "kernel/batches/rolling_walk.hpp"
 #include "kernel/batches/window.hpp"
 #include "kernel/store/block_index.hpp"
 #include "kernel/store/episode_table.hpp"
@@ -48,7 +45,10 @@ struct BatchScratch {
 class BatchMaker {
  public:
   /// No episode has more than `recordCountMax` records.
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+    create(store, policy, recordCountMax, PlainWalk::paceFor(policy));
+  }
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Pace& pace);
   /// Takes the memory that copy() needs.
   Status createScratch(BatchScratch* scratch) const;
 
@@ -64,8 +64,7 @@ class BatchMaker {
 
   /// Asks for what copy() will read first.
   void begin(const PickTable& table, const uint32_t* indices, uint32_t count) const {
-    if (route_ == Route::rolling) RollingWalk::begin(table, indices, count);
-    else if (route_ == Route::flights) PlainWalk::begin(table, indices, count);
+    if (route_ == Route::flights) walk_.begin(table, indices, count);
   }
   /// Copies the picks at `indices`, after begin(), to their range of `batch`, which has `layout`, the one for range.total picks. Writes the
   /// index of each pick's episode to `episodes`. Does everything but probability and importance weight.
@@ -73,7 +72,7 @@ class BatchMaker {
             const BatchRange& range, const BatchLayout& layout, uint8_t* batch, uint32_t* episodes, BatchScratch& scratch) const;
 
  private:
-  enum class Route { rolling, flights, records, window };
+  enum class Route { flights, records, window };
   static constexpr uint32_t stageDistance = 8;
   static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
 
@@ -83,8 +82,6 @@ class BatchMaker {
     uint32_t position;
   };
 
-  void copyApart(const Episode& episode, const WalkedPick& pick, size_t index, const BatchTarget& target, BatchScratch& scratch) const;
-  void copyRolling(const WalkJob& job, BatchScratch& scratch) const;
   void copyFlights(const BlockIndex& blocks, const WalkJob& job, BatchScratch& scratch) const;
   template <typename CopyPick>
   void copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick copyPick) const;
@@ -99,7 +96,6 @@ class BatchMaker {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   Route route_ = Route::window;
-  RollingWalk rolling_;
   PlainWalk walk_;
   RecordCopier records_;  // where the policy is plain
   WindowCopier window_;   // where it is not
