@@ -45,7 +45,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Pace&
 }
 
 /// What is the same for all whole picks.
-void PlainWalk::fill(const WalkJob& job) const {
+void PlainWalk::fill(const GatherJob& job) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = job.range.first;
@@ -97,7 +97,7 @@ void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t
 }
 
 /// Puts right what the end of an episode, `left` records from the pick's first, changes.
-void PlainWalk::mendEnd(const WalkJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const {
+void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = index * length;
@@ -116,7 +116,7 @@ void PlainWalk::mendEnd(const WalkJob& job, const uint8_t* row, uint32_t left, b
 }
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
-uint32_t PlainWalk::copy(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
+uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
   const uint32_t first = number * pace_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
@@ -165,7 +165,7 @@ bool PlainWalk::isTorn(uint32_t slot) const {
 }
 
 /// Copies all parts of `count` whole picks.
-void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
+void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};

@@ -22,22 +22,10 @@
 // Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
 
-#include "kernel/batches/batch_layout.hpp"
 #include "kernel/batches/copy_runs.hpp"
-#include "kernel/store/episode_table.hpp"
-#include "kernel/store/pick_table.hpp"
+#include "kernel/batches/gatherer.hpp"
 
 namespace exrp {
-
-/// Where the picks of a batch come from and go to.
-struct WalkJob {
-  const EpisodeTable& episodes;
-  const PickTable& table;
-  const uint32_t* indices;
-  BatchRange range;
-  const BatchTarget& target;
-  uint32_t* pickedEpisodes;
-};
 
 /// A pick as it was looked up.
 struct WalkedPick {
@@ -59,24 +47,19 @@ class PlainWalk {
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
-  /// Asks for what run() reads first, so that it may come meanwhile.
-  void begin(const PickTable& table, const uint32_t* indices, uint32_t count) const {
-    ask(table, indices, smaller(count, flightsAhead * pace_.flightCount));
-  }
-
-  /// Fills the range, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Fills the range. `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
-  void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
-    fill(job);
+  void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
     const uint32_t flightCount = pace_.flightCount;
+    fill(job);
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
       const uint32_t asked = done + flightsAhead;
-      if (asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      if (asked < count) ask(job.picks, job.indices + asked * flightCount, sizeOf(job, asked));
       for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
         Flight& flight = ring[found % flightsAhead];
         find(job, found, &flight);
@@ -125,23 +108,23 @@ class PlainWalk {
 
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Picks of a flight: the last may have less than the others.
-  uint32_t sizeOf(const WalkJob& job, uint32_t flight) const {
+  uint32_t sizeOf(const GatherJob& job, uint32_t flight) const {
     return smaller(pace_.flightCount, job.range.count - flight * pace_.flightCount);
   }
 
   // The stages, of a flight. lookUp() writes the picks' handles, positions and episodes, and returns how many are cut.
   void ask(const PickTable& table, const uint32_t* indices, uint32_t count) const;
-  void find(const WalkJob& job, uint32_t number, Flight* flight) const { find_(*this, job, number, flight); }
-  uint32_t lookUp(const WalkJob& job, uint32_t number, Flight* flight) const { return lookUp_(*this, job, number, flight); }
+  void find(const GatherJob& job, uint32_t number, Flight* flight) const { find_(*this, job, number, flight); }
+  uint32_t lookUp(const GatherJob& job, uint32_t number, Flight* flight) const { return lookUp_(*this, job, number, flight); }
 
   struct Stages;  // their versions
   void chooseStages();
 
-  void fill(const WalkJob& job) const;
-  uint32_t copy(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
-  void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
+  void fill(const GatherJob& job) const;
+  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
+  void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
-  void mendEnd(const WalkJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
+  void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
   bool isTorn(uint32_t slot) const;
 
   Pace pace_ = {};
@@ -158,8 +141,8 @@ class PlainWalk {
   uint32_t partCount_ = 0;
   double powers_[nStepsMax] = {};  // of the discount
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
-  void (*find_)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) = nullptr;
-  uint32_t (*lookUp_)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) = nullptr;
+  void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
+  uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
   CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
 };

@@ -54,9 +54,9 @@ struct PlainWalk::Stages {
 
   /// `lines`: of each pick's rows; 0 where that isn't known before. `prefetch`: for what look-ups read.
   template <uint32_t lines, void (*prefetch)(const void*)>
-  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
+  static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
     const Store& store = *walk.store_;
-    const uint32_t* const slots = job.table.slots();
+    const uint32_t* const slots = job.picks.slots();
     const uint32_t* const indices = job.indices + number * walk.pace_.flightCount;
     const BlockHead* const heads = store.heads();
     const uint8_t* const rows = store.groupRow(0, 0);
@@ -80,7 +80,7 @@ struct PlainWalk::Stages {
 
   /// In two loops: all episodes are asked for before the first is read.
   template <void (*prefetch)(const void*)>
-  static uint32_t lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
+  static uint32_t lookUp(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
     const BlockHead* const heads = walk.store_->heads();
     const Episode* const episodes = &job.episodes[0];
     const uint32_t blockShift = walk.store_->blockShift();

@@ -13,8 +13,8 @@ PlainWalk::Pace PlainWalk::paceFor(const PickPolicy&) { return {flightMax, false
 void PlainWalk::ask(const PickTable&, const uint32_t*, uint32_t) const {}
 
 struct PlainWalk::Stages {
-  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
-    const uint32_t* const slots = job.table.slots();
+  static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
+    const uint32_t* const slots = job.picks.slots();
     const uint32_t* const indices = job.indices + number * walk.pace_.flightCount;
     const uint8_t* const rows = walk.store_->groupRow(0, 0);
     const size_t stride = walk.stride_;
@@ -28,7 +28,7 @@ struct PlainWalk::Stages {
 
   /// `shift`: of the store's blocks; 0 where that isn't known before.
   template <uint32_t shift>
-  static uint32_t lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
+  static uint32_t lookUp(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
     const BlockHead* const heads = walk.store_->heads();
     const Episode* const episodes = &job.episodes[0];
     const uint32_t blockShift = shift == 0 ? walk.store_->blockShift() : shift;

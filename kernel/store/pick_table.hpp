@@ -72,6 +72,11 @@ class PickTable {
   /// The index of the pick that starts at `slot`, or pickNone.
   uint32_t indexOf(uint32_t slot) const { return indices_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
+  /// Asks for the entries of the first of `count` picks, which are looked up next.
+  void prefetchFirst(const uint32_t* indices, uint32_t count) const {
+    for (uint32_t k = 0; k < count && k < askedFirst; ++k) prefetchLineFar(&slots_[indices[k]]);
+  }
+  static constexpr uint32_t askedFirst = canPrefetch ? 64 : 0;
   void prefetchIndexOf(uint32_t slot) const { prefetchLineFar(&indices_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }

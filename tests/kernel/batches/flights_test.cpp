@@ -15,20 +15,6 @@ struct Setup {
   bool hasBeside;
 };
 
-std::vector<uint8_t> draw(TornReplay& replay, const BatchMaker& maker, const std::vector<uint32_t>& indices) {
-  const auto count = static_cast<uint32_t>(indices.size());
-  BatchScratch scratch;
-  CHECK(maker.createScratch(&scratch) == Status::ok);
-  const BatchLayout& layout = maker.layout(count, scratch);
-  std::vector<uint8_t> batch(static_cast<size_t>(layout.offsets[EXRP_BATCH_BYTES]) + 64);
-  uint8_t* const aligned = batch.data() + (64 - reinterpret_cast<uintptr_t>(batch.data()) % 64) % 64;
-  std::vector<uint32_t> episodes(count);
-  maker.begin(replay.picks(), indices.data(), count);
-  maker.copy(replay.episodes(), replay.instance.replay.blocks(), replay.picks(), indices.data(), {0, count, count}, layout, aligned,
-             episodes.data(), scratch);
-  return {aligned, aligned + static_cast<size_t>(layout.offsets[EXRP_BATCH_BYTES])};
-}
-
 }  // namespace
 
 int main() {
@@ -59,11 +45,12 @@ int main() {
     own.create(replay.store(), replay.policy, 100);
     for (const uint32_t count : {1u, 7u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 256u, 1000u}) {
       const std::vector<uint32_t> indices = replay.choose(count);
-      const std::vector<uint8_t> batch = draw(replay, own, indices);
+      BatchScratch scratch;
+      const std::vector<uint8_t> batch = replay.gather(own, indices, scratch);
       for (const PlainWalk::Pace& pace : paces) {
         BatchMaker maker;
         maker.create(replay.store(), replay.policy, 100, pace);
-        CHECK(draw(replay, maker, indices) == batch);
+        CHECK(replay.gather(maker, indices, scratch) == batch);
         drawn += count;
       }
     }
