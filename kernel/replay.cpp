@@ -1,3 +1,4 @@
+// Replay: creation, episodes and picks. The file is long because these change one state, which replay.hpp describes.
 #include "kernel/replay.hpp"
 
 #include <cstring>
