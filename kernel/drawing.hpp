@@ -1,7 +1,7 @@
 // Drawing: batches of picks, and the priorities by which they are drawn.
 //
 // A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. The table's gatherer locates them
-// and copies their rows. Drawing adds probabilities and weights, and tells the eviction policy which episodes were drawn from.
+// and copies their rows. Then they are weighed, and the eviction policy is told which episodes were drawn from.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two lanes.
 // Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
