@@ -1,5 +1,5 @@
 /** The agent of docs/learner.md learns in each place, with no other permission than its first lines say. */
-import { assert, assertStrictEquals } from "@std/assert";
+import { assert, assertStrictEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const FOLDER = inRepository("examples", "one_agent");

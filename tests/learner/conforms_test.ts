@@ -1,5 +1,5 @@
 /** Every reader and writer does the same, wherever the experience is. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { minSize, ReplayError, samplesPerInsert } from "../../mod.ts";
 import type { ReplayReader, ReplayWriter, TransitionBatch } from "../../learner/mod.ts";
 import { inTime } from "../_wait.ts";

@@ -1,5 +1,5 @@
 /** What is particular to the reader and the writer of a replay. */
-import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { replayReader, replayWriter } from "../../learner/mod.ts";
 import { ExperienceReplay, float32, float64, ReplayError, uniform } from "../../mod.ts";
 import type { PickOptions } from "../../mod.ts";

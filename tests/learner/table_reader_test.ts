@@ -1,5 +1,5 @@
 /** What is particular to the readers and writers of tables. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { tableReader, tableWriter } from "../../learner/mod.ts";
 import { every, float32, float64, oldest, ReplayError, uint8 } from "../../mod.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
