@@ -372,7 +372,7 @@ void Replay::noteBirths(uint32_t episode, uint32_t count) {
   const uint32_t begin = entry.count;
   const uint32_t slot = store_.slotAt(entry.lastBlock, begin);
   if (episodes_.first(episode) == begin) {
-    store_.setFirstBirth(episode, slot, recordedCount_);
+    store_.setBirth(slot, recordedCount_);
     empty_.remove(episode);
     open_.set(episode, recordedCount_);
     ages_.set(episode, recordedCount_);
@@ -380,26 +380,14 @@ void Replay::noteBirths(uint32_t episode, uint32_t count) {
   for (uint32_t k = (length - (begin & (length - 1))) & (length - 1); k < count; k += length) {
     const uint32_t position = begin + k;
     if (position == episodes_.first(episode)) continue;
-    const uint64_t birth = recordedCount_ + k;
     if ((position & (trimLength_ - 1)) == 0) {
-      if (!store_.isBirthInReach(episode, birth)) moveBirths(episode, birth);
-      store_.setBirth(episode, slot + k, birth);
+      store_.setBirth(slot + k, recordedCount_ + k);
     } else {
       // Blocks are short: the births of the block before count on.
       const uint32_t before = store_.firstSlot(store_.block(entry.lastBlock).previous);
-      store_.setBirth(episode, slot + k, store_.birthAt(episode, before) + length);
+      store_.setBirth(slot + k, store_.birthAt(before) + length);
     }
   }
-}
-
-/// Brings the birth of an episode's next record in reach of those that it has.
-void Replay::moveBirths(uint32_t episode, uint64_t birth) {
-  const uint32_t first = episodes_.first(episode);
-  store_.moveBirths(episode, store_.slotAt(episodes_[episode].firstBlock, first), birth);
-  const uint64_t oldest = birthOf(episode);
-  open_.set(episode, oldest);
-  ages_.set(episode, oldest);
-  released_.trimmed(episode, first, oldest);
 }
 
 /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.

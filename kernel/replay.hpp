@@ -138,7 +138,7 @@ class Replay {
   uint32_t storedRows(uint32_t episode) const { return stateRows(episodes_[episode]) - episodes_.first(episode); }
   /// The birth of the oldest record of an episode that holds one.
   uint64_t birthOf(uint32_t episode) const {
-    return store_.birthAt(episode, store_.slotAt(episodes_[episode].firstBlock, episodes_.first(episode)));
+    return store_.birthAt(store_.slotAt(episodes_[episode].firstBlock, episodes_.first(episode)));
   }
   Status episodeInfo(double handle, double* info) const;
   Status listEpisodes(double* handles, uint32_t count) const;
@@ -311,7 +311,6 @@ class Replay {
   void trimStep(uint32_t episode, uint32_t length);
   bool giveReleased(uint32_t episode, uint32_t length);
   void noteBirths(uint32_t episode, uint32_t count);
-  void moveBirths(uint32_t episode, uint64_t birth);
   uint32_t addEpisode(int32_t tag, uint32_t ordinal);
   uint32_t beginEpisode(int32_t tag);
   uint32_t beginEpisodeAfter(int32_t tag, uint32_t actor);

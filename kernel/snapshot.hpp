@@ -76,7 +76,7 @@ class Snapshot {
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
   void writeRecords(uint32_t count, const uint8_t* items);
-  Status writeBirths(double first, uint32_t count, const uint8_t* items);
+  void writeBirths(double first, uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);

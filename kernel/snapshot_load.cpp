@@ -13,7 +13,6 @@ enum Rule : uint32_t {
   ruleEviction = 5,  // an item of the eviction policy that can't be
   ruleSelector = 6,  // an item of a selector that can't be
   ruleWhole = 7,     // the parts do not fit together
-  ruleBirths = 8,    // births of an episode that fall, or that lie farther apart than a replay keeps them
 };
 
 Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::dataCorrupt, section, item, rule); }
@@ -53,7 +52,7 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
-    case EXRP_SECTION_BIRTHS: return writeBirths(first, count, items);
+    case EXRP_SECTION_BIRTHS: writeBirths(first, count, items); return Status::ok;
     case EXRP_SECTION_NEXT_STATES:
       visitNextStates(first, count, [&](uint32_t episode) {
         replay_.nextStates().set(episode, replay_.episodes()[episode].count, items);
@@ -174,28 +173,22 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
   return Status::ok;
 }
 
-Status Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
+/// Whether they can be, check() says in the end.
+void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
   Store& store = replay_.store();
   const uint32_t length = store.birthLength();
   const uint32_t run = replay_.trimLength();
   uint32_t at = 0;
-  uint32_t wrong = count;  // the first birth that can't be
   visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
-    const auto birth = itemAt<uint64_t>(items, at);
-    const bool isFirst = position == replay_.episodes().first(episode);
-    // The store keeps 32 bits of the difference from the first birth. Births that fall within that reach are found by check() at the end.
-    if (!isFirst && !store.isBirthInReach(episode, birth) && wrong == count) wrong = at;
-    ++at;
+    const auto birth = itemAt<uint64_t>(items, at++);
     const Episode& entry = replay_.episodes()[episode];
     const uint32_t next = (position & ~(run - 1)) + run;
     const uint32_t end = next < entry.count ? next : entry.count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
       const uint32_t slot = store.slotAt(replay_.blocks().find(store, entry.handle, store.ordinalOf(to)), to);
-      if (isFirst && to == position) store.setFirstBirth(episode, slot, birth);
-      else store.setBirth(episode, slot, birth + (to - position));
+      store.setBirth(slot, birth + (to - position));
     }
   });
-  return wrong == count ? Status::ok : corrupt(EXRP_SECTION_BIRTHS, first + wrong, ruleBirths);
 }
 
 Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* items) {

@@ -68,10 +68,8 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   findBases();
   const uint32_t births = 1u << (blockShift_ - birthShift_);
   if (!births_.create(uint64_t{blockCountMax} * births, Pages::huge, uint64_t{blockCount} * births)) {
-    return fail(Status::memory, 4.0 * births * blockCountMax);
+    return fail(Status::memory, 8.0 * births * blockCountMax);
   }
-  // Each episode has a block, so they are no more than blocks.
-  if (!birthBases_.create(blockCountMax, Pages::small)) return fail(Status::memory, 8.0 * blockCountMax);
   return pool_.create(blockCountMax, blockCount);
 }
 
@@ -100,8 +98,7 @@ Status Store::prepareBlocks(uint32_t count) {
     if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
   const uint64_t birthCount = uint64_t{needed} << (blockShift_ - birthShift_);
-  const bool isTaken = births_.commit(birthCount) && birthBases_.commit(needed);
-  return isTaken ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(birthCount) + 8.0 * needed);
+  return births_.commit(birthCount) ? Status::ok : fail(Status::memory, 8.0 * static_cast<double>(birthCount));
 }
 
 Status Store::prepareCarried(size_t count) {
@@ -112,23 +109,6 @@ Status Store::prepareCarried(size_t count) {
     if (!carried_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }
   return Status::ok;
-}
-
-void Store::moveBirths(uint32_t episode, uint32_t slot, uint64_t birth) {
-  constexpr uint64_t span = uint64_t{1} << 30;  // more than the records of an episode, so that births can rise by 1 at least
-  const uint64_t from = birthBases_[episode];
-  const uint64_t oldest = from + births_[slot >> birthShift_];
-  const uint64_t to = oldest + span < birth ? birth - span : oldest;
-  uint64_t least = to;
-  for (uint32_t block = blockOf(slot), run = slot >> birthShift_; block != blockNone; block = pool_[block].next) {
-    if (block != blockOf(slot)) run = firstSlot(block) >> birthShift_;
-    // Those of runs that have no record yet say nothing, before and after.
-    for (; run < firstSlot(block + 1) >> birthShift_; ++run, least += birthLength()) {
-      const uint64_t own = from + births_[run];
-      births_[run] = static_cast<uint32_t>((own > least ? own : least) - to);
-    }
-  }
-  birthBases_[episode] = to;
 }
 
 void Store::carry(uint32_t block) {

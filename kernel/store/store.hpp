@@ -22,8 +22,7 @@
 // row of a block that went: it is carried, in a place of its own for each episode.
 //
 // The store also keeps births: how many records had been written to the replay before a record. It keeps one for each `birthLength` slots of
-// a block, and the slots after them count on from it. Only whole such runs are trimmed, so that is as good as one a record. They are kept as
-// 32-bit differences from a birth that is kept for the episode.
+// a block, and the slots after them count on from it. Only whole such runs are trimmed, so that is as good as one a record.
 //
 // Thread safety: none of its own.
 // Invariants: those of its BlockPool, which says which blocks are taken.
@@ -127,24 +126,9 @@ class Store {
   /// How many slots share a birth.
   uint32_t birthLength() const { return 1u << birthShift_; }
   /// The birth of the record in a slot. It may be a little higher than this, as births count on within a run.
-  uint64_t birthAt(uint32_t slot) const { return birthAt(head(blockOf(slot)).episode, slot); }
-  uint64_t birthAt(uint32_t episode, uint32_t slot) const {
-    return birthBases_[episode] + births_[slot >> birthShift_] + (slot & (birthLength() - 1));
-  }
-  /// Sets the birth of an episode's oldest record. Its others come later.
-  void setFirstBirth(uint32_t episode, uint32_t slot, uint64_t birth) {
-    birthBases_[episode] = birth - (slot & (birthLength() - 1));
-    births_[slot >> birthShift_] = 0;
-  }
-  /// Sets that of a later record.
-  void setBirth(uint32_t episode, uint32_t slot, uint64_t birth) {
-    births_[slot >> birthShift_] = static_cast<uint32_t>(birth - birthBases_[episode] - (slot & (birthLength() - 1)));
-  }
-  /// Whether a later record of the episode can have this birth. Where it can't, it can after moveBirths().
-  bool isBirthInReach(uint32_t episode, uint64_t birth) const { return birth - birthBases_[episode] < uint64_t{1} << 31; }
-  /// Reckons an episode's births from that of its oldest record, which is in `slot`, in its first block. Where that lies more than 2^30
-  /// before `birth`, that of the next record, the records before it count as younger than they are.
-  void moveBirths(uint32_t episode, uint32_t slot, uint64_t birth);
+  uint64_t birthAt(uint32_t slot) const { return births_[slot >> birthShift_] + (slot & (birthLength() - 1)); }
+  /// Sets it. The slots behind it that share its birth count on.
+  void setBirth(uint32_t slot, uint64_t birth) { births_[slot >> birthShift_] = birth - (slot & (birthLength() - 1)); }
   void prefetchBirth(uint32_t slot) const { prefetchLine(&births_[slot >> birthShift_]); }
 
   const Column& column(uint32_t index) const { return columns_[index]; }
@@ -195,8 +179,7 @@ class Store {
     return bytes;
   }
   double indexBytes() const {
-    return pool_.memoryBytes() + births_.takenBytes(uint64_t{highWater()} << (blockShift_ - birthShift_)) +
-           birthBases_.takenBytes(pool_.episodeHighWater());
+    return pool_.memoryBytes() + births_.takenBytes(uint64_t{highWater()} << (blockShift_ - birthShift_));
   }
 
   int32_t check() const { return pool_.check(); }
@@ -231,8 +214,7 @@ class Store {
   BlockPool pool_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
-  ReservedArray<uint32_t> births_;       // by run of slots: what to add to the episode's
-  ReservedArray<uint64_t> birthBases_;  // by episode
+  ReservedArray<uint64_t> births_;  // by run of slots: of its first
   uint32_t birthShift_ = 0;
 };
 
