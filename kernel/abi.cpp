@@ -132,7 +132,7 @@ uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
   return withReplay(id, [&](Instance& instance, Lane& lane) {
-    exrp::Table* found = instance.replay.findTable(table);
+    exrp::PickView* found = instance.replay.picks().findView(table);
     return found == nullptr ? Status::argument : use(instance, lane, *found);
   });
 }
@@ -285,7 +285,7 @@ int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) 
 
 int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
   return withReplay(replay, [&](Instance& found) {
-    const uint32_t needed = EXRP_ROW_COLUMN + found.replay.store().columnCount();
+    const uint32_t needed = EXRP_ROW_COLUMN + found.replay.book().store().columnCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     found.recording.rowLayout(offsets);
     return Status::ok;
@@ -309,7 +309,7 @@ int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t f
 
 int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
   return withReplay(replay, [&](Instance& found) {
-    const uint32_t needed = EXRP_STEPS_COLUMN + found.replay.store().columnCount();
+    const uint32_t needed = EXRP_STEPS_COLUMN + found.replay.book().store().columnCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     return found.recording.stepsLayout(count, offsets);
   });
@@ -345,7 +345,7 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
   return withWhole(replay, [&](Instance& found) {
-    const uint32_t needed = found.replay.store().column(0).bytes;
+    const uint32_t needed = found.replay.book().store().column(0).bytes;
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
     return found.replay.endEpisode(episode, final_state, flags, ended);
   });
@@ -396,7 +396,7 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay, [&](Instance& found, Lane& lane) {
-    found.replay.store().settle();
+    found.replay.book().store().settle();
     return exrp::getRows(found.replay, lane, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
@@ -416,14 +416,14 @@ int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy
   return withWhole(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
-    return status == Status::ok ? found.replay.createTable(parsed, table) : status;
+    return status == Status::ok ? found.replay.createView(parsed, table) : status;
   });
 }
 
 int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_TABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_TABLE_INFO_COUNT);
-    return found.replay.tableInfo(table, info);
+    return found.replay.picks().info(table, info);
   });
 }
 
@@ -447,7 +447,7 @@ int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* epis
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::PickView& at) {
     const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     return found.drawing.batchLayout(lane, at, count, offsets);
@@ -468,7 +468,7 @@ int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint3
 int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::PickView& at) {
     const Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
     return found.drawing.gatherBatch(lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
@@ -495,39 +495,39 @@ int32_t exrp_batch_take(uint32_t replay, double order) {
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withTable(replay, table, [&](Instance& found, Lane&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane&, exrp::PickView& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withTable(replay, table, [&](Instance& found, Lane&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance& found, Lane&, exrp::PickView& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
   return withTable(replay, table,
-                   [&](Instance& found, Lane&, exrp::Table& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+                   [&](Instance& found, Lane&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
   return withReplay(replay, [&](Seat& seat) {
-    exrp::Table* const at = seat.instance.replay.findTable(table);
+    exrp::PickView* const at = seat.instance.replay.picks().findView(table);
     if (at == nullptr) return Status::argument;
     return seat.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
   });
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
-  return withTable(replay, table, [&](Instance&, Lane&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, Lane&, exrp::PickView& at) {
     *count = static_cast<uint32_t>(at.picks.journal().count());
     return Status::ok;
   });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withTable(replay, table, [&](Instance&, Lane&, exrp::Table& at) {
+  return withTable(replay, table, [&](Instance&, Lane&, exrp::PickView& at) {
     *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
@@ -597,7 +597,7 @@ int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint3
 
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
   return withReplay(replay, [&](Instance& found) {
-    found.replay.store().settle();
+    found.replay.book().store().settle();
     return found.snapshot.read(section, first, count, items, items_size);
   });
 }

@@ -17,7 +17,7 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 // ---- batches ----
 
 /// Lays out a batch of `count` picks of a table, and takes what it needs, in the lane's scratch for that table.
-Status Drawing::layOut(Lane& lane, const Table& table, uint32_t count) const {
+Status Drawing::layOut(Lane& lane, const PickView& table, uint32_t count) const {
   BatchScratch& scratch = lane.batches[table.number];
   if (scratch.layoutCount == count) return Status::ok;
   const double bytes = table.batches.bytes(count);
@@ -27,7 +27,7 @@ Status Drawing::layOut(Lane& lane, const Table& table, uint32_t count) const {
   return status;
 }
 
-Status Drawing::batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const {
+Status Drawing::batchLayout(Lane& lane, const PickView& table, uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const Status status = layOut(lane, table, count);
   if (status != Status::ok) return status;
@@ -37,7 +37,7 @@ Status Drawing::batchLayout(Lane& lane, const Table& table, uint32_t count, doub
 }
 
 /// Checks what a batch is asked with, and lays it out.
-Status Drawing::checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const {
+Status Drawing::checkBatch(Lane& lane, const PickView& table, const BatchRange& range, double beta, double batchBytes) const {
   if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
   if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
   if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
@@ -46,7 +46,7 @@ Status Drawing::checkBatch(Lane& lane, const Table& table, const BatchRange& ran
   if (status != Status::ok) return status;
   const auto needed = static_cast<double>(lane.batches[table.number].layout.offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
-  if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.recordCount()));
+  if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
   return Status::ok;
 }
 
@@ -57,28 +57,28 @@ Status Drawing::takeScratch(Lane& lane, uint32_t count) const {
 }
 
 Status Drawing::checkDraw(Lane& lane, uint32_t selector, uint32_t count) const {
-  const Status status = replay_.checkSelector(selector);
+  const Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (replay_.tableOf(selector).picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.recordCount()));
-  const Status able = replay_.selector(selector).checkCount(count);
+  if (replay_.picks().viewOf(selector).picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
+  const Status able = replay_.picks().selector(selector).checkCount(count);
   return able == Status::ok ? takeScratch(lane, count) : able;
 }
 
 Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
-  Status status = replay_.checkSelector(selector);
+  Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
-  Table& table = replay_.tableOf(selector);
+  PickView& table = replay_.picks().viewOf(selector);
   status = checkBatch(lane, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
   status = takeScratch(lane, count);
   if (status != Status::ok) return status;
-  PickSelector& rule = replay_.selector(selector);
+  PickSelector& rule = replay_.picks().selector(selector);
   status = rule.select(count, lane.indices.data(), lane.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  replay_.noteChange();
+  replay_.book().noteChange();
   DrawNote note = looking_.begin(selector, table.picks, lane.indices.data(), count);
   finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
               &note);
@@ -89,7 +89,7 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
 }
 
 /// Keeps what a batch drew. Without memory for it, or where the batch is a part of another, it keeps nothing.
-void Drawing::remember(DrawnPicks* drawn, const Table& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
+void Drawing::remember(DrawnPicks* drawn, const PickView& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                        const BatchLayout& layout) const {
   const uint32_t count = range.count;
   drawn->count = 0;
@@ -97,19 +97,19 @@ void Drawing::remember(DrawnPicks* drawn, const Table& table, const uint32_t* in
   memcpy(drawn->handles.data(), batch + layout.offsets[EXRP_BATCH_PICK_EPISODE], size_t{count} * sizeof(double));
   memcpy(drawn->positions.data(), batch + layout.offsets[EXRP_BATCH_PICK_POSITION], size_t{count} * sizeof(int32_t));
   memcpy(drawn->indices.data(), indices, size_t{count} * sizeof(uint32_t));
-  drawn->changeCount = replay_.changeCount();
+  drawn->changeCount = replay_.book().changeCount();
   drawn->table = table.number;
   drawn->count = count;
 }
 
 /// Whether these are the picks that were drawn last from this table, and nothing has changed since.
 bool Drawing::areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const {
-  return count > 0 && drawn.count == count && drawn.table == table && drawn.changeCount == replay_.changeCount() &&
+  return count > 0 && drawn.count == count && drawn.table == table && drawn.changeCount == replay_.book().changeCount() &&
          memcmp(drawn.handles.data(), handles, size_t{count} * sizeof *handles) == 0 &&
          memcmp(drawn.positions.data(), positions, size_t{count} * sizeof *positions) == 0;
 }
 
-Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range,
+Status Drawing::gatherBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range,
                             double beta, double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
   const Status status = checkBatch(lane, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
@@ -119,18 +119,18 @@ Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, c
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!lane.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
-  replay_.noteChange();
+  replay_.book().noteChange();
   finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
   return Status::ok;
 }
 
-void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
+void Drawing::finishBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
                           double beta, double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note) {
   const uint32_t count = range.count;
   BatchScratch& scratch = lane.batches[table.number];
   const BatchLayout& layout = scratch.layout;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
-  if (table.batches.readsLargeRewards()) replay_.store().settle();
+  if (table.batches.readsLargeRewards()) replay_.book().store().settle();
   table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
   for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
@@ -141,7 +141,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
   if (note != nullptr) looking_.locate(table.picks, note);
-  table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
+  table.batches.copy(replay_.book().episodes(), replay_.book().blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
                      scratch);
   if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
@@ -152,7 +152,7 @@ void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, con
 Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
   int32_t signs = 0;
   bool allWhole = true;
-  const auto last = static_cast<double>(replay_.nextHandle()) - 1;
+  const auto last = static_cast<double>(replay_.book().nextHandle()) - 1;
   for (uint32_t index = 0; index < count; ++index) {
     signs |= positions[index];
     // A whole number below 2^52 stays what it is; others are looked at one by one.
@@ -161,7 +161,7 @@ Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint
   }
   if (signs >= 0 && allWhole) return Status::ok;
   for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay_.checkHandle(handles[index]);
+    const Status status = replay_.book().checkHandle(handles[index]);
     if (status != Status::ok) return status;
     if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
   }
@@ -176,10 +176,10 @@ Status Drawing::findPicks(const PickTable& picks, const double* handles, const i
   const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
   const uint32_t* const pickSlots = picks.slots();
   const uint32_t pickCount = picks.count();
-  const BlockHead* const heads = replay_.store().heads();
-  const Episode* const episodes = &replay_.episodes()[0];
-  const uint32_t blockShift = replay_.store().blockShift();
-  const uint32_t withinMask = replay_.store().blockLength() - 1;
+  const BlockHead* const heads = replay_.book().store().heads();
+  const Episode* const episodes = &replay_.book().episodes()[0];
+  const uint32_t blockShift = replay_.book().store().blockShift();
+  const uint32_t withinMask = replay_.book().store().blockLength() - 1;
   // Whether the guess for a pick is right.
   const auto isKnown = [&](uint32_t at) {
     const uint32_t index = indices[at];
@@ -192,7 +192,7 @@ Status Drawing::findPicks(const PickTable& picks, const double* handles, const i
   };
   // A batch whose picks are not those guessed is told by a few of them.
   const bool areGuessed = count > 0 && (isKnown(0) || isKnown(count / 2) || isKnown(count - 1));
-  const Store& store = replay_.store();
+  const Store& store = replay_.book().store();
   uint32_t left[BlockIndex::findPiece];
   uint32_t slots[BlockIndex::findPiece];
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
@@ -206,7 +206,7 @@ Status Drawing::findPicks(const PickTable& picks, const double* handles, const i
     } else {
       for (uint32_t at = first; at < end; ++at) left[leftCount++] = at;
     }
-    replay_.blocks().findMany(
+    replay_.book().blocks().findMany(
         store, leftCount, [&](uint32_t k) { return handleAt(left[k]); },
         [&](uint32_t k) { return store.ordinalOf(positionAt(left[k])); },
         [&](uint32_t k, uint32_t block) {
@@ -220,7 +220,7 @@ Status Drawing::findPicks(const PickTable& picks, const double* handles, const i
 
 Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
   if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
-  const Store& store = replay_.store();
+  const Store& store = replay_.book().store();
   for (uint32_t index = 0; index < count; ++index) {
     const uint32_t slot = picks.slot(first + index);
     handles[index] = static_cast<double>(store.handleOf(store.blockOf(slot)));
@@ -231,7 +231,7 @@ Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count
 
 Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const {
   if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
-  for (uint32_t index = 0; index < count; ++index) priorities[index] = replay_.initialPriorities().get(picks.slot(first + index));
+  for (uint32_t index = 0; index < count; ++index) priorities[index] = replay_.picks().initialPriorities().get(picks.slot(first + index));
   return Status::ok;
 }
 
@@ -239,14 +239,14 @@ Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t 
 
 Status Drawing::getPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
                             double* priorities) const {
-  Status status = replay_.checkSelector(selector);
+  Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
-  const PickSelector& rule = replay_.selector(selector);
+  const PickSelector& rule = replay_.picks().selector(selector);
   if (!rule.getPriority(nullptr, 0, nullptr)) return fail(Status::argument, 2, selector);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if (!lane.indices.commit(count)) return fail(Status::memory, 4.0 * count);
   uint32_t* const found = lane.indices.data();
-  status = findPicks(replay_.tableOf(selector).picks, handles, positions, count, found);
+  status = findPicks(replay_.picks().viewOf(selector).picks, handles, positions, count, found);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < count; ++index) {
     if (found[index] == pickNone) {
@@ -260,10 +260,10 @@ Status Drawing::getPriority(Lane& lane, uint32_t selector, const double* handles
 
 Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions,
                             const uint8_t* priorities, uint32_t prioritySize, uint32_t count, uint32_t* applied) {
-  const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.tableCount();  // else of the caller's
-  Status status = isOwn ? replay_.checkSelector(selector) : Status::ok;
+  const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.picks().viewCount();  // else of the caller's
+  Status status = isOwn ? replay_.picks().checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
-  const Table& table = isOwn ? replay_.tableOf(selector) : replay_.table(EXRP_INDEX_NONE - selector);
+  const PickView& table = isOwn ? replay_.picks().viewOf(selector) : replay_.picks().view(EXRP_INDEX_NONE - selector);
   const PickTable& picks = table.picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
@@ -304,18 +304,18 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
       priority[kept++] = priority[index];
     }
   }
-  replay_.noteChange();
-  if (known) lane.drawn.changeCount = replay_.changeCount();  // a priority moves no pick
+  replay_.book().noteChange();
+  if (known) lane.drawn.changeCount = replay_.book().changeCount();  // a priority moves no pick
   // Before the selector, which may write over the priorities.
   if (evictionListens) {
     uint32_t* episodes = lane.episodes.data();
-    const Store& store = replay_.store();
+    const Store& store = replay_.book().store();
     for (uint32_t at = 0; at < kept; ++at) episodes[at] = store.head(store.blockOf(picks.slot(found[at]))).episode;
     eviction->prioritized(episodes, priority, kept);
   }
   if (isOwn) {
-    const EpisodeOrder order(replay_.store(), replay_.blocks(), picks);
-    replay_.selector(selector).setPriorityInOrder(found, priority, kept, order);
+    const EpisodeOrder order(replay_.book().store(), replay_.book().blocks(), picks);
+    replay_.picks().selector(selector).setPriorityInOrder(found, priority, kept, order);
   }
   *applied = kept;
   return Status::ok;

@@ -11,7 +11,7 @@
 #include "kernel/base/cpu.hpp"
 #include "kernel/lane.hpp"
 #include "kernel/looking.hpp"
-#include "kernel/replay.hpp"
+#include "kernel/replay/replay.hpp"
 
 namespace exrp {
 
@@ -19,11 +19,11 @@ class Drawing {
  public:
   Drawing(Replay& replay, Looking& looking) : replay_(replay), looking_(looking) {}
 
-  Status batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const;
+  Status batchLayout(Lane& lane, const PickView& table, uint32_t count, double* offsets) const;
   /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the table.
   Status checkDraw(Lane& lane, uint32_t selector, uint32_t count) const;
   Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
+  Status gatherBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
   /// Reads the priorities of picks; NaN for picks that are gone, or whose priority the rule does not know.
@@ -40,12 +40,12 @@ class Drawing {
   Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
-  Status layOut(Lane& lane, const Table& table, uint32_t count) const;
+  Status layOut(Lane& lane, const PickView& table, uint32_t count) const;
   Status takeScratch(Lane& lane, uint32_t count) const;
-  Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
-  void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
+  Status checkBatch(Lane& lane, const PickView& table, const BatchRange& range, double beta, double batchBytes) const;
+  void finishBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
-  void remember(DrawnPicks* drawn, const Table& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
+  void remember(DrawnPicks* drawn, const PickView& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const;
   /// Refuses handles that no episode ever had, and positions below 0.

@@ -19,14 +19,14 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
     return fail(Status::revoked, seat.ticket);
   }
   *taken = true;
-  replay.setWriter(seat.number);
+  replay.book().setWriter(seat.number);
   seat.copies.clear();
-  replay.store().setCopies(&seat.copies);
+  replay.book().store().setCopies(&seat.copies);
   return Status::ok;
 }
 
 void Instance::leave(Seat& seat) {
-  replay.store().setCopies(nullptr);
+  replay.book().store().setCopies(nullptr);
   if (seat.copies.isEmpty()) return sharing.giveBack();
   // Rows that are still being written. Their writers are few: those beyond the first ones are waited for at once.
   constexpr uint32_t writerMax = 16;
@@ -113,15 +113,15 @@ void Instance::settlePicks(Seat& seat, uint32_t count) {
 Status Instance::share(Seat& seat, uint32_t* ticket) {
   if (!hasThreads) return fail(Status::notSharable, EXRP_SHARE_NO_THREADS);
   if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
-  if (replay.journalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
+  if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
   if (!seat.gate.isShared()) {
-    Status status = replay.keepWriters();
+    Status status = replay.book().keepWriters();
     if (status == Status::ok) status = sharing.createPins();
     if (status == Status::ok) status = sharing.admit(seat);
     if (status != Status::ok) return status;
-    replay.setWriter(seat.number);
-    replay.writeAll();
-    replay.store().keepPins(sharing.pins());
+    replay.book().setWriter(seat.number);
+    replay.book().writeAll();
+    replay.book().store().keepPins(sharing.pins());
     seat.gate.share();
   }
   return sharing.issue(ticket);
@@ -143,7 +143,7 @@ void Instance::dismiss(Seat& seat, bool threadEnded) {
   const bool holds = sharing.isHeldBy(seat);
   // Where the thread holds the lock by another seat, that serves, too.
   const bool taken = holds || sharing.take(seat) == Status::ok;
-  if (!seat.isBarred) replay.endEpisodesOf(seat.number);
+  if (!seat.isBarred) endEpisodesOf(replay, seat.number);
   sharing.dismiss(seat);
   sharing.endedCount += threadEnded ? 1 : 0;
   while (holds && !sharing.endHold(seat)) {
@@ -158,7 +158,7 @@ Status Instance::revoke(const Seat& seat, uint32_t ticket) {
     const bool cameByIt = other->isGuest && other->ticket == ticket && other != &seat;
     if (!cameByIt || other->isBarred) continue;
     other->isBarred = true;
-    replay.endEpisodesOf(other->number);
+    endEpisodesOf(replay, other->number);
   }
   return Status::ok;
 }
@@ -170,8 +170,8 @@ Status Instance::hold(Seat& seat) {
     const Status status = enter(seat, &taken);
     if (status != Status::ok) return status;
     // Its calls copy at once from now on.
-    replay.store().setCopies(nullptr);
-    replay.store().settle();
+    replay.book().store().setCopies(nullptr);
+    replay.book().store().settle();
   }
   sharing.hold(seat);
   return Status::ok;

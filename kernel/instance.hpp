@@ -10,7 +10,8 @@
 #include "kernel/looking.hpp"
 #include "kernel/pace.hpp"
 #include "kernel/recording.hpp"
-#include "kernel/replay.hpp"
+#include "kernel/replay/abandoned_episodes.hpp"
+#include "kernel/replay/replay.hpp"
 #include "kernel/sharing.hpp"
 #include "kernel/snapshot.hpp"
 
@@ -80,7 +81,7 @@ class Instance {
 
  private:
   Status carryOut(Seat& seat, const BatchOrder& order);
-  PaceLook look() const { return {replay.recordedCount(), replay.recordCount()}; }
+  PaceLook look() const { return {replay.book().recordedCount(), replay.book().recordCount()}; }
 
   Pace pace_;
   const LargeCopier copier_;

@@ -53,14 +53,14 @@ Status checkEdges(const Histogram& histogram) {
 Status Looking::recordAges(const Histogram& histogram, double* summary) const {
   if (const Status status = checkEdges(histogram); status != Status::ok) return status;
   Summary ages(histogram);
-  const Store& store = replay_.store();
-  const EpisodeTable& episodes = replay_.episodes();
+  const Store& store = replay_.book().store();
+  const EpisodeTable& episodes = replay_.book().episodes();
   for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) {
     const Episode& episode = episodes[at];
     uint32_t position = episodes.first(at);
     for (uint32_t block = episode.firstBlock; block != blockNone; block = store.block(block).next) {
       for (uint32_t k = store.within(position); k < store.blockLength() && position < episode.count; ++k, ++position) {
-        ages.add(static_cast<double>(replay_.recordedCount() - store.birthAt(store.firstSlot(block) + k) - 1));
+        ages.add(static_cast<double>(replay_.book().recordedCount() - store.birthAt(store.firstSlot(block) + k) - 1));
       }
     }
   }
@@ -70,18 +70,18 @@ Status Looking::recordAges(const Histogram& histogram, double* summary) const {
 }
 
 Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const {
-  Status status = replay_.checkSelector(selector);
+  Status status = replay_.picks().checkSelector(selector);
   if (status == Status::ok) status = checkEdges(histogram);
   if (status != Status::ok) return status;
   constexpr uint32_t piece = 1024;
   if (!lane.numbers.commit(piece) || !lane.indices.commit(piece)) return fail(Status::memory, 12.0 * piece);
   Summary sums(histogram);
-  PickSelector& rule = replay_.selector(selector);
+  PickSelector& rule = replay_.picks().selector(selector);
   double* const values = lane.numbers.data();
   uint32_t* const indices = lane.indices.data();
   const bool ofWeights = what == EXRP_SUMS_WEIGHTS;
   const bool exists = ofWeights ? rule.drawsByWeights() : rule.getPriority(indices, 0, values);
-  const uint32_t pickCount = exists ? replay_.tableOf(selector).picks.count() : 0;
+  const uint32_t pickCount = exists ? replay_.picks().viewOf(selector).picks.count() : 0;
   for (uint32_t first = 0; first < pickCount; first += piece) {
     const uint32_t count = std::min(piece, pickCount - first);
     if (ofWeights) {
@@ -102,21 +102,21 @@ Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogr
 Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count) {
   if (log < EXRP_LIMIT_SELECTORS || log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
   for (uint32_t k = 0; k < count; ++k) {
-    if (const Status status = replay_.checkHandle(handles[k]); status != Status::ok) return status;
+    if (const Status status = replay_.book().checkHandle(handles[k]); status != Status::ok) return status;
     if (positions[k] < 0) return fail(Status::argument, 4, positions[k]);
   }
   DrawLog& draws = logs_[log];
   const uint32_t noted = draws.begin(count);
   const uint64_t step = DrawLog::stepOf(noted, count);
-  const Store& store = replay_.store();
+  const Store& store = replay_.book().store();
   const auto positionOf = [&](uint32_t k) { return static_cast<uint32_t>(positions[k * step >> DrawLog::stepShift]); };
-  replay_.blocks().findMany(
+  replay_.book().blocks().findMany(
       store, noted, [&](uint32_t k) { return static_cast<uint64_t>(handles[k * step >> DrawLog::stepShift]); },
       [&](uint32_t k) { return store.ordinalOf(positionOf(k)); },
       [&](uint32_t k, uint32_t block) {
         if (block == blockNone) return;
         const uint32_t slot = store.slotAt(block, positionOf(k));
-        draws.add(slot, store.birthAt(slot), replay_.recordedCount());
+        draws.add(slot, store.birthAt(slot), replay_.book().recordedCount());
       });
   return Status::ok;
 }

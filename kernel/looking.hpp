@@ -10,7 +10,7 @@
 
 #include "kernel/draw_log.hpp"
 #include "kernel/lane.hpp"
-#include "kernel/replay.hpp"
+#include "kernel/replay/replay.hpp"
 
 namespace exrp {
 
@@ -52,15 +52,15 @@ class Looking {
   void locate(const PickTable& picks, DrawNote* note) const {
     for (uint32_t k = 0; k < note->count; ++k) {
       note->slots[k] = picks.slot(note->slots[k]);
-      replay_.store().prefetchBirth(note->slots[k]);
+      replay_.book().store().prefetchBirth(note->slots[k]);
     }
   }
   /// Puts them into the log.
   void end(uint32_t log, const DrawNote& note) {
-    const Store& store = replay_.store();
+    const Store& store = replay_.book().store();
     for (uint32_t k = 0; k < note.count; ++k) {
       const uint32_t slot = note.slots[k];
-      logs_[log].add(slot, store.birthAt(slot), replay_.recordedCount());
+      logs_[log].add(slot, store.birthAt(slot), replay_.book().recordedCount());
     }
   }
   /// The same by episodes and positions; picks that are gone are left out.

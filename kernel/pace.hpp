@@ -17,7 +17,7 @@
 #include <cmath>
 
 #include "kernel/base/error.hpp"
-#include "kernel/replay_config.hpp"
+#include "kernel/base/whole_number.hpp"
 
 namespace exrp {
 

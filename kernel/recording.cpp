@@ -58,7 +58,7 @@ uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 /// The row of record(): the handle, the priority, a row of each of the store's groups as it lies there, the final state, the tag. Each begins
 /// at a multiple of 8, so that every column is aligned to its element.
 void Recording::create() {
-  const Store& store = replay_.store();
+  const Store& store = replay_.book().store();
   rowBytes_ = rowPriorityOffset + 8;
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     rowGroups_[group] = rowBytes_;
@@ -83,7 +83,7 @@ void Recording::rowLayout(double* offsets) const {
   offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
   offsets[EXRP_ROW_PRIORITY] = rowPriorityOffset;
   offsets[EXRP_ROW_TAG] = rowTag_;
-  for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
+  for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
 }
 
 /// Flags, priorities, tags, columns, and final states at the end, of which only as many have to be there as are read.
@@ -93,9 +93,9 @@ Recording::StepsLayout Recording::layoutSteps(uint32_t count) const {
   layout.priorities = padded(count);
   layout.tags = layout.priorities + uint64_t{count} * sizeof(double);
   uint64_t offset = layout.tags + padded(uint64_t{count} * sizeof(int32_t));
-  for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) {
+  for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) {
     layout.columns[index] = offset;
-    offset += padded(uint64_t{count} * replay_.store().column(index).bytes);
+    offset += padded(uint64_t{count} * replay_.book().store().column(index).bytes);
   }
   layout.finalState = offset;
   return layout;
@@ -108,7 +108,7 @@ Status Recording::stepsLayout(uint32_t count, double* offsets) const {
   offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalState);
   offsets[EXRP_STEPS_PRIORITY] = static_cast<double>(layout.priorities);
   offsets[EXRP_STEPS_TAG] = static_cast<double>(layout.tags);
-  for (uint32_t index = 0; index < replay_.store().columnCount(); ++index) {
+  for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) {
     offsets[EXRP_STEPS_COLUMN + index] = static_cast<double>(layout.columns[index]);
   }
   return Status::ok;
@@ -127,8 +127,8 @@ Status Recording::checkPriorities(const uint8_t* priorities, uint32_t first, uin
 
 /// Keeps a row of a column that not all records keep, where the episode's next record is one that does.
 void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from) {
-  const Episode& entry = replay_.episodes()[episode];
-  Store& store = replay_.store();
+  const Episode& entry = replay_.book().episodes()[episode];
+  Store& store = replay_.book().store();
   if (entry.count % store.column(column).every != 0) return;
   memcpy(store.keptAt(column, entry.lastBlock, entry.count), from, store.column(column).bytes);
 }
@@ -136,7 +136,7 @@ void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from)
 /// Copies a record within a call that has the lock of a shared replay, and leaves its large rows for later. It is apart from record(), as that
 /// needs fewer registers without it.
 [[gnu::noinline]] void Recording::copyShared(uint32_t slot, const uint8_t* row) {
-  Store& store = replay_.store();
+  Store& store = replay_.book().store();
   CopyQueue& copies = *store.copies();
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     uint8_t* const to = store.groupRow(group, slot);
@@ -160,19 +160,19 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
   if (status == Status::ok && hasPriority) {
     status = checkPriorities(row + rowPriorityOffset, 0, 1);
-    if (status == Status::ok) status = replay_.reservePriorities();
+    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
   }
-  const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags) && replay_.hasRoomForOne();
-  NextStates& nextStates = replay_.nextStates();
-  if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(1);
+  const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags);
+  NextStates& nextStates = replay_.part<NextStates>();
+  if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(2, 1);
   if (status != Status::ok) return status;
   if (!asItIs) {
     status = replay_.prepareRecord();
     if (status == Status::ok) status = replay_.makeRoomForRecord(handle, flags, &episode);
     if (status != Status::ok) return status;
   }
-  if (hasPriority) replay_.initialPriorities().begin();
-  Store& store = replay_.store();
+  if (hasPriority) replay_.picks().initialPriorities().begin();
+  Store& store = replay_.book().store();
   const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
   tags.give(replay_, episode, 0);
   if (store.copies() != nullptr) {
@@ -188,8 +188,8 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   }
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
   tags.give(replay_, episode, 0);
-  if (hasNextState && flags == 0) nextStates.set(episode, replay_.episodes()[episode].count, row + rowFinalState_);
-  handle = replay_.handleAt(episode);
+  if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, row + rowFinalState_);
+  handle = replay_.book().handleAt(episode);
   guessFor(handle) = episode;
   memcpy(row, &handle, sizeof handle);
   return Status::ok;
@@ -205,15 +205,15 @@ Status Recording::checkSteps(uint32_t count, double stepsBytes, double bytesNeed
 /// How many of `count` records one call stores: with a journal open not more than it has room for.
 /// On a shared replay, large rows come in pieces, so that who draws the first ones need not wait for the last to be there.
 uint32_t Recording::recordsAtOnce(uint32_t count) const {
-  if (replay_.store().copies() != nullptr) {
-    const uint32_t most = pieceBytes / replay_.store().recordBytes() + 1;
-    if (most < count && replay_.store().recordBytes() >= CopyQueue::bytesMin) count = most;
+  if (replay_.book().store().copies() != nullptr) {
+    const uint32_t most = pieceBytes / replay_.book().store().recordBytes() + 1;
+    if (most < count && replay_.book().store().recordBytes() >= CopyQueue::bytesMin) count = most;
   }
-  return count > journalRecordsMax && replay_.journalOpen() ? journalRecordsMax : count;
+  return count > journalRecordsMax && replay_.picks().isJournalOpen() ? journalRecordsMax : count;
 }
 
 void Recording::findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns) {
-  Store& store = replay_.store();
+  Store& store = replay_.book().store();
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     const uint8_t* from = steps + layout.columns[column];
     if (store.isKept(column)) {
@@ -248,7 +248,7 @@ inline void Recording::copyStep(uint32_t episode, uint32_t slot, const StepColum
   if (columns.largeCount > 0) copyLater(slot, columns, step, 1);
   for (uint32_t at = 0; at < columns.keptCount; ++at) {
     const StepColumns::Kept& column = columns.kept[at];
-    copyKept(episode, column.column, column.from + step * replay_.store().column(column.column).bytes);
+    copyKept(episode, column.column, column.from + step * replay_.book().store().column(column.column).bytes);
   }
 }
 
@@ -266,19 +266,19 @@ inline void Recording::copySteps(uint32_t episode, uint32_t slot, const StepColu
 /// too. Of very many records it asks for the first ones' only, as the caches would not keep more.
 void Recording::prefetchBlocks(uint32_t episode, uint32_t count) const {
   if (count > recordsAskedFor) count = recordsAskedFor;
-  const Store& store = replay_.store();
-  uint64_t handle = replay_.nextHandle();
+  const Store& store = replay_.book().store();
+  uint64_t handle = replay_.book().nextHandle();
   uint32_t position = 0;
   if (episode != episodeNone) {
-    handle = replay_.episodes()[episode].handle;
-    position = replay_.episodes()[episode].count;
+    handle = replay_.book().episodes()[episode].handle;
+    position = replay_.book().episodes()[episode].count;
   }
-  for (uint32_t ahead = 0; ahead < 2 && count > 0; ++ahead, handle = replay_.nextHandle(), position = 0) {
+  for (uint32_t ahead = 0; ahead < 2 && count > 0; ++ahead, handle = replay_.book().nextHandle(), position = 0) {
     const uint32_t fits = replay_.config().segmentLength - position;
     const uint32_t taken = count < fits ? count : fits;
     const uint32_t firstNew = position == 0 ? 0 : store.ordinalOf(position - 1) + 1;
     for (uint32_t ordinal = firstNew; ordinal <= store.ordinalOf(position + taken); ++ordinal) {
-      replay_.blocks().prefetchTable(handle, ordinal);
+      replay_.book().blocks().prefetchTable(handle, ordinal);
     }
     count -= taken;
   }
@@ -291,7 +291,7 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
   const StepTags tags(steps + layout.tags, flags);
   flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG};
   if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
-  const uint32_t stateBytes = replay_.store().column(0).bytes;
+  const uint32_t stateBytes = replay_.book().store().column(0).bytes;
   const uint64_t needed = layout.finalState + (flags != 0 ? stateBytes : 0);
   const uint32_t first = *done;
   double current = *handle;
@@ -300,14 +300,14 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
   if (status == Status::ok) status = replay_.openEpisode(current, &episode);
   if (status == Status::ok && hasPriorities) {
     status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.reservePriorities();
+    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
   }
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint32_t left = end - first;
   const uint32_t episodeCount = left / replay_.config().segmentLength + 3;
   // Each episode has one block that is not full, and its final state may take another.
   const uint32_t blockCount = left / replay_.config().blockLength + 2 * episodeCount + blocksPerRecordMax;
-  if (status == Status::ok) status = replay_.prepareRecords(left, episodeCount, blockCount);
+  if (status == Status::ok) status = replay_.book().prepare(left, episodeCount, blockCount);
   if (status != Status::ok) return status;
 
   StepColumns columns;
@@ -320,7 +320,7 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
     status = replay_.makeRoomForRecord(current, own, &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
-    if (hasPriorities) replay_.initialPriorities().begin();
+    if (hasPriorities) replay_.picks().initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + size_t{step} * stateBytes);
     tags.give(replay_, episode, step);
     // The last record of all, which may end the episode, comes alone.
@@ -330,7 +330,7 @@ Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsB
     replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own,
                     steps + layout.finalState);
     tags.give(replay_, episode, step);
-    current = replay_.handleAt(episode);
+    current = replay_.book().handleAt(episode);
     step += run;
   }
   *handle = current;
@@ -370,7 +370,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
   if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
-  const size_t stateBytes = replay_.store().column(0).bytes;
+  const size_t stateBytes = replay_.book().store().column(0).bytes;
   const uint32_t first = done[0];
   uint32_t episodeCount = done[1];
   Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
@@ -390,10 +390,10 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
   if (status == Status::ok) status = replay_.openEpisode(current, &episode);
   if (status == Status::ok && hasPriorities) {
     status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.reservePriorities();
+    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
   }
-  if (status == Status::ok && hasNextState && end == count) status = replay_.reserveNextState(needs.episodeCount);
-  if (status == Status::ok) status = replay_.prepareRecords(end - first, needs.episodeCount, needs.blockCount);
+  if (status == Status::ok && hasNextState && end == count) status = replay_.reserveNextStates(needs.episodeCount, 1);
+  if (status == Status::ok) status = replay_.book().prepare(end - first, needs.episodeCount, needs.blockCount);
   if (status != Status::ok) return status;
 
   StepColumns columns;
@@ -412,7 +412,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
     if (status != Status::ok) break;
     if (own[step] == EXRP_RECORD_FINAL) {
       tags.give(replay_, episode, step);
-      if (episode != episodeNone) current = replay_.handleAt(episode);
+      if (episode != episodeNone) current = replay_.book().handleAt(episode);
       flagged = ++step;
       continue;
     }
@@ -421,10 +421,10 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
       while (flagged < end && own[flagged] == 0) ++flagged;
       prefetchBlocks(episode, flagged - step + 1);
     }
-    if (hasPriorities) replay_.initialPriorities().begin();
+    if (hasPriorities) replay_.picks().initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, state);
     tags.give(replay_, episode, step);
-    if (replay_.handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.handleAt(episode);
+    if (replay_.book().handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.book().handleAt(episode);
     const uint32_t run = own[step] != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
     copySteps(episode, slot, columns, step, run);
     replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own[step], finalState);
@@ -433,9 +433,9 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
       finalState += stateBytes;
       flagged = step + 1;
     } else if (hasNextState && step + run == count) {
-      replay_.nextStates().set(episode, replay_.episodes()[episode].count, finalState);
+      replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
     }
-    current = replay_.handleAt(episode);
+    current = replay_.book().handleAt(episode);
     step += run;
   }
   *handle = current;
@@ -451,19 +451,19 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
   constexpr uint32_t seen = 0x80000000u;
   uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
   uint32_t* found = lane.environments.data();
-  EpisodeTable& episodes = replay_.episodes();
+  EpisodeTable& episodes = replay_.book().episodes();
   Status status = Status::ok;
   uint32_t end = first;
   for (; end < count && status == Status::ok; ++end) {
     const uint32_t guess = found[end];
-    if (guess >= episodes.highWater() || !replay_.isLive(guess, handles[end])) {
+    if (guess >= episodes.highWater() || !replay_.book().isLive(guess, handles[end])) {
       found[end] = episodeNone;
-      status = replay_.checkHandle(handles[end]);
-      if (status == Status::ok) found[end] = replay_.findEpisode(handles[end]);
+      status = replay_.book().checkHandle(handles[end]);
+      if (status == Status::ok) found[end] = replay_.book().findEpisode(handles[end]);
       if (status == Status::ok && found[end] == episodeNone) {
-        const uint32_t orphan = replay_.orphans().find(static_cast<uint64_t>(handles[end]));
+        const uint32_t orphan = replay_.part<OrphanHandles>().find(static_cast<uint64_t>(handles[end]));
         if (orphan == OrphanHandles::none) {
-          status = replay_.failEnded(handles[end], episodeNone);
+          status = replay_.book().failEnded(handles[end], episodeNone);
         } else if ((seenOrphans[orphan / 64] >> orphan % 64 & 1) != 0) {
           status = failTwice(handles, first, end);
         } else {
@@ -473,14 +473,14 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
       if (found[end] == episodeNone) continue;
     }
     const Episode& entry = episodes[found[end]];
-    const uint32_t slot = replay_.store().slotAt(entry.lastBlock, entry.count);
-    prefetchLine(replay_.store().groupRow(0, slot));
-    for (uint32_t table = 0; table < replay_.tableCount(); ++table) replay_.table(table).picks.prefetchIndexOf(slot);
+    const uint32_t slot = replay_.book().store().slotAt(entry.lastBlock, entry.count);
+    prefetchLine(replay_.book().store().groupRow(0, slot));
+    for (uint32_t table = 0; table < replay_.picks().viewCount(); ++table) replay_.picks().view(table).picks.prefetchIndexOf(slot);
     uint32_t& state = episodes[found[end]].state;
     if ((state & seen) != 0) {
       status = failTwice(handles, first, end);
     } else if (state != EXRP_EPISODE_OPEN) {
-      status = replay_.failEnded(handles[end], found[end]);
+      status = replay_.book().failEnded(handles[end], found[end]);
     } else {
       state |= seen;
     }
@@ -498,7 +498,7 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   const bool hasNextStates = (flags & EXRP_RECORD_NEXT_STATE) != 0;
   if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
   const StepsLayout layout = layoutSteps(count);
-  const size_t stateBytes = replay_.store().column(0).bytes;
+  const size_t stateBytes = replay_.book().store().column(0).bytes;
   const uint32_t first = *done;
   Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
   if (status != Status::ok) return status;
@@ -515,13 +515,13 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   status = findEnvironments(lane, handles, first, count);
   if (status == Status::ok && hasPriorities) {
     status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.reservePriorities();
+    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
   }
   const uint32_t end = first + recordsAtOnce(count - first);
   const uint64_t blockCount = uint64_t{end - first} * blocksPerRecordMax;
-  const auto blocks = static_cast<uint32_t>(blockCount < replay_.store().blockCountMax() ? blockCount : replay_.store().blockCountMax());
-  if (status == Status::ok && hasNextStates) status = replay_.reserveNextStates(end - first);
-  if (status == Status::ok) status = replay_.prepareRecords(end - first, 2 * (end - first), blocks);
+  const auto blocks = static_cast<uint32_t>(blockCount < replay_.book().store().blockCountMax() ? blockCount : replay_.book().store().blockCountMax());
+  if (status == Status::ok && hasNextStates) status = replay_.reserveNextStates(2 * (end - first), end - first);
+  if (status == Status::ok) status = replay_.book().prepare(end - first, 2 * (end - first), blocks);
   if (status != Status::ok) return status;
 
   StepColumns columns;
@@ -531,11 +531,11 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   for (; step < end; ++step) {
     uint32_t& episode = lane.environments[step];
     // The records before may have evicted it, and its index may be another's by now.
-    if (episode != episodeNone && !replay_.isLive(episode, handles[step])) episode = episodeNone;
+    if (episode != episodeNone && !replay_.book().isLive(episode, handles[step])) episode = episodeNone;
     status = replay_.makeRoomForRecord(handles[step], own[step], &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
-    if (hasPriorities) replay_.initialPriorities().begin();
+    if (hasPriorities) replay_.picks().initialPriorities().begin();
     const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + step * stateBytes);
     tags.give(replay_, episode, step);
     copyStep(episode, slot, columns, step);
@@ -543,8 +543,8 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
     const uint8_t* const nextState = steps + layout.finalState + step * stateBytes;
     replay_.publish(&episode, 1, priority, own[step], nextState);
     tags.give(replay_, episode, step);
-    if (hasNextStates && own[step] == 0) replay_.nextStates().set(episode, replay_.episodes()[episode].count, nextState);
-    handles[step] = replay_.handleAt(episode);
+    if (hasNextStates && own[step] == 0) replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
+    handles[step] = replay_.book().handleAt(episode);
   }
   *done = step;
   return Status::ok;

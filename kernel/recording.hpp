@@ -9,7 +9,7 @@
 #pragma once
 
 #include "kernel/lane.hpp"
-#include "kernel/replay.hpp"
+#include "kernel/replay/replay.hpp"
 
 namespace exrp {
 

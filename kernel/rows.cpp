@@ -11,7 +11,7 @@ constexpr uint32_t prefetchDistance = 16;  // rows ahead
 
 Status checkHandles(const Replay& replay, const double* handles, uint32_t count) {
   for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay.checkHandle(handles[index]);
+    const Status status = replay.book().checkHandle(handles[index]);
     if (status != Status::ok) return status;
   }
   return Status::ok;
@@ -22,12 +22,12 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
                 uint32_t runLength, uint32_t* slots) {
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
-  const Store& store = replay.store();
-  const EpisodeTable& episodes = replay.episodes();
+  const Store& store = replay.book().store();
+  const EpisodeTable& episodes = replay.book().episodes();
   uint32_t blocks[BlockIndex::findPiece];
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
-    replay.blocks().findMany(
+    replay.book().blocks().findMany(
         store, end - first, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
         // A negative position is beyond every episode's end.
         [&](uint32_t k) { return store.ordinalOf(static_cast<uint32_t>(positions[first + k])); },
@@ -37,11 +37,11 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
         });
     for (uint32_t at = first; at < end; ++at) {
       const uint32_t block = blocks[at - first];
-      const uint32_t episode = block == blockNone ? replay.findEpisode(handles[at]) : store.head(block).episode;
+      const uint32_t episode = block == blockNone ? replay.book().findEpisode(handles[at]) : store.head(block).episode;
       uint32_t rowsEnd = 0;
       uint32_t rowsBegin = 0;
       if (episode != episodeNone) {
-        rowsEnd = column == 0 ? replay.stateRows(episodes[episode]) : episodes[episode].count;
+        rowsEnd = column == 0 ? replay.book().stateRows(episodes[episode]) : episodes[episode].count;
         rowsBegin = episodes.first(episode);
       }
       const double past = double{1} * positions[at] + runLength;
@@ -58,14 +58,14 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
 /// The rows of a column that not all records keep: for each record that of the newest one kept at or before it.
 void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                   uint32_t runLength, uint8_t* rows) {
-  const Store& store = replay.store();
+  const Store& store = replay.book().store();
   const size_t bytes = store.column(column).bytes;
   for (uint32_t index = 0; index < count; ++index) {
     const auto first = static_cast<uint32_t>(positions[index]);
     for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
       const uint32_t kept = first + run - (first + run) % store.column(column).every;
-      const uint32_t block = replay.blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
-      const uint8_t* const row = block == blockNone ? store.carriedAt(column, replay.findEpisode(handles[index]))
+      const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
+      const uint8_t* const row = block == blockNone ? store.carriedAt(column, replay.book().findEpisode(handles[index]))
                                                      : store.keptAt(column, block, kept);
       memcpy(rows, row, bytes);
     }
@@ -96,12 +96,12 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
 
 Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags) {
   for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay.checkHandle(handles[index]);
+    const Status status = replay.book().checkHandle(handles[index]);
     if (status != Status::ok) return status;
   }
   for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.findEpisode(handles[index]);
-    tags[index] = episode == episodeNone ? 0 : replay.episodes().tag(episode);
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    tags[index] = episode == episodeNone ? 0 : replay.book().episodes().tag(episode);
   }
   return Status::ok;
 }
@@ -110,12 +110,12 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
                     uint32_t* states) {
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
-  const Store& store = replay.store();
-  const EpisodeTable& episodes = replay.episodes();
+  const Store& store = replay.book().store();
+  const EpisodeTable& episodes = replay.book().episodes();
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t piece = count - first < BlockIndex::findPiece ? count - first : BlockIndex::findPiece;
     uint32_t found[BlockIndex::findPiece];
-    replay.blocks().findEpisodes(
+    replay.book().blocks().findEpisodes(
         store, piece, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
         [&](uint32_t k, uint32_t episode) {
           found[k] = episode;
@@ -133,7 +133,7 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
 
 Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                uint32_t runLength, uint8_t* rows, double rowsBytes) {
-  const Store& store = replay.store();
+  const Store& store = replay.book().store();
   if (column >= store.columnCount()) return fail(Status::argument, 2, column);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if (runLength < 1) return fail(Status::argument, 6, runLength);
@@ -149,14 +149,14 @@ Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* 
 }
 
 Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
-  const NextStates& kept = replay.nextStates();
+  const NextStates& kept = replay.part<NextStates>();
   const double needed = double{1} * count * kept.stateBytes();
   if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.findEpisode(handles[index]);
-    const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.episodes()[episode].count);
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.book().episodes()[episode].count);
     there[index] = state != nullptr ? 1 : 0;
     if (state != nullptr && statesBytes > 0) memcpy(states + size_t{index} * kept.stateBytes(), state, kept.stateBytes());
   }
@@ -167,8 +167,8 @@ Status listActors(const Replay& replay, const double* handles, uint32_t count, u
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.findEpisode(handles[index]);
-    actors[index] = episode == episodeNone ? 0 : replay.episodes().actor(episode);
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    actors[index] = episode == episodeNone ? 0 : replay.book().episodes().actor(episode);
   }
   return Status::ok;
 }

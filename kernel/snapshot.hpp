@@ -13,7 +13,7 @@
 // Cost: a section costs what its bytes cost to copy. Episodes are numbered again after each change, in O(episodes).
 #pragma once
 
-#include "kernel/replay.hpp"
+#include "kernel/replay/replay.hpp"
 
 namespace exrp {
 
@@ -55,7 +55,7 @@ class Snapshot {
     uint64_t changeCount = never;  // the replay's when the cursor was put there
   };
 
-  uint32_t sectionCount() const { return EXRP_SECTION_SELECTOR + 2 * replay_.selectorCount(); }
+  uint32_t sectionCount() const { return EXRP_SECTION_SELECTOR + 2 * replay_.picks().selectorCount(); }
   Shape shapeOf(uint32_t section) const;
   double validPicks(const PickPolicy& policy) const;
   uint32_t evictionHeaderItems() const;

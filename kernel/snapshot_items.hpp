@@ -50,8 +50,8 @@ Item itemAt(const uint8_t* items, size_t index) {
 /// Calls `visit` with the slot of each of the records `first`..first + count - 1, in order of episode and time.
 template <typename Visit>
 void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
-  const Store& store = replay_.store();
-  const EpisodeTable& episodes = replay_.episodes();
+  const Store& store = replay_.book().store();
+  const EpisodeTable& episodes = replay_.book().episodes();
   uint32_t episode = episodes.oldest();
   double before = 0;
   while (episode != episodeNone && before + episodes.recordCount(episode) <= first) {
@@ -63,7 +63,7 @@ void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
     const Episode& from = episodes[episode];
     uint32_t block = blockNone;
     for (uint32_t position = episodes.first(episode) + skipped; position < from.count && count > 0; ++position, --count) {
-      if (block == blockNone) block = replay_.blocks().find(store, from.handle, store.ordinalOf(position));
+      if (block == blockNone) block = replay_.book().blocks().find(store, from.handle, store.ordinalOf(position));
       else if (store.within(position) == 0) block = store.block(block).next;
       visit(store.slotAt(block, position));
     }
@@ -74,16 +74,16 @@ void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
 
 /// The rows of a column that an episode's records use: those kept for some of them, and one from before where the oldest needs it.
 inline uint32_t Snapshot::keptRowsOf(uint32_t column, uint32_t episode) const {
-  const uint32_t every = replay_.store().column(column).every;
-  const uint32_t count = replay_.episodes()[episode].count;
-  return count / every + (count % every != 0 ? 1 : 0) - replay_.episodes().first(episode) / every;
+  const uint32_t every = replay_.book().store().column(column).every;
+  const uint32_t count = replay_.book().episodes()[episode].count;
+  return count / every + (count % every != 0 ? 1 : 0) - replay_.book().episodes().first(episode) / every;
 }
 
 /// Calls `visit` with each of the rows `first`..first + count - 1 that are kept of a column.
 template <typename Visit>
 void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit visit) {
-  Store& store = replay_.store();
-  const EpisodeTable& episodes = replay_.episodes();
+  Store& store = replay_.book().store();
+  const EpisodeTable& episodes = replay_.book().episodes();
   const uint32_t every = store.column(column).every;
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
@@ -93,7 +93,7 @@ void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit vi
     before += rows;
     for (uint32_t row = skipped; row < rows && count > 0; ++row, --count) {
       const uint32_t position = (episodes.first(episode) / every + row) * every;
-      const uint32_t block = replay_.blocks().find(store, entry.handle, store.ordinalOf(position));
+      const uint32_t block = replay_.book().blocks().find(store, entry.handle, store.ordinalOf(position));
       visit(block == blockNone ? store.carriedAt(column, episode) : store.keptAt(column, block, position));
     }
   }
@@ -101,8 +101,8 @@ void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit vi
 
 /// The births that are kept of an episode: those of its runs of trimLength() positions, from that of its oldest record on.
 inline uint32_t Snapshot::birthsOf(uint32_t episode) const {
-  const uint32_t length = replay_.trimLength();
-  const EpisodeTable& episodes = replay_.episodes();
+  const uint32_t length = replay_.book().trimLength();
+  const EpisodeTable& episodes = replay_.book().episodes();
   const Episode& entry = episodes[episode];
   const uint32_t first = episodes.first(episode);
   if (first == entry.count) return 0;
@@ -112,8 +112,8 @@ inline uint32_t Snapshot::birthsOf(uint32_t episode) const {
 /// Calls `visit` with the episode and the first position of each of the births `first`..first + count - 1, in order of episode and time.
 template <typename Visit>
 void Snapshot::visitBirths(double first, uint32_t count, Visit visit) const {
-  const uint32_t length = replay_.trimLength();
-  const EpisodeTable& episodes = replay_.episodes();
+  const uint32_t length = replay_.book().trimLength();
+  const EpisodeTable& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
     const uint32_t runs = birthsOf(episode);
@@ -129,10 +129,10 @@ void Snapshot::visitBirths(double first, uint32_t count, Visit visit) const {
 /// Calls `visit` with the episodes `first`..first + count - 1 of those that have a next state, in order of age.
 template <typename Visit>
 void Snapshot::visitNextStates(double first, uint32_t count, Visit visit) const {
-  const EpisodeTable& episodes = replay_.episodes();
+  const EpisodeTable& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
-    if (replay_.nextStates().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
+    if (replay_.part<NextStates>().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
     visit(episode);
     --count;
   }

@@ -21,7 +21,7 @@ Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::d
 
 Status Snapshot::write(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes) {
   if (section >= sectionCount()) return fail(Status::argument, 2, section);
-  const bool isNew = replay_.episodes().count() == 0 && replay_.nextHandle() == 0;
+  const bool isNew = replay_.book().episodes().count() == 0 && replay_.book().nextHandle() == 0;
   if (loadSection_ == 0 && (section != 0 || !isNew)) return fail(Status::order, section, 0, first);
   if (loadSection_ == 0) loadSection_ = 1;
   // A section that is complete makes way for the next that has items.
@@ -55,14 +55,14 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_BIRTHS: writeBirths(first, count, items); return Status::ok;
     case EXRP_SECTION_NEXT_STATES:
       visitNextStates(first, count, [&](uint32_t episode) {
-        replay_.nextStates().set(episode, replay_.episodes()[episode].count, items);
-        items += replay_.nextStates().stateBytes();
+        replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, items);
+        items += replay_.part<NextStates>().stateBytes();
       });
       return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
-    const Store& store = replay_.store();
+    const Store& store = replay_.book().store();
     const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
     visitKept(column, first, count, [&](uint8_t* row) {
@@ -72,9 +72,9 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     return Status::ok;
   }
   if (section < EXRP_SECTION_SELECTOR) {
-    return writePicks(replay_.table(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
+    return writePicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
   }
-  PickSelector& selector = replay_.selector((section - EXRP_SECTION_SELECTOR) / 2);
+  PickSelector& selector = replay_.picks().selector((section - EXRP_SECTION_SELECTOR) / 2);
   const bool isHeader = (section - EXRP_SECTION_SELECTOR) % 2 == 0;
   status = isHeader ? selector.loadHeader(items) : selector.loadItems(static_cast<uint32_t>(first), count, items);
   return status == Status::dataCorrupt ? corrupt(section, first, ruleSelector) : status;
@@ -87,22 +87,22 @@ Status Snapshot::writeCounters(const uint8_t* items) {
     return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, expected, found);
   };
   if (item.capacity != capacity) return mismatch(capacity, static_cast<double>(item.capacity));
-  const uint32_t recordBytes = replay_.store().recordBytes();
+  const uint32_t recordBytes = replay_.book().store().recordBytes();
   if (item.recordBytes != recordBytes) return mismatch(recordBytes, static_cast<double>(item.recordBytes));
-  if (item.tableCount != replay_.tableCount()) return mismatch(replay_.tableCount(), item.tableCount);
+  if (item.tableCount != replay_.picks().viewCount()) return mismatch(replay_.picks().viewCount(), item.tableCount);
   constexpr uint64_t countEnd = uint64_t{1} << 53;
-  const bool possible = item.recordCount <= capacity && item.episodeCount <= replay_.store().blockCountMax() &&
+  const bool possible = item.recordCount <= capacity && item.episodeCount <= replay_.book().store().blockCountMax() &&
                         item.nextHandle < countEnd && item.evictedCount <= item.nextHandle &&
                         item.episodeCount <= item.nextHandle - item.evictedCount && item.recordCount <= item.recordedCount &&
                         item.recordedCount < countEnd && item.hasPriorities <= 1 &&
                         item.orphanCount <= OrphanHandles::countMax;
   if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
   if (item.hasPriorities == 1) {
-    const Status status = replay_.reservePriorities();
+    const Status status = replay_.picks().reservePriorities(replay_.book().store());
     if (status != Status::ok) return status;
-    replay_.initialPriorities().begin();
+    replay_.picks().initialPriorities().begin();
   }
-  replay_.restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
+  replay_.book().restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
   loadExpected_[0] = item.episodeCount;
   loadExpected_[1] = item.recordCount;
   loadExpected_[2] = item.orphanCount;
@@ -110,16 +110,16 @@ Status Snapshot::writeCounters(const uint8_t* items) {
 }
 
 Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
-  const EpisodeTable& episodes = replay_.episodes();
+  const EpisodeTable& episodes = replay_.book().episodes();
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<EpisodeItem>(items, at);
     const double number = loadItem_ + at;
     const uint64_t handleMin = episodes.count() == 0 ? 0 : episodes[episodes.newest()].handle + 1;
-    if (item.handle < handleMin || item.handle >= replay_.nextHandle()) return corrupt(EXRP_SECTION_EPISODES, number, ruleHandles);
+    if (item.handle < handleMin || item.handle >= replay_.book().nextHandle()) return corrupt(EXRP_SECTION_EPISODES, number, ruleHandles);
     const bool open = item.state == EXRP_EPISODE_OPEN;
     const bool ended = item.state == EXRP_EPISODE_TERMINATED || item.state == EXRP_EPISODE_TRUNCATED;
-    const bool rises = item.first <= item.count && item.count <= replay_.config().segmentLength && item.count <= replay_.recordedCount();
-    const bool fits = rises && replay_.recordCount() + (item.count - item.first) <= loadExpected_[1] && item.unused == 0;
+    const bool rises = item.first <= item.count && item.count <= replay_.config().segmentLength && item.count <= replay_.book().recordedCount();
+    const bool fits = rises && replay_.book().recordCount() + (item.count - item.first) <= loadExpected_[1] && item.unused == 0;
     const bool nextState = item.hasNextState == 0 || (item.hasNextState == 1 && open && item.count > 0);
     if (!(open || ended) || (ended && item.count == item.first) || !fits || !nextState) {
       return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
@@ -127,8 +127,8 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
     const Status status = replay_.restoreEpisode(item.handle, item.first, item.count, item.state, item.tag);
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
     if (status != Status::ok) return status;
-    const uint32_t episode = replay_.episodes().newest();
-    replay_.episodes().setActor(episode, item.actor);
+    const uint32_t episode = replay_.book().episodes().newest();
+    replay_.book().episodes().setActor(episode, item.actor);
     if (item.hasNextState == 1) {
       const Status reserved = replay_.restoreNextState(episode);
       if (reserved != Status::ok) return reserved;
@@ -138,7 +138,7 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
 }
 
 void Snapshot::writeRecords(uint32_t count, const uint8_t* items) {
-  Store& store = replay_.store();
+  Store& store = replay_.book().store();
   for (uint32_t item = 0; item < count; ++item, advanceRow()) {
     const uint32_t slot = store.slotAt(cursor_.block, cursor_.position);
     for (uint32_t column = 0; column < store.columnCount(); ++column) {
@@ -151,21 +151,21 @@ void Snapshot::writeRecords(uint32_t count, const uint8_t* items) {
 }
 
 Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
-  const Store& store = replay_.store();
+  const Store& store = replay_.book().store();
   Status status = numberEpisodes();
   if (status == Status::ok) status = picks.prepare(count, store.highWater() << store.blockShift());
   if (status != Status::ok) return status;
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<PickItem>(items, at);
-    if (item.episode >= replay_.episodes().count()) return corrupt(section, first + at, rulePick);
-    const Episode& episode = replay_.episodes()[numbered_[item.episode]];
+    if (item.episode >= replay_.book().episodes().count()) return corrupt(section, first + at, rulePick);
+    const Episode& episode = replay_.book().episodes()[numbered_[item.episode]];
     const PickPolicy& policy = picks.policy();
-    const uint32_t begin = policy.validBegin(replay_.episodes().first(numbered_[item.episode]));
-    const uint32_t end = replay_.hasPicks(policy, numbered_[item.episode]) ? policy.validEnd(episode.count, episode.ended()) : 0;
+    const uint32_t begin = policy.validBegin(replay_.book().episodes().first(numbered_[item.episode]));
+    const uint32_t end = replay_.book().hasPicks(policy, numbered_[item.episode]) ? policy.validEnd(episode.count, episode.ended()) : 0;
     if (item.position < begin || item.position >= end || item.position % policy.stride != 0) {
       return corrupt(section, first + at, rulePick);
     }
-    const uint32_t block = replay_.blocks().find(store, episode.handle, store.ordinalOf(item.position));
+    const uint32_t block = replay_.book().blocks().find(store, episode.handle, store.ordinalOf(item.position));
     const uint32_t slot = store.slotAt(block, item.position);
     if (picks.indexOf(slot) != pickNone) return corrupt(section, first + at, rulePick);
     picks.push(slot);
@@ -175,17 +175,17 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
 
 /// Whether they can be, check() says in the end.
 void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
-  Store& store = replay_.store();
+  Store& store = replay_.book().store();
   const uint32_t length = store.birthLength();
-  const uint32_t run = replay_.trimLength();
+  const uint32_t run = replay_.book().trimLength();
   uint32_t at = 0;
   visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
     const auto birth = itemAt<uint64_t>(items, at++);
-    const Episode& entry = replay_.episodes()[episode];
+    const Episode& entry = replay_.book().episodes()[episode];
     const uint32_t next = (position & ~(run - 1)) + run;
     const uint32_t end = next < entry.count ? next : entry.count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
-      const uint32_t slot = store.slotAt(replay_.blocks().find(store, entry.handle, store.ordinalOf(to)), to);
+      const uint32_t slot = store.slotAt(replay_.book().blocks().find(store, entry.handle, store.ordinalOf(to)), to);
       store.setBirth(slot, birth + (to - position));
     }
   });
@@ -198,18 +198,18 @@ Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* it
     if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
   }
   uint32_t at = 0;
-  visitRecords(first, count, [&](uint32_t slot) { replay_.initialPriorities().set(slot, itemAt<double>(items, at++)); });
+  visitRecords(first, count, [&](uint32_t slot) { replay_.picks().initialPriorities().set(slot, itemAt<double>(items, at++)); });
   return Status::ok;
 }
 
 Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
-  OrphanHandles& orphans = replay_.orphans();
-  const Status status = orphans.prepare(loadExpected_[2] + replay_.episodes().count());
+  OrphanHandles& orphans = replay_.part<OrphanHandles>();
+  const Status status = orphans.prepare(loadExpected_[2] + replay_.book().episodes().count());
   if (status != Status::ok) return status;
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<OrphanItem>(items, at);
     // Whether it has an episode, check() says in the end.
-    if (item.handle >= replay_.nextHandle() || orphans.contains(item.handle)) {
+    if (item.handle >= replay_.book().nextHandle() || orphans.contains(item.handle)) {
       return corrupt(EXRP_SECTION_ORPHANS, first + at, ruleHandles);
     }
     orphans.add(item.handle, item.tag);
@@ -225,7 +225,7 @@ Status Snapshot::writeEviction(double first, uint32_t count, const uint8_t* item
   }
   const auto from = static_cast<uint32_t>(first);
   const uint32_t headerItems = evictionHeaderItems();
-  const uint32_t episodeCount = replay_.episodes().count();
+  const uint32_t episodeCount = replay_.book().episodes().count();
   for (uint32_t at = 0; at < count; ++at) {
     auto item = itemAt<EvictionItem>(items, at);
     if (from + at < headerItems) {
@@ -252,14 +252,14 @@ Status Snapshot::end() {
     loadItem_ = 0;
   }
   if (loadSection_ - 1 != sectionCount()) return fail(Status::order, sectionCount(), loadItem_, loadSection_);
-  const bool whole = replay_.episodes().count() == loadExpected_[0] && replay_.recordCount() == loadExpected_[1];
+  const bool whole = replay_.book().episodes().count() == loadExpected_[0] && replay_.book().recordCount() == loadExpected_[1];
   if (!whole) return corrupt(sectionCount(), 0, ruleWhole);
-  for (uint32_t selector = 0; selector < replay_.selectorCount(); ++selector) {
-    const Status status = replay_.selector(selector).loadEnd();
+  for (uint32_t selector = 0; selector < replay_.picks().selectorCount(); ++selector) {
+    const Status status = replay_.picks().selector(selector).loadEnd();
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
     if (status != Status::ok) return status;
   }
-  replay_.restoreOldest();
+  replay_.book().endRestoring();
   if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
   loadSection_ = 0;
   loadItem_ = 0;

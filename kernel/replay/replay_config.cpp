@@ -1,5 +1,6 @@
-#include "kernel/replay_config.hpp"
+#include "kernel/replay/replay_config.hpp"
 
+#include "kernel/base/whole_number.hpp"
 #include "kernel/store/byte_limit.hpp"
 
 namespace exrp {

@@ -1,6 +1,7 @@
 // ReplayConfig: the numbers that a replay is made with, read and checked once.
 #pragma once
 
+#include "kernel/store/episode_table.hpp"
 #include "kernel/store/pick_policy.hpp"
 #include "kernel/store/store.hpp"
 
@@ -8,15 +9,8 @@ namespace exrp {
 
 /// The most blocks that one record can take: for a cut episode's final state, the record, a final state, and the episode that follows.
 constexpr uint32_t blocksPerRecordMax = 4;
-/// The most records that an episode ever has: their positions, and that of the final state, are numbers of an int32.
-constexpr uint32_t positionMax = 0x7fffffffu;
 /// Blocks for open episodes that hold no record.
 constexpr uint32_t emptyEpisodeSlack = 4096;
-
-/// Whether a number is an integer within these bounds, which lie within +-2^53: there every integer is exact.
-inline bool isWhole(double value, double smallest, double largest) {
-  return value >= smallest && value <= largest && value == static_cast<double>(static_cast<int64_t>(value));
-}
 
 struct ReplayConfig {
   uint32_t capacity;
