@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "kernel/rules.hpp"
+#include "kernel/sockets/rules.hpp"
 
 namespace exrp {
 

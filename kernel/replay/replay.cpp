@@ -1,6 +1,6 @@
 #include "kernel/replay/replay.hpp"
 
-#include "kernel/rules.hpp"
+#include "kernel/sockets/rules.hpp"
 
 namespace exrp {
 

@@ -1,4 +1,4 @@
-// Looking: numbers about a replay for people: the ages of its records, the weights that its selectors draw by, and what was drawn of late.
+// Statistics: numbers about a replay that people look at: the ages of its records, the weights that its selectors draw by, and what was drawn of late.
 //
 // A histogram has edges in rising order: count 0 is of the values below the first edge, count k of those from edge k - 1 up to edge k, and the
 // last of those from the last edge on. The caller chooses the edges, so that its bins are exactly those that it shows.
@@ -8,8 +8,8 @@
 // It changes nothing that is saved.
 #pragma once
 
-#include "kernel/draw_log.hpp"
-#include "kernel/lane.hpp"
+#include "kernel/calls/draw_log.hpp"
+#include "kernel/calls/thread_scratch.hpp"
 #include "kernel/replay/replay.hpp"
 
 namespace exrp {
@@ -27,14 +27,14 @@ struct DrawNote {
   uint32_t slots[DrawLog::batchMax];  // their indices, until they are located
 };
 
-class Looking {
+class Statistics {
  public:
-  explicit Looking(const Replay& replay) : replay_(replay) {}
+  explicit Statistics(const Replay& replay) : replay_(replay) {}
 
   /// The ages of all records: how many records were written after each. `summary` gets the EXRP_SUMMARY_* numbers.
   Status recordAges(const Histogram& histogram, double* summary) const;
   /// The weights or priorities (EXRP_SUMS_*) of all picks of a selector's table. `summary` says whether the rule has any.
-  Status sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
+  Status sums(ThreadScratch& thread, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
 
   // A batch that selector `log` draws is noted in three steps, between which other work of the batch hides the cache misses.
   /// Counts the batch, and chooses picks by their indices.

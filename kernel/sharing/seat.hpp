@@ -8,9 +8,9 @@
 // `runnerCount` is the registry's, under its mutex.
 #pragma once
 
-#include "kernel/batch_orders.hpp"
-#include "kernel/gate.hpp"
-#include "kernel/lane.hpp"
+#include "kernel/calls/thread_scratch.hpp"
+#include "kernel/sharing/batch_orders.hpp"
+#include "kernel/sharing/call_flags.hpp"
 #include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
@@ -21,9 +21,9 @@ struct Seat {
   explicit Seat(Instance& at) : instance(at) {}
 
   Instance& instance;
-  Gate gate;
-  Lane lane;
-  BatchOrders orders{gate};
+  CallFlags flags;
+  ThreadScratch scratch;
+  BatchOrders orders{flags};
   CopyQueue copies;
   /// Marks the episodes that this seat writes; 0 while the replay is not shared.
   uint16_t number = 0;
@@ -37,7 +37,7 @@ struct Seat {
   Seat* next = nullptr;
 
   /// Bytes of memory in use.
-  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + lane.memoryBytes() + copies.memoryBytes(); }
+  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + scratch.memoryBytes() + copies.memoryBytes(); }
 };
 
 }  // namespace exrp

@@ -3,9 +3,9 @@
 #include <memory>
 #include <new>
 
-#include "kernel/abi_threads.hpp"
+#include "kernel/abi/tables_registry.hpp"
+#include "kernel/abi/threads.hpp"
 #include "kernel/base/process.hpp"
-#include "kernel/tables_registry.hpp"
 
 using exrp::fail;
 using exrp::Inserter;

@@ -1,4 +1,4 @@
-#include "kernel/snapshot_items.hpp"
+#include "kernel/snapshot/snapshot_items.hpp"
 
 namespace exrp {
 

@@ -1,4 +1,4 @@
-#include "kernel/drawing.hpp"
+#include "kernel/calls/drawing.hpp"
 
 #include <cstring>
 #include <limits>
@@ -16,9 +16,9 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 
 // ---- batches ----
 
-/// Lays out a batch of `count` picks of a table, and takes what it needs, in the lane's scratch for that table.
-Status Drawing::layOut(Lane& lane, const PickView& table, uint32_t count) const {
-  BatchScratch& scratch = lane.batches[table.number];
+/// Lays out a batch of `count` picks of a table, and takes what it needs, in the thread's scratch for that view.
+Status Drawing::layOut(ThreadScratch& thread, const PickView& table, uint32_t count) const {
+  BatchScratch& scratch = thread.batches[table.number];
   if (scratch.layoutCount == count) return Status::ok;
   const double bytes = table.batches.bytes(count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
@@ -27,64 +27,64 @@ Status Drawing::layOut(Lane& lane, const PickView& table, uint32_t count) const 
   return status;
 }
 
-Status Drawing::batchLayout(Lane& lane, const PickView& table, uint32_t count, double* offsets) const {
+Status Drawing::batchLayout(ThreadScratch& thread, const PickView& table, uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const Status status = layOut(lane, table, count);
+  const Status status = layOut(thread, table, count);
   if (status != Status::ok) return status;
-  const BatchLayout& layout = lane.batches[table.number].layout;
+  const BatchLayout& layout = thread.batches[table.number].layout;
   for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
 /// Checks what a batch is asked with, and lays it out.
-Status Drawing::checkBatch(Lane& lane, const PickView& table, const BatchRange& range, double beta, double batchBytes) const {
+Status Drawing::checkBatch(ThreadScratch& thread, const PickView& table, const BatchRange& range, double beta, double batchBytes) const {
   if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
   if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
   if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  const Status status = layOut(lane, table, range.total);
+  const Status status = layOut(thread, table, range.total);
   if (status != Status::ok) return status;
-  const auto needed = static_cast<double>(lane.batches[table.number].layout.offsets[EXRP_BATCH_BYTES]);
+  const auto needed = static_cast<double>(thread.batches[table.number].layout.offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
   return Status::ok;
 }
 
 /// Takes the memory for the draws of a batch.
-Status Drawing::takeScratch(Lane& lane, uint32_t count) const {
-  const bool isTaken = lane.indices.commit(count) && lane.episodes.commit(count) && lane.numbers.commit(count);
+Status Drawing::takeScratch(ThreadScratch& thread, uint32_t count) const {
+  const bool isTaken = thread.indices.commit(count) && thread.episodes.commit(count) && thread.numbers.commit(count);
   return isTaken ? Status::ok : fail(Status::memory, 16.0 * count);
 }
 
-Status Drawing::checkDraw(Lane& lane, uint32_t selector, uint32_t count) const {
+Status Drawing::checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t count) const {
   const Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if (replay_.picks().viewOf(selector).picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
   const Status able = replay_.picks().selector(selector).checkCount(count);
-  return able == Status::ok ? takeScratch(lane, count) : able;
+  return able == Status::ok ? takeScratch(thread, count) : able;
 }
 
-Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+Status Drawing::getBatch(ThreadScratch& thread, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
   PickView& table = replay_.picks().viewOf(selector);
-  status = checkBatch(lane, table, range, beta, batchBytes);
+  status = checkBatch(thread, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
-  status = takeScratch(lane, count);
+  status = takeScratch(thread, count);
   if (status != Status::ok) return status;
   PickSelector& rule = replay_.picks().selector(selector);
-  status = rule.select(count, lane.indices.data(), lane.numbers.data());
+  status = rule.select(count, thread.indices.data(), thread.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
   replay_.book().noteChange();
-  DrawNote note = looking_.begin(selector, table.picks, lane.indices.data(), count);
-  finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
+  DrawNote note = statistics_.begin(selector, table.picks, thread.indices.data(), count);
+  finishBatch(thread, table, thread.indices.data(), thread.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
               &note);
-  looking_.end(selector, note);
+  statistics_.end(selector, note);
   // Rules with weights are those that learners set priorities for.
-  if (rule.weighted()) remember(&lane.drawn, table, lane.indices.data(), range, batch, lane.batches[table.number].layout);
+  if (rule.weighted()) remember(&thread.drawn, table, thread.indices.data(), range, batch, thread.batches[table.number].layout);
   return Status::ok;
 }
 
@@ -109,25 +109,25 @@ bool Drawing::areDrawn(const DrawnPicks& drawn, uint32_t table, const double* ha
          memcmp(drawn.positions.data(), positions, size_t{count} * sizeof *positions) == 0;
 }
 
-Status Drawing::gatherBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range,
+Status Drawing::gatherBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range,
                             double beta, double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  const Status status = checkBatch(lane, table, range, beta, batchBytes);
+  const Status status = checkBatch(thread, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < range.count; ++index) {
     if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
     if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 4, probabilities[index]);
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
-  if (!lane.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
+  if (!thread.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
   replay_.book().noteChange();
-  finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
+  finishBatch(thread, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
   return Status::ok;
 }
 
-void Drawing::finishBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
+void Drawing::finishBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
                           double beta, double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note) {
   const uint32_t count = range.count;
-  BatchScratch& scratch = lane.batches[table.number];
+  BatchScratch& scratch = thread.batches[table.number];
   const BatchLayout& layout = scratch.layout;
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
   if (table.batches.readsLargeRewards()) replay_.book().store().settle();
@@ -140,11 +140,11 @@ void Drawing::finishBatch(Lane& lane, PickView& table, const uint32_t* indices, 
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
-  if (note != nullptr) looking_.locate(table.picks, note);
-  table.batches.copy(replay_.book().episodes(), replay_.book().blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
+  if (note != nullptr) statistics_.locate(table.picks, note);
+  table.batches.copy(replay_.book().episodes(), replay_.book().blocks(), table.picks, indices, range, layout, batch, thread.episodes.data(),
                      scratch);
   if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);
-  if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
+  if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }
 
 // ---- the picks of a table ----
@@ -237,15 +237,15 @@ Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t 
 
 // ---- priorities ----
 
-Status Drawing::getPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
+Status Drawing::getPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
                             double* priorities) const {
   Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
   const PickSelector& rule = replay_.picks().selector(selector);
   if (!rule.getPriority(nullptr, 0, nullptr)) return fail(Status::argument, 2, selector);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  if (!lane.indices.commit(count)) return fail(Status::memory, 4.0 * count);
-  uint32_t* const found = lane.indices.data();
+  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  uint32_t* const found = thread.indices.data();
   status = findPicks(replay_.picks().viewOf(selector).picks, handles, positions, count, found);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < count; ++index) {
@@ -258,7 +258,7 @@ Status Drawing::getPriority(Lane& lane, uint32_t selector, const double* handles
   return Status::ok;
 }
 
-Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions,
+Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions,
                             const uint8_t* priorities, uint32_t prioritySize, uint32_t count, uint32_t* applied) {
   const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.picks().viewCount();  // else of the caller's
   Status status = isOwn ? replay_.picks().checkSelector(selector) : Status::ok;
@@ -269,11 +269,11 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   EvictionPolicy* const eviction = replay_.eviction();
   const bool evictionListens = eviction != nullptr && eviction->wantsPriorities();
-  if (!lane.indices.commit(count) || !lane.numbers.commit(count) || (evictionListens && !lane.episodes.commit(count))) {
+  if (!thread.indices.commit(count) || !thread.numbers.commit(count) || (evictionListens && !thread.episodes.commit(count))) {
     return fail(Status::memory, 16.0 * count);
   }
 
-  double* priority = lane.numbers.data();
+  double* priority = thread.numbers.data();
   if (prioritySize == sizeof(double)) {
     if (count > 0) memcpy(priority, priorities, size_t{count} * sizeof(double));
   } else {
@@ -289,11 +289,11 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
   for (uint32_t index = 0; !allRight && index < count; ++index) {
     if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
   }
-  const uint32_t* found = lane.drawn.indices.data();
+  const uint32_t* found = thread.drawn.indices.data();
   uint32_t kept = count;
-  const bool known = areDrawn(lane.drawn, table.number, handles, positions, count);
+  const bool known = areDrawn(thread.drawn, table.number, handles, positions, count);
   if (!known) {
-    uint32_t* const indices = lane.indices.data();
+    uint32_t* const indices = thread.indices.data();
     found = indices;
     status = findPicks(picks, handles, positions, count, indices);
     if (status != Status::ok) return status;
@@ -305,10 +305,10 @@ Status Drawing::setPriority(Lane& lane, uint32_t selector, const double* handles
     }
   }
   replay_.book().noteChange();
-  if (known) lane.drawn.changeCount = replay_.book().changeCount();  // a priority moves no pick
+  if (known) thread.drawn.changeCount = replay_.book().changeCount();  // a priority moves no pick
   // Before the selector, which may write over the priorities.
   if (evictionListens) {
-    uint32_t* episodes = lane.episodes.data();
+    uint32_t* episodes = thread.episodes.data();
     const Store& store = replay_.book().store();
     for (uint32_t at = 0; at < kept; ++at) episodes[at] = store.head(store.blockOf(picks.slot(found[at]))).episode;
     eviction->prioritized(episodes, priority, kept);

@@ -1,4 +1,4 @@
-#include "kernel/instance.hpp"
+#include "kernel/sharing/instance.hpp"
 
 namespace exrp {
 
@@ -11,7 +11,7 @@ Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
 // ---- calls, and batches ordered ahead ----
 
 Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
-  if (!seat.gate.isShared() || sharing.isHeldBy(seat)) return Status::ok;
+  if (!seat.flags.isShared() || sharing.isHeldBy(seat)) return Status::ok;
   Status status = sharing.take(seat, patience);
   if (status != Status::ok) return status;
   if (seat.isBarred) {
@@ -85,14 +85,14 @@ Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
 Status Instance::setPace(Seat& seat, const double* numbers, uint32_t count) {
   const Status status = pace_.set(numbers, count, look(), replay.config().capacity);
   // A shared replay's calls come to look anyway.
-  if (status == Status::ok && !seat.gate.isShared()) seat.gate.setPaced(pace_.isSet());
+  if (status == Status::ok && !seat.flags.isShared()) seat.flags.setPaced(pace_.isSet());
   return status;
 }
 
 Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   const bool counts = pace_.isSet() && !seat.isGranted;
   Status status = counts ? pace_.checkPicks(range.count, look()) : Status::ok;
-  if (status == Status::ok) status = drawing.getBatch(seat.lane, selector, range, beta, batch, batchBytes);
+  if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
   if (status == Status::ok && counts) pace_.drew(range.count);
   return status;
 }
@@ -114,7 +114,7 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
   if (!hasThreads) return fail(Status::notSharable, EXRP_SHARE_NO_THREADS);
   if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
   if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
-  if (!seat.gate.isShared()) {
+  if (!seat.flags.isShared()) {
     Status status = replay.book().keepWriters();
     if (status == Status::ok) status = sharing.createPins();
     if (status == Status::ok) status = sharing.admit(seat);
@@ -122,7 +122,7 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
     replay.book().setWriter(seat.number);
     replay.book().writeAll();
     replay.book().store().keepPins(sharing.pins());
-    seat.gate.share();
+    seat.flags.share();
   }
   return sharing.issue(ticket);
 }
@@ -133,13 +133,13 @@ Status Instance::admit(Seat& seat) {
   if (!sharing.isIssued(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_GONE);
   else if (sharing.isRevoked(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_REVOKED);
   else status = sharing.admit(seat);
-  if (status == Status::ok) seat.gate.share();
+  if (status == Status::ok) seat.flags.share();
   sharing.giveBack();
   return status;
 }
 
 void Instance::dismiss(Seat& seat, bool threadEnded) {
-  if (!seat.gate.isShared()) return;
+  if (!seat.flags.isShared()) return;
   const bool holds = sharing.isHeldBy(seat);
   // Where the thread holds the lock by another seat, that serves, too.
   const bool taken = holds || sharing.take(seat) == Status::ok;
@@ -164,7 +164,7 @@ Status Instance::revoke(const Seat& seat, uint32_t ticket) {
 }
 
 Status Instance::hold(Seat& seat) {
-  if (!seat.gate.isShared()) return Status::ok;
+  if (!seat.flags.isShared()) return Status::ok;
   if (!sharing.isHeldBy(seat)) {
     bool taken = false;
     const Status status = enter(seat, &taken);
@@ -178,15 +178,15 @@ Status Instance::hold(Seat& seat) {
 }
 
 Status Instance::endHold(Seat& seat) {
-  if (!seat.gate.isShared()) return Status::ok;
+  if (!seat.flags.isShared()) return Status::ok;
   if (!sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
   if (sharing.endHold(seat)) sharing.giveBack();
   return Status::ok;
 }
 
 double Instance::memoryBytes(const Seat& seat) const {
-  double bytes = static_cast<double>(sizeof(Instance)) + looking.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
-  if (!seat.gate.isShared()) return bytes + seat.memoryBytes();
+  double bytes = static_cast<double>(sizeof(Instance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
+  if (!seat.flags.isShared()) return bytes + seat.memoryBytes();
   for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();
   return bytes;
 }

@@ -1,4 +1,4 @@
-#include "kernel/looking.hpp"
+#include "kernel/calls/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ Status checkEdges(const Histogram& histogram) {
 
 }  // namespace
 
-Status Looking::recordAges(const Histogram& histogram, double* summary) const {
+Status Statistics::recordAges(const Histogram& histogram, double* summary) const {
   if (const Status status = checkEdges(histogram); status != Status::ok) return status;
   Summary ages(histogram);
   const Store& store = replay_.book().store();
@@ -69,16 +69,16 @@ Status Looking::recordAges(const Histogram& histogram, double* summary) const {
   return Status::ok;
 }
 
-Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const {
+Status Statistics::sums(ThreadScratch& thread, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const {
   Status status = replay_.picks().checkSelector(selector);
   if (status == Status::ok) status = checkEdges(histogram);
   if (status != Status::ok) return status;
   constexpr uint32_t piece = 1024;
-  if (!lane.numbers.commit(piece) || !lane.indices.commit(piece)) return fail(Status::memory, 12.0 * piece);
+  if (!thread.numbers.commit(piece) || !thread.indices.commit(piece)) return fail(Status::memory, 12.0 * piece);
   Summary sums(histogram);
   PickSelector& rule = replay_.picks().selector(selector);
-  double* const values = lane.numbers.data();
-  uint32_t* const indices = lane.indices.data();
+  double* const values = thread.numbers.data();
+  uint32_t* const indices = thread.indices.data();
   const bool ofWeights = what == EXRP_SUMS_WEIGHTS;
   const bool exists = ofWeights ? rule.drawsByWeights() : rule.getPriority(indices, 0, values);
   const uint32_t pickCount = exists ? replay_.picks().viewOf(selector).picks.count() : 0;
@@ -99,7 +99,7 @@ Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogr
   return Status::ok;
 }
 
-Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count) {
+Status Statistics::noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count) {
   if (log < EXRP_LIMIT_SELECTORS || log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
   for (uint32_t k = 0; k < count; ++k) {
     if (const Status status = replay_.book().checkHandle(handles[k]); status != Status::ok) return status;
@@ -121,14 +121,14 @@ Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* posit
   return Status::ok;
 }
 
-Status Looking::info(uint32_t log, double* info) const {
+Status Statistics::info(uint32_t log, double* info) const {
   if (log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
   info[EXRP_DRAWS_DRAWN_COUNT] = static_cast<double>(logs_[log].drawnCount());
   info[EXRP_DRAWS_NOTED_COUNT] = logs_[log].count();
   return Status::ok;
 }
 
-Status Looking::read(uint32_t log, uint32_t* draws, uint32_t drawsCount) const {
+Status Statistics::read(uint32_t log, uint32_t* draws, uint32_t drawsCount) const {
   static_assert(sizeof(NotedPick) == 3 * sizeof(uint32_t));
   if (log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
   const uint32_t count = logs_[log].count();
@@ -137,7 +137,7 @@ Status Looking::read(uint32_t log, uint32_t* draws, uint32_t drawsCount) const {
   return Status::ok;
 }
 
-double Looking::memoryBytes() const {
+double Statistics::memoryBytes() const {
   double bytes = 0;
   for (const DrawLog& log : logs_) bytes += log.memoryBytes();
   return bytes;

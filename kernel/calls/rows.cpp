@@ -1,4 +1,4 @@
-#include "kernel/rows.hpp"
+#include "kernel/calls/rows.hpp"
 
 #include <cstring>
 
@@ -131,7 +131,7 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
   return Status::ok;
 }
 
-Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                uint32_t runLength, uint8_t* rows, double rowsBytes) {
   const Store& store = replay.book().store();
   if (column >= store.columnCount()) return fail(Status::argument, 2, column);
@@ -139,8 +139,8 @@ Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* 
   if (runLength < 1) return fail(Status::argument, 6, runLength);
   const double needed = double{1} * count * runLength * static_cast<double>(store.column(column).bytes);
   if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
-  if (!lane.indices.commit(count)) return fail(Status::memory, 4.0 * count);
-  uint32_t* const slots = lane.indices.data();
+  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  uint32_t* const slots = thread.indices.data();
   const Status status = findRows(replay, column, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);

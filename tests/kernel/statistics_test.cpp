@@ -1,5 +1,5 @@
-// Looking: what is noted of draws, ages and weights, by the C interface.
-#include "kernel/draw_log.hpp"
+// Statistics: what is noted of draws, ages and weights, by the C interface.
+#include "kernel/calls/draw_log.hpp"
 
 #include <vector>
 
@@ -143,5 +143,5 @@ int main() {
   theNotedPicksAreSpreadOverTheBatch();
   agesAndWeightsAreCountedBetweenEdges();
   theCallerNotesDrawsOfItsOwn();
-  return exrp::test::checkResult("looking_test");
+  return exrp::test::checkResult("statistics_test");
 }

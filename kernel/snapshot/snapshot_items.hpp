@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "kernel/snapshot.hpp"
+#include "kernel/snapshot/snapshot.hpp"
 
 namespace exrp {
 

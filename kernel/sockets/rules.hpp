@@ -1,4 +1,4 @@
-// The native rules, each known by its number in exrp.h. kernel/rules.cpp, the only file that names rules, has the list.
+// The native rules, each known by its number in exrp.h. kernel/sockets/rules.cpp, the only file that names rules, has the list.
 #pragma once
 
 #include <memory>

@@ -6,14 +6,14 @@
 // Thread safety: runOrder() may be called from any thread, at any time. All else comes from the seat's thread, within a Turn.
 #pragma once
 
-#include "kernel/drawing.hpp"
-#include "kernel/looking.hpp"
-#include "kernel/pace.hpp"
-#include "kernel/recording.hpp"
+#include "kernel/calls/drawing.hpp"
+#include "kernel/calls/recording.hpp"
+#include "kernel/calls/statistics.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
+#include "kernel/replay/pace.hpp"
 #include "kernel/replay/replay.hpp"
-#include "kernel/sharing.hpp"
-#include "kernel/snapshot.hpp"
+#include "kernel/sharing/sharing.hpp"
+#include "kernel/snapshot/snapshot.hpp"
 
 namespace exrp {
 
@@ -34,7 +34,7 @@ class Instance {
   Status takeBatch(Seat& seat, double order);
   /// Draws what the seat ordered before. Every call but those two comes here first.
   void finishOrders(Seat& seat) {
-    if (seat.gate.waiting() > 0) seat.orders.run([&](const BatchOrder& order) { return carryOut(seat, order); });
+    if (seat.flags.waiting() > 0) seat.orders.run([&](const BatchOrder& order) { return carryOut(seat, order); });
   }
   /// From another thread, whose caller keeps the order's memory at `batch` until this returns.
   Status runOrder(Seat& seat, double order, const uint8_t* batch) {
@@ -70,8 +70,8 @@ class Instance {
 
   Replay replay;
   Recording recording{replay};
-  Looking looking{replay};
-  Drawing drawing{replay, looking};
+  Statistics statistics{replay};
+  Drawing drawing{replay, statistics};
   Snapshot snapshot{replay};
   Sharing sharing;
   /// Its number, never used for another replay of the process.

@@ -1,7 +1,7 @@
-// Lane: the scratch memory of one thread that calls on a replay. Nothing in it outlives a call, but for guesses that may be wrong, and for
-// the picks of the last batch.
+// ThreadScratch: the scratch memory of one thread that calls on a replay. Between calls it keeps only guesses, which are checked, and the picks
+// of the last batch.
 //
-// A replay itself has no scratch: each call that needs some is given a lane. Two threads that call at the same time need two lanes.
+// A replay itself has no scratch: each call that needs some is given it. Two threads that call at the same time need two.
 //
 // Thread safety: none of its own; one thread uses it at a time.
 #pragma once
@@ -24,7 +24,7 @@ struct DrawnPicks {
   double memoryBytes() const { return handles.memoryBytes() + positions.memoryBytes() + indices.memoryBytes(); }
 };
 
-struct Lane {
+struct ThreadScratch {
   Scratch<uint32_t> indices;   // of picks in their table, or slots
   Scratch<uint32_t> episodes;
   Scratch<double> numbers;     // probabilities or priorities
@@ -33,7 +33,7 @@ struct Lane {
   DrawnPicks drawn;
   BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the table
 
-  /// Bytes beside the lane itself.
+  /// Bytes beside the object itself.
   double memoryBytes() const {
     double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
                    drawn.memoryBytes();

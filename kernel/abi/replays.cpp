@@ -1,19 +1,19 @@
-// The C ABI. Each function finds its replay, checks the sizes of the buffers, and calls the replay. exrp.h has the contract.
+// The C ABI of replays. Each function finds its replay, checks the sizes of the buffers, and calls the replay. exrp.h has the contract.
 #define EXRP_BUILD 1
 
 #include <memory>
 #include <new>
 #include <type_traits>
 
-#include "kernel/abi_threads.hpp"
+#include "kernel/abi/replay_registry.hpp"
+#include "kernel/abi/threads.hpp"
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
-#include "kernel/registry.hpp"
-#include "kernel/rows.hpp"
+#include "kernel/calls/rows.hpp"
 
 using exrp::fail;
 using exrp::Instance;
-using exrp::Lane;
+using exrp::ThreadScratch;
 using exrp::Seat;
 using exrp::Status;
 
@@ -68,7 +68,7 @@ Status enroll(std::unique_ptr<Seat> made, uint32_t* id) {
 template <typename Use>
 Status callWith(Use use, Seat& seat) {
   if constexpr (std::is_invocable_v<Use, Seat&>) return use(seat);
-  else if constexpr (std::is_invocable_v<Use, Instance&, Lane&>) return use(seat.instance, seat.lane);
+  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return use(seat.instance, seat.scratch);
   else return use(seat.instance);
 }
 
@@ -88,11 +88,11 @@ template <typename Use>
   return turn.status() == Status::ok ? callWith(use, seat) : turn.status();
 }
 
-/// Calls `use` with the seat, or with the replay, and the seat's lane where it asks for one. The seat's ordered batches are drawn first, and other
+/// Calls `use` with the seat, or with the replay, and the seat's scratch where it asks for one. The seat's ordered batches are drawn first, and other
 /// seats' calls do not come in between.
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
-  return withSeat(id, [&](Seat& seat) { return seat.gate.isOpen() ? callWith(use, seat) : inTurn(seat, use); });
+  return withSeat(id, [&](Seat& seat) { return seat.flags.areClear() ? callWith(use, seat) : inTurn(seat, use); });
 }
 
 /// The same call, refused while the replay is being loaded, as its parts do not fit yet.
@@ -115,7 +115,7 @@ template <typename Count, typename Use>
 int32_t withRecords(uint32_t id, Count count, Use use) {
   const auto call = onceWhole(use);
   return withSeat(id, [&](Seat& seat) {
-    if (seat.gate.isOpen()) return call(seat);
+    if (seat.flags.areClear()) return call(seat);
     const auto paced = [&](Seat& at) {
       const Status status = at.instance.checkRecords(count());
       return status == Status::ok ? call(at) : status;
@@ -128,12 +128,12 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
 /// How many records a call of many steps asks for: all in its first call, and none in those that go on with it.
 uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 ? count : 0; }
 
-/// Calls `use` with the replay, the seat's lane and one of the pick tables.
+/// Calls `use` with the replay, the seat's scratch and one of the views.
 template <typename Use>
-int32_t withTable(uint32_t id, uint32_t table, Use use) {
-  return withReplay(id, [&](Instance& instance, Lane& lane) {
+int32_t withView(uint32_t id, uint32_t table, Use use) {
+  return withReplay(id, [&](Instance& instance, ThreadScratch& thread) {
     exrp::PickView* found = instance.replay.picks().findView(table);
-    return found == nullptr ? Status::argument : use(instance, lane, *found);
+    return found == nullptr ? Status::argument : use(instance, thread, *found);
   });
 }
 
@@ -184,7 +184,7 @@ int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
     if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
     const Instance& found = seat.instance;
     found.replay.info(info);
-    info[EXRP_INFO_INDEX_BYTES] += found.looking.memoryBytes();
+    info[EXRP_INFO_INDEX_BYTES] += found.statistics.memoryBytes();
     info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes(seat);
     return Status::ok;
   });
@@ -253,7 +253,7 @@ int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Seat& at) {
     if (info_count < EXRP_SHARE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_SHARE_INFO_COUNT);
     const exrp::Sharing& sharing = at.instance.sharing;
-    const bool isShared = at.gate.isShared();
+    const bool isShared = at.flags.isShared();
     info[EXRP_SHARE_INFO_SHARED] = isShared ? 1 : 0;
     info[EXRP_SHARE_INFO_SEATS] = isShared ? sharing.seatCount() : 1;
     info[EXRP_SHARE_INFO_ENDED] = sharing.endedCount;
@@ -323,8 +323,8 @@ int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps,
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, Lane& lane) {
-    return found.recording.recordBatch(lane, episodes, steps, steps_size, count, flags, done);
+  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, ThreadScratch& thread) {
+    return found.recording.recordBatch(thread, episodes, steps, steps_size, count, flags, done);
   });
 }
 
@@ -395,9 +395,9 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
-  return withReplay(replay, [&](Instance& found, Lane& lane) {
+  return withReplay(replay, [&](Instance& found, ThreadScratch& thread) {
     found.replay.book().store().settle();
-    return exrp::getRows(found.replay, lane, column, episodes, positions, count, run_length, rows, rows_size);
+    return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
 
@@ -434,28 +434,28 @@ int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, con
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) {
-    return found.drawing.setPriority(lane, selector, episodes, positions, priorities, priority_size, count, applied);
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
   });
 }
 
 int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions, uint32_t count,
                           double* priorities) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) {
-    return found.drawing.getPriority(lane, selector, episodes, positions, count, priorities);
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return found.drawing.getPriority(thread, selector, episodes, positions, count, priorities);
   });
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     const uint32_t needed = at.batches.partCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.drawing.batchLayout(lane, at, count, offsets);
+    return found.drawing.batchLayout(thread, at, count, offsets);
   });
 }
 
 int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) { return found.drawing.checkDraw(lane, selector, count); });
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) { return found.drawing.checkDraw(thread, selector, count); });
 }
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
@@ -468,10 +468,10 @@ int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint3
 int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     const Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
-    return found.drawing.gatherBatch(lane, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
+    return found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
                                      batch, batch_size);
   });
 }
@@ -495,39 +495,39 @@ int32_t exrp_batch_take(uint32_t replay, double order) {
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withTable(replay, table, [&](Instance& found, Lane&, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withTable(replay, table, [&](Instance& found, Lane&, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
-  return withTable(replay, table,
-                   [&](Instance& found, Lane&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+  return withView(replay, table,
+                   [&](Instance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
   return withReplay(replay, [&](Seat& seat) {
     exrp::PickView* const at = seat.instance.replay.picks().findView(table);
     if (at == nullptr) return Status::argument;
-    return seat.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
+    return seat.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
   });
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
-  return withTable(replay, table, [&](Instance&, Lane&, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
     *count = static_cast<uint32_t>(at.picks.journal().count());
     return Status::ok;
   });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withTable(replay, table, [&](Instance&, Lane&, exrp::PickView& at) {
+  return withView(replay, table, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
     *read_count = at.picks.journal().read(events, event_count);
     return Status::ok;
   });
@@ -560,32 +560,32 @@ int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_cou
                          uint32_t summary_count) {
   return withWhole(replay, [&](Instance& found) {
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
-    return found.looking.recordAges({edges, edge_count, counts}, summary);
+    return found.statistics.recordAges({edges, edge_count, counts}, summary);
   });
 }
 
 int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
                            double* summary, uint32_t summary_count) {
-  return withWhole(replay, [&](Instance& found, Lane& lane) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
     if (what > EXRP_SUMS_PRIORITIES) return fail(Status::argument, 3, what);
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
-    return found.looking.sums(lane, selector, what, {edges, edge_count, counts}, summary);
+    return found.statistics.sums(thread, selector, what, {edges, edge_count, counts}, summary);
   });
 }
 
 int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
-  return withWhole(replay, [&](Instance& found) { return found.looking.noteAt(log, episodes, positions, count); });
+  return withWhole(replay, [&](Instance& found) { return found.statistics.noteAt(log, episodes, positions, count); });
 }
 
 int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
     if (info_count < EXRP_DRAWS_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DRAWS_INFO_COUNT);
-    return found.looking.info(log, info);
+    return found.statistics.info(log, info);
   });
 }
 
 int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count) {
-  return withReplay(replay, [&](Instance& found) { return found.looking.read(log, draws, draws_count); });
+  return withReplay(replay, [&](Instance& found) { return found.statistics.read(log, draws, draws_count); });
 }
 
 int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
@@ -605,13 +605,13 @@ int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint3
 int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
                            double items_size) {
   return withReplay(replay, [&](Seat& at) {
-    return at.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.write(section, first, count, items, items_size);
+    return at.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.write(section, first, count, items, items_size);
   });
 }
 
 int32_t exrp_snapshot_end(uint32_t replay) {
   return withReplay(replay, [&](Seat& at) {
-    return at.gate.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.end();
+    return at.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.end();
   });
 }
 

@@ -17,7 +17,7 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/short_lock.hpp"
-#include "kernel/seat.hpp"
+#include "kernel/sharing/seat.hpp"
 
 namespace exrp {
 

@@ -1,4 +1,4 @@
-#include "kernel/recording.hpp"
+#include "kernel/calls/recording.hpp"
 
 #include <cstring>
 
@@ -446,11 +446,11 @@ Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsB
 
 // ---- one record of each of many episodes ----
 
-/// Finds the episodes of a batch's handles, into the lane's environments. It fails when one can't be recorded into, or is there twice.
-Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t first, uint32_t count) {
+/// Finds the episodes of a batch's handles, into the thread's environments. It fails when one can't be recorded into, or is there twice.
+Status Recording::findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count) {
   constexpr uint32_t seen = 0x80000000u;
   uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
-  uint32_t* found = lane.environments.data();
+  uint32_t* found = thread.environments.data();
   EpisodeTable& episodes = replay_.book().episodes();
   Status status = Status::ok;
   uint32_t end = first;
@@ -491,7 +491,7 @@ Status Recording::findEnvironments(Lane& lane, const double* handles, uint32_t f
   return status;
 }
 
-Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
+Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
                               uint32_t* done) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
@@ -511,8 +511,8 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   const bool readsStates = any != 0 || hasNextStates;
   const double needed = static_cast<double>(layout.finalState) + (readsStates ? double{1} * count * static_cast<double>(stateBytes) : 0);
   if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
-  if (!lane.environments.commit(count)) return fail(Status::memory, 4.0 * count);
-  status = findEnvironments(lane, handles, first, count);
+  if (!thread.environments.commit(count)) return fail(Status::memory, 4.0 * count);
+  status = findEnvironments(thread, handles, first, count);
   if (status == Status::ok && hasPriorities) {
     status = checkPriorities(steps + layout.priorities, first, count);
     if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
@@ -529,7 +529,7 @@ Status Recording::recordBatch(Lane& lane, double* handles, const uint8_t* steps,
   const StepTags tags(steps + layout.tags, flags);
   uint32_t step = first;
   for (; step < end; ++step) {
-    uint32_t& episode = lane.environments[step];
+    uint32_t& episode = thread.environments[step];
     // The records before may have evicted it, and its index may be another's by now.
     if (episode != episodeNone && !replay_.book().isLive(episode, handles[step])) episode = episodeNone;
     status = replay_.makeRoomForRecord(handles[step], own[step], &episode);

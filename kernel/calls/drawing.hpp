@@ -3,34 +3,34 @@
 // A batch is drawn by a selector, or gathered from picks that the caller chose. Both look up the picks' rows and copy them
 // (batches/batch.hpp), weigh them, and tell the eviction policy which episodes were drawn from.
 //
-// Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two lanes.
+// Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two scratches.
 // Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
 // index has to be searched. The picks of the last batch are not searched while nothing has changed. It keeps nothing.
 #pragma once
 
 #include "kernel/base/cpu.hpp"
-#include "kernel/lane.hpp"
-#include "kernel/looking.hpp"
+#include "kernel/calls/statistics.hpp"
+#include "kernel/calls/thread_scratch.hpp"
 #include "kernel/replay/replay.hpp"
 
 namespace exrp {
 
 class Drawing {
  public:
-  Drawing(Replay& replay, Looking& looking) : replay_(replay), looking_(looking) {}
+  Drawing(Replay& replay, Statistics& statistics) : replay_(replay), statistics_(statistics) {}
 
-  Status batchLayout(Lane& lane, const PickView& table, uint32_t count, double* offsets) const;
+  Status batchLayout(ThreadScratch& thread, const PickView& table, uint32_t count, double* offsets) const;
   /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the table.
-  Status checkDraw(Lane& lane, uint32_t selector, uint32_t count) const;
-  Status getBatch(Lane& lane, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
+  Status checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t count) const;
+  Status getBatch(ThreadScratch& thread, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
+  Status gatherBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
   /// Reads the priorities of picks; NaN for picks that are gone, or whose priority the rule does not know.
-  Status getPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
+  Status getPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
                      double* priorities) const;
   /// Sets the priorities, floats or doubles, of those of the picks that are still there; `applied` counts them.
-  Status setPriority(Lane& lane, uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
+  Status setPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                      uint32_t prioritySize, uint32_t count, uint32_t* applied);
 
   /// The picks that begin at these positions, or pickNone. `indices` holds guesses, whatever they are. Most often they are those of the
@@ -40,10 +40,10 @@ class Drawing {
   Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
-  Status layOut(Lane& lane, const PickView& table, uint32_t count) const;
-  Status takeScratch(Lane& lane, uint32_t count) const;
-  Status checkBatch(Lane& lane, const PickView& table, const BatchRange& range, double beta, double batchBytes) const;
-  void finishBatch(Lane& lane, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
+  Status layOut(ThreadScratch& thread, const PickView& table, uint32_t count) const;
+  Status takeScratch(ThreadScratch& thread, uint32_t count) const;
+  Status checkBatch(ThreadScratch& thread, const PickView& table, const BatchRange& range, double beta, double batchBytes) const;
+  void finishBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
                    double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
   void remember(DrawnPicks* drawn, const PickView& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
@@ -52,7 +52,7 @@ class Drawing {
   Status checkPicks(const double* handles, const int32_t* positions, uint32_t count) const;
 
   Replay& replay_;
-  Looking& looking_;
+  Statistics& statistics_;
   bool avx2_ = hasAvx2();
 };
 

@@ -8,7 +8,7 @@
 // Cost: near that of copying the bytes. It keeps where the columns of a row lie, and guesses of episodes.
 #pragma once
 
-#include "kernel/lane.hpp"
+#include "kernel/calls/thread_scratch.hpp"
 #include "kernel/replay/replay.hpp"
 
 namespace exrp {
@@ -25,7 +25,7 @@ class Recording {
 
   Status record(uint8_t* row, uint32_t flags);
   Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
-  Status recordBatch(Lane& lane, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
+  Status recordBatch(ThreadScratch& thread, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
                      uint32_t* done);
   Status recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
                     double* episodes);
@@ -79,7 +79,7 @@ class Recording {
   void copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;
-  Status findEnvironments(Lane& lane, const double* handles, uint32_t first, uint32_t count);
+  Status findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count);
 
   Replay& replay_;
   uint32_t rowBytes_ = 0;

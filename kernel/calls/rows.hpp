@@ -7,7 +7,7 @@
 // Cost: about three misses of the cache for a run of rows, which overlap, and moving the bytes.
 #pragma once
 
-#include "kernel/lane.hpp"
+#include "kernel/calls/thread_scratch.hpp"
 #include "kernel/replay/replay.hpp"
 
 namespace exrp {
@@ -19,7 +19,7 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
                     uint32_t* states);
 
 /// `runLength` rows of a column from each of `count` positions on.
-Status getRows(const Replay& replay, Lane& lane, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                uint32_t runLength, uint8_t* rows, double rowsBytes);
 
 /// Whether each episode is open and has the next state of its newest record, and these states; only whether, where there are no bytes.

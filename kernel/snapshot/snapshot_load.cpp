@@ -1,5 +1,5 @@
 // Loading a snapshot into a replay that was just made: section by section, item by item. Everything is checked.
-#include "kernel/snapshot_items.hpp"
+#include "kernel/snapshot/snapshot_items.hpp"
 
 namespace exrp {
 namespace {

@@ -1,4 +1,4 @@
-// TablesRegistry: the sets of tables of the process by integer id, as kernel/registry.hpp has the seats of replays.
+// TablesRegistry: the sets of tables of the process by integer id, as kernel/abi/replay_registry.hpp has the seats of replays.
 //
 // An id is (generation << 16) | place, so a stale id gives a status. The owner of a set is the number of the thread that made it:
 // removeOwned() takes out the sets of one thread, one a call.

@@ -15,7 +15,7 @@
 // first (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
 // between two calls. guard_ is open while `draw` is called, so that `draw` may take the lock of a shared replay.
 // Invariants:
-//   1. The gate counts the orders that were given and are not carried out; it falls only when one is wholly done.
+//   1. The flags count the orders that were given and are not carried out; the count falls only when one is wholly done.
 //   2. A place that is given and not done is changed by nobody but who draws, isHeld aside.
 //   3. At most one thread draws, and always the oldest order.
 // Cost: for calls when nothing waits, one load.
@@ -23,7 +23,7 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/sync.hpp"
-#include "kernel/gate.hpp"
+#include "kernel/sharing/call_flags.hpp"
 
 namespace exrp {
 
@@ -42,8 +42,8 @@ struct BatchOrder {
 
 class BatchOrders {
  public:
-  explicit BatchOrders(Gate& gate) : gate_(gate) {}
-  uint32_t waiting() const { return gate_.waiting(); }
+  explicit BatchOrders(CallFlags& flags) : flags_(flags) {}
+  uint32_t waiting() const { return flags_.waiting(); }
 
   /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
@@ -53,7 +53,7 @@ class BatchOrders {
       place = order;
       place.id = ++given_;
       place.isDone = place.isHeld = false;
-      gate_.orderGiven();
+      flags_.orderGiven();
       return place.id;
     }
     return 0;
@@ -128,7 +128,7 @@ class BatchOrders {
     for (uint32_t index = 0; index < errorDetailCount; ++index) order.detail[index] = errorDetail[index];
     order.isDone = true;
     isDrawing_ = false;
-    gate_.orderDone();
+    flags_.orderDone();
     changed_.notify_all();
   }
 
@@ -147,7 +147,7 @@ class BatchOrders {
     return found;
   }
 
-  Gate& gate_;
+  CallFlags& flags_;
   Mutex guard_;
   Condition changed_;
   bool isDrawing_ = false;

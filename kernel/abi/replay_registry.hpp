@@ -14,7 +14,7 @@
 #include <atomic>
 
 #include "kernel/base/sync.hpp"
-#include "kernel/instance.hpp"
+#include "kernel/sharing/instance.hpp"
 
 namespace exrp {
 

@@ -1,11 +1,11 @@
-// Gate: the one word that each call on a replay looks at: whether anything stands between it and the replay.
+// CallFlags: one word that is 0 when a call may go straight to the replay.
 //
-// It is 0 for a replay of one thread that has ordered no batch, so such a replay pays one load and one branch for all that sharing needs.
-// Each seat has its own gate: other threads touch it only to draw an order of that seat.
+// It is 0 for a replay of one thread that has ordered no batch and has no pace. So such a replay pays one load and one branch for all that
+// sharing needs. Each seat has its own flags: other threads touch them only to draw an order of that seat.
 //
 // Thread safety: any thread may call.
 // Invariants:
-//   1. isOpen() is false while an order of the seat waits or is being drawn, while a replay of one thread has a pace, and once the replay
+//   1. areClear() is false while an order of the seat waits or is being drawn, while a replay of one thread has a pace, and once the replay
 //      is shared.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace exrp {
 
-class Gate {
+class CallFlags {
  public:
   /// Acquire: who sees no order waiting sees all that was drawn.
-  bool isOpen() const { return word_.load(std::memory_order_acquire) == 0; }
+  bool areClear() const { return word_.load(std::memory_order_acquire) == 0; }
 
   /// Orders that were given and are not carried out.
   uint32_t waiting() const { return word_.load(std::memory_order_acquire) & countMask; }
