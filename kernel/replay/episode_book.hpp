@@ -18,8 +18,18 @@ namespace exrp {
 
 class EpisodeBook final : public StoredEpisodes {
  public:
-  explicit EpisodeBook(Listeners& listeners) : listeners_(listeners) {}
   Status create(const ReplayConfig& config);
+
+  /// A listener, by its type.
+  template <typename Listener>
+  Listener& part() {
+    return listeners_.get<Listener>();
+  }
+  template <typename Listener>
+  const Listener& part() const {
+    return listeners_.get<Listener>();
+  }
+  const Listeners& listeners() const { return listeners_; }
 
   // For those who write rows, tags and births into what is there.
   using StoredEpisodes::episodes;
@@ -74,7 +84,7 @@ class EpisodeBook final : public StoredEpisodes {
   void noteBirths(uint32_t episode, uint32_t count);
   void noteEnd(uint32_t episode, uint32_t state, uint32_t openCount);
 
-  Listeners& listeners_;
+  Listeners listeners_;
   uint16_t writer_ = 0;
 };
 

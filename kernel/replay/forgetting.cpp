@@ -7,8 +7,8 @@ uint32_t Forgetting::recordsAlike(uint32_t episode, uint32_t count) const {
   if (store.keptCount() > 0) return 0;
   const uint32_t position = book_.episodes()[episode].count;
   uint64_t alike = store.blockLength() - 1 - store.within(position);
-  const uint64_t limits[] = {count, uint64_t{config_.segmentLength} - 1 - position, bytes_.recordMax() - book_.recordCount() - 1,
-                             ages_.recordsLeft(book_.recordedCount()) - 1};
+  const uint64_t limits[] = {count, uint64_t{segmentLength_} - 1 - position, bytes().recordMax() - book_.recordCount() - 1,
+                             ages().recordsLeft(book_.recordedCount()) - 1};
   for (const uint64_t limit : limits) alike = limit < alike ? limit : alike;
   return static_cast<uint32_t>(alike);
 }
@@ -17,20 +17,20 @@ Status Forgetting::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t 
   const Store& store = book_.store();
   while (true) {
     const bool isShortOfBlocks = store.availableCount() < blockCount;
-    if (!isShortOfBlocks && book_.recordCount() + recordCount <= bytes_.recordMaxWith(besideBytes)) return Status::ok;
+    if (!isShortOfBlocks && book_.recordCount() + recordCount <= bytes().recordMaxWith(besideBytes)) return Status::ok;
     const uint32_t length = isShortOfBlocks ? store.blockLength() : book_.trimLength();
-    if (const uint32_t released = released_.first(); released != episodeNone) {
-      if (!giveReleased(released, length)) return failFull(book_.handleAt(released));
+    if (const uint32_t first = released().first(); first != episodeNone) {
+      if (!giveReleased(first, length)) return failFull(book_.handleAt(first));
       continue;
     }
-    const uint32_t open = open_.oldest();
+    const uint32_t oldest = open().oldest();
     // Older than a ring of as many records would hold.
-    const bool isOld = open != episodeNone && book_.recordedCount() - open_.oldestBirth() >= book_.recordCount();
-    if (isOld || (open != episodeNone && book_.endedCount() == 0)) {
-      trimStep(open, length);
+    const bool isOld = oldest != episodeNone && book_.recordedCount() - open().oldestBirth() >= book_.recordCount();
+    if (isOld || (oldest != episodeNone && book_.endedCount() == 0)) {
+      trimStep(oldest, length);
     } else if (book_.endedCount() > 0) {
-      if (eviction_.policy() == nullptr) return failFull(-1);
-      book_.remove(eviction_.policy()->victim());
+      if (policy() == nullptr) return failFull(-1);
+      book_.remove(policy()->victim());
     } else if (book_.episodes().count() > 0) {
       book_.remove(book_.episodes().oldest());  // all are open and hold no record: only their blocks are in the way
     } else {
@@ -41,11 +41,11 @@ Status Forgetting::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t 
 
 /// Lets the records go that are too old for another one.
 Status Forgetting::evictAged() {
-  while (ages_.isDue(book_.recordedCount())) {
-    const uint32_t oldest = ages_.oldest();
+  while (ages().isDue(book_.recordedCount())) {
+    const uint32_t oldest = ages().oldest();
     if (!book_.episodes()[oldest].ended()) {
       trimStep(oldest, book_.trimLength());
-    } else if (eviction_.policy() == nullptr) {
+    } else if (policy() == nullptr) {
       return failFull(book_.handleAt(oldest));
     } else {
       book_.remove(oldest);
@@ -56,7 +56,7 @@ Status Forgetting::evictAged() {
 
 Status Forgetting::evictForRecord(double handle, uint32_t flags, uint32_t* episode) {
   const EpisodeTable& episodes = book_.episodes();
-  if (ages_.isDue(book_.recordedCount())) {
+  if (ages().isDue(book_.recordedCount())) {
     const Status status = evictAged();
     if (status != Status::ok) return status;
     if (*episode != episodeNone && !book_.isLive(*episode, handle)) *episode = episodeNone;
@@ -65,17 +65,17 @@ Status Forgetting::evictForRecord(double handle, uint32_t flags, uint32_t* episo
     const uint32_t blockCount = blocksNeeded(*episode, flags);
     // A record that cuts a segment takes a block.
     if (blockCount == 0 && flags == 0 && hasBytesForOne(*episode)) return Status::ok;
-    const bool cuts = *episode != episodeNone && episodes[*episode].count == config_.segmentLength;
+    const bool cuts = *episode != episodeNone && episodes[*episode].count == segmentLength_;
     const uint64_t finalStateCount = ((flags & EXRP_RECORD_ENDS) != 0 ? 1u : 0u) + (cuts ? 1u : 0u);
     const uint32_t position = *episode == episodeNone || cuts ? 0 : episodes[*episode].count;
-    const Status status = makeRoom(blockCount, 1, finalStateCount * bytes_.stateBytes() + bytes_.keptBytes(position));
+    const Status status = makeRoom(blockCount, 1, finalStateCount * bytes().stateBytes() + bytes().keptBytes(position));
     if (status != Status::ok) return status;
     if (*episode == episodeNone) break;
     if (book_.isLive(*episode, handle)) return Status::ok;
     // Making room took this very episode, when it held no record. The one that begins in its place needs room of another size.
     *episode = episodeNone;
   }
-  *episode = begin(orphans_.remove(static_cast<uint64_t>(handle)));
+  *episode = begin(book_.part<OrphanHandles>().remove(static_cast<uint64_t>(handle)));
   return Status::ok;
 }
 
@@ -98,20 +98,20 @@ void Forgetting::trim(uint32_t episode, uint32_t to) {
 
 /// An actor that was given up leaves an open episode, which is trimmed until it holds nothing. Such ones must not take all blocks.
 void Forgetting::pushOutEmpty() {
-  while (open_.emptyCount() > config_.emptyMax()) book_.remove(open_.oldestEmpty());
+  while (open().emptyCount() > emptyMax_) book_.remove(open().oldestEmpty());
 }
 
 /// Lets released records of an episode go: all of an ended one, where all are released, else those up to the next multiple of `length`.
 /// False where the caller has to evict the episode.
 bool Forgetting::giveReleased(uint32_t episode, uint32_t length) {
   const Episode& entry = book_.episodes()[episode];
-  const uint32_t until = released_.until(episode);
+  const uint32_t until = released().until(episode);
   if (!entry.ended() || until < entry.count) {
     trim(episode, stepEnd(episode, length, until));
     return true;
   }
-  if (eviction_.policy() != nullptr) book_.remove(episode);
-  return eviction_.policy() != nullptr;
+  if (policy() != nullptr) book_.remove(episode);
+  return policy() != nullptr;
 }
 
 }  // namespace exrp

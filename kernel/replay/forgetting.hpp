@@ -19,19 +19,16 @@ namespace exrp {
 
 class Forgetting {
  public:
-  Forgetting(const ReplayConfig& config, EpisodeBook& book, Listeners& listeners)
-      : config_(config),
-        book_(book),
-        eviction_(listeners.get<Eviction>()),
-        ages_(listeners.get<AgeLimit>()),
-        bytes_(listeners.get<ByteLimit>()),
-        open_(listeners.get<OpenEpisodes>()),
-        released_(listeners.get<ReleasedRecords>()),
-        orphans_(listeners.get<OrphanHandles>()) {}
+  explicit Forgetting(EpisodeBook& book) : book_(book) {}
+  void create(const ReplayConfig& config) {
+    capacity_ = config.capacity;
+    segmentLength_ = config.segmentLength;
+    emptyMax_ = config.emptyMax();
+  }
 
   /// Whether a record fits where its episode is, with nothing to make room for, to cut or to end.
   bool fitsAsItIs(uint32_t episode, uint32_t flags) const {
-    return flags == 0 && blocksNeeded(episode, flags) == 0 && hasBytesForOne(episode) && !ages_.isDue(book_.recordedCount());
+    return flags == 0 && blocksNeeded(episode, flags) == 0 && hasBytesForOne(episode) && !ages().isDue(book_.recordedCount());
   }
   /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
   uint32_t recordsAlike(uint32_t episode, uint32_t count) const;
@@ -52,7 +49,7 @@ class Forgetting {
   /// Those up to the next multiple of `length`, a power of two.
   void trimStep(uint32_t episode, uint32_t length) { trim(episode, stepEnd(episode, length, book_.episodes()[episode].count)); }
 
-  int32_t check() const { return open_.emptyCount() > config_.emptyMax() ? 1 : 0; }
+  int32_t check() const { return open().emptyCount() > emptyMax_ ? 1 : 0; }
 
  private:
   /// The blocks that a record takes: for itself, for the final state of a segment that it cuts, for its own final state, for the episode
@@ -63,13 +60,13 @@ class Forgetting {
     if (episode == episodeNone) return 1 + begins;  // a block holds a record and a final state
     const uint32_t own = book_.needsBlock(episode) ? 1 : 0;
     const uint32_t count = book_.episodes()[episode].count;
-    if (count == config_.segmentLength) return 1 + own + begins;
+    if (count == segmentLength_) return 1 + own + begins;
     const bool endNeedsBlock = (flags & EXRP_RECORD_ENDS) != 0 && book_.store().within(count + 1) == 0;
     return own + (endNeedsBlock ? 1 : 0) + begins;
   }
   /// Whether another record of an episode fits, by capacity and bytes.
   bool hasBytesForOne(uint32_t episode) const {
-    return book_.recordCount() < bytes_.recordMaxWith(bytes_.keptBytes(book_.episodes()[episode].count));
+    return book_.recordCount() < bytes().recordMaxWith(bytes().keptBytes(book_.episodes()[episode].count));
   }
   /// Where a step of trimming by `length` ends, which is at most `most`.
   uint32_t stepEnd(uint32_t episode, uint32_t length, uint32_t most) const {
@@ -77,21 +74,24 @@ class Forgetting {
     return next < most ? next : most;
   }
   Status failFull(double handle) const {
-    return fail(Status::full, static_cast<double>(book_.recordCount()), config_.capacity, handle);
+    return fail(Status::full, static_cast<double>(book_.recordCount()), capacity_, handle);
   }
   Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
   Status evictAged();
   bool giveReleased(uint32_t episode, uint32_t length);
   void pushOutEmpty();
 
-  const ReplayConfig& config_;
+  const AgeLimit& ages() const { return book_.part<AgeLimit>(); }
+  const ByteLimit& bytes() const { return book_.part<ByteLimit>(); }
+  const OpenEpisodes& open() const { return book_.part<OpenEpisodes>(); }
+  const ReleasedRecords& released() const { return book_.part<ReleasedRecords>(); }
+  /// Null where the caller chooses what to forget.
+  EvictionPolicy* policy() const { return book_.part<Eviction>().policy(); }
+
   EpisodeBook& book_;
-  const Eviction& eviction_;
-  const AgeLimit& ages_;
-  const ByteLimit& bytes_;
-  const OpenEpisodes& open_;
-  const ReleasedRecords& released_;
-  OrphanHandles& orphans_;
+  uint32_t capacity_ = 0;
+  uint32_t segmentLength_ = 0;
+  uint32_t emptyMax_ = 0;
 };
 
 }  // namespace exrp

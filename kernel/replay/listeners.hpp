@@ -16,6 +16,9 @@
 #include "kernel/store/open_episodes.hpp"
 #include "kernel/store/orphan_handles.hpp"
 #include "kernel/store/released_records.hpp"
+#if defined(EXRP_TEST_LISTENERS)
+#include "kernel/replay/block_witness.hpp"
+#endif
 
 namespace exrp {
 
@@ -41,7 +44,10 @@ class Listeners {
   }
 
  private:
-  std::tuple<  //
+  std::tuple<
+#if defined(EXRP_TEST_LISTENERS)
+      BlockWitness,
+#endif
       Eviction,
       AgeLimit,
       ByteLimit,

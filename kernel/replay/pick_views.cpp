@@ -107,22 +107,11 @@ Status PickViews::prepare(const StoredEpisodes& stored, const Growth& growth) {
 
 // ---- records come ----
 
-void PickViews::appended(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities) {
-  if (initial_.inUse()) {
-    const Episode& entry = stored.episodes()[episode];
-    const uint32_t slot = stored.store().slotAt(entry.lastBlock, from);
-    for (uint32_t k = 0; k < entry.count - from; ++k) {
-      initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : priorityAt(priorities, k));
-    }
-  }
-  push(stored, episode, from);
-}
-
-/// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
-void PickViews::push(const StoredEpisodes& stored, uint32_t episode, uint32_t countBefore) {
-  for (uint32_t view = 0; view < viewCount_; ++view) {
-    PickTable& picks = views_[view]->picks;
-    pushTo(picks, stored, episode, picks.policy().validEnd(countBefore, false));
+void PickViews::notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities) {
+  const Episode& entry = stored.episodes()[episode];
+  const uint32_t slot = stored.store().slotAt(entry.lastBlock, from);
+  for (uint32_t k = 0; k < entry.count - from; ++k) {
+    initial_.set(slot + k, priorities == nullptr ? InitialPriorities::none : priorityAt(priorities, k));
   }
 }
 

@@ -87,7 +87,10 @@ class PickViews final : public EpisodeListener {
   // ---- what it hears ----
 
   Status prepare(const StoredEpisodes& stored, const Growth& growth);
-  void appended(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
+  void appended(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities) {
+    if (initial_.inUse()) notePriorities(stored, episode, from, priorities);
+    push(stored, episode, from);
+  }
   void shortening(const StoredEpisodes& stored, uint32_t episode);
   void ended(const StoredEpisodes& stored, uint32_t episode, uint32_t openCount) { push(stored, episode, openCount); }
   void trimming(const StoredEpisodes& stored, uint32_t episode, uint32_t to) { remove(stored, episode, to); }
@@ -96,7 +99,14 @@ class PickViews final : public EpisodeListener {
   int32_t check(const StoredEpisodes& stored) const;
 
  private:
-  void push(const StoredEpisodes& stored, uint32_t episode, uint32_t countBefore);
+  void notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
+  /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
+  void push(const StoredEpisodes& stored, uint32_t episode, uint32_t countBefore) {
+    for (uint32_t view = 0; view < viewCount_; ++view) {
+      PickTable& picks = views_[view]->picks;
+      pushTo(picks, stored, episode, picks.policy().validEnd(countBefore, false));
+    }
+  }
   void pushTo(PickTable& picks, const StoredEpisodes& stored, uint32_t episode, uint32_t validBefore);
   void pushRun(PickTable& picks, uint32_t slot, uint32_t count);
   void remove(const StoredEpisodes& stored, uint32_t episode, uint32_t to);

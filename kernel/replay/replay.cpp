@@ -20,6 +20,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     return fail(Status::memory, recordBytes * config.capacity, available);
   }
   const uint32_t episodeCountMax = config.blockCountMax();
+  forgetting_.create(config);
   Status status = book_.create(config);
   // Selectors draw from streams 1, 2, ...
   const Random random(config.seed, 0);
@@ -53,7 +54,7 @@ Status Replay::createSelector(uint32_t view, uint32_t kind, const double* option
 
 void Replay::info(double* info) const {
   double indexBytes = book_.indexBytes();
-  listeners_.forEach([&](const auto& each) { indexBytes += each.memoryBytes(); });
+  book_.listeners().forEach([&](const auto& each) { indexBytes += each.memoryBytes(); });
   // Some parts take a bit for each pick: a part of a byte does not count.
   indexBytes = static_cast<double>(static_cast<uint64_t>(indexBytes));
   const double columnBytes = book_.store().columnBytes();
@@ -89,7 +90,7 @@ int32_t Replay::check() const {
   checkPart([&] { return book_.check(); });
   checkPart([&] { return forgetting_.check(); });
   checkPart([&] { return picks().checkSelectors(); });
-  listeners_.forEach([&](const auto& each) { checkPart([&] { return each.check(book_); }); });
+  book_.listeners().forEach([&](const auto& each) { checkPart([&] { return each.check(book_); }); });
   return found;
 }
 

@@ -34,11 +34,11 @@ class Replay {
   /// A listener, by its type.
   template <typename Listener>
   Listener& part() {
-    return listeners_.get<Listener>();
+    return book_.part<Listener>();
   }
   template <typename Listener>
   const Listener& part() const {
-    return listeners_.get<Listener>();
+    return book_.part<Listener>();
   }
   /// Null where the caller chooses what to forget.
   EvictionPolicy* eviction() const { return part<Eviction>().policy(); }
@@ -134,9 +134,8 @@ class Replay {
   void finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState);
 
   ReplayConfig config_ = {};
-  Listeners listeners_;
-  EpisodeBook book_{listeners_};
-  Forgetting forgetting_{config_, book_, listeners_};
+  EpisodeBook book_;
+  Forgetting forgetting_{book_};
 };
 
 }  // namespace exrp

@@ -55,7 +55,7 @@ class ByteLimit final : public EpisodeListener {
   uint64_t stateBytes() const { return stateBytes_; }
 
   void recordAdded(uint32_t position) {
-    if (keptCount_ > 0) setBeside(besideBytes_ + keptBytes(position));
+    if (keptCount_ > 0) [[unlikely]] keptAdded(position);
   }
   void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
   /// The last of an open episode's `count` records, of which `first` is the oldest that it holds.
@@ -109,6 +109,8 @@ class ByteLimit final : public EpisodeListener {
     }
     return bytes;
   }
+
+  [[gnu::noinline]] void keptAdded(uint32_t position) { setBeside(besideBytes_ + keptBytes(position)); }
 
   void setBeside(uint64_t bytes) {
     besideBytes_ = bytes;
