@@ -47,8 +47,8 @@ function withThatKernel(name: string, args: readonly string[], seeds = ""): Job 
         EXRP_KERNEL: inRepository(...folder.split("/"), libraryFileName()),
         EXRP_MODEL_SEEDS: seeds,
         EXRP_OPERATIONS_DIR: operations,
-        // Many more Workers than the everyday tests end.
-        EXRP_WORKERS: "200",
+        // More Workers than with Zig's library.
+        EXRP_WORKERS: "90",
       }),
   };
 }

@@ -33,6 +33,7 @@ const usage = `deno task prebuild [OPTION]
 Builds the kernel for every released target, and writes prebuilt/, which the package carries.
 
   --only=TARGET,…    only these targets, such as x86_64-linux-gnu
+  --native           leaves WebAssembly out, which a package needs
   --out=FOLDER       writes this folder instead of prebuilt/
   --check            builds again elsewhere, with empty caches, and compares with prebuilt/
   --help             prints this`;
@@ -156,7 +157,11 @@ async function checkPackage(): Promise<void> {
 }
 
 /** Writes the modules that some targets are in, and puts their folder in place when all are there. */
-async function prebuild(chosen: readonly string[], out: string): Promise<void> {
+async function prebuild(
+  chosen: readonly string[],
+  hasWasm: boolean,
+  out: string,
+): Promise<void> {
   const start = performance.now();
   const zig = await findZig(log);
   const [partial, old] = [`${out}.prebuild-part`, `${out}.prebuild-old`];
@@ -169,9 +174,11 @@ async function prebuild(chosen: readonly string[], out: string): Promise<void> {
     const libraries = all.filter(({ target }) => chosen.includes(target));
     if (libraries.length > 0) entries += await writeModule(zig, name, libraries, partial);
   }
-  await buildWasm(zig);
-  await writeWasmModule(partial);
-  log(`wasm32.ts: ${(await Deno.stat(join(partial, "wasm32.ts"))).size} bytes`);
+  if (hasWasm) {
+    await buildWasm(zig);
+    await writeWasmModule(partial);
+    log(`wasm32.ts: ${(await Deno.stat(join(partial, "wasm32.ts"))).size} bytes`);
+  }
   await Deno.writeTextFile(join(partial, "targets.ts"), `${targetsHead}${entries}};\n`);
   if (await exists(out)) await Deno.rename(out, old);
   await Deno.rename(partial, out);
@@ -229,6 +236,7 @@ async function main(args: readonly string[]): Promise<number> {
   const kinds = {
     only: { type: "string" },
     out: { type: "string" },
+    native: { type: "boolean" },
     check: { type: "boolean" },
   } as const;
   const options = readArguments(args, kinds, usage);
@@ -240,13 +248,17 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`--only=${unknown} is unknown; there are ${known.join(", ")}`);
     return 2;
   }
+  if (options.native && options.out === undefined) {
+    console.error("--native leaves out what the package in prebuilt/ needs: give --out=FOLDER too");
+    return 2;
+  }
   const out = options.out === undefined ? join(repository, "prebuilt") : resolve(options.out);
   try {
     if (options.check) {
       await checkAgain(chosen, out);
       return 0;
     }
-    await withLock(() => prebuild(chosen, out));
+    await withLock(() => prebuild(chosen, !options.native, out));
     if (options.out === undefined) await checkPackage();
     return 0;
   } catch (error) {

@@ -27,13 +27,17 @@ async function whyNoRuntime(): Promise<string | undefined> {
 
 let stage: Promise<string> | undefined;
 
-/** What programs are made of, in a folder of its own; it is put there once. */
+/** What programs are made of, in a folder of its own; it is put there once. The packages that they import are in Deno's cache then. */
 function staged(): Promise<string> {
   stage ??= (async () => {
     const folder = await Deno.makeTempDir({ prefix: "exrp_stage_" });
     addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
-    await stageProgram(join(folder, "source"));
-    return join(folder, "source");
+    const source = join(folder, "source");
+    await stageProgram(source);
+    const entries = Object.values(programs).map(({ entry }) => join(source, entry));
+    const { success, stderr } = await run([Deno.execPath(), "cache", "--quiet", ...entries]);
+    assert(success, stderr);
+    return source;
   })();
   return stage;
 }

@@ -14,18 +14,18 @@ export const ownTarget: string = (() => {
 /** The module of this machine's target. */
 export const ownModule = `${ownTarget.replace(/-gnu$/, "")}.wasm`;
 
-/** Makes the kernels of some targets into a folder, out of the sources in `root`. */
+/** Makes the kernels of some targets into a folder, by the sources and the tool in `root`; `flags` are other ones of the tool. */
 export async function prebuild(
   targets: readonly string[],
   out: string,
-  root: string = repository,
+  { root = repository, flags = [] }: { root?: string; flags?: readonly string[] } = {},
 ): Promise<void> {
   const zig = await findZig(() => {});
   const tool = join(root, "tools", "prebuild.ts");
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-check", "-A", tool, `--only=${targets.join(",")}`],
-      `--out=${out}`,
+      ...[`--out=${out}`, ...flags],
     ],
     // `python3 -m ziglang` is no path. The tool finds that one by itself.
     env: zig.command.length === 1 ? { ZIG: zig.command[0] ?? "" } : {},

@@ -68,7 +68,7 @@ async function run(command: readonly string[], env: Record<string, string> = {})
 
 /** The library of a target, out of the module that a package has of it; returns its file. */
 async function unpack(target: string, folder: string): Promise<string> {
-  await prebuild([target], join(folder, "prebuilt"));
+  await prebuild([target], join(folder, "prebuilt"), { flags: ["--native"] });
   const { targets } = await import(`file://${folder}/prebuilt/targets.ts`);
   const { load, packedSize } = targets[target];
   const { memory } = await load();
@@ -93,15 +93,15 @@ async function link(target: string, library: string, folder: string): Promise<st
     await run([...command, "dlltool", "-m", "i386:x86-64", "-d", definitions, "-l", linked]);
   }
   const program = join(folder, target.includes("windows") ? "replay.exe" : "replay");
+  const object = join(folder, "replay_recordings.o");
+  const triple = ["-target", emulators[target]?.triple ?? "", "-mcpu=baseline"];
+  const env = { ZIG_LOCAL_CACHE_DIR: ".zig-cache" };
   await run([
-    ...[...command, "build-exe", "-cflags", "-std=c++20", "--", "-x", "c++"],
-    ...["tests/prebuilt/replay_recordings.cpp", "-x", "none", linked],
-    // As the library is compiled, so that Zig's C++ library is the one that it has already.
-    ...["-fstrip", "-fno-sanitize-thread", "-fPIC", "-fno-sanitize-c", "-Ofast"],
-    ...["-target", emulators[target]?.triple ?? "", "-mcpu", "baseline", "-I", ".", "-lc++", "-lc"],
-    ...target.includes("windows") ? [] : ["-fPIE", "-dynamic"],
-    ...["--name", "replay", `-femit-bin=${program}`, "--cache-dir", ".zig-cache"],
-  ]);
+    ...[...command, "c++", "-c", ...triple, "-std=c++20", "-O2", "-fno-exceptions", "-fno-rtti"],
+    ...["-fno-threadsafe-statics", "-fno-sanitize=all", "-I.", "-o", object],
+    "tests/prebuilt/replay_recordings.cpp",
+  ], env);
+  await run([...command, "cc", ...triple, "-nostdlib++", "-s", "-o", program, object, linked], env);
   return program;
 }
 
