@@ -130,7 +130,7 @@ void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from)
   const Episode& entry = replay_.book().episodes()[episode];
   Store& store = replay_.book().store();
   if (entry.count % store.column(column).every != 0) return;
-  memcpy(store.keptAt(column, entry.lastBlock, entry.count), from, store.column(column).bytes);
+  memcpy(store.kept().at(column, entry.lastBlock, entry.count), from, store.column(column).bytes);
 }
 
 /// Copies a record within a call that has the lock of a shared replay, and leaves its large rows for later. It is apart from record(), as that
@@ -182,8 +182,8 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
       memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
     }
   }
-  for (uint32_t kept = 0; kept < store.keptCount(); ++kept) {
-    const uint32_t column = store.keptColumn(kept);
+  for (uint32_t kept = 0; kept < store.kept().count(); ++kept) {
+    const uint32_t column = store.kept().column(kept);
     copyKept(episode, column, row + rowColumns_[column]);
   }
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);

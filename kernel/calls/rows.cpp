@@ -65,8 +65,8 @@ void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, 
     for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
       const uint32_t kept = first + run - (first + run) % store.column(column).every;
       const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
-      const uint8_t* const row = block == blockNone ? store.carriedAt(column, replay.book().findEpisode(handles[index]))
-                                                     : store.keptAt(column, block, kept);
+      const uint8_t* const row = block == blockNone ? store.kept().carriedAt(column, replay.book().findEpisode(handles[index]))
+                                                     : store.kept().at(column, block, kept);
       memcpy(rows, row, bytes);
     }
   }

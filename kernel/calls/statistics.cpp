@@ -60,7 +60,7 @@ Status Statistics::recordAges(const Histogram& histogram, double* summary) const
     uint32_t position = episodes.first(at);
     for (uint32_t block = episode.firstBlock; block != blockNone; block = store.block(block).next) {
       for (uint32_t k = store.within(position); k < store.blockLength() && position < episode.count; ++k, ++position) {
-        ages.add(static_cast<double>(replay_.book().recordedCount() - store.birthAt(store.firstSlot(block) + k) - 1));
+        ages.add(static_cast<double>(replay_.book().recordedCount() - store.births().at(store.firstSlot(block) + k) - 1));
       }
     }
   }
@@ -116,7 +116,7 @@ Status Statistics::noteAt(uint32_t log, const double* handles, const int32_t* po
       [&](uint32_t k, uint32_t block) {
         if (block == blockNone) return;
         const uint32_t slot = store.slotAt(block, positionOf(k));
-        draws.add(slot, store.birthAt(slot), replay_.book().recordedCount());
+        draws.add(slot, store.births().at(slot), replay_.book().recordedCount());
       });
   return Status::ok;
 }

@@ -52,7 +52,7 @@ class Statistics {
   void locate(const PickTable& picks, DrawNote* note) const {
     for (uint32_t k = 0; k < note->count; ++k) {
       note->slots[k] = picks.slot(note->slots[k]);
-      replay_.book().store().prefetchBirth(note->slots[k]);
+      replay_.book().store().births().prefetch(note->slots[k]);
     }
   }
   /// Puts them into the log.
@@ -60,7 +60,7 @@ class Statistics {
     const Store& store = replay_.book().store();
     for (uint32_t k = 0; k < note.count; ++k) {
       const uint32_t slot = note.slots[k];
-      logs_[log].add(slot, store.birthAt(slot), replay_.book().recordedCount());
+      logs_[log].add(slot, store.births().at(slot), replay_.book().recordedCount());
     }
   }
   /// The same by episodes and positions; picks that are gone are left out.

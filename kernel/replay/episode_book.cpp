@@ -19,7 +19,7 @@ Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_
   if (status == Status::ok) status = blocks_.prepare(store_, blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
   const uint32_t episodeEnd = episodes_.preparedCount(episodeCount);
-  if (status == Status::ok) status = store_.prepareCarried(episodeEnd);
+  if (status == Status::ok) status = store_.kept().prepareCarried(episodeEnd);
   const uint64_t blockEnd = uint64_t{store_.highWater()} + blockCount;
   const auto blocks = static_cast<uint32_t>(blockEnd < store_.blockCountMax() ? blockEnd : store_.blockCountMax());
   const Growth growth = {recordCount, episodeCount, episodeEnd, blocks << store_.blockShift()};
@@ -67,7 +67,7 @@ void EpisodeBook::appendBlock(uint32_t episode, uint32_t ordinal) {
 void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priorities) {
   Episode& entry = episodes_[episode];
   const uint32_t from = entry.count;
-  if (count > 1 || (from & (store_.birthLength() - 1)) == 0 || episodes_.first(episode) == from) noteBirths(episode, count);
+  if (count > 1 || (from & (store_.births().length() - 1)) == 0 || episodes_.first(episode) == from) noteBirths(episode, count);
   if (writer_ != 0) episodes_.setWriter(episode, writer_);
   entry.count += count;
   recordCount_ += count;
@@ -79,22 +79,22 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
 /// Notes the births of an episode's next `count` records, all in one block, and that it holds records.
 void EpisodeBook::noteBirths(uint32_t episode, uint32_t count) {
   const Episode& entry = episodes_[episode];
-  const uint32_t length = store_.birthLength();
+  const uint32_t length = store_.births().length();
   const uint32_t begin = entry.count;
   const uint32_t slot = store_.slotAt(entry.lastBlock, begin);
   if (episodes_.first(episode) == begin) {
-    store_.setBirth(slot, recordedCount_);
+    store_.births().set(slot, recordedCount_);
     listeners_.forEach([&](auto& each) { each.filled(*this, episode, recordedCount_); });
   }
   for (uint32_t k = (length - (begin & (length - 1))) & (length - 1); k < count; k += length) {
     const uint32_t position = begin + k;
     if (position == episodes_.first(episode)) continue;
     if ((position & (trimLength_ - 1)) == 0) {
-      store_.setBirth(slot + k, recordedCount_ + k);
+      store_.births().set(slot + k, recordedCount_ + k);
     } else {
       // Blocks are short: the births of the block before count on.
       const uint32_t before = store_.firstSlot(store_.block(entry.lastBlock).previous);
-      store_.setBirth(slot + k, store_.birthAt(before) + length);
+      store_.births().set(slot + k, store_.births().at(before) + length);
     }
   }
 }
@@ -143,7 +143,7 @@ void EpisodeBook::trim(uint32_t episode, uint32_t to) {
 void EpisodeBook::dropFirstBlock(uint32_t episode) {
   const uint32_t block = episodes_[episode].firstBlock;
   listeners_.forEach([&](auto& each) { each.freed(*this, block); });
-  store_.carry(block);
+  store_.kept().carry(block);
   blocks_.moveFirst(episodes_[episode].handle, store_.head(block).ordinal(), block, store_.block(block).next);
   const uint32_t next = store_.giveFirst(block);
   episodes_[episode].firstBlock = next;
@@ -198,7 +198,7 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
   episodes_[episode].count = count;
   episodes_[episode].state = state;
   episodes_.setFirst(episode, first);
-  if (begin > 0) store_.noteCarried(episode);
+  if (begin > 0) store_.kept().noteCarried(episode);
   recordCount_ += count - first;
   endedCount_ += known.ended() ? 1 : 0;
   listeners_.forEach([&](auto& each) { each.restored(*this, episode); });

@@ -4,7 +4,7 @@ namespace exrp {
 
 uint32_t Forgetting::recordsAlike(uint32_t episode, uint32_t count) const {
   const Store& store = book_.store();
-  if (store.keptCount() > 0) return 0;
+  if (store.kept().count() > 0) return 0;
   const uint32_t position = book_.episodes()[episode].count;
   uint64_t alike = store.blockLength() - 1 - store.within(position);
   const uint64_t limits[] = {count, uint64_t{segmentLength_} - 1 - position, bytes().recordMax() - book_.recordCount() - 1,

@@ -43,10 +43,10 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
   if (section < EXRP_SECTION_KEPT) return {0, 0};
   if (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) {
     const uint32_t index = section - EXRP_SECTION_KEPT;
-    if (index >= store.keptCount()) return {0, 0};
-    const Column& column = store.column(store.keptColumn(index));
+    if (index >= store.kept().count()) return {0, 0};
+    const Column& column = store.column(store.kept().column(index));
     double rows = 0;
-    for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) rows += keptRowsOf(store.keptColumn(index), at);
+    for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) rows += keptRowsOf(store.kept().column(index), at);
     return {rows, column.bytes};
   }
   // Loaded or not, a table has the picks that its policy says.
@@ -219,7 +219,7 @@ Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8
   }
   if (section < EXRP_SECTION_PICKS) {
     const Store& store = replay_.book().store();
-    const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
+    const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
     visitKept(column, first, count, [&](const uint8_t* row) {
       memcpy(items, row, bytes);
@@ -282,7 +282,7 @@ void Snapshot::readBirths(double first, uint32_t count, uint8_t* items) const {
   const Store& store = replay_.book().store();
   visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
     const uint32_t block = replay_.book().blocks().find(store, replay_.book().episodes()[episode].handle, store.ordinalOf(position));
-    const uint64_t birth = store.birthAt(store.slotAt(block, position));
+    const uint64_t birth = store.births().at(store.slotAt(block, position));
     memcpy(items, &birth, sizeof birth);
     items += sizeof birth;
   });

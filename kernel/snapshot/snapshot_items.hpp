@@ -94,7 +94,7 @@ void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit vi
     for (uint32_t row = skipped; row < rows && count > 0; ++row, --count) {
       const uint32_t position = (episodes.first(episode) / every + row) * every;
       const uint32_t block = replay_.book().blocks().find(store, entry.handle, store.ordinalOf(position));
-      visit(block == blockNone ? store.carriedAt(column, episode) : store.keptAt(column, block, position));
+      visit(block == blockNone ? store.kept().carriedAt(column, episode) : store.kept().at(column, block, position));
     }
   }
 }

@@ -63,7 +63,7 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
   }
   if (section < EXRP_SECTION_PICKS) {
     const Store& store = replay_.book().store();
-    const uint32_t column = store.keptColumn(section - EXRP_SECTION_KEPT);
+    const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
     visitKept(column, first, count, [&](uint8_t* row) {
       memcpy(row, items, bytes);
@@ -176,7 +176,7 @@ Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, ui
 /// Whether they can be, check() says in the end.
 void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
   Store& store = replay_.book().store();
-  const uint32_t length = store.birthLength();
+  const uint32_t length = store.births().length();
   const uint32_t run = replay_.book().trimLength();
   uint32_t at = 0;
   visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
@@ -186,7 +186,7 @@ void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
     const uint32_t end = next < entry.count ? next : entry.count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
       const uint32_t slot = store.slotAt(replay_.book().blocks().find(store, entry.handle, store.ordinalOf(to)), to);
-      store.setBirth(slot, birth + (to - position));
+      store.births().set(slot, birth + (to - position));
     }
   });
 }

@@ -36,11 +36,11 @@ int32_t StoredEpisodes::checkBlocks(uint32_t episode) const {
 /// Invariant 5, of one episode.
 int32_t StoredEpisodes::checkBirths(uint32_t episode) const {
   const Episode& entry = episodes_[episode];
-  const uint32_t length = store_.birthLength();
+  const uint32_t length = store_.births().length();
   uint64_t least = 0;
   uint32_t block = entry.firstBlock;
   for (uint32_t position = episodes_.first(episode); position < entry.count;) {
-    const uint64_t begin = store_.birthAt(store_.slotAt(block, position));
+    const uint64_t begin = store_.births().at(store_.slotAt(block, position));
     const uint32_t next = (position & ~(length - 1)) + length;
     const uint32_t run = (next < entry.count ? next : entry.count) - position;
     if (begin < least || begin > recordedCount_ || recordedCount_ - begin < run) return 5;

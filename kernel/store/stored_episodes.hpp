@@ -77,7 +77,7 @@ class StoredEpisodes {
   }
   /// The birth of the oldest record of an episode that holds one.
   uint64_t birthOf(uint32_t episode) const {
-    return store_.birthAt(store_.slotAt(episodes_[episode].firstBlock, episodes_.first(episode)));
+    return store_.births().at(store_.slotAt(episodes_[episode].firstBlock, episodes_.first(episode)));
   }
   /// The block of a position of an episode whose row is stored.
   uint32_t blockAt(const Episode& entry, uint32_t position) const {
