@@ -1,5 +1,5 @@
 /*
- * exrp.h: the C ABI of the replay kernel. Valid C99.
+ * exrp.h: the C ABI of the replay kernel. Valid C99. The file is long because it is the whole contract.
  *
  * Conventions
  *  1. Names are exrp_<noun>_<verb>, constants EXRP_<GROUP>_<NAME>. Only what this header names is exported.

@@ -8,9 +8,9 @@
  */
 
 import { bytesOf } from "../base/typed_arrays.ts";
-import { MessageWriter } from "./_bytes.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
-import type { Key } from "./_keys.ts";
+import type { Key } from "../wire/keys.ts";
 import type { ChunkLengthTuner } from "./_chunk_length.ts";
 import type { ReverbArray } from "./dtypes.ts";
 import { type RowSpec, stringsOfLeaf, writeLeaf } from "./tensor.ts";

@@ -10,9 +10,9 @@
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import { Chunk } from "./_chunk.ts";
 import { ChunkLengthTuner } from "./_chunk_length.ts";
-import type { ChunkSlice } from "./_item_stream.ts";
-import type { Key, KeySource } from "./_keys.ts";
-import type { Path } from "./_path.ts";
+import type { ChunkSlice } from "./item_stream.ts";
+import type { Key, KeySource } from "../wire/keys.ts";
+import type { Path } from "./path.ts";
 import type { RowSpec } from "./tensor.ts";
 
 /** What can be set for one column. */

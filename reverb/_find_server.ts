@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { waitFor } from "./_channel.ts";
+import { waitFor } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 import type { WaitLimits } from "./writer_options.ts";
 

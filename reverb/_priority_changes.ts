@@ -4,9 +4,9 @@
  * @module
  */
 import { show } from "../base/checks.ts";
-import { type MessageWriter, REMOVER_PRIORITY_FIELD } from "./_bytes.ts";
-import { checkPriority, isPriority } from "./_check_item.ts";
-import { keyOf } from "./_keys.ts";
+import { type MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import { checkPriority, isPriority } from "./check_item.ts";
+import { keyOf } from "../wire/keys.ts";
 
 /** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
 export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;

@@ -15,15 +15,15 @@ import {
   type ColumnShape,
   fitsShape,
   type ItemCheck,
-} from "./_check_item.ts";
+} from "./check_item.ts";
 import { Chunk } from "./_chunk.ts";
-import { type ChunkSlice, type ItemColumn, itemOf } from "./_item_stream.ts";
-import { type Key, KeySource } from "./_keys.ts";
-import { type AtPath, type Path, samePaths, showPaths } from "./_path.ts";
+import { type ChunkSlice, type ItemColumn, itemOf } from "./item_stream.ts";
+import { type Key, KeySource } from "../wire/keys.ts";
+import { type AtPath, type Path, samePaths, showPaths } from "./path.ts";
 import type { TensorSpec } from "./signature.ts";
 import { flatten, type StepData } from "./structure.ts";
 import { checkLeaf, type RowSpec, specOfLeaf, type Tensor, tensor } from "./tensor.ts";
-import type { WriterDoor } from "./_trajectories.ts";
+import type { WriterDoor } from "./trajectories.ts";
 import type { FlushOptions, WaitLimits, WriterOptions } from "./writer_options.ts";
 import { ReverbError } from "./errors.ts";
 

@@ -9,8 +9,8 @@
 
 import { joinBytes } from "../base/bytes.ts";
 import { MessageReader } from "../wire/message_reader.ts";
-import { MessageWriter, WHOLE_FIELD } from "./_bytes.ts";
-import type { Call, Channel } from "./_channel.ts";
+import { MessageWriter, WHOLE_FIELD } from "../wire/message_writer.ts";
+import type { Call, Channel } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 
 /** Samples of one table, as bytes. */

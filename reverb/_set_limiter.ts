@@ -5,7 +5,7 @@
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import type { Channel, WaitOptions } from "./_channel.ts";
+import type { Channel, WaitOptions } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 import { Limiters, SetLimiterRequestSchema } from "./messages/limiter_pb.ts";
 

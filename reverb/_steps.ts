@@ -8,8 +8,8 @@
 
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import { Column, type ColumnSettings } from "./_column.ts";
-import { type Key, KeySource } from "./_keys.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Key, KeySource } from "../wire/keys.ts";
+import { type Path, showPath } from "./path.ts";
 import { checkPlain } from "./structure.ts";
 import { checkLeaf, isLeaf, type RowSpec, rowSpec, specOfLeaf } from "./tensor.ts";
 import { type DTypeInfo, dtypeOfName } from "./dtypes.ts";

@@ -10,8 +10,8 @@ import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import { MessageWriter } from "./_bytes.ts";
-import { Channel } from "./_channel.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
+import { Channel } from "./channel.ts";
 import {
   checkPriority,
   checkRemoverPriorities,
@@ -19,15 +19,15 @@ import {
   explained,
   flatSignature,
   type Signatures,
-} from "./_check_item.ts";
+} from "./check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
 import { ReverbError } from "./errors.ts";
-import { ItemStream } from "./_item_stream.ts";
+import { ItemStream } from "./item_stream.ts";
 import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
 import { callSetLimiter } from "./_set_limiter.ts";
-import type { WriterDoor } from "./_trajectories.ts";
+import type { WriterDoor } from "./trajectories.ts";
 import {
   CheckpointResponseSchema,
   ResetRequestSchema,

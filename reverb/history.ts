@@ -5,10 +5,10 @@
  */
 
 import { show } from "../base/checks.ts";
-import type { ColumnShape } from "./_check_item.ts";
+import type { ColumnShape } from "./check_item.ts";
 import { type Cell, type Column, slicesOf } from "./_column.ts";
-import type { ItemColumn } from "./_item_stream.ts";
-import { showPath } from "./_path.ts";
+import type { ItemColumn } from "./item_stream.ts";
+import { showPath } from "./path.ts";
 import { type RowSpec, rowSpec, showSpec } from "./tensor.ts";
 import type { ReverbArray, ReverbDType } from "./dtypes.ts";
 

@@ -34,7 +34,7 @@ export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
 export type { Leaf, Nest, StepData } from "./structure.ts";
-export type { Path } from "./_path.ts";
+export type { Path } from "./path.ts";
 export type { SampleColumn } from "./sample_column.ts";
 export type { ColumnsOf, SampleBatch } from "./samples.ts";
 export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";

@@ -6,8 +6,8 @@
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkPriority, checkTable } from "./_check_item.ts";
-import { type Path, samePath, showPath } from "./_path.ts";
+import { checkPriority, checkTable } from "./check_item.ts";
+import { type Path, samePath, showPath } from "./path.ts";
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
 
 /**

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { WHOLE_FIELD } from "./_bytes.ts";
+import { WHOLE_FIELD } from "../wire/message_writer.ts";
 import { DamagedMessage, MessageReader } from "../wire/message_reader.ts";
 
 /** What a request asks for. Numbers that a double can't hold are rounded. */

@@ -85,25 +85,23 @@ export function decodeSamples(
   signature: Signature | undefined,
 ): SampleBatch {
   const samples = decode(decoder, table, message, countMax);
-  const { count } = samples;
+  const unknown = (dtype: number, k: number): ReverbError =>
+    new ReverbError("unimplemented", `column ${k} has the unknown dtype ${dtype} of TensorFlow`);
+  return batchOf(samples, unknown, (columns) => nested(columns, signature));
+}
+
+/** Samples as a batch. `unknown` makes the error for a column whose dtype is unknown, and `structured` puts the columns at their places. */
+export function batchOf<D>(
+  samples: Samples,
+  unknown: (dtype: number, column: number) => Error,
+  structured: (columns: readonly SampleColumn[]) => unknown,
+): SampleBatch<D> {
+  const { count: size, keys, probabilities, tableSizes, priorities, timesSampled } = samples;
   const columns = samples.columns.map((column, k) =>
-    sampleColumn(column, count, (dtype) =>
-      new ReverbError(
-        "unimplemented",
-        `column ${k} has the unknown dtype ${dtype} of TensorFlow`,
-      ))
+    sampleColumn(column, size, (dtype) => unknown(dtype, k))
   );
-  const { keys, probabilities, tableSizes, priorities, timesSampled } = samples;
-  return {
-    size: count,
-    keys,
-    probabilities,
-    tableSizes,
-    priorities,
-    timesSampled,
-    columns,
-    data: nested(columns, signature) as ColumnsOf<StepData>,
-  };
+  const data = structured(columns) as ColumnsOf<D>;
+  return { size, keys, probabilities, tableSizes, priorities, timesSampled, columns, data };
 }
 
 function decode(

@@ -7,8 +7,8 @@
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { TIMER_MAX_MS } from "../base/waits.ts";
-import { checkTable, explained } from "./_check_item.ts";
-import { type Channel, waitFor } from "./_channel.ts";
+import { checkTable, explained } from "./check_item.ts";
+import { type Channel, waitFor } from "./channel.ts";
 import { SampleBuffer, SampleStream } from "./_sample_stream.ts";
 import { ReverbError } from "./errors.ts";
 import type { SampleBatch } from "./samples.ts";

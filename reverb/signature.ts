@@ -6,7 +6,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import type { Path } from "./_path.ts";
+import type { Path } from "./path.ts";
 import { dtypeOfName, dtypeOfNumber, DTYPES } from "./dtypes.ts";
 import {
   DataType,

@@ -6,7 +6,7 @@
  */
 
 import { show } from "../base/checks.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Path, showPath } from "./path.ts";
 import type { Tensor } from "./tensor.ts";
 import { isLeaf } from "./tensor.ts";
 

@@ -7,9 +7,9 @@
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { Cell, Column } from "./_column.ts";
-import { type Path, samePath, showPath } from "./_path.ts";
+import { type Path, samePath, showPath } from "./path.ts";
 import type { Place } from "./_steps.ts";
-import { Trajectories, type WriterDoor } from "./_trajectories.ts";
+import { Trajectories, type WriterDoor } from "./trajectories.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
 import type { Config, PatternCondition, PatternNode, PatternPriority } from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";

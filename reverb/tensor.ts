@@ -6,7 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { bytesOf, kindOf, lengthOf } from "../base/typed_arrays.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Path, showPath } from "./path.ts";
 import {
   type DTypeInfo,
   dtypeOfKind,

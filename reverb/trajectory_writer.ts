@@ -6,14 +6,9 @@
 
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { type Path, showPath } from "./_path.ts";
+import { type Path, showPath } from "./path.ts";
 import type { Place } from "./_steps.ts";
-import {
-  checkSettings,
-  type PlacedColumn,
-  Trajectories,
-  type WriterDoor,
-} from "./_trajectories.ts";
+import { checkSettings, type PlacedColumn, Trajectories, type WriterDoor } from "./trajectories.ts";
 import { dtypeOfName } from "./dtypes.ts";
 import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from "./history.ts";
 import { eachLeaf, type Leaf, type Nest } from "./structure.ts";

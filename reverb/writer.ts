@@ -6,7 +6,7 @@
 
 import { checkOptions } from "../base/option_names.ts";
 import { RowWriter } from "./_row_writer.ts";
-import type { WriterDoor } from "./_trajectories.ts";
+import type { WriterDoor } from "./trajectories.ts";
 import type { StepData } from "./structure.ts";
 import type {
   CreateItemOptions,

@@ -6,7 +6,7 @@
  * @module
  */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { MessageWriter } from "../reverb/_bytes.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
 import {
   type KeyDistributionOptionsSchema,
   ServerInfoResponseSchema,

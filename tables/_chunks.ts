@@ -4,8 +4,8 @@
  * @module
  */
 
-import { MessageWriter } from "../reverb/_bytes.ts";
-import type { Key } from "../reverb/_keys.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
+import type { Key } from "../wire/keys.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import type { ColumnData } from "./_item_data.ts";
 

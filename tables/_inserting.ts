@@ -9,8 +9,8 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
-import type { Key } from "../reverb/_keys.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import type { Key } from "../wire/keys.ts";
 import { type Settle, type TableWaitOptions, waitUntil } from "./_wait.ts";
 import type { Inserter, LowTables } from "./low.ts";
 

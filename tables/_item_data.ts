@@ -13,13 +13,8 @@ import {
   samePaths,
   showPath,
   showPaths,
-} from "../reverb/_path.ts";
-import {
-  type ColumnShape,
-  fitsShape,
-  showShape,
-  type SignedColumn,
-} from "../reverb/_check_item.ts";
+} from "../reverb/path.ts";
+import { type ColumnShape, fitsShape, showShape, type SignedColumn } from "../reverb/check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
 import type { Nest, StepData } from "../reverb/structure.ts";

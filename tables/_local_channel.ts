@@ -6,8 +6,8 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
-import { PREFIX_BYTES } from "../reverb/_bytes.ts";
-import type { Call, CallEvents, Channel } from "../reverb/_channel.ts";
+import { PREFIX_BYTES } from "../wire/message_writer.ts";
+import type { Call, CallEvents, Channel } from "../reverb/channel.ts";
 import { ReverbError, type ReverbErrorCode } from "../reverb/errors.ts";
 import type { Inserter, LowTables } from "./low.ts";
 

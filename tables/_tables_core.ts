@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KeySource } from "../reverb/_keys.ts";
+import type { KeySource } from "../wire/keys.ts";
 import type { SampleDecoder } from "../wire/samples.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import type { Inserting } from "./_inserting.ts";

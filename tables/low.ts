@@ -7,6 +7,8 @@
  *
  * One thread uses a set. Messages are those of Reverb's service, without gRPC's five bytes before them.
  *
+ * The file is long because it is the whole binding of the kernel's tables: `LowTables` and both kinds of streams hold each other's ids.
+ *
  * @module
  */
 

@@ -1,6 +1,8 @@
 /**
  * One table of a set.
  *
+ * The file is long because a third of it is the documentation of its methods.
+ *
  * @module
  */
 
@@ -21,15 +23,15 @@ import {
 } from "../ffi/symbols.ts";
 import { checkLimiter } from "../pace/limiter.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../reverb/_bytes.ts";
-import { type Key, keyOf, toBigInt } from "../reverb/_keys.ts";
+import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
-import { batchOf, type TableBatch } from "./table_batch.ts";
+import { decodeBatch, type TableBatch } from "./table_batch.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
@@ -428,7 +430,7 @@ export class Table<D = StepData> {
     const { core, sampling, known } = this.#parts();
     const drawn = sampling.sample(where, count, options, isPartialAllowed);
     const message = drawn instanceof Uint8Array ? drawn : await drawn;
-    return batchOf<D>(core.decoder, message, known.nest);
+    return decodeBatch<D>(core.decoder, message, known.nest);
   }
 
   /**

@@ -5,9 +5,8 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { sampleColumn } from "../reverb/sample_column.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
-import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
+import { batchOf, type ColumnsOf, type SampleBatch } from "../reverb/samples.ts";
 import type { StepData } from "../reverb/structure.ts";
 import type { SampleDecoder } from "../wire/samples.ts";
 import type { ColumnNest } from "./_item_data.ts";
@@ -22,25 +21,16 @@ export interface TableBatch<D = StepData> extends SampleBatch<D> {
 }
 
 /** Decodes a message. */
-export function batchOf<D>(
+export function decodeBatch<D>(
   decoder: SampleDecoder,
   message: Uint8Array,
   nest: ColumnNest | undefined,
 ): TableBatch<D> {
-  const samples = decoder.decode(message);
-  const { count, keys, probabilities, tableSizes, priorities, timesSampled } = samples;
-  const columns = samples.columns.map((column) => sampleColumn(column, count, unknownDType));
-  const data = nest === undefined ? columns : nested(nest, columns) ?? columns;
-  return {
-    size: count,
-    keys,
-    probabilities,
-    tableSizes,
-    priorities,
-    timesSampled,
-    columns,
-    data: data as ColumnsOf<D>,
-  };
+  return batchOf(
+    decoder.decode(message),
+    unknownDType,
+    (columns) => nest === undefined ? columns : nested(nest, columns) ?? columns,
+  );
 }
 
 /** The columns at their places; undefined where there are others. */

@@ -17,14 +17,12 @@ import {
   EXRP_TABLES_STORE_CHUNKS,
   EXRP_TABLES_STORE_MEMORY_BYTES,
 } from "../ffi/symbols.ts";
-import { flatSignature } from "../reverb/_check_item.ts";
-import { type Key, KeySource, toBigInt } from "../reverb/_keys.ts";
-import { checkRemoverPriorities } from "../reverb/_check_item.ts";
-import { ItemStream } from "../reverb/_item_stream.ts";
+import { checkRemoverPriorities, flatSignature } from "../reverb/check_item.ts";
+import { ItemStream } from "../reverb/item_stream.ts";
 import type { Config } from "../reverb/patterns.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "../reverb/structured_writer.ts";
-import type { WriterDoor } from "../reverb/_trajectories.ts";
+import type { WriterDoor } from "../reverb/trajectories.ts";
 import {
   type FlatStep,
   newTrajectoryWriter,
@@ -45,6 +43,7 @@ import {
   writeToBytes,
   writeToStream,
 } from "../snapshot/io.ts";
+import { type Key, KeySource, toBigInt } from "../wire/keys.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
 import { chunkOf } from "./_chunks.ts";
@@ -52,7 +51,7 @@ import { Inserting, type Insertion } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel, Outbox } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
-import { type CheckpointMark, type LoadedTables, readTables, writeTables } from "./_saving.ts";
+import { type CheckpointMark, type LoadedTables, readTables, writeTables } from "./saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { beginWait, WAIT_NAMES } from "./_wait.ts";
 import { LowTables } from "./low.ts";
@@ -264,18 +263,13 @@ export class Tables implements Disposable {
       return ordered.map((column) => columns.indexOf(column));
     });
     const chunk = keys.next();
+    const whole = { chunk, offset: 0, length: 1, isSqueezed: false };
     const items = places.map(({ table, priority }, k) => ({
       table: table.number,
       key: keys.next(),
       priority,
       removerPriority: own?.[table.name],
-      columns: (orders[k] ?? []).map((index) => ({
-        chunk,
-        offset: 0,
-        length: 1,
-        index,
-        isSqueezed: false,
-      })),
+      columns: (orders[k] ?? []).map((index) => ({ ...whole, index })),
     }));
     const insertion: Insertion = {
       chunks: [{ key: chunk, bytes: chunkOf(codec, chunk, chunk, columns) }],

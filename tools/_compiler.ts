@@ -83,6 +83,8 @@ export async function commandsFor(triple: string, emitted: string): Promise<Comm
     ...target,
     ...await wordsOf("flags.txt"),
     ...["-DNDEBUG", "-fno-sanitize=all", "-I."],
+    // Of Clang only, so not in flags.txt: no static object has a destructor.
+    "-Wexit-time-destructors",
     ...triple === wasm ? [] : ["-fPIC"],
     // Windows needs them to walk through a stack; elsewhere only debuggers and exceptions do.
     ...triple.includes("-windows-")

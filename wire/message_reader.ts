@@ -7,6 +7,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import type { Key } from "./keys.ts";
 
 /** A message that can't be read. */
 export class DamagedMessage extends ReplayError {
@@ -14,14 +15,6 @@ export class DamagedMessage extends ReplayError {
   constructor(why: string) {
     super("message-damaged", why);
   }
-}
-
-/** A number of 64 bits, in two halves. */
-export interface Halves {
-  /** The lower 32 bits. */
-  readonly low: number;
-  /** The higher 32 bits. */
-  readonly high: number;
 }
 
 /** Reads a message field by field. */
@@ -67,7 +60,7 @@ export class MessageReader {
   }
 
   /** Reads a number of 64 bits. */
-  key(): Halves {
+  key(): Key {
     let [low, high] = [0, 0];
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = this.#byte();

@@ -1,4 +1,5 @@
 // The C ABI of replays. Each function finds its replay, checks the sizes of the buffers, and calls the replay. exrp.h has the contract.
+// The file is long because it has a function for each of exrp.h, but for those of tables and messages.
 #define EXRP_BUILD 1
 
 #include <memory>

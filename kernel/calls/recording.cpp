@@ -1,3 +1,4 @@
+// Recording, in its four ways. The file is long because they share their checks and the four steps of a record.
 #include "kernel/calls/recording.hpp"
 
 #include <cstring>

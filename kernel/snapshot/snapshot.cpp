@@ -1,3 +1,4 @@
+// Writing a replay as a snapshot: its sections, and the items of each, as the caller asks for them.
 #include "kernel/snapshot/snapshot_items.hpp"
 
 namespace exrp {

@@ -35,7 +35,7 @@ import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
 import { beginServing, endServing } from "../rules/serving.ts";
-import { checkShareCount, notSharable } from "./_sharable.ts";
+import { checkShareCount, notSharable } from "./sharable.ts";
 import {
   checkPlans,
   checkSameLayout,

@@ -29,7 +29,7 @@ import {
   notSharable,
   notSharableWasm,
   SHARED_SELECTORS_MAX,
-} from "../register/_sharable.ts";
+} from "../register/sharable.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
 import { configOf, type NotedSelector, plainConfig, readNote, writeNote } from "./share_note.ts";

@@ -26,7 +26,7 @@ import {
   readFromFile,
   writeNewFile,
 } from "../../snapshot/file.ts";
-import { type CheckpointMark, readMark } from "../../tables/_saving.ts";
+import { type CheckpointMark, readMark } from "../../tables/saving.ts";
 
 const OPERATION = "checkpoint";
 const LOCK_NAME = ".exrp-checkpoints.lock";

@@ -10,7 +10,7 @@
  *
  * Pushes, priorities and upgrades from HTTP/1.1 are not there: no gRPC client uses them.
  *
- * The file has more than 500 lines, because the states of the streams and of the connection depend on each other in each of them. What
+ * The file is long because the states of the streams and of the connection depend on each other in each of them. What
  * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`sender.ts`), SETTINGS (`settings.ts`).
  *
  * @module

@@ -20,6 +20,7 @@ import { deno } from "../../base/platform.ts";
 import { preface } from "../http2/protocol.ts";
 import { BusyPoll } from "./busy_poll.ts";
 import type { Socket, SocketServer } from "./socket.ts";
+import { isLeaving, isOutOfFiles, listenError } from "./socket_errors.ts";
 
 /** A connection without input or output of its own, such as `GrpcConnection`. */
 export interface PumpedConnection {
@@ -477,39 +478,4 @@ class Link {
   #report(error: unknown): void {
     if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
   }
-}
-
-/** Why nothing listens at an address, in words that say which and what to do. The errors are those of Deno or of `node:net`. */
-export function listenError(error: unknown, hostname: string, port: number): unknown {
-  const { name, code, message } = error as Error & { readonly code?: string };
-  // Deno's own words say which permission is missing.
-  if (name === "NotCapable") return error;
-  const at = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
-  let words = `can't listen on ${at}: ${message}`;
-  if (code === "EADDRINUSE") {
-    words = `another program listens on ${at}; choose another port, or 0 for a free one`;
-  } else if (code === "EACCES" && port < 1024) {
-    words += "; systems keep ports below 1024 for their administrator, so choose another one";
-  } else if (code === "EADDRNOTAVAIL" || /lookup|getaddrinfo|invalid host/.test(message)) {
-    words += "; choose an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all of them";
-  }
-  return new Error(words, { cause: error });
-}
-
-/** Whether an error says that the program, or the system, has as many files and sockets as it may. */
-function isOutOfFiles(error: unknown): boolean {
-  const { code } = error as { readonly code?: string };
-  return code === "EMFILE" || code === "ENFILE";
-}
-
-/** The errors of a client that is gone. They are no news. */
-const leavings = new Set([
-  ...["ConnectionReset", "BrokenPipe", "ConnectionAborted", "NotConnected", "BadResource"],
-  ...["Interrupted", "UnexpectedEof"],
-]);
-const leavingCodes = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED", "ENOTCONN"]);
-
-function isLeaving(error: unknown): boolean {
-  const { name, code } = error as { readonly name?: string; readonly code?: string };
-  return leavings.has(name ?? "") || leavingCodes.has(code ?? "");
 }

@@ -7,7 +7,7 @@
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/symbols.ts";
-import { MessageWriter } from "../../reverb/_bytes.ts";
+import { MessageWriter } from "../../wire/message_writer.ts";
 import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
 import { eachOfField } from "../../wire/fields.ts";
 import type { LowTables } from "../low.ts";

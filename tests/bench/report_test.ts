@@ -5,28 +5,16 @@ import { OVERVIEW, overview } from "../../bench/peers/_overview.ts";
 import { checkPeersResults } from "../../bench/peers/_results.ts";
 import { makeReport } from "../../bench/report.ts";
 import { cpuName } from "../../bench/_results.ts";
-import type { ReverbResults } from "../../bench/report/reverb.ts";
 import { limitSection } from "../../bench/report/sections.ts";
+import { reverbResults } from "./_reverb_results.ts";
 
 const sample = new URL("results/", import.meta.url);
 
-const SERVERS: ReverbResults = {
-  bench: "reverb",
-  date: "2026-11-22T18:00Z",
-  commit: "abc",
-  versions: {},
-  machine: { os: "linux x64", cpu: "this", cores: 2, memoryGiB: 24 },
-  rounds: 7,
-  seconds: 1,
-  worstRounds: 7,
-  worstSeconds: 2,
-  items: 100_000,
-  rows: [
-    { name: "client.writer, 1 process", unit: "items/s", isCost: false, reverb: 200, ours: 240 },
-    { name: "mutate_priorities, 1 key", unit: "calls/s", isCost: false, reverb: 100, ours: 90 },
-    { name: "another call", unit: "calls/s", isCost: false, reverb: 100, ours: 77 },
-  ],
-};
+const SERVERS = reverbResults([
+  { name: "client.writer, 1 process", unit: "items/s", isCost: false, reverb: 200, ours: 240 },
+  { name: "mutate_priorities, 1 key", unit: "calls/s", isCost: false, reverb: 100, ours: 90 },
+  { name: "another call", unit: "calls/s", isCost: false, reverb: 100, ours: 77 },
+]);
 
 async function readSample(): Promise<Record<string, unknown>> {
   return JSON.parse(await Deno.readTextFile(new URL("peers.json", sample)));

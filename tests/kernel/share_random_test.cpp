@@ -1,7 +1,7 @@
 // Random programs of several threads at one replay whose rows are large: each kind of call, of batch, of eviction and of limit. Each row
 // says whose it is, and all its bytes follow from that. So a row that is torn, old or another's is seen. SHARE_RANDOM_SEED is the first seed,
-// and SHARE_RANDOM_COUNT says how many programs there are. (It has a few lines over 500, as what writes rows and what checks them belong
-// together.)
+// and SHARE_RANDOM_COUNT says how many programs there are. The file is long because what writes rows and what checks
+// them belong together.
 #include <atomic>
 #include <chrono>
 #include <cmath>

@@ -3,14 +3,8 @@ import { readManifest } from "../../tools/_package.ts";
 
 const { name } = await readManifest();
 
-/** Plain JavaScript without `using`, which Node 20 and 22 do not read. */
-export const PROGRAM = `import { ExperienceReplay, float16, float32, prioritized } from "${name}";
-import { CartPole } from "${name}/envs";
-
-const lines = [];
-const make = () => ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
-const replay = await make();
-const selector = replay.newPickSelector(prioritized());
+/** Records 300 steps, draws a batch, and sets its priorities. */
+const RECORDED = `const selector = replay.newPickSelector(prioritized());
 const environment = new CartPole(1);
 let [state, episode] = [environment.reset(), replay.newEpisode()];
 for (let step = 0; step < 300; step++) {
@@ -21,7 +15,16 @@ for (let step = 0; step < 300; step++) {
 }
 const batch = replay.getBatch(32, selector);
 replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
-lines.push(JSON.stringify([...batch.state]));
+`;
+
+/** Plain JavaScript without `using`, which Node 20 and 22 do not read. */
+export const PROGRAM = `import { ExperienceReplay, float16, float32, prioritized } from "${name}";
+import { CartPole } from "${name}/envs";
+
+const lines = [];
+const make = () => ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
+const replay = await make();
+${RECORDED}lines.push(JSON.stringify([...batch.state]));
 
 await replay.serialize("replay.exrp");
 const second = await make();
@@ -52,18 +55,7 @@ export const PAGE = `import { ExperienceReplay, float32, prioritized } from "${n
 import { CartPole } from "${name}/envs";
 
 const replay = await ExperienceReplay.create({ capacity: 1000, state: float32(4), seed: 1, pick: { nStep: 3 } });
-const selector = replay.newPickSelector(prioritized());
-const environment = new CartPole(1);
-let [state, episode] = [environment.reset(), replay.newEpisode()];
-for (let step = 0; step < 300; step++) {
-  const { state: next, reward, terminated } = environment.step(step % 2);
-  episode = replay.record(episode, state, step % 2, reward, terminated ? { finalState: next } : {});
-  if (terminated) episode = replay.newEpisode();
-  state = terminated ? environment.reset() : next;
-}
-const batch = replay.getBatch(32, selector);
-replay.setPriority(selector, batch, Float32Array.from({ length: 32 }, (_, k) => k / 32));
-const saved = [...await replay.serialize()];
+${RECORDED}const saved = [...await replay.serialize()];
 const backend = replay.describe().backend.split(":")[0];
 globalThis.told = { backend, drawn: [...batch.state], saved, then: [...replay.getBatch(64, selector).state] };
 console.log(JSON.stringify(told));

@@ -5,10 +5,10 @@
  */
 import { fromBinary } from "@bufbuild/protobuf";
 import { openKernel } from "../../ffi/library.ts";
-import { MessageWriter } from "../../reverb/_bytes.ts";
-import type { Call, CallEvents } from "../../reverb/_channel.ts";
-import { ItemStream } from "../../reverb/_item_stream.ts";
-import { keyOf } from "../../reverb/_keys.ts";
+import { MessageWriter } from "../../wire/message_writer.ts";
+import type { Call, CallEvents } from "../../reverb/channel.ts";
+import { ItemStream } from "../../reverb/item_stream.ts";
+import { keyOf } from "../../wire/keys.ts";
 import { ReverbError } from "../../reverb/errors.ts";
 import {
   type ChunkData,
@@ -16,11 +16,11 @@ import {
   InsertStreamRequestSchema,
   type PrioritizedItem,
 } from "../../reverb/messages/reverb_pb.ts";
-import type { WriterDoor } from "../../reverb/_trajectories.ts";
+import type { WriterDoor } from "../../reverb/trajectories.ts";
 import { TensorCodec } from "../../wire/tensor_codec.ts";
 import { toBinary } from "@bufbuild/protobuf";
 import { TensorProtoSchema } from "../../reverb/messages/tensorflow_pb.ts";
-import type { Signatures } from "../../reverb/_check_item.ts";
+import type { Signatures } from "../../reverb/check_item.ts";
 
 const kernel = await openKernel();
 

@@ -1,4 +1,8 @@
-/** ReverbClient beside Reverb itself: its server, and its client on the other side of a table. */
+/**
+ * ReverbClient beside Reverb itself: its server, and its client on the other side of a table.
+ *
+ * The file is long because each case tries all kinds of clients and data side by side, and shows them by the same few functions.
+ */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   Condition,

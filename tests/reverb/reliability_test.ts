@@ -8,6 +8,7 @@ import { type Ours, startTables } from "./_ours.ts";
 import { plainTable } from "./_real.ts";
 import { randomOf } from "./_side_by_side.ts";
 import { pause, until } from "../_wait.ts";
+import { noise } from "../_noise.ts";
 
 const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? 261123);
 
@@ -168,7 +169,7 @@ Deno.test("a writer whose inserts wait is held back, and others go on", async ()
   await using ours = await startTables([...tables, queue]);
   using greedy = await Socket.open(ours.port);
   // 60 MB of items that the limiter refuses, as fast as they are taken. Frames have at most 16 KiB.
-  const large = { tensors: [crypto.getRandomValues(new Uint8Array(15_000))] };
+  const large = { tensors: [noise(15_000)] };
   const pieces: Uint8Array[] = [greeting(), opening(1, "InsertStream")];
   for (let key = 1n; key <= 4000n; key++) {
     const chunk = key << 40n;

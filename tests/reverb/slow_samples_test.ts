@@ -1,7 +1,7 @@
 /** A client gives up a server that is silent, and never samples that are on their way. */
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import http2 from "node:http2";
-import { type Call, type CallEvents, Channel } from "../../reverb/_channel.ts";
+import { type Call, type CallEvents, Channel } from "../../reverb/channel.ts";
 import { ReverbError } from "../../reverb/errors.ts";
 import type { SampleBatch } from "../../reverb/samples.ts";
 import { type SampleOptions, Samplers } from "../../reverb/sampling.ts";

@@ -1,7 +1,7 @@
 /** What the client says if it can't reach a server, or if a server makes it wait. */
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import http2 from "node:http2";
-import { isForbidden } from "../../reverb/_channel.ts";
+import { isForbidden } from "../../reverb/channel.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { plainTables, served } from "../server/_served.ts";
 import { pause, until } from "../_wait.ts";

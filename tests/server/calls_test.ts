@@ -4,6 +4,7 @@ import { encodeSignature } from "../../reverb/signature.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
+import { noise } from "../_noise.ts";
 
 Deno.test("ServerInfo says each table's rules, limiter, fill and signature", async () => {
   const signature = { a: { dtype: "float32", shape: [1] } };
@@ -175,7 +176,7 @@ Deno.test("an item may use the chunks that its stream keeps, and no others", asy
 Deno.test("a sample of several chunks, and one that is larger than a message at first, come whole", async () => {
   await using site = await served();
   const call = site.connection.open("InsertStream");
-  const big = crypto.getRandomValues(new Uint8Array(60_000));
+  const big = noise(60_000);
   const chunk = (key: bigint): Message => ({
     ...smallChunk(key),
     data: { tensors: Array.from({ length: 10 }, () => Uint8Array.of(34, 224, 212, 3, ...big)) },

@@ -17,12 +17,11 @@ import {
   settings,
   word,
 } from "./http2/_peer.ts";
+import { noise } from "../_noise.ts";
 
 Deno.test("streams of samples go on as the socket takes them, in turns and in outputs that the cache has room for", async () => {
   using tables = await Tables.create({ tables: { t: { maxSize: 100 } }, seed: 1 });
-  // Bytes that no compression makes fewer.
-  const noise = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(30_000));
-  for (let k = 0; k < 9; k++) await tables.insert(noise(), { t: 1 });
+  for (let k = 0; k < 9; k++) await tables.insert(noise(30_000, k), { t: 1 });
   const errors: unknown[] = [];
   const service = new Service(tables, undefined, (error) => errors.push(error), 1 << 30);
   const connection = new GrpcConnection({ handler: (path) => service.handler(path) });

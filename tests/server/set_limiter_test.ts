@@ -4,7 +4,7 @@ import http2 from "node:http2";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { minSize, queue, samplesPerInsert } from "../../mod.ts";
 import type { PaceRule } from "../../types.ts";
-import { Channel } from "../../reverb/_channel.ts";
+import { Channel } from "../../reverb/channel.ts";
 import { callSetLimiter } from "../../reverb/_set_limiter.ts";
 import { Limiters, SetLimiterRequestSchema } from "../../reverb/messages/limiter_pb.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";

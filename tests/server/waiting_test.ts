@@ -7,6 +7,7 @@ import type { Message } from "../reverb/_proto.ts";
 import { timeoutWords } from "../../server/calls/sample_call.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
 import { PATIENCE_MS, pause, until } from "../_wait.ts";
+import { noise } from "../_noise.ts";
 
 type Site = Awaited<ReturnType<typeof served>>;
 
@@ -251,15 +252,6 @@ Deno.test("writers that a limiter holds back, more than the server has room for,
   await readCrowd(site, Promise.all(Array.from({ length: writers }, write)));
 });
 
-/** Bytes that can't be made shorter. */
-function noise(count: number): Uint8Array {
-  const bytes = new Uint8Array(count);
-  for (let at = 0; at < count; at += 65_536) {
-    crypto.getRandomValues(bytes.subarray(at, at + 65_536));
-  }
-  return bytes;
-}
-
 besideReverb(
   "Reverb's Python writers that a limiter holds back, more than the server has room for, come back and all come in",
   async () => {
@@ -272,8 +264,9 @@ written = []
 def write():
   client = reverb.Client("localhost:" + port)
   writer = client.trajectory_writer(num_keep_alive_refs=1)
+  random = np.random.default_rng(1)
   for k in range(int(items)):
-    writer.append([np.random.randint(0, 255, int(size), np.uint8)])
+    writer.append([random.integers(0, 255, int(size), np.uint8)])
     writer.create_item("q", 1.0, [writer.history[0][-1:]])
   writer.flush(0, 60000)
   written.append(1)

@@ -4,7 +4,6 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { lowestPriority, minSize, newest, uniform } from "../../mod.ts";
 import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { openKernel } from "../../ffi/library.ts";
 import {
   ChunkDataSchema,
   type PrioritizedItem,
@@ -12,7 +11,6 @@ import {
   type PriorityTableCheckpoint,
   PriorityTableCheckpointSchema,
 } from "../../reverb/messages/reverb_pb.ts";
-import { RandomStream } from "../../selectors/random_stream.ts";
 import {
   loadReverbCheckpoint,
   readReverbCheckpoint,
@@ -27,12 +25,12 @@ import {
   tables as recordedTables,
   withCheckpoint,
 } from "../reverb/_checkpoints.ts";
+import { type Files, refusal } from "./_checkpoint_files.ts";
 import { bytesField, oldCheckpoint } from "../reverb/_old_checkpoint.ts";
 import { bytesOfField } from "../../wire/fields.ts";
 import { framed, pack, readRecords, unpack, writeRecords } from "../reverb/_tfrecords.ts";
 
 const recorded: RecordedCheckpoint = await readRecorded();
-type Files = Record<string, Uint8Array<ArrayBuffer>>;
 const [first = new Uint8Array()] = readRecords(
   filesOf(recorded)["items.tfrecord"] ?? new Uint8Array(),
 );
@@ -65,19 +63,6 @@ function changedTable(name: string, change: (table: PriorityTableCheckpoint) => 
       change(table);
       return toBinary(PriorityTableCheckpointSchema, table);
     }));
-}
-
-const { symbols } = await openKernel({});
-
-/** Reads files that are refused, and returns the error. Nothing is left in the kernel. */
-async function refusal(files: Files, options: ReverbCheckpointOptions = {}): Promise<ReplayError> {
-  const before = symbols.exrp_tables_count();
-  let error = new ReplayError("unknown", "nothing was wrong");
-  await withCheckpoint(files, async (folder) => {
-    error = await assertRejects(() => readReverbCheckpoint(folder, options), ReplayError);
-  });
-  assertEquals(symbols.exrp_tables_count(), before);
-  return error;
 }
 
 for (const backend of ["native", "wasm"] as const) {
@@ -497,65 +482,4 @@ Deno.test("a file that unpacks to more than maxBytes is refused before it fills 
     zeros.message.includes("record 1: its length and the checksum do not agree"),
     zeros.message,
   );
-});
-
-const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261123);
-/** 1 takes every place; the suite takes some. */
-const STEP = Number(Deno.env.get("EXRP_CUT_STEP") ?? 29);
-
-Deno.test(`a checkpoint that is cut off anywhere is refused (seed ${SEED})`, async () => {
-  const files = filesOf(recorded);
-  for (const [name, bytes] of Object.entries(files)) {
-    for (let size = SEED % STEP; size < bytes.length; size += STEP) {
-      const { code, message } = await refusal({ ...files, [name]: bytes.slice(0, size) });
-      assert(code === "snapshot-truncated" || code === "snapshot-corrupt", message);
-      assert(message.includes(name), message);
-    }
-  }
-});
-
-Deno.test(`a bit that was changed is found (seed ${SEED})`, async () => {
-  const files = filesOf(recorded);
-  const random = new RandomStream(SEED, 1);
-  const names = ["tables.tfrecord", "chunks.tfrecord", "items.tfrecord"];
-  for (let round = 0; round < 150; round++) {
-    const name = names[random.below(3)] ?? "";
-    const isPacked = random.below(2) === 0;
-    const bytes = isPacked ? files[name]?.slice() : unpack(files[name] ?? first);
-    assert(bytes !== undefined);
-    const at = random.below(bytes.length);
-    bytes[at] = (bytes[at] ?? 0) ^ 1 << random.below(8);
-    const { message } = await refusal({ ...files, [name]: isPacked ? bytes : pack(bytes) });
-    assert(message.includes(name), message);
-  }
-});
-
-Deno.test(`damaged messages under right checksums give an error or tables (seed ${SEED})`, async () => {
-  const files = filesOf(recorded);
-  const random = new RandomStream(SEED, 2);
-  const names = ["tables.tfrecord", "chunks.tfrecord", "items.tfrecord"];
-  let refused = 0;
-  const old = oldCheckpoint(files).files;
-  for (let round = 0; round < 200; round++) {
-    const from = round % 2 === 0 ? files : old;
-    const name = names[random.below(from === old ? 2 : 3)] ?? "";
-    const records = readRecords(from[name] ?? first);
-    const record = records[random.below(records.length)] ?? first;
-    for (let k = random.below(3); k >= 0; k--) {
-      record[random.below(record.length)] = random.below(256);
-    }
-    const before = symbols.exrp_tables_count();
-    await withCheckpoint({ ...from, [name]: writeRecords(records) }, async (folder) => {
-      try {
-        using tables = await readReverbCheckpoint(folder);
-        for (const one of tables.names) tables.table(one).reset();
-        assertEquals(tables.info().chunks, 0);
-      } catch (error) {
-        assert(error instanceof ReplayError || error instanceof RangeError, String(error));
-        refused++;
-      }
-    });
-    assertEquals(symbols.exrp_tables_count(), before);
-  }
-  assert(refused > 20, `${refused}`);
 });

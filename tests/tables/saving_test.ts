@@ -1,5 +1,5 @@
 /** Tables that are saved and loaded: what comes back, what is refused, and that a call that fails changes nothing. */
-import { assert, assertEquals, assertExists, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import {
   lowestPriority,
   minSize,
@@ -12,8 +12,13 @@ import {
 import { power } from "@exrp/replay/selectors";
 import { Table, type TableOptions, Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
-import { checksum, encodeFrame, encodeHeader } from "../../snapshot/container.ts";
+import { checksum } from "../../snapshot/container.ts";
 import { type Create, onBoth } from "./_backends.ts";
+import { borders } from "./_snapshots.ts";
+import { refused } from "../_refused.ts";
+import { noise } from "../_noise.ts";
+
+const kernel = await openKernel();
 
 const rules: Record<string, TableOptions> = {
   p: { maxSize: 50, sampler: prioritized({ alpha: 0.8 }), remover: lowestPriority() },
@@ -58,11 +63,6 @@ async function shown(tables: Tables): Promise<unknown[]> {
     all.push(table.info());
   }
   return all;
-}
-
-async function refused(call: () => Promise<unknown>, code: string, words: RegExp): Promise<void> {
-  const error = await assertRejects(call, ReplayError);
-  assertEquals([error.code, words.test(error.message) || error.message], [code, true]);
 }
 
 onBoth(
@@ -227,7 +227,7 @@ onBoth(
   "the tables may change while a snapshot is written, and there is one at a time",
   async (create) => {
     using tables = await create({ tables: { t: { maxSize: 5000 } }, seed: 1 });
-    const state = new Float64Array(100).map(() => Math.random());
+    const state = new Float64Array(noise(800).buffer);
     for (let k = 0; k < 3000; k++) await tables.insert({ state, k }, { t: 1 });
     const still = await tables.serialize();
     assert(still.length > 2 ** 21, `${still.length}`);
@@ -258,7 +258,7 @@ onBoth(
     assertEquals((await tables.serialize()).length > 0, true);
     const gone = await create({ tables: { t: { maxSize: 3000 } } });
     for (let k = 0; k < 3000; k++) {
-      await gone.insert(crypto.getRandomValues(new Uint8Array(1000)), { t: 1 });
+      await gone.insert(noise(1000, k), { t: 1 });
     }
     const pipe = new TransformStream<Uint8Array, Uint8Array>();
     const writing = gone.serialize(pipe.writable);
@@ -354,21 +354,11 @@ onBoth("a signature is the same, whatever the order of its names", async (create
   await other.unserialize(await tables.serialize());
 });
 
-/** Where each frame of a snapshot begins, and its end. */
-function borders(bytes: Uint8Array): number[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset);
-  const found = [0, 16];
-  for (let at = 16; at < bytes.length; found.push(at)) {
-    at += 24 + Number(view.getBigUint64(at + 8, true));
-  }
-  return found;
-}
-
 onBoth(
   "a snapshot that ends too soon, goes on, or has a wrong bit is refused, and changes nothing",
   async (create) => {
     using tables = await create({ tables: { a: { maxSize: 2000 }, b: { maxSize: 9 } }, seed: 1 });
-    const state = crypto.getRandomValues(new Uint8Array(1500));
+    const state = noise(1500);
     for (let k = 0; k < 1500; k++) await tables.insert({ state, k }, { a: 1, b: 2 });
     const bytes = await tables.serialize();
     const frames = borders(bytes);
@@ -464,96 +454,4 @@ Deno.test("a file that can't be written leaves the old one, and nothing beside i
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
-});
-
-const kernel = await openKernel();
-const uniformRule = { name: "uniform", options: {}, native: 0, numbers: [] };
-
-/** The begin of a snapshot of one table, whose schema has this signature. */
-function beginOf(signature: string): Uint8Array<ArrayBuffer>[] {
-  const table = {
-    name: "t",
-    size: 0,
-    bytes: 0,
-    sampler: uniformRule,
-    remover: { ...uniformRule, name: "oldest" },
-    signature: 0,
-  };
-  const schema = new TextEncoder().encode(
-    JSON.stringify({ tables: [table] }).replace('"signature":0', `"signature":${signature}`),
-  );
-  return [
-    encodeHeader(kernel, { magic: "EXRPTABL", version: 1, of: "tables" }),
-    encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema)),
-  ];
-}
-
-onBoth(
-  "a trajectory of more steps than its chunk has is refused, although the checksums are right",
-  async (create) => {
-    const options = { tables: { t: { maxSize: 9 } }, seed: 1 };
-    using tables = await create(options);
-    const table = tables.table("t");
-    await table.insert({ x: 1 }, { priority: 1 });
-    const steps = 77;
-    await table.insertTrajectory({ x: new Float64Array(steps) }, { priority: 1 });
-    const bytes = await tables.serialize();
-    const [, , at = 0] = borders(bytes);
-    const size = Number(new DataView(bytes.buffer).getBigUint64(at + 8, true));
-    const payload = bytes.slice(at + 20, at + 20 + size);
-    // A slice's length is its field 3.
-    const places = [...payload.keys()].filter((k) =>
-      payload[k] === 0x18 && payload[k + 1] === steps
-    );
-    const place = places.at(-1);
-    assertExists(place);
-    payload[place + 1] = steps + 1;
-    bytes.set(encodeFrame(kernel, "TABL", 0, size, (target) => target.set(payload)), at);
-    using other = await create(options);
-    await other.table("t").insert({ x: 1 }, { priority: 1 });
-    const words = /although its checksums are right: item 2 has steps that its chunk does not have/;
-    await refused(() => other.unserialize(bytes), "snapshot-corrupt", words);
-    assertEquals(other.table("t").size, 1);
-  },
-);
-
-Deno.test("a schema that is nested too deep is damaged", async () => {
-  using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
-  const bytes = await new Blob(beginOf("[".repeat(200_000) + "]".repeat(200_000))).bytes();
-  await refused(
-    () => tables.unserialize(bytes),
-    "snapshot-corrupt",
-    /its schema has no sense at tables\[0\]\.signature/,
-  );
-});
-
-Deno.test("a section that says it is larger than its file is refused before it is read", async () => {
-  using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
-  const begin = await tables.serialize();
-  const schemaBytes = Number(new DataView(begin.buffer).getBigUint64(16 + 8, true));
-  const head = encodeFrame(kernel, "TABL", 0, 0, () => {}).slice(0, 20);
-  const view = new DataView(head.buffer);
-  view.setBigUint64(8, 2n ** 32n - 1n, true);
-  view.setUint32(16, checksum(kernel, head.slice(0, 16)), true);
-  const path = await Deno.makeTempFile();
-  const read = Deno.FsFile.prototype.readSync;
-  let bytes = 0;
-  try {
-    await Deno.writeFile(path, await new Blob([begin.slice(0, 40 + schemaBytes), head]).bytes());
-    await Deno.truncate(path, 64 << 20);
-    Deno.FsFile.prototype.readSync = function (into): number | null {
-      bytes += into.length;
-      return read.call(this, into);
-    };
-    const missing = 60 + schemaBytes + 2 ** 32 - 1 + 4 - (64 << 20);
-    await refused(
-      () => tables.unserialize(path),
-      "snapshot-truncated",
-      new RegExp(`ends at byte ${64 << 20}, in a section: ${missing} more bytes are needed there`),
-    );
-  } finally {
-    Deno.FsFile.prototype.readSync = read;
-    await Deno.remove(path);
-  }
-  assert(bytes < 1 << 20, `${bytes}`);
 });

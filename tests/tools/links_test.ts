@@ -8,7 +8,7 @@ import {
   markdownLinks,
 } from "../../tools/_links.ts";
 import { inRepository } from "../../tools/_repository.ts";
-import { listPart, publishedParts } from "./_imports.ts";
+import { house } from "./house/_house.ts";
 import { listPages, rootPages } from "../../tools/_site_pages.ts";
 
 function isInRepository(path: string): boolean {
@@ -33,8 +33,8 @@ Deno.test("no link of a page leads nowhere", async () => {
 });
 
 Deno.test("no comment of a published module has a relative link, and the pages that it names are there", async () => {
-  const parts = await Promise.all(publishedParts.map((part) => listPart(part, ".ts")));
-  const modules = await textsOf(parts.flat());
+  const library = house.sources.filter((one) => one.isTypeScript && house.isLibrary(one.path));
+  const modules = new Map(library.map(({ path, text }) => [path, text]));
   assertEquals(brokenCommentLinks(modules, await textsOf(await listPages())), []);
 });
 

@@ -14,8 +14,6 @@ const PATIENT_MIN = 60_000;
 const exceptions: Readonly<Record<string, string>> = {
   "tests/_wait.ts": "the only deadline, of two minutes, and the only pause",
   "tests/tools/no_timed_assertions_test.ts": "has the planted examples",
-  "tests/server/http2/_fuzz.ts":
-    "`deno task fuzz:frames` has another seed each time, and says which",
 };
 
 type Find = (text: string) => readonly string[];
@@ -83,9 +81,6 @@ const rules: Readonly<Record<string, readonly Find[]>> = {
     between(/setTimeout\([^;]*(?:reject|kill|Error)[^;]*, ([\d_]+)\)/g),
     between(/\b(?:join\(|timeout=|std::chrono::seconds\()(\d+)\)/g, 1000),
   ],
-  "a seed that another run has not": [
-    all(/\bseed\b.*(?:Date\.now|Math\.random|getRandomValues|random_device).*/gi),
-  ],
 };
 
 /** What is wrong with a test. */
@@ -143,8 +138,6 @@ for (
     ["a time-out", "writer.flush(timeout_ms=10_000)"],
     ["a time-out", "thread.join(10)"],
     ["a time-out", "const auto patience = std::chrono::seconds(30);"],
-    ["a seed", 'const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 1e6);'],
-    ["a seed", "const seed = Math.floor(Math.random() * 2 ** 32);"],
   ] as const
 ) {
   Deno.test(`it finds ${JSON.stringify(text.replace(took, "").replace(start, ""))}`, () => {
@@ -172,8 +165,6 @@ Deno.test("it finds nothing wrong with lower bounds, patience, pauses, polls wit
     "thread.join(120)\nclient.server_info(timeout=120)\nwriter.flush(timeout_ms=120_000)",
     "const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);",
     "const poll = new BusyPoll(50, 2, () => time);\npass(51);",
-    'const SEED = Number(Deno.env.get("SEED") ?? 261123);',
-    "const bytes = crypto.getRandomValues(new Uint8Array(1000));",
   ];
   assertEquals(harmless.flatMap(faultsOf), []);
 });

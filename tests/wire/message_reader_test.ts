@@ -3,7 +3,7 @@ import { assertEquals, assertThrows } from "@std/assert";
 import { ReplayError } from "../../base/errors.ts";
 import { bytesOfField, keyOfField, numberOfField } from "../../wire/fields.ts";
 import { MessageReader } from "../../wire/message_reader.ts";
-import { MessageWriter } from "../../reverb/_bytes.ts";
+import { MessageWriter } from "../../wire/message_writer.ts";
 
 function messageOf(write: (writer: MessageWriter) => void): Uint8Array {
   const writer = new MessageWriter();

@@ -1,5 +1,5 @@
 // Random calls against a plain model: vectors and linear searches, by the rules of Reverb as its source has them. After each call everything that
-// a client can see is compared.
+// a client can see is compared. The file is long because the plain model stands in it whole.
 //
 //   kernel_tables_model_test [SEED [ROUNDS]]
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Tables by the C ABI: the semantics of Reverb, one case each, and what we do better: nothing changes where a message is refused.
+// The file is long because each rule of Reverb has its case here.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,4 @@
 /** Servers with checkpoints for tests. */
-import { assertEquals, assertRejects } from "@std/assert";
-import { ReplayError } from "@exrp/replay";
 import { type CheckpointOptions, readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { Connection } from "../../reverb/_grpc.ts";
@@ -18,16 +16,6 @@ export const config: string = JSON.stringify({
 export async function makeTables(): Promise<Tables> {
   const { tables } = readConfig(config);
   return await Tables.create({ tables, seed: 1 });
-}
-
-/** A call that must fail by this code, with such words. */
-export async function refused(
-  call: () => Promise<unknown>,
-  code: string,
-  words: RegExp,
-): Promise<void> {
-  const error = await assertRejects(call, ReplayError);
-  assertEquals([error.code, words.test(error.message) || error.message], [code, true]);
 }
 
 /** Serves new tables with checkpoints, calls `use`, and stops. Errors of the server's own are returned. */

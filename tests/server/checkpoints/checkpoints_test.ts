@@ -13,9 +13,11 @@ import {
 } from "../../reverb/_checkpoints.ts";
 import { asConfig } from "../_as_config.ts";
 import { insert, sample } from "../_served.ts";
-import { makeTables, refused, serving } from "./_serving.ts";
+import { makeTables, serving } from "./_serving.ts";
+import { refused } from "../../_refused.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 import { pause, until } from "../../_wait.ts";
+import { noise } from "../../_noise.ts";
 
 const lock = ".exrp-checkpoints.lock";
 
@@ -386,7 +388,7 @@ Deno.test("options of checkpoints are checked, in a file too", async () => {
 Deno.test("other clients go on while a checkpoint is written", async () => {
   await inFolder(async (folder) => {
     await serving({ folder, onStop: false }, async ({ connection, tables, server }) => {
-      const state = crypto.getRandomValues(new Uint8Array(20_000));
+      const state = noise(20_000);
       for (let k = 0; k < 1000; k++) await tables.table("u").insert(state);
       let isWritten = false;
       const writing = server.checkpoint().then((path) => (isWritten = true, path));

@@ -6,7 +6,8 @@ import { openCheckpoints } from "../../../server/checkpoints/checkpoints.ts";
 import { lowOf } from "../../../tables/tables.ts";
 import { insert } from "../_served.ts";
 import { checkpointsIn, inFolder, namesIn } from "./_folder.ts";
-import { makeTables, refused, serving } from "./_serving.ts";
+import { makeTables, serving } from "./_serving.ts";
+import { refused } from "../../_refused.ts";
 import { pause } from "../../_wait.ts";
 
 Deno.test("a checkpoint that can't be written tells the client why; the old ones stay, and the server goes on", async () => {

@@ -10,6 +10,7 @@ import { insert } from "../_served.ts";
 import { checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 import { startProgram, writeConfig } from "./_program.ts";
 import { pause, until } from "../../_wait.ts";
+import { noise } from "../../_noise.ts";
 
 const tables = { u: { maxSize: 1_000_000 } };
 const onWindows = Deno.build.os === "windows";
@@ -118,7 +119,7 @@ Deno.test({
       const call = connection.open("InsertStream");
       const chunk = (key: bigint): object => ({
         ...smallChunk(key),
-        data: { tensors: [crypto.getRandomValues(new Uint8Array(60_000))] },
+        data: { tensors: [noise(60_000, Number(key))] },
       });
       for (let key = 2n; key < 102n; key++) {
         call.send({ chunks: [chunk(key)], items: [smallItem(key, "u", 1, key)] });

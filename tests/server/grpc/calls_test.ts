@@ -1,4 +1,7 @@
-/** gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. */
+/**
+ * gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. The file is long because all cases are calls of one client, which
+ * records what it sees.
+ */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import {
   type CallHandler,

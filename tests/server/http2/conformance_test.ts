@@ -1,7 +1,6 @@
 /**
  * What RFC 9113 asks of a server, one line a rule. Each case sends frames after the preface and the first SETTINGS. The server must end the
- * connection by GOAWAY with a code, or a stream by RST_STREAM with a code, or do neither. The file has more than 500 lines, because it is one
- * table.
+ * connection by GOAWAY with a code, or a stream by RST_STREAM with a code, or do neither. The file is long because it is one table.
  */
 import { assert, assertEquals } from "@std/assert";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";

@@ -5,14 +5,10 @@ import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { BusyPoll } from "../../../server/pump/busy_poll.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
 import { listenByNode } from "../../../server/pump/node_sockets.ts";
-import {
-  listenError,
-  Pump,
-  type PumpedConnection,
-  type PumpOptions,
-} from "../../../server/pump/pump.ts";
+import { Pump, type PumpedConnection, type PumpOptions } from "../../../server/pump/pump.ts";
+import { listenError } from "../../../server/pump/socket_errors.ts";
 import { Http1Connection, plain } from "../../../server/web/http1.ts";
-import { word } from "../http2/_peer.ts";
+import { join, word } from "../http2/_peer.ts";
 import { PATIENCE_MS, pause, until } from "../../_wait.ts";
 
 const host = "127.0.0.1";
@@ -90,17 +86,15 @@ function call(
     request.on("close", () => {
       resolve({ bytes: new Uint8Array(Buffer.concat(parts)), status, code: request.rstCode ?? 0 });
     });
-    for (const message of messages) request.write(withPrefix(message));
+    for (const message of messages) {
+      request.write(withPrefix(message));
+    }
     request.end();
   });
 }
 
-function withPrefix(message: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(5 + message.length);
-  whole.set(word(message.length), 1);
-  whole.set(message, 5);
-  return whole;
-}
+const withPrefix = (message: Uint8Array): Uint8Array<ArrayBuffer> =>
+  join(new Uint8Array(1), word(message.length), message);
 
 async function connect(
   port: number,

@@ -10,7 +10,7 @@ import { ownConnections } from "../base/own_connections.ts";
 import { deno } from "../base/platform.ts";
 import { TIMER_MAX_MS } from "../base/waits.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
-import { PREFIX_BYTES } from "./_bytes.ts";
+import { PREFIX_BYTES } from "../wire/message_writer.ts";
 import {
   findHttp2,
   type Headers,

@@ -7,10 +7,10 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { ExperienceReplay, float32 } from "@exrp/replay";
-import { openKernel } from "../../../ffi/library.ts";
-import { assertReplayRejects, recordEpisode, smallReplay } from "../_helpers.ts";
+import { openKernel } from "../../ffi/library.ts";
+import { assertReplayRejects, recordEpisode, smallReplay } from "../replay/_helpers.ts";
 
-const ROOT = new URL("../../..", import.meta.url);
+const ROOT = new URL("../..", import.meta.url);
 const MINUTES_AGO = new Date(Date.now() - 5 * 60_000);
 
 function namesIn(folder: string): string[] {

@@ -12,12 +12,12 @@
  */
 
 import { show } from "../base/checks.ts";
-import { eachKey, MessageWriter, REMOVER_PRIORITY_FIELD } from "./_bytes.ts";
-import type { Call, Channel, WaitOptions } from "./_channel.ts";
-import { waitFor } from "./_channel.ts";
+import { eachKey, MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import type { Call, Channel, WaitOptions } from "./channel.ts";
+import { waitFor } from "./channel.ts";
 import type { Chunk } from "./_chunk.ts";
 import type { ChunkLengthTuner } from "./_chunk_length.ts";
-import type { Key } from "./_keys.ts";
+import type { Key } from "../wire/keys.ts";
 import { ReverbError } from "./errors.ts";
 
 /** Some rows of one chunk. */

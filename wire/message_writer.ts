@@ -6,8 +6,8 @@
  * @module
  */
 
-import { MessageReader } from "../wire/message_reader.ts";
-import type { Key } from "./_keys.ts";
+import { MessageReader } from "./message_reader.ts";
+import type { Key } from "./keys.ts";
 
 const utf8 = new TextEncoder();
 

@@ -13,10 +13,10 @@ import {
   type ColumnShape,
   type ItemCheck,
   type Signatures,
-} from "./_check_item.ts";
+} from "./check_item.ts";
 import type { ColumnSettings } from "./_column.ts";
-import type { AtPath } from "./_path.ts";
-import { itemOf, type ItemStream } from "./_item_stream.ts";
+import type { AtPath } from "./path.ts";
+import { itemOf, type ItemStream } from "./item_stream.ts";
 import { Steps } from "./_steps.ts";
 import type { TensorCodec } from "../wire/tensor_codec.ts";
 import { ReverbError } from "./errors.ts";

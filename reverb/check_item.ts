@@ -6,7 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { numberOf } from "../base/inspect.ts";
-import { type AtPath, inOrderOf, showPath, showPaths } from "./_path.ts";
+import { type AtPath, inOrderOf, showPath, showPaths } from "./path.ts";
 import { ReverbError } from "./errors.ts";
 import { mapSignature, type Signature, type TensorSpec } from "./signature.ts";
 import { type RowSpec, showSpec } from "./tensor.ts";

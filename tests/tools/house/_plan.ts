@@ -1,0 +1,173 @@
+/**
+ * The plan of the house: what may import what. Who moves or adds a folder changes its line here, and nothing else in this folder.
+ * `_directions.ts` holds the imports to it.
+ */
+
+/** The parts that each part of the library may import, besides itself. `doors` are the files behind the exports of deno.json. */
+export const parts: Readonly<Record<string, readonly string[]>> = {
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "pace", "snapshot", "base"],
+  "types.ts": ["replay", "schema", "pace"],
+  replay: ["schema", "selectors", "eviction", "pace", "stats", "snapshot", "ffi", "base"],
+  schema: ["selectors", "eviction", "pace", "ffi", "base"],
+  // A native rule carries its number from the generated constants.
+  selectors: ["ffi", "base"],
+  eviction: ["ffi", "base"],
+  pace: ["base"],
+  returns: ["base"],
+  // Small environments: of the library they know its random numbers only.
+  envs: ["selectors", "base"],
+  // What stats() returns, and its picture: pure data.
+  stats: ["base"],
+  // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
+  ffi: ["base", "prebuilt"],
+  base: [],
+  // The bytes, files and streams of snapshots, whatever they are of.
+  snapshot: ["ffi", "base"],
+  // Tensors and samples, which the kernel packs and unpacks, and single fields of messages.
+  wire: ["ffi", "base"],
+  // Reverb's messages, and what speaks them.
+  reverb: ["wire", "pace", "ffi", "base"],
+  // Tables that many clients write to and sample from, in the kernel.
+  tables: ["reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
+  server: ["tables", "reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
+  // What actors in threads of their own need stands above the library.
+  actors: ["mod.ts", "replay", "schema", "base"],
+  // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
+  // arguments.
+  testing: ["mod.ts", "selectors", "eviction", "base"],
+  examples: ["doors"],
+  // Of the tools only what finds files and compilers, and the version for its results: what it measures goes through the public face.
+  // And HTTP/2, which has no public face, and what draws the pictures of the examples.
+  bench: ["doors", "server", "tools", "examples", "deno.json"],
+};
+
+/**
+ * Within a part, what each room may import of the others, the highest first: a room knows only rooms below it. A room is a folder of the
+ * part, or a file that is in no folder.
+ */
+export const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  replay: {
+    "experience_replay.ts": [
+      ...["replay_view.ts", "share", "snapshot", "read", "draw", "record", "register", "rules"],
+      ...["pace", "core.ts"],
+    ],
+    "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
+    "describe.ts": ["register", "pace", "core.ts"],
+    stats: ["register", "rules", "pace", "core.ts"],
+    share: ["read", "register", "core.ts"],
+    snapshot: ["read", "register", "rules", "pace", "core.ts"],
+    read: ["draw", "record", "rules", "core.ts"],
+    draw: ["register", "rules", "pace", "core.ts"],
+    record: ["rules", "core.ts"],
+    register: ["rules", "core.ts"],
+    rules: ["core.ts"],
+    pace: ["core.ts"],
+    "core.ts": [],
+  },
+  server: {
+    "main.ts": ["config.ts", "serve.ts"],
+    "mod.ts": [
+      ...["config.ts", "serve.ts", "checkpoints", "service.ts", "serve_limits.ts", "figures.ts"],
+    ],
+    "config.ts": ["checkpoints", "serve_limits.ts"],
+    "serve.ts": [
+      ...["checkpoints", "service.ts", "table_figures.ts", "serve_limits.ts", "web", "figures.ts"],
+      ...["pump", "grpc"],
+    ],
+    checkpoints: ["service.ts", "figures.ts"],
+    "service.ts": [
+      ...["server_info.ts", "set_limiter.ts", "calls", "figures.ts", "grpc"],
+    ],
+    "server_info.ts": ["table_figures.ts"],
+    "table_figures.ts": ["figures.ts"],
+    "set_limiter.ts": ["calls", "grpc"],
+    calls: ["grpc"],
+    "serve_limits.ts": ["http2"],
+    web: ["figures.ts"],
+    "figures.ts": [],
+    pump: ["http2"],
+    grpc: ["http2"],
+    http2: [],
+  },
+};
+
+/** Rooms that may import less of the other parts than their part may. HTTP/2 knows nothing of tables or Reverb. */
+export const narrow: Readonly<Record<string, readonly string[]>> = {
+  "server/http2": [],
+  "server/grpc": ["base"],
+  "server/pump": ["base"],
+  "server/web": ["base"],
+};
+
+/**
+ * Of parts that lie flat, the floors: the beginnings of paths, the highest floor first. The first line that fits a file is its floor, and it
+ * imports only files of that floor and of those below. **Who moves files of the kernel changes its floors here.**
+ */
+export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  kernel: [
+    ["abi/"],
+    ["sharing/"],
+    ["calls/", "snapshot/"],
+    ["replay/", "tables/"],
+    ["batches/"],
+    ["store/"],
+    ["sockets/", "wire/"],
+    ["base/", "exrp.h"],
+  ],
+  tables: [
+    ["mod.ts"],
+    // Checkpoints that Reverb wrote.
+    ["reverb_checkpoint"],
+    // The set, and each table of it.
+    ["tables.ts"],
+    ["table.ts", "saving.ts", "tables_options.ts"],
+    ["table_batch.ts", "_tables_core.ts"],
+    // What makes messages of calls.
+    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_chunks.ts", "_item_data.ts"],
+    ["table_options.ts", "table_names.ts", "_wait.ts"],
+    // What hands messages to the kernel.
+    ["low.ts", "table_item.ts"],
+  ],
+  reverb: [
+    ["mod.ts"],
+    ["client.ts"],
+    // Writers and samplers.
+    ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
+    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_limiter.ts"],
+    // Steps and items, and what was sampled.
+    [
+      "trajectories.ts",
+      "_steps.ts",
+      "history.ts",
+      "patterns.ts",
+      "_sample_stream.ts",
+      "samples.ts",
+    ],
+    ["_column.ts", "sample_column.ts"],
+    // What goes over a connection.
+    ["item_stream.ts", "_chunk.ts", "_chunk_length.ts", "channel.ts", "_http2.ts"],
+    ["sample_request.ts", "checkpoint/"],
+    // Data, and what it is.
+    ["check_item.ts", "table_info.ts", "writer_options.ts"],
+    ["signature.ts", "structure.ts", "tensor.ts", "dtypes.ts", "path.ts", "errors.ts"],
+    ["messages/"],
+  ],
+};
+
+/** The file of the kernel that knows rules by name, and what rules may include of the kernel. */
+export const rulesFile = "kernel/sockets/rules.cpp";
+export const seenByRules: readonly string[] = ["kernel/base/", "kernel/sockets/"];
+
+/** The only package that the library imports, and the parts that do. Nothing that the everyday names need may import it. */
+export const packages: Readonly<Record<string, readonly string[]>> = {
+  "@bufbuild/protobuf": ["reverb", "server"],
+};
+
+/** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
+export const platformFiles: readonly string[] = [
+  ...["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
+  ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts", "reverb/_http2.ts"],
+];
+
+/** What opens libraries besides `ffi/`: the loops that move the same bytes without a replay are another library, not the kernel. */
+export const otherLibraries: readonly string[] = ["bench/_limit_library.ts"];
