@@ -20,11 +20,14 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 Status Drawing::layOut(ThreadScratch& thread, const PickView& table, uint32_t count) const {
   BatchScratch& scratch = thread.batches[table.number];
   if (scratch.layoutCount == count) return Status::ok;
-  const double bytes = table.batches.bytes(count);
+  const PickPolicy& policy = table.picks.policy();
+  const double bytes = batchBytes(replay_.book().store(), policy, count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = table.batches.createScratch(&scratch);
-  if (status == Status::ok) table.batches.layout(count, scratch);
-  return status;
+  const Status status = table.gatherer.createScratch(&scratch);
+  if (status != Status::ok) return status;
+  scratch.layout = layoutBatch(replay_.book().store(), policy, count);
+  scratch.layoutCount = count;
+  return Status::ok;
 }
 
 Status Drawing::batchLayout(ThreadScratch& thread, const PickView& table, uint32_t count, double* offsets) const {
@@ -32,7 +35,7 @@ Status Drawing::batchLayout(ThreadScratch& thread, const PickView& table, uint32
   const Status status = layOut(thread, table, count);
   if (status != Status::ok) return status;
   const BatchLayout& layout = thread.batches[table.number].layout;
-  for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
+  for (uint32_t part = 0; part < partCount(table); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
@@ -72,19 +75,26 @@ Status Drawing::getBatch(ThreadScratch& thread, uint32_t selector, BatchRange ra
   status = checkBatch(thread, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
-  status = takeScratch(thread, count);
+  ChosenPicks chosen;
+  status = choose(thread, selector, count, &chosen);
   if (status != Status::ok) return status;
+  replay_.book().noteChange();
+  gather(thread, table, chosen, range, beta, batch);
+  statistics_.note(selector, table.picks, chosen.indices, count);
+  // Rules with weights are those that learners set priorities for.
+  if (chosen.weighted) remember(&thread.drawn, table, chosen.indices, range, batch, thread.batches[table.number].layout);
+  return Status::ok;
+}
+
+/// Lets a selector choose picks. They stand in the thread's scratch.
+Status Drawing::choose(ThreadScratch& thread, uint32_t selector, uint32_t count, ChosenPicks* chosen) {
+  const Status taken = takeScratch(thread, count);
+  if (taken != Status::ok) return taken;
   PickSelector& rule = replay_.picks().selector(selector);
-  status = rule.select(count, thread.indices.data(), thread.numbers.data());
+  const Status status = rule.select(count, thread.indices.data(), thread.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  replay_.book().noteChange();
-  DrawNote note = statistics_.begin(selector, table.picks, thread.indices.data(), count);
-  finishBatch(thread, table, thread.indices.data(), thread.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
-              &note);
-  statistics_.end(selector, note);
-  // Rules with weights are those that learners set priorities for.
-  if (rule.weighted()) remember(&thread.drawn, table, thread.indices.data(), range, batch, thread.batches[table.number].layout);
+  *chosen = {thread.indices.data(), thread.numbers.data(), count, rule.probabilityMin(), rule.weighted()};
   return Status::ok;
 }
 
@@ -120,30 +130,30 @@ Status Drawing::gatherBatch(ThreadScratch& thread, PickView& table, const uint32
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!thread.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
   replay_.book().noteChange();
-  finishBatch(thread, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
+  gather(thread, table, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
   return Status::ok;
 }
 
-void Drawing::finishBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
-                          double beta, double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note) {
-  const uint32_t count = range.count;
+/// Fills the range of a batch with the picks that were chosen.
+void Drawing::gather(ThreadScratch& thread, PickView& table, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
+  const uint32_t count = chosen.count;
+  const PickPolicy& policy = table.picks.policy();
   BatchScratch& scratch = thread.batches[table.number];
   const BatchLayout& layout = scratch.layout;
+  table.picks.prefetchFirst(chosen.indices, count);
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
-  if (table.batches.readsLargeRewards()) replay_.book().store().settle();
-  table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
-  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(chosen.probabilities[index]);
   float* const weight = floats(EXRP_BATCH_IMPORTANCE_WEIGHT);
-  if (weighted) {
-    importanceWeights(probabilities, count, beta, probabilityMin, avx2_, weight);
+  if (chosen.weighted) {
+    importanceWeights(chosen.probabilities, count, beta, chosen.probabilityMin, avx2_, weight);
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
-  if (note != nullptr) statistics_.locate(table.picks, note);
-  table.batches.copy(replay_.book().episodes(), replay_.book().blocks(), table.picks, indices, range, layout, batch, thread.episodes.data(),
-                     scratch);
-  if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);
+  const BatchTarget target = batchTarget(replay_.book().store(), policy, layout, batch);
+  const Gatherer& gatherer = table.gatherer;
+  gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), table.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
+  if (clearsPadding) clearPadding(layout, partCount(table), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }
 

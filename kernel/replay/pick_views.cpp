@@ -23,7 +23,7 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& pol
   if (made == nullptr) return fail(Status::memory, sizeof(PickView));
   const uint32_t slotCountMax = store.blockCountMax() * store.blockLength();
   Status status = made->picks.create(policy, capacity_, slotCountMax);
-  made->batches.create(store, policy, episodeMax_);
+  made->gatherer.create(store, policy, episodeMax_);
   made->number = viewCount_;
   if (status == Status::ok) status = made->picks.prepare(stored.recordCount(), store.highWater() << store.blockShift());
   if (status != Status::ok) return status;

@@ -10,7 +10,6 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
-#include "kernel/base/prefetch.hpp"
 
 namespace exrp {
 
@@ -33,7 +32,6 @@ class Births {
   uint64_t at(uint32_t slot) const { return births_[slot >> shift_] + (slot & (length() - 1)); }
   /// Sets it. The slots behind it that share its birth count on.
   void set(uint32_t slot, uint64_t birth) { births_[slot >> shift_] = birth - (slot & (length() - 1)); }
-  void prefetch(uint32_t slot) const { prefetchLine(&births_[slot >> shift_]); }
 
   /// Bytes of the pages in use, where slots below `slotCount` are.
   double memoryBytes(uint64_t slotCount) const { return births_.takenBytes(slotCount >> shift_); }
