@@ -131,9 +131,9 @@ uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 
 
 /// Calls `use` with the replay, the seat's scratch and one of the views.
 template <typename Use>
-int32_t withView(uint32_t id, uint32_t table, Use use) {
+int32_t withView(uint32_t id, uint32_t view, Use use) {
   return withReplay(id, [&](Instance& instance, ThreadScratch& thread) {
-    exrp::PickView* found = instance.replay.picks().findView(table);
+    exrp::PickView* found = instance.replay.picks().findView(view);
     return found == nullptr ? Status::argument : use(instance, thread, *found);
   });
 }

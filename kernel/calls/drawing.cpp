@@ -16,40 +16,40 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 
 // ---- batches ----
 
-/// Lays out a batch of `count` picks of a table, and takes what it needs, in the thread's scratch for that view.
-Status Drawing::layOut(ThreadScratch& thread, const PickView& table, uint32_t count) const {
-  BatchScratch& scratch = thread.batches[table.number];
+/// Lays out a batch of `count` picks of a view, and takes what it needs, in the thread's scratch for that view.
+Status Drawing::layOut(ThreadScratch& thread, const PickView& view, uint32_t count) const {
+  BatchScratch& scratch = thread.batches[view.number];
   if (scratch.layoutCount == count) return Status::ok;
-  const PickPolicy& policy = table.picks.policy();
+  const PickPolicy& policy = view.picks.policy();
   const double bytes = batchBytes(replay_.book().store(), policy, count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = table.gatherer.createScratch(&scratch);
+  const Status status = view.gatherer.createScratch(&scratch);
   if (status != Status::ok) return status;
   scratch.layout = layoutBatch(replay_.book().store(), policy, count);
   scratch.layoutCount = count;
   return Status::ok;
 }
 
-Status Drawing::batchLayout(ThreadScratch& thread, const PickView& table, uint32_t count, double* offsets) const {
+Status Drawing::batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const Status status = layOut(thread, table, count);
+  const Status status = layOut(thread, view, count);
   if (status != Status::ok) return status;
-  const BatchLayout& layout = thread.batches[table.number].layout;
-  for (uint32_t part = 0; part < partCount(table); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
+  const BatchLayout& layout = thread.batches[view.number].layout;
+  for (uint32_t part = 0; part < partCount(view); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
 /// Checks what a batch is asked with, and lays it out.
-Status Drawing::checkBatch(ThreadScratch& thread, const PickView& table, const BatchRange& range, double beta, double batchBytes) const {
+Status Drawing::checkBatch(ThreadScratch& thread, const PickView& view, const BatchRange& range, double beta, double batchBytes) const {
   if (range.count < 1 || range.count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.count, EXRP_LIMIT_BATCH);
   if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
   if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  const Status status = layOut(thread, table, range.total);
+  const Status status = layOut(thread, view, range.total);
   if (status != Status::ok) return status;
-  const auto needed = static_cast<double>(thread.batches[table.number].layout.offsets[EXRP_BATCH_BYTES]);
+  const auto needed = static_cast<double>(thread.batches[view.number].layout.offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
-  if (table.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
+  if (view.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
   return Status::ok;
 }
 
@@ -71,18 +71,18 @@ Status Drawing::checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t cou
 Status Drawing::getBatch(ThreadScratch& thread, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   Status status = replay_.picks().checkSelector(selector);
   if (status != Status::ok) return status;
-  PickView& table = replay_.picks().viewOf(selector);
-  status = checkBatch(thread, table, range, beta, batchBytes);
+  PickView& view = replay_.picks().viewOf(selector);
+  status = checkBatch(thread, view, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
   ChosenPicks chosen;
   status = choose(thread, selector, count, &chosen);
   if (status != Status::ok) return status;
   replay_.book().noteChange();
-  gather(thread, table, chosen, range, beta, batch);
-  statistics_.note(selector, table.picks, chosen.indices, count);
+  gather(thread, view, chosen, range, beta, batch);
+  statistics_.note(selector, view.picks, chosen.indices, count);
   // Rules with weights are those that learners set priorities for.
-  if (chosen.weighted) remember(&thread.drawn, table, chosen.indices, range, batch, thread.batches[table.number].layout);
+  if (chosen.weighted) remember(&thread.drawn, view, chosen.indices, range, batch, thread.batches[view.number].layout);
   return Status::ok;
 }
 
@@ -99,7 +99,7 @@ Status Drawing::choose(ThreadScratch& thread, uint32_t selector, uint32_t count,
 }
 
 /// Keeps what a batch drew. Without memory for it, or where the batch is a part of another, it keeps nothing.
-void Drawing::remember(DrawnPicks* drawn, const PickView& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
+void Drawing::remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                        const BatchLayout& layout) const {
   const uint32_t count = range.count;
   drawn->count = 0;
@@ -108,39 +108,39 @@ void Drawing::remember(DrawnPicks* drawn, const PickView& table, const uint32_t*
   memcpy(drawn->positions.data(), batch + layout.offsets[EXRP_BATCH_PICK_POSITION], size_t{count} * sizeof(int32_t));
   memcpy(drawn->indices.data(), indices, size_t{count} * sizeof(uint32_t));
   drawn->changeCount = replay_.book().changeCount();
-  drawn->table = table.number;
+  drawn->view = view.number;
   drawn->count = count;
 }
 
-/// Whether these are the picks that were drawn last from this table, and nothing has changed since.
-bool Drawing::areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const {
-  return count > 0 && drawn.count == count && drawn.table == table && drawn.changeCount == replay_.book().changeCount() &&
+/// Whether these are the picks that were drawn last from this view, and nothing has changed since.
+bool Drawing::areDrawn(const DrawnPicks& drawn, uint32_t view, const double* handles, const int32_t* positions, uint32_t count) const {
+  return count > 0 && drawn.count == count && drawn.view == view && drawn.changeCount == replay_.book().changeCount() &&
          memcmp(drawn.handles.data(), handles, size_t{count} * sizeof *handles) == 0 &&
          memcmp(drawn.positions.data(), positions, size_t{count} * sizeof *positions) == 0;
 }
 
-Status Drawing::gatherBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range,
+Status Drawing::gatherBatch(ThreadScratch& thread, PickView& view, const uint32_t* indices, const double* probabilities, BatchRange range,
                             double beta, double probabilityMin, bool weighted, uint8_t* batch, double batchBytes) {
-  const Status status = checkBatch(thread, table, range, beta, batchBytes);
+  const Status status = checkBatch(thread, view, range, beta, batchBytes);
   if (status != Status::ok) return status;
   for (uint32_t index = 0; index < range.count; ++index) {
-    if (indices[index] >= table.picks.count()) return fail(Status::pickIndex, index, indices[index], table.picks.count());
+    if (indices[index] >= view.picks.count()) return fail(Status::pickIndex, index, indices[index], view.picks.count());
     if (!(probabilities[index] > 0 && probabilities[index] <= 1)) return fail(Status::argument, 4, probabilities[index]);
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!thread.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
   replay_.book().noteChange();
-  gather(thread, table, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
+  gather(thread, view, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
   return Status::ok;
 }
 
 /// Fills the range of a batch with the picks that were chosen.
-void Drawing::gather(ThreadScratch& thread, PickView& table, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
+void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
   const uint32_t count = chosen.count;
-  const PickPolicy& policy = table.picks.policy();
-  BatchScratch& scratch = thread.batches[table.number];
+  const PickPolicy& policy = view.picks.policy();
+  BatchScratch& scratch = thread.batches[view.number];
   const BatchLayout& layout = scratch.layout;
-  table.picks.prefetchFirst(chosen.indices, count);
+  view.picks.prefetchFirst(chosen.indices, count);
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
   for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(chosen.probabilities[index]);
@@ -151,13 +151,13 @@ void Drawing::gather(ThreadScratch& thread, PickView& table, const ChosenPicks& 
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
   const BatchTarget target = batchTarget(replay_.book().store(), policy, layout, batch);
-  const Gatherer& gatherer = table.gatherer;
-  gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), table.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
-  if (clearsPadding) clearPadding(layout, partCount(table), batch);
+  const Gatherer& gatherer = view.gatherer;
+  gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
+  if (clearsPadding) clearPadding(layout, partCount(view), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }
 
-// ---- the picks of a table ----
+// ---- the picks of a view ----
 
 Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
   int32_t signs = 0;
@@ -273,8 +273,8 @@ Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const doub
   const bool isOwn = EXRP_INDEX_NONE - selector >= replay_.picks().viewCount();  // else of the caller's
   Status status = isOwn ? replay_.picks().checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
-  const PickView& table = isOwn ? replay_.picks().viewOf(selector) : replay_.picks().view(EXRP_INDEX_NONE - selector);
-  const PickTable& picks = table.picks;
+  const PickView& view = isOwn ? replay_.picks().viewOf(selector) : replay_.picks().view(EXRP_INDEX_NONE - selector);
+  const PickTable& picks = view.picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   EvictionPolicy* const eviction = replay_.eviction();
@@ -301,7 +301,7 @@ Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const doub
   }
   const uint32_t* found = thread.drawn.indices.data();
   uint32_t kept = count;
-  const bool known = areDrawn(thread.drawn, table.number, handles, positions, count);
+  const bool known = areDrawn(thread.drawn, view.number, handles, positions, count);
   if (!known) {
     uint32_t* const indices = thread.indices.data();
     found = indices;

@@ -1,6 +1,6 @@
 // Drawing: batches of picks, and the priorities by which they are drawn.
 //
-// A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. The table's gatherer locates them
+// A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. The view's gatherer locates them
 // and copies their rows. Then they are weighed, and the eviction policy is told which episodes were drawn from.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two scratches.
@@ -19,13 +19,13 @@ class Drawing {
  public:
   Drawing(Replay& replay, Statistics& statistics) : replay_(replay), statistics_(statistics) {}
 
-  /// Parts that batches of a table have.
-  uint32_t partCount(const PickView& table) const { return batchPartCount(replay_.book().store(), table.picks.policy()); }
-  Status batchLayout(ThreadScratch& thread, const PickView& table, uint32_t count, double* offsets) const;
-  /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the table.
+  /// Parts that batches of a view have.
+  uint32_t partCount(const PickView& view) const { return batchPartCount(replay_.book().store(), view.picks.policy()); }
+  Status batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, double* offsets) const;
+  /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the view.
   Status checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t count) const;
   Status getBatch(ThreadScratch& thread, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
-  Status gatherBatch(ThreadScratch& thread, PickView& table, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
+  Status gatherBatch(ThreadScratch& thread, PickView& view, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
   /// Reads the priorities of picks; NaN for picks that are gone, or whose priority the rule does not know.
@@ -42,14 +42,14 @@ class Drawing {
   Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
-  Status layOut(ThreadScratch& thread, const PickView& table, uint32_t count) const;
+  Status layOut(ThreadScratch& thread, const PickView& view, uint32_t count) const;
   Status takeScratch(ThreadScratch& thread, uint32_t count) const;
-  Status checkBatch(ThreadScratch& thread, const PickView& table, const BatchRange& range, double beta, double batchBytes) const;
+  Status checkBatch(ThreadScratch& thread, const PickView& view, const BatchRange& range, double beta, double batchBytes) const;
   Status choose(ThreadScratch& thread, uint32_t selector, uint32_t count, ChosenPicks* chosen);
-  void gather(ThreadScratch& thread, PickView& table, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
-  void remember(DrawnPicks* drawn, const PickView& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
+  void gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
+  void remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
-  bool areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const;
+  bool areDrawn(const DrawnPicks& drawn, uint32_t view, const double* handles, const int32_t* positions, uint32_t count) const;
   /// Refuses handles that no episode ever had, and positions below 0.
   Status checkPicks(const double* handles, const int32_t* positions, uint32_t count) const;
 

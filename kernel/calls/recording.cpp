@@ -476,7 +476,7 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
     const Episode& entry = episodes[found[end]];
     const uint32_t slot = replay_.book().store().slotAt(entry.lastBlock, entry.count);
     prefetchLine(replay_.book().store().groupRow(0, slot));
-    for (uint32_t table = 0; table < replay_.picks().viewCount(); ++table) replay_.picks().view(table).picks.prefetchIndexOf(slot);
+    for (uint32_t view = 0; view < replay_.picks().viewCount(); ++view) replay_.picks().view(view).picks.prefetchIndexOf(slot);
     uint32_t& state = episodes[found[end]].state;
     if ((state & seen) != 0) {
       status = failTwice(handles, first, end);

@@ -27,7 +27,7 @@ class Statistics {
 
   /// The ages of all records: how many records were written after each. `summary` gets the EXRP_SUMMARY_* numbers.
   Status recordAges(const Histogram& histogram, double* summary) const;
-  /// The weights or priorities (EXRP_SUMS_*) of all picks of a selector's table. `summary` says whether the rule has any.
+  /// The weights or priorities (EXRP_SUMS_*) of all picks that a selector draws from. `summary` says whether the rule has any.
   Status sums(ThreadScratch& thread, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
 
   /// Notes a batch that selector `log` drew.

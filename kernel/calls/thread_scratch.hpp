@@ -18,20 +18,20 @@ struct DrawnPicks {
   Scratch<int32_t> positions;
   Scratch<uint32_t> indices;
   uint64_t changeCount = 0;  // the replay's after the draw, or after their priorities were set: while it is the same, they are there
-  uint32_t table = 0;
+  uint32_t view = 0;
   uint32_t count = 0;
 
   double memoryBytes() const { return handles.memoryBytes() + positions.memoryBytes() + indices.memoryBytes(); }
 };
 
 struct ThreadScratch {
-  Scratch<uint32_t> indices;   // of picks in their table, or slots
+  Scratch<uint32_t> indices;   // of picks in their view, or slots
   Scratch<uint32_t> episodes;
   Scratch<double> numbers;     // probabilities or priorities
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
   DrawnPicks drawn;
-  BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the table
+  BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the view
 
   /// Bytes beside the object itself.
   double memoryBytes() const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "kernel/sockets/eviction_policy.hpp"
 #include "kernel/store/episode_listener.hpp"

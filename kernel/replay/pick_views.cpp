@@ -1,6 +1,7 @@
 #include "kernel/replay/pick_views.hpp"
 
 #include <new>
+#include <utility>
 
 #include "kernel/sockets/rules.hpp"
 

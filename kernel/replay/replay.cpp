@@ -1,5 +1,7 @@
 #include "kernel/replay/replay.hpp"
 
+#include <utility>
+
 #include "kernel/sockets/rules.hpp"
 
 namespace exrp {
