@@ -10,11 +10,11 @@ constexpr uint32_t groupNone = UINT32_MAX;
 
 }  // namespace
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Pace& pace) {
+void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning) {
   store_ = &store;
   policy_ = policy;
   large_.useQueue(store.copiesPlace());
-  walk_.create(store, policy, pace);
+  walk_.create(store, policy, tuning);
   if (policy.plain()) records_.create(store, policy);
   else window_.create(store, policy, recordCountMax);
   route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;

@@ -43,9 +43,9 @@ class BatchMaker final : public Gatherer {
  public:
   /// No episode has more than `recordCountMax` records.
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
-    create(store, policy, recordCountMax, PlainWalk::paceFor(policy));
+    create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
   }
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Pace& pace);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning);
   Status createScratch(BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
 

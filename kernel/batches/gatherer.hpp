@@ -31,7 +31,7 @@ struct ChosenPicks {
   bool weighted;          // whether the weights differ from 1
 };
 
-/// What is to be gathered, and where to.
+/// What is to be gathered, and where to. PickTable::prefetchFirst() was called before.
 struct GatherJob {
   const EpisodeTable& episodes;
   const BlockIndex& blocks;

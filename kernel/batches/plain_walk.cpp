@@ -4,7 +4,7 @@
 
 namespace exrp {
 
-void PlainWalk::create(const Store& store, const PickPolicy& policy, const Pace& pace) {
+void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning) {
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
   const Column& state = store.column(0);
@@ -39,7 +39,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Pace&
   for (uint32_t part = 0; part < policy.nStepCount; ++part) {
     nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
   }
-  pace_ = pace;
+  tuning_ = tuning;
   store_ = &store;
   chooseStages();
 }
@@ -117,7 +117,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
 uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
-  const uint32_t first = number * pace_.flightCount;
+  const uint32_t first = number * tuning_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
     copyParts(job, flight->rows, first, count);

@@ -36,14 +36,14 @@ struct WalkedPick {
 class PlainWalk {
  public:
   /// How it looks picks up.
-  struct Pace {
+  struct Tuning {
     uint32_t flightCount;  // picks that are worked on together: a multiple of 8, at most flightMax
     bool isNear;           // whether what look-ups read comes into the first cache, and not the second
   };
   /// The fastest for such picks on this processor.
-  static Pace paceFor(const PickPolicy& policy);
+  static Tuning tuningFor(const PickPolicy& policy);
 
-  void create(const Store& store, const PickPolicy& policy, const Pace& pace);
+  void create(const Store& store, const PickPolicy& policy, const Tuning& tuning);
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
@@ -54,7 +54,7 @@ class PlainWalk {
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
   void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
-    const uint32_t flightCount = pace_.flightCount;
+    const uint32_t flightCount = tuning_.flightCount;
     fill(job);
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
@@ -109,7 +109,7 @@ class PlainWalk {
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Picks of a flight: the last may have less than the others.
   uint32_t sizeOf(const GatherJob& job, uint32_t flight) const {
-    return smaller(pace_.flightCount, job.range.count - flight * pace_.flightCount);
+    return smaller(tuning_.flightCount, job.range.count - flight * tuning_.flightCount);
   }
 
   // The stages, of a flight. lookUp() writes the picks' handles, positions and episodes, and returns how many are cut.
@@ -127,7 +127,7 @@ class PlainWalk {
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
   bool isTorn(uint32_t slot) const;
 
-  Pace pace_ = {};
+  Tuning tuning_ = {};
   const Store* store_ = nullptr;
   PickPolicy policy_;
   uint32_t reach_ = 0;   // the last row that is looked at, counted from a pick's first

@@ -11,14 +11,14 @@ namespace exrp {
 
 /// Processors of Intel have few buffers for lines that are on their way, so short flights through the first cache take less there. Measured
 /// for single records.
-PlainWalk::Pace PlainWalk::paceFor(const PickPolicy& policy) {
+PlainWalk::Tuning PlainWalk::tuningFor(const PickPolicy& policy) {
   const bool isSingle = policy.length == 1 && policy.nStepCount == 0;
-  return isSingle && isIntel() ? Pace{16, true} : Pace{32, false};
+  return isSingle && isIntel() ? Tuning{16, true} : Tuning{32, false};
 }
 
 void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) const {
   const uint32_t* const slots = table.slots();
-  if (pace_.isNear) {
+  if (tuning_.isNear) {
     for (uint32_t k = 0; k < count; ++k) prefetchLine(slots + indices[k]);
   } else {
     for (uint32_t k = 0; k < count; ++k) prefetchLineFar(slots + indices[k]);
@@ -57,7 +57,7 @@ struct PlainWalk::Stages {
   static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
     const Store& store = *walk.store_;
     const uint32_t* const slots = job.picks.slots();
-    const uint32_t* const indices = job.indices + number * walk.pace_.flightCount;
+    const uint32_t* const indices = job.indices + number * walk.tuning_.flightCount;
     const BlockHead* const heads = store.heads();
     const uint8_t* const rows = store.groupRow(0, 0);
     const uint32_t blockShift = store.blockShift();
@@ -86,7 +86,7 @@ struct PlainWalk::Stages {
     const uint32_t blockShift = walk.store_->blockShift();
     const uint32_t blockLength = 1u << blockShift;
     const uint32_t reach = walk.reach_;
-    const uint32_t begin = number * walk.pace_.flightCount;
+    const uint32_t begin = number * walk.tuning_.flightCount;
     const uint32_t count = walk.sizeOf(job, number);
     alignas(sizeof(Lanes)) uint32_t owners[flightMax];
     alignas(sizeof(Lanes)) uint32_t positions[flightMax];
@@ -149,7 +149,7 @@ struct PlainWalk::Stages {
 };
 
 void PlainWalk::chooseStages() {
-  if (pace_.isNear) Stages::choose<prefetchLine>(this);
+  if (tuning_.isNear) Stages::choose<prefetchLine>(this);
   else Stages::choose<prefetchLineFar>(this);
 }
 

@@ -8,14 +8,14 @@
 
 namespace exrp {
 
-PlainWalk::Pace PlainWalk::paceFor(const PickPolicy&) { return {flightMax, false}; }
+PlainWalk::Tuning PlainWalk::tuningFor(const PickPolicy&) { return {flightMax, false}; }
 
 void PlainWalk::ask(const PickTable&, const uint32_t*, uint32_t) const {}
 
 struct PlainWalk::Stages {
   static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
     const uint32_t* const slots = job.picks.slots();
-    const uint32_t* const indices = job.indices + number * walk.pace_.flightCount;
+    const uint32_t* const indices = job.indices + number * walk.tuning_.flightCount;
     const uint8_t* const rows = walk.store_->groupRow(0, 0);
     const size_t stride = walk.stride_;
     const uint32_t count = walk.sizeOf(job, number);
@@ -36,7 +36,7 @@ struct PlainWalk::Stages {
     // A pick is cut where fewer records than this are left, in its episode or before a tear. Then one of two differences is below zero.
     const uint32_t needed = walk.reach_ + 1;
     const uint32_t runMin = blockLength - needed;
-    const uint32_t first = number * walk.pace_.flightCount;
+    const uint32_t first = number * walk.tuning_.flightCount;
     double* const handles = job.target.pickEpisode + job.range.first + first;
     int32_t* const positions = job.target.pickPosition + job.range.first + first;
     uint32_t* const picked = job.pickedEpisodes + first;

@@ -27,7 +27,7 @@ int main() {
       {5, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_SHORT, 0, true},
       {32, EXRP_NEXT_STATE_COPY, 0, 2, true},
   };
-  const PlainWalk::Pace paces[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};
+  const PlainWalk::Tuning tunings[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};
   uint32_t drawn = 0;
   for (const Setup& setup : setups) {
     double policy[EXRP_POLICY_COUNT] = {};
@@ -39,7 +39,7 @@ int main() {
     policy[EXRP_POLICY_N_STEP] = setup.nStep;
     TornReplay replay({setup.stateCount, setup.hasBeside}, policy);
     PlainWalk walk;
-    walk.create(replay.store(), replay.policy, paces[0]);
+    walk.create(replay.store(), replay.policy, tunings[0]);
     CHECK(walk.takes());
     BatchMaker own;
     own.create(replay.store(), replay.policy, 100);
@@ -47,9 +47,9 @@ int main() {
       const std::vector<uint32_t> indices = replay.choose(count);
       BatchScratch scratch;
       const std::vector<uint8_t> batch = replay.gather(own, indices, scratch);
-      for (const PlainWalk::Pace& pace : paces) {
+      for (const PlainWalk::Tuning& tuning : tunings) {
         BatchMaker maker;
-        maker.create(replay.store(), replay.policy, 100, pace);
+        maker.create(replay.store(), replay.policy, 100, tuning);
         CHECK(replay.gather(maker, indices, scratch) == batch);
         drawn += count;
       }
