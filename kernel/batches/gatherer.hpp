@@ -6,8 +6,8 @@
 // | locate | where their rows are              | LocatedPick, and its slots  | kernel/batches/locator.hpp |
 // | gather | their bytes                       | the parts of the batch      | a Gatherer |
 //
-// BatchMaker (kernel/batches/batch.hpp) gathers into memory. For the commonest batches it locates picks in a way of its own, while it
-// copies others: locating them all first would cost a pass more over the picks.
+// BatchMaker (kernel/batches/batch.hpp) gathers into memory. It locates the picks of the commonest batches in a way of its own, while it copies
+// others, so that cache misses overlap.
 //
 // Thread safety: a Gatherer never changes after it was made, so many threads may share it. What a call changes is in its job.
 // Cost of the step in between: one virtual call a batch.
