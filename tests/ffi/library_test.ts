@@ -6,7 +6,7 @@ import {
   assertMatch,
   assertStrictEquals,
   assertStringIncludes,
-} from "@std/assert";
+} from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayRejects } from "../replay/_helpers.ts";
 import { runProgram } from "./_program.ts";

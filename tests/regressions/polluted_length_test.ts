@@ -1,5 +1,5 @@
 /** Once, a program that changed `length` of typed arrays ended by a segmentation fault: the library gave it to the kernel with arrays of its own. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch } from "../_assert.ts";
 
 const PROGRAM = new URL("_polluted_length.ts", import.meta.url).pathname;
 const EACH = ["Float64Array", "Float32Array", "Uint8Array", "Uint32Array", "Int32Array"];

@@ -21,7 +21,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
-import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "../_assert.ts";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {
   using replay = await ExperienceReplay.create({

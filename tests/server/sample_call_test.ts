@@ -1,5 +1,5 @@
 /** SampleStream: how much is sent ahead of the socket. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { GrpcConnection } from "../../server/grpc/calls.ts";
 import { FrameType, Setting } from "../../server/http2/protocol.ts";
 import { Service } from "../../server/service.ts";

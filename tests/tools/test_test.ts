@@ -1,5 +1,5 @@
 /** The driver of the tests counts what `deno test` and `ctest` say, and leaves no test file out. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { runJobs } from "../../tools/_jobs.ts";
 import { countCTests } from "../../tools/_native_tests.ts";
 import { inRepository, listTree } from "../../tools/_repository.ts";
