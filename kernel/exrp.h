@@ -710,7 +710,7 @@ EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* ev
 
 /* ---- pace ---- */
 
-/* Holds records and draws back, so that they keep pace (kernel/pace.hpp has the rules). A call that stores n records counts n, if it is made with
+/* Holds records and draws back, so that they keep pace (kernel/replay/pace.hpp has the rules). A call that stores n records counts n, if it is made with
  * `done` 0, and exrp_batch_get counts `count` picks. What is not allowed now is EXRP_STATUS_PACE, and has changed nothing.
  * `pace` has no numbers, and then there is no pace; or the first EXRP_PACE_RULE_COUNT, and then counts begin anew: RECORDED is MIN_SIZE, or the
  * records that are stored if they are fewer, and DRAWN is 0; or EXRP_PACE_SAVED_COUNT. No snapshot has a pace. */
@@ -722,7 +722,7 @@ EXRP_API int32_t exrp_pace_grant(uint32_t replay, uint32_t count);
 /* Ends a grant, if there is one, and counts picks: those that were drawn meanwhile, or that the caller handed out in another way. */
 EXRP_API int32_t exrp_pace_settle(uint32_t replay, uint32_t count);
 
-/* ---- looking inside ---- */
+/* ---- statistics ---- */
 
 /* Each fills a summary, and counts values into bins. Edges rise. `counts` has edge_count + 1 elements: values below the first edge, values
  * from edge k up to edge k + 1, and values from the last edge on. The bins of all values are edge_count 0 and one count. */
@@ -739,7 +739,7 @@ EXRP_API int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* ep
 /* The numbers of a log, EXRP_DRAWS_*. Snapshots have no logs. */
 EXRP_API int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count);
 /* The latest noted draws of a log, in no order: triples (slot; number of the record, modulo 2^32; its age when it was drawn, at most
- * 2^32 - 1). No two picks have the same first two numbers. Which draws are noted: kernel/draw_log.hpp. There are as many triples as
+ * 2^32 - 1). No two picks have the same first two numbers. Which draws are noted: kernel/calls/draw_log.hpp. There are as many triples as
  * EXRP_DRAWS_NOTED_COUNT says, at most EXRP_LIMIT_NOTED; `draws` has at least three numbers for each. */
 EXRP_API int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count);
 

@@ -17,7 +17,7 @@ import { ToolError, type Zig } from "./_zig.ts";
 export const sourceFolders: readonly string[] = ["kernel", "selectors", "eviction"];
 
 /** What takes longest to compile begins first, or the other cores wait for it at the end. */
-const slowest = "kernel/rules.cpp";
+const slowest = "kernel/sockets/rules.cpp";
 
 /** The name of WebAssembly among the targets. */
 export const wasm = "wasm32-wasi";
@@ -42,7 +42,7 @@ async function wordsOf(name: string): Promise<string[]> {
 /** The linker's words for a target. */
 async function linkerArgs(triple: string): Promise<string[]> {
   if (triple === wasm) {
-    // WebAssembly exports the functions of the header, and the one of kernel/wasm.cpp.
+    // WebAssembly exports the functions of the header, and the one of kernel/abi/wasm.cpp.
     const header = parseAbiHeader(await Deno.readTextFile(inRepository("kernel", "exrp.h")));
     const exported = [...header.functions.map(({ name }) => name), "exrp_wasm_arena"];
     return [

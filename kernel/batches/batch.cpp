@@ -163,8 +163,8 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
 /// Copies one row of each column that is kept for some records only: the newest one at or before the first record that the batch shows of
 /// the pick. Mostly its block is a few steps back; else the block index knows it.
 inline void BatchMaker::copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const {
-  for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
-    const uint32_t column = store_->keptColumn(kept);
+  for (uint32_t kept = 0; kept < store_->kept().count(); ++kept) {
+    const uint32_t column = store_->kept().column(kept);
     const size_t bytes = store_->column(column).bytes;
     const uint32_t first = position - (position < policy_.before ? position : policy_.before);
     const uint32_t found = first - first % store_->column(column).every;
@@ -176,7 +176,7 @@ inline void BatchMaker::copyKept(const GatherJob& job, uint32_t slot, uint32_t p
       steps = 0;
     }
     for (; steps > 0 && block != blockNone; --steps) block = store_->block(block).previous;
-    const uint8_t* const row = block == blockNone ? store_->carriedAt(column, store_->head(own).episode) : store_->keptAt(column, block, found);
+    const uint8_t* const row = block == blockNone ? store_->kept().carriedAt(column, store_->head(own).episode) : store_->kept().at(column, block, found);
     memcpy(job.target.columns[column] + index * bytes, row, bytes);
   }
 }

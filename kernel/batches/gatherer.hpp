@@ -2,7 +2,7 @@
 //
 // | step   | it answers                        | its result                  | who does it |
 // |--------|-----------------------------------|-----------------------------|-------------|
-// | choose | which picks, and how likely       | ChosenPicks                 | kernel/drawing.cpp: a selector, or the caller |
+// | choose | which picks, and how likely       | ChosenPicks                 | kernel/calls/drawing.cpp: a selector, or the caller |
 // | locate | where their rows are              | LocatedPick, and its slots  | kernel/batches/locator.hpp |
 // | gather | their bytes                       | the parts of the batch      | a Gatherer |
 //

@@ -7,15 +7,15 @@
 // Invariants:
 //   1. It knows exactly the episodes that hold a record, by the birth of the oldest one.
 //   2. Between calls no record is older than the limit.
-// (The replay checks both, as it knows the episodes and the count.)
 // Cost: isDue() O(1); set() and remove() O(log E); 20 bytes an episode. It does not evict.
 #pragma once
 
 #include "kernel/store/birth_heap.hpp"
+#include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
-class AgeLimit {
+class AgeLimit final : public EpisodeListener {
  public:
   /// For up to `countMax` episodes; `ageMax` 0 is no limit.
   Status create(const EpisodeTable& episodes, uint32_t countMax, uint64_t ageMax) {
@@ -52,10 +52,33 @@ class AgeLimit {
   /// Whether a stored record can have this birth.
   bool allows(uint64_t birth, uint64_t recordedCount) const { return !isSet() || recordedCount - birth <= ageMax_; }
   uint32_t episodeCount() const { return heap_.count(); }
-  bool contains(uint32_t episode) const { return heap_.contains(episode); }
   uint64_t birth(uint32_t episode) const { return heap_.birth(episode); }
-  double memoryBytes() const { return isSet() ? heap_.memoryBytes() : 0; }
   int32_t check() const { return isSet() ? heap_.check() : 0; }
+
+  // ---- what it hears ----
+
+  Status prepare(const StoredEpisodes&, const Growth& growth) { return prepare(growth.episodeEnd); }
+  void filled(const StoredEpisodes&, uint32_t episode, uint64_t birth) { set(episode, birth); }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
+    if (!isSet()) return;
+    if (stored.holdsRecords(episode)) set(episode, stored.birthOf(episode));
+    else remove(episode);
+  }
+  void removing(const StoredEpisodes&, uint32_t episode, bool) { remove(episode); }
+  double memoryBytes() const { return isSet() ? heap_.memoryBytes() : 0; }
+  int32_t check(const StoredEpisodes& stored) const {
+    if (!isSet()) return 0;
+    if (check() != 0) return 1;
+    uint32_t count = 0;
+    for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
+      if (!stored.holdsRecords(episode)) continue;
+      ++count;
+      const uint64_t birth = stored.birthOf(episode);
+      if (!heap_.contains(episode) || heap_.birth(episode) != birth) return 1;
+      if (!allows(birth, stored.recordedCount())) return 2;
+    }
+    return count == episodeCount() ? 0 : 1;
+  }
 
  private:
   static constexpr uint64_t never = UINT64_MAX;

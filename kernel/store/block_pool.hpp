@@ -87,8 +87,6 @@ class BlockPool {
   uint32_t countMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
-  /// One more than the largest number of an episode that ever owned a block.
-  uint32_t episodeHighWater() const { return episodeHighWater_; }
   double memoryBytes() const {
     return blocks_.takenBytes(highWater_) + heads_.takenBytes(highWater_) + handles_.takenBytes(episodeHighWater_);
   }

@@ -6,17 +6,18 @@
 // Thread safety: none of its own.
 // Invariants:
 //   1. recordMax() is the smaller of the capacity and of what the limit leaves beside final states and kept columns that are stored.
+//   2. No more records than that are stored.
 // Cost: O(kept columns) a record; an addition for an episode that ends or goes, and a division where there is a limit in bytes. It does
 // not evict, and does not look at slots: memory in use is more, by the slots of blocks that are not full.
 #pragma once
 
 #include <cstdint>
 
-#include "kernel/store/store.hpp"
+#include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
-class ByteLimit {
+class ByteLimit final : public EpisodeListener {
  public:
   /// Bytes of one episode of `count` records with its final state.
   static double episodeBytes(const Column* columns, uint32_t columnCount, uint32_t count) {
@@ -54,7 +55,7 @@ class ByteLimit {
   uint64_t stateBytes() const { return stateBytes_; }
 
   void recordAdded(uint32_t position) {
-    if (keptCount_ > 0) setBeside(besideBytes_ + keptBytes(position));
+    if (keptCount_ > 0) [[unlikely]] keptAdded(position);
   }
   void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
   /// The last of an open episode's `count` records, of which `first` is the oldest that it holds.
@@ -70,6 +71,25 @@ class ByteLimit {
   }
 
   double storedBytes(uint64_t recordCount) const { return static_cast<double>(recordCount * recordBytes_ + besideBytes_); }
+
+  // ---- what it hears ----
+
+  /// Where columns are kept for some records only, records come one by one.
+  void appended(const StoredEpisodes&, uint32_t, uint32_t from, const uint8_t*) { recordAdded(from); }
+  void shortening(const StoredEpisodes& stored, uint32_t episode) {
+    lastRecordRemoved(stored.episodes().first(episode), stored.episodes()[episode].count);
+  }
+  void ended(const StoredEpisodes&, uint32_t, uint32_t) { finalStateAdded(); }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t from) { episodeTrimmed(from, stored.episodes().first(episode)); }
+  void removing(const StoredEpisodes& stored, uint32_t episode, bool) {
+    const Episode& entry = stored.episodes()[episode];
+    episodeRemoved(stored.episodes().first(episode), entry.count, entry.ended());
+  }
+  void restored(const StoredEpisodes& stored, uint32_t episode) {
+    const Episode& entry = stored.episodes()[episode];
+    episodeAdded(stored.episodes().first(episode), entry.count, entry.ended());
+  }
+  int32_t check(const StoredEpisodes& stored) const { return stored.recordCount() > recordMax_ ? 2 : 0; }
 
  private:
   struct Kept {
@@ -89,6 +109,8 @@ class ByteLimit {
     }
     return bytes;
   }
+
+  [[gnu::noinline]] void keptAdded(uint32_t position) { setBeside(besideBytes_ + keptBytes(position)); }
 
   void setBeside(uint64_t bytes) {
     besideBytes_ = bytes;

@@ -19,6 +19,8 @@
 namespace exrp {
 
 constexpr uint32_t episodeNone = UINT32_MAX;
+/// The most records that an episode ever has: their positions, and that of the final state, are numbers of an int32.
+constexpr uint32_t positionMax = 0x7fffffffu;
 
 struct Episode {
   uint64_t handle;

@@ -15,11 +15,11 @@
 #include "kernel/base/copy_row.hpp"
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
-class NextStates {
+class NextStates final : public EpisodeListener {
  public:
   void create(uint32_t episodeCountMax, uint32_t stateBytes) {
     episodeCountMax_ = episodeCountMax;
@@ -68,6 +68,13 @@ class NextStates {
   }
 
   uint32_t stateBytes() const { return stateBytes_; }
+
+  // ---- what it hears ----
+
+  /// Most replays have no next states: prepare() above takes memory once some come.
+  Status prepare(const StoredEpisodes&, const Growth&) { return Status::ok; }
+  void ended(const StoredEpisodes&, uint32_t episode, uint32_t) { release(episode); }
+  void removing(const StoredEpisodes&, uint32_t episode, bool) { release(episode); }
   double memoryBytes() const {
     if (rowOf_.data() == nullptr) return 0;
     return rowOf_.takenBytes(rowOf_.committed()) + rows_.takenBytes(rowCount_) + states_.takenBytes(uint64_t{rowCount_} * stateBytes_);

@@ -8,8 +8,8 @@
 //   1. Each handle is here at most once, in the order in which their episodes went.
 //   2. There are at most `countMax`. One more pushes out the oldest, which then is refused, too. There may be as many open episodes
 //      without a record, so all of them may go at once.
-//   3. There is memory for one more, or for countMax. The owner sees to that with prepare(), whenever an episode may begin.
-// (That none of them has an episode, and that all were given out, the replay checks.)
+//   3. There is memory for one more, or for countMax. prepare() sees to that, whenever an episode may begin.
+//   4. All were given out, and none has an episode.
 // Cost: O(count) a look-up. Only a handle without an episode is looked up. 12 bytes a handle, in pages, for the most that there were.
 #pragma once
 
@@ -18,10 +18,11 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
-class OrphanHandles {
+class OrphanHandles final : public EpisodeListener {
  public:
   static constexpr uint32_t countMax = 4096;
   static constexpr uint32_t none = UINT32_MAX;
@@ -65,6 +66,24 @@ class OrphanHandles {
     const int32_t tag = tags_[at];
     removeAt(at);
     return tag;
+  }
+
+  // ---- what it hears ----
+
+  /// Any episode may go while it is open.
+  Status prepare(const StoredEpisodes& stored, const Growth& growth) {
+    return prepare(uint64_t{count_} + stored.episodes().count() + growth.episodes);
+  }
+  void removing(const StoredEpisodes& stored, uint32_t episode, bool mayGoOn) {
+    const Episode& entry = stored.episodes()[episode];
+    if (mayGoOn && !entry.ended()) add(entry.handle, stored.episodes().tag(episode));
+  }
+  int32_t check(const StoredEpisodes& stored) const {
+    for (uint32_t at = 0; at < count_; ++at) {
+      const auto handle = static_cast<double>(handles_[at]);
+      if (handles_[at] >= stored.nextHandle() || stored.findEpisode(handle) != episodeNone) return 4;
+    }
+    return check();
   }
 
   int32_t check() const {

@@ -10,10 +10,11 @@
 #pragma once
 
 #include "kernel/store/birth_heap.hpp"
+#include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
-class ReleasedRecords {
+class ReleasedRecords final : public EpisodeListener {
  public:
   /// For up to `countMax` episodes of `episodes`.
   void create(const EpisodeTable& episodes, uint32_t countMax) {
@@ -64,11 +65,36 @@ class ReleasedRecords {
     heap_.remove(episode);
   }
 
-  double memoryBytes() const { return inUse_ ? until_.takenBytes(episodes_->highWater()) + heap_.memoryBytes() : 0; }
   uint32_t count() const { return inUse_ ? heap_.count() : 0; }
   bool contains(uint32_t episode) const { return inUse_ && heap_.contains(episode); }
   uint64_t birth(uint32_t episode) const { return heap_.birth(episode); }
   int32_t check() const { return inUse_ ? heap_.check() : 0; }
+
+  // ---- what it hears ----
+
+  Status prepare(const StoredEpisodes&, const Growth& growth) { return prepare(growth.episodeEnd); }
+  void shortening(const StoredEpisodes& stored, uint32_t episode) { shortened(episode, stored.episodes()[episode].count - 1); }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
+    if (!contains(episode)) return;
+    if (stored.holdsRecords(episode)) trimmed(episode, stored.episodes().first(episode), stored.birthOf(episode));
+    else remove(episode);
+  }
+  void removing(const StoredEpisodes&, uint32_t episode, bool) { remove(episode); }
+  double memoryBytes() const { return inUse_ ? until_.takenBytes(episodes_->highWater()) + heap_.memoryBytes() : 0; }
+  int32_t check(const StoredEpisodes& stored) const {
+    if (!inUse_) return 0;
+    if (check() != 0) return 1;
+    uint32_t releasedCount = 0;
+    for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
+      const uint32_t until = until_[episode];
+      if (heap_.contains(episode) != (until > 0)) return 1;
+      if (until == 0) continue;
+      ++releasedCount;
+      const bool isRight = until <= stored.episodes()[episode].count && until > stored.episodes().first(episode);
+      if (!isRight || heap_.birth(episode) != stored.birthOf(episode)) return 1;
+    }
+    return releasedCount == heap_.count() ? 0 : 1;
+  }
 
  private:
   Status take(size_t count) {

@@ -1,15 +1,13 @@
 #include "kernel/store/store.hpp"
 
-#include <cstring>
-
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
                      uint32_t blockCount, uint32_t birthLength) {
   columnCount_ = columnCount;
   blockLength_ = blockLength;
+  kept_.create(columns_, pool_, blockLength);
   while ((1u << blockShift_) < blockLength) ++blockShift_;
-  birthShift_ = birthLength == 0 ? blockShift_ : static_cast<uint32_t>(__builtin_ctz(birthLength));
 
   // Small columns share group 0, widest elements first, so that none needs padding before it.
   uint32_t joinedBytes = 0;
@@ -50,28 +48,15 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
     if (column.every > 1) {
-      const uint32_t rows = (blockLength + column.every - 1) / column.every;
-      column.group = keptCount_;
-      keptRows_[keptCount_] = rows;
-      keptColumns_[keptCount_] = index;
-      const uint64_t blockBytes = uint64_t{rows} * column.bytes;
-      if (!kept_[keptCount_++].create(blockCountMax * blockBytes, Pages::huge, blockCount * blockBytes)) {
-        return fail(Status::memory, double{1} * blockCountMax * rows * column.bytes);
-      }
-      if (!carried_[column.group].create(uint64_t{blockCountMax} * column.bytes)) {
-        return fail(Status::memory, double{1} * blockCountMax * column.bytes);
-      }
+      if (const Status status = kept_.add(column, index, blockCountMax, blockCount); status != Status::ok) return status;
       continue;
     }
     strides_[index] = groupStride_[column.group];
   }
   findBases();
-  const uint32_t births = 1u << (blockShift_ - birthShift_);
-  if (!births_.create(uint64_t{blockCountMax} * births, Pages::huge, uint64_t{blockCount} * births)) {
-    return fail(Status::memory, 4.0 * births * blockCountMax);
-  }
-  // Each episode has a block, so they are no more than blocks.
-  if (!birthBases_.create(blockCountMax, Pages::small)) return fail(Status::memory, 8.0 * blockCountMax);
+  const uint32_t length = birthLength == 0 ? blockLength : birthLength;
+  const Status status = births_.create(length, uint64_t{blockCountMax} << blockShift_, uint64_t{blockCount} << blockShift_);
+  if (status != Status::ok) return status;
   return pool_.create(blockCountMax, blockCount);
 }
 
@@ -95,53 +80,9 @@ Status Store::prepareBlocks(uint32_t count) {
     findBases();
     if (!isCommitted) return fail(Status::memory, static_cast<double>(bytes));
   }
-  for (uint32_t index = 0; index < keptCount_; ++index) {
-    const uint64_t bytes = uint64_t{needed} * keptRows_[index] * columns_[keptColumns_[index]].bytes;
-    if (!kept_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
-  }
-  const uint64_t birthCount = uint64_t{needed} << (blockShift_ - birthShift_);
-  const bool isTaken = births_.commit(birthCount) && birthBases_.commit(needed);
-  return isTaken ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(birthCount) + 8.0 * needed);
-}
-
-Status Store::prepareCarried(size_t count) {
-  for (uint32_t index = 0; index < keptCount_; ++index) {
-    // There are never more episodes than blocks.
-    const uint64_t bounded = count < blockCountMax() ? count : blockCountMax();
-    const uint64_t bytes = bounded * columns_[keptColumns_[index]].bytes;
-    if (!carried_[index].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
-  }
-  return Status::ok;
-}
-
-void Store::moveBirths(uint32_t episode, uint32_t slot, uint64_t birth) {
-  constexpr uint64_t span = uint64_t{1} << 30;  // more than the records of an episode, so that births can rise by 1 at least
-  const uint64_t from = birthBases_[episode];
-  const uint64_t oldest = from + births_[slot >> birthShift_];
-  const uint64_t to = oldest + span < birth ? birth - span : oldest;
-  uint64_t least = to;
-  for (uint32_t block = blockOf(slot), run = slot >> birthShift_; block != blockNone; block = pool_[block].next) {
-    if (block != blockOf(slot)) run = firstSlot(block) >> birthShift_;
-    // Those of runs that have no record yet say nothing, before and after.
-    for (; run < firstSlot(block + 1) >> birthShift_; ++run, least += birthLength()) {
-      const uint64_t own = from + births_[run];
-      births_[run] = static_cast<uint32_t>((own > least ? own : least) - to);
-    }
-  }
-  birthBases_[episode] = to;
-}
-
-void Store::carry(uint32_t block) {
-  const BlockHead& gone = head(block);
-  noteCarried(gone.episode);
-  const uint32_t begin = gone.ordinal() << blockShift_;
-  for (uint32_t index = 0; index < keptCount_; ++index) {
-    const uint32_t column = keptColumns_[index];
-    const uint32_t last = begin + blockLength_ - 1;
-    const uint32_t kept = last - last % columns_[column].every;
-    // Where no row is kept in this block, the one that is carried stays.
-    if (kept >= begin) memcpy(carriedAt(column, gone.episode), keptAt(column, block, kept), columns_[column].bytes);
-  }
+  const Status kept = kept_.prepare(needed);
+  if (kept != Status::ok) return kept;
+  return births_.prepare(uint64_t{needed} << blockShift_);
 }
 
 }  // namespace exrp

@@ -18,12 +18,9 @@
 //
 // A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
 // column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/internals/performance.md). A column that is kept for
-// every nth record only stands apart: with as many rows a block as there can be such records in it. A trimmed episode may still need the
-// row of a block that went: it is carried, in a place of its own for each episode.
+// every nth record only stands apart (kept_columns.hpp).
 //
-// The store also keeps births: how many records had been written to the replay before a record. It keeps one for each `birthLength` slots of
-// a block, and the slots after them count on from it. Only whole such runs are trimmed, so that is as good as one a record. They are kept as
-// 32-bit differences from a birth that is kept for the episode.
+// The store also keeps births (births.hpp).
 //
 // Thread safety: none of its own.
 // Invariants: those of its BlockPool, which says which blocks are taken.
@@ -34,23 +31,17 @@
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/store/births.hpp"
 #include "kernel/store/block_pool.hpp"
+#include "kernel/store/column.hpp"
 #include "kernel/store/copy_queue.hpp"
+#include "kernel/store/kept_columns.hpp"
 
 namespace exrp {
 
 constexpr uint32_t columnMax = EXRP_LIMIT_COLUMNS;
 /// Columns of more than this many bytes a record stand alone.
 constexpr uint32_t columnAloneBytes = 128;
-
-struct Column {
-  uint32_t itemBytes;  // of one element
-  uint32_t itemCount;  // elements of one record
-  uint32_t bytes;      // of one record
-  uint32_t every;      // it is kept for every nth record of an episode; 1: for all
-  uint32_t group;
-  uint32_t offset;  // in the group's row
-};
 
 class Store {
  public:
@@ -68,8 +59,6 @@ class Store {
   uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) { return pool_.take(handle, ordinal, episode); }
   /// Puts a block that was just taken behind `last`, its episode's last.
   void link(uint32_t last, uint32_t block) { pool_.link(last, block); }
-  /// Takes the memory for what episodes below `count` carry.
-  Status prepareCarried(size_t count);
   /// Gives back the first block of a chain of several. Returns the one after it.
   uint32_t giveFirst(uint32_t first) { return pool_.giveFirst(first); }
   /// Gives back the `count` blocks of the chain first..last.
@@ -97,54 +86,17 @@ class Store {
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
   size_t stride(uint32_t column) const { return strides_[column]; }
 
-  /// Columns that are kept for some records only; at() is not for them.
-  uint32_t keptCount() const { return keptCount_; }
-  uint32_t keptColumn(uint32_t index) const { return keptColumns_[index]; }
+  /// The columns that are kept for some records only; at() is not for them.
+  KeptColumns& kept() { return kept_; }
+  const KeptColumns& kept() const { return kept_; }
   bool isKept(uint32_t column) const { return columns_[column].every > 1; }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
   bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// Groups from this on have one such column each.
   uint32_t firstAloneGroup() const { return firstAloneGroup_; }
-  /// The row of such a column for the record at `position`, a multiple of `every`, in block `block`.
-  uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) {
-    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
-  }
-  const uint8_t* keptAt(uint32_t column, uint32_t block, uint32_t position) const {
-    return kept_[columns_[column].group].data() + keptOffset(column, block, position);
-  }
-  /// The row of such a column that an episode carries: the newest one kept before its first block.
-  uint8_t* carriedAt(uint32_t column, uint32_t episode) {
-    return carried_[columns_[column].group].data() + size_t{episode} * columns_[column].bytes;
-  }
-  const uint8_t* carriedAt(uint32_t column, uint32_t episode) const {
-    return carried_[columns_[column].group].data() + size_t{episode} * columns_[column].bytes;
-  }
-  /// Carries what the block's records leave to those after them: it is the first of its episode, and goes.
-  void carry(uint32_t block);
-  /// Rows are about to be carried for an episode.
-  void noteCarried(uint32_t episode) { carriedEnd_ = episode < carriedEnd_ ? carriedEnd_ : episode + 1; }
 
-  /// How many slots share a birth.
-  uint32_t birthLength() const { return 1u << birthShift_; }
-  /// The birth of the record in a slot. It may be a little higher than this, as births count on within a run.
-  uint64_t birthAt(uint32_t slot) const { return birthAt(head(blockOf(slot)).episode, slot); }
-  uint64_t birthAt(uint32_t episode, uint32_t slot) const {
-    return birthBases_[episode] + births_[slot >> birthShift_] + (slot & (birthLength() - 1));
-  }
-  /// Sets the birth of an episode's oldest record. Its others come later.
-  void setFirstBirth(uint32_t episode, uint32_t slot, uint64_t birth) {
-    birthBases_[episode] = birth - (slot & (birthLength() - 1));
-    births_[slot >> birthShift_] = 0;
-  }
-  /// Sets that of a later record.
-  void setBirth(uint32_t episode, uint32_t slot, uint64_t birth) {
-    births_[slot >> birthShift_] = static_cast<uint32_t>(birth - birthBases_[episode] - (slot & (birthLength() - 1)));
-  }
-  /// Whether a later record of the episode can have this birth. Where it can't, it can after moveBirths().
-  bool isBirthInReach(uint32_t episode, uint64_t birth) const { return birth - birthBases_[episode] < uint64_t{1} << 31; }
-  /// Reckons an episode's births from that of its oldest record, which is in `slot`, in its first block. Where that lies more than 2^30
-  /// before `birth`, that of the next record, the records before it count as younger than they are.
-  void moveBirths(uint32_t episode, uint32_t slot, uint64_t birth);
+  Births& births() { return births_; }
+  const Births& births() const { return births_; }
 
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }
@@ -156,7 +108,6 @@ class Store {
   }
   uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
 
-  Block& block(uint32_t index) { return pool_[index]; }
   const Block& block(uint32_t index) const { return pool_[index]; }
   const BlockHead* heads() const { return pool_.heads(); }
   const BlockHead& head(uint32_t block) const { return pool_.heads()[block]; }
@@ -178,24 +129,17 @@ class Store {
   uint32_t blockShift() const { return blockShift_; }
   uint32_t blockCountMax() const { return pool_.countMax(); }
   uint32_t highWater() const { return pool_.highWater(); }
-  uint32_t freeCount() const { return pool_.freeCount(); }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
   double columnBytes() const {
-    double bytes = 0;
+    double bytes = kept_.memoryBytes();
     for (uint32_t group = 0; group < groupCount_; ++group) {
       bytes += groups_[group].takenBytes(uint64_t{highWater()} * blockLength_ * groupStride_[group]);
-    }
-    for (uint32_t index = 0; index < keptCount_; ++index) {
-      const uint32_t rowBytes = columns_[keptColumns_[index]].bytes;
-      bytes += kept_[index].takenBytes(uint64_t{highWater()} * keptRows_[index] * rowBytes);
-      bytes += carried_[index].takenBytes(uint64_t{carriedEnd_} * rowBytes);
     }
     return bytes;
   }
   double indexBytes() const {
-    return pool_.memoryBytes() + births_.takenBytes(uint64_t{highWater()} << (blockShift_ - birthShift_)) +
-           birthBases_.takenBytes(pool_.episodeHighWater());
+    return pool_.memoryBytes() + births_.memoryBytes(uint64_t{highWater()} << blockShift_);
   }
 
   int32_t check() const { return pool_.check(); }
@@ -215,24 +159,11 @@ class Store {
   CopyQueue* copies_ = nullptr;
   uint32_t recordBytes_ = 0;
 
-  size_t keptOffset(uint32_t column, uint32_t block, uint32_t position) const {
-    const Column& at = columns_[column];
-    const uint32_t before = (head(block).ordinal() * blockLength_ + at.every - 1) / at.every;  // kept in earlier blocks
-    return (size_t{block} * keptRows_[at.group] + (position / at.every - before)) * at.bytes;
-  }
-  uint32_t keptColumns_[EXRP_LIMIT_KEPT] = {};
-  uint32_t keptCount_ = 0;
-  ReservedArray<uint8_t> kept_[EXRP_LIMIT_KEPT];
-  uint32_t keptRows_[EXRP_LIMIT_KEPT] = {};  // a block
-  ReservedArray<uint8_t> carried_[EXRP_LIMIT_KEPT];
-  uint32_t carriedEnd_ = 0;  // 1 more than the largest episode that ever carried rows
-
+  KeptColumns kept_;
   BlockPool pool_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
-  ReservedArray<uint32_t> births_;       // by run of slots: what to add to the episode's
-  ReservedArray<uint64_t> birthBases_;  // by episode
-  uint32_t birthShift_ = 0;
+  Births births_;
 };
 
 }  // namespace exrp

@@ -7,7 +7,7 @@
 
 #include "kernel/base/priority.hpp"
 #include "kernel/base/process.hpp"
-#include "kernel/rules.hpp"
+#include "kernel/sockets/rules.hpp"
 #include "kernel/tables/epoch_selector.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 

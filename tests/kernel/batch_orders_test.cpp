@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "kernel/batch_orders.hpp"
-#include "kernel/exrp.h"
 #include "kernel/base/random.hpp"
+#include "kernel/exrp.h"
+#include "kernel/sharing/batch_orders.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace {
@@ -137,8 +137,8 @@ void against(uint32_t kind, uint64_t seed) {
 
 /// While one order is being drawn, another that is done is taken and a third is given: neither waits.
 void meanwhile() {
-  exrp::Gate gate;
-  exrp::BatchOrders orders(gate);
+  exrp::CallFlags flags;
+  exrp::BatchOrders orders(flags);
   const double first = orders.give({});
   orders.run([](const exrp::BatchOrder&) { return exrp::Status::ok; });
   const double second = orders.give({});
@@ -179,8 +179,8 @@ void meanwhile() {
 /// Other threads write to the memory of an order only during that order's own call. Before that call, the memory may belong to a Worker
 /// that has ended. So the newer of two orders waits for the older one's call, and both calls last until their orders are done.
 void memoryIsKept() {
-  exrp::Gate gate;
-  exrp::BatchOrders orders(gate);
+  exrp::CallFlags flags;
+  exrp::BatchOrders orders(flags);
   uint8_t memory[2] = {};
   double ids[2] = {};
   for (uint32_t k = 0; k < 2; ++k) {

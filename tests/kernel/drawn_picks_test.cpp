@@ -1,4 +1,4 @@
-// setPriority() knows the picks of the last batch while nothing has changed (kernel/lane.hpp, DrawnPicks). It sets the same priorities as a
+// setPriority() knows the picks of the last batch while nothing has changed (kernel/calls/thread_scratch.hpp, DrawnPicks). It sets the same priorities as a
 // search would. Two replays go through the same calls. One is given each batch's own arrays. The other is given one pick more, which does
 // not exist, so that it has to search.
 #include <cstring>

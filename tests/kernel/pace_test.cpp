@@ -1,5 +1,5 @@
 // Pace: against Reverb's formulas with random calls, by the C interface, and by several threads at once.
-#include "kernel/pace.hpp"
+#include "kernel/replay/pace.hpp"
 
 #include <atomic>
 #include <cstring>

@@ -103,7 +103,8 @@ void testHalfLoaded(uint32_t kind, const double* options, uint32_t optionCount) 
   for (const uint32_t replay : replays) exrp_replay_destroy(replay);
 }
 
-/// Births of an episode that fall, or that lie 2^32 records apart, were taken for others and loaded. They are refused now.
+/// Births of an episode that fall are refused. Those that lie 2^32 records apart are as good as any: they were kept in 32 bits once, taken
+/// for others and loaded.
 void testBirthsThatCantBe() {
   const uint32_t from = createUniform();
   double handle = 0;
@@ -127,7 +128,7 @@ void testBirthsThatCantBe() {
       memcpy(&section[at], &birth, sizeof birth);
     }
     const uint32_t to = createUniform();
-    const bool isPossible = others >= first && others - first < far / 2;
+    const bool isPossible = others >= first;
     CHECK_EQUAL(loadSnapshot(to, snapshot), isPossible ? 0 : EXRP_STATUS_DATA_CORRUPT);
     if (isPossible) {
       Snapshot again;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/instance.hpp"
+#include "kernel/sharing/instance.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {
@@ -35,9 +35,9 @@ class TornReplay {
   TornReplay(const TornReplay&) = delete;
   TornReplay& operator=(const TornReplay&) = delete;
 
-  const Store& store() const { return instance.replay.store(); }
-  const EpisodeTable& episodes() const { return instance.replay.episodes(); }
-  const PickTable& picks() const { return instance.replay.table(0).picks; }
+  const Store& store() const { return instance.replay.book().store(); }
+  const EpisodeTable& episodes() const { return instance.replay.book().episodes(); }
+  const PickTable& picks() const { return instance.replay.picks().view(0).picks; }
 
   /// Indices of `count` picks, some more than once.
   std::vector<uint32_t> choose(uint32_t count) {
@@ -55,7 +55,7 @@ class TornReplay {
     uint8_t* const aligned = batch.data() + (lineBytes - reinterpret_cast<uintptr_t>(batch.data()) % lineBytes) % lineBytes;
     std::vector<uint32_t> pickedEpisodes(count);
     const BatchTarget target = batchTarget(store(), policy, scratch.layout, aligned);
-    gatherer.gather({episodes(), instance.replay.blocks(), picks(), indices.data(), {0, count, count}, target, pickedEpisodes.data(),
+    gatherer.gather({episodes(), instance.replay.book().blocks(), picks(), indices.data(), {0, count, count}, target, pickedEpisodes.data(),
                      scratch});
     return {aligned, aligned + static_cast<size_t>(scratch.layout.offsets[EXRP_BATCH_BYTES])};
   }

@@ -1,0 +1,619 @@
+// The C ABI of replays. Each function finds its replay, checks the sizes of the buffers, and calls the replay. exrp.h has the contract.
+// The file is long because it has a function for each of exrp.h, but for those of tables and messages.
+#define EXRP_BUILD 1
+
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "kernel/abi/replay_registry.hpp"
+#include "kernel/abi/threads.hpp"
+#include "kernel/base/checksum.hpp"
+#include "kernel/base/process.hpp"
+#include "kernel/calls/rows.hpp"
+
+using exrp::fail;
+using exrp::Instance;
+using exrp::ThreadScratch;
+using exrp::Seat;
+using exrp::Status;
+
+namespace {
+
+/// The registry is made at the first use and never freed: a destructor that ran after the library was unloaded would crash the
+/// process. Null only when there was no memory for it.
+exrp::Registry* registry() {
+  static exrp::Registry* const made = [] {
+    exrp::keepLoaded();
+    return new (std::nothrow) exrp::Registry(exrp::numberOfThisCopy());
+  }();
+  return made;
+}
+
+int32_t number(Status status) { return static_cast<int32_t>(status); }
+
+/// One user of the replay less; the last one frees it.
+void release(Instance& instance) {
+  if (registry()->release(instance)) delete &instance;
+}
+
+/// Frees a seat that the registry has no more, and the replay with its last seat.
+void vacate(Seat* seat, bool threadEnded) {
+  Instance& instance = seat->instance;
+  instance.dismiss(*seat, threadEnded);
+  delete seat;
+  release(instance);
+}
+
+/// Frees the seats and the tables of a thread that ends. Its isolate is gone, and a terminated Worker runs no finalizer.
+void threadEnded(uint64_t thread) {
+  exrp::endTablesOf(thread);
+  while (Seat* left = registry()->removeOwned(thread)) vacate(left, true);
+}
+
+/// A seat of the calling thread; null where there is no memory for it.
+std::unique_ptr<Seat> newSeat(Instance& instance) {
+  std::unique_ptr<Seat> made(new (std::nothrow) Seat(instance));
+  if (made != nullptr) made->owner = exrp::callingOwner();
+  return made;
+}
+
+/// Puts a seat whose place is made into the registry. On failure it is freed.
+Status enroll(std::unique_ptr<Seat> made, uint32_t* id) {
+  const Status status = registry()->add(made.get(), id);
+  Seat* const kept = made.release();
+  if (status != Status::ok) vacate(kept, false);
+  return status;
+}
+
+template <typename Use>
+Status callWith(Use use, Seat& seat) {
+  if constexpr (std::is_invocable_v<Use, Seat&>) return use(seat);
+  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return use(seat.instance, seat.scratch);
+  else return use(seat.instance);
+}
+
+/// Calls `use` with the seat while another thread may draw what it ordered. Returns replayUnknown where there is no such seat.
+template <typename Use>
+int32_t withSeat(uint32_t id, Use use) {
+  Seat* found = registry() == nullptr ? nullptr : registry()->find(id);
+  if (found == nullptr) return number(fail(Status::replayUnknown, id));
+  return number(use(*found));
+}
+
+/// Draws what the seat ordered, waits for other seats, and calls.
+template <typename Use>
+[[gnu::noinline]] Status inTurn(Seat& seat, Use use, uint32_t patience = exrp::ShortLock::shortPatience) {
+  seat.instance.finishOrders(seat);
+  const exrp::Turn turn(seat, patience);
+  return turn.status() == Status::ok ? callWith(use, seat) : turn.status();
+}
+
+/// Calls `use` with the seat, or with the replay, and the seat's scratch where it asks for one. The seat's ordered batches are drawn first, and other
+/// seats' calls do not come in between.
+template <typename Use>
+int32_t withReplay(uint32_t id, Use use) {
+  return withSeat(id, [&](Seat& seat) { return seat.flags.areClear() ? callWith(use, seat) : inTurn(seat, use); });
+}
+
+/// The same call, refused while the replay is being loaded, as its parts do not fit yet.
+template <typename Use>
+auto onceWhole(Use use) {
+  return [use](Seat& seat) {
+    const Status status = seat.instance.snapshot.checkWhole();
+    return status == Status::ok ? callWith(use, seat) : status;
+  };
+}
+
+/// Like withReplay(), for calls that draw or change something.
+template <typename Use>
+int32_t withWhole(uint32_t id, Use use) {
+  return withReplay(id, onceWhole(use));
+}
+
+/// Like withWhole(), for calls that store records, as far as the pace allows it. `count` says how many a call asks for, of the seat's instance.
+template <typename Count, typename Use>
+int32_t withRecords(uint32_t id, Count count, Use use) {
+  const auto call = onceWhole(use);
+  return withSeat(id, [&](Seat& seat) {
+    if (seat.flags.areClear()) return call(seat);
+    const auto paced = [&](Seat& at) {
+      const Status status = at.instance.checkRecords(count());
+      return status == Status::ok ? call(at) : status;
+    };
+    // A learner waits for each of its calls, and writers are many.
+    return inTurn(seat, paced, exrp::ShortLock::longPatience);
+  });
+}
+
+/// How many records a call of many steps asks for: all in its first call, and none in those that go on with it.
+uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 ? count : 0; }
+
+/// Calls `use` with the replay, the seat's scratch and one of the views.
+template <typename Use>
+int32_t withView(uint32_t id, uint32_t view, Use use) {
+  return withReplay(id, [&](Instance& instance, ThreadScratch& thread) {
+    exrp::PickView* found = instance.replay.picks().findView(view);
+    return found == nullptr ? Status::argument : use(instance, thread, *found);
+  });
+}
+
+}  // namespace
+
+uint64_t exrp::callingOwner() { return callingThread(threadEnded); }
+
+extern "C" {
+
+uint32_t exrp_abi_version(void) { return EXRP_ABI_VERSION; }
+
+int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
+  for (uint32_t index = 0; index < detail_count; ++index) {
+    detail[index] = index < exrp::errorDetailCount ? exrp::errorDetail[index] : 0;
+  }
+  return EXRP_STATUS_OK;
+}
+
+uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
+
+int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
+                           const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
+  const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
+  std::unique_ptr<Instance> made(new (std::nothrow) Instance(registry()->nextSerial()));
+  std::unique_ptr<Seat> first = made == nullptr ? nullptr : newSeat(*made);
+  if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(Instance) + sizeof(Seat)));
+  exrp::PickPolicy pick;
+  Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
+  if (status == Status::ok) status = exrp::ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
+  if (status == Status::ok) status = made->create(*parsed, pick);
+  if (status != Status::ok) return number(status);
+  made.release();  // the seat's now
+  return number(enroll(std::move(first), replay));
+}
+
+int32_t exrp_replay_destroy(uint32_t replay) {
+  Seat* const removed = registry() == nullptr ? nullptr : registry()->remove(replay);
+  if (removed == nullptr) return number(fail(Status::replayUnknown, replay));
+  vacate(removed, false);
+  return EXRP_STATUS_OK;
+}
+
+uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
+
+int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Seat& seat) {
+    if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
+    const Instance& found = seat.instance;
+    found.replay.info(info);
+    info[EXRP_INFO_INDEX_BYTES] += found.statistics.memoryBytes();
+    info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes(seat);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
+  return withReplay(replay, [&](Instance& found) {
+    *broken = found.replay.check();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count) {
+  if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
+  return withWhole(replay, [&](Seat& at) {
+    uint32_t serial = 0;
+    const Status status = at.instance.share(at, &serial);
+    if (status != Status::ok) return status;
+    ticket[EXRP_TICKET_KERNEL] = registry()->kernel();
+    ticket[EXRP_TICKET_REPLAY] = static_cast<double>(at.instance.serial);
+    ticket[EXRP_TICKET_SERIAL] = serial;
+    return Status::ok;
+  });
+}
+
+int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t* replay) {
+  if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
+  if (registry() == nullptr || ticket[EXRP_TICKET_KERNEL] != registry()->kernel()) {
+    return number(fail(Status::ticket, EXRP_TICKET_OTHER_KERNEL));
+  }
+  Instance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
+  const double serial = ticket[EXRP_TICKET_SERIAL];
+  if (found == nullptr) return number(fail(Status::ticket, EXRP_TICKET_GONE));
+  std::unique_ptr<Seat> made = newSeat(*found);
+  Status status = made == nullptr ? fail(Status::memory, sizeof(Seat)) : Status::ok;
+  if (status == Status::ok && !(serial >= 0 && serial < EXRP_LIMIT_TICKETS)) status = fail(Status::ticket, EXRP_TICKET_GONE);
+  if (status == Status::ok) {
+    made->ticket = static_cast<uint32_t>(serial);
+    made->isGuest = true;
+    status = found->admit(*made);
+  }
+  if (status == Status::ok) return number(enroll(std::move(made), replay));
+  release(*found);
+  return number(status);
+}
+
+int32_t exrp_ticket_revoke(uint32_t replay, uint32_t serial) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.revoke(at, serial); });
+}
+
+int32_t exrp_hold_begin(uint32_t replay) {
+  return withSeat(replay, [&](Seat& at) {
+    at.instance.finishOrders(at);
+    return at.instance.hold(at);
+  });
+}
+
+int32_t exrp_hold_end(uint32_t replay) {
+  return withSeat(replay, [&](Seat& at) {
+    at.instance.finishOrders(at);
+    return at.instance.endHold(at);
+  });
+}
+
+int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Seat& at) {
+    if (info_count < EXRP_SHARE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_SHARE_INFO_COUNT);
+    const exrp::Sharing& sharing = at.instance.sharing;
+    const bool isShared = at.flags.isShared();
+    info[EXRP_SHARE_INFO_SHARED] = isShared ? 1 : 0;
+    info[EXRP_SHARE_INFO_SEATS] = isShared ? sharing.seatCount() : 1;
+    info[EXRP_SHARE_INFO_ENDED] = sharing.endedCount;
+    info[EXRP_SHARE_INFO_NOTE] = sharing.noteSize();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_share_reap(uint32_t replay, uint32_t* reaped) {
+  return withReplay(replay, [&](Instance& found) {
+    *reaped = found.sharing.endedCount;
+    found.sharing.endedCount = 0;
+    return Status::ok;
+  });
+}
+
+int32_t exrp_share_note_set(uint32_t replay, const uint8_t* note, uint32_t note_size) {
+  return withReplay(replay, [&](Instance& found) { return found.sharing.setNote(note, note_size); });
+}
+
+int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) {
+  return withReplay(replay, [&](Instance& found) {
+    const exrp::Sharing& sharing = found.sharing;
+    if (note_size < sharing.noteSize()) return fail(Status::bufferSize, note_size, sharing.noteSize());
+    if (sharing.noteSize() > 0) memcpy(note, sharing.note(), sharing.noteSize());
+    return Status::ok;
+  });
+}
+
+int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Instance& found) {
+    const uint32_t needed = EXRP_ROW_COLUMN + found.replay.book().store().columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    found.recording.rowLayout(offsets);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_episode_create(uint32_t replay, double* episode) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
+}
+
+int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.tagEpisode(episode, tag); });
+}
+
+int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
+  return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
+    if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
+    return found.recording.record(row, flags);
+  });
+}
+
+int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withReplay(replay, [&](Instance& found) {
+    const uint32_t needed = EXRP_STEPS_COLUMN + found.replay.book().store().columnCount();
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.recording.stepsLayout(count, offsets);
+  });
+}
+
+int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
+                         uint32_t* done) {
+  return withRecords(replay, [&] { return recordsAsked(count, done); },
+                     [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
+}
+
+int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
+                          uint32_t flags, uint32_t* done) {
+  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, ThreadScratch& thread) {
+    return found.recording.recordBatch(thread, episodes, steps, steps_size, count, flags, done);
+  });
+}
+
+int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
+                         uint32_t* done, double* episodes, uint32_t episode_count) {
+  // A step that only ends an episode is no record.
+  const auto records = [&] {
+    uint32_t asked = recordsAsked(count, done);
+    for (uint32_t step = 0; asked > 0 && step < count && step < steps_size; ++step) asked -= steps[step] == EXRP_RECORD_FINAL ? 1 : 0;
+    return asked;
+  };
+  return withRecords(replay, records, [&](Instance& found) {
+    if (episode_count < count) return fail(Status::bufferSize, episode_count, count);
+    return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes);
+  });
+}
+
+int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
+                         uint32_t* ended) {
+  return withWhole(replay, [&](Instance& found) {
+    const uint32_t needed = found.replay.book().store().column(0).bytes;
+    if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
+    return found.replay.endEpisode(episode, final_state, flags, ended);
+  });
+}
+
+int32_t exrp_episode_evict(uint32_t replay, double episode) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
+}
+
+int32_t exrp_replay_clear(uint32_t replay) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.clear(); });
+}
+
+int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.trimEpisode(episode, position); });
+}
+
+int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.trimOpen(episode, first_position); });
+}
+
+int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.releaseRecords(episode, position); });
+}
+
+int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
+    return found.replay.episodeInfo(episode, info);
+  });
+}
+
+int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
+  return withReplay(replay, [&](Instance& found) { return found.replay.listEpisodes(episodes, count); });
+}
+
+int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* first_positions,
+                            uint32_t* states) {
+  return withReplay(replay, [&](Instance& found) {
+    return exrp::countRecords(found.replay, episodes, count, record_counts, first_positions, states);
+  });
+}
+
+int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags) {
+  return withReplay(replay, [&](Instance& found) { return exrp::listTags(found.replay, episodes, count, tags); });
+}
+
+int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                      uint32_t run_length, uint8_t* rows, double rows_size) {
+  return withReplay(replay, [&](Instance& found, ThreadScratch& thread) {
+    found.replay.book().store().settle();
+    return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
+  });
+}
+
+int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
+                             double next_states_size) {
+  return withReplay(replay, [&](Instance& found) {
+    return exrp::getNextStates(found.replay, episodes, count, there, next_states, next_states_size);
+  });
+}
+
+int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors) {
+  return withReplay(replay, [&](Instance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
+}
+
+int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
+  return withWhole(replay, [&](Instance& found) {
+    exrp::PickPolicy parsed;
+    const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
+    return status == Status::ok ? found.replay.createView(parsed, table) : status;
+  });
+}
+
+int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_TABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_TABLE_INFO_COUNT);
+    return found.replay.picks().info(table, info);
+  });
+}
+
+int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
+                             uint32_t* selector) {
+  return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(table, kind, options, option_count, selector); });
+}
+
+int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
+                          const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
+  });
+}
+
+int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions, uint32_t count,
+                          double* priorities) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return found.drawing.getPriority(thread, selector, episodes, positions, count, priorities);
+  });
+}
+
+int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+    const uint32_t needed = found.drawing.partCount(at);
+    if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
+    return found.drawing.batchLayout(thread, at, count, offsets);
+  });
+}
+
+int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) { return found.drawing.checkDraw(thread, selector, count); });
+}
+
+int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
+                       uint8_t* batch, double batch_size) {
+  return withWhole(replay, [&](Seat& at) {
+    return at.instance.getBatch(at, selector, {first, count, total}, beta, batch, batch_size);
+  });
+}
+
+int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
+                          uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
+                          double batch_size) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+    const Status status = found.snapshot.checkWhole();
+    if (status != Status::ok) return status;
+    return found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
+                                     batch, batch_size);
+  });
+}
+
+int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batch_size,
+                         double* order) {
+  return withSeat(replay, [&](Seat& at) { return at.instance.orderBatch(at, selector, count, beta, batch, batch_size, order); });
+}
+
+int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double) {
+  Seat* found = registry() == nullptr ? nullptr : registry()->enter(replay);
+  if (found == nullptr) return number(fail(Status::replayUnknown, replay));
+  const Status status = found->instance.runOrder(*found, order, batch);
+  registry()->leave(found);
+  return number(status);
+}
+
+int32_t exrp_batch_take(uint32_t replay, double order) {
+  return withSeat(replay, [&](Seat& at) { return at.instance.takeBatch(at, order); });
+}
+
+int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
+                       uint32_t* indices) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+    return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
+  });
+}
+
+int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
+  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+    return found.drawing.listPicks(at.picks, first, count, episodes, positions);
+  });
+}
+
+int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
+  return withView(replay, table,
+                   [&](Instance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+}
+
+int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
+  return withReplay(replay, [&](Seat& seat) {
+    exrp::PickView* const at = seat.instance.replay.picks().findView(table);
+    if (at == nullptr) return Status::argument;
+    return seat.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
+  });
+}
+
+int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
+  return withView(replay, table, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
+    *count = static_cast<uint32_t>(at.picks.journal().count());
+    return Status::ok;
+  });
+}
+
+int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
+  return withView(replay, table, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
+    *read_count = at.picks.journal().read(events, event_count);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_pace_set(uint32_t replay, const double* pace, uint32_t pace_count) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.setPace(at, pace, pace_count); });
+}
+
+int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_PACE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_PACE_INFO_COUNT);
+    found.paceInfo(info);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_pace_grant(uint32_t replay, uint32_t count) {
+  return withWhole(replay, [&](Seat& at) { return at.instance.grantPicks(at, count); });
+}
+
+int32_t exrp_pace_settle(uint32_t replay, uint32_t count) {
+  return withReplay(replay, [&](Seat& at) {
+    at.instance.settlePicks(at, count);
+    return Status::ok;
+  });
+}
+
+int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,
+                         uint32_t summary_count) {
+  return withWhole(replay, [&](Instance& found) {
+    if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
+    return found.statistics.recordAges({edges, edge_count, counts}, summary);
+  });
+}
+
+int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
+                           double* summary, uint32_t summary_count) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    if (what > EXRP_SUMS_PRIORITIES) return fail(Status::argument, 3, what);
+    if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
+    return found.statistics.sums(thread, selector, what, {edges, edge_count, counts}, summary);
+  });
+}
+
+int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
+  return withWhole(replay, [&](Instance& found) { return found.statistics.noteAt(log, episodes, positions, count); });
+}
+
+int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < EXRP_DRAWS_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DRAWS_INFO_COUNT);
+    return found.statistics.info(log, info);
+  });
+}
+
+int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count) {
+  return withReplay(replay, [&](Instance& found) { return found.statistics.read(log, draws, draws_count); });
+}
+
+int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
+  return withReplay(replay, [&](Instance& found) {
+    if (info_count < 2) return fail(Status::bufferSize, info_count, 2);
+    return found.snapshot.info(section, info);
+  });
+}
+
+int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
+  return withReplay(replay, [&](Instance& found) {
+    found.replay.book().store().settle();
+    return found.snapshot.read(section, first, count, items, items_size);
+  });
+}
+
+int32_t exrp_section_write(uint32_t replay, uint32_t section, double first, uint32_t count, const uint8_t* items,
+                           double items_size) {
+  return withReplay(replay, [&](Seat& at) {
+    return at.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.write(section, first, count, items, items_size);
+  });
+}
+
+int32_t exrp_snapshot_end(uint32_t replay) {
+  return withReplay(replay, [&](Seat& at) {
+    return at.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_LOADING) : at.instance.snapshot.end();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,176 @@
+#include "kernel/calls/rows.hpp"
+
+#include <cstring>
+
+#include "kernel/base/copy_row.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t prefetchDistance = 16;  // rows ahead
+
+Status checkHandles(const Replay& replay, const double* handles, uint32_t count) {
+  for (uint32_t index = 0; index < count; ++index) {
+    const Status status = replay.book().checkHandle(handles[index]);
+    if (status != Status::ok) return status;
+  }
+  return Status::ok;
+}
+
+/// The slot of the first row of each pair, whose rows are all there.
+Status findRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+                uint32_t runLength, uint32_t* slots) {
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  const Store& store = replay.book().store();
+  const EpisodeTable& episodes = replay.book().episodes();
+  uint32_t blocks[BlockIndex::findPiece];
+  for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
+    const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
+    replay.book().blocks().findMany(
+        store, end - first, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
+        // A negative position is beyond every episode's end.
+        [&](uint32_t k) { return store.ordinalOf(static_cast<uint32_t>(positions[first + k])); },
+        [&](uint32_t k, uint32_t block) {
+          blocks[k] = block;
+          if (block != blockNone) prefetchLine(&episodes[store.head(block).episode]);
+        });
+    for (uint32_t at = first; at < end; ++at) {
+      const uint32_t block = blocks[at - first];
+      const uint32_t episode = block == blockNone ? replay.book().findEpisode(handles[at]) : store.head(block).episode;
+      uint32_t rowsEnd = 0;
+      uint32_t rowsBegin = 0;
+      if (episode != episodeNone) {
+        rowsEnd = column == 0 ? replay.book().stateRows(episodes[episode]) : episodes[episode].count;
+        rowsBegin = episodes.first(episode);
+      }
+      const double past = double{1} * positions[at] + runLength;
+      if (positions[at] < 0 || past > rowsEnd) return fail(Status::recordUnknown, at, handles[at], positions[at], rowsEnd);
+      if (static_cast<uint32_t>(positions[at]) < rowsBegin) {
+        return fail(Status::recordUnknown, at, handles[at], positions[at], -double{1} * rowsBegin);
+      }
+      slots[at] = store.slotAt(block, static_cast<uint32_t>(positions[at]));
+    }
+  }
+  return Status::ok;
+}
+
+/// The rows of a column that not all records keep: for each record that of the newest one kept at or before it.
+void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+                  uint32_t runLength, uint8_t* rows) {
+  const Store& store = replay.book().store();
+  const size_t bytes = store.column(column).bytes;
+  for (uint32_t index = 0; index < count; ++index) {
+    const auto first = static_cast<uint32_t>(positions[index]);
+    for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
+      const uint32_t kept = first + run - (first + run) % store.column(column).every;
+      const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
+      const uint8_t* const row = block == blockNone ? store.kept().carriedAt(column, replay.book().findEpisode(handles[index]))
+                                                     : store.kept().at(column, block, kept);
+      memcpy(rows, row, bytes);
+    }
+  }
+}
+
+/// Runs of rows, of which the first ones' slots are known.
+void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32_t count, uint32_t runLength, uint8_t* rows) {
+  const size_t bytes = store.column(column).bytes;
+  const size_t stride = store.stride(column);
+  for (uint32_t index = 0; index < count; ++index) {
+    if (index + prefetchDistance < count) prefetchLine(store.at(column, slots[index + prefetchDistance]));
+    uint32_t slot = slots[index];
+    for (uint32_t left = runLength; left > 0;) {
+      const uint32_t inBlock = store.blockLength() - store.within(slot);
+      const uint32_t run = left < inBlock ? left : inBlock;
+      const uint8_t* from = store.at(column, slot);
+      if (stride == bytes) memcpy(rows, from, run * bytes);
+      else copyRows(rows, bytes, from, stride, bytes, run);
+      rows += run * bytes;
+      left -= run;
+      if (left > 0) slot = store.firstSlot(store.block(store.blockOf(slot)).next);
+    }
+  }
+}
+
+}  // namespace
+
+Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags) {
+  for (uint32_t index = 0; index < count; ++index) {
+    const Status status = replay.book().checkHandle(handles[index]);
+    if (status != Status::ok) return status;
+  }
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    tags[index] = episode == episodeNone ? 0 : replay.book().episodes().tag(episode);
+  }
+  return Status::ok;
+}
+
+Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
+                    uint32_t* states) {
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  const Store& store = replay.book().store();
+  const EpisodeTable& episodes = replay.book().episodes();
+  for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
+    const uint32_t piece = count - first < BlockIndex::findPiece ? count - first : BlockIndex::findPiece;
+    uint32_t found[BlockIndex::findPiece];
+    replay.book().blocks().findEpisodes(
+        store, piece, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
+        [&](uint32_t k, uint32_t episode) {
+          found[k] = episode;
+          if (episode != episodeNone) prefetchLine(&episodes[episode]);
+        });
+    for (uint32_t k = 0; k < piece; ++k) {
+      const uint32_t episode = found[k];
+      recordCounts[first + k] = episode == episodeNone ? 0 : episodes.recordCount(episode);
+      firstPositions[first + k] = episode == episodeNone ? 0 : episodes.first(episode);
+      states[first + k] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes[episode].state;
+    }
+  }
+  return Status::ok;
+}
+
+Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+               uint32_t runLength, uint8_t* rows, double rowsBytes) {
+  const Store& store = replay.book().store();
+  if (column >= store.columnCount()) return fail(Status::argument, 2, column);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (runLength < 1) return fail(Status::argument, 6, runLength);
+  const double needed = double{1} * count * runLength * static_cast<double>(store.column(column).bytes);
+  if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
+  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  uint32_t* const slots = thread.indices.data();
+  const Status status = findRows(replay, column, handles, positions, count, runLength, slots);
+  if (status != Status::ok) return status;
+  if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
+  else copyRuns(store, column, slots, count, runLength, rows);
+  return Status::ok;
+}
+
+Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
+  const NextStates& kept = replay.part<NextStates>();
+  const double needed = double{1} * count * kept.stateBytes();
+  if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.book().episodes()[episode].count);
+    there[index] = state != nullptr ? 1 : 0;
+    if (state != nullptr && statesBytes > 0) memcpy(states + size_t{index} * kept.stateBytes(), state, kept.stateBytes());
+  }
+  return Status::ok;
+}
+
+Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
+  const Status status = checkHandles(replay, handles, count);
+  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t episode = replay.book().findEpisode(handles[index]);
+    actors[index] = episode == episodeNone ? 0 : replay.book().episodes().actor(episode);
+  }
+  return Status::ok;
+}
+
+}  // namespace exrp

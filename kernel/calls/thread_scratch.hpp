@@ -1,0 +1,45 @@
+// ThreadScratch: the scratch memory of one thread that calls on a replay. Between calls it keeps only guesses, which are checked, and the picks
+// of the last batch.
+//
+// A replay itself has no scratch: each call that needs some is given it. Two threads that call at the same time need two.
+//
+// Thread safety: none of its own; one thread uses it at a time.
+#pragma once
+
+#include "kernel/base/scratch.hpp"
+#include "kernel/batches/batch.hpp"
+
+namespace exrp {
+
+/// The picks of the last batch, so that their priorities can be set without a search. It is the last of a selector with importance weights.
+/// There are none where that batch was drawn in parts.
+struct DrawnPicks {
+  Scratch<double> handles;
+  Scratch<int32_t> positions;
+  Scratch<uint32_t> indices;
+  uint64_t changeCount = 0;  // the replay's after the draw, or after their priorities were set: while it is the same, they are there
+  uint32_t view = 0;
+  uint32_t count = 0;
+
+  double memoryBytes() const { return handles.memoryBytes() + positions.memoryBytes() + indices.memoryBytes(); }
+};
+
+struct ThreadScratch {
+  Scratch<uint32_t> indices;   // of picks in their view, or slots
+  Scratch<uint32_t> episodes;
+  Scratch<double> numbers;     // probabilities or priorities
+  /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
+  Scratch<uint32_t> environments;
+  DrawnPicks drawn;
+  BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the view
+
+  /// Bytes beside the object itself.
+  double memoryBytes() const {
+    double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
+                   drawn.memoryBytes();
+    for (const BatchScratch& batch : batches) bytes += batch.window.slots.memoryBytes();
+    return bytes;
+  }
+};
+
+}  // namespace exrp

@@ -1,0 +1,194 @@
+#include "kernel/sharing/instance.hpp"
+
+namespace exrp {
+
+Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
+  const Status status = replay.create(config, pick);
+  if (status == Status::ok) recording.create();
+  return status;
+}
+
+// ---- calls, and batches ordered ahead ----
+
+Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
+  if (!seat.flags.isShared() || sharing.isHeldBy(seat)) return Status::ok;
+  Status status = sharing.take(seat, patience);
+  if (status != Status::ok) return status;
+  if (seat.isBarred) {
+    sharing.giveBack();
+    return fail(Status::revoked, seat.ticket);
+  }
+  *taken = true;
+  replay.book().setWriter(seat.number);
+  seat.copies.clear();
+  replay.book().store().setCopies(&seat.copies);
+  return Status::ok;
+}
+
+void Instance::leave(Seat& seat) {
+  replay.book().store().setCopies(nullptr);
+  if (seat.copies.isEmpty()) return sharing.giveBack();
+  // Rows that are still being written. Their writers are few: those beyond the first ones are waited for at once.
+  constexpr uint32_t writerMax = 16;
+  uint32_t writers[writerMax];
+  uint64_t pins[writerMax];
+  uint32_t count = 0;
+  const CopyPins& all = *sharing.pins();
+  for (const Seat* other = sharing.seats(); other != nullptr; other = other->next) {
+    const uint64_t pin = other == &seat ? 0 : all.get(other->number);
+    if (pin == 0 || !other->copies.writes() || !seat.copies.reads(other->copies)) continue;
+    if (count == writerMax) {
+      all.awaitOne(other->number, pin);
+      continue;
+    }
+    writers[count] = other->number;
+    pins[count++] = pin;
+  }
+  sharing.giveBack();
+  for (uint32_t at = 0; at < count; ++at) all.awaitOne(writers[at], pins[at]);
+  copier_.run(seat.copies);
+  sharing.pins()->clear(seat.number);
+}
+
+Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
+                            double* order) {
+  BatchOrder made = {};
+  made.selector = selector;
+  made.count = count;
+  made.beta = beta;
+  made.batch = batch;
+  made.batchBytes = batchBytes;
+  const double id = seat.orders.give(made);
+  if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
+  *order = id;
+  return Status::ok;
+}
+
+Status Instance::takeBatch(Seat& seat, double order) {
+  Status status = Status::ok;
+  if (seat.orders.take(order, &status)) return status;
+  finishOrders(seat);
+  return seat.orders.take(order, &status) ? status : fail(Status::argument, 2, order);
+}
+
+/// Where the seat holds the lock, its own thread waits for this draw before its next call, and before it gives the lock back.
+Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
+  const Turn turn(seat);
+  Status status = turn.status();
+  if (status == Status::ok) status = snapshot.checkWhole();
+  if (status != Status::ok) return status;
+  return getBatch(seat, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
+}
+
+// ---- pace ----
+
+Status Instance::setPace(Seat& seat, const double* numbers, uint32_t count) {
+  const Status status = pace_.set(numbers, count, look(), replay.config().capacity);
+  // A shared replay's calls come to look anyway.
+  if (status == Status::ok && !seat.flags.isShared()) seat.flags.setPaced(pace_.isSet());
+  return status;
+}
+
+Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+  const bool counts = pace_.isSet() && !seat.isGranted;
+  Status status = counts ? pace_.checkPicks(range.count, look()) : Status::ok;
+  if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
+  if (status == Status::ok && counts) pace_.drew(range.count);
+  return status;
+}
+
+Status Instance::grantPicks(Seat& seat, uint32_t count) {
+  const Status status = pace_.checkPicks(count, look());
+  seat.isGranted = status == Status::ok;
+  return status;
+}
+
+void Instance::settlePicks(Seat& seat, uint32_t count) {
+  seat.isGranted = false;
+  pace_.drew(count);
+}
+
+// ---- seats ----
+
+Status Instance::share(Seat& seat, uint32_t* ticket) {
+  if (!hasThreads) return fail(Status::notSharable, EXRP_SHARE_NO_THREADS);
+  if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
+  if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
+  if (!seat.flags.isShared()) {
+    Status status = replay.book().keepWriters();
+    if (status == Status::ok) status = sharing.createPins();
+    if (status == Status::ok) status = sharing.admit(seat);
+    if (status != Status::ok) return status;
+    replay.book().setWriter(seat.number);
+    replay.book().writeAll();
+    replay.book().store().keepPins(sharing.pins());
+    seat.flags.share();
+  }
+  return sharing.issue(ticket);
+}
+
+Status Instance::admit(Seat& seat) {
+  Status status = sharing.take(seat);
+  if (status != Status::ok) return status;
+  if (!sharing.isIssued(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_GONE);
+  else if (sharing.isRevoked(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_REVOKED);
+  else status = sharing.admit(seat);
+  if (status == Status::ok) seat.flags.share();
+  sharing.giveBack();
+  return status;
+}
+
+void Instance::dismiss(Seat& seat, bool threadEnded) {
+  if (!seat.flags.isShared()) return;
+  const bool holds = sharing.isHeldBy(seat);
+  // Where the thread holds the lock by another seat, that serves, too.
+  const bool taken = holds || sharing.take(seat) == Status::ok;
+  if (!seat.isBarred) endEpisodesOf(replay, seat.number);
+  sharing.dismiss(seat);
+  sharing.endedCount += threadEnded ? 1 : 0;
+  while (holds && !sharing.endHold(seat)) {
+  }
+  if (taken) sharing.giveBack();
+}
+
+Status Instance::revoke(const Seat& seat, uint32_t ticket) {
+  if (!sharing.isIssued(ticket)) return fail(Status::argument, 2, ticket);
+  sharing.revoke(ticket);
+  for (Seat* other = sharing.seats(); other != nullptr; other = other->next) {
+    const bool cameByIt = other->isGuest && other->ticket == ticket && other != &seat;
+    if (!cameByIt || other->isBarred) continue;
+    other->isBarred = true;
+    endEpisodesOf(replay, other->number);
+  }
+  return Status::ok;
+}
+
+Status Instance::hold(Seat& seat) {
+  if (!seat.flags.isShared()) return Status::ok;
+  if (!sharing.isHeldBy(seat)) {
+    bool taken = false;
+    const Status status = enter(seat, &taken);
+    if (status != Status::ok) return status;
+    // Its calls copy at once from now on.
+    replay.book().store().setCopies(nullptr);
+    replay.book().store().settle();
+  }
+  sharing.hold(seat);
+  return Status::ok;
+}
+
+Status Instance::endHold(Seat& seat) {
+  if (!seat.flags.isShared()) return Status::ok;
+  if (!sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
+  if (sharing.endHold(seat)) sharing.giveBack();
+  return Status::ok;
+}
+
+double Instance::memoryBytes(const Seat& seat) const {
+  double bytes = static_cast<double>(sizeof(Instance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
+  if (!seat.flags.isShared()) return bytes + seat.memoryBytes();
+  for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();
+  return bytes;
+}
+
+}  // namespace exrp

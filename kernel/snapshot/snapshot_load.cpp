@@ -1,0 +1,269 @@
+// Loading a snapshot into a replay that was just made: section by section, item by item. Everything is checked.
+#include "kernel/snapshot/snapshot_items.hpp"
+
+namespace exrp {
+namespace {
+
+// Rules that a snapshot can break, as the third number of Status::dataCorrupt.
+enum Rule : uint32_t {
+  ruleCounts = 1,    // counts that no replay of this configuration can have
+  ruleHandles = 2,   // handles that do not rise, or are not below the next
+  ruleEpisode = 3,   // an episode's count or state that can't be
+  rulePick = 4,      // a pick that the policy does not allow, or twice
+  ruleEviction = 5,  // an item of the eviction policy that can't be
+  ruleSelector = 6,  // an item of a selector that can't be
+  ruleWhole = 7,     // the parts do not fit together
+};
+
+Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::dataCorrupt, section, item, rule); }
+
+}  // namespace
+
+Status Snapshot::write(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes) {
+  if (section >= sectionCount()) return fail(Status::argument, 2, section);
+  const bool isNew = replay_.book().episodes().count() == 0 && replay_.book().nextHandle() == 0;
+  if (loadSection_ == 0 && (section != 0 || !isNew)) return fail(Status::order, section, 0, first);
+  if (loadSection_ == 0) loadSection_ = 1;
+  // A section that is complete makes way for the next that has items.
+  while (loadSection_ - 1 < section && isLoaded()) {
+    ++loadSection_;
+    loadItem_ = 0;
+  }
+  if (loadSection_ - 1 != section || first != loadItem_) return fail(Status::order, section, loadItem_, first);
+  const Shape shape = shapeOf(section);
+  if (first + count > shape.itemCount) return corrupt(section, first, ruleCounts);
+  const double needed = double{1} * count * shape.itemBytes;
+  if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
+  if (count == 0) return Status::ok;
+  const Status status = writePiece(section, first, count, items);
+  if (status == Status::ok) loadItem_ += count;
+  return status;
+}
+
+Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items) {
+  Status status = Status::ok;
+  switch (section) {
+    case EXRP_SECTION_COUNTERS: return writeCounters(items);
+    case EXRP_SECTION_EPISODES: return writeEpisodes(count, items);
+    case EXRP_SECTION_RECORDS:
+      status = seekRow(first);
+      if (status == Status::ok) writeRecords(count, items);
+      return status;
+    case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
+    case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
+    case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
+    case EXRP_SECTION_BIRTHS: writeBirths(first, count, items); return Status::ok;
+    case EXRP_SECTION_NEXT_STATES:
+      visitNextStates(first, count, [&](uint32_t episode) {
+        replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, items);
+        items += replay_.part<NextStates>().stateBytes();
+      });
+      return Status::ok;
+    default: break;
+  }
+  if (section < EXRP_SECTION_PICKS) {
+    const Store& store = replay_.book().store();
+    const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
+    const uint32_t bytes = store.column(column).bytes;
+    visitKept(column, first, count, [&](uint8_t* row) {
+      memcpy(row, items, bytes);
+      items += bytes;
+    });
+    return Status::ok;
+  }
+  if (section < EXRP_SECTION_SELECTOR) {
+    return writePicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
+  }
+  PickSelector& selector = replay_.picks().selector((section - EXRP_SECTION_SELECTOR) / 2);
+  const bool isHeader = (section - EXRP_SECTION_SELECTOR) % 2 == 0;
+  status = isHeader ? selector.loadHeader(items) : selector.loadItems(static_cast<uint32_t>(first), count, items);
+  return status == Status::dataCorrupt ? corrupt(section, first, ruleSelector) : status;
+}
+
+Status Snapshot::writeCounters(const uint8_t* items) {
+  const auto item = itemAt<CountersItem>(items, 0);
+  const uint32_t capacity = replay_.config().capacity;
+  const auto mismatch = [](double expected, double found) {
+    return fail(Status::dataMismatch, EXRP_SECTION_COUNTERS, expected, found);
+  };
+  if (item.capacity != capacity) return mismatch(capacity, static_cast<double>(item.capacity));
+  const uint32_t recordBytes = replay_.book().store().recordBytes();
+  if (item.recordBytes != recordBytes) return mismatch(recordBytes, static_cast<double>(item.recordBytes));
+  if (item.tableCount != replay_.picks().viewCount()) return mismatch(replay_.picks().viewCount(), item.tableCount);
+  constexpr uint64_t countEnd = uint64_t{1} << 53;
+  const bool possible = item.recordCount <= capacity && item.episodeCount <= replay_.book().store().blockCountMax() &&
+                        item.nextHandle < countEnd && item.evictedCount <= item.nextHandle &&
+                        item.episodeCount <= item.nextHandle - item.evictedCount && item.recordCount <= item.recordedCount &&
+                        item.recordedCount < countEnd && item.hasPriorities <= 1 &&
+                        item.orphanCount <= OrphanHandles::countMax;
+  if (!possible) return corrupt(EXRP_SECTION_COUNTERS, 0, ruleCounts);
+  if (item.hasPriorities == 1) {
+    const Status status = replay_.picks().reservePriorities(replay_.book().store());
+    if (status != Status::ok) return status;
+    replay_.picks().initialPriorities().begin();
+  }
+  replay_.book().restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
+  loadExpected_[0] = item.episodeCount;
+  loadExpected_[1] = item.recordCount;
+  loadExpected_[2] = item.orphanCount;
+  return Status::ok;
+}
+
+Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
+  const EpisodeTable& episodes = replay_.book().episodes();
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto item = itemAt<EpisodeItem>(items, at);
+    const double number = loadItem_ + at;
+    const uint64_t handleMin = episodes.count() == 0 ? 0 : episodes[episodes.newest()].handle + 1;
+    if (item.handle < handleMin || item.handle >= replay_.book().nextHandle()) return corrupt(EXRP_SECTION_EPISODES, number, ruleHandles);
+    const bool open = item.state == EXRP_EPISODE_OPEN;
+    const bool ended = item.state == EXRP_EPISODE_TERMINATED || item.state == EXRP_EPISODE_TRUNCATED;
+    const bool rises = item.first <= item.count && item.count <= replay_.config().segmentLength && item.count <= replay_.book().recordedCount();
+    const bool fits = rises && replay_.book().recordCount() + (item.count - item.first) <= loadExpected_[1] && item.unused == 0;
+    const bool nextState = item.hasNextState == 0 || (item.hasNextState == 1 && open && item.count > 0);
+    if (!(open || ended) || (ended && item.count == item.first) || !fits || !nextState) {
+      return corrupt(EXRP_SECTION_EPISODES, number, ruleEpisode);
+    }
+    const Status status = replay_.restoreEpisode(item.handle, item.first, item.count, item.state, item.tag);
+    if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_EPISODES, number, ruleCounts);
+    if (status != Status::ok) return status;
+    const uint32_t episode = replay_.book().episodes().newest();
+    replay_.book().episodes().setActor(episode, item.actor);
+    if (item.hasNextState == 1) {
+      const Status reserved = replay_.restoreNextState(episode);
+      if (reserved != Status::ok) return reserved;
+    }
+  }
+  return Status::ok;
+}
+
+void Snapshot::writeRecords(uint32_t count, const uint8_t* items) {
+  Store& store = replay_.book().store();
+  for (uint32_t item = 0; item < count; ++item, advanceRow()) {
+    const uint32_t slot = store.slotAt(cursor_.block, cursor_.position);
+    for (uint32_t column = 0; column < store.columnCount(); ++column) {
+      if (store.isKept(column)) continue;
+      const uint32_t bytes = store.column(column).bytes;
+      memcpy(store.at(column, slot), items, bytes);
+      items += bytes;
+    }
+  }
+}
+
+Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
+  const Store& store = replay_.book().store();
+  Status status = numberEpisodes();
+  if (status == Status::ok) status = picks.prepare(count, store.highWater() << store.blockShift());
+  if (status != Status::ok) return status;
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto item = itemAt<PickItem>(items, at);
+    if (item.episode >= replay_.book().episodes().count()) return corrupt(section, first + at, rulePick);
+    const Episode& episode = replay_.book().episodes()[numbered_[item.episode]];
+    const PickPolicy& policy = picks.policy();
+    const uint32_t begin = policy.validBegin(replay_.book().episodes().first(numbered_[item.episode]));
+    const uint32_t end = replay_.book().hasPicks(policy, numbered_[item.episode]) ? policy.validEnd(episode.count, episode.ended()) : 0;
+    if (item.position < begin || item.position >= end || item.position % policy.stride != 0) {
+      return corrupt(section, first + at, rulePick);
+    }
+    const uint32_t block = replay_.book().blocks().find(store, episode.handle, store.ordinalOf(item.position));
+    const uint32_t slot = store.slotAt(block, item.position);
+    if (picks.indexOf(slot) != pickNone) return corrupt(section, first + at, rulePick);
+    picks.push(slot);
+  }
+  return Status::ok;
+}
+
+/// Whether they can be, check() says in the end.
+void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
+  Store& store = replay_.book().store();
+  const uint32_t length = store.births().length();
+  const uint32_t run = replay_.book().trimLength();
+  uint32_t at = 0;
+  visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
+    const auto birth = itemAt<uint64_t>(items, at++);
+    const Episode& entry = replay_.book().episodes()[episode];
+    const uint32_t next = (position & ~(run - 1)) + run;
+    const uint32_t end = next < entry.count ? next : entry.count;
+    for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
+      const uint32_t slot = store.slotAt(replay_.book().blocks().find(store, entry.handle, store.ordinalOf(to)), to);
+      store.births().set(slot, birth + (to - position));
+    }
+  });
+}
+
+Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* items) {
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto priority = itemAt<double>(items, at);
+    const bool valid = priority == InitialPriorities::none || isPriority(priority);
+    if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
+  }
+  uint32_t at = 0;
+  visitRecords(first, count, [&](uint32_t slot) { replay_.picks().initialPriorities().set(slot, itemAt<double>(items, at++)); });
+  return Status::ok;
+}
+
+Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
+  OrphanHandles& orphans = replay_.part<OrphanHandles>();
+  const Status status = orphans.prepare(loadExpected_[2] + replay_.book().episodes().count());
+  if (status != Status::ok) return status;
+  for (uint32_t at = 0; at < count; ++at) {
+    const auto item = itemAt<OrphanItem>(items, at);
+    // Whether it has an episode, check() says in the end.
+    if (item.handle >= replay_.book().nextHandle() || orphans.contains(item.handle)) {
+      return corrupt(EXRP_SECTION_ORPHANS, first + at, ruleHandles);
+    }
+    orphans.add(item.handle, item.tag);
+  }
+  return Status::ok;
+}
+
+Status Snapshot::writeEviction(double first, uint32_t count, const uint8_t* items) {
+  if (first == 0) {
+    const Status status = numberEpisodes();
+    if (status != Status::ok) return status;
+    numberedAt_ = never;  // what follows takes ordinals away
+  }
+  const auto from = static_cast<uint32_t>(first);
+  const uint32_t headerItems = evictionHeaderItems();
+  const uint32_t episodeCount = replay_.book().episodes().count();
+  for (uint32_t at = 0; at < count; ++at) {
+    auto item = itemAt<EvictionItem>(items, at);
+    if (from + at < headerItems) {
+      evictionItems_[from + at] = item;
+      continue;
+    }
+    if (item.episode >= episodeCount) return corrupt(EXRP_SECTION_EVICTION, first + at, ruleEviction);
+    item.episode = numbered_[item.episode];
+    // Each episode once: its ordinal is taken away when it is named.
+    if (ordinals_[item.episode] == episodeNone) return corrupt(EXRP_SECTION_EVICTION, first + at, ruleEviction);
+    ordinals_[item.episode] = episodeNone;
+    evictionItems_[from + at] = item;
+  }
+  if (from + count < headerItems + episodeCount) return Status::ok;
+  EvictionPolicy& policy = *replay_.eviction();
+  Status status = policy.loadHeader(reinterpret_cast<const uint8_t*>(evictionItems_.data()));
+  if (status == Status::ok) status = policy.load(evictionItems_.data() + headerItems, episodeCount);
+  return status == Status::dataCorrupt ? corrupt(EXRP_SECTION_EVICTION, first, ruleEviction) : status;
+}
+
+Status Snapshot::end() {
+  while (loadSection_ > 0 && loadSection_ - 1 < sectionCount() && isLoaded()) {
+    ++loadSection_;
+    loadItem_ = 0;
+  }
+  if (loadSection_ - 1 != sectionCount()) return fail(Status::order, sectionCount(), loadItem_, loadSection_);
+  const bool whole = replay_.book().episodes().count() == loadExpected_[0] && replay_.book().recordCount() == loadExpected_[1];
+  if (!whole) return corrupt(sectionCount(), 0, ruleWhole);
+  for (uint32_t selector = 0; selector < replay_.picks().selectorCount(); ++selector) {
+    const Status status = replay_.picks().selector(selector).loadEnd();
+    if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
+    if (status != Status::ok) return status;
+  }
+  replay_.book().endRestoring();
+  if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
+  loadSection_ = 0;
+  loadItem_ = 0;
+  return Status::ok;
+}
+
+}  // namespace exrp

@@ -1,0 +1,22 @@
+// The native rules, each known by its number in exrp.h. kernel/sockets/rules.cpp, the only file that names rules, has the list.
+#pragma once
+
+#include <memory>
+
+#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/sockets/pick_selector.hpp"
+
+namespace exrp {
+
+/// Makes the selector of this kind for up to `countMax` picks. Its options are numbers, as exrp.h lists them for each kind.
+Status createPickSelector(uint32_t kind, const double* options, uint32_t optionCount, Random random, uint32_t countMax,
+                          std::unique_ptr<PickSelector>* made);
+
+/// Whether the sampler of this kind draws in epochs in a table of items, whose clients' batches the rule alone can't see.
+bool drawsInEpochs(uint32_t kind);
+
+/// Makes the eviction policy of this kind for up to `countMax` episodes; none for EXRP_EVICTION_EXTERNAL.
+Status createEvictionPolicy(uint32_t kind, uint32_t option, Random random, uint32_t countMax,
+                            std::unique_ptr<EvictionPolicy>* made);
+
+}  // namespace exrp

@@ -1,0 +1,79 @@
+// OpenEpisodes: the open episodes by the birth of their oldest record, and those that hold none by their handle.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. One heap has the open episodes that hold records, by the birth of the oldest. The other one has the episodes that hold none.
+// Cost: oldest() and oldestEmpty() O(1), the others O(log E). 40 bytes an episode.
+#pragma once
+
+#include "kernel/store/birth_heap.hpp"
+#include "kernel/store/episode_listener.hpp"
+
+namespace exrp {
+
+class OpenEpisodes final : public EpisodeListener {
+ public:
+  /// For up to `countMax` episodes.
+  Status create(const EpisodeTable& episodes, uint32_t countMax) {
+    const Status status = filled_.create(episodes, countMax);
+    return status == Status::ok ? empty_.create(episodes, countMax) : status;
+  }
+
+  /// The one whose oldest record is the oldest, or episodeNone.
+  uint32_t oldest() const { return filled_.first(); }
+  /// The birth of its oldest record. There is one.
+  uint64_t oldestBirth() const { return filled_.firstBirth(); }
+  /// The oldest one that holds no record, or episodeNone.
+  uint32_t oldestEmpty() const { return empty_.first(); }
+  uint32_t emptyCount() const { return empty_.count(); }
+
+  // ---- what it hears ----
+
+  Status prepare(const StoredEpisodes&, const Growth& growth) {
+    const Status status = filled_.prepare(growth.episodeEnd);
+    return status == Status::ok ? empty_.prepare(growth.episodeEnd) : status;
+  }
+  void begun(const StoredEpisodes& stored, uint32_t episode) { empty_.set(episode, stored.episodes()[episode].handle); }
+  void filled(const StoredEpisodes& stored, uint32_t episode, uint64_t birth) {
+    empty_.remove(episode);
+    if (!stored.episodes()[episode].ended()) filled_.set(episode, birth);
+  }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
+    if (!stored.holdsRecords(episode)) {
+      filled_.remove(episode);
+      begun(stored, episode);
+    } else if (!stored.episodes()[episode].ended()) {
+      filled_.set(episode, stored.birthOf(episode));
+    }
+  }
+  void ended(const StoredEpisodes&, uint32_t episode, uint32_t) { filled_.remove(episode); }
+  void removing(const StoredEpisodes&, uint32_t episode, bool) {
+    filled_.remove(episode);
+    empty_.remove(episode);
+  }
+  void restored(const StoredEpisodes& stored, uint32_t episode) {
+    if (stored.holdsRecords(episode)) empty_.remove(episode);
+  }
+  double memoryBytes() const { return filled_.memoryBytes() + empty_.memoryBytes(); }
+  int32_t check(const StoredEpisodes& stored) const {
+    if (filled_.check() != 0 || empty_.check() != 0) return 1;
+    const EpisodeTable& episodes = stored.episodes();
+    uint32_t filledCount = 0;
+    uint32_t emptyCount = 0;
+    for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+      const bool isEmpty = !stored.holdsRecords(episode);
+      const bool isFilled = !isEmpty && !episodes[episode].ended();
+      if (empty_.contains(episode) != isEmpty || filled_.contains(episode) != isFilled) return 1;
+      if (isFilled && filled_.birth(episode) != stored.birthOf(episode)) return 1;
+      filledCount += isFilled ? 1 : 0;
+      emptyCount += isEmpty ? 1 : 0;
+    }
+    return filledCount == filled_.count() && emptyCount == empty_.count() ? 0 : 1;
+  }
+
+ private:
+  BirthHeap filled_;
+  BirthHeap empty_;
+};
+
+}  // namespace exrp

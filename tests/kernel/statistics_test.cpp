@@ -1,0 +1,147 @@
+// Statistics: what is noted of draws, ages and weights, by the C interface.
+#include "kernel/calls/draw_log.hpp"
+
+#include <vector>
+
+#include "kernel/exrp.h"
+#include "tests/kernel/check.hpp"
+
+using exrp::DrawLog;
+
+namespace {
+
+void aLogNotesManyPicksAtFirstAndFewLater() {
+  DrawLog log;
+  for (uint32_t batch = 0; batch < 32; ++batch) {
+    const uint32_t noted = log.begin(100);
+    CHECK_EQUAL(noted, 32u);
+    for (uint32_t k = 0; k < noted; ++k) log.add(k, batch, batch + 1);
+  }
+  CHECK_EQUAL(log.count(), 1024u);
+  uint32_t noted = 0;
+  for (uint32_t batch = 0; batch < 16; ++batch) noted += log.begin(100);
+  CHECK_EQUAL(noted, 16u);  // 8 of every eighth
+  CHECK_EQUAL(log.drawnCount(), uint64_t{4800});
+  for (uint32_t k = 0; k < 5000; ++k) log.add(7, 10, uint64_t{1} << 40);
+  CHECK_EQUAL(log.count(), 2048u);
+  CHECK_EQUAL(log.picks()[0].age, UINT32_MAX);  // larger ages don't fit
+}
+
+void theNotedPicksAreSpreadOverTheBatch() {
+  for (const uint32_t count : {1u, 5u, 31u, 32u, 33u, 100u, 16777216u}) {
+    DrawLog log;
+    const uint32_t noted = log.begin(count);
+    const uint64_t step = DrawLog::stepOf(noted, count);
+    uint64_t before = 0;
+    for (uint32_t k = 0; k < noted; ++k) {
+      const uint64_t place = k * step >> DrawLog::stepShift;
+      CHECK(place < count && (k == 0 || place > before));
+      CHECK(place + 1 >= uint64_t{k} * count / noted);
+      before = place;
+    }
+  }
+}
+
+/// A replay of records 0, 1, 2, ... in one episode of a single float.
+uint32_t filled(uint32_t recordCount) {
+  const double config[EXRP_CONFIG_COUNT] = {1000, 1000, 1, EXRP_EVICTION_FIFO};
+  double policy[EXRP_POLICY_COUNT] = {1, 1, 0, 1, 0, 1, EXRP_NEXT_STATE_COPY, EXRP_TYPE_FLOAT32};
+  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
+  uint32_t replay = 0;
+  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), EXRP_STATUS_OK);
+  double offsets[EXRP_ROW_COLUMN + 3];
+  CHECK_EQUAL(exrp_row_layout(replay, offsets, EXRP_ROW_COLUMN + 3), EXRP_STATUS_OK);
+  std::vector<uint8_t> row(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
+  for (uint32_t k = 0; k < recordCount; ++k) {
+    if (k == 0) CHECK_EQUAL(exrp_episode_create(replay, reinterpret_cast<double*>(row.data())), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), 0), EXRP_STATUS_OK);
+  }
+  return replay;
+}
+
+void agesAndWeightsAreCountedBetweenEdges() {
+  const uint32_t replay = filled(101);
+  const double edges[] = {10, 50};
+  double counts[3];
+  double summary[EXRP_SUMMARY_NUMBERS];
+  CHECK_EQUAL(exrp_record_ages(replay, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(counts[0] == 10 && counts[1] == 40 && counts[2] == 51);
+  CHECK(summary[EXRP_SUMMARY_COUNT] == 101 && summary[EXRP_SUMMARY_SUM] == 5050 && summary[EXRP_SUMMARY_LARGEST] == 100);
+  CHECK(summary[EXRP_SUMMARY_SMALLEST] == 1);
+
+  uint32_t selectors[2] = {};
+  const double options[] = {1, 0, 1, 0, 0};
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_PRIORITIZED, options, 5, &selectors[0]), EXRP_STATUS_OK);
+  const double end[] = {1, 0};
+  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_AGE_END, end, 2, &selectors[1]), EXRP_STATUS_OK);
+  const double episodes[] = {0, 0};
+  const int32_t positions[] = {3, 4};
+  const double priorities[] = {0, 20};
+  uint32_t applied = 0;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(priorities);
+  CHECK_EQUAL(exrp_priority_set(replay, selectors[0], episodes, positions, bytes, 8, 2, &applied), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(counts[0] == 99 && counts[1] == 1 && counts[2] == 0);
+  CHECK(summary[EXRP_SUMMARY_COUNT] == 100 && summary[EXRP_SUMMARY_SUM] == 118 && summary[EXRP_SUMMARY_SQUARES] == 498);
+  CHECK(summary[EXRP_SUMMARY_SMALLEST] == 1 && summary[EXRP_SUMMARY_LARGEST] == 20 && summary[EXRP_SUMMARY_EXISTS] == 1);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[1], EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 0 && summary[EXRP_SUMMARY_COUNT] == 0);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_PRIORITIES, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 1 && summary[EXRP_SUMMARY_SUM] == 118 && counts[1] == 1);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[1], EXRP_SUMS_PRIORITIES, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 0);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], 2, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
+
+  // What is wrong is refused, and changes nothing.
+  const double falling[] = {50, 10};
+  counts[0] = -1;
+  CHECK_EQUAL(exrp_record_ages(replay, falling, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_record_ages(replay, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS - 1), EXRP_STATUS_BUFFER_SIZE);
+  CHECK_EQUAL(exrp_selector_sums(replay, 2, EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_SELECTOR_UNKNOWN);
+  CHECK(counts[0] == -1);
+  CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_OK);
+}
+
+void theCallerNotesDrawsOfItsOwn() {
+  const uint32_t replay = filled(40);
+  const double episodes[] = {0, 0, 0};
+  const int32_t positions[] = {39, 7, 39};
+  const uint32_t log = EXRP_LIMIT_SELECTORS;
+  CHECK_EQUAL(exrp_draws_note(replay, log, episodes, positions, 3), EXRP_STATUS_OK);
+  double info[EXRP_DRAWS_INFO_COUNT];
+  CHECK_EQUAL(exrp_draws_info(replay, log, info, EXRP_DRAWS_INFO_COUNT), EXRP_STATUS_OK);
+  CHECK(info[EXRP_DRAWS_DRAWN_COUNT] == 3 && info[EXRP_DRAWS_NOTED_COUNT] == 3);
+  uint32_t draws[9];
+  CHECK_EQUAL(exrp_draws_read(replay, log, draws, 9), EXRP_STATUS_OK);
+  CHECK_EQUAL(draws[0], draws[6]);
+  CHECK(draws[1] == 39 && draws[4] == 7 && draws[7] == 39);
+  CHECK(draws[2] == 0 && draws[5] == 32 && draws[8] == 0);
+
+  CHECK_EQUAL(exrp_draws_read(replay, log, draws, 8), EXRP_STATUS_BUFFER_SIZE);
+  const double unknown[] = {1};
+  CHECK_EQUAL(exrp_draws_note(replay, log, unknown, positions, 1), EXRP_STATUS_EPISODE_UNKNOWN);
+  const int32_t negative[] = {-1};
+  CHECK_EQUAL(exrp_draws_note(replay, log, episodes, negative, 1), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_draws_note(replay, EXRP_LIMIT_SELECTORS - 1, episodes, positions, 1), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_draws_note(replay, EXRP_LIMIT_LOGS, episodes, positions, 1), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_draws_info(replay, EXRP_LIMIT_LOGS, info, EXRP_DRAWS_INFO_COUNT), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_draws_info(replay, log, info, EXRP_DRAWS_INFO_COUNT), EXRP_STATUS_OK);
+  CHECK(info[EXRP_DRAWS_DRAWN_COUNT] == 3);
+
+  // A pick that went only counts.
+  CHECK_EQUAL(exrp_episode_evict(replay, 0), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_draws_note(replay, log, episodes, positions, 3), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_draws_info(replay, log, info, EXRP_DRAWS_INFO_COUNT), EXRP_STATUS_OK);
+  CHECK(info[EXRP_DRAWS_DRAWN_COUNT] == 6 && info[EXRP_DRAWS_NOTED_COUNT] == 3);
+  CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_OK);
+}
+
+}  // namespace
+
+int main() {
+  aLogNotesManyPicksAtFirstAndFewLater();
+  theNotedPicksAreSpreadOverTheBatch();
+  agesAndWeightsAreCountedBetweenEdges();
+  theCallerNotesDrawsOfItsOwn();
+  return exrp::test::checkResult("statistics_test");
+}
