@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
 import { Connection } from "../reverb/_grpc.ts";
 import { insert, sample } from "./_served.ts";
+import { native } from "../_native.ts";
 
 const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-net"];
 
@@ -121,7 +122,7 @@ Deno.test("a file that is not there is named by its whole path, and so is one th
   await Deno.remove(folder);
 });
 
-Deno.test("without --allow-ffi, the program says that it serves on WebAssembly, and which flag is missing", async () => {
+native.test("without --allow-ffi, the program says that it serves on WebAssembly, and which flag is missing", async () => {
   await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
     const allowed = permissions.filter((each) => each !== "--allow-ffi");
     const child = new Deno.Command(Deno.execPath(), {

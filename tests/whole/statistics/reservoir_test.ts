@@ -8,7 +8,7 @@ import { assertGreater, assertLess } from "@std/assert";
 import { reservoir } from "@exrp/replay";
 import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
 import { RandomStream } from "@exrp/replay/selectors";
-import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
+import { recordEpisode, smallReplay } from "../../replay/_helpers.ts";
 import { ChiSquare } from "./chi_square.ts";
 
 const SEED = Number(environment("EXRP_STATISTICS_SEED") ?? 20_261_121);

@@ -15,7 +15,8 @@ import {
   WIDE,
 } from "./_rows.ts";
 import { newStop, start, type Task } from "./_workers.ts";
-import { PATIENCE_MS, pause } from "../_wait.ts";
+import { PATIENCE_MS, pause } from "../../_wait.ts";
+import { native } from "../../_native.ts";
 
 const RECORDS = Number(Deno.env.get("EXRP_SHARE_RECORDS") ?? 25_000);
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? 261123);
@@ -47,7 +48,7 @@ for (
 ) {
   const name =
     `${WORKERS} Workers record ${recordsEach} ${what} each, while others draw and set priorities`;
-  Deno.test(`${name} (seed ${SEED})`, () => recordAndDraw(recordsEach, wide));
+  native.test(`${name} (seed ${SEED})`, () => recordAndDraw(recordsEach, wide));
 }
 
 /** Lets Workers record while others draw, and looks at every record afterwards. */
@@ -88,7 +89,7 @@ async function recordAndDraw(recordsEach: number, wide: number): Promise<void> {
   assertEquals([evictedCount, seatCount, replay.reap()], [0, 1, 0]);
 }
 
-Deno.test(`two learners drain what ${WORKERS} Workers record: each step once, in order (seed ${SEED})`, async () => {
+native.test(`two learners drain what ${WORKERS} Workers record: each step once, in order (seed ${SEED})`, async () => {
   const { replay, tasks } = await begin(Math.min(RECORDS, 10_000), NARROW);
   using _replay = replay;
   const [first] = tasks;
@@ -124,7 +125,7 @@ Deno.test(`two learners drain what ${WORKERS} Workers record: each step once, in
   assertStrictEquals(replay.recordCount, 0);
 });
 
-Deno.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed ${SEED})`, async () => {
+native.test(`a snapshot while ${WORKERS} Workers record is whole, and loads (seed ${SEED})`, async () => {
   const { replay, tasks } = await begin(Math.min(RECORDS, 25_000), NARROW);
   using _replay = replay;
   const selector = replay.newPickSelector(prioritized());

@@ -41,7 +41,7 @@ async function report(program: Program, failure: Mismatch, tap: KernelTap): Prom
   const last = await failureOf(shortest, tap);
   return [
     `seed ${program.seed}: ${failure.message}`,
-    `again: EXRP_MODEL_SEED=${program.seed} EXRP_MODEL_SEEDS=1 deno task test:quick tests/model`,
+    `again: EXRP_MODEL_SEED=${program.seed} EXRP_MODEL_SEEDS=1 deno task test:quick tests/whole/model`,
     `the shortest program that fails: ${last?.message}`,
     showProgram(shortest),
     String(last?.cause instanceof Error ? last.cause.stack : ""),

@@ -5,8 +5,8 @@
  * @module
  */
 
-import * as exrp from "../../mod.ts";
-import { pause } from "../_wait.ts";
+import * as exrp from "../../../mod.ts";
+import { pause } from "../../_wait.ts";
 
 /** What to make and to measure. */
 export interface Plan {

@@ -6,9 +6,17 @@
  * @module
  */
 
-import { Broadcast } from "../../actors/mod.ts";
-import { ExperienceReplay, fifo, float32, minSize, prioritized, ucb, uniform } from "../../mod.ts";
-import { Tables } from "../../tables/mod.ts";
+import { Broadcast } from "../../../actors/mod.ts";
+import {
+  ExperienceReplay,
+  fifo,
+  float32,
+  minSize,
+  prioritized,
+  ucb,
+  uniform,
+} from "../../../mod.ts";
+import { Tables } from "../../../tables/mod.ts";
 
 const [lie = "0", ...names] = Deno.args;
 

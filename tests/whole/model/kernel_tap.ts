@@ -5,8 +5,8 @@
  * @module
  */
 
-import { type Kernel, type KernelSymbols, openKernel } from "../../ffi/library.ts";
-import * as abi from "../../ffi/symbols.ts";
+import { type Kernel, type KernelSymbols, openKernel } from "../../../ffi/library.ts";
+import * as abi from "../../../ffi/symbols.ts";
 
 /** The kind of an argument in a recording: a replay's id, a number, or bytes that the call reads. Others are left out. */
 type Role = "replay" | "number" | "bytes" | "out";

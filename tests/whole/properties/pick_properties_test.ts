@@ -6,7 +6,7 @@
  */
 
 import { assert, assertEquals, assertGreater, assertThrows } from "@std/assert";
-import { testRandom } from "../replay/_helpers.ts";
+import { testRandom } from "../../replay/_helpers.ts";
 import { type AnyBatch, Violation } from "./batch_properties.ts";
 import { COMMON_FACTORS, FACTORS, isExcluded, type PickCombination } from "./combinations.ts";
 import { Covering } from "./covering.ts";

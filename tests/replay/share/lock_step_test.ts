@@ -3,6 +3,7 @@ import { assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
 import { checkWhole, type HashedReplay, NARROW, schemaOf } from "./_rows.ts";
 import type { Turn } from "./_turn_worker.ts";
+import { native } from "../../_native.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? 261123);
 const TURNS = 60;
@@ -41,7 +42,7 @@ async function run(seed: number): Promise<{ drawn: number[]; snapshot: Uint8Arra
   return { drawn, snapshot: await replay.serialize() };
 }
 
-Deno.test(`with one actor in lock-step, two runs are the same bit for bit (seed ${SEED})`, async () => {
+native.test(`with one actor in lock-step, two runs are the same bit for bit (seed ${SEED})`, async () => {
   const [one, other, another] = [await run(SEED), await run(SEED), await run(SEED + 1)];
   assertEquals(one.drawn, other.drawn);
   assertEquals(one.snapshot, other.snapshot);

@@ -6,12 +6,12 @@ import {
   type Selector,
   uniform,
 } from "@exrp/replay";
-import { ReplayHandle } from "../../ffi/handle.ts";
-import { openKernel } from "../../ffi/library.ts";
-import { testRandom } from "../replay/_helpers.ts";
+import { ReplayHandle } from "../../../ffi/handle.ts";
+import { openKernel } from "../../../ffi/library.ts";
+import { testRandom } from "../_helpers.ts";
 import { checkWhole, type HashedReplay, schemaOf, stateOf, stepsOf } from "./_rows.ts";
 import type { Task } from "./_workers.ts";
-import { pause } from "../_wait.ts";
+import { pause } from "../../_wait.ts";
 
 // The types of a Worker's global scope are not those of the main thread's.
 const scope = globalThis as unknown as {

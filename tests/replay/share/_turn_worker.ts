@@ -1,7 +1,7 @@
 /** A Worker that records and draws when it is told to. */
 import { ExperienceReplay, type Selector } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
-import { testRandom } from "../replay/_helpers.ts";
+import { testRandom } from "../_helpers.ts";
 import { type HashedReplay, NARROW, schemaOf, stateOf, stepsOf } from "./_rows.ts";
 
 /** What it is told. */

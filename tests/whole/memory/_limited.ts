@@ -5,7 +5,7 @@
  * @module
  */
 
-import { ExperienceReplay, float32, prioritized, ReplayError } from "../../mod.ts";
+import { ExperienceReplay, float32, prioritized, ReplayError } from "../../../mod.ts";
 import type { Limited } from "./_measure.ts";
 
 const RLIMIT_DATA = 2;

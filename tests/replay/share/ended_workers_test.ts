@@ -6,12 +6,13 @@
  */
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { ExperienceReplay, highestPriority, uniform } from "@exrp/replay";
-import { ReplayHandle } from "../../ffi/handle.ts";
-import { openKernel } from "../../ffi/library.ts";
-import { testRandom } from "../replay/_helpers.ts";
+import { ReplayHandle } from "../../../ffi/handle.ts";
+import { openKernel } from "../../../ffi/library.ts";
+import { testRandom } from "../_helpers.ts";
 import { checkWhole, type HashedReplay, schemaOf, stateOf, stepsOf, WIDE } from "./_rows.ts";
 import { newStop, start } from "./_workers.ts";
-import { pause, until } from "../_wait.ts";
+import { pause, until } from "../../_wait.ts";
+import { native } from "../../_native.ts";
 
 const ENDS = Number(Deno.env.get("EXRP_SHARE_ENDS") ?? 48);
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? 261123);
@@ -23,7 +24,7 @@ function untilAlone(replay: HashedReplay): Promise<void> {
   return until("the replay has one seat", () => replay.describe().seatCount === 1);
 }
 
-Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SEED})`, async () => {
+native.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SEED})`, async () => {
   const below = testRandom(SEED);
   const kernel = await openKernel();
   using replay: HashedReplay = await ExperienceReplay.create({
@@ -117,7 +118,7 @@ Deno.test(`${ENDS} Workers are ended at random moments of their calls (seed ${SE
   assertStrictEquals(replay.recordCount, 0);
 });
 
-Deno.test(`Workers whose ticket is revoked under load hear of it (seed ${SEED})`, async () => {
+native.test(`Workers whose ticket is revoked under load hear of it (seed ${SEED})`, async () => {
   using replay: HashedReplay = await ExperienceReplay.create({
     capacity: CAPACITY,
     ...schemaOf(WIDE),

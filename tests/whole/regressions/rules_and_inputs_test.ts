@@ -7,7 +7,7 @@
 import { ExperienceReplay, float32, prioritized, ucb } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
+import { recordEpisode, smallReplay } from "../../replay/_helpers.ts";
 
 /** A rule that always draws the first pick; `bad` says how it misbehaves. */
 function firstPick(bad?: "transfers" | "throwsWhenTold"): PickSelector & { heard: number[] } {

@@ -13,8 +13,8 @@ import {
   secondChance,
 } from "@exrp/replay";
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import { KeepBest } from "../../examples/custom_eviction.ts";
-import { testRandom } from "../replay/_helpers.ts";
+import { KeepBest } from "../../../examples/custom_eviction.ts";
+import { testRandom } from "../../replay/_helpers.ts";
 
 interface Setting {
   readonly capacity: number;
