@@ -44,6 +44,14 @@ Deno.test("every test file belongs to exactly one process", async () => {
   }
 });
 
+Deno.test("docs/internals/testing.md names every folder of tests", async () => {
+  const page = await Deno.readTextFile(inRepository("docs", "internals", "testing.md"));
+  for (const part of await listParts()) {
+    const folder = part.replace(/\/\w+_test\.ts$/, "");
+    assertStringIncludes(page, `\`${folder}\``);
+  }
+});
+
 Deno.test("runJobs() runs as many jobs at a time as it may, and shows what failed", async () => {
   let [running, most] = [0, 0];
   const lines: string[] = [];
