@@ -141,7 +141,7 @@ function inTurns(a: () => void, b: () => void, turns: number): [number, number] 
 const nStepReturns: Measurement = {
   floors: [{
     what: "getBatch(256) of 3-step returns ÷ of single steps, 15-float states at 2^20",
-    // On Intel, single steps take a faster way, which n-step returns do not.
+    // On Intel, single steps go in shorter flights, which n-step returns do not.
     limit: IS_INTEL ? 1.5 : 1.3,
     unit: "×",
   }],

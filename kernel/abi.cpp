@@ -449,7 +449,7 @@ int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* epis
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
   return withTable(replay, table, [&](Instance& found, Lane& lane, exrp::Table& at) {
-    const uint32_t needed = at.batches.partCount();
+    const uint32_t needed = found.drawing.partCount(at);
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     return found.drawing.batchLayout(lane, at, count, offsets);
   });

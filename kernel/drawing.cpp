@@ -20,11 +20,14 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 Status Drawing::layOut(Lane& lane, const Table& table, uint32_t count) const {
   BatchScratch& scratch = lane.batches[table.number];
   if (scratch.layoutCount == count) return Status::ok;
-  const double bytes = table.batches.bytes(count);
+  const PickPolicy& policy = table.picks.policy();
+  const double bytes = batchBytes(replay_.store(), policy, count);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = table.batches.createScratch(&scratch);
-  if (status == Status::ok) table.batches.layout(count, scratch);
-  return status;
+  const Status status = table.gatherer.createScratch(&scratch);
+  if (status != Status::ok) return status;
+  scratch.layout = layoutBatch(replay_.store(), policy, count);
+  scratch.layoutCount = count;
+  return Status::ok;
 }
 
 Status Drawing::batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const {
@@ -32,7 +35,7 @@ Status Drawing::batchLayout(Lane& lane, const Table& table, uint32_t count, doub
   const Status status = layOut(lane, table, count);
   if (status != Status::ok) return status;
   const BatchLayout& layout = lane.batches[table.number].layout;
-  for (uint32_t part = 0; part < table.batches.partCount(); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
+  for (uint32_t part = 0; part < partCount(table); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
 
@@ -72,19 +75,26 @@ Status Drawing::getBatch(Lane& lane, uint32_t selector, BatchRange range, double
   status = checkBatch(lane, table, range, beta, batchBytes);
   if (status != Status::ok) return status;
   const uint32_t count = range.count;
-  status = takeScratch(lane, count);
+  ChosenPicks chosen;
+  status = choose(lane, selector, count, &chosen);
   if (status != Status::ok) return status;
+  replay_.noteChange();
+  gather(lane, table, chosen, range, beta, batch);
+  looking_.note(selector, table.picks, chosen.indices, count);
+  // Rules with weights are those that learners set priorities for.
+  if (chosen.weighted) remember(&lane.drawn, table, chosen.indices, range, batch, lane.batches[table.number].layout);
+  return Status::ok;
+}
+
+/// Lets a selector choose picks. They stand in the lane's scratch.
+Status Drawing::choose(Lane& lane, uint32_t selector, uint32_t count, ChosenPicks* chosen) {
+  const Status taken = takeScratch(lane, count);
+  if (taken != Status::ok) return taken;
   PickSelector& rule = replay_.selector(selector);
-  status = rule.select(count, lane.indices.data(), lane.numbers.data());
+  const Status status = rule.select(count, lane.indices.data(), lane.numbers.data());
   if (status == Status::memory) return fail(status, 4.0 * count);
   if (status != Status::ok) return status;  // the rule has said why
-  replay_.noteChange();
-  DrawNote note = looking_.begin(selector, table.picks, lane.indices.data(), count);
-  finishBatch(lane, table, lane.indices.data(), lane.numbers.data(), range, beta, rule.probabilityMin(), rule.weighted(), batch,
-              &note);
-  looking_.end(selector, note);
-  // Rules with weights are those that learners set priorities for.
-  if (rule.weighted()) remember(&lane.drawn, table, lane.indices.data(), range, batch, lane.batches[table.number].layout);
+  *chosen = {lane.indices.data(), lane.numbers.data(), count, rule.probabilityMin(), rule.weighted()};
   return Status::ok;
 }
 
@@ -120,30 +130,30 @@ Status Drawing::gatherBatch(Lane& lane, Table& table, const uint32_t* indices, c
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!lane.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
   replay_.noteChange();
-  finishBatch(lane, table, indices, probabilities, range, beta, probabilityMin, weighted, batch, nullptr);
+  gather(lane, table, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
   return Status::ok;
 }
 
-void Drawing::finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range,
-                          double beta, double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note) {
-  const uint32_t count = range.count;
+/// Fills the range of a batch with the picks that were chosen.
+void Drawing::gather(Lane& lane, Table& table, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
+  const uint32_t count = chosen.count;
+  const PickPolicy& policy = table.picks.policy();
   BatchScratch& scratch = lane.batches[table.number];
   const BatchLayout& layout = scratch.layout;
+  table.picks.prefetchFirst(chosen.indices, count);
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
-  if (table.batches.readsLargeRewards()) replay_.store().settle();
-  table.batches.begin(table.picks, indices, count);
   float* const probability = floats(EXRP_BATCH_PROBABILITY);
-  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(probabilities[index]);
+  for (uint32_t index = 0; index < count; ++index) probability[index] = static_cast<float>(chosen.probabilities[index]);
   float* const weight = floats(EXRP_BATCH_IMPORTANCE_WEIGHT);
-  if (weighted) {
-    importanceWeights(probabilities, count, beta, probabilityMin, avx2_, weight);
+  if (chosen.weighted) {
+    importanceWeights(chosen.probabilities, count, beta, chosen.probabilityMin, avx2_, weight);
   } else {
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
-  if (note != nullptr) looking_.locate(table.picks, note);
-  table.batches.copy(replay_.episodes(), replay_.blocks(), table.picks, indices, range, layout, batch, lane.episodes.data(),
-                     scratch);
-  if (clearsPadding) clearPadding(layout, table.batches.partCount(), batch);
+  const BatchTarget target = batchTarget(replay_.store(), policy, layout, batch);
+  const Gatherer& gatherer = table.gatherer;
+  gatherer.gather({replay_.episodes(), replay_.blocks(), table.picks, chosen.indices, range, target, lane.episodes.data(), scratch});
+  if (clearsPadding) clearPadding(layout, partCount(table), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(lane.episodes.data(), count);
 }
 

@@ -1,7 +1,7 @@
 // Drawing: batches of picks, and the priorities by which they are drawn.
 //
-// A batch is drawn by a selector, or gathered from picks that the caller chose. Both look up the picks' rows and copy them
-// (batches/batch.hpp), weigh them, and tell the eviction policy which episodes were drawn from.
+// A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. The table's gatherer locates them
+// and copies their rows. Then they are weighed, and the eviction policy is told which episodes were drawn from.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two lanes.
 // Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
@@ -19,6 +19,8 @@ class Drawing {
  public:
   Drawing(Replay& replay, Looking& looking) : replay_(replay), looking_(looking) {}
 
+  /// Parts that batches of a table have.
+  uint32_t partCount(const Table& table) const { return batchPartCount(replay_.store(), table.picks.policy()); }
   Status batchLayout(Lane& lane, const Table& table, uint32_t count, double* offsets) const;
   /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the table.
   Status checkDraw(Lane& lane, uint32_t selector, uint32_t count) const;
@@ -43,8 +45,8 @@ class Drawing {
   Status layOut(Lane& lane, const Table& table, uint32_t count) const;
   Status takeScratch(Lane& lane, uint32_t count) const;
   Status checkBatch(Lane& lane, const Table& table, const BatchRange& range, double beta, double batchBytes) const;
-  void finishBatch(Lane& lane, Table& table, const uint32_t* indices, const double* probabilities, const BatchRange& range, double beta,
-                   double probabilityMin, bool weighted, uint8_t* batch, DrawNote* note);
+  Status choose(Lane& lane, uint32_t selector, uint32_t count, ChosenPicks* chosen);
+  void gather(Lane& lane, Table& table, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
   void remember(DrawnPicks* drawn, const Table& table, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t table, const double* handles, const int32_t* positions, uint32_t count) const;

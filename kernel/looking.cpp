@@ -99,6 +99,17 @@ Status Looking::sums(Lane& lane, uint32_t selector, uint32_t what, const Histogr
   return Status::ok;
 }
 
+void Looking::note(uint32_t log, const PickTable& picks, const uint32_t* indices, uint32_t count) {
+  DrawLog& draws = logs_[log];
+  const uint32_t noted = draws.begin(count);
+  const uint64_t step = DrawLog::stepOf(noted, count);
+  const Store& store = replay_.store();
+  for (uint32_t k = 0; k < noted; ++k) {
+    const uint32_t slot = picks.slot(indices[k * step >> DrawLog::stepShift]);
+    draws.add(slot, store.birthAt(slot), replay_.recordedCount());
+  }
+}
+
 Status Looking::noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count) {
   if (log < EXRP_LIMIT_SELECTORS || log >= EXRP_LIMIT_LOGS) return fail(Status::argument, 2, log);
   for (uint32_t k = 0; k < count; ++k) {

@@ -4,7 +4,7 @@
 // last of those from the last edge on. The caller chooses the edges, so that its bins are exactly those that it shows.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
-// Cost: O(records) or O(picks) a call. Only begin(), locate() and end() belong to draws: 10 to 20 ns a batch.
+// Cost: O(records) or O(picks) a call. Only note() belongs to draws: a few ns a batch.
 // It changes nothing that is saved.
 #pragma once
 
@@ -21,12 +21,6 @@ struct Histogram {
   double* counts;
 };
 
-/// Picks of a batch that is being drawn.
-struct DrawNote {
-  uint32_t count = 0;
-  uint32_t slots[DrawLog::batchMax];  // their indices, until they are located
-};
-
 class Looking {
  public:
   explicit Looking(const Replay& replay) : replay_(replay) {}
@@ -36,33 +30,8 @@ class Looking {
   /// The weights or priorities (EXRP_SUMS_*) of all picks of a selector's table. `summary` says whether the rule has any.
   Status sums(Lane& lane, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
 
-  // A batch that selector `log` draws is noted in three steps, between which other work of the batch hides the cache misses.
-  /// Counts the batch, and chooses picks by their indices.
-  DrawNote begin(uint32_t log, const PickTable& picks, const uint32_t* indices, uint32_t count) {
-    DrawNote note;
-    note.count = logs_[log].begin(count);
-    const uint64_t step = DrawLog::stepOf(note.count, count);
-    for (uint32_t k = 0; k < note.count; ++k) {
-      note.slots[k] = indices[k * step >> DrawLog::stepShift];
-      picks.prefetchSlot(note.slots[k]);
-    }
-    return note;
-  }
-  /// Looks up their slots.
-  void locate(const PickTable& picks, DrawNote* note) const {
-    for (uint32_t k = 0; k < note->count; ++k) {
-      note->slots[k] = picks.slot(note->slots[k]);
-      replay_.store().prefetchBirth(note->slots[k]);
-    }
-  }
-  /// Puts them into the log.
-  void end(uint32_t log, const DrawNote& note) {
-    const Store& store = replay_.store();
-    for (uint32_t k = 0; k < note.count; ++k) {
-      const uint32_t slot = note.slots[k];
-      logs_[log].add(slot, store.birthAt(slot), replay_.recordedCount());
-    }
-  }
+  /// Notes a batch that selector `log` drew.
+  void note(uint32_t log, const PickTable& picks, const uint32_t* indices, uint32_t count);
   /// The same by episodes and positions; picks that are gone are left out.
   Status noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count);
   /// The EXRP_DRAWS_* numbers of a log.

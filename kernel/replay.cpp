@@ -88,7 +88,7 @@ Status Replay::createTable(const PickPolicy& policy, uint32_t* table) {
   if (made == nullptr) return fail(Status::memory, sizeof(Table));
   const uint32_t slotCountMax = store_.blockCountMax() * store_.blockLength();
   Status status = made->picks.create(policy, config_.capacity, slotCountMax);
-  made->batches.create(store_, policy, config_.episodeMax());
+  made->gatherer.create(store_, policy, config_.episodeMax());
   made->number = tableCount_;
   if (status == Status::ok) status = made->picks.prepare(recordCount_, store_.highWater() << store_.blockShift());
   if (status != Status::ok) return status;

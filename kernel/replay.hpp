@@ -50,7 +50,7 @@ namespace exrp {
 /// One pick table, and what makes batches of its picks.
 struct Table {
   PickTable picks;
-  BatchMaker batches;
+  BatchMaker gatherer;
   uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
 };

@@ -8,9 +8,13 @@
 /** A time that only ends what hangs: what works needs a small part of it, on the slowest machine too. In ms. */
 export const PATIENCE_MS = 120_000;
 
-/** Waits until something is so; throws after {@linkcode PATIENCE_MS}. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
+/** Waits until something is so; throws after {@linkcode PATIENCE_MS}, or what is given. */
+export async function until(
+  what: string,
+  isSo: () => boolean | Promise<boolean>,
+  patienceMs = PATIENCE_MS,
+): Promise<void> {
+  const end = performance.now() + patienceMs;
   while (!await isSo()) {
     if (performance.now() > end) throw new Error(`it never came to this: ${what}`);
     await pause(5);

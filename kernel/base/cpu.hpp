@@ -1,5 +1,5 @@
 // hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
-// likesRolling: whether batches of records are faster by kernel/batches/rolling_walk.hpp; only the speed depends on it.
+// isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
 // beside a plain one, and both give the same bits. An object that uses them calls hasAvx2() once, when it is created.
@@ -53,19 +53,3 @@ inline bool isIntel() { return false; }
 
 }  // namespace exrp
 #endif
-
-namespace exrp {
-
-#if defined(EXRP_TEST_MEMORY)
-/// A test can choose: 0 or 1 stands for what the processor likes.
-inline int testRolling = -1;
-/// Batches that rolled.
-inline uint64_t testRolledCount = 0;
-inline void noteRolled() { ++testRolledCount; }
-inline bool likesRolling() { return testRolling < 0 ? isIntel() : testRolling == 1; }
-#else
-inline void noteRolled() {}
-inline bool likesRolling() { return isIntel(); }
-#endif
-
-}  // namespace exrp

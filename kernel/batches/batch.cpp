@@ -10,83 +10,53 @@ constexpr uint32_t groupNone = UINT32_MAX;
 
 }  // namespace
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning) {
   store_ = &store;
   policy_ = policy;
   large_.useQueue(store.copiesPlace());
-  rolling_.create(store, policy);
-  if (!rolling_.takes()) walk_.create(store, policy);
+  walk_.create(store, policy, tuning);
   if (policy.plain()) records_.create(store, policy);
   else window_.create(store, policy, recordCountMax);
-  route_ = rolling_.takes() ? Route::rolling
-           : walk_.takes()  ? Route::flights
-           : policy.plain() ? Route::records
-                            : Route::window;
+  route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;
 }
 
 Status BatchMaker::createScratch(BatchScratch* scratch) const {
   return policy_.plain() ? Status::ok : window_.createScratch(&scratch->window);
 }
 
-const BatchLayout& BatchMaker::layout(uint32_t count, BatchScratch& scratch) const {
-  if (scratch.layoutCount != count) {
-    scratch.layout = layoutBatch(*store_, policy_, count);
-    scratch.layoutCount = count;
-  }
-  return scratch.layout;
-}
-
-void BatchMaker::copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices,
-                      const BatchRange& range, const BatchLayout& layout, uint8_t* batch, uint32_t* episodes,
-                      BatchScratch& scratch) const {
-  const BatchTarget target = batchTarget(*store_, policy_, layout, batch);
-  const WalkJob job = {episodeTable, table, indices, range, target, episodes};
+void BatchMaker::gather(const GatherJob& job) const {
+  // Rewards of which returns are made are read at once, and not through LargeCopier.
+  if (policy_.nStepCount > 0 && store_->isAlone(2)) store_->settle();
   switch (route_) {
-    case Route::rolling: return copyRolling(job, scratch);
-    case Route::flights: return copyFlights(blocks, job, scratch);
+    case Route::flights: return copyFlights(job);
     case Route::records:
-      records_.begin(range, target);
-      return copyRing(blocks, job, [&](const Episode& episode, const Pick& pick, size_t index) {
-        records_.copy(episode, pick.slot, pick.position, index, target);
+      records_.begin(job.range, job.target);
+      return copyRing(job, [&](const Episode& episode, const Pick& pick, size_t index) {
+        records_.copy(episode, pick.slot, pick.position, index, job.target);
       });
     case Route::window:
-      copyRing(blocks, job, [&](const Episode& episode, const Pick& pick, size_t index) {
-        window_.copy(episode, pick.slot, pick.position, index, target, scratch.window);
+      copyRing(job, [&](const Episode&, const Pick& pick, size_t index) {
+        window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
       });
-      return window_.finish(target, scratch.window);
+      return window_.finish(job.target, job.scratch.window);
   }
 }
 
-// ---- rolling, and the flights ----
+// ---- the flights ----
 
-/// Copies a pick that these leave to others.
-void BatchMaker::copyApart(const Episode& episode, const WalkedPick& pick, size_t index, const BatchTarget& target,
-                           BatchScratch& scratch) const {
-  if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, target);
-  else window_.copy(episode, pick.slot, pick.position, index, target, scratch.window);
-}
-
-void BatchMaker::copyRolling(const WalkJob& job, BatchScratch& scratch) const {
-  const auto copy = [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-    copyApart(episode, pick, index, job.target, scratch);
-  };
-  using Copy = decltype(copy);
-  rolling_.run(job, {[](const void* context, const Episode& episode, const WalkedPick& pick, size_t index) {
-                       (*static_cast<const Copy*>(context))(episode, pick, index);
-                     },
-                     &copy});
-}
-
-void BatchMaker::copyFlights(const BlockIndex& blocks, const WalkJob& job, BatchScratch& scratch) const {
+void BatchMaker::copyFlights(const GatherJob& job) const {
   walk_.run(
       job,
-      [&](const Episode& episode, const WalkedPick& pick, size_t index) { copyApart(episode, pick, index, job.target, scratch); },
+      [&](const Episode& episode, const WalkedPick& pick, size_t index) {
+        if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, job.target);
+        else window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
+      },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);
       },
       [&](const WalkedPick& pick, bool isWhole, size_t index) {
-        copyKept(blocks, pick.slot, pick.position, index, job.target);
+        copyKept(job, pick.slot, pick.position, index);
         if (isWhole) copyLargeColumns(pick.slot, index, job.target);
       });
 }
@@ -103,15 +73,15 @@ inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const Batc
 // ---- the ring ----
 
 template <typename CopyPick>
-void BatchMaker::copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick copyPick) const {
+void BatchMaker::copyRing(const GatherJob& job, CopyPick copyPick) const {
   const uint32_t count = job.range.count;
   Pick ring[ringCount];
   constexpr uint32_t d = stageDistance;
   for (uint32_t step = 0; step < count + 3 * d; ++step) {
-    if (step < count) job.table.prefetchSlot(job.indices[step]);
+    if (step < count) job.picks.prefetchSlot(job.indices[step]);
     if (step >= d && step - d < count) {
       Pick& pick = ring[(step - d) % ringCount];
-      pick.slot = job.table.slot(job.indices[step - d]);
+      pick.slot = job.picks.slot(job.indices[step - d]);
       prefetchLine(&store_->head(store_->blockOf(pick.slot)));
       prefetchLine(&store_->block(store_->blockOf(pick.slot)));
     }
@@ -123,7 +93,7 @@ void BatchMaker::copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick
     job.target.pickEpisode[index] = static_cast<double>(episode.handle);
     job.target.pickPosition[index] = static_cast<int32_t>(pick.position);
     job.pickedEpisodes[step - 3 * d] = pick.episode;
-    copyKept(blocks, pick.slot, pick.position, index, job.target);
+    copyKept(job, pick.slot, pick.position, index);
     copyPick(episode, pick, index);
   }
 }
@@ -192,7 +162,7 @@ void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
 
 /// Copies one row of each column that is kept for some records only: the newest one at or before the first record that the batch shows of
 /// the pick. Mostly its block is a few steps back; else the block index knows it.
-inline void BatchMaker::copyKept(const BlockIndex& blocks, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) const {
+inline void BatchMaker::copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const {
   for (uint32_t kept = 0; kept < store_->keptCount(); ++kept) {
     const uint32_t column = store_->keptColumn(kept);
     const size_t bytes = store_->column(column).bytes;
@@ -202,12 +172,12 @@ inline void BatchMaker::copyKept(const BlockIndex& blocks, uint32_t slot, uint32
     uint32_t block = own;
     uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(found);
     if (steps > stepsBackMax) {
-      block = blocks.find(*store_, store_->handleOf(own), store_->ordinalOf(found));
+      block = job.blocks.find(*store_, store_->handleOf(own), store_->ordinalOf(found));
       steps = 0;
     }
     for (; steps > 0 && block != blockNone; --steps) block = store_->block(block).previous;
     const uint8_t* const row = block == blockNone ? store_->carriedAt(column, store_->head(own).episode) : store_->keptAt(column, block, found);
-    memcpy(target.columns[column] + index * bytes, row, bytes);
+    memcpy(job.target.columns[column] + index * bytes, row, bytes);
   }
 }
 

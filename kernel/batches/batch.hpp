@@ -1,15 +1,13 @@
-// BatchMaker: copies picks of one table from the store into a batch.
+// BatchMaker: the Gatherer (kernel/batches/gatherer.hpp) that copies picks of one table from the store into a batch.
 //
 // create() chooses a route once, by the pick policy and the columns:
 //
 // | route   | how picks are looked up          | how a pick is copied |
 // |---------|----------------------------------|----------------------|
-// | rolling | kernel/batches/rolling_walk.hpp  | while three others are looked up; where its rows are apart, as on one of the last two routes |
-// | flights | kernel/batches/plain_walk.hpp    | a flight of 32 picks at once, column by column; where its rows are apart, the same |
+// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where its rows are apart, as on one of the last two routes |
 // | records | the ring, one pick after another | kernel/batches/record_copier.hpp |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
-// - rolling: as flights, on processors of Intel, where picks are single records without n-step returns and all columns are small.
 // - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only
 //   records, next states in any form, and n-step returns of at most 64 steps.
 // - records: a batch holds only records and copies of next states, but the states are large or the picks long.
@@ -27,14 +25,10 @@
 // It checks nothing: everything in the pick table is valid.
 #pragma once
 
-#include "kernel/batches/batch_layout.hpp"
+#include "kernel/batches/gatherer.hpp"
 #include "kernel/batches/plain_walk.hpp"
 #include "kernel/batches/record_copier.hpp"
-#include "kernel/batches/rolling_walk.hpp"
 #include "kernel/batches/window.hpp"
-#include "kernel/store/block_index.hpp"
-#include "kernel/store/episode_table.hpp"
-#include "kernel/store/pick_table.hpp"
 
 namespace exrp {
 
@@ -45,35 +39,18 @@ struct BatchScratch {
   WindowScratch window;
 };
 
-class BatchMaker {
+class BatchMaker final : public Gatherer {
  public:
   /// No episode has more than `recordCountMax` records.
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
-  /// Takes the memory that copy() needs.
-  Status createScratch(BatchScratch* scratch) const;
-
-  /// Parts a layout has.
-  uint32_t partCount() const { return batchPartCount(*store_, policy_); }
-  /// Bytes of a batch of `count` picks, not counting the padding between parts. It does not wrap, whatever the numbers are.
-  double bytes(uint32_t count) const { return batchBytes(*store_, policy_, count); }
-  /// The layout of a batch of `count` picks. Needs bytes(count) far below 2^64.
-  const BatchLayout& layout(uint32_t count, BatchScratch& scratch) const;
-
-  /// Whether copy() reads rows of a large column at once, and not through LargeCopier: rewards of which it makes returns.
-  bool readsLargeRewards() const { return policy_.nStepCount > 0 && store_->isAlone(2); }
-
-  /// Asks for what copy() will read first.
-  void begin(const PickTable& table, const uint32_t* indices, uint32_t count) const {
-    if (route_ == Route::rolling) RollingWalk::begin(table, indices, count);
-    else if (route_ == Route::flights) PlainWalk::begin(table, indices, count);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+    create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
   }
-  /// Copies the picks at `indices`, after begin(), to their range of `batch`, which has `layout`, the one for range.total picks. Writes the
-  /// index of each pick's episode to `episodes`. Does everything but probability and importance weight.
-  void copy(const EpisodeTable& episodeTable, const BlockIndex& blocks, const PickTable& table, const uint32_t* indices,
-            const BatchRange& range, const BatchLayout& layout, uint8_t* batch, uint32_t* episodes, BatchScratch& scratch) const;
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning);
+  Status createScratch(BatchScratch* scratch) const override;
+  void gather(const GatherJob& job) const override;
 
  private:
-  enum class Route { rolling, flights, records, window };
+  enum class Route { flights, records, window };
   static constexpr uint32_t stageDistance = 8;
   static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
 
@@ -83,13 +60,11 @@ class BatchMaker {
     uint32_t position;
   };
 
-  void copyApart(const Episode& episode, const WalkedPick& pick, size_t index, const BatchTarget& target, BatchScratch& scratch) const;
-  void copyRolling(const WalkJob& job, BatchScratch& scratch) const;
-  void copyFlights(const BlockIndex& blocks, const WalkJob& job, BatchScratch& scratch) const;
+  void copyFlights(const GatherJob& job) const;
   template <typename CopyPick>
-  void copyRing(const BlockIndex& blocks, const WalkJob& job, CopyPick copyPick) const;
+  void copyRing(const GatherJob& job, CopyPick copyPick) const;
 
-  void copyKept(const BlockIndex& blocks, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target) const;
+  void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
@@ -99,7 +74,6 @@ class BatchMaker {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   Route route_ = Route::window;
-  RollingWalk rolling_;
   PlainWalk walk_;
   RecordCopier records_;  // where the policy is plain
   WindowCopier window_;   // where it is not

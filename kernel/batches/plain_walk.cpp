@@ -1,173 +1,128 @@
 #include "kernel/batches/plain_walk.hpp"
 
-#include <bit>
-#include <cstring>
-
 #include "kernel/base/cpu.hpp"
 
 namespace exrp {
 
-void PlainWalk::create(const Store& store, const PickPolicy& policy) {
+void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning) {
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
-  const uint32_t stateBytes = store.column(0).bytes;
-  copyBoth_ = copyBothOf(stateBytes, single, avx2);
+  const Column& state = store.column(0);
+  copyBoth_ = copyBothOf(state.bytes, single, avx2);
   // With the overlap there is one row more.
-  copyStates_ = copyRunsOf(stateBytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
-  if (copyStates_ == nullptr || !createPicks(store, policy)) return;
-  constexpr Find ofLines[] = {find<0>, find<1>, find<2>, find<3>, find<4>, find<5>, find<6>};
-  find_ = lines_ < sizeof ofLines / sizeof *ofLines ? ofLines[lines_] : find<0>;
-  lookUp_ = store.blockShift() == commonShift ? lookUp<commonShift> : lookUp<0>;
-  for (uint32_t index = 0; index < partCount_; ++index) copyParts_[index] = copyRunsOf(parts_[index].bytes, single, avx2);
-}
-
-/// Asks for the picks' entries in the table.
-void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) {
-  const uint32_t* const slots = table.slots();
-  for (uint32_t k = 0; k < count; ++k) prefetchLineFar(slots + indices[k]);
-}
-
-/// Reads the picks' slots, asks for their blocks and their rows. `lines`: of each pick's rows; 0 where that isn't known before.
-template <uint32_t lines>
-void PlainWalk::find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
-  const Store& store = *walk.store_;
-  const uint32_t* const slots = job.table.slots();
-  const uint32_t* const indices = job.indices + number * flightCount;
-  const BlockHead* const heads = store.heads();
-  const uint8_t* const rows = store.groupRow(0, 0);
-  const uint32_t blockShift = store.blockShift();
-  const size_t stride = walk.stride_;
-  const size_t lastByte = walk.lastByte_;
-  const uint32_t lineCount = lines == 0 ? walk.lines_ : lines;
-  const uint32_t count = sizeOf(job, number);
-  uint32_t k = 0;
-  for (; k < count; ++k) {
-    const uint32_t slot = slots[indices[k]];
-    prefetchLineFar(heads + (slot >> blockShift));
-    const uint8_t* row = rows + size_t{slot} * stride;
-    for (uint32_t line = 0; line < lineCount; ++line) prefetchLineFar(row + size_t{line} * lineBytes);
-    prefetchLineFar(row + lastByte);
-    flight->slots[k] = slot;
-    flight->rows[k] = row;
+  copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
+  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
+  const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
+  if (copyStates_ == nullptr || !simple || isBeside(0) || isBeside(2)) return;
+  if (policy.nStepCount > 0) {
+    const bool fits = policy.rewardType == EXRP_TYPE_FLOAT32 && store.column(2).itemCount == 1 && policy.nStepMax <= nStepsMax;
+    if (!fits) return;
   }
-  for (; k % laneCount != 0; ++k) flight->slots[k] = flight->slots[0];
+  policy_ = policy;
+  // A row is looked at for its state: that after the last record, or the one that its longest return bootstraps from.
+  const uint64_t reach = uint64_t{policy.length} - 1 + policy.ahead();
+  if (reach >= 2 * uint64_t{store.blockLength()}) return;  // no pick would be joined
+  reach_ = static_cast<uint32_t>(reach);
+  stride_ = store.groupStride(0);
+  stateBytes_ = state.bytes;
+  stateOffset_ = state.offset;
+  lastByte_ = reach_ * stride_ + stateOffset_ + stateBytes_ - 1;
+  lines_ = smaller(static_cast<uint32_t>((lastByte_ + lineBytes) / lineBytes), prefetchLinesMax);
+  for (uint32_t index = 1; index < store.columnCount(); ++index) {
+    const Column& column = store.column(index);
+    if (isBeside(index)) hasBeside_ = true;
+    else parts_[partCount_++] = {index, column.offset, column.bytes, copyRunsOf(column.bytes, single, avx2)};
+  }
+  // Powers as the window path multiplies them up.
+  double power = 1;
+  for (uint32_t step = 0; step < policy.nStepMax; ++step, power *= policy.discount) powers_[step] = power;
+  for (uint32_t part = 0; part < policy.nStepCount; ++part) {
+    nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
+  }
+  tuning_ = tuning;
+  store_ = &store;
+  chooseStages();
 }
 
-/// Reads the heads of the picks' blocks: names their episodes, asks for these, and says whether the rows stand together.
-void PlainWalk::locate(const WalkJob& job, uint32_t number, Flight* flight) const {
-  const BlockHead* const heads = store_->heads();
-  const Episode* const episodes = &job.episodes[0];
-  const uint32_t blockShift = store_->blockShift();
-  const uint32_t blockLength = 1u << blockShift;
-  const uint32_t reach = reach_;
-  const uint32_t count = sizeOf(job, number);
-  Lanes anyTorn = {};
-  for (uint32_t first = 0; first < count; first += laneCount) {
-    alignas(sizeof(Lanes)) uint32_t links[laneCount];
-    for (uint32_t k = 0; k < laneCount; ++k) {
-      const BlockHead& head = heads[flight->slots[first + k] >> blockShift];
-      prefetchLineFar(episodes + head.episode);
-      links[k] = head.link;
-      flight->episodes[first + k] = head.episode;
+/// What is the same for all whole picks.
+void PlainWalk::fill(const GatherJob& job) const {
+  const BatchTarget& target = job.target;
+  const uint32_t length = policy_.length;
+  const size_t first = job.range.first;
+  const size_t count = job.range.count;
+  const auto fillFloats = [&](float* part, float value) {
+    float* const from = part + first * length;
+    for (size_t row = 0; row < count * length; ++row) from[row] = value;
+  };
+  fillFloats(target.discount, static_cast<float>(policy_.discount));
+  for (uint32_t part = 0; part < policy_.nStepCount; ++part) fillFloats(target.nSteps[part].discount, nStepDiscounts_[part]);
+  int32_t* const seqLen = target.seqLen + first;
+  int32_t* const nextSeqLen = target.nextSeqLen + first;
+  for (size_t index = 0; index < count; ++index) seqLen[index] = static_cast<int32_t>(length);
+  for (size_t index = 0; index < count; ++index) nextSeqLen[index] = static_cast<int32_t>(length);
+}
+
+/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of eight picks at once,
+/// two in a vector, so that they don't wait for one another.
+void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
+  typedef float Floats __attribute__((vector_size(8)));
+  typedef double Doubles __attribute__((vector_size(16)));
+  constexpr uint32_t pairCount = 4;
+  const auto valueAt = [](const uint8_t* from) {
+    float value = 0;
+    __builtin_memcpy(&value, from, sizeof value);
+    return value;
+  };
+  for (uint32_t row = 0; row < length; ++row) {
+    const size_t first = store_->column(2).offset + row * stride_;
+    uint32_t pick = 0;
+    for (; pick + 2 * pairCount <= count; pick += 2 * pairCount) {
+      Doubles sums[pairCount] = {};
+      size_t offset = first;
+      for (uint32_t step = 0; step < n; ++step, offset += stride_) {
+        for (uint32_t pair = 0; pair < pairCount; ++pair) {
+          const uint8_t* const* const two = rows + pick + 2 * pair;
+          sums[pair] += powers_[step] * __builtin_convertvector((Floats{valueAt(two[0] + offset), valueAt(two[1] + offset)}), Doubles);
+        }
+      }
+      for (uint32_t k = 0; k < 2 * pairCount; ++k) to[size_t{pick + k} * length + row] = static_cast<float>(sums[k / 2][k % 2]);
     }
-    const Lanes link = *lanes(links);
-    const Lanes within = *lanes(flight->slots + first) & (blockLength - 1);
-    *lanes(flight->positions + first) = (link >> 1 << blockShift) + within;
-    // Where the next block is the one behind, the rows run on to its end.
-    const Lanes torn = blockLength - within + ((link & 1) << blockShift) <= reach;
-    *lanes(flight->torn + first) = torn;
-    anyTorn |= torn;
-  }
-  const size_t to = job.range.first + number * flightCount;
-  memcpy(job.target.pickPosition + to, flight->positions, count * sizeof(uint32_t));
-  memcpy(job.pickedEpisodes + number * flightCount, flight->episodes, count * sizeof(uint32_t));
-  if (!anyOf(anyTorn)) return;
-  for (uint32_t k = 0; k < count; ++k) {
-    if (flight->torn[k] != 0) prefetchTorn(flight->slots[k]);
+    for (; pick < count; ++pick) {
+      double sum = 0;
+      size_t offset = first;
+      for (uint32_t step = 0; step < n; ++step, offset += stride_) sum += powers_[step] * static_cast<double>(valueAt(rows[pick] + offset));
+      to[size_t{pick} * length + row] = static_cast<float>(sum);
+    }
   }
 }
 
-/// locate()s the picks, names their episodes by their handles, and copies what of the picks is whole. Returns how many are apart.
-uint32_t PlainWalk::copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const {
-  locate(job, number, flight);
-  const Episode* const episodes = &job.episodes[0];
-  const uint32_t reach = reach_;
-  const uint32_t count = sizeOf(job, number);
-  double* const pickEpisode = job.target.pickEpisode + job.range.first + number * flightCount;
-  Lanes anyCut = {};
-  alignas(sizeof(Lanes)) uint32_t cut[flightCount];
-  for (uint32_t first = 0; first < count; first += laneCount) {
-    alignas(sizeof(Lanes)) uint32_t counts[laneCount];
-    alignas(sizeof(Lanes)) double handles[laneCount];
-    for (uint32_t k = 0; k < laneCount; ++k) {
-      const Episode& episode = episodes[flight->episodes[first + k]];
-      counts[k] = episode.count;
-      handles[k] = static_cast<double>(static_cast<int64_t>(episode.handle));
+/// Puts right what the end of an episode, `left` records from the pick's first, changes.
+void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const {
+  const BatchTarget& target = job.target;
+  const uint32_t length = policy_.length;
+  const size_t first = index * length;
+  if (terminated && left == length) target.discount[first + length - 1] = 0.0f;
+  for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
+    const BatchTarget::NStep& to = target.nSteps[part];
+    const uint32_t n = policy_.nSteps[part];
+    for (uint32_t at = left > n ? left - n : 0; at < length; ++at) {
+      const uint32_t m = left - at;
+      const uint8_t* const from = row + at * stride_;
+      copyReturns(&from, 1, 1, m, to.reward + first + at);
+      __builtin_memcpy(to.state + (first + at) * stateBytes_, from + m * stride_ + stateOffset_, stateBytes_);
+      to.discount[first + at] = terminated ? 0.0f : static_cast<float>(powers_[m - 1] * policy_.discount);
     }
-    *lanes(cut + first) = (*lanes(counts) - *lanes(flight->positions + first) <= reach) | *lanes(flight->torn + first);
-    anyCut |= *lanes(cut + first);
-    if (first + laneCount <= count) __builtin_memcpy(pickEpisode + first, handles, sizeof handles);
-    else memcpy(pickEpisode + first, handles, (count - first) * sizeof *handles);
   }
-  if (!anyOf(anyCut)) {
-    copyParts(job, flight->rows, number * flightCount, count);
+}
+
+/// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
+uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
+  const uint32_t first = number * tuning_.flightCount;
+  const uint32_t count = sizeOf(job, number);
+  if (cutCount == 0) {
+    copyParts(job, flight->rows, first, count);
     return 0;
   }
-  uint32_t cutCount = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    flight->cuts[cutCount] = k;
-    cutCount += cut[k] & 1;
-  }
-  return copyCut(job, number, cutCount, flight);
-}
-
-/// Finds out what locate() and copyWhole() do, but pick by pick: in WebAssembly their vectors cost more than they save. Returns how many
-/// picks are cut. `shift`: of the store's blocks; 0 where that isn't known before.
-template <uint32_t shift>
-uint32_t PlainWalk::lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight) {
-  const BlockHead* const heads = walk.store_->heads();
-  const Episode* const episodes = &job.episodes[0];
-  const uint32_t blockShift = shift == 0 ? walk.store_->blockShift() : shift;
-  const uint32_t blockLength = 1u << blockShift;
-  // A pick is cut where fewer records than this are left, in its episode or before a tear. Then one of two differences is below zero.
-  const uint32_t needed = walk.reach_ + 1;
-  const uint32_t runMin = blockLength - needed;
-  const uint32_t first = number * flightCount;
-  double* const handles = job.target.pickEpisode + job.range.first + first;
-  int32_t* const positions = job.target.pickPosition + job.range.first + first;
-  uint32_t* const picked = job.pickedEpisodes + first;
-  const uint32_t count = sizeOf(job, number);
-  uint32_t cutCount = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint32_t slot = flight->slots[k];
-    const auto head = std::bit_cast<uint64_t>(heads[slot >> blockShift]);  // by one access
-    const auto owner = static_cast<uint32_t>(head);
-    const auto link = static_cast<uint32_t>(head >> 32);
-    const uint32_t within = slot & (blockLength - 1);
-    const uint32_t position = (link >> 1 << blockShift) + within;
-    const Episode& episode = episodes[owner];
-    picked[k] = owner;
-    positions[k] = static_cast<int32_t>(position);
-    handles[k] = static_cast<double>(static_cast<int64_t>(episode.handle));
-    const auto left = static_cast<int32_t>(episode.count - position - needed);
-    const auto run = static_cast<int32_t>(runMin - within + ((link & 1) << blockShift));
-    if ((left | run) < 0) flight->cuts[cutCount++] = k;
-  }
-  return cutCount;
-}
-
-/// The same as copyWhole(), by lookUp().
-uint32_t PlainWalk::copyLookedUp(const WalkJob& job, uint32_t number, Flight* flight) const {
-  const uint32_t cutCount = lookUp_(*this, job, number, flight);
-  if (cutCount > 0) return copyCut(job, number, cutCount, flight);
-  copyParts(job, flight->rows, number * flightCount, sizeOf(job, number));
-  return 0;
-}
-
-/// copyWhole() of a flight that has `cutCount` picks which are torn, or so near their episodes' ends that it matters.
-uint32_t PlainWalk::copyCut(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
-  const uint32_t first = number * flightCount;
-  const uint32_t count = sizeOf(job, number);
   uint32_t* const cuts = flight->cuts;
   uint32_t* const apart = flight->apart;
   const auto episodeOf = [&](uint32_t k) -> const Episode& { return job.episodes[job.pickedEpisodes[first + k]]; };
@@ -210,7 +165,7 @@ bool PlainWalk::isTorn(uint32_t slot) const {
 }
 
 /// Copies all parts of `count` whole picks.
-void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
+void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};
@@ -232,7 +187,7 @@ void PlainWalk::copyParts(const WalkJob& job, const uint8_t* const* rows, uint32
   }
   for (uint32_t index = 0; index < partCount_; ++index) {
     const Part& part = parts_[index];
-    copyParts_[index](runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes);
+    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes);
   }
 }
 

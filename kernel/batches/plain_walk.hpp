@@ -1,59 +1,76 @@
-// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies plain picks (kernel/batches/plain_picks.hpp). Columns beside the
-// group of the state are left to the caller: large columns, and those that some records keep.
+// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
+// n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
+//
+// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must be shorter than
+// two blocks. A pick is *whole* where its rows lie one after another, and all are there. Others are left to the caller. The end of an ended
+// episode may shorten n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
-// (1) ask for their entries in the pick table;
-// (2) read their slots; ask for the heads of their blocks, and for their rows as if these lay together, which is nearly always so;
-// (3) read heads and episodes, and copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp).
-// While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. What is asked for goes into the
-// second cache. The end of an ended episode may shorten n-step returns; these are mended after stage 3. A pick is left to the caller
-// where its rows are torn, or where records or next states are missing.
+// (1) ask: ask for their entries in the pick table;
+// (2) find: read their slots; ask for the heads of their blocks, and for their rows as if these lay together, which is nearly always so;
+// (3) look up: read heads and episodes; then copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp).
+// While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. Rows are asked for into the second
+// cache.
 //
-// WebAssembly can't ask for anything, and each access of memory costs more there. So it has no stage 1, and lookUp() reads heads and
-// episodes. A flight is long there: the processor reads ahead by itself, but hardly beyond the end of a loop.
+// WebAssembly can't ask for anything, and each access of memory costs more there. So the three stages have two versions:
+// plain_walk_native.cpp, and plain_walk_wasm.cpp.
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
 //   1. It writes what BatchMaker's other routes would write, to the byte.
+//   2. The size of its flights, and the cache for look-ups, change the speed alone.
 // Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
 
 #include "kernel/batches/copy_runs.hpp"
-#include "kernel/batches/plain_picks.hpp"
+#include "kernel/batches/gatherer.hpp"
 
 namespace exrp {
 
-class PlainWalk : public PlainPicks {
+/// A pick as it was looked up.
+struct WalkedPick {
+  uint32_t slot;
+  uint32_t position;
+};
+
+class PlainWalk {
  public:
-  void create(const Store& store, const PickPolicy& policy);
+  /// How it looks picks up.
+  struct Tuning {
+    uint32_t flightCount;  // picks that are worked on together: a multiple of 8, at most flightMax
+    bool isNear;           // whether what look-ups read comes into the first cache, and not the second
+  };
+  /// The fastest for such picks on this processor.
+  static Tuning tuningFor(const PickPolicy& policy);
 
-  /// Asks for what run() reads first, so that it may come meanwhile.
-  static void begin(const PickTable& table, const uint32_t* indices, uint32_t count) {
-    if constexpr (canPrefetch) ask(table, indices, smaller(count, flightsAhead * flightCount));
-  }
+  void create(const Store& store, const PickPolicy& policy, const Tuning& tuning);
+  /// False where the policy or the columns ask for more than it does.
+  bool takes() const { return store_ != nullptr; }
 
-  /// Fills the range, after begin(). `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Fills the range. `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
-  void run(const WalkJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
-    fill(job);
+  void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
+    const uint32_t flightCount = tuning_.flightCount;
+    fill(job);
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
     for (uint32_t done = 0, found = 0; done < count; ++done) {
       const uint32_t asked = done + flightsAhead;
-      if (canPrefetch && asked < count) ask(job.table, job.indices + asked * flightCount, sizeOf(job, asked));
+      if (asked < count) ask(job.picks, job.indices + asked * flightCount, sizeOf(job, asked));
       for (const uint32_t end = smaller(done + flightsAhead, count); found < end; ++found) {
         Flight& flight = ring[found % flightsAhead];
-        find_(*this, job, found, &flight);
+        find(job, found, &flight);
         for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, found); ++k) askBeside(flight.slots[k]);
       }
       Flight& flight = ring[done % flightsAhead];
       const size_t first = job.range.first + done * flightCount;
       const int32_t* const positions = job.target.pickPosition + first;
       const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
-      const uint32_t apartCount = canPrefetch ? copyWhole(job, done, &flight) : copyLookedUp(job, done, &flight);
+      const uint32_t cutCount = lookUp(job, done, &flight);
+      const uint32_t apartCount = copy(job, done, cutCount, &flight);
       for (uint32_t at = 0; at < apartCount; ++at) {
         const uint32_t k = flight.apart[at];
         copyAlone(job.episodes[job.pickedEpisodes[done * flightCount + k]], pickAt(k), first + k);
@@ -69,58 +86,65 @@ class PlainWalk : public PlainPicks {
 
  private:
   // Measured: docs/internals/performance.md, "The plain walk", and webassembly.md beside it for WebAssembly.
-  static constexpr uint32_t flightCount = canPrefetch ? 32 : 256;  // picks that are worked on together
+  static constexpr uint32_t flightMax = canPrefetch ? 32 : 256;
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
-  static constexpr uint32_t commonShift = 4;  // of a store's blocks
-  static constexpr uint32_t laneCount = 8;  // picks that are reckoned with at once
-  static_assert(flightCount % laneCount == 0);
+  static constexpr uint32_t laneCount = 8;  // picks that a vector holds a number of
+  static constexpr uint32_t nStepsMax = 64;  // steps of a return
 
-  typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
-  /// What is known of the picks of a flight. Up to a multiple of the lanes the first stands in for those that are not there.
-  struct alignas(sizeof(Lanes)) Flight {
-    uint32_t slots[flightCount];
-    uint32_t episodes[flightCount];
-    uint32_t positions[flightCount];
-    uint32_t torn[flightCount];  // all bits, or none
-    const uint8_t* rows[flightCount];
-    uint32_t cuts[flightCount];   // rising: picks that are torn, or so near their episodes' ends that it matters
-    uint32_t apart[flightCount];  // rising: those of them that are left to the caller
+  /// What is known of the picks of a flight. Up to a multiple of laneCount the first stands in for those that are not there.
+  struct Flight {
+    alignas(4 * laneCount) uint32_t slots[flightMax];
+    const uint8_t* rows[flightMax];
+    uint32_t cuts[flightMax];   // rising: picks that are torn, or so near their episodes' ends that it matters
+    uint32_t apart[flightMax];  // rising: those of them that are left to the caller
   };
-  /// Picks of a flight: the last may have less than the others.
-  static uint32_t sizeOf(const WalkJob& job, uint32_t flight) { return smaller(flightCount, job.range.count - flight * flightCount); }
+  /// A part that is one column of a pick's rows, `offset` bytes from its first row.
+  struct Part {
+    uint32_t column;
+    uint32_t offset;
+    uint32_t bytes;
+    CopyRuns copy;
+  };
 
-  static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
-  /// Whether any bit is set.
-  static bool anyOf(const Lanes& lanes) {
-    uint64_t words[sizeof(Lanes) / sizeof(uint64_t)];
-    __builtin_memcpy(words, &lanes, sizeof words);
-    uint64_t any = 0;
-    for (const uint64_t word : words) any |= word;
-    return any != 0;
+  static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+  /// Picks of a flight: the last may have less than the others.
+  uint32_t sizeOf(const GatherJob& job, uint32_t flight) const {
+    return smaller(tuning_.flightCount, job.range.count - flight * tuning_.flightCount);
   }
 
-  // The stages, of a flight.
-  static void ask(const PickTable& table, const uint32_t* indices, uint32_t count);
-  using Find = void (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  template <uint32_t lines>
-  static void find(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  void locate(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint32_t copyWhole(const WalkJob& job, uint32_t number, Flight* flight) const;
-  // In WebAssembly, instead of the two before it.
-  using LookUp = uint32_t (*)(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  template <uint32_t shift>
-  static uint32_t lookUp(const PlainWalk& walk, const WalkJob& job, uint32_t number, Flight* flight);
-  uint32_t copyLookedUp(const WalkJob& job, uint32_t number, Flight* flight) const;
-  uint32_t copyCut(const WalkJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
+  // The stages, of a flight. lookUp() writes the picks' handles, positions and episodes, and returns how many are cut.
+  void ask(const PickTable& table, const uint32_t* indices, uint32_t count) const;
+  void find(const GatherJob& job, uint32_t number, Flight* flight) const { find_(*this, job, number, flight); }
+  uint32_t lookUp(const GatherJob& job, uint32_t number, Flight* flight) const { return lookUp_(*this, job, number, flight); }
 
+  struct Stages;  // their versions
+  void chooseStages();
+
+  void fill(const GatherJob& job) const;
+  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
+  void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
+  void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
+  void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
   bool isTorn(uint32_t slot) const;
-  void copyParts(const WalkJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
 
-  Find find_ = nullptr;
-  LookUp lookUp_ = nullptr;
+  Tuning tuning_ = {};
+  const Store* store_ = nullptr;
+  PickPolicy policy_;
+  uint32_t reach_ = 0;   // the last row that is looked at, counted from a pick's first
+  size_t stride_ = 0;    // bytes from row to row
+  uint32_t lines_ = 0;   // of a pick's rows, asked for
+  size_t lastByte_ = 0;  // of a pick's rows
+  uint32_t stateBytes_ = 0;
+  size_t stateOffset_ = 0;
+  bool hasBeside_ = false;
+  Part parts_[columnMax] = {};  // the columns of the group after the state
+  uint32_t partCount_ = 0;
+  double powers_[nStepsMax] = {};  // of the discount
+  float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
+  void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
+  uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
   CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
-  CopyRuns copyParts_[columnMax] = {};
 };
 
 }  // namespace exrp

@@ -33,56 +33,24 @@ void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t
   store_ = &store;
   large_.useQueue(store.copiesPlace());
   policy_ = policy;
-  const size_t listMax = size_t{recordCountMax} + 1;  // and the final state
-  slotCountMax_ = smaller(listMax, policy.rows() + policy.stack + policy.ahead());
+  locator_.create(store, policy, recordCountMax);
 }
 
 Status WindowCopier::createScratch(WindowScratch* scratch) const {
-  return scratch->slots.commit(slotCountMax_) ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(slotCountMax_));
+  const size_t count = locator_.slotCountMax();
+  return scratch->slots.commit(count) ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(count));
 }
 
-/// Lists the slots of positions start..start + count - 1; the pick at `position` stands at `slot`, at or after start. True where they
-/// stand one after another.
-bool WindowCopier::listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count, uint32_t* list) const {
-  uint32_t block = store_->blockOf(slot);
-  for (uint32_t steps = store_->ordinalOf(position) - store_->ordinalOf(start); steps > 0; --steps) {
-    block = store_->block(block).previous;
-  }
-  bool joined = true;
-  for (uint32_t at = 0; at < count;) {
-    const uint32_t first = store_->slotAt(block, start + at);
-    joined = joined && (at == 0 || first == list[at - 1] + 1);
-    const uint32_t run = smaller(store_->blockLength() - store_->within(first), count - at);
-    for (uint32_t step = 0; step < run; ++step) list[at + step] = first + step;
-    at += run;
-    if (at < count) block = store_->block(block).next;
-  }
-  return joined;
-}
-
-void WindowCopier::copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target,
+void WindowCopier::copy(const EpisodeTable& episodes, uint32_t slot, size_t index, const BatchTarget& target,
                         WindowScratch& scratch) const {
-  const uint32_t knownEnd = episode.count - (episode.ended() ? 0 : 1);  // records whose next state is known
-  Window window;
-  window.context = smaller(policy_.before, position);
-  window.lead = policy_.aligned ? policy_.before - window.context : 0;
-  window.real = window.context + smaller(policy_.length, episode.count - position);
-  const uint32_t first = position - window.context;
-  window.known = knownEnd - first;
-  window.back = smaller(policy_.stack - 1, first);
-  window.terminates = episode.state == EXRP_EPISODE_TERMINATED;
-  window.row = static_cast<size_t>(index * policy_.rows());
-  // Up to the next state of the last record, or the state that its longest return bootstraps from.
-  const uint32_t ahead = smaller(window.real + uint64_t{policy_.ahead()}, uint64_t{window.known} + 1);
-  window.listed = window.back + ahead;
-  window.joined = listSlots(slot, position, first - window.back, window.listed, scratch.slots.data());
-  window.slots = scratch.slots.data();
+  Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data()};
+  window.joined = locator_.listSlots(window, scratch.slots.data());
 
-  const uint32_t shownKnown = smaller(window.real, window.known);
+  const uint32_t shownKnown = window.shownKnown();
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
   const bool once = statesWait();
-  if (once) copyStatesOnce(window, shownKnown, target, scratch);
+  if (once) copyStatesOnce(window, target, scratch);
   else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
   for (uint32_t column = 1; column < store_->columnCount(); ++column) {

@@ -1,8 +1,7 @@
 // WindowCopier: copies one pick's window into a batch, where a batch holds more than each record and its next state.
 //
-// The window of a pick begins with `before` records, or fewer near the episode's start. The pick's own records follow, fewer near the
-// episode's end. Around the window lie the frames of its stacks and the records of its n-step returns. The copier first lists the slots
-// of all of them, in order of time. Then it copies every part by walking that list.
+// The copier first lists the slots of the pick's window and of what lies around it (kernel/batches/locator.hpp). Then it copies every part
+// by walking that list.
 //
 // Large states (frames) are copied in their own way: each is read once and written to all stacks that it is in (window_large.cpp).
 //
@@ -22,7 +21,7 @@
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch_layout.hpp"
 #include "kernel/batches/large_copy.hpp"
-#include "kernel/store/episode_table.hpp"
+#include "kernel/batches/locator.hpp"
 
 namespace exrp {
 
@@ -51,38 +50,28 @@ class WindowCopier {
   /// True where the states of a window that lies in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
-  /// Copies the pick at `slot`, `position` of `episode`, as pick `index` of the batch.
-  void copy(const Episode& episode, uint32_t slot, uint32_t position, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
+  /// Copies the pick that begins at `slot`, as pick `index` of the batch.
+  void copy(const EpisodeTable& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
   /// To be called after the last copy to a batch: some states may wait until then.
   void finish(const BatchTarget& target, WindowScratch& scratch) const;
 
  private:
-  /// One pick's window. Rows are counted within it; `slots_` begins `back` rows before its first.
-  struct Window {
-    uint32_t lead;    // rows of the batch before the window's first record
-    uint32_t context; // records before the pick's position
-    uint32_t real;    // records shown, those included
-    uint32_t known;   // records whose next state is known, from the window's first on and beyond its last
-    uint32_t back;    // frames listed before the window's first
-    uint32_t listed;  // slots listed in all
-    bool joined;      // those slots stand one after another
-    bool terminates;  // the last record with a next state ended the episode by the task's rule
-    size_t row;       // of the batch
-    const uint32_t* slots;  // those listed
+  /// One pick's window, and its slots.
+  struct Window : LocatedPick {
+    bool joined;  // the slots stand one after another
+    size_t row;   // of the batch
+    const uint32_t* slots;
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
-  bool listSlots(uint32_t slot, uint32_t position, uint32_t start, uint32_t count, uint32_t* list) const;
-  size_t rowOf(const Window& window, uint32_t at) const {
-    return window.row + (policy_.reversed ? window.real - 1 - at : window.lead + at);
-  }
+  size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
   void copyOne(uint8_t* to, uint32_t column, uint32_t slot) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
   static constexpr uint32_t askedAhead = 2;
 
-  void copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target, WindowScratch& scratch) const;
-  void copyStatesOf(const Window& window, uint32_t shownKnown, const BatchTarget& target) const;
+  void copyStatesOnce(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
+  void copyStatesOf(const Window& window, const BatchTarget& target) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
   void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
   void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
@@ -97,8 +86,8 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
+  Locator locator_;
   LargeCopier large_;
-  size_t slotCountMax_ = 0;  // of a window
 };
 
 }  // namespace exrp

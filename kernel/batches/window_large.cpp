@@ -47,12 +47,11 @@ void WindowCopier::copyStackTwice(uint8_t* state, uint8_t* next, const Window& w
   large_.copy(next + (stack - 1) * bytes, store_->at(0, slots[there]), bytes);
 }
 
-void WindowCopier::copyStatesOnce(const Window& window, uint32_t shownKnown, const BatchTarget& target,
-                                  WindowScratch& scratch) const {
+void WindowCopier::copyStatesOnce(const Window& window, const BatchTarget& target, WindowScratch& scratch) const {
   // All rows are records with next states, and no stack is padded.
-  const bool whole = window.joined && window.lead == 0 && window.back == policy_.stack - 1 && shownKnown == policy_.rows();
+  const bool whole = window.joined && window.lead == 0 && window.back == policy_.stack - 1 && window.shownKnown() == policy_.rows();
   if (!whole) {
-    copyStatesOf(window, shownKnown, target);
+    copyStatesOf(window, target);
     return;
   }
   scratch.waiting[scratch.waitingCount++] = {window.slots[0], window.row};
@@ -95,7 +94,8 @@ inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const
   }
 }
 
-void WindowCopier::copyStatesOf(const Window& window, uint32_t shownKnown, const BatchTarget& target) const {
+void WindowCopier::copyStatesOf(const Window& window, const BatchTarget& target) const {
+  const uint32_t shownKnown = window.shownKnown();
   const size_t bytes = store_->column(0).bytes;
   const size_t stackBytes = size_t{policy_.stack} * bytes;
   zeroAround(target.columns[0], stackBytes, window);

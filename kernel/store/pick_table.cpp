@@ -1,12 +1,14 @@
 #include "kernel/store/pick_table.hpp"
 
+#include <algorithm>
+
 namespace exrp {
 
 Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
-  if (!slots_.create(countMax) || !indices_.create(slotCountMax, countMax, countMax)) {
-    return fail(Status::memory, double{4} * countMax + double{1} * indices_.width() * slotCountMax);
+  if (!slots_.create(countMax) || !indices_.create(slotCountMax, Pages::huge, countMax)) {
+    return fail(Status::memory, 4.0 * countMax + 4.0 * slotCountMax);
   }
   return Status::ok;
 }
@@ -15,7 +17,7 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
   // A full table can be asked to take what eviction will make room for first.
   const auto needed = static_cast<size_t>(count_ + count < countMax_ ? count_ + count : countMax_);
   if (!slots_.commit(needed) || !indices_.commit(slotCount) || !prepareSelectors(static_cast<uint32_t>(needed))) {
-    return fail(Status::memory, double{4} * static_cast<double>(needed) + double{1} * indices_.width() * slotCount);
+    return fail(Status::memory, 4.0 * static_cast<double>(needed) + 4.0 * slotCount);
   }
   if (slotCount > slotHighWater_) slotHighWater_ = slotCount;
   // Each pick that is there or comes can go again: two events. Coming is one event, and two more with a priority.
@@ -39,7 +41,7 @@ bool PickTable::prepareSelectors(uint32_t count) {
 void PickTable::pushRun(uint32_t slot, uint32_t count) {
   const uint32_t first = count_;
   for (uint32_t k = 0; k < count; ++k) slots_[first + k] = slot + k;
-  indices_.setRun(slot, count, first + 1);
+  for (uint32_t k = 0; k < count; ++k) indices_[slot + k] = first + k + 1;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushedRun(first, count);
   for (uint32_t k = 0; journal_.isOpen() && k < count; ++k) journal_.add(pickNone, first + k);
   count_ += count;
@@ -74,14 +76,14 @@ void PickTable::setFirstPriorities(const InitialPriorities& priorities, uint32_t
 
 void PickTable::popLast() {
   const uint32_t last = --count_;
-  indices_.set(slots_[last], 0);
+  indices_[slots_[last]] = 0;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
 void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   const uint32_t last = count_ - 1;
-  indices_.set(removed, 0);  // it is slots_[index], but reading that would wait for it
+  indices_[removed] = 0;  // it is slots_[index], but reading that would wait for it
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
   if (journal_.isOpen()) journal_.add(last, index);
   const uint32_t slot = slots_[last];
@@ -89,14 +91,14 @@ void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
   --count_;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
   if (journal_.isOpen()) journal_.add(last, pickNone);
-  indices_.set(slot, index + 1);
+  indices_[slot] = index + 1;
 }
 
 /// Removes the `count` picks from `index` on, of the slots from `removed` on. The last pick takes the first one's index, the one before
 /// it the second one's, and so on.
 void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
-  indices_.clear(removed, count);
+  std::fill_n(&indices_[removed], count, 0u);
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedRun(last, index, count);
   if (journal_.isOpen()) {
     for (uint32_t k = 0; k < count; ++k) {
@@ -107,7 +109,7 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   for (uint32_t k = 0; k < count; ++k) {
     const uint32_t slot = slots_[last - k];
     slots_[index + k] = slot;
-    indices_.set(slot, index + k + 1);
+    indices_[slot] = index + k + 1;
   }
   count_ -= count;
 }
@@ -116,7 +118,7 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
 void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   const uint32_t from = count_ - count;
-  indices_.clear(removed, count);
+  std::fill_n(&indices_[removed], count, 0u);
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedBlock(last, index, count);
   if (journal_.isOpen()) {
     for (uint32_t k = 0; k < count; ++k) {
@@ -125,7 +127,7 @@ void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
     }
   }
   for (uint32_t k = 0; k < count; ++k) slots_[index + k] = slots_[from + k];
-  for (uint32_t k = 0; k < count; ++k) indices_.set(slots_[index + k], index + k + 1);
+  for (uint32_t k = 0; k < count; ++k) indices_[slots_[index + k]] = index + k + 1;
   count_ -= count;
 }
 
@@ -133,14 +135,14 @@ void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
 /// one, at most `countMax`. (The run ends before the picks that move, as those stay.)
 uint32_t PickTable::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
   uint32_t run = 1;
-  while (run < countMax && indices_.get(slot + run) == index + run + 1 && !goes(store, range, count_ - 1 - run)) ++run;
+  while (run < countMax && indices_[slot + run] == index + run + 1 && !goes(store, range, count_ - 1 - run)) ++run;
   return run;
 }
 
 void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
   const uint32_t first = store.firstSlot(block);
   for (uint32_t slot = first; slot < first + store.blockLength(); ++slot) {
-    if (indices_.get(slot) != 0) prefetchLineFar(&slots_[indices_.get(slot) - 1]);
+    if (indices_[slot] != 0) prefetchLineFar(&slots_[indices_[slot] - 1]);
   }
 }
 
@@ -150,7 +152,7 @@ void PickTable::removeAll(const Store& store, uint32_t firstBlock, uint32_t begi
   uint32_t left = blockEnd - store.ordinalOf(begin);
   const Range range = {store.head(firstBlock).episode, end, 0, 0};
   for (uint32_t block = firstBlock, k = 0; k < left; block = store.block(block).next, ++k) {
-    indices_.prefetchFar(store.firstSlot(block));
+    prefetchIndexOf(store.firstSlot(block));
   }
   uint32_t ahead = firstBlock;
   const auto askAhead = [&] {
@@ -205,7 +207,7 @@ void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t b
         while (count_ > index && goes(store, range, count_ - 1)) popLast();
         if (index < count_) {
           // Neighbours in time that are neighbours in the table go together, as long as picks that stay take their indices.
-          while (position - run > pieceBegin && indices_.get(slot - run) == index + 1 - run && indices_.get(slot - run) != 0 &&
+          while (position - run > pieceBegin && indices_[slot - run] == index + 1 - run && indices_[slot - run] != 0 &&
                  !goes(store, range, count_ - 1 - run)) {
             ++run;
           }
@@ -238,7 +240,7 @@ int32_t PickTable::check(const Store& store) const {
   }
   uint32_t placed = 0;
   const uint32_t slotCount = store.highWater() << store.blockShift();
-  for (uint32_t slot = 0; slot < slotCount && slot < slotHighWater_; ++slot) placed += indices_.get(slot) != 0;
+  for (uint32_t slot = 0; slot < slotCount && slot < slotHighWater_; ++slot) placed += indices_[slot] != 0;
   return placed == count_ ? 0 : 1;
 }
 

@@ -11,10 +11,11 @@
 //      states) are all there.
 //   3. Every pick that satisfies the policy is in the table.
 //   4. Every selector has heard of exactly the picks 0..count()-1.
-// Cost: push and removal O(1), and what the selectors take. 4 bytes a pick and 4 a slot, or 3 where fewer than 2^24 records fit.
+// Cost: push and removal O(1), and what the selectors take. 4 bytes a pick and 4 a slot.
 #pragma once
 
-#include "kernel/base/packed_numbers.hpp"
+#include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/journal.hpp"
 #include "kernel/store/pick_policy.hpp"
@@ -39,7 +40,7 @@ class PickTable {
   void push(uint32_t slot) {
     const uint32_t index = count_;
     slots_[index] = slot;
-    indices_.set(slot, index + 1);
+    indices_[slot] = index + 1;
     for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->pushed(index);
     if (journal_.isOpen()) journal_.add(pickNone, index);
     if (++count_ > countHighWater_) countHighWater_ = count_;
@@ -69,9 +70,14 @@ class PickTable {
   /// The slots of all picks, by index.
   const uint32_t* slots() const { return slots_.data(); }
   /// The index of the pick that starts at `slot`, or pickNone.
-  uint32_t indexOf(uint32_t slot) const { return indices_.get(slot) - 1; }
+  uint32_t indexOf(uint32_t slot) const { return indices_[slot] - 1; }
   void prefetchSlot(uint32_t index) const { prefetchLine(&slots_[index]); }
-  void prefetchIndexOf(uint32_t slot) const { indices_.prefetchFar(slot); }
+  /// Asks for the entries of the first of `count` picks, which are looked up next.
+  void prefetchFirst(const uint32_t* indices, uint32_t count) const {
+    for (uint32_t k = 0; k < count && k < askedFirst; ++k) prefetchLineFar(&slots_[indices[k]]);
+  }
+  static constexpr uint32_t askedFirst = canPrefetch ? 64 : 0;
+  void prefetchIndexOf(uint32_t slot) const { prefetchLineFar(&indices_[slot]); }
   Journal& journal() { return journal_; }
   const Journal& journal() const { return journal_; }
   /// The most picks that there ever were.
@@ -104,8 +110,8 @@ class PickTable {
   }
 
   PickPolicy policy_;
-  ReservedArray<uint32_t> slots_;   // by index
-  PackedNumbers indices_;           // by slot: index + 1, 0 for none
+  ReservedArray<uint32_t> slots_;    // by index
+  ReservedArray<uint32_t> indices_;  // by slot: index + 1, 0 for none
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
   uint32_t preparedCount_ = 0;  // of picks that slots_ and all selectors have memory for

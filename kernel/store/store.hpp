@@ -145,7 +145,6 @@ class Store {
   /// Reckons an episode's births from that of its oldest record, which is in `slot`, in its first block. Where that lies more than 2^30
   /// before `birth`, that of the next record, the records before it count as younger than they are.
   void moveBirths(uint32_t episode, uint32_t slot, uint64_t birth);
-  void prefetchBirth(uint32_t slot) const { prefetchLine(&births_[slot >> birthShift_]); }
 
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }

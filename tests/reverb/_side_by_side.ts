@@ -205,17 +205,20 @@ export function tablesWith(limiter: RealLimiter): RealTable[] {
 
 const PRIORITIES = [0, 0.5, 1, 2, 2, 3, 5, 1e-3, 1e6];
 
-/** Drives both with the calls of a seed; `other` is Reverb's. An error names the table, the seed and the call. */
+/**
+ * Drives both with the calls of a seed; `other` is Reverb's. An error names the table, the seed and the call. `patienceMs` says how long
+ * Reverb's counts may take to become ours.
+ */
 export async function runSideBySide(
   table: RealTable,
   leader: Subject,
   other: Subject,
   seed: number,
-  calls = 40,
+  { calls = 40, patienceMs }: { calls?: number; patienceMs?: number } = {},
 ): Promise<void> {
   const said: string[] = [];
   try {
-    await new Run(table, leader, other, seed, said).all(calls);
+    await new Run(table, leader, other, seed, said, patienceMs).all(calls);
   } catch (error) {
     const where = `table "${table.name}", ${JSON.stringify(table)}, seed ${seed}, after\n  ${
       said.join("\n  ")
@@ -229,6 +232,7 @@ class Run {
   readonly #leader: Subject;
   readonly #other: Subject;
   readonly #said: string[];
+  readonly #patienceMs: number | undefined;
   /** Which item is drawn is random. */
   readonly #isDrawRandom: boolean;
   /** Which items are there is random. */
@@ -247,7 +251,9 @@ class Run {
     other: Subject,
     seed: number,
     said: string[],
+    patienceMs: number | undefined,
   ) {
+    this.#patienceMs = patienceMs;
     this.#random = randomOf(seed);
     this.#leader = leader;
     this.#other = other;
@@ -369,7 +375,7 @@ class Run {
     await until("both count the same items", async () => {
       second = await this.#other.counters();
       return first.size === second.size;
-    });
+    }, this.#patienceMs);
     assertEquals(known(first), known(second), "counters");
   }
 

@@ -7,11 +7,17 @@ import {
   drainReal,
   filesOf,
   readRecorded,
+  tables,
   withCheckpoint,
   writeReal,
 } from "./_checkpoints.ts";
 import { oldCheckpoint } from "./_old_checkpoint.ts";
 import { besideReverb } from "./_real.ts";
+
+/** Tables that give each item a few times only. */
+const isLimited = new Set(
+  tables.filter(({ max_times_sampled: max = 0 }) => max > 0).map(({ name }) => name),
+);
 
 besideReverb("a checkpoint of the real server moves over, as the real client sees it", async () => {
   const folder = await Deno.makeTempDir({ prefix: "exrp_checkpoint_" });
@@ -22,11 +28,13 @@ besideReverb("a checkpoint of the real server moves over, as the real client see
       for (const name of loaded.names) {
         const table = loaded.table(name);
         for (const count of [1, 2, 3, 7, 8, 30, 31]) {
-          assertEquals(
-            [table.canInsert(count), table.canSample(count)],
-            [await real.canInsert(name, count), await real.canSample(name, count)],
-            `${name}, ${count}`,
-          );
+          const what = `${name}, ${count}`;
+          assertEquals(table.canInsert(count), await real.canInsert(name, count), what);
+          const theirs = await real.canSample(name, count);
+          // Reverb asks the limiter alone. Ours also asks whether the items suffice, where each is given a few times only.
+          const ours = table.canSample(count);
+          if (isLimited.has(name) && count > 1) assert(theirs || !ours, what);
+          else assertEquals(ours, theirs, what);
         }
       }
     });
