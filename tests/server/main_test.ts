@@ -4,7 +4,6 @@ import { assert, assertEquals } from "@std/assert";
 import { inRepository } from "../../tools/_repository.ts";
 import { Connection } from "../reverb/_grpc.ts";
 import { insert, sample } from "./_served.ts";
-import { native } from "../_native.ts";
 
 const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-net"];
 
@@ -122,7 +121,7 @@ Deno.test("a file that is not there is named by its whole path, and so is one th
   await Deno.remove(folder);
 });
 
-native.test("without --allow-ffi, the program says that it serves on WebAssembly, and which flag is missing", async () => {
+Deno.test("without --allow-ffi, the program says that it serves on WebAssembly, and which flag is missing", async () => {
   await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
     const allowed = permissions.filter((each) => each !== "--allow-ffi");
     const child = new Deno.Command(Deno.execPath(), {
@@ -134,6 +133,7 @@ native.test("without --allow-ffi, the program says that it serves on WebAssembly
         inRepository("server", "main.ts"),
         `--config=${path}`,
       ],
+      env: { EXRP_BACKEND: "" },
       stdout: "piped",
     }).spawn();
     const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
