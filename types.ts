@@ -6,7 +6,6 @@
  * ```ts
  * import { type Batch, type Column, ExperienceReplay, float32, type Schema, uniform } from "@exrp/replay";
  * import type { StateShape } from "@exrp/replay/types";
- * import { assertEquals } from "@std/assert";
  *
  * function shapeOf<S extends Schema & { readonly state: Column<"float32"> }>(batch: Batch<S>): StateShape<S> {
  *   return batch.shape.state;
@@ -15,7 +14,7 @@
  * using replay = await ExperienceReplay.create({ capacity: 10, state: float32(2) });
  * replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [3, 4] });
  * const shape = shapeOf(replay.getBatch(5, replay.newPickSelector(uniform())));
- * assertEquals(shape[2], 2); // TypeScript knows this number
+ * console.log(shape[2]); // 2: TypeScript knows this number
  * ```
  *
  * @module

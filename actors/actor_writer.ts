@@ -76,7 +76,6 @@ const N_STEP_MAX = 65_536;
  * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
  * import { absoluteTdError, ActorWriter } from "@exrp/replay/actors";
  * import { CartPole } from "@exrp/replay/envs";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 1000,
@@ -102,8 +101,8 @@ const N_STEP_MAX = 65_536;
  *     state = terminated || truncated ? environment.reset() : nextState;
  *   }
  * }
- * assertStrictEquals(replay.recordCount, 100);
- * assertStrictEquals(replay.getBatch(32, selector).size, 32);
+ * console.log(replay.recordCount); // 100
+ * console.log(replay.getBatch(32, selector).size); // 32
  * ```
  */
 export class ActorWriter<S extends Schema = AnySchema> implements Disposable, AsyncDisposable {
@@ -126,7 +125,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
    * using writer = new ActorWriter(replay, { flushSteps: 2 });
@@ -134,8 +132,8 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    *   const nextState = state + 1;
    *   writer.step({ state, action: 0, reward: 1, terminated: false, nextState });
    * }
-   * assertStrictEquals(replay.recordCount, 4); // the fifth step waits
-   * assertStrictEquals(writer.waitingCount, 1);
+   * console.log(replay.recordCount); // 4: the fifth step waits
+   * console.log(writer.waitingCount); // 1
    * ```
    */
   constructor(replay: ExperienceReplay<S>, options: ActorWriterOptions<S> = {}) {
@@ -207,14 +205,13 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
    * using writer = new ActorWriter(replay);
    * const nextState = [2, 3];
    * writer.step({ state: [0, 1], action: 1, reward: 0.5, terminated: true, nextState });
-   * assertStrictEquals(writer.flush(), 1);
-   * assertStrictEquals(replay.episode(0).ending, "terminated");
+   * console.log(writer.flush()); // 1
+   * console.log(replay.episode(0).ending); // terminated
    * ```
    */
   step(step: ActorStep<S>): void {
@@ -262,7 +259,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertEquals, assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
    * using writer = new ActorWriter(replay, { environments: 2 });
@@ -273,8 +269,8 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    *   terminated: [false, true],
    *   nextState: new Float32Array([0, 1, 1, 2]),
    * });
-   * assertStrictEquals(writer.flush(), 2);
-   * assertEquals([replay.episode(0).ending, replay.episode(1).ending], ["open", "terminated"]);
+   * console.log(writer.flush()); // 2
+   * console.log([replay.episode(0).ending, replay.episode(1).ending]); // ["open", "terminated"]
    * ```
    */
   stepBatch(steps: ActorBatch<S>): void {
@@ -327,14 +323,13 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
    * using writer = new ActorWriter(replay);
    * writer.step({ state: 0, action: 0, reward: 1, terminated: false, nextState: 1 });
-   * assertStrictEquals(replay.recordCount, 0);
-   * assertStrictEquals(writer.flush(), 1);
-   * assertStrictEquals(replay.recordCount, 1);
+   * console.log(replay.recordCount); // 0
+   * console.log(writer.flush()); // 1
+   * console.log(replay.recordCount); // 1
    * ```
    */
   flush(): number {
@@ -353,12 +348,11 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
    * using writer = new ActorWriter(replay);
    * writer.step({ state: 0, action: 0, reward: 1, terminated: false, nextState: 1 });
-   * assertStrictEquals(await writer.flushWhenReady({ timeoutMs: 1000 }), 1);
+   * console.log(await writer.flushWhenReady({ timeoutMs: 1000 })); // 1
    * ```
    */
   async flushWhenReady(options: WaitOptions = {}): Promise<number> {
@@ -378,14 +372,13 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
    * using writer = new ActorWriter(replay);
    * writer.step({ state: 0, action: 0, reward: 1, terminated: false, nextState: 1 });
    * writer.cut();
    * writer.flush();
-   * assertStrictEquals(replay.episode(0).ending, "truncated");
+   * console.log(replay.episode(0).ending); // truncated
    * ```
    */
   cut(environment = 0): void {
@@ -416,13 +409,12 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    * import { ActorWriter } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
    * const writer = new ActorWriter(replay);
    * writer.step({ state: 0, action: 0, reward: 1, terminated: false, nextState: 1 });
    * await writer.close({ timeoutMs: 1000 });
-   * assertStrictEquals(replay.episode(0).ending, "truncated");
+   * console.log(replay.episode(0).ending); // truncated
    * ```
    */
   async close(options: WaitOptions = {}): Promise<void> {

@@ -85,20 +85,19 @@ const WAIT_OPTIONS = ["signal", "timeoutMs"] as const;
  * @example A learner publishes, and an actor reads
  * ```ts
  * import { Broadcast } from "@exrp/replay/actors";
- * import { assertEquals, assertStrictEquals } from "@std/assert";
  *
  * // The learner. The first arrays are version 1.
  * const broadcast = Broadcast.create({ weights: new Float32Array(3), epsilon: new Float64Array(1) });
  *
  * // An actor: in a Worker, the ticket comes as a message.
  * const reader = Broadcast.attach(structuredClone(broadcast.ticket));
- * assertStrictEquals(reader.read().version, 1);
+ * console.log(reader.read().version); // 1
  *
  * broadcast.publish({ weights: Float32Array.of(1, 2, 3), epsilon: Float64Array.of(0.1) });
  * const { version, changed, arrays } = reader.read();
- * assertEquals([version, changed], [2, true]);
- * assertEquals([...arrays.weights], [1, 2, 3]);
- * assertStrictEquals(reader.read().changed, false); // no copy
+ * console.log([version, changed]); // [2, true]
+ * console.log([...arrays.weights]); // [1, 2, 3]
+ * console.log(reader.read().changed); // false: no copy
  * ```
  */
 export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
@@ -129,10 +128,9 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * const broadcast = Broadcast.create({ weights: Float32Array.of(0.5, -0.5) });
-   * assertStrictEquals(broadcast.version, 1);
+   * console.log(broadcast.version); // 1
    * ```
    */
   static create<A extends BroadcastArrays>(arrays: A): Broadcast<A> {
@@ -163,13 +161,12 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example In a Worker
    * ```ts
    * import { Broadcast, type BroadcastTicket } from "@exrp/replay/actors";
-   * import { assertEquals } from "@std/assert";
    *
    * // The type of `data` is `any`, so say what is in it.
    * function onMessage(data: BroadcastTicket<{ weights: Float32Array<ArrayBuffer> }>): number[] {
    *   return [...Broadcast.attach(data).read().arrays.weights];
    * }
-   * assertEquals(onMessage(Broadcast.create({ weights: Float32Array.of(7) }).ticket), [7]);
+   * console.log(onMessage(Broadcast.create({ weights: Float32Array.of(7) }).ticket)); // [7]
    * ```
    */
   static attach<A extends BroadcastArrays>(ticket: BroadcastTicket<A>): Broadcast<A> {
@@ -194,10 +191,9 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * const broadcast = Broadcast.create({ weights: new Float32Array(100) });
-   * assertStrictEquals(broadcast.publish({ weights: new Float32Array(100).fill(0.1) }), 2);
+   * console.log(broadcast.publish({ weights: new Float32Array(100).fill(0.1) })); // 2
    * ```
    */
   publish(arrays: A): number {
@@ -216,13 +212,12 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
-   * import { assertEquals, assertStrictEquals } from "@std/assert";
    *
    * const broadcast = Broadcast.create({ weights: Float32Array.of(1, 2) });
    * const mine = { weights: new Float32Array(2) };
-   * assertStrictEquals(broadcast.read(mine).changed, true);
-   * assertEquals([...mine.weights], [1, 2]);
-   * assertStrictEquals(broadcast.read(mine).changed, false);
+   * console.log(broadcast.read(mine).changed); // true
+   * console.log([...mine.weights]); // [1, 2]
+   * console.log(broadcast.read(mine).changed); // false
    * ```
    */
   read(into?: A): BroadcastRead<A> {
@@ -256,12 +251,11 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * const broadcast = Broadcast.create({ weights: new Float32Array(2) });
    * const waiting = broadcast.waitFor(2, { timeoutMs: 1000 });
    * broadcast.publish({ weights: Float32Array.of(1, 2) });
-   * assertStrictEquals(await waiting, 2);
+   * console.log(await waiting); // 2
    * ```
    */
   async waitFor(version: number, options: WaitOptions = {}): Promise<number> {
@@ -301,10 +295,9 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
-   * import { assertStrictEquals } from "@std/assert";
    *
    * const broadcast = Broadcast.create({ weights: new Float32Array(2) });
-   * assertStrictEquals(broadcast.takeOver(), false); // nobody was publishing
+   * console.log(broadcast.takeOver()); // false: nobody was publishing
    * ```
    */
   takeOver(): boolean {

@@ -35,7 +35,6 @@ import type { ShareTicket } from "../replay/share/share_ticket.ts";
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import { endActor } from "@exrp/replay/actors";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
  * if (replay.describe().backend.startsWith("native")) {
@@ -52,7 +51,7 @@ import type { ShareTicket } from "../replay/share/share_ticket.ts";
  *   for (let state = 0; state < 5; state++) episode = actor.record(episode, state, 0, 0);
  *
  *   endActor(replay, worker, ticket);
- *   assertEquals(replay.episode(episode).ending, "truncated");
+ *   console.log(replay.episode(episode).ending); // truncated
  *   ({ worker, ticket } = start());
  *   endActor(replay, worker, ticket);
  * }

@@ -61,11 +61,10 @@ export type ReplayErrorCode =
  * @example
  * ```ts
  * import { ReplayError } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * // In a test of your own code, throw what a replay would throw.
  * const error = new ReplayError("file", "cannot write", { cause: new Error("disk full") });
- * assertStrictEquals(error.status, 0);
+ * console.log(error.status); // 0
  * ```
  */
 export interface ReplayErrorOptions {

@@ -28,17 +28,16 @@ export interface BitFlipOptions {
  * @example
  * ```ts
  * import { BitFlip } from "@exrp/replay/envs";
- * import { assert, assertStrictEquals } from "@std/assert";
  *
  * const environment = new BitFlip({ bitCount: 8, seed: 3 });
  * let state = environment.reset();
  * while (!environment.isReached(state)) {
  *   const wrong = state.findIndex((bit, k) => bit !== environment.goal[k]);
  *   const result = environment.step(wrong);
- *   assertStrictEquals(result.reward, result.terminated ? 0 : -1);
+ *   console.log(result.reward === (result.terminated ? 0 : -1)); // true
  *   state = result.state;
  * }
- * assert(state.every((bit, k) => bit === environment.goal[k]));
+ * console.log(state.every((bit, k) => bit === environment.goal[k])); // true
  * ```
  */
 export class BitFlip {

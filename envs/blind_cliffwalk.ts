@@ -18,12 +18,11 @@ import { checkAction, checkRunning, type StepResult } from "./environment.ts";
  * @example
  * ```ts
  * import { BlindCliffwalk } from "@exrp/replay/envs";
- * import { assertEquals } from "@std/assert";
  *
  * const walk = new BlindCliffwalk(2);
- * assertEquals(walk.reset(), 0);
- * assertEquals(walk.step(1), { state: 1, reward: 0, terminated: false, truncated: false });
- * assertEquals(walk.step(1), { state: 2, reward: 1, terminated: true, truncated: false });
+ * console.log(walk.reset()); // 0
+ * console.log(walk.step(1)); // { state: 1, reward: 0, terminated: false, truncated: false }
+ * console.log(walk.step(1)); // { state: 2, reward: 1, terminated: true, truncated: false }
  * ```
  */
 export class BlindCliffwalk {

@@ -43,7 +43,6 @@ const STEP_LIMIT = 500;
  * @example A rule that pushes towards the side where the pole falls
  * ```ts
  * import { CartPole } from "@exrp/replay/envs";
- * import { assert, assertStrictEquals } from "@std/assert";
  *
  * const environment = new CartPole(7);
  * let [position = 0, velocity = 0, angle = 0, spin = 0] = environment.reset();
@@ -51,12 +50,12 @@ const STEP_LIMIT = 500;
  * for (let isOver = false; !isOver; steps++) {
  *   const lean = 0.1 * position + 0.3 * velocity + 3 * angle + spin;
  *   const { state, reward, terminated, truncated } = environment.step(lean > 0 ? 1 : 0);
- *   assertStrictEquals(reward, 1);
- *   assert(!terminated);
+ *   console.log(reward); // 1
+ *   console.log(!terminated); // true
  *   [position = 0, velocity = 0, angle = 0, spin = 0] = state;
  *   isOver = truncated;
  * }
- * assertStrictEquals(steps, 500);
+ * console.log(steps); // 500
  * ```
  */
 export class CartPole {

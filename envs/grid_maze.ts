@@ -16,9 +16,8 @@ const MOVES = [[0, -1], [1, 0], [0, 1], [-1, 0]] as const;
  * @example
  * ```ts
  * import { GridMaze } from "@exrp/replay/envs";
- * import { assertStrictEquals } from "@std/assert";
  *
- * assertStrictEquals(new GridMaze(["S.G"], { stepLimit: 20 }).stepLimit, 20);
+ * console.log(new GridMaze(["S.G"], { stepLimit: 20 }).stepLimit); // 20
  * ```
  */
 export interface GridMazeOptions {
@@ -36,16 +35,15 @@ export interface GridMazeOptions {
  * @example
  * ```ts
  * import { GridMaze } from "@exrp/replay/envs";
- * import { assertEquals } from "@std/assert";
  *
  * const maze = new GridMaze([
  *   "S#G",
  *   "...",
  * ]);
- * assertEquals(maze.reset(), 0);
- * assertEquals(maze.step(1).state, 0); // there is a wall
+ * console.log(maze.reset()); // 0
+ * console.log(maze.step(1).state); // 0: there is a wall
  * const states = [2, 1, 1, 0].map((action) => maze.step(action).state);
- * assertEquals(states, [3, 4, 5, 2]);
+ * console.log(states); // [3, 4, 5, 2]
  * ```
  */
 export class GridMaze {

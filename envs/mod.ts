@@ -18,7 +18,6 @@
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import { CartPole } from "@exrp/replay/envs";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 1000, // records
@@ -35,7 +34,7 @@
  *   episode = replay.record(episode, state, 1, result.reward, ending);
  *   state = result.state;
  * }
- * assertStrictEquals(replay.recordCount, steps);
+ * console.log(replay.recordCount === steps); // true
  * ```
  *
  * @module

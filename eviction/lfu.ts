@@ -16,10 +16,9 @@ import { NativeEviction } from "./native_eviction.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, lfu } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), eviction: lfu() });
- * assertStrictEquals(replay.describe().eviction, "lfu");
+ * console.log(replay.describe().eviction); // lfu
  * ```
  */
 export function lfu(): NativeEviction {

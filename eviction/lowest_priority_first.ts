@@ -25,7 +25,6 @@ import { NativeEviction } from "./native_eviction.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, lowestPriorityFirst, prioritized } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 3,
@@ -38,7 +37,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * }
  * replay.setPriority(selector, [0, 1, 2], [0, 0, 0], [3, 1, 2]);
  * replay.record(replay.newEpisode(), [3], 0, 0, { finalState: [0] });
- * assertEquals([...replay.episodes()], [0, 2, 3]);
+ * console.log([...replay.episodes()]); // [0, 2, 3]
  * ```
  */
 export function lowestPriorityFirst(): NativeEviction {

@@ -15,10 +15,9 @@ import { NativeEviction } from "./native_eviction.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, lru } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), eviction: lru() });
- * assertStrictEquals(replay.describe().eviction, "lru");
+ * console.log(replay.describe().eviction); // lru
  * ```
  */
 export function lru(): NativeEviction {

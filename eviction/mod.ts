@@ -8,7 +8,6 @@
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import type { EvictionPolicy } from "@exrp/replay/eviction";
- * import { assertEquals } from "@std/assert";
  *
  * function youngestFirst(): EvictionPolicy {
  *   const ended = new Set<number>(); // only an ended episode can be evicted
@@ -29,7 +28,7 @@
  * for (const value of [0, 1, 2]) {
  *   replay.record(replay.newEpisode(), [value], 0, 0, { finalState: [0] });
  * }
- * assertEquals([...replay.episodes()], [0, 2]);
+ * console.log([...replay.episodes()]); // [0, 2]
  * ```
  *
  * @module

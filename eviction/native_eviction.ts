@@ -13,10 +13,9 @@ import { ruleText, showAs } from "../base/inspect.ts";
  * @example
  * ```ts
  * import { afterDraws, lru } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
- * assertStrictEquals(lru().name, "lru");
- * assertStrictEquals(afterDraws(4).options.draws, 4);
+ * console.log(lru().name); // lru
+ * console.log(afterDraws(4).options.draws); // 4
  * ```
  */
 export class NativeEviction {

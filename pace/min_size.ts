@@ -18,7 +18,6 @@ import { PaceRule } from "./pace_rule.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, minSize, ReplayError, uniform } from "@exrp/replay";
- * import { assertStrictEquals, assertThrows } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -27,10 +26,9 @@ import { PaceRule } from "./pace_rule.ts";
  * });
  * const selector = replay.newPickSelector(uniform());
  * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
- * const error = assertThrows(() => replay.getBatch(32, selector), ReplayError);
- * assertStrictEquals(error.code, "pace");
+ * try { replay.getBatch(32, selector); } catch (error) { console.log((error as ReplayError).code); } // pace
  * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
- * assertStrictEquals(replay.getBatch(32, selector).size, 32);
+ * console.log(replay.getBatch(32, selector).size); // 32
  * ```
  */
 export function minSize(size: number): PaceRule {

@@ -29,10 +29,9 @@ export interface PaceNumbers {
  * @example
  * ```ts
  * import { samplesPerInsert } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * const { numbers } = samplesPerInsert(8, { minSize: 1000, error: 800 });
- * assertEquals([numbers.differenceMin, numbers.differenceMax], [7200, 8800]);
+ * console.log([numbers.differenceMin, numbers.differenceMax]); // [7200, 8800]
  * ```
  */
 export class PaceRule {

@@ -36,7 +36,7 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  * `error` be at least (n + k × ratio) / 2. Acme's agents take 0.1 × ratio × minSize.
  *
  * A replay takes a band that is at least 2 × max(1, ratio) wide and does not lie above ratio × minSize. A table inserts and samples items one by
- * one, so it takes any band in which they go on: each that is 1.001 + ratio wide, and narrower ones such as `[0, 1]` for a ratio of 1.
+ * one, so it takes any band that is 1.001 + ratio wide. With a whole ratio, it takes each one that has ratio + 1 whole numbers, such as `[0, 1]`.
  *
  * @param ratio Picks for each record: above 0, at most 2^53 - 1, and in a replay 2^32. 0.5 means one pick for two records.
  * @throws {TypeError} For an unknown option or one of the wrong kind.
@@ -44,7 +44,6 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  * @example
  * ```ts
  * import { ExperienceReplay, float32, samplesPerInsert, uniform } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 1000,
@@ -63,7 +62,7 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  *   for (let k = 0; k < 22; k++) await replay.whenReady(() => replay.getBatch(32, selector));
  * };
  * await Promise.all([act(), learn()]);
- * assertEquals([replay.pace?.recorded, replay.pace?.drawn], [100, 22 * 32]);
+ * console.log([replay.pace?.recorded, replay.pace?.drawn]); // [100, 704]: 22 batches of 32
  * ```
  */
 export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions): PaceRule {

@@ -82,7 +82,6 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  * @example
  * ```ts
  * import { gae } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const { advantage, valueTarget } = gae({
  *   reward: [1, 1, 1, 1],
@@ -92,8 +91,8 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  *   seqLen: [2, 2],
  *   lambda: 1,
  * });
- * assertEquals([...advantage], [1.5, 1, -0.5, -3]);
- * assertEquals([...valueTarget], [3.5, 5, 1.5, 1]);
+ * console.log([...advantage]); // [1.5, 1, -0.5, -3]
+ * console.log([...valueTarget]); // [3.5, 5, 1.5, 1]
  * ```
  */
 export function gae(options: GaeOptions): GaeResult {

@@ -49,7 +49,6 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  * @example
  * ```ts
  * import { lambdaReturn } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const target = lambdaReturn({
  *   reward: [1, 1],
@@ -58,7 +57,7 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  *   seqLen: [2],
  *   lambda: 0.5,
  * });
- * assertEquals([...target], [3.25, 5]);
+ * console.log([...target]); // [3.25, 5]
  * ```
  */
 export function lambdaReturn(options: LambdaReturnOptions): Float32Array<ArrayBuffer> {

@@ -4,7 +4,6 @@
  * @example Advantages of two steps, by generalized advantage estimation
  * ```ts
  * import { gae } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const { advantage } = gae({
  *   reward: [1, 1],
@@ -14,7 +13,7 @@
  *   seqLen: [2],
  *   lambda: 1,
  * });
- * assertEquals([...advantage], [1.5, 1]);
+ * console.log([...advantage]); // [1.5, 1]
  * ```
  *
  * @module

@@ -48,7 +48,6 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
  * @example
  * ```ts
  * import { nStepReturn } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const target = nStepReturn({
  *   reward: [1, 2, 3],
@@ -57,7 +56,7 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
  *   n: 2,
  *   seqLen: [3],
  * });
- * assertEquals([...target], [1 + 0.5 * 2 + 0.25 * 20, 2 + 0.5 * 3 + 0.25 * 40, 3 + 0.5 * 40]);
+ * console.log([...target]); // [7, 13.5, 23]: 1 + 0.5 * 2 + 0.25 * 20, 2 + 0.5 * 3 + 0.25 * 40, 3 + 0.5 * 40
  * ```
  */
 export function nStepReturn(options: NStepReturnOptions): Float32Array<ArrayBuffer> {

@@ -66,7 +66,6 @@ const OPTIONS = [
  * @example
  * ```ts
  * import { retrace } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const target = retrace({
  *   q: [2, 4],
@@ -77,7 +76,7 @@ const OPTIONS = [
  *   discount: [0.5, 0.5],
  *   seqLen: [2],
  * });
- * assertEquals([...target], [1 + 0.5 * (6 + 0.5 * (5 - 4)), 1 + 0.5 * 8]);
+ * console.log([...target]); // [4.25, 5]: 1 + 0.5 * (6 + 0.5 * (5 - 4)), 1 + 0.5 * 8
  * ```
  */
 export function retrace(options: RetraceOptions): Float32Array<ArrayBuffer> {

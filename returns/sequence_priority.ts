@@ -55,13 +55,12 @@ const NONE: SequencePriorityOptions = Object.freeze({});
  * @example
  * ```ts
  * import { sequencePriority } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const errors = [1, -3, 2, -4, 0, 0]; // two rows of three steps; the second has one real step
- * assertEquals([...sequencePriority(errors, [3, 1], { eta: 0.5 })], [0.5 * 3 + 0.5 * 2, 4]);
+ * console.log([...sequencePriority(errors, [3, 1], { eta: 0.5 })]); // [2.5, 4]: 0.5 * 3 + 0.5 * 2, 4
  * // The first step of the first row is burn-in:
  * const learnMask = [0, 1, 1, 1, 0, 0];
- * assertEquals([...sequencePriority(errors, [3, 1], { eta: 0.5, learnMask })], [0.5 * 3 + 0.5 * 2.5, 4]);
+ * console.log([...sequencePriority(errors, [3, 1], { eta: 0.5, learnMask })]); // [2.75, 4]: 0.5 * 3 + 0.5 * 2.5, 4
  * ```
  */
 export function sequencePriority(

@@ -103,7 +103,6 @@ function checkBound(where: string, value: unknown): number {
  * @example
  * ```ts
  * import { vtrace } from "@exrp/replay/returns";
- * import { assertEquals } from "@std/assert";
  *
  * const { valueTarget, policyAdvantage, rho } = vtrace({
  *   logProbBehaviour: [Math.log(0.5), Math.log(0.25)],
@@ -114,9 +113,9 @@ function checkBound(where: string, value: unknown): number {
  *   discount: [0.5, 0.5],
  *   seqLen: [2],
  * });
- * assertEquals([...rho], [0.5, 1]);
- * assertEquals([...valueTarget], [2.75, 5]);
- * assertEquals([...policyAdvantage], [0.75, 1]);
+ * console.log([...rho]); // [0.5, 1]
+ * console.log([...valueTarget]); // [2.75, 5]
+ * console.log([...policyAdvantage]); // [0.75, 1]
  * ```
  */
 export function vtrace(options: VtraceOptions): VtraceResult {

@@ -45,7 +45,6 @@ export let isPartOfList: (history: ColumnHistory) => boolean;
  * @example
  * ```ts
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  *
@@ -53,7 +52,7 @@ export let isPartOfList: (history: ColumnHistory) => boolean;
  * for (let t = 0; t < 8; t++) writer.append({ state: t });
  * const states = writer.history.state.slice(-5); // the last five
  * await writer.createItem("replay", 1, { states, last: states.at(-1) });
- * assertEquals([...states.values()], [3, 4, 5, 6, 7]);
+ * console.log([...states.values()]); // [3, 4, 5, 6, 7]
  * ```
  */
 export class TrajectoryColumn {
@@ -146,16 +145,15 @@ export class TrajectoryColumn {
  * @example
  * ```ts
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  *
  * await using writer = tables.trajectoryWriter<{ reward: number }>({ numKeepAliveRefs: 5 });
  * for (let t = 0; t < 8; t++) writer.append({ reward: t });
  * const { reward } = writer.history;
- * assertEquals([...reward.slice(-4).values()], [4, 5, 6, 7]); // x[-4:] in Python
- * assertEquals([...reward.at(-1).values()], [7]); // x[-1], without a dimension for rows
- * assertEquals([...reward.pick([-5, -1]).values()], [3, 7]); // x[[-5, -1]]
+ * console.log([...reward.slice(-4).values()]); // [4, 5, 6, 7]: x[-4:] in Python
+ * console.log([...reward.at(-1).values()]); // [7]: x[-1], without a dimension for rows
+ * console.log([...reward.pick([-5, -1]).values()]); // [3, 7]: x[[-5, -1]]
  * ```
  */
 export class ColumnHistory {

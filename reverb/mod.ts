@@ -8,7 +8,6 @@
  * import { ReverbClient } from "@exrp/replay/reverb";
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // yours runs elsewhere
@@ -16,7 +15,7 @@
  * await using client = await ReverbClient.connect(server.address); // "localhost:8000", say
  * await client.insert({ state: Float32Array.of(1, 2) }, { replay: 1 });
  * const { columns } = await client.sample("replay", 32);
- * assertEquals(columns[0]?.shape, [32, 1, 2]); // items, steps, and the state
+ * console.log(columns[0]?.shape); // [32, 1, 2]: items, steps, and the state
  * ```
  *
  * @module

@@ -16,12 +16,11 @@ import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
  * @example
  * ```ts
  * import { createConfig, PatternNode } from "@exrp/replay/reverb";
- * import { assertEquals, assertInstanceOf } from "@std/assert";
  *
  * const { nodes } = createConfig<{ a: number }>({ table: "t", pattern: (step) => [step.a.slice(-3, -1)] });
  * const [node] = nodes;
- * assertInstanceOf(node, PatternNode);
- * assertEquals([node.start, node.stop, node.step, node.isSqueezed], [-3, -1, 1, false]);
+ * console.log(node instanceof PatternNode); // true
+ * console.log([node?.start, node?.stop, node?.step, node?.isSqueezed]); // [-3, -1, 1, false]
  * ```
  */
 export class PatternNode {
@@ -76,10 +75,9 @@ export interface PatternCondition {
  * @example
  * ```ts
  * import { Condition, type ConditionValue } from "@exrp/replay/reverb";
- * import { assertEquals } from "@std/assert";
  *
  * const index: ConditionValue = Condition.stepIndex();
- * assertEquals([index.ge(3).holds(3), index.lt(3).holds(3)], [true, false]);
+ * console.log([index.ge(3).holds(3), index.lt(3).holds(3)]); // [true, false]
  * ```
  */
 export class ConditionValue {
@@ -157,10 +155,9 @@ export interface Conditions {
  * @example
  * ```ts
  * import { Condition } from "@exrp/replay/reverb";
- * import { assertEquals } from "@std/assert";
  *
  * const everyFourth = Condition.stepIndex().mod(4).eq(0);
- * assertEquals([everyFourth.holds(8), everyFourth.holds(9)], [true, false]);
+ * console.log([everyFourth.holds(8), everyFourth.holds(9)]); // [true, false]
  * ```
  */
 export const Condition: Conditions = {
@@ -183,9 +180,8 @@ export type PatternPriority =
  * @example
  * ```ts
  * import { constantPriority } from "@exrp/replay/reverb";
- * import { assertEquals } from "@std/assert";
  *
- * assertEquals(constantPriority(2), { kind: "constant", value: 2 });
+ * console.log(constantPriority(2)); // { kind: "constant", value: 2 }
  * ```
  */
 export function constantPriority(value: number): PatternPriority {
@@ -202,10 +198,9 @@ export function constantPriority(value: number): PatternPriority {
  * @example
  * ```ts
  * import { tdError } from "@exrp/replay/reverb";
- * import { assertEquals } from "@std/assert";
  *
  * const priority = tdError<{ error: number }>(0.9, (step) => step.error);
- * assertEquals(priority, { kind: "tdError", maxWeight: 0.9, path: ["error"] });
+ * console.log(priority); // { kind: "tdError", maxWeight: 0.9, path: ["error"] }
  * ```
  */
 export function tdError<D = unknown>(
@@ -257,14 +252,13 @@ export interface Config {
  * @example
  * ```ts
  * import { Condition, createConfig } from "@exrp/replay/reverb";
- * import { assertEquals } from "@std/assert";
  *
  * const config = createConfig<{ state: Float32Array; action: number }>({
  *   table: "replay",
  *   pattern: (step) => ({ states: step.state.slice(-5), lastAction: step.action.at(-1) }),
  *   conditions: [Condition.stepIndex().mod(5).eq(4)],
  * });
- * assertEquals(config.length, 5);
+ * console.log(config.length); // 5
  * ```
  */
 export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>): Config {

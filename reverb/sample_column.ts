@@ -15,7 +15,6 @@ import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtyp
  * import { ReverbClient } from "@exrp/replay/reverb";
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // yours runs elsewhere
@@ -24,8 +23,8 @@ import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtyp
  * await client.insert({ state: Float32Array.of(1, 2, 3, 4) }, { replay: 1 });
  * const batch = await client.sample("replay", 256);
  * const [state] = batch.columns;
- * assertEquals(state?.shape, [256, 1, 4]); // of items with one step
- * assertEquals(state?.data instanceof Float32Array, true);
+ * console.log(state?.shape); // [256, 1, 4]: of items with one step
+ * console.log(state?.data instanceof Float32Array); // true
  * ```
  */
 export interface SampleColumn<D extends ReverbDType = ReverbDType> {

@@ -40,7 +40,6 @@ export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
  * import { ReverbClient } from "@exrp/replay/reverb";
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // yours runs elsewhere
@@ -48,7 +47,7 @@ export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
  *
  * await client.insert({ reward: 1 }, { replay: 1 });
  * const batch = await client.sample("replay", 256, { timeoutMs: 1000, isPartialAllowed: true });
- * assertEquals([batch.size, batch.probabilities[0], batch.tableSizes[0]], [256, 1, 1]);
+ * console.log([batch.size, batch.probabilities[0], batch.tableSizes[0]]); // [256, 1, 1]
  * const errors = new Float32Array(batch.size).fill(0.5); // what your learner says
  * await client.mutatePriorities("replay", { updates: { keys: batch.keys, priorities: errors } });
  * ```

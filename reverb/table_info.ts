@@ -46,7 +46,6 @@ export interface LimiterInfo {
  * import { ReverbClient } from "@exrp/replay/reverb";
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // yours runs elsewhere
@@ -54,7 +53,7 @@ export interface LimiterInfo {
  *
  * await client.insert({ reward: 1 }, { replay: 1 });
  * const { replay } = await client.serverInfo();
- * assertEquals([replay?.currentSize, replay?.maxSize, replay?.limiter.inserts], [1, 1000, 1]);
+ * console.log([replay?.currentSize, replay?.maxSize, replay?.limiter.inserts]); // [1, 1000, 1]
  * ```
  */
 export interface ServerTable {

@@ -59,7 +59,6 @@ export let newTrajectoryWriter: <D>(
  * @example
  * ```ts
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  *
@@ -74,7 +73,7 @@ export let newTrajectoryWriter: <D>(
  *   await writer.flush({ blockUntilItems: 5 }); // not needed, but the tables then lag five items behind at most
  * }
  * await writer.endEpisode({ clearBuffers: true });
- * assertEquals(tables.table("replay").size, 7);
+ * console.log(tables.table("replay").size); // 7
  * ```
  */
 export class TrajectoryWriter<D = FlatStep> {

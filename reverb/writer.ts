@@ -28,7 +28,6 @@ export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
  * @example
  * ```ts
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  *
@@ -39,7 +38,7 @@ export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
  * }
  * await writer.flush();
  * const items = tables.table("replay").items();
- * assertEquals(items.map(({ removerPriority }) => removerPriority).toSorted(), [10, 20, 30]);
+ * console.log(items.map(({ removerPriority }) => removerPriority).toSorted()); // [10, 20, 30]
  * ```
  */
 export class Writer {

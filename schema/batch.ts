@@ -61,7 +61,6 @@ export type NStepPartsOf<S extends Schema, N extends number | readonly number[]>
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -72,11 +71,11 @@ export type NStepPartsOf<S extends Schema, N extends number | readonly number[]>
  * replay.record(episode, [1, 2], 0, 10, { finalState: [3, 4] });
  * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
  *
- * assertEquals(batch.shape.state, [1, 3, 2]);
- * assertEquals([...batch.state], [1, 2, 0, 0, 0, 0]);
- * assertEquals([...batch.nextState], [3, 4, 0, 0, 0, 0]);
- * assertEquals([...batch.seqLen], [1]);
- * assertEquals([...batch.discount], [0, 0, 0]); // it terminated
+ * console.log(batch.shape.state); // [1, 3, 2]
+ * console.log([...batch.state]); // [1, 2, 0, 0, 0, 0]
+ * console.log([...batch.nextState]); // [3, 4, 0, 0, 0, 0]
+ * console.log([...batch.seqLen]); // [1]
+ * console.log([...batch.discount]); // [0, 0, 0]: it terminated
  * ```
  */
 export interface Batch<S extends Schema = AnySchema> {
@@ -146,7 +145,6 @@ export interface Batch<S extends Schema = AnySchema> {
    * @example
    * ```ts
    * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
-   * import { assertEquals } from "@std/assert";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
    * replay.record(replay.newEpisode(), [1, 2], 0, 10, { finalState: [3, 4] });
@@ -154,11 +152,11 @@ export interface Batch<S extends Schema = AnySchema> {
    * let kept = new Float32Array(2);
    * for (let turn = 0; turn < 10; turn++) {
    *   using batch = replay.getBatch(1, selector); // after the first turn, it needs no new memory
-   *   assertEquals([...batch.nextState], [3, 4]);
+   *   console.log([...batch.nextState]); // [3, 4]
    *   kept = batch.state;
-   *   assertEquals(kept.length, 2);
+   *   console.log(kept.length); // 2
    * }
-   * assertEquals(kept.length, 0); // it never becomes the array of another batch
+   * console.log(kept.length); // 0: it never becomes the array of another batch
    * ```
    */
   [Symbol.dispose](): void;

@@ -14,12 +14,11 @@ import { EXRP_LIMIT_TAGS } from "../ffi/symbols.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
  * const demos = replay.newPickTable({ where: { tag: 1 } });
  * for (const tag of [0, 1]) replay.record(replay.newEpisode({ tag }), tag, 0, 0, { finalState: 9 });
- * assertEquals([...replay.getBatch(2, demos.newPickSelector(uniform())).state], [1, 1]);
+ * console.log([...replay.getBatch(2, demos.newPickSelector(uniform())).state]); // [1, 1]
  * ```
  */
 export interface PickWhere {

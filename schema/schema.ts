@@ -23,7 +23,6 @@ export interface PickSchema {
  * @example
  * ```ts
  * import { type Column, ExperienceReplay, float32 } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * type Schema = { state: Column<"float32", [2]> };
  * function fill(replay: ExperienceReplay<Schema>): void {
@@ -32,7 +31,7 @@ export interface PickSchema {
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
  * fill(replay);
- * assertStrictEquals(replay.recordCount, 1);
+ * console.log(replay.recordCount); // 1
  * ```
  */
 export interface Schema {

@@ -15,13 +15,12 @@ import { NativeSelector } from "./native_selector.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, newest } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(newest({ distinct: true }));
  * const episode = replay.record(replay.newEpisode(), [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
- * assertEquals([...replay.getBatch(2, selector).state], [20, 10]);
+ * console.log([...replay.getBatch(2, selector).state]); // [20, 10]
  * ```
  */
 export interface AgeEndOptions {
@@ -56,14 +55,13 @@ function ageEnd(kind: "oldest" | "newest", options: AgeEndOptions): NativeSelect
  * @example
  * ```ts
  * import { ExperienceReplay, float32, oldest } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(oldest());
  * let episode = replay.newEpisode();
  * episode = replay.record(episode, [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
- * assertEquals([...replay.getBatch(2, selector).state], [10, 10]);
+ * console.log([...replay.getBatch(2, selector).state]); // [10, 10]
  * ```
  */
 export function oldest(options: AgeEndOptions = {}): NativeSelector {
@@ -82,14 +80,13 @@ export function oldest(options: AgeEndOptions = {}): NativeSelector {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, newest } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(newest());
  * let episode = replay.newEpisode();
  * episode = replay.record(episode, [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
- * assertEquals([...replay.getBatch(2, selector).state], [20, 20]);
+ * console.log([...replay.getBatch(2, selector).state]); // [20, 20]
  * ```
  */
 export function newest(options: AgeEndOptions = {}): NativeSelector {

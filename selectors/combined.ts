@@ -39,7 +39,6 @@ export interface CombinedOptions<B = unknown> {
  * @example
  * ```ts
  * import { combined, ExperienceReplay, float32, prioritized } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(combined({ newest: 2, rest: prioritized() }));
@@ -47,7 +46,7 @@ export interface CombinedOptions<B = unknown> {
  * for (const state of [10, 20, 30]) episode = replay.record(episode, [state], 0, 0);
  * replay.record(episode, [40], 1, 1, { finalState: [50] });
  * const batch = replay.getBatch(16, selector);
- * assertEquals([...batch.state.subarray(0, 2)], [40, 30]);
+ * console.log([...batch.state.subarray(0, 2)]); // [40, 30]
  * ```
  */
 export function combined<B = unknown>(options: CombinedOptions<B>): ComposedSelector<B> {

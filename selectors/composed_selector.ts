@@ -82,7 +82,6 @@ export interface Composition<B = unknown> {
  * ```ts
  * import { ExperienceReplay, float32, newest, oldest } from "@exrp/replay";
  * import type { ComposedSelector } from "@exrp/replay/selectors";
- * import { assertEquals } from "@std/assert";
  *
  * const byTurns: ComposedSelector = {
  *   name: "byTurns",
@@ -103,8 +102,8 @@ export interface Composition<B = unknown> {
  * const selector = replay.newPickSelector(byTurns);
  * const episode = replay.newEpisode();
  * replay.recordMany(episode, { state: [1, 2, 3], action: [0, 0, 0], reward: [0, 0, 0], finalState: [4] });
- * assertEquals([...replay.getBatch(3, selector).state], [1, 3, 1]);
- * assertEquals([...replay.getBatch(3, selector).state], [3, 1, 3]);
+ * console.log([...replay.getBatch(3, selector).state]); // [1, 3, 1]
+ * console.log([...replay.getBatch(3, selector).state]); // [3, 1, 3]
  * ```
  */
 export interface ComposedSelector<B = unknown> {

@@ -9,7 +9,6 @@
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import type { PickSelector } from "@exrp/replay/selectors";
- * import { assertStrictEquals } from "@std/assert";
  *
  * function plain(): PickSelector {
  *   let count = 0;
@@ -29,7 +28,7 @@
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * replay.record(replay.newEpisode(), [7], 0, 0, { finalState: [8] });
  * const batch = replay.getBatch(2, replay.newPickSelector(plain()));
- * assertStrictEquals(batch.state[1], 7);
+ * console.log(batch.state[1]); // 7
  * ```
  *
  * @module

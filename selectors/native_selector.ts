@@ -19,9 +19,8 @@ export type NoOptions = Readonly<Record<string, never>>;
  * @example
  * ```ts
  * import { prioritized } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
- * assertStrictEquals(prioritized({ alpha: 0.5 }).options.alpha, 0.5);
+ * console.log(prioritized({ alpha: 0.5 }).options.alpha); // 0.5
  * ```
  */
 export class NativeSelector {

@@ -30,7 +30,6 @@ export interface Selection {
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import type { PickSelector } from "@exrp/replay/selectors";
- * import { assertStrictEquals } from "@std/assert";
  *
  * function plain(): PickSelector {
  *   let count = 0;
@@ -50,7 +49,7 @@ export interface Selection {
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(plain());
  * replay.record(replay.newEpisode(), [7], 0, 0, { finalState: [8] });
- * assertStrictEquals(replay.getBatch(2, selector).state[1], 7);
+ * console.log(replay.getBatch(2, selector).state[1]); // 7
  * ```
  */
 export interface PickSelector {

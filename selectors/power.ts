@@ -34,7 +34,6 @@ export interface PowerOptions {
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
  * import { power } from "@exrp/replay/selectors";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
  * const selector = replay.newPickSelector(power({ exponent: 0.5 }));
@@ -43,7 +42,7 @@ export interface PowerOptions {
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
  *
  * replay.setPriority(selector, [episode, episode], [0, 1], [0, 5]);
- * assertEquals([...replay.getBatch(3, selector).state], [20, 20, 20]);
+ * console.log([...replay.getBatch(3, selector).state]); // [20, 20, 20]
  * ```
  */
 export function power(options: PowerOptions = {}): NativeSelector {

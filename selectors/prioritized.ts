@@ -47,7 +47,6 @@ export interface PrioritizedOptions {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
  * const selector = replay.newPickSelector(prioritized({ alpha: 1, epsilon: 0 }));
@@ -56,7 +55,7 @@ export interface PrioritizedOptions {
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
  *
  * replay.setPriority(selector, [episode, episode], [0, 1], [0, 5]);
- * assertEquals([...replay.getBatch(3, selector).state], [20, 20, 20]);
+ * console.log([...replay.getBatch(3, selector).state]); // [20, 20, 20]
  * ```
  */
 export function prioritized(options: PrioritizedOptions = {}): NativeSelector {

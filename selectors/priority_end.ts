@@ -15,9 +15,8 @@ import { NativeSelector } from "./native_selector.ts";
  * @example
  * ```ts
  * import { highestPriority } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
- * assertStrictEquals(highestPriority({ initialPriority: 5 }).options.initialPriority, 5);
+ * console.log(highestPriority({ initialPriority: 5 }).options.initialPriority); // 5
  * ```
  */
 export interface PriorityEndOptions {
@@ -39,7 +38,6 @@ export interface PriorityEndOptions {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, highestPriority } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(highestPriority());
@@ -47,7 +45,7 @@ export interface PriorityEndOptions {
  * episode = replay.record(episode, [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
  * replay.setPriority(selector, [episode, episode], [0, 1], [2, 5]);
- * assertEquals([...replay.getBatch(2, selector).state], [20, 20]);
+ * console.log([...replay.getBatch(2, selector).state]); // [20, 20]
  * ```
  */
 export function highestPriority(options: PriorityEndOptions = {}): NativeSelector {
@@ -69,7 +67,6 @@ export function highestPriority(options: PriorityEndOptions = {}): NativeSelecto
  * @example
  * ```ts
  * import { ExperienceReplay, float32, lowestPriority } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(lowestPriority());
@@ -77,7 +74,7 @@ export function highestPriority(options: PriorityEndOptions = {}): NativeSelecto
  * episode = replay.record(episode, [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
  * replay.setPriority(selector, [episode, episode], [0, 1], [2, 5]);
- * assertEquals([...replay.getBatch(2, selector).state], [10, 10]);
+ * console.log([...replay.getBatch(2, selector).state]); // [10, 10]
  * ```
  */
 export function lowestPriority(options: PriorityEndOptions = {}): NativeSelector {

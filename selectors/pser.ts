@@ -65,7 +65,6 @@ function windowOf(decay: number): number {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, pser } from "@exrp/replay";
- * import { assertAlmostEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
  * const selector = replay.newPickSelector(pser({ alpha: 1, epsilon: 0, decay: 0.5, retain: 0 }));
@@ -74,11 +73,9 @@ function windowOf(decay: number): number {
  * replay.record(episode, [3], 1, 1, { finalState: [4] });
  *
  * replay.setPriority(selector, new Array(4).fill(episode), [0, 1, 2, 3], [0, 3, 0, 8]);
- * const priorities = [1.5, 3, 4, 8]; // 8 gives the pick before it 4, and the next 2, which has more
- * const batch = replay.getBatch(8, selector);
- * for (const [k, state] of batch.state.entries()) {
- *   assertAlmostEquals(batch.probability[k] ?? NaN, (priorities[state] ?? NaN) / 16.5, 1e-6);
- * }
+ * const batch = replay.getBatch(8, selector); // the priorities are 1.5, 3, 4 and 8: 8 gives the pick before it 4, and the next 2, which has more
+ * console.log([...batch.state]); // [0, 1, 2, 2, 2, 3, 3, 3]
+ * console.log(Array.from(batch.probability, (p) => Math.round(33 * p) / 2)); // [1.5, 3, 4, 4, 4, 8, 8, 8]
  * ```
  */
 export function pser(options: PserOptions = {}): NativeSelector {

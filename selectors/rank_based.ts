@@ -43,7 +43,6 @@ export interface RankBasedOptions {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, rankBased } from "@exrp/replay";
- * import { assertAlmostEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
  * const selector = replay.newPickSelector(rankBased({ alpha: 1 }));
@@ -52,12 +51,9 @@ export interface RankBasedOptions {
  * replay.record(episode, [2], 1, 1, { finalState: [3] });
  *
  * replay.setPriority(selector, [episode, episode, episode], [0, 1, 2], [5, 1000, 0.1]);
- * const batch = replay.getBatch(8, selector);
- * const total = 1 + 1 / 2 + 1 / 3;
- * for (const [k, state] of batch.state.entries()) {
- *   const rank = [2, 1, 3][state] ?? NaN;
- *   assertAlmostEquals(batch.probability[k] ?? NaN, 1 / rank / total, 1e-6);
- * }
+ * const batch = replay.getBatch(8, selector); // the ranks are 2, 1 and 3, so the probabilities 3/11, 6/11 and 2/11
+ * console.log([...batch.state]); // [1, 1, 1, 1, 1, 0, 0, 2]
+ * console.log(Array.from(batch.probability, (p) => Math.round(11 * p))); // [6, 6, 6, 6, 6, 3, 3, 2]
  * ```
  */
 export function rankBased(options: RankBasedOptions = {}): NativeSelector {

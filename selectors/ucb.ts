@@ -41,7 +41,6 @@ export interface UcbOptions {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, ucb } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(ucb({ c: 0.5 }));
@@ -49,7 +48,7 @@ export interface UcbOptions {
  * episode = replay.record(episode, [10], 0, 0);
  * replay.record(episode, [20], 1, 1, { finalState: [30] });
  * // Each pick is drawn once before any is drawn again, the oldest first.
- * assertEquals([...replay.getBatch(2, selector).state], [10, 20]);
+ * console.log([...replay.getBatch(2, selector).state]); // [10, 20]
  * ```
  */
 export function ucb(options: UcbOptions = {}): NativeSelector {

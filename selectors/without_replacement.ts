@@ -23,16 +23,15 @@ import { NativeSelector, type NoOptions } from "./native_selector.ts";
  * @throws {TypeError} For any option: it has none.
  * @example
  * ```ts
- * import { ExperienceReplay, float32, withoutReplacement } from "@exrp/replay";
- * import { assertEquals, assertThrows } from "@std/assert";
+ * import { ExperienceReplay, float32, type ReplayError, withoutReplacement } from "@exrp/replay";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
  * const selector = replay.newPickSelector(withoutReplacement());
  * let episode = replay.newEpisode();
  * for (const state of [10, 20]) episode = replay.record(episode, [state], 0, 0);
  * replay.record(episode, [30], 1, 1, { finalState: [40] });
- * assertEquals([...replay.getBatch(3, selector).state].sort(), [10, 20, 30]);
- * assertThrows(() => replay.getBatch(4, selector), Error, "a batch must have 1 to 3 picks");
+ * console.log([...replay.getBatch(3, selector).state].sort()); // [10, 20, 30]
+ * try { replay.getBatch(4, selector); } catch (error) { console.log((error as ReplayError).code); } // batch-size
  * ```
  */
 export function withoutReplacement(options: NoOptions = {}): NativeSelector {

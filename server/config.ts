@@ -255,11 +255,11 @@ function checkFieldsOnce(text: string): void {
  * @example
  * ```ts
  * import { readConfig } from "@exrp/replay/server";
- * import { assertEquals, assertThrows } from "@std/assert";
  *
  * const { hostname, tables } = readConfig(`{ "tables": { "replay": { "maxSize": 1000 } } }`);
- * assertEquals([hostname, tables["replay"]?.maxSize], ["127.0.0.1", 1000]);
- * assertThrows(() => readConfig(`{ "tables": { "replay": { "maxSise": 1000 } } }`), TypeError);
+ * console.log([hostname, tables["replay"]?.maxSize]); // ["127.0.0.1", 1000]
+ * const misspelt = `{ "tables": { "replay": { "maxSise": 1000 } } }`;
+ * try { readConfig(misspelt); } catch (error) { console.log((error as Error).name); } // TypeError: it names the option, and the one that was meant
  * ```
  */
 export function readConfig(text: string): ServerConfig {

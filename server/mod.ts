@@ -8,14 +8,13 @@
  * import { ReverbClient } from "@exrp/replay/reverb";
  * import { serve } from "@exrp/replay/server";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
  * await using server = await serve({ tables }); // Python: reverb.Client("localhost:<port>")
  *
  * await using client = await ReverbClient.connect(server.address);
  * await client.insert({ reward: 1 }, { replay: 1 });
- * assertEquals(tables.table("replay").size, 1);
+ * console.log(tables.table("replay").size); // 1
  * ```
  *
  * @module

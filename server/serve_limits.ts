@@ -21,16 +21,14 @@ export interface ServeLimits {
   readonly messageBytes?: number;
   /**
    * Bytes of messages that came in part, and of those that wait while a limiter holds their call back, of all connections together; 1 GiB by
-   * default. At least 2 MiB more than `messageBytes`: so much is kept for one message at a time, of the call that goes first. The others
-   * share the rest, where a call that waits takes up to 1 MiB. When they hold too much and no call can go first, the call that holds most, of
-   * the connection that holds most, ends by UNAVAILABLE, and Reverb's writers send it again. Who comes back within 5 seconds goes first in its
-   * turn: a client that stalls within large messages delays the large messages of others once, for each connection that it has. It does not
-   * delay those that are smaller than a connection's part of the shared bytes.
+   * default. At least 2 MiB more than `messageBytes`. A call that waits takes up to 1 MiB. When they are too many, the call that holds most, of
+   * the connection that holds most, ends by UNAVAILABLE, and Reverb's writers send it again. The oldest message that waits for its client alone
+   * stays, so one after another always comes in.
    */
   readonly bytesInFlight?: number;
   /**
-   * Milliseconds in which 16 KiB more of a message must come, or all of it; 30,000 by default. A slower message ends its call by UNAVAILABLE,
-   * and Reverb's writers send it again.
+   * Milliseconds in which 16 KiB more of a message must come, or all of it; 30,000 by default. While more than half of `bytesInFlight` is taken,
+   * it is an eighth of the message. A slower message ends its call by UNAVAILABLE, and Reverb's writers send it again.
    */
   readonly messageStallMs?: number;
   /**

@@ -6,13 +6,12 @@
  * ```ts
  * import { prioritized } from "@exrp/replay";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({ tables: { replay: { sampler: prioritized(), maxSize: 1000 } } });
  * const replay = tables.table<{ state: Float32Array }>("replay");
  * await replay.insert({ state: Float32Array.of(1, 2) }, { priority: 3 });
  * const { data, keys } = await replay.sample(32);
- * assertEquals(data.state.shape, [32, 1, 2]); // items, steps, and the state
+ * console.log(data.state.shape); // [32, 1, 2]: items, steps, and the state
  * replay.setPriorities(keys, new Float64Array(32).fill(0.5));
  * ```
  *

@@ -5,9 +5,8 @@
  */
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
-import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkLimiter, type LimitedTable, standsStillAfter, wideEnough } from "../pace/limiter.ts";
+import { checkLimiter, neverDeadlocks, wideEnough } from "../pace/limiter.ts";
 import { minSize } from "../pace/min_size.ts";
 import type { PaceRule } from "../pace/pace_rule.ts";
 import { queue as queuePace } from "../pace/queue.ts";
@@ -27,12 +26,11 @@ export const TABLE_SIZE_MAX = 2 ** 28;
  * ```ts
  * import { lowestPriority, minSize, oldest, prioritized } from "@exrp/replay";
  * import { type TableOptions, Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * const best: TableOptions = { sampler: prioritized(), remover: lowestPriority(), maxSize: 2 };
  * using tables = await Tables.create({ tables: { best, all: { maxSize: 1000, limiter: minSize(10) } } });
- * assertEquals(tables.names, ["best", "all"]);
- * assertEquals(tables.table("all").options.remover, oldest());
+ * console.log(tables.names); // ["best", "all"]
+ * console.log(tables.table("all").options.remover); // oldest()
  * ```
  */
 export interface TableOptions {
@@ -130,41 +128,33 @@ function checkRule(where: string, rule: unknown): void {
 }
 
 /**
- * Throws where a limiter is none for the table: it waits for more items than the table may hold, a queue loses items, or neither inserts nor
- * samples could go on after a while, if nobody deletes items.
+ * Throws where a limiter is none for the table: it waits for more items than the table may hold, a queue loses items, or its band is so
+ * narrow that inserts and samples could deadlock.
  */
-export function checkLimiterFor(where: string, limiter: PaceRule, table: LimitedTable): void {
-  const { maxSize } = table;
-  const { minSize, differenceMax } = limiter.numbers;
+export function checkLimiterFor(
+  where: string,
+  limiter: PaceRule,
+  { maxSize, maxTimesSampled }: Pick<TableOptions, "maxSize" | "maxTimesSampled">,
+): void {
+  const { ratio, minSize, differenceMin, differenceMax } = limiter.numbers;
   const holds = `but the table holds at most ${maxSize} (maxSize); so`;
   if (minSize > maxSize) {
     throw new RangeError(
       `${where} waits for ${minSize} items, ${holds} nothing could ever be sampled`,
     );
   }
-  if (limiter.name === "queue" && table.maxTimesSampled === 1 && differenceMax > maxSize) {
+  if (limiter.name === "queue" && maxTimesSampled === 1 && differenceMax > maxSize) {
     throw new RangeError(
       `${where} lets ${differenceMax} items wait, ${holds} items would be removed that were never sampled`,
     );
   }
-  checkGoesOn(where, limiter, table);
-}
-
-/** Throws where neither inserts nor samples could go on after a while, if nobody deletes items. */
-function checkGoesOn(where: string, limiter: PaceRule, table: LimitedTable): void {
-  const still = standsStillAfter(limiter.numbers, table);
-  if (still === undefined) return;
-  const { ratio, differenceMin, differenceMax } = limiter.numbers;
-  const found = still === "unknown"
-    ? "may deadlock after many calls, where"
-    : `deadlocks after ${numberOf(still.inserts, "insert")} and ${
-      numberOf(still.samples, "sample")
-    }, as`;
-  throw new RangeError(
-    `${where}: ${limiter} ${found} neither one more insert nor one more sample keeps inserts × ${ratio} - samples from ${differenceMin} to ${differenceMax}; make error at least ${
-      wideEnough(limiter.numbers, table)
-    } wide`,
-  );
+  if (!neverDeadlocks(limiter.numbers)) {
+    throw new RangeError(
+      `${where}: ${limiter} could deadlock, as inserts × ${ratio} - samples must stay from ${differenceMin} to ${differenceMax}; make error at least ${
+        wideEnough(limiter.numbers)
+      } wide`,
+    );
+  }
 }
 
 /** A limiter as the kernel takes it. Infinities become the largest numbers, as Reverb has them. */

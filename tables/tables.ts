@@ -93,7 +93,6 @@ export let replaceContents: (
  * ```ts
  * import { oldest, prioritized, samplesPerInsert } from "@exrp/replay";
  * import { Tables } from "@exrp/replay/tables";
- * import { assertEquals } from "@std/assert";
  *
  * using tables = await Tables.create({
  *   tables: {
@@ -111,8 +110,8 @@ export let replaceContents: (
  * await replay.insert({ state: Float32Array.of(1, 0), action: 2 }, { priority: 2 });
  *
  * const { data, keys } = await replay.sample(16, { timeoutMs: 1000 });
- * assertEquals(data.state.shape, [16, 1, 2]);
- * assertEquals(data.action.shape, [16, 1]);
+ * console.log(data.state.shape); // [16, 1, 2]
+ * console.log(data.action.shape); // [16, 1]
  * replay.setPriorities(keys, new Float64Array(16).fill(0.5));
  * ```
  */
@@ -228,14 +227,13 @@ export class Tables implements Disposable {
    * @example
    * ```ts
    * import { Tables } from "@exrp/replay/tables";
-   * import { assertEquals } from "@std/assert";
    *
    * using tables = await Tables.create({ tables: { all: { maxSize: 100 }, latest: { maxSize: 2 } } });
    * for (let k = 0; k < 4; k++) {
    *   await tables.insert({ reward: k }, { all: 1, latest: 1 }, { removerPriorities: { all: k } });
    * }
-   * assertEquals([tables.table("all").size, tables.table("latest").size], [4, 2]);
-   * assertEquals(tables.info().chunks, 4);
+   * console.log([tables.table("all").size, tables.table("latest").size]); // [4, 2]
+   * console.log(tables.info().chunks); // 4
    * ```
    */
   async insert(
@@ -298,7 +296,6 @@ export class Tables implements Disposable {
    * @example
    * ```ts
    * import { Tables } from "@exrp/replay/tables";
-   * import { assertEquals } from "@std/assert";
    *
    * using tables = await Tables.create({ tables: { pairs: { maxSize: 100 } } });
    * await using writer = tables.trajectoryWriter<{ state: Float32Array }>({ numKeepAliveRefs: 2 });
@@ -308,7 +305,7 @@ export class Tables implements Disposable {
    * }
    * await writer.flush();
    * const { columns } = await tables.table("pairs").sample(8);
-   * assertEquals(columns.map(({ shape }) => shape), [[8, 2, 1]]);
+   * console.log(columns.map(({ shape }) => shape)); // [[8, 2, 1]]
    * ```
    */
   trajectoryWriter<D = FlatStep>(options: TrajectoryWriterOptions): TrajectoryWriter<D> {
@@ -374,7 +371,6 @@ export class Tables implements Disposable {
    * @example
    * ```ts
    * import { Tables } from "@exrp/replay/tables";
-   * import { assertEquals } from "@std/assert";
    *
    * const path = await Deno.makeTempFile();
    * const options = { tables: { steps: { maxSize: 100 } }, seed: 1 };
@@ -385,7 +381,7 @@ export class Tables implements Disposable {
    * using copy = await Tables.create(options);
    * await copy.unserialize(path);
    * const { data } = await copy.table<{ reward: number }>("steps").sample(1);
-   * assertEquals([...data.reward.data], [7]);
+   * console.log([...data.reward.data]); // [7]
    * await Deno.remove(path);
    * ```
    */
@@ -417,20 +413,18 @@ export class Tables implements Disposable {
    * `memory`; `disposed`. The tables are then as they were.
    * @example
    * ```ts
-   * import { ReplayError } from "@exrp/replay";
    * import { Tables } from "@exrp/replay/tables";
-   * import { assertEquals, assertRejects } from "@std/assert";
    *
    * using small = await Tables.create({ tables: { steps: { maxSize: 1 } } });
    * using large = await Tables.create({ tables: { steps: { maxSize: 9 }, more: { maxSize: 9 } } });
    * await small.insert(5, { steps: 1 });
    * await large.unserialize(await small.serialize());
-   * assertEquals([large.table("steps").size, large.table("more").size], [1, 0]);
+   * console.log([large.table("steps").size, large.table("more").size]); // [1, 0]
    *
    * await large.insert(6, { steps: 1 });
    * const bytes = await large.serialize();
-   * await assertRejects(() => small.unserialize(bytes), ReplayError, "maxSize is 1");
-   * assertEquals(small.table("steps").size, 1);
+   * await small.unserialize(bytes).catch((error) => console.log(error.code)); // snapshot-mismatch
+   * console.log(small.table("steps").size); // 1
    * ```
    */
   async unserialize(source: UnserializeSource): Promise<void> {

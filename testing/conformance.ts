@@ -31,12 +31,11 @@ export interface BrokenPromise {
  * ```ts
  * import { uniform } from "@exrp/replay";
  * import { conforms, ConformanceError } from "@exrp/replay/testing";
- * import { assertInstanceOf, assertMatch } from "@std/assert";
  *
  * // uniform() does not leave out picks of priority 0, and does not promise it.
  * const error = await conforms({ make: uniform, zeroIsNever: true }).catch((error) => error);
- * assertInstanceOf(error, ConformanceError);
- * assertMatch(error.message, /^uniform breaks 1 of 10 promises:\n  a pick of priority 0 is never drawn/);
+ * console.log(error instanceof ConformanceError); // true
+ * console.log(/^uniform breaks 1 of 10 promises:\n  a pick of priority 0 is never drawn/.test(error.message)); // true
  * ```
  */
 export class ConformanceError extends Error {
@@ -80,11 +79,10 @@ export interface ConformanceCheck {
  * ```ts
  * import { uniform } from "@exrp/replay";
  * import { selectorChecks } from "@exrp/replay/testing";
- * import { assert } from "@std/assert";
  *
  * const [check] = selectorChecks({ make: uniform }, { seed: 7, backend: "wasm" });
- * assert(check !== undefined && check.name.startsWith("uniform"));
- * await check.run();
+ * console.log(check !== undefined && check.name.startsWith("uniform")); // true
+ * await check?.run();
  * ```
  */
 export interface ConformsOptions {

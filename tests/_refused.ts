@@ -1,5 +1,5 @@
 /** Calls that must fail as users see it: by a code and in words. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "./_assert.ts";
 import { ReplayError } from "@exrp/replay";
 
 /** A call that must fail by this code, with such words. */

@@ -5,9 +5,9 @@
  * @module
  */
 import { copyExamples } from "./_doc_examples.ts";
-import { inRepository, listTree, run } from "./_repository.ts";
+import { inRepository, listTree } from "./_repository.ts";
 import { listPages } from "./_site_pages.ts";
-import { capture, type Count, type Job, none, program, type Result } from "./_jobs.ts";
+import { capture, type Count, type Job, none, type Result } from "./_jobs.ts";
 
 /** Folders whose every file is a job. */
 const split = ["tests/whole/model"];
@@ -20,7 +20,7 @@ const first = [
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
 const long: Readonly<Record<string, readonly string[]>> = {
-  "packages for all systems": ["tests/package", "tests/prebuilt", "tests/tools/lean_test.ts"],
+  "packages for all systems": ["tests/package", "tests/prebuilt"],
   "browsers": ["tests/browser"],
   "notebooks": ["tests/notebooks"],
   "long random runs": [
@@ -71,10 +71,15 @@ export async function listDocumented(): Promise<string[][]> {
 }
 
 /** Runs the examples of files, and compares what they print with the comments behind it. */
-export async function testExamples(files: readonly string[], config: string): Promise<Result> {
+export async function testExamples(files: readonly string[]): Promise<Result> {
   const folder = await Deno.makeTempDir();
   try {
-    return await denoTest(["--config", config, "--doc", ...await copyExamples(folder, files)]);
+    return await denoTest([
+      "--config",
+      inRepository("deno.json"),
+      "--doc",
+      ...await copyExamples(folder, files),
+    ]);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -82,12 +87,6 @@ export async function testExamples(files: readonly string[], config: string): Pr
 
 /** Versions and contents of npm's packages are those of the lock file. */
 export const pinned = "--lock=deno.lock";
-
-/** The configuration with the real @std packages. */
-const realStd = inRepository("deno.jsr.json");
-
-/** The configuration in which stand-ins serve for the @std packages: the one whose types are always checked. */
-const standIns = inRepository("deno.json");
 
 /** The counts of `deno test`, from the line it ends with. */
 export function countDenoTests(text: string, code: number): Count {
@@ -120,29 +119,9 @@ export async function denoTest(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Result> {
-  // The real @std packages are not in the lock file.
-  const lock = args.includes(realStd) ? [] : [pinned];
-  const command = [Deno.execPath(), "test", ...lock, "--allow-all", ...args];
+  const command = [Deno.execPath(), "test", pinned, "--allow-all", ...args];
   const { code, text } = await capture(command, { env, isWatched: true });
   return { count: countDenoTests(text, code), text: tellTrouble(text) };
-}
-
-/**
- * The configuration for the tests, and the line that says which @std packages it means. Deno itself is asked to load
- * the real ones, so that its own settings decide where JSR is; it is never waited for longer than ten seconds.
- */
-export async function chooseConfig(): Promise<{ config: string; says: string }> {
-  const config = realStd;
-  const test = "tests/std/testing_bdd_test.ts";
-  const load = [Deno.execPath(), "cache", "--quiet", "--config", config, test];
-  const which = "@std/assert and @std/testing:";
-  if ((await run(load, { timeoutMs: 10_000 })).success) {
-    return { config, says: `${which} the real packages, from JSR` };
-  }
-  return {
-    config: standIns,
-    says: `${which} JSR does not answer here, so the stand-ins in tests/std serve`,
-  };
 }
 
 /** What each process of `deno test` is given: every test file is in one of these files and folders. */
@@ -161,8 +140,7 @@ export async function listParts(): Promise<string[]> {
  *
  * @param isAll Whether to run what takes long, too.
  */
-export async function listTypeScriptJobs(config: string, isAll: boolean): Promise<Job[]> {
-  const flags = ["--config", config, "--no-check"];
+export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
   const [seeds, wasmSeeds] = isAll ? modelSeeds.all : modelSeeds.everyday;
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
@@ -171,7 +149,7 @@ export async function listTypeScriptJobs(config: string, isAll: boolean): Promis
     run: () => {
       const without = ignored.filter((file) => file.startsWith(`${part}/`));
       const ignore = without.length > 0 ? [`--ignore=${without.join(",")}`] : [];
-      return denoTest([...flags, ...ignore, part], {
+      return denoTest(["--no-check", ...ignore, part], {
         EXRP_OPERATIONS_DIR: operations,
         EXRP_MODEL_SEEDS: seeds,
       });
@@ -180,22 +158,18 @@ export async function listTypeScriptJobs(config: string, isAll: boolean): Promis
   const wasm: Job = {
     name: "the model and the selectors on WebAssembly",
     run: () =>
-      denoTest([...flags, "tests/whole/model/model_test.ts", "tests/selectors"], {
+      denoTest(["--no-check", "tests/whole/model/model_test.ts", "tests/selectors"], {
         EXRP_BACKEND: "wasm",
         EXRP_MODEL_SEEDS: wasmSeeds,
       }),
   };
   const examples = (await listDocumented()).map((files, index): Job => ({
     name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
-    run: () => testExamples(files, config),
+    run: () => testExamples(files),
   }));
-  const types = config === standIns ? [] : [program("types with the real @std packages", [
-    ...[Deno.execPath(), "check", "--quiet", "--config", config],
-  ])];
   const isFirst = (job: Job): boolean => first.includes(job.name);
   return [
     ...tests.filter(isFirst),
-    ...types,
     ...examples,
     wasm,
     ...tests.filter((job) => !isFirst(job)),

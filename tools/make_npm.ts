@@ -1,8 +1,7 @@
 /**
  * Makes the npm package: the files that JSR has too, each as JavaScript with its types. `--help` says where it goes.
  *
- * It begins with the package for JSR, so the types have the documentation of that, and no other. The TypeScript compiler makes one
- * `.js` and one `.d.ts` of each file, and bundles nothing. So the modules stay those of the
+ * It begins with the package for JSR. The TypeScript compiler makes one `.js` and one `.d.ts` of each file, and bundles nothing. So the modules stay those of the
  * repository, and a bundler leaves out what nobody imports. It also finds what Node 20 does not have: its library of types is that of
  * ES2023, and a later built-in function is an error. Names of Deno are not known to it and are left alone.
  *
@@ -10,7 +9,6 @@
  */
 import { join, posix, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
-import { leanModule } from "./_lean.ts";
 import { libraryPackages, type Manifest, readManifest, sizeFaults } from "./_package.ts";
 import { exists, inRepository, run } from "./_repository.ts";
 import { makeJsrPackage } from "./make_jsr.ts";
@@ -132,17 +130,6 @@ async function removeHiddenTypes(folder: string, entries: readonly string[]): Pr
   }
 }
 
-/** Takes from the modules of a folder what the compiler put between their tokens, and from code its documentation. */
-async function leanFolder(folder: string): Promise<void> {
-  for (const file of (await sizesIn(folder)).keys()) {
-    if (!/\.[jt]s$/.test(file)) continue;
-    const path = join(folder, file);
-    const isTypes = file.endsWith(".d.ts");
-    const docs = { declarations: isTypes ? "all" : [], ofModule: isTypes } as const;
-    await Deno.writeTextFile(path, leanModule(file, await Deno.readTextFile(path), docs));
-  }
-}
-
 /** What the compiler must know of a module of WebAssembly that has kernels. */
 const wasmTypes = `declare module "*.wasm" {
   export const memory: WebAssembly.Memory;
@@ -239,13 +226,12 @@ export async function makeNpmPackage(
   await hideDeno(join(out, "package"));
   await removeHiddenTypes(join(out, "package"), Object.values(manifest.exports));
   log("compiling the code");
-  await compile("--noCheck");
+  await compile("--noCheck", "--removeComments");
   if (!await exists(join(out, "package", "mod.js"))) {
     throw new Error(`the compiler wrote nothing:\n${said}`);
   }
   await Deno.mkdir(join(out, "package", "prebuilt"), { recursive: true });
   await placeKernels(prebuilt, join(out, "package"));
-  await leanFolder(join(out, "package"));
   await nameLibraries(join(out, "package"), Object.values(manifest.exports));
   const tooLarge = sizeFaults(await sizesIn(join(out, "package")));
   if (tooLarge.length > 0) throw new Error(`the package is too large: ${tooLarge.join()}`);

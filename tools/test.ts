@@ -7,13 +7,7 @@ import { readArguments } from "./_arguments.ts";
 import { add, type Count, inWords, type Job, none, one, program, runJobs } from "./_jobs.ts";
 import { listKernelJobs, nativeBuild, nativeTests } from "./_native_tests.ts";
 import { exists, seconds } from "./_repository.ts";
-import {
-  chooseConfig,
-  leftOut,
-  listTypeScriptJobs,
-  operations,
-  pinned,
-} from "./_typescript_tests.ts";
+import { leftOut, listTypeScriptJobs, operations, pinned } from "./_typescript_tests.ts";
 
 const usage = `deno task test [OPTION]
 
@@ -97,11 +91,9 @@ interface Stage {
 }
 
 async function typeScriptJobs(all: boolean): Promise<readonly Job[]> {
-  const { config, says } = await chooseConfig();
-  console.log(says);
   if (await exists(operations)) await Deno.remove(operations, { recursive: true });
   await Deno.mkdir(operations, { recursive: true });
-  return await listTypeScriptJobs(config, all);
+  return await listTypeScriptJobs(all);
 }
 
 function typeScript(all: boolean): readonly Stage[] {

@@ -7,10 +7,9 @@
  * @module
  */
 import { listDocumented, testExamples } from "./_typescript_tests.ts";
-import { inRepository } from "./_repository.ts";
 
 const files = Deno.args.length > 0 ? Deno.args : (await listDocumented()).flat();
-const { count, text } = await testExamples(files, inRepository("deno.json"));
+const { count, text } = await testExamples(files);
 console.log(text);
 console.log(`${count.passed} examples passed, ${count.failed} failed`);
 if (count.failed > 0 || count.passed === 0) Deno.exit(1);

@@ -32,12 +32,11 @@ import { allocateRows, type RecordReader } from "./records.ts";
  * @example Two environments, 4 steps a turn
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
- * import { assertEquals, assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
  * const episodes = Float64Array.of(replay.newEpisode(), replay.newEpisode());
  * for (let step = 0; step < 3; step++) {
- *   assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ *   console.log(replay.drain({ steps: 4 }).size); // 0
  *   replay.recordBatch(episodes, {
  *     state: [step, 10 + step],
  *     action: [0, 0],
@@ -45,10 +44,10 @@ import { allocateRows, type RecordReader } from "./records.ts";
  *   });
  * }
  * const steps = replay.drain({ steps: 4 });
- * assertEquals([...steps.state], [0, 1, 10, 11]);
- * assertEquals([...steps.lastNextState], [2, 12]); // both go on: their third step waits for its next state, which nobody gave
- * assertEquals([...steps.seqLen], [2, 2]);
- * assertStrictEquals(replay.drain({ steps: 4 }).size, 0);
+ * console.log([...steps.state]); // [0, 1, 10, 11]
+ * console.log([...steps.lastNextState]); // [2, 12]: both go on: their third step waits for its next state, which nobody gave
+ * console.log([...steps.seqLen]); // [2, 2]
+ * console.log(replay.drain({ steps: 4 }).size); // 0
  * ```
  */
 export interface DrainOptions {

@@ -24,7 +24,6 @@ import type {
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * // A state has the place where the agent is, and the place that it is to reach.
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
@@ -37,7 +36,7 @@ import type {
  * replay.record(replay.newEpisode(), [0, 9], 1, 0, { finalState: [1, 9] });
  * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
  * hindsight.relabel(batch);
- * assertEquals([...batch.state, ...batch.reward], [0, 1, 1]);
+ * console.log([...batch.state, ...batch.reward]); // [0, 1, 1]
  * ```
  */
 export interface StateSlice {

@@ -39,13 +39,12 @@ import type { Row, RowColumn } from "./row.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, highestPriority } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
  * const selector = replay.newPickSelector(highestPriority());
  * const episode = replay.newEpisode();
  * replay.record(episode, 1, 0, 0, { priority: 3, finalState: 2 });
- * assertEquals([...replay.getPriority(selector, [episode], [0])], [3]);
+ * console.log([...replay.getPriority(selector, [episode], [0])]); // [3]
  * ```
  */
 export interface RecordMeta {

@@ -21,7 +21,6 @@ import type { Selector } from "./selector.ts";
  * @example One store, two ways to draw from it
  * ```ts
  * import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
- * import { assertEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2) });
  * const steps = replay.newPickSelector(uniform());
@@ -32,9 +31,9 @@ import type { Selector } from "./selector.ts";
  * for (let t = 0; t < 9; t++) episode = replay.record(episode, [t, t], 0, 1);
  * replay.record(episode, [9, 9], 0, 1, { finalState: [10, 10] });
  *
- * assertEquals([replay.pickCount, sequences.pickCount], [10, 3]); // at 0, 4 and 8
- * assertEquals(replay.getBatch(5, steps).shape.state, [5, 1, 2]);
- * assertEquals(replay.getBatch(5, selector).shape.state, [5, 8, 2]);
+ * console.log([replay.pickCount, sequences.pickCount]); // [10, 3]: at 0, 4 and 8
+ * console.log(replay.getBatch(5, steps).shape.state); // [5, 1, 2]
+ * console.log(replay.getBatch(5, selector).shape.state); // [5, 8, 2]
  * ```
  */
 export interface PickTable<S extends Schema = AnySchema> {

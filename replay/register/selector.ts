@@ -18,12 +18,11 @@ import type { drawn } from "../../selectors/composed_selector.ts";
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
- * import { assertStrictEquals } from "@std/assert";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(4) });
  * const selector = replay.newPickSelector(uniform());
- * assertStrictEquals(selector.kind, "uniform");
- * assertStrictEquals(replay.selectors[selector.id], selector);
+ * console.log(selector.kind); // uniform
+ * console.log(replay.selectors[selector.id] === selector); // true
  * ```
  */
 export interface Selector<S extends Schema = AnySchema> {

@@ -46,8 +46,8 @@ export interface GrpcLimits {
   readonly messageMax: number;
   /**
    * Milliseconds in which 16 KiB more of a message must come, or all of it. A slower one ends its call by UNAVAILABLE, so that a client that
-   * comes back sends it again. Where the server has no room for all messages, the one that goes first must bring an eighth of its message.
-   * Default 30 seconds.
+   * comes back sends it again. While more than half of the server's room for messages is taken, an eighth of a message must come in this
+   * time. Default 30 seconds.
    */
   readonly messageStallMs: number;
 }
@@ -100,15 +100,15 @@ const typeBlock = encodeHeaders([[":status", "415"]]);
 /** So many bytes of a message within `messageStallMs` are progress. */
 const progressBytes = 1 << 14;
 
-/** The call that goes first must bring such a part of its message within `messageStallMs`. So its turn takes so many times as long at most. */
-const turnParts = 8;
+/** Where room is short, such a part of a message must come within `messageStallMs`. So no message holds others up for longer than all of them take. */
+const crowdedParts = 8;
 
 /** A connection that serves gRPC calls. */
 export class GrpcConnection {
   readonly #connection: ServerConnection;
   readonly #options: GrpcOptions;
   readonly #limits: GrpcLimits;
-  readonly #held: HeldShare;
+  readonly #held: HeldShare<Call>;
 
   /** A connection that has just begun. */
   constructor(options: GrpcOptions) {
@@ -163,21 +163,15 @@ export class GrpcConnection {
 
   /** Ends the connection now; open calls are cancelled. */
   close(): void {
-    // The line is first: a connection may have no memory for its last words, and others wait behind it.
-    this.#held.leave();
     this.#connection.close();
-    this.#held.leave();
   }
 
   /** To be called every few seconds: ends what takes too long. */
   tick(ms: number): void {
     this.#connection.tick(ms);
-    // A client that the server does not read from can't send the rest of a message. Yet others wait for the call that goes first.
-    const { isCongested } = this;
-    for (const holder of [...this.#held.holders]) {
-      if (!isCongested || this.#held.isFirst(holder)) holder.tick(ms);
-    }
-    this.#held.tick(ms);
+    // A client that the server does not read from can't send the rest of a message. Yet it must not hold up others.
+    if (this.isCongested && !this.#held.isCrowded) return;
+    for (const call of [...this.#held.holders]) call.tick(ms);
   }
 
   #start(stream: Http2Stream): StreamEvents {
@@ -205,7 +199,7 @@ function refuse(stream: Http2Stream, block: Uint8Array): StreamEvents {
 class Call implements GrpcCall, StreamEvents, Holder {
   readonly #stream: Http2Stream;
   readonly #limits: GrpcLimits;
-  readonly #held: HeldShare;
+  readonly #held: HeldShare<Call>;
   readonly #onError: ((error: unknown) => void) | undefined;
   #handler: CallHandler | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -215,6 +209,8 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #withheld = 0;
   /** For its share to change only. */
   heldBytes = 0;
+  /** For its share to change only. */
+  heldSince = 0;
   /** Milliseconds without progress of the message that came in part, and what came of it in them. */
   #stalledMs = 0;
   #arrived = 0;
@@ -227,7 +223,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   constructor(
     stream: Http2Stream,
     limits: GrpcLimits,
-    held: HeldShare,
+    held: HeldShare<Call>,
     onError: ((error: unknown) => void) | undefined,
   ) {
     this.#stream = stream;
@@ -313,7 +309,6 @@ class Call implements GrpcCall, StreamEvents, Holder {
 
   pause(): void {
     this.#isPaused = true;
-    this.#held.stepBack(this);
   }
 
   resume(): void {
@@ -353,7 +348,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     let at = 0;
     while (at < bytes.length && this.#rest !== undefined && this.#rest.length > 0) {
       if (this.#isPaused || this.isOver) break;
-      const to = Math.min(bytes.length, at + this.messageBytes - this.#rest.length);
+      const to = Math.min(bytes.length, at + this.#messageBytes - this.#rest.length);
       this.#hold(bytes, at, to);
       at = to;
       this.#feedRest();
@@ -408,15 +403,8 @@ class Call implements GrpcCall, StreamEvents, Holder {
 
   // What its share of the held bytes tells.
 
-  get canGoFirst(): boolean {
-    return !this.#isPaused && Math.max(this.messageBytes, this.heldBytes) <= this.#held.reserve;
-  }
-
-  /** Bytes that the message that came in part will have. */
-  get messageBytes(): number {
-    const rest = this.#rest;
-    if (rest === undefined || rest.length < prefixBytes) return prefixBytes;
-    return prefixBytes + read32(rest.bytes, rest.head + 1);
+  get waitsForClient(): boolean {
+    return !this.#isPaused;
   }
 
   giveWay(): void {
@@ -428,9 +416,16 @@ class Call implements GrpcCall, StreamEvents, Holder {
     );
   }
 
+  /** Bytes that the message that came in part will have. */
+  get #messageBytes(): number {
+    const rest = this.#rest;
+    if (rest === undefined || rest.length < prefixBytes) return prefixBytes;
+    return prefixBytes + read32(rest.bytes, rest.head + 1);
+  }
+
+  /** Called every few seconds while it holds bytes: ends the call where its message comes too slowly. */
   tick(ms: number): void {
-    // Others wait for the one that goes first, so its turn is bounded.
-    const share = this.#held.isFirst(this) ? this.messageBytes / turnParts : 0;
+    const share = this.#held.isCrowded ? this.#messageBytes / crowdedParts : 0;
     const needed = Math.max(progressBytes, Math.ceil(share));
     if (this.#isPaused || this.#arrived >= needed) {
       this.#arrived = 0;
@@ -469,7 +464,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     const at = this.#feed(rest.bytes, head, rest.tail);
     this.#isFeeding = false;
     if (this.isOver || at === head) return;
-    this.#held.handOn(this, at - head);
+    this.#held.give(this, at - head);
     rest.drop(at - head);
     // The end of a message is progress, however small it is.
     this.#arrived = progressBytes;

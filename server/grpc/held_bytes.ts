@@ -1,23 +1,18 @@
 /**
  * The bytes that the calls of all connections hold: messages that came in part, and what came during a pause.
  *
- * One call at a time goes first: it has a reserve of its own, in which the largest message has room. All others share what is left. When
- * that is too little, one call goes first: the largest of those that make room by it. If none does, or another one goes first already, the
- * call that holds most, of the connection that holds most, gives way. So:
- * - Messages always come in, however many calls hold bytes: nothing but its own client holds up the call that goes first, and after its
- *   message another one follows. A client that brings its message too slowly ends its turn (`Holder.tick`).
- * - A connection whose call gave way, though it could have gone first, waits in a line for its turn. While somebody waits, only the first of
- *   the line goes first, as soon as its client brings that message again. So no connection has two turns while another one waits, whoever
- *   stalls. Who leaves the reserve unused for `absentMsMax` loses its place.
- * - Of n connections that hold bytes, one that holds at most the n-th part of the shared bytes never gives way, whatever the others do: what
- *   all hold is more than the whole then, so the largest holds more than the n-th part. One connection alone may hold all.
+ * All calls together hold at most `max`. Where they would hold more, the largest call of the connection that holds most gives way. The oldest
+ * message that waits for its client alone never does, so one message after another always comes in whole. A client that brings it too slowly
+ * is ended by `GrpcConnection.tick`. What the oldest one does not take, n connections share: one that holds at most the n-th part of it never
+ * gives way. One connection alone may hold all.
  *
- * Invariants: 1. `count` is the sum of what all holders hold. A share's count is that of its holders, without the one that goes first.
- * 2. `count` is at most `max`. After each `take()` the one that goes first holds at most `reserve`, and the others `max - reserve`. 3. Shares
- * and holders that hold nothing are in no set; a share that waits in the line may hold nothing. 4. The call that goes first is of no
- * connection in the line, unless that connection came into it later.
+ * There is no queue: who gave way is the youngest when it comes again. Clients that stall on purpose, and come again at once, can keep
+ * another client's huge messages out.
  *
- * Cost: a walk over the connections and calls that hold bytes, where somebody must go first or give way; else nothing to speak of.
+ * Invariants: 1. `count` is the sum of what all holders hold, and at most `max` after each `take()`. 2. Shares and holders that hold nothing are
+ * in no set.
+ *
+ * Cost: a walk over all calls that hold bytes, where one must give way; else nothing to speak of.
  *
  * @module
  */
@@ -26,18 +21,13 @@
 export interface Holder {
   /** How many; for its share to change only. */
   heldBytes: number;
-  /** How many its message will have, as far as that is known. */
-  readonly messageBytes: number;
-  /** Whether it holds a message that came in part, has room in the reserve, and waits for its client alone. */
-  readonly canGoFirst: boolean;
+  /** When its message began, as a number that grows; for its share to change only. */
+  heldSince: number;
+  /** Whether it waits for its client alone: the server does not hold it back. */
+  readonly waitsForClient: boolean;
   /** Ends the call, and gives back all that it holds. */
   giveWay(): void;
-  /** Called every so many milliseconds while it holds bytes. */
-  tick(ms: number): void;
 }
-
-/** Milliseconds that a client has to come back to its place in the line, or to use its turn. The writers of Reverb and ours take one second at most. */
-const absentMsMax = 5000;
 
 /** Bytes that several connections hold together. */
 export class HeldBytes {
@@ -45,161 +35,78 @@ export class HeldBytes {
   count = 0;
   /** At most so many. */
   readonly max: number;
-  /** So many of them are for the call that goes first. */
-  readonly reserve: number;
-  /** The call that goes first; for shares only, as what follows. */
-  first: Holder | undefined;
-  /** Those that hold bytes. */
-  readonly shares: Set<HeldShare> = new Set();
-  /** Those of which a call gave way, and that had no turn since, as they came. */
-  readonly line: Set<HeldShare> = new Set();
+  /** Those that hold bytes; for shares only, as what follows. */
+  readonly shares: Set<{ readonly holders: ReadonlySet<Holder> }> = new Set();
+  /** Messages that began so far. */
+  begun = 0;
 
   /** Nothing is held yet. */
-  constructor(max: number = 1 << 30, reserve: number = max / 2) {
+  constructor(max: number = 1 << 30) {
     this.max = max;
-    this.reserve = reserve;
+  }
+
+  /** Whether more than half of the room is taken, so that slow messages must not stay for long. */
+  get isCrowded(): boolean {
+    return this.count > this.max / 2;
   }
 }
 
 /** What the calls of one connection hold. */
-export class HeldShare {
+export class HeldShare<Call extends Holder = Holder> {
   /** The calls that hold bytes. */
-  readonly holders: Set<Holder> = new Set();
+  readonly holders: Set<Call> = new Set();
   readonly #all: HeldBytes;
-  /** Without the call that goes first. */
-  #count = 0;
-  /** In the line: the largest part of a message that had to give way. */
-  #missedBytes = 0;
-  /** In the line: milliseconds in which its turn was not used, or in which it held nothing. */
-  #absentMs = 0;
 
   /** Nothing is held yet. */
   constructor(all: HeldBytes) {
     this.#all = all;
   }
 
-  /** Bytes of the call that goes first: at most so many. */
-  get reserve(): number {
-    return this.#all.reserve;
-  }
-
-  /** Whether a call goes first. */
-  isFirst(holder: Holder): boolean {
-    return this.#all.first === holder;
+  /** See {@linkcode HeldBytes.isCrowded}. */
+  get isCrowded(): boolean {
+    return this.#all.isCrowded;
   }
 
   /** Counts more bytes for a call. False: the call itself had to give way, and holds nothing. */
-  take(holder: Holder, count: number): boolean {
+  take(holder: Call, count: number): boolean {
     const all = this.#all;
+    if (holder.heldBytes === 0) holder.heldSince = all.begun++;
     all.count += count;
     holder.heldBytes += count;
-    if (all.first !== holder) this.#count += count;
-    else if (holder.heldBytes > all.reserve) this.stepBack(holder);
     all.shares.add(this);
     this.holders.add(holder);
-    if (this.#isNext && holder.messageBytes >= this.#missedBytes && holder.canGoFirst) {
-      this.#goFirst(holder);
-    }
-    let isHeld = true;
-    for (;;) {
-      const excess = all.count - (all.first?.heldBytes ?? 0) - (all.max - all.reserve);
-      if (excess <= 0) return isHeld;
-      const next = all.first === undefined ? nextOf(all, excess) : undefined;
-      if (next !== undefined) {
-        next.share.#goFirst(next.holder);
-        return isHeld;
-      }
-      const share = largest(all.shares, (each) => each.#count) ?? this;
-      const most = largest(share.holders, (each) => each === all.first ? -1 : each.heldBytes) ??
-        holder;
-      if (most.canGoFirst) share.#waitInLine(Math.min(most.heldBytes, most.messageBytes));
-      most.giveWay();
-      if (most === holder) isHeld = false;
-    }
+    while (all.count > all.max) (whoGivesWay(all) ?? holder).giveWay();
+    return holder.heldBytes > 0;
   }
 
-  /** Whether this connection has the next turn, and nobody has one now. */
-  get #isNext(): boolean {
-    const { first, line } = this.#all;
-    return line.size > 0 && first === undefined && line.values().next().value === this;
-  }
-
-  #goFirst(holder: Holder): void {
-    this.#all.first = holder;
-    this.#count -= holder.heldBytes;
-    this.leave();
-  }
-
-  /** A call of this connection gives way, which could have gone first. */
-  #waitInLine(bytes: number): void {
-    this.#all.line.add(this);
-    this.#missedBytes = Math.max(this.#missedBytes, bytes);
-    this.#absentMs = 0;
-  }
-
-  /** Leaves the line: the connection has its turn, or is over. */
-  leave(): void {
-    this.#all.line.delete(this);
-    this.#missedBytes = 0;
-  }
-
-  /** To be called every so many milliseconds. */
-  tick(ms: number): void {
-    if (!this.#all.line.has(this)) return;
-    if (this.holders.size > 0 && !this.#isNext) this.#absentMs = 0;
-    else if ((this.#absentMs += ms) > absentMsMax) this.leave();
-  }
-
-  /** Counts fewer bytes for a call, whose messages are whole and were handed on. If it went first, another one may. */
-  handOn(holder: Holder, count: number): void {
-    this.give(holder, count);
-    // It needs no turn any more.
-    if (this.#missedBytes > 0 && count >= this.#missedBytes) this.leave();
-  }
-
-  /** Counts fewer bytes for a call that is over. If it went first, another one may. */
-  give(holder: Holder, count: number): void {
+  /** Counts fewer bytes for a call: it is over, or its first messages were handed on. */
+  give(holder: Call, count: number): void {
     const all = this.#all;
-    if (all.first === holder) this.stepBack(holder);
     all.count -= count;
-    this.#count -= count;
     holder.heldBytes -= count;
+    // What it still holds is a later message.
+    holder.heldSince = all.begun++;
     if (holder.heldBytes > 0) return;
     this.holders.delete(holder);
     if (this.holders.size === 0) all.shares.delete(this);
   }
-
-  /** A call does not go first any more. What it holds is counted with the rest. */
-  stepBack(holder: Holder): void {
-    if (this.#all.first !== holder) return;
-    this.#all.first = undefined;
-    this.#count += holder.heldBytes;
-  }
 }
 
-/** The call that makes room by going first: the largest one, of the connection whose turn it is if any waits; undefined if none can. */
-function nextOf(
-  { line, shares }: HeldBytes,
-  excess: number,
-): { readonly share: HeldShare; readonly holder: Holder } | undefined {
-  let found: { readonly share: HeldShare; readonly holder: Holder } | undefined;
-  const [next] = line;
-  for (const share of next === undefined ? shares : [next]) {
-    for (const holder of share.holders) {
-      if (holder.heldBytes < excess || !holder.canGoFirst) continue;
-      if (holder.heldBytes > (found?.holder.heldBytes ?? 0)) found = { share, holder };
+/** The largest call of the connection that holds most, without the oldest one that waits for its client alone; undefined if no other call holds bytes. */
+function whoGivesWay({ shares }: HeldBytes): Holder | undefined {
+  let oldest: Holder | undefined;
+  for (const { holders } of shares) {
+    for (const each of holders) {
+      if (each.waitsForClient && each.heldSince < (oldest?.heldSince ?? Infinity)) oldest = each;
     }
   }
-  return found;
-}
-
-function largest<T>(all: Iterable<T>, sizeOf: (one: T) => number): T | undefined {
-  let found: T | undefined;
-  let size = -1;
-  for (const one of all) {
-    if (sizeOf(one) <= size) continue;
-    found = one;
-    size = sizeOf(one);
+  let [found, most] = [undefined as Holder | undefined, 0];
+  for (const { holders } of shares) {
+    const others = [...holders].filter((each) => each !== oldest);
+    const sum = others.reduce((bytes, each) => bytes + each.heldBytes, 0);
+    if (sum <= most) continue;
+    most = sum;
+    found = others.reduce((one, other) => other.heldBytes > one.heldBytes ? other : one);
   }
   return found;
 }

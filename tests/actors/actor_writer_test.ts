@@ -6,7 +6,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import {
   type Column,
   ExperienceReplay,

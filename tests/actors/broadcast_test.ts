@@ -6,7 +6,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { ReplayError } from "@exrp/replay";
 import { Slots } from "../../actors/_slots.ts";
 import {

@@ -1,5 +1,5 @@
 /** endActor(): it ends actors that await, and those that never do, which `terminate()` alone does not end in Deno. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
 import { endActor } from "../../actors/mod.ts";

@@ -1,5 +1,5 @@
 /** ActorWriters in Workers on one shared replay: nothing is lost, doubled or out of order, with a pace and without. */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { ExperienceReplay, float64, int32, prioritized, samplesPerInsert } from "@exrp/replay";
 import type { WriterJob } from "./_writer_worker.ts";
 import { native } from "../_native.ts";

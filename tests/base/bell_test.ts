@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { type Ear, LocalBell, SharedBell } from "../../base/bell.ts";
 import { inTime, pause, until } from "../_wait.ts";
 

@@ -1,5 +1,11 @@
 /** Files by Deno's functions and by node:fs: the same calls have the same effects. */
-import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "../_assert.ts";
 import { filesOf } from "../../base/files.ts";
 
 const process = Reflect.get(globalThis, "process");

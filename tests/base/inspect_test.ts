@@ -1,5 +1,5 @@
 /** console.log shows each public object as one line. */
-import { assertStrictEquals } from "@std/assert";
+import { assertStrictEquals } from "../_assert.ts";
 import { inspect } from "node:util";
 import { every, ExperienceReplay, float32, mixture, uint8, uniform } from "@exrp/replay";
 

@@ -1,5 +1,5 @@
 import { nearestName } from "../../base/option_names.ts";
-import { assertStrictEquals } from "@std/assert";
+import { assertStrictEquals } from "../_assert.ts";
 
 const options = ["length", "stride", "nStep", "stack", "stackCompact", "stackPadding", "c"];
 

@@ -1,5 +1,5 @@
 /** console.log and notebooks show every object that the library makes, and never throw: also what is gone, busy or drawn right now. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "../_assert.ts";
 import { inspect } from "node:util";
 import * as everyday from "@exrp/replay";
 import * as eviction from "@exrp/replay/eviction";

@@ -1,5 +1,5 @@
 /** The true kind and length of a typed array, and the arrays that are refused. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { show } from "../../base/checks.ts";
 import {
   bytesOf,

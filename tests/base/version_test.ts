@@ -1,4 +1,4 @@
-import { assertStrictEquals } from "@std/assert";
+import { assertStrictEquals } from "../_assert.ts";
 import config from "../../deno.json" with { type: "json" };
 import { VERSION } from "../../base/version.ts";
 

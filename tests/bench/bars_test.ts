@@ -1,5 +1,5 @@
 /** The picture of the README can be read on a phone, by day and by night. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { type BarPanel, barPanels } from "../../bench/_bars.ts";
 
 const overview = await Deno.readTextFile(

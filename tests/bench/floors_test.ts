@@ -1,5 +1,5 @@
 /** bench:floors: which figures it measures again, which result counts, and its last lines. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { floorReport, holdToFloors, type Measurement } from "../../bench/_floors.ts";
 
 /** Two figures measured together; each measurement takes the next ones of those given. */

@@ -1,5 +1,5 @@
 /** The benches' options: what isn't one is named before anything is measured, and parts of a run are not saved. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { type BenchOption, readBenchOptions } from "../../bench/_options.ts";
 
 /** The options of a bench, and their help text. */

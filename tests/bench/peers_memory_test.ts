@@ -1,5 +1,5 @@
 /** The comparison with peers measures our memory in a separate process. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { listDatasets } from "../../bench/peers/_datasets.ts";
 import { measureOurMemory } from "../../bench/peers/_our_memory.ts";
 

@@ -1,5 +1,5 @@
 /** The options of the comparison with peers: what is not a whole run never goes where the documentation is made of. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { parseOptions, USAGE, UsageError } from "../../bench/peers/_options.ts";
 
 Deno.test("parseOptions() sends only a whole run to bench/results", () => {

@@ -1,5 +1,5 @@
 /** Groups that were measured again replace those of the whole run, and say when and where they were measured. */
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "../_assert.ts";
 import { withPart } from "../../bench/peers/_part.ts";
 import { peersSection } from "../../bench/peers/_report.ts";
 import { checkPeersResults, type PeersResults, type Row } from "../../bench/peers/_results.ts";

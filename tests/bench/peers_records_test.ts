@@ -1,5 +1,5 @@
 /** The check of a batch takes what was stored, and nothing else. */
-import { assertStrictEquals, assertThrows } from "@std/assert";
+import { assertStrictEquals, assertThrows } from "../_assert.ts";
 import {
   actionOf,
   type BatchColumn,

@@ -1,5 +1,5 @@
 /** The short page says what the results say, above all where ours loses. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { checkPeersResults, type Note, type Row } from "../../bench/peers/_results.ts";
 import { summarize } from "../../bench/peers/_summary.ts";
 

@@ -1,5 +1,5 @@
 /** The pages of benchmarks are what their results say, and results of another form are refused. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { digits, factor, table } from "../../bench/_section.ts";
 import { OVERVIEW, overview } from "../../bench/peers/_overview.ts";
 import { checkPeersResults } from "../../bench/peers/_results.ts";

@@ -1,5 +1,5 @@
 /** The section on our server and Reverb's. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { render } from "../../bench/report/reverb.ts";
 import { reverbResults } from "./_reverb_results.ts";
 

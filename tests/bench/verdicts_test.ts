@@ -1,5 +1,5 @@
 /** What bench:check calls worse, and what bench:limit says of the workloads that may be so far from their limit at most. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { bestOf, type Figures, floorLines, judge } from "../../bench/_verdicts.ts";
 
 const figures = (name: string, ours: number, limit: number, floor?: number): Figures => ({

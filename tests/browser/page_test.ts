@@ -1,5 +1,5 @@
 /** The page that trains an agent in the browser: in Chromium, from a plain server, and where something is missing. */
-import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals } from "../_assert.ts";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import axe from "npm:axe-core@4.14.1";

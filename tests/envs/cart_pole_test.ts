@@ -2,7 +2,7 @@
  * CartPole against Gymnasium 1.4.0's `CartPole-v1`: the numbers below are what its
  * `env.unwrapped.state` went through from the same first state under the same actions.
  */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { CartPole, type StepResult } from "@exrp/replay/envs";
 
 type State = [number, number, number, number];

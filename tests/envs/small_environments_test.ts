@@ -1,6 +1,6 @@
 /** The environments besides CartPole: their steps, their ends, their seeds and what they refuse. */
 import { BitFlip, BlindCliffwalk, CartPole, GridMaze, RandomWalk, TMaze } from "@exrp/replay/envs";
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 
 Deno.test("BlindCliffwalk has one rewarded step among all of its walks", () => {
   const walk = new BlindCliffwalk(4);

@@ -8,7 +8,7 @@
 import type { Selector } from "@exrp/replay";
 import { uniform } from "@exrp/replay";
 import { type EvictionCase, evictionChecks } from "@exrp/replay/testing";
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
 import { recordEpisode, type SmallReplay, smallReplay, testRandom } from "../replay/_helpers.ts";
 
 /** Registers the tests of the contract for one rule. */

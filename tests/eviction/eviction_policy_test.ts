@@ -2,7 +2,7 @@
 import { uniform } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 import { type PickSelector, RandomStream, type Selection } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { KeepBest } from "../../examples/custom_eviction.ts";
 import {
   assertReplayError,

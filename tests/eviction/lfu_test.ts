@@ -1,5 +1,5 @@
 import { ExperienceReplay, fifo, float32, lfu, lru, secondChance, uniform } from "@exrp/replay";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -1,6 +1,6 @@
 import { lowestPriorityFirst, prioritized, uniform } from "@exrp/replay";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -5,7 +5,7 @@ import {
   assertEquals,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { epsilonOf } from "../../examples/apex_cartpole/actor.ts";
 import { parseOptions, train } from "../../examples/apex_cartpole/main.ts";
 import { native } from "../_native.ts";

@@ -1,6 +1,6 @@
 /** The numbers of docs/write_your_own_selector.md come out of the example, and its code is the example's. */
 import { ConformanceError, conforms } from "@exrp/replay/testing";
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../_assert.ts";
 import {
   compare,
   countUpdates,

@@ -1,5 +1,5 @@
 /** Pictures of learning curves show every point. */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { returnDomain } from "../../examples/_curve.ts";
 import { curvesSvg } from "../../examples/_report.ts";
 

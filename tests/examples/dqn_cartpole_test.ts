@@ -1,5 +1,5 @@
 /** The quickstart: its command line, and that every rule it offers trains. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { EVICTIONS, HELP, parseOptions, SELECTORS } from "../../examples/_dqn_options.ts";
 import type { LearningCurve } from "../../examples/_dqn_report.ts";
 import {

@@ -1,7 +1,7 @@
 /** Every program in examples/ runs and ends well; the training one only for a moment. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { assertStrictEquals } from "@std/assert";
+import { assertStrictEquals } from "../_assert.ts";
 import { native } from "../_native.ts";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);

@@ -1,5 +1,5 @@
 /** Half offline and half online learns faster than all data alike, as docs/selectors.md says. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { median } from "../../examples/cliffwalk.ts";
 import { learn, stepsToLearn, WAYS } from "../../examples/half_offline.ts";
 import { inRepository } from "../../tools/_repository.ts";

@@ -10,7 +10,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { train } from "../../examples/impala_cartpole/_agent.ts";
 import { CircularBuffer } from "../../examples/impala_cartpole/_circular_buffer.ts";
 import { type Method, METHODS } from "../../examples/impala_cartpole/_learner.ts";

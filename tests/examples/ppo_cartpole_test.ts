@@ -1,5 +1,5 @@
 /** The PPO example: its command line, that a seed fixes a run, and that it learns. */
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { mean } from "../../examples/_curve.ts";
 import { parseOptions, SETTINGS, train } from "../../examples/ppo_cartpole/main.ts";
 

@@ -5,7 +5,7 @@ import {
   assertEquals,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { TMaze } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
 import { SETTINGS, train } from "../../examples/r2d2_memory/_agent.ts";

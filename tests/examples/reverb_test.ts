@@ -1,5 +1,5 @@
 /** The example over a server: its command line, both languages in short, and that the two languages do the same. */
-import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "../_assert.ts";
 import { type Options, parseOptions, train } from "../../examples/reverb/main.ts";
 import { QNetwork } from "../../examples/_q_network.ts";
 import { CartPole } from "../../envs/mod.ts";

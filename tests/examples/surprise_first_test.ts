@@ -1,7 +1,7 @@
 /** The rule of the guide keeps its contract, and does what it is for. */
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { conforms } from "@exrp/replay/testing";
-import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "../_assert.ts";
 import { SurpriseFirst } from "../../examples/surprise_first.ts";
 
 Deno.test("SurpriseFirst conforms", () =>

@@ -1,5 +1,5 @@
 /** Pictures of the examples and of the benchmarks follow the reader's colour scheme. */
-import { assert } from "@std/assert";
+import { assert } from "../_assert.ts";
 import { svgOf } from "../../examples/_svg.ts";
 import { inRepository } from "../../tools/_repository.ts";
 

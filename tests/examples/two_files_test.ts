@@ -1,5 +1,5 @@
 /** The agent that docs/actors.md quotes: the page has the files as they are, it trains, and an actor that fails ends it. */
-import { assertStrictEquals, assertStringIncludes } from "@std/assert";
+import { assertStrictEquals, assertStringIncludes } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const FILES = ["learner.ts", "actor.ts", "network.ts"];

@@ -2,7 +2,7 @@
  * Bundles run in every format, also in those which are no modules and so have no `import.meta.url`. `tests/package/npm_test.ts` does the
  * same with the npm package, in Node and Chromium.
  */
-import { assertStrictEquals } from "@std/assert";
+import { assertStrictEquals } from "../_assert.ts";
 import { build, stop } from "npm:esbuild@0.28.2";
 import { inRepository } from "../../tools/_repository.ts";
 import { FreshFolder } from "../package/_fresh_folder.ts";

@@ -6,7 +6,7 @@ import {
   assertMatch,
   assertStrictEquals,
   assertStringIncludes,
-} from "@std/assert";
+} from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { native } from "../_native.ts";
 import { assertReplayRejects } from "../replay/_helpers.ts";

@@ -1,5 +1,5 @@
 /** Many replays at once: those that were forgotten are freed, and an error about memory says how many there are. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { type Kernel, kernelError, openKernel } from "../../ffi/library.ts";
 import { EXRP_STATUS_MEMORY } from "../../ffi/symbols.ts";
 import { native } from "../_native.ts";

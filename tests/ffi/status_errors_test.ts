@@ -1,5 +1,5 @@
 /** The words of errors that come from statuses of the kernel. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
   EXRP_STATUS_EPISODE_UNKNOWN,

@@ -1,5 +1,5 @@
 /** The header, the generated binding and the built library name the same functions. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import * as binding from "../../ffi/symbols.ts";
 import { wasmSymbols } from "../../ffi/wasm_symbols.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";

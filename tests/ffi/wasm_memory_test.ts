@@ -12,7 +12,7 @@ import {
   ReplayError,
   uniform,
 } from "@exrp/replay";
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 
 /** How many episodes are open before the calls. */

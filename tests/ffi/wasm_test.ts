@@ -7,7 +7,7 @@ import {
   assertNotStrictEquals,
   assertStringIncludes,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { EXRP_STATUS_MEMORY } from "../../ffi/symbols.ts";
 import { instantiateWasm, openWasm } from "../../ffi/wasm.ts";

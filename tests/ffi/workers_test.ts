@@ -4,7 +4,7 @@
  * `EXRP_WORKERS` says how many Workers, `EXRP_WORKERS_SEED` with which seed. They run in processes of their own, so that a crash is
  * seen as a status.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { native } from "../_native.ts";
 

@@ -3,7 +3,7 @@
  *
  * After a change, `EXRP_WRITE_NOTEBOOK=1 deno test -A tests/notebooks` runs it and writes the new outputs into it.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { join } from "node:path";
 import { exists, inRepository, repository, run } from "../../tools/_repository.ts";
 import { findPython } from "../../tools/_zig.ts";

@@ -1,6 +1,6 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { minSize, queue, samplesPerInsert } from "@exrp/replay";
-import { checkLimiter, limiterOf, standsStillAfter, wideEnough } from "../../pace/limiter.ts";
+import { checkLimiter, limiterOf, neverDeadlocks, wideEnough } from "../../pace/limiter.ts";
 import type { PaceNumbers } from "../../pace/pace_rule.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { triedBands } from "./_bands.ts";
@@ -11,111 +11,89 @@ function numbersOf(ratio: number, minSize: number, least: number, largest: numbe
   return { ratio, minSize, differenceMin: least, differenceMax: largest };
 }
 
-Deno.test("a band stands still exactly where it did on Reverb's server, after as many calls", () => {
-  for (const { band, maxTimesSampled, still } of triedBands) {
-    const after = standsStillAfter(numbersOf(...band), { maxSize: 1000, maxTimesSampled });
-    const expected = still && { inserts: still[0], samples: still[1] };
-    assertEquals(after, expected, `${band}, ${maxTimesSampled}`);
-  }
-});
-
-/** Makes calls one by one, from an empty table on. */
-function standsStill(
+/** Makes the calls that may come, one by one, from an empty table on, in the numbers of the kernel. Samples come first, or inserts. */
+function deadlocks(
   { ratio, minSize, differenceMin, differenceMax }: PaceNumbers,
-  callsMax = 2000,
+  samplesFirst: boolean,
+  callsMax = 2000 + 10 * Math.ceil(ratio),
 ): boolean {
   let inserts = 0;
   let samples = 0;
   for (let calls = 0; calls < callsMax; calls++) {
-    if (inserts >= minSize && inserts * ratio - samples - 1 >= differenceMin) samples++;
-    else if (inserts < minSize || (inserts + 1) * ratio - samples <= differenceMax) inserts++;
-    else return true;
+    const canSample = inserts >= minSize && inserts * ratio - samples - 1 >= differenceMin;
+    const canInsert = inserts < minSize || (inserts + 1) * ratio - samples <= differenceMax;
+    if (!canSample && !canInsert) return true;
+    if (canSample && (samplesFirst || !canInsert)) samples++;
+    else inserts++;
   }
   return false;
 }
 
-Deno.test(`a band goes on exactly if p + q multiples of 1/q lie in it, for a ratio p/q (seed ${SEED})`, () => {
-  const random = new RandomStream(SEED);
-  const seen = { still: 0, narrow: 0 };
-  for (let round = 0; round < 3000; round++) {
-    const q = [1, 2, 4, 8][random.below(4)] ?? 1;
-    const p = [1, 3, 5, 7, 9, 11][random.below(6)] ?? 1;
-    const eighths = 1 + random.below(8 + 8 * Math.ceil(p / q));
-    const least = (random.below(81) - 40) / 16;
-    const numbers = numbersOf(p / q, 1 + random.below(4), least, least + eighths / 8);
-    const { ratio, differenceMin, differenceMax } = numbers;
-    const after = standsStillAfter(numbers, { maxSize: 10 });
-    const text = `round ${round}: ${JSON.stringify(numbers)}`;
-    const room = Math.floor(differenceMax * q) - Math.ceil(differenceMin * q) + 1 >= p + q;
-    assertEquals(after === undefined, room, text);
-    assertEquals(after !== undefined, standsStill(numbers), text);
-    if (after !== undefined) seen.still++;
-    else if (differenceMax - differenceMin < 1 + ratio) seen.narrow++;
+Deno.test("a band that deadlocked on Reverb's server is refused", () => {
+  const seen = { refused: 0, taken: 0 };
+  for (const { band, still } of triedBands) {
+    const isTaken = neverDeadlocks(numbersOf(...band));
+    if (still !== undefined) assertEquals(isTaken, false, `${band}`);
+    seen[isTaken ? "taken" : "refused"]++;
   }
-  assertEquals([seen.still > 500, seen.narrow > 100], [true, true], JSON.stringify(seen));
+  assert(seen.taken >= 9 && seen.refused >= 14, JSON.stringify(seen));
 });
 
-Deno.test("a band that is far from where the counts begin is judged without a walk, which would never end", () => {
-  for (const minSize of [1, 2 ** 40]) {
-    for (const [least, width] of [[0, 1000], [2 ** 45, 1000], [-(2 ** 45), 1000]] as const) {
-      const good = numbersOf(1000, minSize, least, least + width);
-      assertEquals(standsStillAfter(good, { maxSize: 9 }), undefined);
-      const bad = numbersOf(1000, minSize, least, least + width - 0.5);
-      assertEquals(typeof standsStillAfter(bad, { maxSize: 9 }), "object");
+Deno.test("what Reverb's limiters ask for is taken", () => {
+  for (const size of [1, 2, 100, 2 ** 28]) assert(neverDeadlocks(queue(size).numbers));
+  for (const size of [1, 1000]) assert(neverDeadlocks(minSize(size).numbers));
+  // SampleToInsertRatio refuses a smaller error than this one itself.
+  for (const ratio of [0.01, 0.1, 0.25, 0.3, 0.5, 0.75, 1, 1.3, 2, 2.5, 8, 32, 1000]) {
+    const error = Math.max(1, ratio);
+    for (const size of [1, 100, 1e6]) {
+      const { numbers } = samplesPerInsert(ratio, { minSize: size, error });
+      assert(neverDeadlocks(numbers), `${ratio}, ${size}`);
     }
   }
 });
 
-Deno.test("a band that rounding makes too narrow is refused, and the width that is named goes on", () => {
-  const table = { maxSize: 1000 };
+Deno.test(`no band that is taken deadlocks, and with a whole ratio, each one that is refused does (seed ${SEED})`, () => {
+  const random = new RandomStream(SEED);
+  const seen = { taken: 0, refused: 0, tight: 0 };
+  for (let round = 0; round < 6000; round++) {
+    const isWhole = random.below(2) === 0;
+    const ratio = isWhole ? 1 + random.below(9) : (1 + random.below(900)) / (1 + random.below(300));
+    const least = (random.below(801) - 400) / ([1, 2, 10, 16][random.below(4)] ?? 1);
+    // Widths about the border: a little less and a little more than 1 + ratio.
+    const more = [-1, 0, 0.9, 1, 1.001, 1.0011, 1.1, 2][random.below(8)] ?? 1;
+    const width = Math.max(0, ratio + more);
+    const numbers = numbersOf(ratio, 1 + random.below(4), least, least + width);
+    const isTaken = neverDeadlocks(numbers);
+    const text = `round ${round}: ${JSON.stringify(numbers)}`;
+    const found = [true, false].map((samplesFirst) => deadlocks(numbers, samplesFirst));
+    if (isTaken) assertEquals(found, [false, false], text);
+    else if (Number.isInteger(ratio)) assertEquals(found, [true, true], text);
+    seen[isTaken ? "taken" : "refused"]++;
+    if (isTaken && width < 1.002 + ratio) seen.tight++;
+    // The width that an error names is enough.
+    const wide = { ...numbers, differenceMax: least + wideEnough(numbers) + 1e-9 };
+    assert(neverDeadlocks(wide), text);
+  }
+  assert(seen.taken > 2000 && seen.refused > 2000 && seen.tight > 500, JSON.stringify(seen));
+});
+
+Deno.test("bands that rounding makes too narrow are refused", () => {
   for (
-    const [ratio, least, largest, still] of [
-      [1.3, 0.1, 2.4, { inserts: 7, samples: 8 }],
-      [0.3, 0.1, 1.4000000000000001, { inserts: 27, samples: 7 }],
-      [1.4, 0, 2.4, { inserts: 23405, samples: 32766 }],
-      [2.8, 0, 3.8, undefined],
-      [0.7, 0.1, 1.8, undefined],
-      [Math.PI, 0, 1 + Math.PI, undefined],
-      [5e-324, 5, 5, undefined],
-      [5e-324, 0, 1, undefined],
-      [1e-9, 0, 1, undefined],
+    const [ratio, least, largest, calls] of [
+      [1.3, 0.1, 2.4, 20],
+      [0.3, 0.1, 1.4000000000000001, 40],
+      [1.4, 0, 2.4, 60_000],
     ] as const
   ) {
     const numbers = numbersOf(ratio, 1, least, largest);
-    const after = standsStillAfter(numbers, table);
-    if (still !== undefined) assertEquals(after, still);
-    assertEquals(after === undefined, false, `${ratio}, [${least}, ${largest}]`);
-    const width = wideEnough(numbers, table);
-    assertEquals(width <= 1.002 + ratio, true);
-    const wide = { ...numbers, differenceMax: least + width };
-    assertEquals(standsStillAfter(wide, table), undefined);
-    assertEquals(standsStill(wide, 100_000), false);
+    assertEquals([deadlocks(numbers, true, calls), neverDeadlocks(numbers)], [true, false]);
+    const wide = { ...numbers, differenceMax: least + wideEnough(numbers) };
+    assertEquals([deadlocks(wide, true, calls), neverDeadlocks(wide)], [false, true]);
   }
-  for (const ratio of [0.5, 1, 2, 8, 0.1, 0.3]) {
-    assertEquals(standsStillAfter(numbersOf(ratio, 1, 0, 1 + ratio + 1e-3), table), undefined);
-  }
-  for (const ratio of [0.25, 0.5, 1, 2, 8]) {
-    const numbers = numbersOf(ratio, 1, 0, 0);
-    assertEquals(wideEnough(numbers, table), 1 + ratio);
-    assertEquals(standsStillAfter(numbersOf(ratio, 1, 0, 1 + ratio), table), undefined);
-  }
-});
-
-Deno.test("with maxTimesSampled, a narrow band goes on only if it does with each sampler", () => {
-  const after = (maxTimesSampled: number, ...band: Parameters<typeof numbersOf>): unknown =>
-    standsStillAfter(numbersOf(...band), { maxSize: 2e9, maxTimesSampled });
-  for (const largest of [2, 3.5]) assertEquals(typeof after(2, 2, 2, 2, largest), "object");
-  assertEquals(after(1, 2, 2, 2, 2), undefined);
-  // The difference falls by a half with each item, from far above the band.
-  assertEquals(typeof after(1, 0.5, 1e9, 0, 0.1), "object");
-  assertEquals(after(1, 1, 1, 5e6, 5e6), { inserts: 5e6, samples: 0 });
-  // What queues and stacks have, and agents.
-  for (const size of [1, 2, 100]) assertEquals(after(1, 1, 1, 0, size), undefined);
-  for (const ratio of [0.25, 1, 8, 32]) {
-    const { numbers } = samplesPerInsert(ratio, { minSize: 100, error: Math.max(1, ratio) });
-    for (const times of [undefined, 1, 4]) {
-      assertEquals(standsStillAfter(numbers, { maxSize: 1000, maxTimesSampled: times }), undefined);
-    }
+  // Counts and ends so large that a difference has few digits left.
+  for (const least of [2 ** 45, -(2 ** 45)]) {
+    assertEquals(neverDeadlocks(numbersOf(1000.3, 1, least, least + 1001.301)), false);
+    assertEquals(neverDeadlocks(numbersOf(1000.3, 1, least, least + 1001.5)), true);
   }
 });
 

@@ -1,5 +1,5 @@
 /** The quickstart as one program that `deno compile` makes: it runs with an empty PATH, and its kernel is inside. */
-import { assert } from "@std/assert";
+import { assert } from "../_assert.ts";
 import { join } from "node:path";
 import { compileProgram, programs, stageProgram } from "../../tools/compile_program.ts";
 import { run } from "../../tools/_repository.ts";

@@ -1,5 +1,5 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -43,7 +43,7 @@ async function pack(): Promise<readonly string[]> {
   const isKernel = ({ path }: { path: string }): boolean => path.startsWith("prebuilt/");
   let code = unpackedSize;
   for (const file of files) if (isKernel(file)) code -= file.size;
-  assert(code <= 1_400_000, `without kernels, the package has ${code} bytes`);
+  assert(code <= 2_050_000, `without kernels, the package has ${code} bytes`);
   await Deno.copyFile(shop.at(filename), join(folder, filename));
   console.log(`npm: ${unpackedSize} bytes unpacked, ${code} without kernels`);
   return [join(folder, filename), ...await packNeeded(folder, shop)];

@@ -1,5 +1,5 @@
 /** `deno task jsr:serve`: what it prints, typed into a fresh folder, installs the package. */
-import { assert, assertStrictEquals } from "@std/assert";
+import { assert, assertStrictEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { ended, FreshFolder, reachNpm } from "./_fresh_folder.ts";
 

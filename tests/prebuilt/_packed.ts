@@ -1,5 +1,5 @@
 /** The package as it is published: its files in a folder of their own, with kernels made by tools/prebuild.ts. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { basename, dirname, join } from "node:path";
 import { inRepository, listTree, repository } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";

@@ -1,5 +1,5 @@
 /** `deno task prebuild` may be ended at any time: what was packed before stays, and nothing that it started goes on. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { readTree } from "../../tools/_processes.ts";
 import { inRepository, repository } from "../../tools/_repository.ts";
 import { until } from "../_wait.ts";

@@ -1,5 +1,5 @@
 /** The same sources give the same bytes, wherever they lie. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { dirname, join } from "node:path";
 import { inRepository, listTree } from "../../tools/_repository.ts";
 import { namesIn, ownModule, ownTarget, prebuild } from "./_packed.ts";

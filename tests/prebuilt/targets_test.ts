@@ -5,7 +5,7 @@
  * By default this is arm64 Linux, by qemu-user. `EXRP_TARGETS` names others, separated by commas: those of musl need its loader, and
  * `x86_64-windows` needs wine64. Nothing here runs macOS.
  */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch } from "../_assert.ts";
 import { join } from "node:path";
 import { symbols } from "../../ffi/symbols.ts";
 import { exists, libraryFileName, repository } from "../../tools/_repository.ts";

@@ -1,5 +1,5 @@
 /** The kernel inside the package: unpacked once, checked before use, and every failure says what to do. */
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "../_assert.ts";
 import { join } from "node:path";
 import { canMount, namesIn, ownModule, ownTarget, Packed, prebuild } from "./_packed.ts";
 

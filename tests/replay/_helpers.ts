@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { type ExperienceReplay, ReplayError, type ReplayErrorCode } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
 

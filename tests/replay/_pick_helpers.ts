@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assert, assertStrictEquals } from "@std/assert";
+import { assert, assertStrictEquals } from "../_assert.ts";
 import {
   type Batch,
   type Column,

@@ -32,7 +32,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import {
   assertReplayError,
   recordEpisode,

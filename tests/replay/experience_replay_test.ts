@@ -8,7 +8,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import { assert, assertEquals, assertLess, assertMatch, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertLess, assertMatch, assertStrictEquals } from "../_assert.ts";
 import { inspect } from "node:util";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayError, assertReplayRejects, recordEpisode, smallReplay } from "./_helpers.ts";

@@ -17,7 +17,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { recordEpisode, smallReplay } from "./_helpers.ts";
 import { native } from "../_native.ts";
 

@@ -21,7 +21,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
-import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { native } from "../_native.ts";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { testRandom } from "../replay/_helpers.ts";
 
 /** Rows as a batch has them, and the numbers of a learner for each step. */

@@ -1,5 +1,5 @@
 import { annealed } from "@exrp/replay/returns";
-import { assertAlmostEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertAlmostEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 
 Deno.test("annealed() goes from start to end in a straight line and stays there", () => {
   for (const [start, end, steps] of [[0.4, 1, 10], [1, 0.05, 8000], [2, 2, 3]] as const) {

@@ -1,6 +1,6 @@
 import { ExperienceReplay, float32, uniform } from "@exrp/replay";
 import { gae, type GaeOptions, lambdaReturn } from "@exrp/replay/returns";
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import {
   assertRefused,
   assertResults,

@@ -7,7 +7,7 @@ import {
   sequencePriority,
   vtrace,
 } from "@exrp/replay/returns";
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { forRandomRows, listRows, type Rows } from "./_helpers.ts";
 
 type Numbers = Float32Array<ArrayBuffer>;

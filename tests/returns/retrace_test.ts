@@ -1,5 +1,5 @@
 import { nStepReturn, retrace, type RetraceOptions } from "@exrp/replay/returns";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import {
   assertRefused,
   assertResults,

@@ -1,6 +1,6 @@
 import { ExperienceReplay, float32, highestPriority, prioritized } from "@exrp/replay";
 import { sequencePriority, type SequencePriorityOptions } from "@exrp/replay/returns";
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { assertResults, forRandomRows, listRows } from "./_helpers.ts";
 
 Deno.test("sequencePriority() is eta max + (1 - eta) mean of the errors' sizes over real steps", () => {

@@ -1,5 +1,5 @@
 import { gae, nStepReturn, vtrace, type VtraceOptions } from "@exrp/replay/returns";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import {
   assertRefused,
   assertResults,

@@ -1,5 +1,5 @@
 /** Our server with tables that are described as Reverb's are, for tests beside Reverb. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { readConfig } from "../../server/config.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";

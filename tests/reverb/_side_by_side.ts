@@ -4,7 +4,7 @@
  *
  * The leader is called first. What waits there must wait on the other too, for a moment; what goes on there must go on there.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { type Call, Connection, smallChunk, smallItem } from "./_grpc.ts";
 import type { Message } from "./_proto.ts";
 import type { RealLimiter, RealSelector, RealTable } from "./_real.ts";

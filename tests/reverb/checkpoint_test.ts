@@ -1,5 +1,5 @@
 /** Checkpoints that the real server writes: all that was in it is in our tables, and goes on as in the real server. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { serve } from "../../server/mod.ts";
 import { readReverbCheckpoint } from "../../tables/mod.ts";
 import {

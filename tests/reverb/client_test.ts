@@ -3,7 +3,7 @@
  *
  * The file is long because each case tries all kinds of clients and data side by side, and shows them by the same few functions.
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import {
   Condition,
   createConfig,

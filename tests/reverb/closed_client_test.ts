@@ -1,5 +1,5 @@
 /** What waits when its own client is closed says so, and does not blame the server. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../_assert.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { served } from "../server/_served.ts";
 import { until } from "../_wait.ts";

@@ -1,5 +1,5 @@
 /** Items are compared with what the server says of its tables, before they are sent. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../_assert.ts";
 import {
   type ColumnHistory,
   ReverbError,

@@ -1,6 +1,6 @@
 /** Our description of Reverb's messages says what the wheel of dm-reverb says. */
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { file_reverb_reverb, ReverbService } from "../../reverb/messages/reverb_pb.ts";
 import { file_reverb_tensorflow } from "../../reverb/messages/tensorflow_pb.ts";
 import { besideReverb, runPython } from "./_real.ts";

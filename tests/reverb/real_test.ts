@@ -1,5 +1,5 @@
 /** Reverb's own client and server work together here, as the tests beside ours need it. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { findReverbPython } from "../../bench/reverb/_python.ts";
 import { besideReverb, plainTable, runPython, startReal } from "./_real.ts";
 

@@ -1,5 +1,5 @@
 /** What goes wrong with one client goes unnoticed by the others, and its memory comes back. `EXRP_REVERB_SEED` sets the seed. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { joinBytes } from "../../base/bytes.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { greeting, message, opening, Socket } from "./_bad_clients.ts";

@@ -1,6 +1,6 @@
 /** The requests for samples that are read by hand mean what generated code says. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { SampleStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import { readSampleRequest, type SampleRequest } from "../../reverb/sample_request.ts";
 

@@ -1,5 +1,5 @@
 /** ReverbClient gives each column at its place in the signature, and never one batch of items that differ. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../_assert.ts";
 import { ReverbClient, ReverbError, type SampleColumn, tensor } from "../../reverb/mod.ts";
 import { served } from "../server/_served.ts";
 

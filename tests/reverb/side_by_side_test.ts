@@ -2,7 +2,7 @@
  * Our tables beside Reverb's server, driven by the same random calls: 700 sequences over all selectors, removers, limiters and times that
  * an item may be sampled. `EXRP_REVERB_SEED` sets the seed.
  */
-import { assertMatch, assertRejects } from "@std/assert";
+import { assertMatch, assertRejects } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { LowSubject } from "./_low_subject.ts";
 import { startOurs } from "./_ours.ts";

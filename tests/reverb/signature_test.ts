@@ -1,5 +1,5 @@
 /** Signatures to and from TensorFlow's message. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { DTYPES } from "../../reverb/dtypes.ts";
 import {
   decodeSignature,

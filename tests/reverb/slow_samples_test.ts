@@ -1,5 +1,5 @@
 /** A client gives up a server that is silent, and never samples that are on their way. */
-import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals } from "../_assert.ts";
 import http2 from "node:http2";
 import { type Call, type CallEvents, Channel } from "../../reverb/channel.ts";
 import { ReverbError } from "../../reverb/errors.ts";

@@ -1,7 +1,7 @@
 /**
  * Recorded byte streams of the real client, played to a server. They need no Python. `deno run -A tests/reverb/_record.ts` records them anew.
  */
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { assert, assertEquals, assertNotEquals } from "../_assert.ts";
 import { besideReverb, startReal } from "./_real.ts";
 import { startOurs } from "./_ours.ts";
 import { scenarios, tables } from "./_scenarios.ts";

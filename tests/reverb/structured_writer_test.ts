@@ -1,5 +1,5 @@
 /** Which items StructuredWriter makes, without a network. */
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import {
   Condition,
   type Config,

@@ -1,5 +1,11 @@
 /** What TrajectoryWriter sends, message by message, without a network. */
-import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "../_assert.ts";
 import {
   type ColumnHistory,
   ReverbError,

@@ -1,5 +1,5 @@
 /** What the client says if it can't reach a server, or if a server makes it wait. */
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../_assert.ts";
 import http2 from "node:http2";
 import { isForbidden } from "../../reverb/channel.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";

@@ -1,5 +1,5 @@
 /** What the older Writer sends, message by message, without a network. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { tensor, type Writer, type WriterOptions } from "../../reverb/mod.ts";
 import { newWriter } from "../../reverb/writer.ts";
 import { doorTo, FakeChannel } from "./_fake_channel.ts";

@@ -1,5 +1,5 @@
 /** An engine without Float16Array, such as Node 20: only the dtype that needs it asks for it. */
-import { assert, assertStrictEquals } from "@std/assert";
+import { assert, assertStrictEquals } from "../_assert.ts";
 
 /** Runs a program in which there was never a Float16Array. Returns what it printed. */
 async function withoutFloat16(code: string): Promise<string> {

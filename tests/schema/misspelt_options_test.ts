@@ -2,7 +2,7 @@
 
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { gae } from "@exrp/replay/returns";
-import { assertRejects, assertStringIncludes } from "@std/assert";
+import { assertRejects, assertStringIncludes } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 /** Each line of code has one misspelt option, the second word is what it was meant to be. */

@@ -13,7 +13,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { recordEpisode, type SmallReplay, smallReplay, visibleState } from "../replay/_helpers.ts";
 
 type Kind = typeof TypeError | typeof RangeError;

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "../_assert.ts";
 import {
   bool,
   ExperienceReplay,

@@ -1,6 +1,6 @@
 /** A person can read what an editor shows of a replay, a batch and a selector: the labels of `create`, and nothing that is as by default. */
 
-import { assertStringIncludes } from "@std/assert";
+import { assertStringIncludes } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const code = `

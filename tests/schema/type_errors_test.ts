@@ -1,6 +1,6 @@
 /** What TypeScript says of a wrong call can be understood, and what is right compiles. */
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 /** Checks lines of code one by one; returns the error of each, or an empty text. */

@@ -1,5 +1,5 @@
 import { newest, oldest } from "@exrp/replay";
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

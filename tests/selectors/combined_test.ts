@@ -1,6 +1,6 @@
 import { combined, newest, prioritized, uniform } from "@exrp/replay";
 import type { ComposedSelector, SelectorRule } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../_assert.ts";
 import {
   assertReplayError,
   assertReplayRejects,

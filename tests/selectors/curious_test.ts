@@ -1,5 +1,5 @@
 import { curious, type Selector } from "@exrp/replay";
-import { assert, assertAlmostEquals, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { recordEpisode, type SmallReplay, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

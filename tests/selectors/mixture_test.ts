@@ -1,6 +1,6 @@
 import { mixture, newest, oldest, prioritized, recent, uniform } from "@exrp/replay";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertLess, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertLess, assertThrows } from "../_assert.ts";
 import { recordEpisode, smallReplay, testRandom } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -1,7 +1,7 @@
 /** Selectors written in TypeScript: they conform like the kernel's own, and their mistakes are told by name. */
 import { uniform } from "@exrp/replay";
 import type { Selection } from "@exrp/replay/selectors";
-import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { Halving } from "../../examples/custom_selector.ts";
 import {
   assertReplayError,

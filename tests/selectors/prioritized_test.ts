@@ -1,5 +1,5 @@
 import { prioritized } from "@exrp/replay";
-import { assertAlmostEquals, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertAlmostEquals, assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -6,7 +6,7 @@ import {
   assertMatch,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { recordEpisode, type SmallReplay, smallReplay, testRandom } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

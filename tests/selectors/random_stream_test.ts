@@ -1,5 +1,5 @@
 import { RandomStream } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertLess, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertLess, assertStrictEquals, assertThrows } from "../_assert.ts";
 
 Deno.test("RandomStream: seeds and streams differ, equal ones are equal", () => {
   const draw = (seed: number, stream: number): number[] => {

@@ -1,5 +1,5 @@
 import { rankBased } from "@exrp/replay";
-import { assertAlmostEquals, assertMatch, assertThrows } from "@std/assert";
+import { assertAlmostEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -1,6 +1,6 @@
 import { recent } from "@exrp/replay";
 import { recentCount } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

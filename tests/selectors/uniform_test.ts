@@ -1,5 +1,5 @@
 import { uniform, withoutReplacement } from "@exrp/replay";
-import { assertThrows } from "@std/assert";
+import { assertThrows } from "../_assert.ts";
 
 import { conforms } from "./conforms.ts";
 

@@ -1,5 +1,5 @@
 import { withoutReplacement } from "@exrp/replay";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

@@ -1,5 +1,5 @@
 /** A server of tables for tests, and what a test of it needs again and again. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { readConfig } from "../../server/config.ts";
 import { Tables } from "../../tables/tables.ts";
 import { type ReverbServer, serve, type ServeOptions } from "../../server/serve.ts";

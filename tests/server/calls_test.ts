@@ -1,5 +1,5 @@
 /** The seven calls, called over loopback by a plain client of gRPC. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { encodeSignature } from "../../reverb/signature.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";

@@ -1,5 +1,5 @@
 /** The configuration file: what it means, and the words for each field that is wrong. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { readConfig } from "../../server/config.ts";
 import { tableFigures } from "../../server/table_figures.ts";
 import { Tables } from "../../tables/tables.ts";
@@ -217,12 +217,12 @@ for (
       "tables.replay.limiter.stack: size must be an integer",
     ],
     [
-      "a limiter that stands still",
+      "a limiter that could deadlock",
       withTable({
         maxSize: 9,
         limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
       }),
-      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) deadlocks after 1 insert and 1 sample',
+      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) could deadlock',
     ],
     [
       "a limiter with a text for an end",
@@ -305,7 +305,7 @@ for (
   });
 }
 
-Deno.test("each band that goes on with Reverb may stand in the file, open or narrow", () => {
+Deno.test("a band may be open or narrow, as far as it never deadlocks", () => {
   for (
     const [ratio, minSize, error, expected] of [
       [1, 5, [null, 7], [-Infinity, 7]],
@@ -323,6 +323,4 @@ Deno.test("each band that goes on with Reverb may stand in the file, open or nar
     const { limiter: read } = readConfig(withTable({ maxSize: 9, limiter })).tables["replay"] ?? {};
     assertEquals([read?.numbers.differenceMin, read?.numbers.differenceMax], [...expected]);
   }
-  const limiter = { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0] } };
-  readConfig(withTable({ maxSize: 9, limiter, maxTimesSampled: 1 }));
 });

@@ -1,5 +1,5 @@
 /** Tables without replacement behind a server: what clients draw, by however many requests and streams, is one epoch after another. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { withoutReplacement } from "../../mod.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { type ReverbServer, serve } from "../../server/serve.ts";

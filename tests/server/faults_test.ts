@@ -1,5 +1,5 @@
 /** What is refused, by which status and words, and that a refusal changes nothing for anybody. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { type CallName, smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";

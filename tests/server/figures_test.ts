@@ -1,5 +1,5 @@
 /** What figures say of limiters, and how rates come of them. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { limiterState, RateMeter } from "../../server/figures.ts";
 import { figuresOf, table } from "./web/_figures.ts";
 

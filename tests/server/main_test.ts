@@ -1,6 +1,6 @@
 /** The program of `deno task serve`. */
 import { join } from "node:path";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { Connection } from "../reverb/_grpc.ts";
 import { insert, sample } from "./_served.ts";

@@ -1,5 +1,5 @@
 /** The pages of a server: metrics, health, and the status page in a browser. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import axe from "npm:axe-core@4.14.1";
 import { inChromium } from "../browser/_chromium.ts";
 import { insert, sample, served } from "./_served.ts";

@@ -1,5 +1,5 @@
 /** Reverb's unmodified Python client, on our server. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { plainTables, served } from "./_served.ts";
 

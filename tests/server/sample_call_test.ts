@@ -1,5 +1,5 @@
 /** SampleStream: how much is sent ahead of the socket, and how long a limiter may let a request wait. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { GrpcConnection } from "../../server/grpc/calls.ts";
 import { FrameType, Setting } from "../../server/http2/protocol.ts";
 import type { StartTimer } from "../../server/calls/sample_call.ts";

@@ -1,5 +1,5 @@
 /** Clients that say nothing, stop in the middle, or do not read: they lose their places, and others never notice. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";

@@ -1,5 +1,5 @@
 /** How a server stops, and what it says of its health. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { connect } from "node:http2";
 import { ReplayError } from "@exrp/replay";
 import { ReverbClient, ReverbError } from "@exrp/replay/reverb";

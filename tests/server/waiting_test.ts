@@ -1,5 +1,5 @@
 /** Limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
-import { assert, assertEquals, assertExists } from "@std/assert";
+import { assert, assertEquals, assertExists } from "../_assert.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
@@ -191,8 +191,8 @@ Deno.test("requests of one stream are served one after another, also of two tabl
   assertEquals((await call.ending).code, 0);
 });
 
-// A queue that holds writers back, of a server that has 1 MiB for what they send meanwhile, besides its reserve for one message.
-const crowded = { limits: { messageBytes: 8 << 20, bytesInFlight: 10 << 20 } };
+// A queue that holds writers back, of a server that has room for what four of them send meanwhile.
+const crowded = { limits: { messageBytes: 2 << 20, bytesInFlight: 4 << 20 } };
 const writers = 8;
 const itemsOfEach = 10;
 const itemBytes = 200_000;

@@ -5,7 +5,7 @@ import {
   assertInstanceOf,
   assertRejects,
   assertStrictEquals,
-} from "@std/assert";
+} from "../_assert.ts";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { openKernel } from "../../ffi/library.ts";
 import { assertReplayRejects, recordEpisode, smallReplay } from "../replay/_helpers.ts";

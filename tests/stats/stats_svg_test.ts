@@ -5,7 +5,7 @@ import {
   assertEquals,
   assertStringIncludes,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import {
   ExperienceReplay,

@@ -1,5 +1,5 @@
 /** The files of checkpoints of Reverb's, and the errors of those that are refused. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { readReverbCheckpoint, type ReverbCheckpointOptions } from "../../tables/mod.ts";

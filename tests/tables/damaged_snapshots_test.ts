@@ -1,5 +1,5 @@
 /** Snapshots of tables whose checksums are right and whose contents are not: refused, and nothing is read that need not be. */
-import { assert, assertEquals, assertExists } from "@std/assert";
+import { assert, assertEquals, assertExists } from "../_assert.ts";
 import { Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
 import { checksum, encodeFrame, encodeHeader } from "../../snapshot/container.ts";

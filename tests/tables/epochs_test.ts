@@ -1,5 +1,5 @@
 /** Tables with the sampler withoutReplacement(): each item once before any again, whichever calls draw. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { samplesPerInsert, uniform, withoutReplacement } from "../../mod.ts";
 import type { Table, TableOptions, Tables } from "../../tables/mod.ts";
 import { type Create, onBoth } from "./_backends.ts";

@@ -1,7 +1,7 @@
 /** The field numbers that the kernel reads and writes are those of reverb/reverb.proto. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { file_reverb_reverb } from "../../reverb/messages/reverb_pb.ts";
 import { inRepository } from "../../tools/_repository.ts";
 

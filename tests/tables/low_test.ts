@@ -1,5 +1,5 @@
 /** The low door of tables, on both kernels: what goes in comes out, and each refusal has its code and its words. */
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { type Kernel, openKernel } from "../../ffi/library.ts";
 import {

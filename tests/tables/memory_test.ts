@@ -1,5 +1,5 @@
 /** What items of small chunks take: one step of 140 bytes in four columns, as TrajectoryWriter sends it. Reverb's server takes 5,738 bytes. */
-import { assert } from "@std/assert";
+import { assert } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { EXRP_TABLES_STORE_CHUNKS, EXRP_TABLES_STORE_MEMORY_BYTES } from "../../ffi/symbols.ts";
 import { oldest, uniform } from "../../mod.ts";

@@ -1,5 +1,5 @@
 /** Checkpoints of Reverb's that are cut off, have a wrong bit, or have damaged messages under right checksums. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";

@@ -1,6 +1,6 @@
 /** Checkpoints of Reverb's: a recorded one is read whole, and damaged ones are refused in words. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { lowestPriority, minSize, newest, uniform } from "../../mod.ts";
 import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";

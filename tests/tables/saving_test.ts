@@ -1,5 +1,5 @@
 /** Tables that are saved and loaded: what comes back, what is refused, and that a call that fails changes nothing. */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "../_assert.ts";
 import {
   lowestPriority,
   minSize,

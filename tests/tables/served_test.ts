@@ -1,5 +1,5 @@
 /** Tables of this process, served: what one side inserts, the other samples. */
-import { assertEquals, assertExists, assertRejects } from "@std/assert";
+import { assertEquals, assertExists, assertRejects } from "../_assert.ts";
 import { lowestPriority, oldest } from "../../mod.ts";
 import { ReverbClient, tensor } from "../../reverb/mod.ts";
 import { serve } from "../../server/serve.ts";

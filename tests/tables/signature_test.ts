@@ -1,5 +1,5 @@
 /** What a table's signature lets in, in which order, and what items are like in a table without one. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects } from "../_assert.ts";
 import { oldest } from "../../mod.ts";
 import { tensor } from "../../reverb/mod.ts";
 import { onBoth } from "./_backends.ts";

@@ -1,5 +1,5 @@
 /** Tables in process: what goes in comes out, and sampler, remover and limits do what Reverb's do. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import {
   highestPriority,
   lowestPriority,

@@ -1,5 +1,5 @@
 /** A call of `sample()` gives all that it was asked for, or takes nothing that is lost: by a model, and where a wait ends early. */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import {
   minSize,
   newest,

@@ -1,5 +1,5 @@
 /** Tables of a Worker go with its thread, also where it is terminated. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { until } from "../_wait.ts";
 

@@ -1,5 +1,5 @@
 /** The writers of ReverbClient, on tables of this process. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { oldest } from "../../mod.ts";
 import { constantPriority, createConfig, ReverbError, tdError } from "../../reverb/mod.ts";
 import { Table } from "../../tables/mod.ts";

@@ -7,7 +7,13 @@ import {
   type EvictionCase,
   evictionChecks,
 } from "@exrp/replay/testing";
-import { assert, assertMatch, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertMatch,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "../_assert.ts";
 import { LeastRecent } from "./_plain_rules.ts";
 
 function unsavable(): EvictionPolicy {

@@ -10,7 +10,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../_assert.ts";
 import { Plain, Roulette, Turns } from "./_plain_rules.ts";
 import { PROPORTIONAL, SAVED, STORED, WRONG } from "./_wrong_selectors.ts";
 

@@ -1,5 +1,5 @@
 /** The reader of kernel/exrp.h takes what the ABI allows and refuses the rest with the line. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { AbiHeaderError, parseAbiHeader } from "../../tools/_abi_header.ts";
 
 Deno.test("parseAbiHeader() reads constants, enums and prototypes over several lines", () => {

@@ -1,5 +1,5 @@
 /** A tool's options are read, and an unknown option is an error that names the right one. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 async function run(tool: string, ...args: string[]): Promise<{ code: number; text: string }> {

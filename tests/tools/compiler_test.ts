@@ -1,5 +1,5 @@
 /** What the kernel's own compiler refuses: planted C++, compiled by the words that compile the kernel. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { commandsFor, hostTriple } from "../../tools/_compiler.ts";
 import { run } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";

@@ -1,5 +1,5 @@
 /** Bytes as a module of WebAssembly, as a package carries its kernels. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { join } from "node:path";
 import { dataModule } from "../../tools/_data_module.ts";
 

@@ -1,5 +1,5 @@
 /** Examples of the documentation are run, and what they print is compared with the comments behind it. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { checkExamples, checkPrinted } from "../../tools/_doc_examples.ts";
 import { says } from "../../tools/_printed.ts";
 import { testExamples } from "../../tools/_typescript_tests.ts";
@@ -54,7 +54,7 @@ Deno.test("a page whose example prints what its comment does not say fails, and 
   const test = async (...lines: string[]) => {
     await Deno.mkdir(inRepository("build"), { recursive: true });
     await Deno.writeTextFile(inRepository(page), ["# A page", "```ts", ...lines, "```"].join("\n"));
-    const { count, text } = await testExamples([page], inRepository("deno.json"));
+    const { count, text } = await testExamples([page]);
     await Deno.remove(inRepository(page));
     return [count.passed, count.failed, text] as const;
   };

@@ -1,6 +1,6 @@
 /** Every public symbol has an example, or leads to one: a function, class or constant has its own, and a type has one or links. */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 interface JsDoc {

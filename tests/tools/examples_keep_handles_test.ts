@@ -5,7 +5,7 @@
  * @module
  */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const FOLDERS = [

@@ -1,6 +1,6 @@
 /** The exports of the package: few everyday names, and each name in one module only. */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const { exports } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));

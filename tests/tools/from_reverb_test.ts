@@ -1,5 +1,5 @@
 /** The guide from Reverb: its Python runs, its JSON makes the same tables, and the whole program also runs on our server. */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { readConfig, serve } from "../../server/mod.ts";
 import { Tables } from "../../tables/mod.ts";
 import { inRepository } from "../../tools/_repository.ts";

@@ -1,5 +1,5 @@
 /** Links between the pages of the documentation lead somewhere, anchors included; and the check finds those that don't. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import {
   brokenCommentLinks,
   brokenHtmlLinks,

@@ -2,7 +2,7 @@
  * No test fails because a machine is slow. A test waits for events (`tests/_wait.ts`), and a time-out that must not be reached is a minute
  * or more. The rules find what is against it in the text of tests and their helpers.
  */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { inRepository, listTree } from "../../tools/_repository.ts";
 
 /** Time-outs up to here are to be reached: a test waits for their end. */

@@ -1,5 +1,5 @@
 /** The Python of the documentation is Python. Its libraries are not here, so it is compiled and not run. */
-import { assertMatch, assertStrictEquals } from "@std/assert";
+import { assertMatch, assertStrictEquals } from "../_assert.ts";
 import { inRepository, run } from "../../tools/_repository.ts";
 import { listPages } from "../../tools/_site_pages.ts";
 import { findPython } from "../../tools/_zig.ts";

@@ -1,5 +1,5 @@
 /** The reference pages have every option, every field of a batch and every error code that the code has, and no other. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(inRepository(path));

@@ -1,5 +1,5 @@
 /** What a release is made of: its workflow, its notes, and the program that compares its batches between systems. */
-import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals } from "../_assert.ts";
 import { builtLibraryPath, inRepository, run } from "../../tools/_repository.ts";
 import { findLooseActions, lintWorkflow } from "../../tools/lint_workflows.ts";
 import { notesOf } from "../../tools/release_notes.ts";

@@ -1,5 +1,5 @@
 /** Every native rule has all that makes it one: its line in kernel/rules.cpp, its two files and its two tests. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../_assert.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
 import { house } from "./house/_house.ts";
 import { withoutComments } from "./house/_imports.ts";

@@ -1,5 +1,5 @@
 /** The pages of the docs site: every guide is in the navigation, and links are as the site needs them. */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { joinPage, joinTry } from "../../tools/build_docs.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import {

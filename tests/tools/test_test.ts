@@ -1,5 +1,5 @@
 /** The driver of the tests counts what `deno test` and `ctest` say, and leaves no test file out. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { runJobs } from "../../tools/_jobs.ts";
 import { countCTests } from "../../tools/_native_tests.ts";
 import { inRepository, listTree } from "../../tools/_repository.ts";
@@ -44,11 +44,11 @@ Deno.test("every test file belongs to exactly one process", async () => {
   }
 });
 
-Deno.test("docs/internals/testing.md names every folder of tests", async () => {
+Deno.test("docs/internals/testing.md names every folder of tests, and every file that is in none", async () => {
   const page = await Deno.readTextFile(inRepository("docs", "internals", "testing.md"));
   for (const part of await listParts()) {
-    const folder = part.replace(/\/\w+_test\.ts$/, "");
-    assertStringIncludes(page, `\`${folder}\``);
+    const named = part.replace(/^(tests\/.+)\/\w+_test\.ts$/, "$1");
+    assertStringIncludes(page, `\`${named}\``);
   }
 });
 

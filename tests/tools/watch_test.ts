@@ -1,5 +1,5 @@
 /** A program that hangs is ended, however fast the machine is; one that works or prints is not. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "../_assert.ts";
 import { readTree } from "../../tools/_processes.ts";
 import { hangs } from "../../tools/_watch.ts";
 import { until } from "../_wait.ts";

@@ -1,5 +1,5 @@
 /** The reader of protobuf: what it reads of each kind of field, and that damage is an error. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { bytesOfField, keyOfField, numberOfField } from "../../wire/fields.ts";
 import { MessageReader } from "../../wire/message_reader.ts";

@@ -2,7 +2,7 @@
  * Samples that Reverb's own server sent are decoded to what was inserted. `real_samples.json` was printed by `real_samples.py one_step delta
  * trajectory`.
  */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";

@@ -1,5 +1,5 @@
 /** Tensors of strings, in both forms that TensorFlow has. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { stringsOfTensor } from "../../wire/strings.ts";
 

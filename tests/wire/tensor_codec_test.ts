@@ -1,5 +1,5 @@
 /** Tensors come back as they went, on both kernels; and Reverb's own client reads what they write. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../_assert.ts";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";

@@ -21,7 +21,7 @@ import {
 } from "@exrp/replay";
 import type { AnyPick } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { Buffer } from "node:buffer";
 
 type NumbersSchema = {

@@ -1,7 +1,7 @@
 /** The memory of batches: handed back, it is used again, and nobody sees what becomes of it. */
 
 import { type Batch, prioritized, uniform } from "@exrp/replay";
-import { assert, assertEquals, assertNotStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotStrictEquals, assertThrows } from "../../_assert.ts";
 import { recordEpisode, smallReplay } from "../_helpers.ts";
 import { native } from "../../_native.ts";
 

@@ -1,6 +1,12 @@
 /** A batch owns its data, and `into` writes over one. */
 import { ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { recordEpisode, smallReplay } from "../_helpers.ts";
 
 Deno.test("two batches in flight: the second never changes the first, and each updates its own picks", async () => {

@@ -9,7 +9,7 @@ import {
   assertRejects,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { streamBatches } from "../../../replay/draw/batches.ts";
 import { assertReplayRejects, recordEpisode, type SmallReplay, smallReplay } from "../_helpers.ts";
 import { pause } from "../../_wait.ts";

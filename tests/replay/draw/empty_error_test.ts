@@ -1,5 +1,5 @@
 /** The error of a table without picks says which records a pick needs. */
-import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, type PickOptions, uniform } from "@exrp/replay";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
 

@@ -19,7 +19,13 @@ import {
   withoutReplacement,
 } from "@exrp/replay";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { assertReplayError, firstPick, smallReplay, testRandom } from "../_helpers.ts";
 import { loose } from "../record/_record_helpers.ts";
 

@@ -16,7 +16,7 @@ import type {
   PickSelector,
   SelectorRule,
 } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "../../_assert.ts";
 import { assertReplayError } from "../_helpers.ts";
 
 const CAPACITY = 64;

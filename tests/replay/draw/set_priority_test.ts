@@ -15,7 +15,7 @@ import {
   type Selector,
 } from "@exrp/replay";
 import { RandomStream } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "../../_assert.ts";
 
 interface Twin {
   readonly replay: ExperienceReplay<{ state: Column; action: Column; reward: Column }>;

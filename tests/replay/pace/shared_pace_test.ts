@@ -1,5 +1,5 @@
 /** A pace between threads: actors in Workers and a learner here, who wait for each other. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, queue, samplesPerInsert, uniform } from "@exrp/replay";
 import { SharedBell } from "../../../base/bell.ts";
 import { assertReplayRejects } from "../_helpers.ts";

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, ReplayError, uniform } from "@exrp/replay";
 import { assertReplayRejects } from "../_helpers.ts";
 import { PATIENCE_MS } from "../../_wait.ts";

@@ -1,6 +1,6 @@
 /** The rows that hindsight asks about and writes, and the callback's answer. */
 import { uniform } from "@exrp/replay";
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import {
   flatReplay,
   type GoalReplay,

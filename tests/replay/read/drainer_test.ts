@@ -1,7 +1,13 @@
 /** drain(): each record once, in order; what is forgotten, lost, cut and saved. */
 import { type DrainOptions, ExperienceReplay, float32, lru, uint8 } from "@exrp/replay";
 import { gae } from "@exrp/replay/returns";
-import { assert, assertEquals, assertGreater, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { Halving } from "../../../examples/custom_selector.ts";
 import {

@@ -8,7 +8,7 @@ import {
   type Relabelled,
   uniform,
 } from "@exrp/replay";
-import { assertThrows } from "@std/assert";
+import { assertThrows } from "../../_assert.ts";
 import { assertReplayError } from "../_helpers.ts";
 import {
   type Goal,

@@ -11,7 +11,7 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import {
   type GoalBatch,
   type GoalReplay,

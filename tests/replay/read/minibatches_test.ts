@@ -7,7 +7,7 @@ import {
   assertNotEquals,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { chiSquareTail } from "../../whole/statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../_helpers.ts";

@@ -1,6 +1,6 @@
 /** The next state that came with the newest step: drain() hands out that step at once, whatever comes between. */
 import { ExperienceReplay, float32, int32, uint8 } from "@exrp/replay";
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "../../_assert.ts";
 import { smallReplay, testRandom } from "../_helpers.ts";
 
 Deno.test("drain({ steps }) has T × M steps after T batches of M environments, and leaves none", async () => {

@@ -1,6 +1,6 @@
 /** episodeRecords(): all of an episode, as it was recorded. */
 import { bool, ExperienceReplay, float16, float32, float64, int16, uint8 } from "@exrp/replay";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../../_assert.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../_helpers.ts";
 
 Deno.test("episodeRecords() gives each column of an open and of an ended episode", async () => {

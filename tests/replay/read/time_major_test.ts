@@ -1,7 +1,7 @@
 /** Drained.timeMajor(): [T, N] of what N environments did, whatever episodes end on the way. */
 import { ExperienceReplay, float32, int32 } from "@exrp/replay";
 import { gae } from "@exrp/replay/returns";
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { smallReplay, testRandom } from "../_helpers.ts";
 
 for (const seed of [1, 2, 3]) {

@@ -17,7 +17,7 @@ import {
 } from "@exrp/replay";
 import type { EvictionRule } from "@exrp/replay/eviction";
 import type { PickSelector } from "@exrp/replay/selectors";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { testRandom } from "../_helpers.ts";
 import { youngestButOne } from "./_record_helpers.ts";
 

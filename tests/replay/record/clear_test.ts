@@ -1,7 +1,7 @@
 /** clear() forgets everything that is stored, as evict() of every episode does, and nothing else. */
 import { ExperienceReplay, float32, prioritized, rankBased, ucb, uniform } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { assertReplayError, smallReplay, testRandom } from "../_helpers.ts";
 import { youngestButOne } from "./_record_helpers.ts";
 import { draw, listener, numbers, twins } from "./_twins.ts";

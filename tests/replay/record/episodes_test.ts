@@ -1,6 +1,12 @@
 /** endEpisode() ends an episode as a final state with its last record does, and refuses what is wrong. */
 import { fifo } from "@exrp/replay";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { assertReplayError, smallReplay, visibleState } from "../_helpers.ts";
 import { loose, youngestButOne } from "./_record_helpers.ts";
 

@@ -1,6 +1,6 @@
 /** checkFinite refuses NaN and infinite values in every call that records, and names where they are. */
 import { ExperienceReplay, float16, float32, float64, int32, ReplayError } from "@exrp/replay";
-import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { visibleState } from "../_helpers.ts";
 import { loose } from "./_record_helpers.ts";
 

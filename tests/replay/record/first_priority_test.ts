@@ -2,7 +2,7 @@
 
 import { ExperienceReplay, float32, highestPriority, prioritized } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
-import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "../../_assert.ts";
 import { assertReplayError, type SmallReplay, smallReplay, visibleState } from "../_helpers.ts";
 
 /** Keeps the priority of each pick that it receives. */

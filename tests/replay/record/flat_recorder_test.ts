@@ -1,7 +1,13 @@
 /** Flat arrays in one call leave exactly what as many single calls leave. */
 import { ExperienceReplay, float32, float64, uint8, uniform } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import {
   assertReplayError,
   assertSameContents,

@@ -7,7 +7,7 @@ import {
   assertInstanceOf,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { assertReplayRejects } from "../_helpers.ts";
 import { native } from "../../_native.ts";
 

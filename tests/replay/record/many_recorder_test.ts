@@ -1,7 +1,13 @@
 /** Many steps in one call leave exactly what as many single calls leave, whatever is cut or evicted on the way. */
 import { ExperienceReplay, float32, uint8 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { smallReplay } from "../_helpers.ts";
 import { loose, youngestButOne } from "./_record_helpers.ts";
 import { draw, listener, numbers, twins } from "./_twins.ts";

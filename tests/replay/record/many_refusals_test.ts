@@ -1,6 +1,6 @@
 /** recordMany() and recordBatch() refuse wrong calls, and a refused call changes nothing. */
 import { ExperienceReplay, float32, uint8 } from "@exrp/replay";
-import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { visibleState } from "../_helpers.ts";
 import { loose } from "./_record_helpers.ts";
 

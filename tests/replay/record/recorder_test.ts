@@ -6,7 +6,7 @@ import {
   assertStrictEquals,
   assertStringIncludes,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { assertSameContents, smallReplay, visibleState } from "../_helpers.ts";
 import { loose } from "./_record_helpers.ts";
 

@@ -1,6 +1,6 @@
 /** Every dtype keeps its values, whichever way they come. */
 import { bool, Column, type DType, ExperienceReplay, float32, uniform } from "@exrp/replay";
-import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "../../_assert.ts";
 
 type Record = (...args: unknown[]) => number;
 

@@ -1,6 +1,6 @@
 /** Which handles a record may go on with, once their episode is not in the replay any more. */
 import { ExperienceReplay, float32 } from "@exrp/replay";
-import { assert, assertEquals, assertMatch, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStrictEquals } from "../../_assert.ts";
 import { assertReplayError, smallReplay } from "../_helpers.ts";
 
 const step = {

@@ -1,5 +1,5 @@
 /** Tags that come with steps: they are those of the episodes that begin in the call. */
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { type Column, ExperienceReplay, float32 } from "@exrp/replay";
 import { assertReplayError, visibleState } from "../_helpers.ts";
 

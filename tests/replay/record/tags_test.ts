@@ -1,5 +1,5 @@
 /** Tags of episodes: who has which, what inherits one, and what is refused. */
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { smallReplay, visibleState } from "../_helpers.ts";
 

@@ -7,7 +7,7 @@ import type {
   PickSelector,
   SelectorRule,
 } from "@exrp/replay/selectors";
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "../../_assert.ts";
 import {
   assertReplayError,
   firstPick,

@@ -7,7 +7,7 @@ import {
   assertMatch,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import {
   afterDraws,
   type Batch,

@@ -1,5 +1,11 @@
 /** The option `where` of a pick table: which tags it takes, and how the table shows them. */
-import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertStrictEquals,
+  assertThrows,
+} from "../../_assert.ts";
 import { ExperienceReplay, float32, type PickTable } from "@exrp/replay";
 
 Deno.test("the option where is checked", async () => {

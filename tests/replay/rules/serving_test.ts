@@ -3,7 +3,7 @@
 import { combined, ExperienceReplay, float32 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 import type { PickSelector } from "@exrp/replay/selectors";
-import { assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertRejects, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { firstPick, recordEpisode, smallReplay } from "../_helpers.ts";
 
 function oldestFirst(): EvictionPolicy & { readonly handles: Set<number> } {

@@ -1,5 +1,5 @@
 /** The schema that a thread expects when it attaches: what differs is said, and how to write it. */
-import { assert, assertRejects, assertStrictEquals } from "@std/assert";
+import { assert, assertRejects, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, int32 } from "@exrp/replay";
 import { assertReplayRejects } from "../_helpers.ts";
 import { native } from "../../_native.ts";

@@ -4,7 +4,7 @@
  *
  * `EXRP_SHARE_ENDS` says how many Workers, `EXRP_SHARE_SEED` with which seed.
  */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, highestPriority, uniform } from "@exrp/replay";
 import { ReplayHandle } from "../../../ffi/handle.ts";
 import { openKernel } from "../../../ffi/library.ts";

@@ -1,5 +1,5 @@
 /** An actor and a learner that take turns: a run is the same bit for bit whenever it is made again. */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
 import { checkWhole, type HashedReplay, NARROW, schemaOf } from "./_rows.ts";
 import type { Turn } from "./_turn_worker.ts";

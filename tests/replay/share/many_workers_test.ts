@@ -3,7 +3,7 @@
  *
  * `EXRP_SHARE_RECORDS` says how many records each Worker writes, `EXRP_SHARE_SEED` with which seed.
  */
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
 import {
   checkStored,

@@ -5,7 +5,7 @@ import {
   assertStrictEquals,
   assertStringIncludes,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import {
   combined,
   every,

@@ -1,6 +1,6 @@
 /** The extra state beside the kernel: a snapshot with impossible values in it is refused, and nothing changes. */
 import { queue, ReplayError } from "@exrp/replay";
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "../../_assert.ts";
 import { openKernel } from "../../../ffi/library.ts";
 import {
   assertReplayRejects,

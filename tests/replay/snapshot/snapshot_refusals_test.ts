@@ -20,7 +20,7 @@ import {
   assertLess,
   assertMatch,
   assertStrictEquals,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { Halving } from "../../../examples/custom_selector.ts";
 import { openKernel } from "../../../ffi/library.ts";
 import { assertReplayRejects, type SmallReplay, smallReplay, testRandom } from "../_helpers.ts";

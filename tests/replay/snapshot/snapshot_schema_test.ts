@@ -1,7 +1,7 @@
 /** The schema of a snapshot: numbers that nothing can have are refused as damage, before they reach the kernel. */
 
 import { uniform } from "@exrp/replay";
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../../_assert.ts";
 import { parseSchema } from "../../../replay/snapshot/snapshot_schema.ts";
 import { assertReplayError, smallReplay } from "../_helpers.ts";
 

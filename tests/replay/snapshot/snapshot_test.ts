@@ -31,7 +31,7 @@ import {
   assertMatch,
   assertRejects,
   assertStrictEquals,
-} from "@std/assert";
+} from "../../_assert.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { Halving } from "../../../examples/custom_selector.ts";
 import { openKernel } from "../../../ffi/library.ts";

@@ -1,5 +1,5 @@
 /** Every number of stats() is that of a slow, plain computation. */
-import { assert, assertAlmostEquals, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertThrows } from "../../_assert.ts";
 import {
   combined,
   curious,

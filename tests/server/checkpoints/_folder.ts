@@ -1,5 +1,5 @@
 /** What tests of checkpoints need: folders with files of others in them, and what is in a checkpoint. */
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../../_assert.ts";
 
 /** Calls `use` with an empty folder, and removes it. */
 export async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {

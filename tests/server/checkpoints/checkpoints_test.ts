@@ -1,5 +1,5 @@
 /** Checkpoints of a server in this process: what is written, loaded, kept and refused. */
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "../../_assert.ts";
 import { relative } from "node:path";
 import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";

@@ -1,5 +1,5 @@
 /** Checkpoints that can't be written or read, and snapshots of the program that do not end. */
-import { assert, assertEquals, assertExists, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertExists, assertRejects } from "../../_assert.ts";
 import { ReplayError } from "@exrp/replay";
 import { serve } from "@exrp/replay/server";
 import { openCheckpoints } from "../../../server/checkpoints/checkpoints.ts";

@@ -2,7 +2,7 @@
  * A server that is killed at random moments while clients write and checkpoints are being made. `EXRP_KILLS=500` kills more often, and `EXRP_SEED` repeats
  * a run's choices, though not the moments of the system.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { ReplayError } from "@exrp/replay";

@@ -1,5 +1,5 @@
 /** Checkpoints of the program of `deno task serve`: when it is told to stop, when the disk is full, and with Reverb's own client. */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "../../_assert.ts";
 import { readConfig } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { main } from "../../../server/main.ts";

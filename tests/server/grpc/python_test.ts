@@ -1,5 +1,5 @@
 /** The server beside grpcio, the library that Reverb's client is made of. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { Status } from "../../../server/grpc/status.ts";
 import { Pump } from "../../../server/pump/pump.ts";

@@ -2,7 +2,7 @@
  * What RFC 9113 asks of a server, one line a rule. Each case sends frames after the preface and the first SETTINGS. The server must end the
  * connection by GOAWAY with a code, or a stream by RST_STREAM with a code, or do neither. The file is long because it is one table.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { ErrorCode, preface, Setting } from "../../../server/http2/protocol.ts";
 import {

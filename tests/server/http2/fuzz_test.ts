@@ -1,5 +1,5 @@
 /** A short run of `_fuzz.ts`. */
-import { assert } from "@std/assert";
+import { assert } from "../../_assert.ts";
 import { Fuzzer } from "./_fuzz.ts";
 
 Deno.test("bytes that nobody should send: nothing is thrown, and all that is held is bounded", () => {

@@ -1,5 +1,5 @@
 /** HPACK: the examples of RFC 7541, appendix C, then what is hostile. */
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import type { HeaderList } from "../../../server/http2/header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "../../../server/http2/hpack.ts";
 import { codeLengths, decodeHuffman } from "../../../server/http2/huffman.ts";

@@ -1,5 +1,5 @@
 /** Silent connections: who is asked by a PING, who is closed, and who is sent away gracefully. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { http2Limits } from "../../../server/http2/limits.ts";
 import { ErrorCode, FrameType, windowMax } from "../../../server/http2/protocol.ts";

@@ -1,5 +1,5 @@
 /** What a hostile client can cost: each limit of `http2Limits`, reached and not reached. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { http2Limits, Rate } from "../../../server/http2/limits.ts";
 import { ErrorCode, FrameType, Setting } from "../../../server/http2/protocol.ts";

@@ -1,5 +1,5 @@
 /** The receiving side: windows that are given back or withheld, events, endings, and any cutting of the bytes. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { ErrorCode, FrameType, read32 } from "../../../server/http2/protocol.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";

@@ -1,5 +1,5 @@
 /** The sending side: windows, turns, large and many messages, trailers, and what waits. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { encodeHeaders } from "../../../server/http2/hpack.ts";
 import { FrameType, Setting } from "../../../server/http2/protocol.ts";
 import type { Http2Stream } from "../../../server/http2/stream.ts";

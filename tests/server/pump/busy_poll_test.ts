@@ -1,5 +1,5 @@
 /** The busy poll: when the event loop turns, and when it lets its core go. */
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "../../_assert.ts";
 import { ownConnections } from "../../../base/own_connections.ts";
 import { ReverbClient } from "../../../reverb/mod.ts";
 import { plainTables, served } from "../_served.ts";
@@ -9,11 +9,49 @@ import { Tables } from "../../../tables/mod.ts";
 import { until } from "../../_wait.ts";
 
 /** A poll on a clock that stands still until it is moved. */
-function pollOn(pollMs: number, cores: number): { poll: BusyPoll; pass: (ms: number) => void } {
+function quietPollOn(pollMs: number, cores: number): Turning {
   let time = 1000;
   const poll = new BusyPoll(pollMs, cores, () => time);
   return { poll, pass: (ms) => void (time += ms) };
 }
+
+interface Turning {
+  readonly poll: BusyPoll;
+  readonly pass: (ms: number) => void;
+}
+
+/** The same, where a client has just called, so that the next input is not the only one. */
+function pollOn(pollMs: number, cores: number): Turning {
+  const turning = quietPollOn(pollMs, cores);
+  turning.poll.note(-1);
+  turning.pass(50);
+  return turning;
+}
+
+Deno.test("an input after a quiet time begins no poll, and the next one does", async () => {
+  const { poll, pass } = quietPollOn(2, 2);
+  let period = poll.note(-1);
+  assertEquals(poll.isTurning, false, "the first input");
+  pass(40);
+  period = poll.note(period);
+  assert(poll.isTurning, "the second one");
+  pass(2.1);
+  await turns();
+  assertEquals(poll.isTurning, false, "nothing more came in 2 ms");
+  pass(100);
+  assertEquals([poll.note(period) > period, poll.isTurning], [true, false], "a quiet time");
+  poll.stop();
+});
+
+Deno.test("clients that call eight times a second together never make it turn", () => {
+  const { poll, pass } = quietPollOn(2, 64);
+  const periods: number[] = Array(8).fill(-1);
+  for (let call = 0; call < 200; call++) {
+    periods[call % 8] = poll.note(periods[call % 8] ?? -1);
+    assertEquals(poll.isTurning, false, `call ${call}`);
+    pass(125);
+  }
+});
 
 /** Lets the event loop turn some times. */
 async function turns(count = 5): Promise<void> {
@@ -89,6 +127,7 @@ Deno.test("one client on one core, and a time of 0, never make it turn", () => {
   single.poll.note(-1);
   assertEquals(single.poll.isTurning, false);
   const off = pollOn(0, 8);
+  off.poll.note(-1);
   assertEquals(off.poll.note(-1), -1);
   assertEquals(off.poll.isTurning, false);
 });

@@ -1,5 +1,5 @@
 /** 200 clients that die in the middle of a message: others never notice, and what was held is free again. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
 import { HeldBytes } from "../../../server/grpc/held_bytes.ts";

@@ -1,5 +1,5 @@
 /** When all places are taken, the connection that is idle for longest gives way; one that has a call never does. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import http2 from "node:http2";
 import { GrpcConnection } from "../../../server/grpc/calls.ts";
 import { listenByDeno } from "../../../server/pump/deno_sockets.ts";

@@ -1,5 +1,5 @@
 /** The metrics are what Prometheus reads. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { metricsText } from "../../../server/web/metrics.ts";
 import { figuresOf, table } from "./_figures.ts";
 

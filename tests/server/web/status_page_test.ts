@@ -1,5 +1,5 @@
 /** The status page, as text and in a browser. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { statusPage } from "../../../server/web/status_page.ts";
 import { figuresOf, table } from "./_figures.ts";
 

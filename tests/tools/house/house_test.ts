@@ -2,7 +2,7 @@
  * The house keeps every rule of CONTRIBUTING that a text can break, and a planted breach of each is found. What may import what stands in
  * `_plan.ts`; the rules of imports in `_directions.ts`, of files in `_files.ts`, of C++ in `_kernel.ts`.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { rules as directions } from "./_directions.ts";
 import { rules as files } from "./_files.ts";
 import { house, Source } from "./_house.ts";

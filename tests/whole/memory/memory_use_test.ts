@@ -2,7 +2,7 @@
  * Resident memory follows use, and `memoryBytes` tells it. Each test has a process of its own. The floors are those of issues 12 and 28.
  */
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "../../_assert.ts";
 import { CAN_MEASURE, fillLimited, measure } from "./_measure.ts";
 import type { Growth, Measured, Plan } from "./_program.ts";
 

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals } from "../../_assert.ts";
 import { type Fault, FAULT_NAMES, FAULTS } from "./faults.ts";
 import { KernelTap } from "./kernel_tap.ts";
 import { makeProgram } from "./program.ts";

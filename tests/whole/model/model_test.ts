@@ -5,7 +5,7 @@
  * @module
  */
 
-import { assert, assertGreater, assertLess } from "@std/assert";
+import { assert, assertGreater, assertLess } from "../../_assert.ts";
 import { KernelTap } from "./kernel_tap.ts";
 import { makeProgram, type Program, showProgram } from "./program.ts";
 import { Mismatch, runProgram } from "./runner.ts";

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { assert, assertEquals, assertGreater, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertThrows } from "../../_assert.ts";
 import { testRandom } from "../../replay/_helpers.ts";
 import { type AnyBatch, Violation } from "./batch_properties.ts";
 import { COMMON_FACTORS, FACTORS, isExcluded, type PickCombination } from "./combinations.ts";

@@ -16,7 +16,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import type { AnyPick } from "@exrp/replay/types";
-import { assertStrictEquals, assertThrows } from "@std/assert";
+import { assertStrictEquals, assertThrows } from "../../_assert.ts";
 
 /** A replay of one number a state. */
 export type Small = ExperienceReplay<{ state: Column<"float32", []>; pick: AnyPick }>;

@@ -1,7 +1,7 @@
 /** Batches that are used again for the picks of another table, or after another snapshot was loaded. */
 
 import { ExperienceReplay, float32, uniform } from "@exrp/replay";
-import { assertEquals } from "@std/assert";
+import { assertEquals } from "../../_assert.ts";
 
 const extras = { achieved: float32(1), desired: float32(1) };
 

@@ -1,6 +1,6 @@
 /** Bugs of other libraries with batches in flight, and with calls that failed halfway. */
 
-import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { assertCode, range, recordEpisode, small } from "./_helpers.ts";
 

@@ -1,6 +1,6 @@
 /** Bugs of other libraries with full stores, and with stores of special sizes. */
 
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { lru, prioritized, secondChance, ucb, uniform } from "@exrp/replay";
 import { allPicks, range, recordEpisode, small } from "./_helpers.ts";
 

@@ -1,6 +1,6 @@
 /** Bugs of other libraries at the ends of episodes. */
 
-import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, uniform } from "@exrp/replay";
 import { allPicks, range, recordEpisode, small } from "./_helpers.ts";
 

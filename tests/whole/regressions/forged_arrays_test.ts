@@ -21,7 +21,7 @@ import {
 } from "@exrp/replay";
 import { gae } from "@exrp/replay/returns";
 import type { PickSelector, RandomStream, Selection } from "@exrp/replay/selectors";
-import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "../../_assert.ts";
 import { visibleState } from "../../replay/_helpers.ts";
 
 type Honest = Float32Array | Float64Array | Int32Array | Uint8Array | Int8Array | Int16Array;

@@ -11,7 +11,7 @@ import {
   prioritized,
   uniform,
 } from "@exrp/replay";
-import { assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertMatch } from "../../_assert.ts";
 
 /** An object with the prototype of `real`, and nothing else. */
 function impostor<T extends object>(real: T): T {

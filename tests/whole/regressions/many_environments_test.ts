@@ -1,6 +1,6 @@
 /** Bugs of other libraries with several environments side by side, and with next states. */
 
-import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, int32, prioritized, uniform } from "@exrp/replay";
 import { manyEnvironments, range, recordEpisode, small, stepAll } from "./_helpers.ts";
 

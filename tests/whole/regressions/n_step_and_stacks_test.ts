@@ -1,6 +1,6 @@
 /** Bugs of other libraries with n-step returns and with stacks of frames. */
 
-import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { lru, newest, uniform } from "@exrp/replay";
 import { nStepReturn } from "@exrp/replay/returns";
 import { assertCode, manyEnvironments, range, recordEpisode, small } from "./_helpers.ts";

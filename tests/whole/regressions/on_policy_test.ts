@@ -12,7 +12,7 @@ import {
   reservoir,
   secondChance,
 } from "@exrp/replay";
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { testRandom } from "../../replay/_helpers.ts";
 

@@ -1,5 +1,5 @@
 /** Once, a program that changed `length` of typed arrays ended by a segmentation fault: the library gave it to the kernel with arrays of its own. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch } from "../../_assert.ts";
 import { onWasm } from "../../_native.ts";
 
 const PROGRAM = new URL("_polluted_length.ts", import.meta.url).pathname;

@@ -7,7 +7,7 @@ import {
   assertLess,
   assertStrictEquals,
   assertThrows,
-} from "@std/assert";
+} from "../../_assert.ts";
 import {
   ExperienceReplay,
   prioritized,

@@ -6,7 +6,7 @@
 
 import { ExperienceReplay, float32, prioritized, ucb } from "@exrp/replay";
 import type { PickSelector } from "@exrp/replay/selectors";
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { recordEpisode, smallReplay } from "../../replay/_helpers.ts";
 
 /** A rule that always draws the first pick; `bad` says how it misbehaves. */

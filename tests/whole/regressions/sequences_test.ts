@@ -1,6 +1,6 @@
 /** Bugs of other libraries with sequences: their ends, priorities, burn-in and memory. */
 
-import { assert, assertEquals, assertLess, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertLess, assertStrictEquals } from "../../_assert.ts";
 import {
   ExperienceReplay,
   float32,

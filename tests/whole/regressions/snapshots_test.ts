@@ -1,6 +1,6 @@
 /** Bugs of other libraries with saving and loading. */
 
-import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { prioritized, secondChance, ucb, uniform } from "@exrp/replay";
 import { range, recordEpisode, small } from "./_helpers.ts";
 

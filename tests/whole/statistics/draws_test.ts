@@ -5,7 +5,7 @@
  * @module
  */
 
-import { assert, assertAlmostEquals, assertGreater, assertLess } from "@std/assert";
+import { assert, assertAlmostEquals, assertGreater, assertLess } from "../../_assert.ts";
 import {
   curious,
   ExperienceReplay,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assertGreater, assertLess } from "@std/assert";
+import { assertGreater, assertLess } from "../../_assert.ts";
 import { reservoir } from "@exrp/replay";
 import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
 import { RandomStream } from "@exrp/replay/selectors";
