@@ -18,7 +18,7 @@ import {
 } from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 
-/** What the engine's objects of a replay take, about. (`tests/memory/` measures it: 100 replays, each with one record.) */
+/** What the engine's objects of a replay take, about. (`tests/whole/memory/` measures it: 100 replays, each with one record.) */
 const OBJECT_BYTES = 8 * 1024;
 
 /** The seeds of two threads at a replay differ by this: an odd number, so that many threads have many seeds. */

@@ -30,7 +30,7 @@ import {
   parseMessage,
   tableNotFound,
 } from "./calls/method_call.ts";
-import { SampleCall, type SampleOwner } from "./calls/sample_call.ts";
+import { SampleCall, type SampleOwner, type StartTimer, startTimer } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
 import type { CallHandler, StartCall } from "./grpc/calls.ts";
@@ -55,6 +55,8 @@ export class Service implements InsertOwner, SampleOwner {
   readonly health: Health = new Health();
   /** @inheritDoc */
   readonly heldChunkBytes: number;
+  /** @inheritDoc */
+  readonly startTimer: StartTimer;
   readonly #tables: Tables;
   readonly #low: LowTables;
   readonly #checkpointer: Checkpointer | undefined;
@@ -78,11 +80,13 @@ export class Service implements InsertOwner, SampleOwner {
     checkpointer: Checkpointer | undefined,
     onError: (error: unknown) => void,
     heldChunkBytes: number,
+    timers: StartTimer = startTimer,
   ) {
     this.#tables = tables;
     this.#checkpointer = checkpointer;
     this.#onError = onError;
     this.heldChunkBytes = heldChunkBytes;
+    this.startTimer = timers;
     this.#low = lowOf(tables);
     this.#names = new Set(tables.names);
     this.#info = new ServerInfo(tables, crypto.getRandomValues(new BigUint64Array(2)));

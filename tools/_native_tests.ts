@@ -86,7 +86,7 @@ export const nativeBuild: Job = {
  * the replay compares the two.
  */
 export function listKernelJobs(hasRecordings: boolean): Job[] {
-  const model = "tests/model/model_test.ts";
+  const model = "tests/whole/model/model_test.ts";
   const recorded = hasRecordings ? [] : [
     withThatKernel("recordings of the model test", ["--filter", "recorded", model]),
   ];

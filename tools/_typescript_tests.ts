@@ -1,6 +1,6 @@
 /**
- * The TypeScript tests as jobs: a process for each folder of tests/, so that tests which measure memory or end the
- * process disturb no other folder. The tests of the model take longest, so each of their files has a process.
+ * The TypeScript tests as jobs: a process for each folder of tests/ and of tests/whole/, so that tests which measure memory
+ * or end the process disturb no other folder. The tests of the model take longest, so each of their files has a process.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { listPages } from "./_site_pages.ts";
 import { capture, type Count, type Job, none, type Result } from "./_jobs.ts";
 
 /** Folders whose every file is a job. */
-const split = ["tests/model"];
+const split = ["tests/whole/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = [
-  ...["tests/package", "tests/prebuilt", "tests/model/faults_test.ts", "tests/server"],
-  "tests/model/model_test.ts",
+  ...["tests/package", "tests/prebuilt", "tests/whole/model/faults_test.ts", "tests/server"],
+  "tests/whole/model/model_test.ts",
 ];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
@@ -23,13 +23,16 @@ const long: Readonly<Record<string, readonly string[]>> = {
   "packages for all systems": ["tests/package", "tests/prebuilt"],
   "browsers": ["tests/browser"],
   "notebooks": ["tests/notebooks"],
-  "long random runs": ["tests/model/faults_test.ts", "tests/statistics/reservoir_test.ts"],
+  "long random runs": [
+    "tests/whole/model/faults_test.ts",
+    "tests/whole/statistics/reservoir_test.ts",
+  ],
   "killed processes and Workers": [
     "tests/server/checkpoints/kill_test.ts",
-    "tests/share/ended_workers_test.ts",
+    "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
   ],
-  "memory that full replays take": ["tests/memory"],
+  "memory that full replays take": ["tests/whole/memory"],
   "what the compiler says of wrong types": ["tests/schema/type_errors_test.ts"],
   "examples as programs and agents that learn": [
     "tests/examples/examples_test.ts",
@@ -125,7 +128,8 @@ export async function denoTest(
 export async function listParts(): Promise<string[]> {
   const parts = new Set<string>();
   for (const file of await listTree("tests", "_test.ts")) {
-    const folder = file.split("/").slice(0, 2).join("/");
+    const depth = file.startsWith("tests/whole/") ? 3 : 2;
+    const folder = file.split("/").slice(0, depth).join("/");
     parts.add(split.includes(folder) ? file : folder);
   }
   return [...first.filter((part) => parts.delete(part)), ...parts];
@@ -154,7 +158,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
   const wasm: Job = {
     name: "the model and the selectors on WebAssembly",
     run: () =>
-      denoTest(["--no-check", "tests/model/model_test.ts", "tests/selectors"], {
+      denoTest(["--no-check", "tests/whole/model/model_test.ts", "tests/selectors"], {
         EXRP_BACKEND: "wasm",
         EXRP_MODEL_SEEDS: wasmSeeds,
       }),

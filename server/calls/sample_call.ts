@@ -28,8 +28,19 @@ const wholeMax = 8192;
 /** Requests that wait for the one before. Reverb's clients send the next one after the last sample only; `batches` sends one for each batch ahead. */
 const requestsMax = 1000;
 
+/** Calls a function after so many milliseconds. What it returns stops that. */
+export type StartTimer = (then: () => void, ms: number) => () => void;
+
+/** The timers of the platform. */
+export const startTimer: StartTimer = (then, ms) => {
+  const timer = setTimeout(then, ms);
+  return () => clearTimeout(timer);
+};
+
 /** What a SampleStream needs of the server. */
 export interface SampleOwner extends CallLog {
+  /** Its timers: those of the platform, or of a test. */
+  readonly startTimer: StartTimer;
   /** Opens a stream of samples of this table, whose news go to the call. */
   openSampler(table: string, call: SampleCall): Sampler;
   /** Closes it. */
@@ -58,7 +69,8 @@ export class SampleCall extends MethodCall {
   #wanted = 0;
   #room = messageBytesOfOne;
   #isHalfClosed = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Stops the timer, where one runs. */
+  #stop: (() => void) | undefined;
 
   constructor(call: GrpcCall, owner: SampleOwner) {
     super("SampleStream", call, owner);
@@ -157,19 +169,18 @@ export class SampleCall extends MethodCall {
 
   /** The timeout counts from when the limiter began to hold the request back. One that is too long for a timer never comes. */
   #startTimer({ timeoutMs }: Request): void {
-    if (timeoutMs === undefined || timeoutMs > TIMER_MAX_MS || this.#timer !== undefined) return;
+    if (timeoutMs === undefined || timeoutMs > TIMER_MAX_MS || this.#stop !== undefined) return;
     const expire = (): void => {
-      this.#timer = undefined;
+      this.#stop = undefined;
       this.finish(Status.deadlineExceeded, timeoutWords);
     };
     if (timeoutMs === 0) expire();
-    else this.#timer = setTimeout(expire, timeoutMs);
+    else this.#stop = this.#owner.startTimer(expire, timeoutMs);
   }
 
   #stopTimer(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#stop?.();
+    this.#stop = undefined;
   }
 }
 

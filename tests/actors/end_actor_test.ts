@@ -5,6 +5,7 @@ import type { ShareTicket } from "@exrp/replay/types";
 import { endActor } from "../../actors/mod.ts";
 import { until } from "../_wait.ts";
 import type { EndlessJob } from "./_endless_actor.ts";
+import { native } from "../_native.ts";
 
 const newReplay = () => ExperienceReplay.create({ capacity: 10_000, state: float32() });
 type Replay = Awaited<ReturnType<typeof newReplay>>;
@@ -35,7 +36,7 @@ function endingsOf(replay: Replay, tag: number): string[] {
 
 for (const awaits of [true, false]) {
   const name = awaits ? "awaits" : "never awaits";
-  Deno.test(`endActor() ends an actor that ${name}: its episode at once, and its seat soon`, async () => {
+  native.test(`endActor() ends an actor that ${name}: its episode at once, and its seat soon`, async () => {
     using replay = await newReplay();
     const { worker, ticket } = await start(replay, 1, awaits);
     assertEquals(endingsOf(replay, 1), ["open"]);
@@ -51,7 +52,7 @@ for (const awaits of [true, false]) {
   });
 }
 
-Deno.test("a supervisor replaces actors that never await, and the others go on", async () => {
+native.test("a supervisor replaces actors that never await, and the others go on", async () => {
   using replay = await newReplay();
   const other = await start(replay, 100, true);
   for (let round = 1; round <= 3; round++) {
@@ -66,7 +67,7 @@ Deno.test("a supervisor replaces actors that never await, and the others go on",
   await until("its seat is free", () => replay.describe().seatCount === 1);
 });
 
-Deno.test("endActor() refuses what is no Worker and the ticket of another replay, and the actor goes on", async () => {
+native.test("endActor() refuses what is no Worker and the ticket of another replay, and the actor goes on", async () => {
   using replay = await newReplay();
   using another = await newReplay();
   const { worker, ticket, turns } = await start(replay, 1, true);

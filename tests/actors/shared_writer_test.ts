@@ -2,6 +2,7 @@
 import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { ExperienceReplay, float64, int32, prioritized, samplesPerInsert } from "@exrp/replay";
 import type { WriterJob } from "./_writer_worker.ts";
+import { native } from "../_native.ts";
 
 const SEED = Number(Deno.env.get("EXRP_WRITER_SEED") ?? 261123);
 const ACTORS = 3;
@@ -21,7 +22,7 @@ async function runWriter(job: WriterJob): Promise<void> {
 }
 
 for (const pace of ["with", "without"]) {
-  Deno.test(`${ACTORS} Workers write ${STEPS} steps each ${pace} a pace: each step is there once, in order (seed ${SEED})`, async () => {
+  native.test(`${ACTORS} Workers write ${STEPS} steps each ${pace} a pace: each step is there once, in order (seed ${SEED})`, async () => {
     using replay = await ExperienceReplay.create({
       capacity: 2 * ACTORS * STEPS,
       state: float64(),

@@ -8,6 +8,7 @@ import {
 } from "../_assert.ts";
 import { epsilonOf } from "../../examples/apex_cartpole/actor.ts";
 import { parseOptions, train } from "../../examples/apex_cartpole/main.ts";
+import { native } from "../_native.ts";
 
 Deno.test("the Ape-X example refuses flags that are wrong", () => {
   const defaults = { actors: 4, seed: 1, steps: 60_000, runs: 1, lockStep: false };
@@ -40,7 +41,7 @@ async function trained(
   return { picks, result };
 }
 
-Deno.test("in lock-step, the same seed gives the same batches, curve and weights, and another seed gives others", async () => {
+native.test("in lock-step, the same seed gives the same batches, curve and weights, and another seed gives others", async () => {
   const options = { actors: 1, seed: 1, steps: 1_150, lockStep: true };
   const [one, again] = [await trained(options), await trained(options)];
   assertStrictEquals(one.picks.length, 200);
@@ -49,7 +50,7 @@ Deno.test("in lock-step, the same seed gives the same batches, curve and weights
   assert(other.picks.join() !== one.picks.join());
 });
 
-Deno.test("two actors in Workers and a learner go on together, and stop when told to", async () => {
+native.test("two actors in Workers and a learner go on together, and stop when told to", async () => {
   const result = await train({ actors: 2, seed: 1, steps: 1_500, lockStep: false });
   assert(result.episodes.length > 10);
   assert(result.weights.every(Number.isFinite));

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertStrictEquals } from "../_assert.ts";
+import { native } from "../_native.ts";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
 const ROOT = new URL("../../", import.meta.url);
@@ -38,7 +39,9 @@ const names = [...Deno.readDirSync(EXAMPLES)]
   .sort();
 
 for (const name of names) {
-  Deno.test(`examples/${name} runs`, async () => {
+  // It shares a replay among threads.
+  const { test } = name === "apex_cartpole/main.ts" ? native : Deno;
+  test(`examples/${name} runs`, async () => {
     const permissions = PERMISSIONS[name] ??
       (ARGUMENTS[name] === undefined
         ? ["--allow-ffi"]

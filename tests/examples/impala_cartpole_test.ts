@@ -17,6 +17,7 @@ import { type Method, METHODS } from "../../examples/impala_cartpole/_learner.ts
 import { trainWithActors } from "../../examples/impala_cartpole/_workers.ts";
 import { parseOptions } from "../../examples/impala_cartpole/main.ts";
 import { inTime, PATIENCE_MS } from "../_wait.ts";
+import { native } from "../_native.ts";
 
 Deno.test("the IMPALA example refuses flags that are wrong", () => {
   assertEquals(parseOptions(["--lag", "0"]), {
@@ -93,7 +94,7 @@ for (
     { method: "impact", actors: 3, lag: 4 },
   ] as const
 ) {
-  Deno.test(`${method} learns from ${actors} actors in Workers: each step is taken once or left, and the program ends`, async () => {
+  native.test(`${method} learns from ${actors} actors in Workers: each step is taken once or left, and the program ends`, async () => {
     const steps = 16 * 256;
     let batches = 0;
     const run = trainWithActors(
@@ -114,7 +115,7 @@ for (
   });
 }
 
-Deno.test("an error of a Worker reaches you, while the learner waits for steps", async () => {
+native.test("an error of a Worker reaches you, while the learner waits for steps", async () => {
   const worker = new URL("./_failing_actor.ts", import.meta.url);
   const options = { method: "impala", actors: 2, lag: 1, seed: 1, steps: 4_096, worker } as const;
   const run = trainWithActors(options);
@@ -125,7 +126,7 @@ Deno.test("an error of a Worker reaches you, while the learner waits for steps",
   );
 });
 
-Deno.test("an error of a Worker ends the program with exit status 1", async () => {
+native.test("an error of a Worker ends the program with exit status 1", async () => {
   const examples = new URL("../../examples/", import.meta.url).href;
   const worker = new URL("./_failing_actor.ts", import.meta.url).href;
   const program = `

@@ -8,6 +8,7 @@ import {
   assertStringIncludes,
 } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
+import { native } from "../_native.ts";
 import { assertReplayRejects } from "../replay/_helpers.ts";
 import { runProgram } from "./_program.ts";
 
@@ -52,7 +53,7 @@ Deno.test("importing needs no permission and does nothing", async () => {
   assertEquals([status, out], [0, "function"]);
 });
 
-Deno.test("--allow-ffi=<path> alone suffices, and the exit status after use is 0", async () => {
+native.test("--allow-ffi=<path> alone suffices, and the exit status after use is 0", async () => {
   const { path } = local;
   for (const ending of ["", "\nreplay[Symbol.dispose]();", "\nDeno.exit(0);"]) {
     const { status, out, error } = await runProgram(USE + ending, [`--allow-ffi=${path}`]);
@@ -81,7 +82,7 @@ console.log(true);
   assertStrictEquals(out, "true", error);
 });
 
-Deno.test("without permission, the native kernel that was asked for says which flag", async () => {
+native.test("without permission, the native kernel that was asked for says which flag", async () => {
   const { path } = local;
   const { out } = await runProgram(
     TELL.replace("{ capacity: 10,", '{ capacity: 10, backend: "native",'),
@@ -163,7 +164,7 @@ Deno.test("imported over HTTP, the error about the native kernel says that what 
   assertStringIncludes(out, "brings no kernel");
 });
 
-Deno.test("EXRP_KERNEL names the kernel where the environment may be read, and is the only place then", async () => {
+native.test("EXRP_KERNEL names the kernel where the environment may be read, and is the only place then", async () => {
   const { path } = local;
   const env = { EXRP_KERNEL: "/nowhere/kernel.so" };
   const named = await runProgram(TELL, ["--allow-ffi", "--allow-env"], env);
@@ -223,7 +224,7 @@ async function findCompiler(): Promise<string | undefined> {
   return undefined;
 }
 
-Deno.test("the kernel is opened once, and a file: URL is as good as a path", async () => {
+native.test("the kernel is opened once, and a file: URL is as good as a path", async () => {
   const kernel = local;
   if (given === undefined) assertStrictEquals(await openKernel(), kernel);
   const named = await openKernel({ kernelPath: kernel.path });

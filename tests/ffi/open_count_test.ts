@@ -2,8 +2,9 @@
 import { assertEquals } from "../_assert.ts";
 import { type Kernel, kernelError, openKernel } from "../../ffi/library.ts";
 import { EXRP_STATUS_MEMORY } from "../../ffi/symbols.ts";
+import { native } from "../_native.ts";
 
-Deno.test("replays that a program forgets without a turn of the event loop are freed", async () => {
+native.test("replays that a program forgets without a turn of the event loop are freed", async () => {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       "run",

@@ -6,6 +6,7 @@
  */
 import { assertEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
+import { native } from "../_native.ts";
 
 const WORKERS = Number(Deno.env.get("EXRP_WORKERS") ?? 45);
 const SEED = Number(Deno.env.get("EXRP_WORKERS_SEED") ?? 261123);
@@ -30,7 +31,7 @@ async function endWorkers(seed: number, count: number, atOnce: number): Promise<
   );
 }
 
-Deno.test(`${WORKERS} Workers end in the middle of a call (seed ${SEED}): no crash, and no replay is left`, async () => {
+native.test(`${WORKERS} Workers end in the middle of a call (seed ${SEED}): no crash, and no replay is left`, async () => {
   // One at a time: the library would go with each. Then some at once.
   const alone = Math.ceil(WORKERS / 3);
   await endWorkers(SEED, alone, 1);

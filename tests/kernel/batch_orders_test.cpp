@@ -3,59 +3,31 @@
 // can be taken, and a further one ordered, while the next is being drawn: else nothing would be gained.
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <thread>
-#include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/exrp.h"
 #include "kernel/sharing/batch_orders.hpp"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 namespace {
 
+using namespace exrp::test;
 using exrp::Random;
 
-constexpr uint32_t capacity = 200;
-
-uint32_t make(uint32_t kind) {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = capacity;
-  config[EXRP_CONFIG_SEED] = 7;
-  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_LRU;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = 2;
-  policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
-  policy[EXRP_POLICY_FLAGS] = EXRP_PICK_ALLOW_SHORT;
-  policy[EXRP_POLICY_DISCOUNT] = 0.9;
-  const uint32_t columns[] = {4, 5, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
-  const double options[] = {0.6, 1e-6, 1, 0, 0};
-  uint32_t selector = 0;
-  const uint32_t optionCount = kind == EXRP_SELECTOR_PRIORITIZED ? 5 : 0;
-  CHECK_EQUAL(exrp_selector_create(replay, 0, kind, options, optionCount, &selector), 0);
-  return replay;
+uint32_t make(const SelectorSetup& selector) {
+  const TestSetup setup = {.capacity = 200,
+                           .seed = 7,
+                           .eviction = EXRP_EVICTION_LRU,
+                           .policy = policyOf(2, EXRP_PICK_ALLOW_SHORT, 0.9),
+                           .columns = {4, 5, 1, 4, 1, 1, 4, 1, 1},
+                           .selectors = {selector}};
+  return setup.create();
 }
 
-/// A batch and its parts' offsets.
-struct Batch {
-  std::vector<uint8_t> bytes;
-  std::vector<double> offsets;
-  Batch(uint32_t replay, uint32_t count) : offsets(EXRP_BATCH_COLUMN + 3) {
-    CHECK_EQUAL(exrp_batch_layout(replay, 0, count, offsets.data(), static_cast<uint32_t>(offsets.size())), 0);
-    bytes.resize(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]));
-  }
-  template <typename T>
-  const T* part(uint32_t index) const {
-    return reinterpret_cast<const T*>(bytes.data() + static_cast<size_t>(offsets[index]));
-  }
-};
-
 /// The same calls on two replays: one orders its batches, the other draws them at once.
-void against(uint32_t kind, uint64_t seed) {
-  const uint32_t ordered = make(kind);
-  const uint32_t plain = make(kind);
+void against(const SelectorSetup& selector, uint64_t seed) {
+  const uint32_t ordered = make(selector);
+  const uint32_t plain = make(selector);
   // The other thread runs the order that it is told of, as a binding's pool does.
   std::atomic<bool> stop = false;
   std::atomic<double> toldOrder = 0;
@@ -77,27 +49,23 @@ void against(uint32_t kind, uint64_t seed) {
   double handles[2] = {};
   CHECK_EQUAL(exrp_episode_create(ordered, &handles[0]), 0);
   CHECK_EQUAL(exrp_episode_create(plain, &handles[1]), 0);
-  std::vector<double> rowOffsets(EXRP_ROW_COLUMN + 3);
-  CHECK_EQUAL(exrp_row_layout(ordered, rowOffsets.data(), static_cast<uint32_t>(rowOffsets.size())), 0);
-  std::vector<uint8_t> row(static_cast<size_t>(rowOffsets[EXRP_ROW_BYTES]));
+  TestRow row(ordered);
   const uint32_t replays[2] = {ordered, plain};
   for (uint32_t turn = 0; turn < 400; ++turn) {
     for (uint32_t step = 0; step < 1 + turn % 7; ++step) {
-      for (size_t at = 16; at < row.size(); ++at) row[at] = static_cast<uint8_t>(random.below(256));
+      for (size_t at = 16; at < row.bytes.size(); ++at) row.bytes[at] = static_cast<uint8_t>(random.below(256));
       const uint32_t flags = random.below(9) == 0 ? uint32_t{EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS} : 0;
       for (uint32_t which = 0; which < 2; ++which) {
-        std::vector<uint8_t> copy = row;
-        memcpy(copy.data(), &handles[which], 8);
-        CHECK_EQUAL(exrp_record(replays[which], copy.data(), static_cast<uint32_t>(copy.size()), flags), 0);
-        memcpy(&handles[which], copy.data(), 8);
+        TestRow copy = row;
+        CHECK_EQUAL(copy.record(replays[which], &handles[which], flags), 0);
       }
     }
     const uint32_t count = 1 + random.below(40);
-    Batch one(ordered, count);
-    Batch two(plain, count);
+    TestBatch one(ordered, count);
+    TestBatch two(plain, count);
     double order = 0;
-    CHECK_EQUAL(exrp_batch_order(ordered, 0, count, 0.5, one.bytes.data(), one.offsets[EXRP_BATCH_BYTES], &order), 0);
-    const int32_t status = exrp_batch_get(plain, 0, 0, count, count, 0.5, two.bytes.data(), two.offsets[EXRP_BATCH_BYTES]);
+    CHECK_EQUAL(one.order(ordered, &order), 0);
+    const int32_t status = two.draw(plain);
     toldBatch = one.bytes.data();
     toldOrder = order;
     // Now and then this thread comes first, now and then the other.
@@ -107,13 +75,8 @@ void against(uint32_t kind, uint64_t seed) {
       CHECK(one.bytes == two.bytes);
       std::vector<double> priorities(count);
       for (double& priority : priorities) priority = random.uniform();
-      for (uint32_t which = 0; which < 2; ++which) {
-        const Batch& batch = which == 0 ? one : two;
-        uint32_t applied = 0;
-        CHECK_EQUAL(exrp_priority_set(replays[which], 0, batch.part<double>(EXRP_BATCH_PICK_EPISODE),
-                                      batch.part<int32_t>(EXRP_BATCH_PICK_POSITION),
-                                      reinterpret_cast<const uint8_t*>(priorities.data()), 8, count, &applied),
-                    0);
+      for (const auto& [replay, batch] : {std::pair(ordered, &one), std::pair(plain, &two)}) {
+        setPriorities(replay, 0, batch->handles(), batch->positions(), priorities);
       }
     } else {
       CHECK_EQUAL(status, EXRP_STATUS_EMPTY);
@@ -123,9 +86,9 @@ void against(uint32_t kind, uint64_t seed) {
     while (isRunning) std::this_thread::yield();
   }
   // The replay may go while the other thread runs an order, and with orders that nobody takes.
-  Batch last(ordered, 8);
+  TestBatch last(ordered, 8);
   double order = 0;
-  CHECK_EQUAL(exrp_batch_order(ordered, 0, 8, 1, last.bytes.data(), last.offsets[EXRP_BATCH_BYTES], &order), 0);
+  CHECK_EQUAL(last.order(ordered, &order), 0);
   toldBatch = last.bytes.data();
   toldOrder = order;
   if (seed % 2 == 0) std::this_thread::yield();
@@ -229,12 +192,12 @@ void memoryIsKept() {
 /// A replay goes with the thread that made it, even while another thread is drawing from it; those of other threads stay.
 void threadsEnd() {
   const uint32_t before = exrp_replay_count();
-  const uint32_t mine = make(EXRP_SELECTOR_UNIFORM);
+  const uint32_t mine = make(uniform());
   uint32_t left = 0;
   std::thread maker([&] {
-    make(EXRP_SELECTOR_UNIFORM);
-    CHECK_EQUAL(exrp_replay_destroy(make(EXRP_SELECTOR_PRIORITIZED)), 0);
-    left = make(EXRP_SELECTOR_UNIFORM);
+    make(uniform());
+    CHECK_EQUAL(exrp_replay_destroy(make(prioritized())), 0);
+    left = make(uniform());
     CHECK_EQUAL(exrp_replay_count(), before + 3);
   });
   maker.join();
@@ -245,23 +208,17 @@ void threadsEnd() {
 
 /// Ordering a batch, or taking a drawn one, draws no waiting batch. Any other call does.
 void untouched() {
-  const uint32_t replay = make(EXRP_SELECTOR_UNIFORM);
+  const uint32_t replay = make(uniform());
   double handle = 0;
   CHECK_EQUAL(exrp_episode_create(replay, &handle), 0);
-  std::vector<double> rowOffsets(EXRP_ROW_COLUMN + 3);
-  CHECK_EQUAL(exrp_row_layout(replay, rowOffsets.data(), static_cast<uint32_t>(rowOffsets.size())), 0);
-  std::vector<uint8_t> row(static_cast<size_t>(rowOffsets[EXRP_ROW_BYTES]));
-  for (uint32_t step = 0; step < 9; ++step) {
-    memcpy(row.data(), &handle, 8);
-    CHECK_EQUAL(exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), 0), 0);
-    memcpy(&handle, row.data(), 8);
-  }
-  Batch batches[] = {Batch(replay, 4), Batch(replay, 4), Batch(replay, 4)};
+  TestRow row(replay);
+  for (uint32_t step = 0; step < 9; ++step) CHECK_EQUAL(row.record(replay, &handle), 0);
+  TestBatch batches[] = {TestBatch(replay, 4), TestBatch(replay, 4), TestBatch(replay, 4)};
   const std::vector<uint8_t> before(batches[0].bytes.size(), 0xEE);
   double orders[3] = {};
   for (uint32_t k = 0; k < 3; ++k) {
     batches[k].bytes = before;
-    CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batches[k].bytes.data(), batches[k].offsets[EXRP_BATCH_BYTES], &orders[k]), 0);
+    CHECK_EQUAL(batches[k].order(replay, &orders[k]), 0);
     if (k == 0) CHECK_EQUAL(exrp_batch_run(replay, orders[0], batches[0].bytes.data(), 1), 0);
   }
   CHECK_EQUAL(exrp_batch_take(replay, orders[0]), 0);
@@ -278,24 +235,24 @@ void untouched() {
 }
 
 void limits() {
-  const uint32_t replay = make(EXRP_SELECTOR_UNIFORM);
+  const uint32_t replay = make(uniform());
   double order = 0;
-  Batch batch(replay, 4);
+  TestBatch batch(replay, 4);
   // Nothing is stored: ordered and refused as if drawn now.
-  CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), 0);
+  CHECK_EQUAL(batch.order(replay, &order), 0);
   CHECK_EQUAL(exrp_batch_take(replay, order), EXRP_STATUS_EMPTY);
   CHECK_EQUAL(exrp_batch_take(replay, order), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(exrp_batch_take(replay, 0), EXRP_STATUS_ARGUMENT);
-  CHECK_EQUAL(exrp_batch_order(replay, 9, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), 0);
+  CHECK_EQUAL(batch.order(replay, &order, 9), 0);
   CHECK_EQUAL(exrp_batch_take(replay, order), EXRP_STATUS_SELECTOR_UNKNOWN);
   double detail[4] = {};
   exrp_error_detail(detail, 4);
   CHECK_EQUAL(detail[0], 9);
   std::vector<double> orders(EXRP_LIMIT_ORDERS);
   for (double& each : orders) {
-    CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &each), 0);
+    CHECK_EQUAL(batch.order(replay, &each), 0);
   }
-  CHECK_EQUAL(exrp_batch_order(replay, 0, 4, 1, batch.bytes.data(), batch.offsets[EXRP_BATCH_BYTES], &order), EXRP_STATUS_ORDERS_FULL);
+  CHECK_EQUAL(batch.order(replay, &order), EXRP_STATUS_ORDERS_FULL);
   for (const double each : orders) CHECK_EQUAL(exrp_batch_take(replay, each), EXRP_STATUS_EMPTY);
   CHECK_EQUAL(exrp_batch_run(replay, orders[0], batch.bytes.data(), 1), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(exrp_replay_destroy(replay), 0);
@@ -306,13 +263,13 @@ void limits() {
 
 int main() {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    against(EXRP_SELECTOR_UNIFORM, seed);
-    against(EXRP_SELECTOR_PRIORITIZED, seed);
+    against(uniform(), seed);
+    against(prioritized(), seed);
   }
   meanwhile();
   memoryIsKept();
   threadsEnd();
   untouched();
   limits();
-  return exrp::test::checkResult("batch orders");
+  return checkResult("batch orders");
 }

@@ -1,90 +1,36 @@
 // setPriority() knows the picks of the last batch while nothing has changed (kernel/calls/thread_scratch.hpp, DrawnPicks). It sets the same priorities as a
 // search would. Two replays go through the same calls. One is given each batch's own arrays. The other is given one pick more, which does
 // not exist, so that it has to search.
-#include <cstring>
-#include <vector>
-
 #include "kernel/base/random.hpp"
-#include "kernel/exrp.h"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
+
+using namespace exrp::test;
 
 namespace {
-
-constexpr uint32_t columnCount = 3;
 
 struct Picks {
   std::vector<double> handles;
   std::vector<int32_t> positions;
 };
 
-class Subject {
+class Subject : public TestReplay {
  public:
-  explicit Subject(uint32_t capacity) {
-    double config[EXRP_CONFIG_COUNT] = {};
-    config[EXRP_CONFIG_CAPACITY] = capacity;
-    config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-    double policy[EXRP_POLICY_COUNT] = {};
-    policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
-    const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, columnCount, &id), 0);
-    const double options[] = {0.6, 1e-6, 1, 0, 0};
-    uint32_t selector = 0;
-    CHECK_EQUAL(exrp_selector_create(id, 0, EXRP_SELECTOR_PRIORITIZED, options, 5, &selector), 0);
-    double layout[EXRP_ROW_COLUMN + columnCount] = {};
-    CHECK_EQUAL(exrp_row_layout(id, layout, EXRP_ROW_COLUMN + columnCount), 0);
-    row_.resize(static_cast<size_t>(layout[EXRP_ROW_BYTES]));
-  }
-  ~Subject() { CHECK_EQUAL(exrp_replay_destroy(id), 0); }
-  Subject(const Subject&) = delete;
-  Subject& operator=(const Subject&) = delete;
+  explicit Subject(double capacity) : TestReplay({.capacity = capacity, .selectors = {prioritized()}}) {}
 
-  /// Records into an episode; returns the handle to go on with.
-  double record(double handle, uint32_t flags) {
-    memcpy(row_.data(), &handle, sizeof handle);
-    CHECK_EQUAL(exrp_record(id, row_.data(), static_cast<uint32_t>(row_.size()), flags), 0);
-    memcpy(&handle, row_.data(), sizeof handle);
-    return handle;
+  Picks draw(uint32_t count) const {
+    const TestBatch batch = TestReplay::draw(count);
+    return {batch.handles(), batch.positions()};
   }
-
-  uint32_t pickCount() const {
-    double info[EXRP_TABLE_INFO_COUNT] = {};
-    CHECK_EQUAL(exrp_table_info(id, 0, info, EXRP_TABLE_INFO_COUNT), 0);
-    return static_cast<uint32_t>(info[EXRP_TABLE_PICK_COUNT]);
-  }
-
-  Picks draw(uint32_t count) {
-    double offsets[EXRP_BATCH_COLUMN + columnCount] = {};
-    CHECK_EQUAL(exrp_batch_layout(id, 0, count, offsets, EXRP_BATCH_COLUMN + columnCount), 0);
-    std::vector<uint64_t> words(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]) / sizeof(uint64_t));
-    auto* const batch = reinterpret_cast<uint8_t*>(words.data());
-    CHECK_EQUAL(exrp_batch_get(id, 0, 0, count, count, 0.5, batch, offsets[EXRP_BATCH_BYTES]), 0);
-    Picks picks = {std::vector<double>(count), std::vector<int32_t>(count)};
-    memcpy(picks.handles.data(), batch + static_cast<size_t>(offsets[EXRP_BATCH_PICK_EPISODE]), count * sizeof(double));
-    memcpy(picks.positions.data(), batch + static_cast<size_t>(offsets[EXRP_BATCH_PICK_POSITION]), count * sizeof(int32_t));
-    return picks;
-  }
-
   uint32_t setPriority(const Picks& picks, const std::vector<double>& priorities) {
-    uint32_t applied = 0;
-    CHECK_EQUAL(exrp_priority_set(id, 0, picks.handles.data(), picks.positions.data(), reinterpret_cast<const uint8_t*>(priorities.data()),
-                                  sizeof(double), static_cast<uint32_t>(picks.handles.size()), &applied),
-                0);
-    return applied;
+    return setPriorities(id, 0, picks.handles, picks.positions, priorities);
   }
-
   std::vector<double> priorities() const {
-    const uint32_t count = pickCount();
-    Picks picks = {std::vector<double>(count + 1), std::vector<int32_t>(count + 1)};
-    std::vector<double> all(count + 1);
-    CHECK_EQUAL(exrp_pick_list(id, 0, 0, count, picks.handles.data(), picks.positions.data()), 0);
-    CHECK_EQUAL(exrp_priority_get(id, 0, picks.handles.data(), picks.positions.data(), count, all.data()), 0);
+    const auto [handles, positions] = picks();
+    std::vector<double> all(handles.size());
+    if (all.empty()) return all;
+    CHECK_EQUAL(exrp_priority_get(id, 0, handles.data(), positions.data(), static_cast<uint32_t>(all.size()), all.data()), 0);
     return all;
   }
-
-  uint32_t id = 0;
-
- private:
-  std::vector<uint8_t> row_;
 };
 
 void followsASearch(uint64_t seed) {
@@ -117,7 +63,7 @@ void followsASearch(uint64_t seed) {
       both([&](Subject& to) { return exrp_episode_evict(to.id, other); });
     } else if (what == 48) {
       both([&](Subject& to) { return exrp_replay_clear(to.id); });
-    } else if (what < 75 && known.pickCount() > 0) {
+    } else if (what < 75 && !known.picks().first.empty()) {
       const uint32_t count = 1 + random.below(20);
       drawn = known.draw(count);
       const Picks same = searched.draw(count);
@@ -139,9 +85,9 @@ void followsASearch(uint64_t seed) {
 
 int main() {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const int before = exrp::test::failureCount;
+    const int before = failureCount;
     followsASearch(seed);
-    if (exrp::test::failureCount != before) std::printf("seed %d\n", static_cast<int>(seed));
+    if (failureCount != before) std::printf("seed %d\n", static_cast<int>(seed));
   }
-  return exrp::test::checkResult("drawn_picks");
+  return checkResult("drawn_picks");
 }

@@ -1,6 +1,6 @@
 // A recording of calls of the C ABI, replayed: each call must give the status and the results that it gave when it was recorded.
 //
-// tests/model/model_test.ts writes recordings while the model confirms every result. So a replay under a sanitizer, or from another
+// tests/whole/model/model_test.ts writes recordings while the model confirms every result. So a replay under a sanitizer, or from another
 // compiler, is compared with the model too. One call a line:
 //
 //   <function without exrp_> <arguments> = <status> <hash>

@@ -2,18 +2,17 @@
 #include "kernel/replay/pace.hpp"
 
 #include <atomic>
-#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/exrp.h"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 using exrp::Pace;
 using exrp::PaceLook;
 using exrp::Random;
 using exrp::Status;
+using namespace exrp::test;
 
 namespace {
 
@@ -175,83 +174,43 @@ void aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize() {
 
 // ---- by the C interface ----
 
-uint32_t make(uint32_t capacity) {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = capacity;
-  config[EXRP_CONFIG_SEED] = 7;
-  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = policy[EXRP_POLICY_DISCOUNT] = 1;
-  policy[EXRP_POLICY_FLAGS] = EXRP_PICK_ALLOW_OPEN_END;
-  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
-  uint32_t selector = 0;
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, config, 0, &selector), 0);
-  return replay;
+TestSetup paced(double capacity) {
+  return {.capacity = capacity, .seed = 7, .policy = policyOf(1, EXRP_PICK_ALLOW_OPEN_END), .selectors = {uniform()}};
 }
 
-/// One user of a replay: an episode of its own, and memory for a batch.
-class User {
+/// One user of a replay, with an episode of its own.
+class User : public TestReplay {
  public:
-  explicit User(uint32_t replay) : replay_(replay) {
-    double offsets[EXRP_BATCH_COLUMN + 3];
-    CHECK_EQUAL(exrp_row_layout(replay, offsets, EXRP_ROW_COLUMN + 3), 0);
-    row_.resize(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
-    CHECK_EQUAL(exrp_episode_create(replay, &episode_), 0);
-  }
-  int32_t record() {
-    memcpy(row_.data(), &episode_, sizeof episode_);
-    const int32_t status = exrp_record(replay_, row_.data(), static_cast<uint32_t>(row_.size()), 0);
-    memcpy(&episode_, row_.data(), sizeof episode_);
-    return status;
-  }
-  int32_t recordMany(uint32_t count, uint32_t* done) {
-    double offsets[EXRP_STEPS_COLUMN + 3];
-    CHECK_EQUAL(exrp_steps_layout(replay_, count, offsets, EXRP_STEPS_COLUMN + 3), 0);
-    steps_.resize(static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]) + 4);
-    return exrp_record_many(replay_, &episode_, steps_.data(), static_cast<double>(steps_.size()), count, 0, done);
-  }
+  explicit User(const TestSetup& setup) : TestReplay(setup) {}
+  User(const TestSetup& setup, uint32_t attached) : TestReplay(setup, attached) {}
+
+  int32_t record() { return tryRecord(&episode_); }
+  int32_t recordMany(uint32_t count, uint32_t* done) { return steps(count).recordMany(id, &episode_, 0, done); }
   /// Steps of which the third is no record but an end.
   int32_t recordFlat(uint32_t count) {
-    double offsets[EXRP_STEPS_COLUMN + 3];
-    CHECK_EQUAL(exrp_steps_layout(replay_, count, offsets, EXRP_STEPS_COLUMN + 3), 0);
-    steps_.assign(static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]) + 4, 0);
-    steps_[2] = EXRP_RECORD_FINAL;
+    TestSteps flat = steps(count);
+    flat.bytes[2] = EXRP_RECORD_FINAL;
     uint32_t done[2] = {};
     std::vector<double> episodes(count);
-    return exrp_record_flat(replay_, &episode_, steps_.data(), static_cast<double>(steps_.size()), count, 0, done, episodes.data(), count);
+    return exrp_record_flat(id, &episode_, flat.bytes.data(), flat.size(), count, 0, done, episodes.data(), count);
   }
-  int32_t draw(uint32_t count) {
-    prepare(count);
-    return exrp_batch_get(replay_, 0, 0, count, count, 0, batch_.data(), static_cast<double>(batch_.size()));
+  int32_t draw(uint32_t count) { return TestBatch(id, count).draw(id, 0, 0); }
+  /// Orders a batch, runs the order and takes the batch.
+  int32_t orderAndTake(uint32_t count) {
+    TestBatch batch(id, count);
+    double order = 0;
+    CHECK_EQUAL(batch.order(id, &order, 0, 0), 0);
+    CHECK_EQUAL(exrp_batch_run(id, order, batch.bytes.data(), batch.size()), 0);
+    return exrp_batch_take(id, order);
   }
-  int32_t order(uint32_t count, double* order) {
-    prepare(count);
-    return exrp_batch_order(replay_, 0, count, 0, batch_.data(), static_cast<double>(batch_.size()), order);
-  }
-  int32_t take(double order) {
-    CHECK_EQUAL(exrp_batch_run(replay_, order, batch_.data(), static_cast<double>(batch_.size())), 0);
-    return exrp_batch_take(replay_, order);
-  }
-  double info(uint32_t index) const {
+  double pace(uint32_t index) const {
     double numbers[EXRP_PACE_INFO_COUNT];
-    CHECK_EQUAL(exrp_pace_info(replay_, numbers, EXRP_PACE_INFO_COUNT), 0);
+    CHECK_EQUAL(exrp_pace_info(id, numbers, EXRP_PACE_INFO_COUNT), 0);
     return numbers[index];
   }
 
  private:
-  void prepare(uint32_t count) {
-    double offsets[EXRP_BATCH_COLUMN + 3];
-    CHECK_EQUAL(exrp_batch_layout(replay_, 0, count, offsets, EXRP_BATCH_COLUMN + 3), 0);
-    batch_.resize(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]));
-  }
-
-  uint32_t replay_;
-  double episode_ = 0;
-  std::vector<uint8_t> row_;
-  std::vector<uint8_t> steps_;
-  std::vector<uint8_t> batch_;
+  double episode_ = begin();
 };
 
 void setPace(uint32_t replay, std::vector<double> numbers) {
@@ -259,9 +218,9 @@ void setPace(uint32_t replay, std::vector<double> numbers) {
 }
 
 void eachCallThatRecordsOrDrawsKeepsThePace() {
-  const uint32_t replay = make(1000);
-  User user(replay);
-  CHECK_EQUAL(user.info(EXRP_PACE_IS_SET), 0.0);
+  User user(paced(1000));
+  const uint32_t replay = user.id;
+  CHECK_EQUAL(user.pace(EXRP_PACE_IS_SET), 0.0);
   setPace(replay, {1, 4, 0, 8});  // from 4 on, between 0 and 8 records that were not drawn
   CHECK_EQUAL(user.record(), 0);
   CHECK_EQUAL(user.draw(1), EXRP_STATUS_PACE);
@@ -278,10 +237,10 @@ void eachCallThatRecordsOrDrawsKeepsThePace() {
   CHECK_EQUAL(user.draw(9), EXRP_STATUS_PACE_SIZE);
   done = 1;  // a call that goes on was allowed before
   CHECK_EQUAL(user.recordMany(2, &done), 0);
-  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), 9.0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), 9.0);
   CHECK_EQUAL(user.draw(8), 0);
   CHECK_EQUAL(user.recordFlat(8), 0);  // seven records
-  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), 16.0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), 16.0);
   CHECK_EQUAL(user.recordFlat(3), EXRP_STATUS_PACE);
 
   // Batches of several calls, and steps that are handed out in another way.
@@ -289,31 +248,28 @@ void eachCallThatRecordsOrDrawsKeepsThePace() {
   CHECK_EQUAL(exrp_pace_grant(replay, 5), 0);
   CHECK_EQUAL(user.draw(20), 0);
   CHECK_EQUAL(exrp_pace_settle(replay, 5), 0);
-  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 13.0);
-  CHECK_EQUAL(user.info(EXRP_PACE_PICKS_ALLOWED), 3.0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 13.0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_PICKS_ALLOWED), 3.0);
   CHECK_EQUAL(exrp_pace_settle(replay, 1), 0);
   CHECK_EQUAL(user.draw(3), EXRP_STATUS_PACE);
 
   // Batches that are drawn ahead.
-  double order = 0;
-  CHECK_EQUAL(user.order(2, &order), 0);
-  CHECK_EQUAL(user.take(order), 0);
-  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 16.0);
-  CHECK_EQUAL(user.order(1, &order), 0);
-  CHECK_EQUAL(user.take(order), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.orderAndTake(2), 0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 16.0);
+  CHECK_EQUAL(user.orderAndTake(1), EXRP_STATUS_PACE);
 
   // A draw that fails counts nothing, and a replay without a pace goes on as ever.
   CHECK_EQUAL(user.record(), 0);
   CHECK_EQUAL(exrp_batch_get(replay, 9, 0, 1, 1, 0, nullptr, 0), EXRP_STATUS_SELECTOR_UNKNOWN);
-  CHECK_EQUAL(user.info(EXRP_PACE_DRAWN), 16.0);
+  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 16.0);
   setPace(replay, {});
   CHECK_EQUAL(user.draw(100), 0);
-  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
 }
 
 void writersAndLearnersOfSeveralThreadsKeepTheBand() {
-  const uint32_t replay = make(500);
-  User user(replay);
+  const TestSetup setup = paced(500);
+  User user(setup);
+  const uint32_t replay = user.id;
   setPace(replay, {4, 20, 0, 160});
   double ticket[EXRP_TICKET_COUNT] = {};
   if (exrp_replay_share(replay, ticket, EXRP_TICKET_COUNT) != 0) return;  // a kernel of one thread
@@ -326,7 +282,7 @@ void writersAndLearnersOfSeveralThreadsKeepTheBand() {
     threads.emplace_back([&, each] {
       uint32_t id = 0;
       CHECK_EQUAL(exrp_replay_attach(ticket, EXRP_TICKET_COUNT, &id), 0);
-      User own(id);
+      User own(setup, id);
       const auto until = [&](auto call) {
         for (int32_t status = call(); status != 0; status = call()) {
           CHECK_EQUAL(status, EXRP_STATUS_PACE);
@@ -338,17 +294,15 @@ void writersAndLearnersOfSeveralThreadsKeepTheBand() {
       constexpr uint32_t picks = 4 * writerCount * records - 160;
       for (uint32_t k = 0; each < writerCount && k < records; ++k) until([&] { return own.record(); });
       while (each >= writerCount && drawn.fetch_add(20, std::memory_order_relaxed) < picks) until([&] { return own.draw(20); });
-      const double difference = own.info(EXRP_PACE_RECORDED) * 4 - own.info(EXRP_PACE_DRAWN);
+      const double difference = own.pace(EXRP_PACE_RECORDED) * 4 - own.pace(EXRP_PACE_DRAWN);
       CHECK(difference > -4 * 160 && difference < 4 * 160);  // two calls: others come in between
-      CHECK_EQUAL(exrp_replay_destroy(id), 0);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK_EQUAL(user.info(EXRP_PACE_RECORDED), double{1} * writerCount * records);
-  const double difference = user.info(EXRP_PACE_RECORDED) * 4 - user.info(EXRP_PACE_DRAWN);
+  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), double{1} * writerCount * records);
+  const double difference = user.pace(EXRP_PACE_RECORDED) * 4 - user.pace(EXRP_PACE_DRAWN);
   CHECK(difference >= 0 && difference <= 160);
   CHECK(refused.load() > 0);
-  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
 }
 
 }  // namespace
@@ -361,5 +315,5 @@ int main() {
   aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize();
   eachCallThatRecordsOrDrawsKeepsThePace();
   writersAndLearnersOfSeveralThreadsKeepTheBand();
-  return exrp::test::checkResult("pace");
+  return checkResult("pace");
 }

@@ -1,11 +1,9 @@
 // rows_get and episode_counts: every row of every episode, one at a time and in runs, must equal the recorded row. Rows that are not
 // stored are refused, and nothing is written.
-#include <cstring>
-#include <vector>
-
-#include "kernel/exrp.h"
 #include "kernel/base/random.hpp"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
+
+using namespace exrp::test;
 
 namespace {
 
@@ -23,27 +21,17 @@ struct Setup {
 };
 
 /// A replay with a state, an action of 2 bytes, a reward and an extra of 3 bytes. Each value identifies its row.
-class Subject {
+class Subject : public TestReplay {
  public:
-  Subject(const Setup& setup, uint64_t seed) : stateCount_(setup.stateCount), random_(seed, 0) {
-    double config[EXRP_CONFIG_COUNT] = {};
-    config[EXRP_CONFIG_CAPACITY] = 120;
-    config[EXRP_CONFIG_SEGMENT_LENGTH] = 50;
-    config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-    config[EXRP_CONFIG_BLOCK_LENGTH] = setup.blockLength;
-    double policy[EXRP_POLICY_COUNT] = {};
-    policy[EXRP_POLICY_LENGTH] = 1;
-    policy[EXRP_POLICY_STRIDE] = 1;
-    policy[EXRP_POLICY_STACK] = 1;
-    policy[EXRP_POLICY_DISCOUNT] = 1;
-    const uint32_t columns[] = {4, stateCount_, 1, 2, 1, 1, 4, 1, 1, 1, 3, 1};
-    CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 4, &id_), 0);
-    CHECK_EQUAL(exrp_row_layout(id_, layout_, EXRP_ROW_COLUMN + 4), 0);
-    for (uint32_t episode = 0; episode < 12; ++episode) record(episode);
+  Subject(const Setup& setup, uint64_t seed)
+      : TestReplay({.capacity = 120,
+                    .segmentLength = 50,
+                    .blockLength = double(setup.blockLength),
+                    .columns = {4, setup.stateCount, 1, 2, 1, 1, 4, 1, 1, 1, 3, 1}}),
+        stateCount_(setup.stateCount),
+        random_(seed, 0) {
+    for (uint32_t episode = 0; episode < 12; ++episode) recordEpisode(episode);
   }
-  ~Subject() { CHECK_EQUAL(exrp_replay_destroy(id_), 0); }
-  Subject(const Subject&) = delete;
-  Subject& operator=(const Subject&) = delete;
 
   void checkAll() {
     std::vector<double> handles;
@@ -51,7 +39,7 @@ class Subject {
     std::vector<uint32_t> counts(handles.size());
     std::vector<uint32_t> firsts(handles.size(), 7);
     std::vector<uint32_t> states(handles.size());
-    CHECK_EQUAL(exrp_episode_counts(id_, handles.data(), static_cast<uint32_t>(handles.size()), counts.data(), firsts.data(), states.data()), 0);
+    CHECK_EQUAL(exrp_episode_counts(id, handles.data(), static_cast<uint32_t>(handles.size()), counts.data(), firsts.data(), states.data()), 0);
     uint32_t evicted = 0;
     uint32_t trimmed = 0;
     for (size_t k = 0; k < handles.size(); ++k) {
@@ -74,27 +62,24 @@ class Subject {
   }
 
  private:
-  void record(uint32_t nth) {
+  void recordEpisode(uint32_t nth) {
     Recorded episode;
-    CHECK_EQUAL(exrp_episode_create(id_, &episode.handle), 0);
+    episode.handle = begin();
     const uint32_t count = 1 + random_.below(40);
-    std::vector<uint64_t> words(static_cast<size_t>(layout_[EXRP_ROW_BYTES]) / 8);
-    auto* row = reinterpret_cast<uint8_t*>(words.data());
     for (uint32_t step = 0; step < count; ++step) {
       const auto value = static_cast<float>(1000 * nth + step);
-      memcpy(row, &episode.handle, 8);
-      fill(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN]), value);
+      fill(nextRow.part(EXRP_ROW_COLUMN), value);
       const auto action = static_cast<int16_t>(value);
-      memcpy(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 1]), &action, 2);
-      memcpy(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 2]), &value, 4);
-      memset(row + static_cast<size_t>(layout_[EXRP_ROW_COLUMN + 3]), static_cast<int>(step), 3);
+      memcpy(nextRow.part(EXRP_ROW_COLUMN + 1), &action, 2);
+      memcpy(nextRow.part(EXRP_ROW_COLUMN + 2), &value, 4);
+      memset(nextRow.part(EXRP_ROW_COLUMN + 3), static_cast<int>(step), 3);
       uint32_t flags = 0;
       if (step + 1 == count && nth % 3 != 2) {
         flags = nth % 3 == 0 ? EXRP_RECORD_ENDS : EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
-        fill(row + static_cast<size_t>(layout_[EXRP_ROW_FINAL_STATE]), value + 1);
+        fill(nextRow.part(EXRP_ROW_FINAL_STATE), value + 1);
         episode.state = nth % 3 == 0 ? EXRP_EPISODE_TERMINATED : EXRP_EPISODE_TRUNCATED;
       }
-      CHECK_EQUAL(exrp_record(id_, row, static_cast<uint32_t>(layout_[EXRP_ROW_BYTES]), flags), 0);
+      episode.handle = record(episode.handle, flags);
       episode.values.push_back(value);
       if (flags != 0) episode.values.push_back(value + 1);
     }
@@ -135,7 +120,7 @@ class Subject {
       for (auto first = static_cast<int32_t>(episode.first); first < static_cast<int32_t>(rowCount); ++first) {
         const uint32_t run = 1 + random_.below(rowCount - static_cast<uint32_t>(first));
         std::vector<uint8_t> rows(run * bytes);
-        CHECK_EQUAL(exrp_rows_get(id_, column, &episode.handle, &first, 1, run, rows.data(), static_cast<double>(rows.size())), 0);
+        CHECK_EQUAL(exrp_rows_get(id, column, &episode.handle, &first, 1, run, rows.data(), static_cast<double>(rows.size())), 0);
         for (uint32_t row = 0; row < run; ++row) {
           const std::vector<uint8_t> due = expected(episode, column, static_cast<uint32_t>(first) + row);
           CHECK(memcmp(rows.data() + row * bytes, due.data(), bytes) == 0);
@@ -164,7 +149,7 @@ class Subject {
         }
       }
       std::vector<uint8_t> rows(due.size());
-      CHECK_EQUAL(exrp_rows_get(id_, column, handles.data(), positions.data(), 300, 2, rows.data(), static_cast<double>(600 * bytes)), 0);
+      CHECK_EQUAL(exrp_rows_get(id, column, handles.data(), positions.data(), 300, 2, rows.data(), static_cast<double>(600 * bytes)), 0);
       CHECK(rows == due);
     }
   }
@@ -176,7 +161,7 @@ class Subject {
     const auto get = [&](uint32_t column, double handle, int32_t position, uint32_t run, double bytes = -1) {
       const double handles[2] = {last.handle, handle};
       const int32_t positions[2] = {static_cast<int32_t>(last.first), position};
-      const int32_t status = exrp_rows_get(id_, column, handles, positions, 2, run, rows.data(),
+      const int32_t status = exrp_rows_get(id, column, handles, positions, 2, run, rows.data(),
                                            bytes < 0 ? static_cast<double>(rows.size()) : bytes);
       CHECK(status != 0);
       CHECK(rows == untouched);
@@ -226,18 +211,16 @@ class Subject {
     uint32_t firsts[2] = {7, 7};
     uint32_t found[2] = {7, 7};
     const double handles[2] = {last.handle, 12};
-    CHECK_EQUAL(exrp_episode_counts(id_, handles, 2, counts, firsts, found), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK_EQUAL(exrp_episode_counts(id, handles, 2, counts, firsts, found), EXRP_STATUS_EPISODE_UNKNOWN);
     CHECK(counts[0] == 7 && firsts[0] == 7 && found[0] == 7);
-    CHECK_EQUAL(exrp_episode_counts(id_ + 1, handles, 1, counts, firsts, found), EXRP_STATUS_REPLAY_UNKNOWN);
-    CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, 0, 1, rows.data(), 0), 0);
-    CHECK_EQUAL(exrp_rows_get(id_, 0, handles, nullptr, EXRP_LIMIT_BATCH + 1, 1, rows.data(), 0), EXRP_STATUS_BATCH_SIZE);
-    CHECK_EQUAL(exrp_episode_counts(id_, handles, 0, counts, firsts, found), 0);
+    CHECK_EQUAL(exrp_episode_counts(id + 1, handles, 1, counts, firsts, found), EXRP_STATUS_REPLAY_UNKNOWN);
+    CHECK_EQUAL(exrp_rows_get(id, 0, handles, nullptr, 0, 1, rows.data(), 0), 0);
+    CHECK_EQUAL(exrp_rows_get(id, 0, handles, nullptr, EXRP_LIMIT_BATCH + 1, 1, rows.data(), 0), EXRP_STATUS_BATCH_SIZE);
+    CHECK_EQUAL(exrp_episode_counts(id, handles, 0, counts, firsts, found), 0);
   }
 
   uint32_t stateCount_;
   exrp::Random random_;
-  uint32_t id_ = 0;
-  double layout_[EXRP_ROW_COLUMN + 4] = {};
   std::vector<Recorded> episodes_;
 };
 
@@ -248,5 +231,5 @@ int main() {
   for (const Setup& setup : setups) {
     for (uint64_t seed = 1; seed <= 3; ++seed) Subject(setup, seed).checkAll();
   }
-  return exrp::test::checkResult("rows_test");
+  return checkResult("rows_test");
 }

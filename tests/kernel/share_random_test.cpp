@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/exrp.h"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 namespace {
 
+using namespace exrp::test;
 using exrp::Random;
 
 constexpr uint32_t columnCount = 5;  // state, action, reward, an extra, one that only some records keep
@@ -92,39 +92,24 @@ uint32_t numberAt(const uint8_t* row) {
 }
 
 uint32_t make(const Setup& setup) {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = setup.capacity;
-  config[EXRP_CONFIG_SEGMENT_LENGTH] = setup.segment;
-  config[EXRP_CONFIG_SEED] = 7;
-  config[EXRP_CONFIG_EVICTION] = setup.eviction;
-  config[EXRP_CONFIG_EVICTION_OPTION] = setup.eviction == EXRP_EVICTION_AFTER_DRAWS ? 2 : 0;
-  config[EXRP_CONFIG_BLOCK_LENGTH] = setup.blockLength;
-  config[EXRP_CONFIG_AGE_MAX] = setup.age;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = setup.length;
-  policy[EXRP_POLICY_STRIDE] = 1;
-  policy[EXRP_POLICY_STACK] = setup.stack;
-  policy[EXRP_POLICY_BEFORE] = setup.before;
-  policy[EXRP_POLICY_FLAGS] = setup.flags;
-  policy[EXRP_POLICY_NEXT_STATE] = setup.nextState;
-  policy[EXRP_POLICY_DISCOUNT] = gamma;
-  policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
-  policy[EXRP_POLICY_N_STEP] = setup.nStep;
-  uint32_t columns[3 * columnCount];
+  TestSetup made = {.capacity = double(setup.capacity),
+                    .segmentLength = double(setup.segment),
+                    .seed = 7,
+                    .eviction = double(setup.eviction),
+                    .evictionOption = setup.eviction == EXRP_EVICTION_AFTER_DRAWS ? 2.0 : 0.0,
+                    .blockLength = double(setup.blockLength),
+                    .ageMax = setup.age,
+                    .policy = policyOf(setup.length, setup.flags, gamma),
+                    .columns = {},
+                    .selectors = {prioritized(), uniform(), {EXRP_SELECTOR_AGE_END, {1, 0}}}};
+  made.policy[EXRP_POLICY_STACK] = setup.stack;
+  made.policy[EXRP_POLICY_BEFORE] = setup.before;
+  made.policy[EXRP_POLICY_NEXT_STATE] = setup.nextState;
+  made.policy[EXRP_POLICY_N_STEP] = setup.nStep;
   for (uint32_t column = 0; column < columnCount; ++column) {
-    columns[3 * column] = 4;
-    columns[3 * column + 1] = setup.items[column];
-    columns[3 * column + 2] = column == 4 ? every : 1;
+    made.columns.insert(made.columns.end(), {4, setup.items[column], column == 4 ? every : 1});
   }
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, columnCount, &replay), 0);
-  const double numbers[] = {0.6, 1e-6, 1, 0, 0};
-  uint32_t selector = 0;
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_PRIORITIZED, numbers, 5, &selector), 0);
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, numbers, 0, &selector), 0);
-  const double newest[] = {1, 0};
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_AGE_END, newest, 2, &selector), 0);
-  return replay;
+  return made.create();
 }
 
 /// One thread that records two episodes at once, by each of the calls.
@@ -411,23 +396,15 @@ uint32_t program(uint64_t seed, uint32_t turns) {
   const Setup setup(random);
   const uint32_t replay = make(setup);
   if (exrp_replay_count() == 0) return 0;
-  double ticket[EXRP_TICKET_COUNT];
-  CHECK_EQUAL(exrp_replay_share(replay, ticket, EXRP_TICKET_COUNT), 0);
+  const Ticket ticket(replay);
   std::atomic<uint32_t> writing = writerCount;
   std::atomic<uint32_t> drawn = 0;
   std::vector<std::thread> threads;
-  const auto attached = [&](const double* numbers) {
-    uint32_t id = 0;
-    CHECK_EQUAL(exrp_replay_attach(numbers, EXRP_TICKET_COUNT, &id), 0);
-    return id;
-  };
   for (uint32_t number = 1; number <= writerCount; ++number) {
     threads.emplace_back([&, number] {
       Random own(seed, number);
       Writer writer(setup, number, own);
-      double mine[EXRP_TICKET_COUNT];
-      memcpy(mine, ticket, sizeof mine);
-      uint32_t id = attached(mine);
+      uint32_t id = ticket.attach();
       writer.begin(id);
       for (uint32_t turn = 0; turn < turns; ++turn) {
         const int32_t status = writer.turn();
@@ -435,7 +412,7 @@ uint32_t program(uint64_t seed, uint32_t turns) {
         if (status != 0) break;
         if (own.below(40) != 0) continue;
         CHECK_EQUAL(exrp_replay_destroy(id), 0);
-        id = attached(mine);
+        id = ticket.attach();
         writer.begin(id);
       }
       if (number % 2 == 0) CHECK_EQUAL(exrp_replay_destroy(id), 0);
@@ -445,7 +422,7 @@ uint32_t program(uint64_t seed, uint32_t turns) {
   for (uint32_t reader = 0; reader < 2; ++reader) {
     threads.emplace_back([&, reader] {
       Random own(seed, 100 + reader);
-      const uint32_t id = attached(ticket);
+      const uint32_t id = ticket.attach();
       std::vector<uint8_t> bytes;
       while (writing.load() > 0) {
         const auto selector = static_cast<uint32_t>(own.below(3));
@@ -458,7 +435,7 @@ uint32_t program(uint64_t seed, uint32_t turns) {
   }
   threads.emplace_back([&] {
     Random own(seed, 200);
-    const uint32_t id = attached(ticket);
+    const uint32_t id = ticket.attach();
     while (writing.load() > 0) {
       disturb(id, own);
       std::this_thread::yield();
@@ -467,15 +444,14 @@ uint32_t program(uint64_t seed, uint32_t turns) {
   // Somebody who comes by a ticket of its own, records, and is barred.
   threads.emplace_back([&] {
     Random own(seed, 300);
-    const uint32_t id = attached(ticket);
+    const uint32_t id = ticket.attach();
     uint32_t writerNumber = writerCount + 1;
     while (writing.load() > 0) {
-      double passing[EXRP_TICKET_COUNT];
-      CHECK_EQUAL(exrp_replay_share(id, passing, EXRP_TICKET_COUNT), 0);
+      const Ticket passing(id);
       std::atomic<bool> began = false;
       std::thread guest([&] {
         Writer writer(setup, writerNumber, own);
-        writer.begin(attached(passing));
+        writer.begin(passing.attach());
         began = true;
         for (uint32_t turn = 0; turn < 20; ++turn) {
           if (const int32_t status = writer.turn(); status != 0) {
@@ -486,7 +462,7 @@ uint32_t program(uint64_t seed, uint32_t turns) {
       });
       while (!began.load()) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::microseconds(200));
-      CHECK_EQUAL(exrp_ticket_revoke(id, static_cast<uint32_t>(passing[EXRP_TICKET_SERIAL])), 0);
+      CHECK_EQUAL(exrp_ticket_revoke(id, passing.serial()), 0);
       guest.join();
       if (++writerNumber == 15) break;
     }
@@ -513,10 +489,10 @@ int main() {
   const uint64_t last = first + (count == nullptr ? 8 : strtoull(count, nullptr, 10));
   uint64_t drawn = 0;
   for (uint64_t seed = first; seed < last; ++seed) {
-    const int before = exrp::test::failureCount;
+    const int before = failureCount;
     drawn += program(seed, 60);
-    if (exrp::test::failureCount > before) printf("share_random_test: the program of seed %llu failed\n", static_cast<unsigned long long>(seed));
+    if (failureCount > before) printf("share_random_test: the program of seed %llu failed\n", static_cast<unsigned long long>(seed));
   }
   CHECK(drawn > 0);
-  return exrp::test::checkResult("share_random_test");
+  return checkResult("share_random_test");
 }

@@ -3,12 +3,8 @@
 // CHECKs report what fails.
 #pragma once
 
-#include <cstring>
-#include <vector>
-
 #include "kernel/base/random.hpp"
-#include "kernel/exrp.h"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 namespace exrp::test {
 
@@ -24,35 +20,14 @@ struct Options {
 };
 
 inline uint32_t make(const Options& options) {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = options.capacity;
-  config[EXRP_CONFIG_SEED] = 7;
-  config[EXRP_CONFIG_EVICTION] = options.eviction;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = options.length;
-  policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
-  policy[EXRP_POLICY_FLAGS] = options.flags;
-  policy[EXRP_POLICY_DISCOUNT] = 0.9;
-  const uint32_t columns[] = {4, stateCount, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
-  const double numbers[] = {0.6, 1e-6, 1, 0, 0};
-  uint32_t selector = 0;
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_PRIORITIZED, numbers, 5, &selector), 0);
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, numbers, 0, &selector), 0);
-  return replay;
+  const TestSetup setup = {.capacity = double(options.capacity),
+                           .seed = 7,
+                           .eviction = double(options.eviction),
+                           .policy = policyOf(options.length, options.flags, 0.9),
+                           .columns = {4, stateCount, 1, 4, 1, 1, 4, 1, 1},
+                           .selectors = {prioritized(), uniform()}};
+  return setup.create();
 }
-
-struct Ticket {
-  double numbers[EXRP_TICKET_COUNT] = {};
-  explicit Ticket(uint32_t replay) { CHECK_EQUAL(exrp_replay_share(replay, numbers, EXRP_TICKET_COUNT), 0); }
-  uint32_t serial() const { return static_cast<uint32_t>(numbers[EXRP_TICKET_SERIAL]); }
-  uint32_t attach() const {
-    uint32_t id = 0;
-    CHECK_EQUAL(exrp_replay_attach(numbers, EXRP_TICKET_COUNT, &id), 0);
-    return id;
-  }
-};
 
 inline void writeState(uint32_t* state, uint32_t writer, uint32_t episode, uint32_t position, uint32_t number) {
   state[0] = writer;
@@ -72,59 +47,34 @@ inline bool isWhole(const uint32_t* state) {
 }
 
 /// Steps of one episode, as exrp_record_many takes them.
-class Steps {
- public:
-  Steps(uint32_t replay, uint32_t count) : count_(count), offsets_(EXRP_STEPS_COLUMN + 3) {
-    CHECK_EQUAL(exrp_steps_layout(replay, count, offsets_.data(), static_cast<uint32_t>(offsets_.size())), 0);
-    bytes_.resize(at(EXRP_STEPS_FINAL_STATE) + stateBytes());
-  }
+struct Steps : TestSteps {
+  Steps(uint32_t replay, uint32_t stepCount) : TestSteps(replay, stepCount, 3, stateBytes()) {}
+
   /// Fills in `count` steps from a position on, and the state after them. Returns the status of recording them.
   int32_t record(uint32_t replay, double* handle, uint32_t writer, uint32_t episode, uint32_t position, uint32_t flags, Random& random) {
-    for (uint32_t step = 0; step <= count_; ++step) {
+    for (uint32_t step = 0; step <= count; ++step) {
       std::vector<uint32_t> state(stateCount);
       writeState(state.data(), writer, episode, position + step, static_cast<uint32_t>(random.below(1000)));
-      uint8_t* const to = bytes_.data() + (step == count_ ? at(EXRP_STEPS_FINAL_STATE) : at(EXRP_STEPS_COLUMN) + step * stateBytes());
+      uint8_t* const to = step == count ? part(EXRP_STEPS_FINAL_STATE) : part(EXRP_STEPS_COLUMN) + step * stateBytes();
       memcpy(to, state.data(), stateBytes());
-      if (step == count_) break;
+      if (step == count) break;
       // The action and the reward are the state's number and position.
-      memcpy(bytes_.data() + at(EXRP_STEPS_COLUMN + 1) + 4 * step, &state[3], 4);
+      memcpy(part(EXRP_STEPS_COLUMN + 1) + 4 * step, &state[3], 4);
       const auto reward = static_cast<float>(state[2]);
-      memcpy(bytes_.data() + at(EXRP_STEPS_COLUMN + 2) + 4 * step, &reward, 4);
+      memcpy(part(EXRP_STEPS_COLUMN + 2) + 4 * step, &reward, 4);
       const double priority = random.uniform();
-      memcpy(bytes_.data() + at(EXRP_STEPS_PRIORITY) + 8 * step, &priority, 8);
+      memcpy(part(EXRP_STEPS_PRIORITY) + 8 * step, &priority, 8);
     }
     uint32_t done = 0;
-    while (done < count_) {
-      const int32_t status =
-          exrp_record_many(replay, handle, bytes_.data(), static_cast<double>(bytes_.size()), count_, flags | EXRP_RECORD_PRIORITY, &done);
-      if (status != 0) return status;
+    while (done < count) {
+      if (const int32_t status = recordMany(replay, handle, flags | EXRP_RECORD_PRIORITY, &done); status != 0) return status;
     }
     return 0;
   }
-
- private:
-  size_t at(uint32_t part) const { return static_cast<size_t>(offsets_[part]); }
-
-  uint32_t count_;
-  std::vector<double> offsets_;
-  std::vector<uint8_t> bytes_;
 };
 
-struct Batch {
-  uint32_t count;
-  std::vector<double> offsets;
-  std::vector<uint8_t> bytes;
-  Batch(uint32_t replay, uint32_t size) : count(size), offsets(EXRP_BATCH_COLUMN + 3) {
-    CHECK_EQUAL(exrp_batch_layout(replay, 0, count, offsets.data(), static_cast<uint32_t>(offsets.size())), 0);
-    bytes.resize(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]));
-  }
-  int32_t draw(uint32_t replay, uint32_t selector) {
-    return exrp_batch_get(replay, selector, 0, count, count, 0.5, bytes.data(), static_cast<double>(bytes.size()));
-  }
-  template <typename T>
-  const T* part(uint32_t index) const {
-    return reinterpret_cast<const T*>(bytes.data() + static_cast<size_t>(offsets[index]));
-  }
+struct Batch : TestBatch {
+  using TestBatch::TestBatch;
   /// Each row's state is whole, its next state is the one after it, and its reward is its position.
   void check(uint32_t rows = 1) const {
     const int32_t* length = part<int32_t>(EXRP_BATCH_SEQ_LEN);
@@ -142,13 +92,5 @@ struct Batch {
     }
   }
 };
-
-inline int32_t broken(uint32_t replay) {
-  int32_t found = 0;
-  CHECK_EQUAL(exrp_replay_check(replay, &found), 0);
-  return found;
-}
-
-inline void infoOf(uint32_t replay, double* info) { CHECK_EQUAL(exrp_replay_info(replay, info, EXRP_INFO_COUNT), 0); }
 
 }  // namespace exrp::test

@@ -60,10 +60,7 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
       batch.check(rows);
       std::vector<double> priorities(batch.count);
       for (double& priority : priorities) priority = random.uniform();
-      uint32_t applied = 0;
-      CHECK_EQUAL(exrp_priority_set(id, 0, batch.part<double>(EXRP_BATCH_PICK_EPISODE), batch.part<int32_t>(EXRP_BATCH_PICK_POSITION),
-                                    reinterpret_cast<const uint8_t*>(priorities.data()), 8, batch.count, &applied),
-                  0);
+      setPriorities(id, 0, batch.handles(), batch.positions(), priorities);
     }
   });
   threads.emplace_back([&] {
@@ -72,9 +69,7 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
     while (writing.load() > 0) {
       // What several calls say fits together under a hold.
       CHECK_EQUAL(exrp_hold_begin(id), 0);
-      double info[EXRP_INFO_COUNT];
-      infoOf(id, info);
-      const auto count = static_cast<uint32_t>(info[EXRP_INFO_EPISODE_COUNT]);
+          const auto count = static_cast<uint32_t>(infoOf(id, EXRP_INFO_EPISODE_COUNT));
       std::vector<double> episodes(count + 1);
       CHECK_EQUAL(exrp_episode_list(id, episodes.data(), count + 1), 0);
       std::vector<uint32_t> counts(count + 1);
@@ -83,7 +78,7 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
       CHECK_EQUAL(exrp_episode_counts(id, episodes.data(), count, counts.data(), firsts.data(), endings.data()), 0);
       double sum = 0;
       for (uint32_t at = 0; at < count; ++at) sum += counts[at];
-      CHECK(sum == info[EXRP_INFO_RECORD_COUNT]);
+      CHECK(sum == infoOf(id, EXRP_INFO_RECORD_COUNT));
       for (uint32_t at = 0; at < count; ++at) {
         std::vector<uint32_t> states(size_t{counts[at]} * stateCount);
         const auto first = static_cast<int32_t>(firsts[at]);
@@ -169,10 +164,8 @@ void ends() {
   std::vector<uint32_t> state(stateCount);
   CHECK_EQUAL(exrp_rows_get(replay, 0, handles, &last, 1, 1, reinterpret_cast<uint8_t*>(state.data()), stateBytes()), 0);
   CHECK(isWhole(state.data()) && state[2] == 15);
-  double info[EXRP_INFO_COUNT];
-  infoOf(replay, info);
-  CHECK(info[EXRP_INFO_RECORD_COUNT] == 15 + 16 + 3);
-  CHECK(info[EXRP_INFO_PICK_COUNT] == 15 + 16 + 2);
+  CHECK(infoOf(replay, EXRP_INFO_RECORD_COUNT) == 15 + 16 + 3);
+  CHECK(infoOf(replay, EXRP_INFO_PICK_COUNT) == 15 + 16 + 2);
   uint32_t reaped = 0;
   CHECK_EQUAL(exrp_share_reap(replay, &reaped), 0);
   CHECK_EQUAL(reaped, 1);
@@ -199,9 +192,7 @@ void openEnds() {
   }
   CHECK_EQUAL(exrp_replay_destroy(id), 0);
   CHECK_EQUAL(broken(replay), 0);
-  double info[EXRP_INFO_COUNT];
-  infoOf(replay, info);
-  CHECK(info[EXRP_INFO_RECORD_COUNT] == 3 * 19 && info[EXRP_INFO_PICK_COUNT] == 3 * 19);
+  CHECK(infoOf(replay, EXRP_INFO_RECORD_COUNT) == 3 * 19 && infoOf(replay, EXRP_INFO_PICK_COUNT) == 3 * 19);
   CHECK_EQUAL(exrp_replay_destroy(replay), 0);
 }
 
@@ -352,8 +343,8 @@ void orders() {
   for (uint32_t turn = 0; turn < 200; ++turn) {
     Batch batch(replay, 64);
     double order = 0;
-    CHECK_EQUAL(exrp_batch_order(replay, 0, 64, 0.5, batch.bytes.data(), static_cast<double>(batch.bytes.size()), &order), 0);
-    std::thread runner([&] { CHECK_EQUAL(exrp_batch_run(replay, order, batch.bytes.data(), static_cast<double>(batch.bytes.size())), 0); });
+    CHECK_EQUAL(batch.order(replay, &order), 0);
+    std::thread runner([&] { CHECK_EQUAL(exrp_batch_run(replay, order, batch.bytes.data(), batch.size()), 0); });
     if (turn % 3 == 0) {
       CHECK_EQUAL(exrp_hold_begin(replay), 0);
       CHECK_EQUAL(broken(replay), 0);

@@ -1,13 +1,6 @@
-// A replay that is being loaded refuses to draw and to change: its parts do not fit together yet.
-//
-// A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one.
-// Its tables had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
-#include <cstring>
-#include <utility>
-#include <vector>
-
-#include "tests/kernel/check.hpp"
-#include "tests/kernel/operations_setup.hpp"
+// A replay that is being loaded refuses to draw and to change: its parts do not fit together yet. What can't be is not loaded, and a replay
+// that was loaded goes on.
+#include "tests/kernel/test_replay.hpp"
 
 using namespace exrp::test;
 
@@ -16,39 +9,12 @@ namespace {
 constexpr uint32_t pickLength = 200;
 constexpr uint32_t recordCount = 150;
 
-/// A replay without selectors.
-uint32_t create(uint32_t length) {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = 100000;
-  config[EXRP_CONFIG_SEGMENT_LENGTH] = 2000;
-  config[EXRP_CONFIG_SEED] = 1;
-  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = length;
-  policy[EXRP_POLICY_STRIDE] = 1;
-  policy[EXRP_POLICY_STACK] = 1;
-  policy[EXRP_POLICY_DISCOUNT] = 1;
-  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), 0);
-  return replay;
-}
-
-uint32_t createUniform() {
-  const uint32_t replay = create(pickLength);
-  uint32_t selector = 0;
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_UNIFORM, nullptr, 0, &selector), 0);
-  return replay;
+TestSetup longPicks() {
+  return {.capacity = 100000, .segmentLength = 2000, .seed = 1, .policy = policyOf(pickLength), .selectors = {uniform()}};
 }
 
 /// Records into an episode, whose handle may become another's.
-void record(uint32_t replay, double* handle) {
-  double offsets[EXRP_STEPS_COLUMN + 3] = {};
-  CHECK_EQUAL(exrp_steps_layout(replay, recordCount, offsets, EXRP_STEPS_COLUMN + 3), 0);
-  const std::vector<uint8_t> steps(static_cast<size_t>(offsets[EXRP_STEPS_FINAL_STATE]));
-  uint32_t done = 0;
-  CHECK_EQUAL(exrp_record_many(replay, handle, steps.data(), static_cast<double>(steps.size()), recordCount, 0, &done), 0);
-}
+void recordMany(const TestReplay& replay, double* handle) { CHECK_EQUAL(replay.steps(recordCount).recordMany(replay.id, handle), 0); }
 
 /// The calls that draw or change something, on a replay that is not wholly loaded.
 void checkRefused(uint32_t replay, double handle) {
@@ -75,44 +41,35 @@ void checkRefused(uint32_t replay, double handle) {
 }
 
 /// A replay with a selector of this kind that was loaded up to its picks, but not up to what the selector keeps of them, draws nothing.
-void testHalfLoaded(uint32_t kind, const double* options, uint32_t optionCount) {
-  uint32_t replays[2] = {};
-  for (uint32_t& replay : replays) {
-    replay = create(1);
-    uint32_t selector = 0;
-    CHECK_EQUAL(exrp_selector_create(replay, 0, kind, options, optionCount, &selector), 0);
-  }
-  double handle = 0;
-  CHECK_EQUAL(exrp_episode_create(replays[0], &handle), 0);
-  record(replays[0], &handle);
-  Snapshot snapshot;
-  CHECK(!takeSnapshot(replays[0], 1, &snapshot));
+void testHalfLoaded(const SelectorSetup& selector) {
+  const TestSetup setup = {.capacity = 100000, .segmentLength = 2000, .seed = 1, .selectors = {selector}};
+  TestReplay source(setup);
+  const TestReplay loaded(setup);
+  double handle = source.begin();
+  recordMany(source, &handle);
+  const Snapshot snapshot = source.saved();
   for (uint32_t section = 0; section < snapshot.size(); ++section) {
     double info[2] = {};
-    CHECK_EQUAL(exrp_section_info(replays[1], section, info, 2), 0);
+    CHECK_EQUAL(exrp_section_info(loaded.id, section, info, 2), 0);
     if (snapshot[section].empty()) continue;
     const auto bytes = static_cast<double>(snapshot[section].size());
     const auto count = static_cast<uint32_t>(bytes / info[1]);
-    CHECK_EQUAL(exrp_section_write(replays[1], section, 0, count, snapshot[section].data(), bytes), 0);
-    checkRefused(replays[1], handle);
+    CHECK_EQUAL(exrp_section_write(loaded.id, section, 0, count, snapshot[section].data(), bytes), 0);
+    checkRefused(loaded.id, handle);
   }
-  CHECK_EQUAL(exrp_snapshot_end(replays[1]), 0);
-  record(replays[1], &handle);
+  CHECK_EQUAL(exrp_snapshot_end(loaded.id), 0);
+  recordMany(loaded, &handle);
   uint8_t bytes[4096] = {};
-  CHECK_EQUAL(exrp_batch_get(replays[1], 0, 0, 1, 1, 1, bytes, sizeof bytes), 0);
-  for (const uint32_t replay : replays) exrp_replay_destroy(replay);
+  CHECK_EQUAL(exrp_batch_get(loaded.id, 0, 0, 1, 1, 1, bytes, sizeof bytes), 0);
 }
 
 /// Births of an episode that fall are refused. Those that lie 2^32 records apart are as good as any: they were kept in 32 bits once, taken
 /// for others and loaded.
 void testBirthsThatCantBe() {
-  const uint32_t from = createUniform();
-  double handle = 0;
-  CHECK_EQUAL(exrp_episode_create(from, &handle), 0);
-  record(from, &handle);
-  Snapshot snapshot;
-  CHECK(!takeSnapshot(from, 1, &snapshot));
-  exrp_replay_destroy(from);
+  TestReplay source(longPicks());
+  double handle = source.begin();
+  recordMany(source, &handle);
+  Snapshot snapshot = source.saved();
   constexpr uint64_t recorded = uint64_t{1} << 40;
   memcpy(&snapshot[EXRP_SECTION_COUNTERS][8], &recorded, sizeof recorded);
   std::vector<uint8_t>& section = snapshot[EXRP_SECTION_BIRTHS];
@@ -127,49 +84,60 @@ void testBirthsThatCantBe() {
       birth += static_cast<uint64_t>(at == 0 ? first : others);
       memcpy(&section[at], &birth, sizeof birth);
     }
-    const uint32_t to = createUniform();
+    const TestReplay loaded(longPicks());
     const bool isPossible = others >= first;
-    CHECK_EQUAL(loadSnapshot(to, snapshot), isPossible ? 0 : EXRP_STATUS_DATA_CORRUPT);
-    if (isPossible) {
-      Snapshot again;
-      CHECK(!takeSnapshot(to, 1, &again));
-      CHECK(again[EXRP_SECTION_BIRTHS] == section);
-    }
-    exrp_replay_destroy(to);
+    CHECK_EQUAL(loadSnapshot(loaded.id, snapshot), isPossible ? 0 : EXRP_STATUS_DATA_CORRUPT);
+    if (isPossible) CHECK(loaded.saved()[EXRP_SECTION_BIRTHS] == section);
   }
+}
+
+/// What can't be is refused: births that fall, that are too late, that crowd; first positions above the count.
+void testWhatCantBe() {
+  const TestSetup setup = {.capacity = 64, .blockLength = 16};
+  TestReplay made(setup);
+  const double handle = made.begin();
+  for (int k = 0; k < 100; ++k) made.record(handle);
+  const Snapshot sections = made.saved();
+  const auto refused = [&](uint32_t section, size_t at, uint64_t value, size_t bytes) {
+    Snapshot damaged = sections;
+    memcpy(&damaged[section][at], &value, bytes);
+    const TestReplay replay(setup);
+    CHECK(loadSnapshot(replay.id, damaged) != 0);
+  };
+  refused(EXRP_SECTION_BIRTHS, 8 * 5, 39, 8);    // as old as the one before
+  refused(EXRP_SECTION_BIRTHS, 8 * 63, 100, 8);  // not written yet
+  refused(EXRP_SECTION_BIRTHS, 0, UINT64_MAX, 8);
+  refused(EXRP_SECTION_BIRTHS, 8 * 62, 99, 8);  // no place for the next
+  refused(EXRP_SECTION_EPISODES, 24, 101, 4);
+  refused(EXRP_SECTION_EPISODES, 24, 0, 4);  // more records than there are
+  refused(EXRP_SECTION_EPISODES, 8, 0x80000000u, 4);
+  refused(EXRP_SECTION_PICKS, 4, 35, 4);  // it is gone
+}
+
+/// A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one. Its tables
+/// had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
+void testNoPicks() {
+  TestReplay source(longPicks());
+  std::vector<double> handles(200);
+  for (double& handle : handles) {
+    handle = source.begin();
+    recordMany(source, &handle);
+  }
+  const TestReplay loaded(longPicks());
+  CHECK_EQUAL(loadSnapshot(loaded.id, source.saved()), 0);
+  CHECK_EQUAL(setPriorities(loaded.id, 0, {handles[150], handles[199]}, {0, recordCount - 1}, {1, 2}), 0u);
+  for (uint32_t at = 0; at < 200; at += 3) CHECK_EQUAL(exrp_episode_evict(loaded.id, handles[at]), 0);
+  for (uint32_t at = 1; at < 200; at += 3) recordMany(loaded, &handles[at]);
+  loaded.sound();
 }
 
 }  // namespace
 
 int main() {
   testBirthsThatCantBe();
-  const double ucb[] = {1, 0, 1};
-  testHalfLoaded(EXRP_SELECTOR_UCB, ucb, 3);
-  const double prioritized[] = {0.6, 1e-6, 1, 0, 0};
-  testHalfLoaded(EXRP_SELECTOR_PRIORITIZED, prioritized, 5);
-  const uint32_t from = createUniform();
-  double handles[200] = {};
-  for (double& handle : handles) {
-    CHECK_EQUAL(exrp_episode_create(from, &handle), 0);
-    record(from, &handle);
-  }
-  Snapshot snapshot;
-  CHECK(!takeSnapshot(from, 1, &snapshot));
-  const uint32_t to = createUniform();
-  CHECK_EQUAL(loadSnapshot(to, snapshot), 0);
-
-  const int32_t positions[] = {0, recordCount - 1};
-  const double asked[] = {handles[150], handles[199]};
-  const double priorities[] = {1, 2};
-  uint32_t applied = 7;
-  CHECK_EQUAL(exrp_priority_set(to, 0, asked, positions, reinterpret_cast<const uint8_t*>(priorities), 8, 2, &applied), 0);
-  CHECK_EQUAL(applied, 0u);
-  for (uint32_t at = 0; at < 200; at += 3) CHECK_EQUAL(exrp_episode_evict(to, handles[at]), 0);
-  for (uint32_t at = 1; at < 200; at += 3) record(to, &handles[at]);
-  int32_t broken = 0;
-  CHECK_EQUAL(exrp_replay_check(to, &broken), 0);
-  CHECK_EQUAL(broken, 0);
-  exrp_replay_destroy(from);
-  exrp_replay_destroy(to);
+  testWhatCantBe();
+  testHalfLoaded({EXRP_SELECTOR_UCB, {1, 0, 1}});
+  testHalfLoaded(prioritized());
+  testNoPicks();
   return checkResult("snapshot_load_test");
 }

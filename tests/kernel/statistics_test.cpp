@@ -1,12 +1,10 @@
 // Statistics: what is noted of draws, ages and weights, by the C interface.
 #include "kernel/calls/draw_log.hpp"
 
-#include <vector>
-
-#include "kernel/exrp.h"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 using exrp::DrawLog;
+using namespace exrp::test;
 
 namespace {
 
@@ -43,24 +41,17 @@ void theNotedPicksAreSpreadOverTheBatch() {
 }
 
 /// A replay of records 0, 1, 2, ... in one episode of a single float.
-uint32_t filled(uint32_t recordCount) {
-  const double config[EXRP_CONFIG_COUNT] = {1000, 1000, 1, EXRP_EVICTION_FIFO};
-  double policy[EXRP_POLICY_COUNT] = {1, 1, 0, 1, 0, 1, EXRP_NEXT_STATE_COPY, EXRP_TYPE_FLOAT32};
-  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay), EXRP_STATUS_OK);
-  double offsets[EXRP_ROW_COLUMN + 3];
-  CHECK_EQUAL(exrp_row_layout(replay, offsets, EXRP_ROW_COLUMN + 3), EXRP_STATUS_OK);
-  std::vector<uint8_t> row(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
-  for (uint32_t k = 0; k < recordCount; ++k) {
-    if (k == 0) CHECK_EQUAL(exrp_episode_create(replay, reinterpret_cast<double*>(row.data())), EXRP_STATUS_OK);
-    CHECK_EQUAL(exrp_record(replay, row.data(), static_cast<uint32_t>(row.size()), 0), EXRP_STATUS_OK);
+class Filled : public TestReplay {
+ public:
+  explicit Filled(uint32_t recordCount) : TestReplay({.capacity = 1000, .segmentLength = 1000, .seed = 1}) {
+    const double handle = begin();
+    for (uint32_t k = 0; k < recordCount; ++k) record(handle);
   }
-  return replay;
-}
+};
 
 void agesAndWeightsAreCountedBetweenEdges() {
-  const uint32_t replay = filled(101);
+  const Filled filled(101);
+  const uint32_t replay = filled.id;
   const double edges[] = {10, 50};
   double counts[3];
   double summary[EXRP_SUMMARY_NUMBERS];
@@ -69,17 +60,9 @@ void agesAndWeightsAreCountedBetweenEdges() {
   CHECK(summary[EXRP_SUMMARY_COUNT] == 101 && summary[EXRP_SUMMARY_SUM] == 5050 && summary[EXRP_SUMMARY_LARGEST] == 100);
   CHECK(summary[EXRP_SUMMARY_SMALLEST] == 1);
 
-  uint32_t selectors[2] = {};
-  const double options[] = {1, 0, 1, 0, 0};
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_PRIORITIZED, options, 5, &selectors[0]), EXRP_STATUS_OK);
-  const double end[] = {1, 0};
-  CHECK_EQUAL(exrp_selector_create(replay, 0, EXRP_SELECTOR_AGE_END, end, 2, &selectors[1]), EXRP_STATUS_OK);
-  const double episodes[] = {0, 0};
-  const int32_t positions[] = {3, 4};
-  const double priorities[] = {0, 20};
-  uint32_t applied = 0;
-  const auto* bytes = reinterpret_cast<const uint8_t*>(priorities);
-  CHECK_EQUAL(exrp_priority_set(replay, selectors[0], episodes, positions, bytes, 8, 2, &applied), EXRP_STATUS_OK);
+  const uint32_t selectors[] = {addSelector(replay, {EXRP_SELECTOR_PRIORITIZED, {1, 0, 1, 0, 0}}),
+                                addSelector(replay, {EXRP_SELECTOR_AGE_END, {1, 0}})};
+  setPriorities(replay, selectors[0], {0, 0}, {3, 4}, {0, 20});
   CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
   CHECK(counts[0] == 99 && counts[1] == 1 && counts[2] == 0);
   CHECK(summary[EXRP_SUMMARY_COUNT] == 100 && summary[EXRP_SUMMARY_SUM] == 118 && summary[EXRP_SUMMARY_SQUARES] == 498);
@@ -99,11 +82,11 @@ void agesAndWeightsAreCountedBetweenEdges() {
   CHECK_EQUAL(exrp_record_ages(replay, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS - 1), EXRP_STATUS_BUFFER_SIZE);
   CHECK_EQUAL(exrp_selector_sums(replay, 2, EXRP_SUMS_WEIGHTS, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_SELECTOR_UNKNOWN);
   CHECK(counts[0] == -1);
-  CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_OK);
 }
 
 void theCallerNotesDrawsOfItsOwn() {
-  const uint32_t replay = filled(40);
+  const Filled filled(40);
+  const uint32_t replay = filled.id;
   const double episodes[] = {0, 0, 0};
   const int32_t positions[] = {39, 7, 39};
   const uint32_t log = EXRP_LIMIT_SELECTORS;
@@ -133,7 +116,6 @@ void theCallerNotesDrawsOfItsOwn() {
   CHECK_EQUAL(exrp_draws_note(replay, log, episodes, positions, 3), EXRP_STATUS_OK);
   CHECK_EQUAL(exrp_draws_info(replay, log, info, EXRP_DRAWS_INFO_COUNT), EXRP_STATUS_OK);
   CHECK(info[EXRP_DRAWS_DRAWN_COUNT] == 6 && info[EXRP_DRAWS_NOTED_COUNT] == 3);
-  CHECK_EQUAL(exrp_replay_destroy(replay), EXRP_STATUS_OK);
 }
 
 }  // namespace
@@ -143,5 +125,5 @@ int main() {
   theNotedPicksAreSpreadOverTheBatch();
   agesAndWeightsAreCountedBetweenEdges();
   theCallerNotesDrawsOfItsOwn();
-  return exrp::test::checkResult("statistics_test");
+  return checkResult("statistics_test");
 }

@@ -1,23 +1,16 @@
 // Tags: which numbers a pick policy takes for them, which it refuses, and which episodes get one.
 #include <cmath>
-#include <cstring>
-#include <vector>
 
 #include "kernel/store/pick_policy.hpp"
-#include "tests/kernel/check.hpp"
+#include "tests/kernel/test_replay.hpp"
 
 using namespace exrp;
+using namespace exrp::test;
 
 namespace {
 
-std::vector<double> plainPolicy() {
-  std::vector<double> policy(EXRP_POLICY_COUNT);
-  policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = policy[EXRP_POLICY_DISCOUNT] = 1;
-  return policy;
-}
-
 Status parse(const std::vector<double>& tags, double count, PickPolicy* parsed) {
-  std::vector<double> policy = plainPolicy();
+  std::vector<double> policy = policyOf();
   policy[EXRP_POLICY_TAG_COUNT] = count;
   for (size_t at = 0; at < tags.size(); ++at) policy[EXRP_POLICY_TAG + at] = tags[at];
   return PickPolicy::parse(policy.data(), EXRP_POLICY_COUNT, 2, parsed);
@@ -52,27 +45,16 @@ void policiesRefuseWrongTags() {
 
 /// Only an open episode without a record gets a tag; a refused call leaves each as it was.
 void episodesTakeTags() {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = 100;
-  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-  const std::vector<double> policy = plainPolicy();
-  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t id = 0;
-  CHECK_EQUAL(exrp_replay_create(config, EXRP_CONFIG_COUNT, policy.data(), EXRP_POLICY_COUNT, columns, 3, &id), 0);
-  double handles[3] = {};
-  for (double& handle : handles) CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
+  TestReplay replay;
+  const uint32_t id = replay.id;
+  double handles[] = {replay.begin(), replay.begin(), replay.begin()};
   CHECK_EQUAL(exrp_episode_tag(id, handles[0], 5), 0);
   CHECK_EQUAL(exrp_episode_tag(id, handles[0], -5), 0);
   CHECK_EQUAL(exrp_episode_tag(id, handles[1], INT32_MIN), 0);
   CHECK_EQUAL(exrp_episode_tag(id, 3, 1), EXRP_STATUS_EPISODE_UNKNOWN);
-
-  double offsets[EXRP_ROW_COLUMN + 3] = {};
-  CHECK_EQUAL(exrp_row_layout(id, offsets, EXRP_ROW_COLUMN + 3), 0);
-  std::vector<uint8_t> row(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
-  std::memcpy(row.data(), &handles[0], sizeof handles[0]);
-  CHECK_EQUAL(exrp_record(id, row.data(), static_cast<uint32_t>(row.size()), 0), 0);
+  replay.record(handles[0]);
   CHECK_EQUAL(exrp_episode_tag(id, handles[0], 6), EXRP_STATUS_ARGUMENT);
-  CHECK_EQUAL(exrp_record(id, row.data(), static_cast<uint32_t>(row.size()), EXRP_RECORD_ENDS), 0);
+  replay.record(handles[0], EXRP_RECORD_ENDS);
   CHECK_EQUAL(exrp_episode_tag(id, handles[0], 6), EXRP_STATUS_EPISODE_ENDED);
   CHECK_EQUAL(exrp_episode_evict(id, handles[1]), 0);
   CHECK_EQUAL(exrp_episode_tag(id, handles[1], 6), EXRP_STATUS_ARGUMENT);
@@ -84,7 +66,6 @@ void episodesTakeTags() {
   CHECK_EQUAL(tags[0], -5);
   CHECK_EQUAL(tags[1], 0);
   CHECK_EQUAL(tags[2], 0);
-  CHECK_EQUAL(exrp_replay_destroy(id), 0);
 }
 
 }  // namespace
@@ -93,5 +74,5 @@ int main() {
   policiesTakeTags();
   policiesRefuseWrongTags();
   episodesTakeTags();
-  return test::checkResult("tags");
+  return checkResult("tags");
 }

@@ -125,7 +125,7 @@ export class Packed implements AsyncDisposable {
     const command = mount === undefined ? deno : inNamespace(mount, deno);
     const { code: status, stdout, stderr } = await new Deno.Command(command[0] ?? "", {
       args: command.slice(1),
-      env: { EXRP_KERNEL: "", EXRP_CACHE: "", NO_COLOR: "1", ...env },
+      env: { EXRP_KERNEL: "", EXRP_BACKEND: "", EXRP_CACHE: "", NO_COLOR: "1", ...env },
       cwd: this.root,
     }).output();
     const decoder = new TextDecoder();

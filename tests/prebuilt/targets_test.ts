@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { symbols } from "../../ffi/symbols.ts";
 import { exists, libraryFileName, repository } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";
-import { KernelTap } from "../model/kernel_tap.ts";
-import { makeProgram } from "../model/program.ts";
-import { runProgram } from "../model/runner.ts";
+import { KernelTap } from "../whole/model/kernel_tap.ts";
+import { makeProgram } from "../whole/model/program.ts";
+import { runProgram } from "../whole/model/runner.ts";
 import { prebuild } from "./_packed.ts";
 
 /** How a target's programs are linked and run. */

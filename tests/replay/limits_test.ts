@@ -19,11 +19,12 @@ import {
   assertThrows,
 } from "../_assert.ts";
 import { recordEpisode, smallReplay } from "./_helpers.ts";
+import { native } from "../_native.ts";
 
 /** The bytes of a record of `smallReplay`, and of its state. */
 const [RECORD_BYTES, STATE_BYTES] = [12, 4];
 
-Deno.test("create() says how much memory the records need and there is, in units for people, and what to change", async () => {
+native.test("create() says how much memory the records need and there is, in units for people, and what to change", async () => {
   // 2^28 records of 4 MiB are 1 PiB.
   const error = await assertRejects(
     () => ExperienceReplay.create({ capacity: 2 ** 28, state: float32(1024, 1024) }),
@@ -43,7 +44,7 @@ Deno.test("create() says how much memory the records need and there is, in units
   assertStrictEquals(replay.capacity, 14); // and the bytes of a final state
 });
 
-Deno.test("a batch that no memory could hold says so, and not that the records need it", async () => {
+native.test("a batch that no memory could hold says so, and not that the records need it", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 10,
     state: float32(1024, 1024),

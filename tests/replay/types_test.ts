@@ -22,6 +22,7 @@ import {
 } from "@exrp/replay";
 import type { ShareTicket } from "@exrp/replay/types";
 import { assertEquals, assertInstanceOf, assertStrictEquals, assertThrows } from "../_assert.ts";
+import { native } from "../_native.ts";
 
 Deno.test("a batch has the typed arrays of the schema", async () => {
   using replay = await ExperienceReplay.create({
@@ -452,7 +453,7 @@ Deno.test("where n may be a number or a list, the type does not say how many par
   }
 });
 
-Deno.test("a ticket has the type of its replay, and a schema gives a message its type", async () => {
+native.test("a ticket has the type of its replay, and a schema gives a message its type", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 10,
     state: uint8(2),

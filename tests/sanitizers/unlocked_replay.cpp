@@ -2,17 +2,10 @@
 // two seats either. (The program is built with the kernel, as the tests are.)
 #include <thread>
 
-#include "kernel/exrp.h"
+#include "tests/kernel/test_replay.hpp"
 
 int main() {
-  double config[EXRP_CONFIG_COUNT] = {};
-  config[EXRP_CONFIG_CAPACITY] = 100;
-  config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
-  double policy[EXRP_POLICY_COUNT] = {};
-  policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
-  const uint32_t columns[] = {4, 1, 1, 4, 1, 1, 4, 1, 1};
-  uint32_t replay = 0;
-  if (exrp_replay_create(config, EXRP_CONFIG_COUNT, policy, EXRP_POLICY_COUNT, columns, 3, &replay) != 0) return 2;
+  const uint32_t replay = exrp::test::TestSetup().create();
   const auto begin = [replay] {
     double episode = 0;
     for (int turn = 0; turn < 1000; ++turn) exrp_episode_create(replay, &episode);

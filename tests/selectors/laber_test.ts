@@ -1,7 +1,7 @@
 import { type Batch, type Column, laber, prioritized, uniform } from "@exrp/replay";
 import type { SelectorRule } from "@exrp/replay/selectors";
 import { assert, assertAlmostEquals, assertEquals, assertThrows } from "../_assert.ts";
-import { ChiSquare } from "../statistics/chi_square.ts";
+import { ChiSquare } from "../whole/statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../replay/_helpers.ts";
 import { conforms } from "./conforms.ts";
 

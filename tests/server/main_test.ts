@@ -133,6 +133,7 @@ Deno.test("without --allow-ffi, the program says that it serves on WebAssembly, 
         inRepository("server", "main.ts"),
         `--config=${path}`,
       ],
+      env: { EXRP_BACKEND: "" },
       stdout: "piped",
     }).spawn();
     const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();

@@ -22,40 +22,21 @@ for (const milliseconds of [0n, 50n]) {
   Deno.test(`a sample that may wait ${milliseconds} ms ends with DEADLINE_EXCEEDED`, async () => {
     await using site = await served();
     const call = site.connection.open("SampleStream");
-    const start = performance.now();
     call.send({ table: "u", num_samples: 1n, rate_limiter_timeout: { milliseconds } });
     assertEquals(await call.ending, { code: 4, message: timeoutWords });
-    const took = performance.now() - start;
-    assert(took >= Number(milliseconds) - 2, `${took} ms`);
     // The stream was that client's only.
     await insert(site.connection, "u", 1n);
     assertEquals((await sample(site.connection, "u", 1)).length, 1);
   });
 }
 
-Deno.test("the timeout counts anew from the last sample, and what came before it is sent", async () => {
+Deno.test("what came before the timeout is sent", async () => {
   await using site = await served();
-  for (let isTold = false; !isTold;) {
-    await insert(site.connection, "q", 1n);
-    const call = site.connection.open("SampleStream");
-    const start = performance.now();
-    call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 300n } });
-    assertEquals((await call.receive())?.["entries"].length, 1);
-    await pause(200);
-    await insert(site.connection, "q", 2n);
-    const second = await call.receive();
-    assertEquals((await call.ending).code, 4);
-    const took = performance.now() - start;
-    isTold = second !== undefined;
-    if (isTold) {
-      assertEquals(second?.["entries"].length, 1);
-      assert(took >= 490, `${took} ms`);
-    } else {
-      // The second item came too late on a slow machine. Once more.
-      assert(took >= 290, `${took} ms`);
-      await sample(site.connection, "q", 1);
-    }
-  }
+  await insert(site.connection, "q", 1n);
+  const call = site.connection.open("SampleStream");
+  call.send({ table: "q", num_samples: 3n, rate_limiter_timeout: { milliseconds: 50n } });
+  assertEquals((await call.receive())?.["entries"].length, 1);
+  assertEquals(await call.ending, { code: 4, message: timeoutWords });
 });
 
 for (const timeout of [{}, { rate_limiter_timeout: { milliseconds: -1n } }]) {

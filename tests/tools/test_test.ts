@@ -44,6 +44,14 @@ Deno.test("every test file belongs to exactly one process", async () => {
   }
 });
 
+Deno.test("docs/internals/testing.md names every folder of tests, and every file that is in none", async () => {
+  const page = await Deno.readTextFile(inRepository("docs", "internals", "testing.md"));
+  for (const part of await listParts()) {
+    const named = part.replace(/^(tests\/.+)\/\w+_test\.ts$/, "$1");
+    assertStringIncludes(page, `\`${named}\``);
+  }
+});
+
 Deno.test("runJobs() runs as many jobs at a time as it may, and shows what failed", async () => {
   let [running, most] = [0, 0];
   const lines: string[] = [];

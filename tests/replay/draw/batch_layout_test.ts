@@ -3,6 +3,7 @@
 import { type Batch, prioritized, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertNotStrictEquals, assertThrows } from "../../_assert.ts";
 import { recordEpisode, smallReplay } from "../_helpers.ts";
+import { native } from "../../_native.ts";
 
 type AnyBatch = Batch;
 
@@ -39,7 +40,7 @@ function lengthsOf(batch: AnyBatch): number[] {
   ].map(({ length }) => length);
 }
 
-Deno.test("a batch that was handed back is empty, and its memory is the next one's", async () => {
+native.test("a batch that was handed back is empty, and its memory is the next one's", async () => {
   using replay = await smallReplay();
   const selector = replay.newPickSelector(uniform());
   recordEpisode(replay, 20);
@@ -77,7 +78,7 @@ Deno.test("draws are the same whether memory is used again or not", async () => 
   }
 });
 
-Deno.test("four batches are kept of what is handed back", async () => {
+native.test("four batches are kept of what is handed back", async () => {
   using replay = await smallReplay();
   const selector = replay.newPickSelector(uniform());
   recordEpisode(replay, 20);
@@ -89,7 +90,7 @@ Deno.test("four batches are kept of what is handed back", async () => {
   assertEquals(marksOf(draw()).toSorted(), [0, 0, 1, 2, 3, 4]);
 });
 
-Deno.test("what has no memory can't be handed back, nor be written into", async () => {
+native.test("what has no memory can't be handed back, nor be written into", async () => {
   using replay = await smallReplay();
   const selector = replay.newPickSelector(uniform());
   recordEpisode(replay, 20);

@@ -5,6 +5,7 @@ import { SharedBell } from "../../../base/bell.ts";
 import { assertReplayRejects } from "../_helpers.ts";
 import type { Task } from "./_pace_worker.ts";
 import { inTime, PATIENCE_MS, pause } from "../../_wait.ts";
+import { native } from "../../_native.ts";
 
 const LIMIT = { timeoutMs: PATIENCE_MS };
 
@@ -31,7 +32,7 @@ class Actor implements Disposable {
   }
 }
 
-Deno.test("two actors in Workers and a learner keep the band, and no ring between them is lost", async () => {
+native.test("two actors in Workers and a learner keep the band, and no ring between them is lost", async () => {
   // Who misses a ring waits for ever.
   const [netMs, ownNetMs] = [2 ** 31 - 1, SharedBell.netMs];
   SharedBell.netMs = netMs;
@@ -57,7 +58,7 @@ Deno.test("two actors in Workers and a learner keep the band, and no ring betwee
   assertEquals([recorded, drawn, difference], [1000, 32 * 122, 96]);
 });
 
-Deno.test("a queue between Workers: the learner gets each step once, each actor's in order", async () => {
+native.test("a queue between Workers: the learner gets each step once, each actor's in order", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 200,
     state: float32(),
@@ -81,7 +82,7 @@ Deno.test("a queue between Workers: the learner gets each step once, each actor'
   }
 });
 
-Deno.test("a Worker that is ended while it waits holds nobody up, and one that is revoked hears of it", async () => {
+native.test("a Worker that is ended while it waits holds nobody up, and one that is revoked hears of it", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 200,
     state: float32(),

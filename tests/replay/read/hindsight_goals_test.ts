@@ -1,7 +1,7 @@
 /** The goals that hindsight gives to picks: their sources, their frequencies, and the picks that keep their own. */
 import { type HindsightStrategy, uniform } from "@exrp/replay";
 import { assert, assertEquals, assertGreater, assertStrictEquals } from "../../_assert.ts";
-import { ChiSquare } from "../../statistics/chi_square.ts";
+import { ChiSquare } from "../../whole/statistics/chi_square.ts";
 import { testRandom } from "../_helpers.ts";
 import { flatReplay, goalReplay, recordGoals, sparse, STRATEGIES } from "./_hindsight_helpers.ts";
 

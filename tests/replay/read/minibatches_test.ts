@@ -9,7 +9,7 @@ import {
   assertThrows,
 } from "../../_assert.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
-import { chiSquareTail } from "../../statistics/chi_square.ts";
+import { chiSquareTail } from "../../whole/statistics/chi_square.ts";
 import { assertReplayError, recordEpisode, smallReplay } from "../_helpers.ts";
 
 /** 0 to `count - 1`. */

@@ -9,6 +9,7 @@ import {
   assertThrows,
 } from "../../_assert.ts";
 import { assertReplayRejects } from "../_helpers.ts";
+import { native } from "../../_native.ts";
 
 type KeptReplay = Awaited<ReturnType<typeof keptReplay>>;
 
@@ -132,7 +133,7 @@ Deno.test("every(): recordMany, recordBatch and recordStep keep the same rows as
   }
 });
 
-Deno.test("every(): memory is taken for the records that keep it", async () => {
+native.test("every(): memory is taken for the records that keep it", async () => {
   const make = (hidden: KeptColumn<"float32", [1024]> | undefined) =>
     ExperienceReplay.create({
       capacity: 4000,

@@ -2,8 +2,9 @@
 import { assert, assertRejects, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, int32 } from "@exrp/replay";
 import { assertReplayRejects } from "../_helpers.ts";
+import { native } from "../../_native.ts";
 
-Deno.test("attach() refuses another schema, and says all differences", async () => {
+native.test("attach() refuses another schema, and says all differences", async () => {
   using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
   const ticket = structuredClone(replay.share());
   const wrong = ExperienceReplay.attach(ticket, {
@@ -36,7 +37,7 @@ Deno.test("attach() refuses another schema, and says all differences", async () 
   assertStrictEquals(replay.describe().seatCount, 1);
 });
 
-Deno.test("attach() without the options of pick that the replay has shows how to write them", async () => {
+native.test("attach() without the options of pick that the replay has shows how to write them", async () => {
   const options = { capacity: 10, state: float32(2) };
   using one = await ExperienceReplay.create({ ...options, pick: { nStep: 3 } });
   using two = await ExperienceReplay.create({ ...options, pick: { stack: 4, nStep: [1, 3] } });

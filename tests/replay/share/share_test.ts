@@ -30,10 +30,11 @@ import { readNote, writeNote } from "../../../replay/share/share_note.ts";
 import { runProgram } from "../../ffi/_program.ts";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
 import { PATIENCE_MS } from "../../_wait.ts";
+import { native } from "../../_native.ts";
 
 const attach = (ticket: unknown) => ExperienceReplay.attach(ticket, { state: float32(2) });
 
-Deno.test("what one thread records, every thread can draw, read, drain and set priorities of", async () => {
+native.test("what one thread records, every thread can draw, read, drain and set priorities of", async () => {
   using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2), seed: 5 });
   const own = replay.newPickSelector(highestPriority());
   using guest = await attach(structuredClone(replay.share()));
@@ -62,7 +63,7 @@ async function shared(): Promise<{ replay: Shared; ticket: ShareTicket }> {
 
 type Shared = Awaited<ReturnType<typeof attach>>;
 
-Deno.test("an attached replay has the columns, options, pick tables and selectors of the first one", async () => {
+native.test("an attached replay has the columns, options, pick tables and selectors of the first one", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 500,
     state: uint8(2, 2),
@@ -96,7 +97,7 @@ Deno.test("an attached replay has the columns, options, pick tables and selector
   assertStringIncludes(String(replay), "2 seats");
 });
 
-Deno.test("pick tables and selectors that one thread makes are there for the others when they ask", async () => {
+native.test("pick tables and selectors that one thread makes are there for the others when they ask", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   using guest = await attach(ticket);
@@ -136,7 +137,7 @@ Deno.test("pick tables and selectors that one thread makes are there for the oth
   assertReplayError(() => replay.getBatch(1, selector), "foreign-selector");
 });
 
-Deno.test("minibatches, hindsight, batches and snapshots work on an attached replay", async () => {
+native.test("minibatches, hindsight, batches and snapshots work on an attached replay", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 100,
     state: float32(1),
@@ -181,7 +182,7 @@ Deno.test("minibatches, hindsight, batches and snapshots work on an attached rep
   assertStrictEquals(loaded.seed, 3);
 });
 
-Deno.test("a replay that was loaded and shared goes on as it was saved, on all threads", async () => {
+native.test("a replay that was loaded and shared goes on as it was saved, on all threads", async () => {
   using before = await ExperienceReplay.create({ capacity: 100, state: float32(2), seed: 8 });
   const selector = before.newPickSelector(uniform());
   before.recordMany(before.newEpisode(), {
@@ -201,7 +202,7 @@ Deno.test("a replay that was loaded and shared goes on as it was saved, on all t
   assertStrictEquals(replay.drain().size, 0);
 });
 
-Deno.test("a replay lives until the last one has left it", async () => {
+native.test("a replay lives until the last one has left it", async () => {
   const { symbols } = await openKernel();
   const countBefore = symbols.exrp_replay_count();
   const { replay, ticket } = await shared();
@@ -225,7 +226,7 @@ Deno.test("a replay lives until the last one has left it", async () => {
   assertStringIncludes(error.message, "the replay of the ticket is gone");
 });
 
-Deno.test("the open episodes of one who leaves end as truncated, and those of others go on", async () => {
+native.test("the open episodes of one who leaves end as truncated, and those of others go on", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   const own = replay.newEpisode();
@@ -243,7 +244,7 @@ Deno.test("the open episodes of one who leaves end as truncated, and those of ot
   assertEquals(replay.episodeRecords(kept).finalState, Float32Array.of(2, 2));
 });
 
-Deno.test("very many open episodes of one who leaves end: in steps for each other episode, it would take hours", async () => {
+native.test("very many open episodes of one who leaves end: in steps for each other episode, it would take hours", async () => {
   const [groups, size] = [128, 4096];
   const state = new Float32Array(size);
   const steps = {
@@ -262,7 +263,7 @@ Deno.test("very many open episodes of one who leaves end: in steps for each othe
   assertStrictEquals(replay.episode(groups * size - 1).ending, "truncated");
 });
 
-Deno.test("revoke() bars those who came by the ticket, and no others", async () => {
+native.test("revoke() bars those who came by the ticket, and no others", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   const second: ShareTicket = replay.share();
@@ -303,7 +304,7 @@ async function rejects(call: () => Promise<unknown>, text: string): Promise<void
   assertStringIncludes(error.message, text);
 }
 
-Deno.test("attach() refuses what is no ticket, part by part", async () => {
+native.test("attach() refuses what is no ticket, part by part", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   const { bell, board } = ticket;
@@ -332,7 +333,7 @@ Deno.test("attach() refuses what is no ticket, part by part", async () => {
   assertStrictEquals(replay.describe().seatCount, 1);
 });
 
-Deno.test("attach() refuses a ticket of another kernel, and names its path", async () => {
+native.test("attach() refuses a ticket of another kernel, and names its path", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   const folder = await Deno.makeTempDir();
@@ -347,7 +348,7 @@ Deno.test("attach() refuses a ticket of another kernel, and names its path", asy
   await Deno.remove(folder, { recursive: true });
 });
 
-Deno.test("what runs functions of one thread is refused at share(), and on a shared replay", async () => {
+native.test("what runs functions of one thread is refused at share(), and on a shared replay", async () => {
   using wasm = await ExperienceReplay.create({ capacity: 9, state: float32(2), backend: "wasm" });
   assertStringIncludes(
     assertReplayError(() => wasm.share(), "not-sharable").message,
@@ -383,7 +384,7 @@ Deno.test("what runs functions of one thread is refused at share(), and on a sha
   }
 });
 
-Deno.test("too many tickets and selectors are refused, and nothing is lost", async () => {
+native.test("too many tickets and selectors are refused, and nothing is lost", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   for (let k = 1; k < 4096; k++) replay.share();
@@ -401,7 +402,7 @@ Deno.test("too many tickets and selectors are refused, and nothing is lost", asy
   assertEquals(guest.selectors.map(String), replay.selectors.map(String));
 });
 
-Deno.test("each thread has random numbers of its own in TypeScript, which follow from the seed and the order of attaching", async () => {
+native.test("each thread has random numbers of its own in TypeScript, which follow from the seed and the order of attaching", async () => {
   const orders = async (): Promise<string[]> => {
     const { replay, ticket } = await shared();
     using _replay = replay;
@@ -422,7 +423,7 @@ Deno.test("each thread has random numbers of its own in TypeScript, which follow
   assertEquals(await orders(), first);
 });
 
-Deno.test("whoever waits for a replay hears of what another thread records", async () => {
+native.test("whoever waits for a replay hears of what another thread records", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   using guest = await attach(ticket);
@@ -431,7 +432,7 @@ Deno.test("whoever waits for a replay hears of what another thread records", asy
   assertStrictEquals(await waiting, 1);
 });
 
-Deno.test("a thread that ended while it made a selector leaves no trace of it, and the numbers stay right", async () => {
+native.test("a thread that ended while it made a selector leaves no trace of it, and the numbers stay right", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   using guest = await attach(ticket);
@@ -469,7 +470,7 @@ Deno.test("a thread that ended while it made a selector leaves no trace of it, a
   assertEquals(loaded.selectors.map(String), replay.selectors.map(String));
 });
 
-Deno.test("an attached replay that is forgotten gives its seat back", async () => {
+native.test("an attached replay that is forgotten gives its seat back", async () => {
   const code = `
 import { ExperienceReplay, float32 } from "@exrp/replay";
 import { until } from "./tests/_wait.ts";
