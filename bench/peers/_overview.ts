@@ -69,7 +69,7 @@ export function overview(results: PeersResults, reverb?: ReverbResults): string 
 function serverPanel(reverb: ReverbResults): BarPanel {
   return {
     title: "Under your Python: our server ÷ Reverb’s server",
-    subtitle: "times as good, with Reverb’s own client; the line at 1× is Reverb",
+    subtitle: "times as good, with Reverb’s own client; the line is Reverb",
     wide: true,
     line: 1,
     bars: typicalRows(reverb).map(({ what, times }) => ({
