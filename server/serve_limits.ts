@@ -11,8 +11,8 @@ import { http2Limits } from "./http2/limits.ts";
 export interface ServeLimits {
   /**
    * Connections that are open at once; 1,024 by default. For one more, another one ends, and its client connects again at its next call: the oldest
-   * that never made a call, if more than an eighth are such; else the one that has had no call for longest. If each has a call, or had one
-   * within 5 seconds, the new one is closed at once, and its client tries again.
+   * that never made a call, if it is 5 seconds old, or if more than half are such; else the one that has had no call for longest. If each has a
+   * call, or had one within 5 seconds, the new one is closed at once, and its client tries again.
    */
   readonly connections?: number;
   /** Calls that are open at once on one connection; 256 by default. */

@@ -7,7 +7,7 @@
  * @module
  */
 import { posix } from "node:path";
-import { listFiles } from "./_repository.ts";
+import { listFiles, listTree } from "./_repository.ts";
 import { isElsewhere, markdownLinks, resolveLink } from "./_links.ts";
 
 /** The pages that lie elsewhere. */
@@ -19,9 +19,9 @@ export const rootPages: readonly string[] = [
   "SECURITY.md",
 ];
 
-/** The pages of `docs/`: the guides, and those for contributors in `docs/internals/`. */
+/** The pages of `docs/`: the guides, and those for contributors in `docs/internals/` and its folders. */
 export async function listPages(): Promise<string[]> {
-  return [...await listFiles("docs", ".md"), ...await listFiles("docs/internals", ".md")];
+  return [...await listFiles("docs", ".md"), ...await listTree("docs/internals", ".md")];
 }
 
 /** Whether a file is a page or a picture of `docs/`. A notebook becomes a page. */

@@ -1,6 +1,6 @@
 /**
  * The whole replay, plain and slow: episodes are arrays of records, the pick table is an array, sums are added up anew for
- * each draw. It is written from what the module promises (docs/internals/design.md, kernel/exrp.h), not from how the kernel does it.
+ * each draw. It is written from what the module promises (docs/internals/decisions, kernel/exrp.h), not from how the kernel does it.
  *
  * The file is long because the whole state of a replay is one class here, with no part that could hide a rule.
  *

@@ -183,7 +183,7 @@ Deno.test("cpprb 1.5.10: a priority for a pick that was evicted goes nowhere, an
   assertEquals(new Set(probability), new Set([1 / 6, 1 / 2].map(Math.fround)));
 });
 
-Deno.test("docs/internals/design.md, decisions: a new pick has the largest priority set so far, even of one that is gone", async () => {
+Deno.test("docs/internals/decisions/selectors.md: a new pick has the largest priority set so far, even of one that is gone", async () => {
   // Every library decides otherwise which maximum a new pick gets; here it is the running one.
   using replay = await small({ capacity: 4, segmentLength: 2 });
   const selector = replay.newPickSelector(prioritized(proportional));
@@ -209,7 +209,7 @@ Deno.test("flashbax#52: when all priorities are 0 draws are uniform", async () =
   assertEquals(new Set(pickPosition), new Set([0, 1, 2, 3]));
 });
 
-Deno.test("docs/internals/design.md, decisions: the last of several priorities for one pick stays", async () => {
+Deno.test("docs/internals/decisions/selectors.md: the last of several priorities for one pick stays", async () => {
   // With sampling with replacement a batch holds a pick twice; which of its two priorities stays must not be chance.
   using replay = await small();
   const selector = replay.newPickSelector(prioritized(proportional));
