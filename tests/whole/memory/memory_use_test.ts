@@ -168,7 +168,7 @@ test("recent() with a limit of age stays small however much is recorded", async 
 
 /**
  * The address space that a replay takes before its first record. The least of two processes counts: the engine may start a thread meanwhile,
- * for which the system sets aside a stack of 2 MiB and 64 MiB for its heap.
+ * for which the system sets aside a stack of 2 MiB.
  */
 async function reservedSpace(plan: Plan): Promise<number> {
   const [one, other] = [await measure(plan), await measure(plan)];
