@@ -6,6 +6,9 @@
 
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { type AtPath, inOrderOf } from "../reverb/path.ts";
+import type { SampleBatch } from "../reverb/samples.ts";
+import { eachLeaf } from "../reverb/structure.ts";
 import { ofColumn, type Tensor, tensor } from "../reverb/tensor.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
 import {
@@ -50,19 +53,25 @@ export function checkColumns(where: string, columns: TransitionColumns): ItemCol
   return { state, action, reward, extras };
 }
 
-/** Which column an item has at which place: the names of the columns in the order of items. */
-export function itemOrder({ state, action, reward, extras }: ItemColumns): [string, Column][] {
-  const own = Object.keys(extras).sort().map((name): [string, Column] => [
-    `extras.${name}`,
-    extras[name] as Column,
-  ]);
+/** A column of an item, and where it stands in the item's data: `["extras", "hidden"]`. */
+export interface PlacedColumn extends AtPath {
+  /** Its dtype and its shape. */
+  readonly column: Column;
+}
+
+/** The columns of an item in the order that a table without a signature gives them. */
+export function itemOrder({ state, action, reward, extras }: ItemColumns): PlacedColumn[] {
+  const own = Object.keys(extras).sort().map((name) => ({
+    path: ["extras", name],
+    column: extras[name] as Column,
+  }));
   return [
-    ["action", action],
-    ["discount", float32()],
+    { path: ["action"], column: action },
+    { path: ["discount"], column: float32() },
     ...own,
-    ["nextState", state],
-    ["reward", reward],
-    ["state", state],
+    { path: ["nextState"], column: state },
+    { path: ["reward"], column: reward },
+    { path: ["state"], column: state },
   ];
 }
 
@@ -81,22 +90,50 @@ export function leafOf(where: string, name: string, column: Column, value: unkno
   }
 }
 
+/**
+ * The columns of sampled items in the order of `wanted`: by name where the table knows the names, else by place. Throws unless they are as
+ * many, with the same names.
+ */
+export function sampledInOrder(
+  where: string,
+  wanted: readonly PlacedColumn[],
+  { columns, data }: SampleBatch,
+): readonly SampleColumn[] {
+  const found: (AtPath & { readonly sampled: SampleColumn })[] = [];
+  const isColumn = (value: unknown): boolean => columns.includes(value as SampleColumn);
+  eachLeaf(data, isColumn, (path, sampled) => {
+    found.push({ path, sampled: sampled as SampleColumn });
+  });
+  const ordered = inOrderOf(wanted, found);
+  if (ordered !== undefined) return ordered.map(({ sampled }) => sampled);
+  throw new TypeError(
+    `${where}: the table's items must have the columns ${namesOf(wanted)}; got ${namesOf(found)}`,
+  );
+}
+
+function namesOf(columns: readonly AtPath[]): string {
+  const isNamed = columns.some(({ path }) => typeof path[0] === "string");
+  return isNamed
+    ? columns.map(({ path }) => path.join(".")).join(", ")
+    : `${columns.length} columns without names`;
+}
+
 /** The numbers of a column of sampled items, which must be what the column says. */
 export function arrayOf(
   where: string,
   name: string,
   wanted: Column,
   size: number,
-  column: SampleColumn | undefined,
+  column: SampleColumn,
 ): AnyColumnArray {
   const { dtype, shape } = wanted;
-  const row = column?.shape.slice(column.shape.length - shape.length);
-  const isLike = column?.dtype === dtype && row?.join() === shape.join() &&
+  const row = column.shape.slice(column.shape.length - shape.length);
+  const isLike = column.dtype === dtype && row.join() === shape.join() &&
     column.data.length === size * wanted.elementCount;
   if (!isLike) {
     throw new TypeError(
-      `${where}: ${name} of the table's items must be ${String(wanted)}, got ${
-        column === undefined ? "none" : `${column.dtype} of ${show(column.shape)}`
+      `${where}: ${name} of the table's items must be ${String(wanted)}, got ${column.dtype} of ${
+        show(column.shape)
       }`,
     );
   }

@@ -10,11 +10,12 @@ import { dispose } from "../base/platform.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { WaitOptions } from "../mod.ts";
 import type { ReverbClient } from "../reverb/client.ts";
+import type { SampleColumn } from "../reverb/sample_column.ts";
 import type { SampleBatch } from "../reverb/samples.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { arrayOf, checkColumns, itemOrder } from "./_columns.ts";
+import { arrayOf, checkColumns, itemOrder, type PlacedColumn, sampledInOrder } from "./_columns.ts";
 import type {
   ReaderBatchesOptions,
   ReaderSampleOptions,
@@ -134,10 +135,10 @@ function remoteDoor(client: ReverbClient, table: string): Door {
 class TableReader<S extends Schema> implements ReplayReader<S> {
   static readonly name = "ReplayReader";
   readonly #door: Door;
-  readonly #order: readonly (readonly [string, Column])[];
+  readonly #order: readonly PlacedColumn[];
   readonly #waits = new Waits("reader");
 
-  constructor(door: Door, order: readonly (readonly [string, Column])[]) {
+  constructor(door: Door, order: readonly PlacedColumn[]) {
     this.#door = door;
     this.#order = order;
   }
@@ -205,13 +206,14 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
   }
 
   #transitions(where: string, drawn: SampleBatch, beta: number): TransitionBatch<S> {
-    const { size, columns, keys } = drawn;
+    const { size, keys } = drawn;
+    const sampled = sampledInOrder(where, this.#order, drawn);
     const arrays: Record<string, unknown> = {};
     const shape: Record<string, readonly number[]> = {};
     const extras: Record<string, unknown> = {};
-    for (const [k, [name, column]] of this.#order.entries()) {
-      const array = arrayOf(where, name, column, size, columns[k]);
-      const [, extra] = name.split("extras.");
+    for (const [k, { path, column }] of this.#order.entries()) {
+      const array = arrayOf(where, path.join("."), column, size, sampled[k] as SampleColumn);
+      const [name = "", extra] = path;
       if (extra !== undefined) extras[extra] = array;
       else {
         arrays[name] = array;

@@ -42,8 +42,58 @@ Deno.test("items with other columns are refused by the name of the first that di
     "nextState of the table's items must be uint8(2), got float32",
   );
   await refused({ state, action: float32() }, "action of the table's items must be float32()");
-  await refused({ state, extras: { note: float32() } }, "extras.note of the table's items");
+  await refused(
+    { state, extras: { note: float32() } },
+    "must have the columns action, discount, extras.note, nextState, reward, state; got action, discount, nextState, reward, state",
+  );
   await writer.close();
+});
+
+Deno.test("items with an extra that the reader does not name are refused", async () => {
+  using tables = await newTables();
+  const writer = tableWriter(tables, "steps", { state, extras: { a: float32(2) } });
+  await writer.append({ ...step, extras: { a: [98, 99] } });
+  await writer.flush();
+  const text = "columns action, discount, nextState, reward, state; got ";
+  const local = tableReader(tables, "steps", { state });
+  await assertRejects(
+    () => local.sample(1),
+    TypeError,
+    `${text}action, discount, extras.a, nextState`,
+  );
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(server.address);
+  const remote = tableReader(client, "steps", { state });
+  await assertRejects(() => remote.sample(1), TypeError, `${text}6 columns without names`);
+});
+
+Deno.test("a signature with an order of its own tells which column is which", async () => {
+  const one = { dtype: "float32", shape: [] };
+  const fields = [
+    ["action", { dtype: "int32", shape: [] }],
+    ["reward", one],
+    ["state", one],
+    ["extras", { "a.extras.b": one }],
+    ["discount", one],
+    ["nextState", one],
+  ] as const;
+  const signature = { namedTuple: "Step", fields };
+  const steps = { maxSize: 10, sampler: oldest(), signature };
+  using tables = await Tables.create({ tables: { steps } });
+  await using server = await serve({ tables });
+  await using client = await ReverbClient.connect(server.address);
+  const columns = { state: float32(), extras: { "a.extras.b": float32() } };
+  for (const place of [tables, client]) {
+    const writer = tableWriter(place, "steps", columns, { discount: 0.5 });
+    const flags = { terminated: false, truncated: true };
+    const extras = { "a.extras.b": 5 };
+    await writer.append({ state: 1, action: 2, reward: 3, nextState: 4, ...flags, extras });
+    await writer.close();
+    const batch = await tableReader(place, "steps", columns).sample(1);
+    const { state: [first], action: [action], reward: [reward], nextState: [next] } = batch;
+    assertEquals([first, action, reward, next, batch.discount[0]], [1, 2, 3, 4, 0.5]);
+    assertEquals(batch.extras, { "a.extras.b": Float32Array.of(5) });
+  }
 });
 
 Deno.test("columns, options and tables that can't be are refused at once", async () => {
