@@ -9,8 +9,9 @@ import { checkOptions } from "../base/option_names.ts";
 import { type AtPath, inOrderOf } from "../reverb/path.ts";
 import type { SampleBatch } from "../reverb/samples.ts";
 import { eachLeaf } from "../reverb/structure.ts";
-import { ofColumn, type Tensor, tensor } from "../reverb/tensor.ts";
+import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
+import { RowColumn } from "../replay/record/row.ts";
 import {
   type AnyColumnArray,
   checkColumn,
@@ -75,18 +76,23 @@ export function itemOrder({ state, action, reward, extras }: ItemColumns): Place
   ];
 }
 
-/** A value as the leaf of a step. */
-export function leafOf(where: string, name: string, column: Column, value: unknown): Tensor {
-  const { dtype, shape } = column;
-  if (value === undefined) throw new TypeError(`${where}: ${name} is missing`);
-  try {
-    // Halves go as bits, so numbers become halves before.
-    const given = dtype !== "float16" || ArrayBuffer.isView(value)
-      ? value
-      : Float16Array.from(Array.isArray(value) ? value : [value as number]);
-    return tensor(given as ArrayBufferView, { dtype, shape });
-  } catch (error) {
-    throw ofColumn(`${where}: ${name}`, error);
+/** Takes the values of one column of steps, checked as a replay checks them. */
+export class StepColumn {
+  readonly #row: RowColumn;
+  readonly #column: Column;
+
+  /** @param where The call that errors name. */
+  constructor(where: string, name: string, column: Column) {
+    const bytes = new ArrayBuffer(column.elementBytes * column.elementCount);
+    this.#row = new RowColumn({ name, column }, name, bytes, 0, { name: where });
+    this.#column = column;
+  }
+
+  /** A copy of a value, as the leaf of a row. */
+  take(value: unknown): Tensor {
+    const { dtype, shape } = this.#column;
+    this.#row.write(value);
+    return tensor(this.#row.staged.view.slice(), { dtype, shape });
   }
 }
 

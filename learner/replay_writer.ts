@@ -6,6 +6,7 @@
 
 import { ActorWriter } from "../actors/actor_writer.ts";
 import type { ActorStep } from "../actors/actor_options.ts";
+import { isNumeric } from "../base/typed_arrays.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -61,8 +62,12 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
     this.#waits.check("append()");
-    if (this.#writer.isFull) await this.#writer.flushWhenReady(options);
-    this.#writer.step(step as ActorStep<S>);
+    if (!this.#writer.isFull) this.#writer.step(step as ActorStep<S>);
+    else {
+      const own = copyOf(step);
+      await this.#writer.flushWhenReady(options);
+      this.#writer.step(own as ActorStep<S>);
+    }
   }
 
   // deno-lint-ignore require-await -- every error is a rejection
@@ -85,4 +90,11 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** A step with arrays of its own. What is no array stays what it is, so that the writer can refuse it. */
+function copyOf(part: unknown): unknown {
+  if (Array.isArray(part) || isNumeric(part)) return part.slice();
+  if (typeof part !== "object" || part === null || ArrayBuffer.isView(part)) return part;
+  return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, copyOf(one)]));
 }

@@ -18,7 +18,7 @@ import { checkFlag, FLAG_HINTS } from "../replay/record/record_input.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { checkColumns, type ItemColumns, leafOf } from "./_columns.ts";
+import { checkColumns, type ItemColumns, StepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
 import { Waits } from "./_waits.ts";
 
@@ -110,13 +110,19 @@ interface Parts {
   readonly isOver: boolean;
 }
 
+const APPEND = "append()";
 const PARTS = ["state", "action", "reward", "terminated", "truncated", "nextState", "extras"];
 
 class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   static readonly name = "ReplayWriter";
   readonly #writer: TrajectoryWriter<Row>;
   readonly #table: string;
-  readonly #columns: ItemColumns;
+  readonly #state: StepColumn;
+  readonly #action: StepColumn;
+  readonly #reward: StepColumn;
+  readonly #nextState: StepColumn;
+  readonly #extras: ReadonlyMap<string, StepColumn>;
+  readonly #rewardColumn: Column;
   readonly #options: Required<TableWriterOptions>;
   readonly #waits = new Waits("writer");
   /** The rewards of the latest steps whose transitions are not complete. */
@@ -129,19 +135,27 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   constructor(
     writer: TrajectoryWriter<Row>,
     table: string,
-    columns: ItemColumns,
+    { state, action, reward, extras }: ItemColumns,
     options: Required<TableWriterOptions>,
   ) {
     this.#writer = writer;
     this.#table = table;
-    this.#columns = columns;
+    this.#state = new StepColumn(APPEND, "state", state);
+    this.#action = new StepColumn(APPEND, "action", action);
+    this.#reward = new StepColumn(APPEND, "reward", reward);
+    this.#nextState = new StepColumn(APPEND, "nextState", state);
+    this.#extras = new Map(
+      Object.entries(extras).map((
+        [name, column],
+      ) => [name, new StepColumn(APPEND, `extras.${name}`, column)]),
+    );
+    this.#rewardColumn = reward;
     this.#options = options;
   }
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
-    const where = "append()";
-    const { row, reward, nextState, isTerminated, isOver } = this.#parts(where, step);
-    await this.#relieve(where, options);
+    const { row, reward, nextState, isTerminated, isOver } = this.#parts(step);
+    await this.#relieve(APPEND, options);
     const { nStep } = this.#options;
     const isComplete = this.#rewards.length === nStep;
     this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
@@ -194,28 +208,23 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     );
   }
 
-  /** The values of a step, each checked. */
-  #parts(where: string, step: object): Parts {
-    checkOptions(where, step, PARTS, FLAG_HINTS);
+  /** Copies of the values of a step, each checked. */
+  #parts(step: object): Parts {
+    checkOptions(APPEND, step, PARTS, FLAG_HINTS);
     const given = step as Readonly<Record<string, unknown>>;
-    const own = given["extras"] ?? {};
-    const { state, action, reward, extras } = this.#columns;
-    checkOptions(`${where}: extras`, own, Object.keys(extras));
-    const leaf = (name: string, column: Column): Tensor => leafOf(where, name, column, given[name]);
-    const leaves = Object.entries(extras).map(([name, column]) => {
-      const value = (own as Readonly<Record<string, unknown>>)[name];
-      return [name, leafOf(where, `extras.${name}`, column, value)] as const;
-    });
-    const isTerminated = checkFlag(`${where}: terminated`, given["terminated"]);
-    const isTruncated = checkFlag(`${where}: truncated`, given["truncated"] ?? false);
+    const own = (given["extras"] ?? {}) as Readonly<Record<string, unknown>>;
+    checkOptions(`${APPEND}: extras`, own, [...this.#extras.keys()]);
+    const extras = [...this.#extras].map(([name, column]) => [name, column.take(own[name])]);
+    const isTerminated = checkFlag(`${APPEND}: terminated`, given["terminated"]);
+    const isTruncated = checkFlag(`${APPEND}: truncated`, given["truncated"] ?? false);
     return {
       row: {
-        state: leaf("state", state),
-        action: leaf("action", action),
-        ...leaves.length === 0 ? {} : { extras: Object.fromEntries(leaves) },
+        state: this.#state.take(given["state"]),
+        action: this.#action.take(given["action"]),
+        ...extras.length === 0 ? {} : { extras: Object.fromEntries(extras) },
       },
-      reward: (leaf("reward", reward).data as Float32Array).slice(),
-      nextState: copyOf(leaf("nextState", state)),
+      reward: this.#reward.take(given["reward"]).data as Float32Array,
+      nextState: this.#nextState.take(given["nextState"]),
       isTerminated,
       isOver: isTerminated || isTruncated,
     };
@@ -235,7 +244,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
 
   /** The sum of the discounted rewards that wait, and the discount of what comes after them. */
   #returnOf(isTerminated: boolean): Required<Pick<Row, "reward" | "discount">> {
-    const { shape, elementCount } = this.#columns.reward;
+    const { shape, elementCount } = this.#rewardColumn;
     const sum = new Float64Array(elementCount);
     let discount = 1;
     for (const reward of this.#rewards) {
@@ -264,9 +273,4 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
       ...own.length === 0 ? {} : { extras: Object.fromEntries(own) },
     });
   }
-}
-
-/** A copy, as the caller may change the array. */
-function copyOf({ dtype, shape, data }: Tensor): Tensor {
-  return tensor((data as Float32Array).slice(), { dtype, shape });
 }

@@ -292,6 +292,27 @@ onAll(
   },
 );
 
+onAll("values may change as soon as append() returns its promise", {}, async (place) => {
+  const { reader, writer } = place;
+  const [state, nextState] = [new Float32Array(6), new Float32Array(6)];
+  const extras = { hidden: [0, 0], note: 0 };
+  for (let k = 0; k < 7; k++) {
+    state.set(stateOf(k));
+    nextState.set(stateOf(k + 1));
+    const step = { state, action: k, reward: k, nextState, terminated: k === 6 };
+    extras.hidden.splice(0, 2, ...hiddenOf(k));
+    const taken = writer.append({ ...step, extras });
+    for (const array of [state, nextState, extras.hidden]) array.fill(99);
+    await taken;
+  }
+  await writer.flush();
+  for (const row of rowsOf(await reader.sample(64))) {
+    const { action: k } = row;
+    assertEquals([row.state, row.nextState], [stateOf(k), stateOf(k + 1)]);
+    assertEquals([row.hidden, row.reward], [hiddenOf(k), k]);
+  }
+});
+
 onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
   const step = {
     state: stateOf(1),
@@ -307,15 +328,23 @@ onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
   await refused({ nextState: undefined }, "nextState");
   await refused({ state: [1, 2] }, "state");
   await refused({ action: 200 }, "200");
+  // Each of these has values that the column can't hold, or is of another kind.
+  await refused({ action: Uint8Array.of(200) }, "action");
+  const { extras } = step;
+  for (const note of [null, "7", true, [7]]) {
+    await refused({ extras: { ...extras, note } }, "extras.note must be a number");
+  }
   await refused({ terminated: 2 }, "terminated must be true, false, 1 or 0, got 2");
   await refused({ done: true }, "use terminated and truncated");
   await refused({ extras: { hidden: [0, 0] } }, "note");
   await refused({ extras: { ...step.extras, more: 1 } }, "more");
   // None of them was taken.
-  await writer.append(step);
+  const hidden = Uint16Array.of(1, 2); // numbers, not bits
+  await writer.append({ ...step, extras: { ...extras, hidden } });
   await writer.flush();
   assertEquals((await reader.stats()).inserted, 1);
   const batch = await reader.sample(2);
+  assertEquals([...batch.extras.hidden], [1, 2, 1, 2]);
   await assertRejects(() => reader.setPriorities(batch, [1]), RangeError);
   await assertRejects(() => reader.setPriorities(batch, [1, -1]), Error, "-1");
   await assertRejects(
