@@ -11,6 +11,7 @@ import { checkOptions } from "../base/option_names.ts";
 import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { ReplayWriter, TransitionsOf, WriterStep } from "./types.ts";
+import { Turns } from "./_turns.ts";
 import { Waits } from "./_waits.ts";
 
 /** The options of {@linkcode replayWriter}, those of the {@linkcode ActorWriter} that it is made of. */
@@ -55,36 +56,42 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
   static readonly name = "ReplayWriter";
   readonly #writer: ActorWriter<S>;
   readonly #waits = new Waits("writer");
+  readonly #turns = new Turns(this.#waits);
 
   constructor(writer: ActorWriter<S>) {
     this.#writer = writer;
   }
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
-    this.#waits.check("append()");
-    if (!this.#writer.isFull) this.#writer.step(step as ActorStep<S>);
-    else {
-      const own = copyOf(step);
-      await this.#writer.flushWhenReady(options);
-      this.#writer.step(own as ActorStep<S>);
+    const where = "append()";
+    this.#waits.check(where);
+    if (this.#turns.isFree && !this.#writer.isFull) {
+      this.#writer.step(step as ActorStep<S>);
+      return;
     }
+    const own = copyOf(step);
+    await this.#turns.run(where, options, async () => {
+      if (this.#writer.isFull) await this.#writer.flushWhenReady(options);
+      this.#writer.step(own as ActorStep<S>);
+    });
   }
 
-  // deno-lint-ignore require-await -- every error is a rejection
-  async endEpisode(): Promise<void> {
-    this.#waits.check("endEpisode()");
-    this.#writer.cut();
+  async endEpisode(options: WaitOptions = {}): Promise<void> {
+    // deno-lint-ignore require-await -- every error is a rejection
+    await this.#turns.run("endEpisode()", options, async () => this.#writer.cut());
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    this.#waits.check("flush()");
-    await this.#writer.flushWhenReady(options);
+    await this.#turns.run("flush()", options, async () => {
+      await this.#writer.flushWhenReady(options);
+    });
   }
 
-  async close(options: WaitOptions = {}): Promise<void> {
-    if (this.#waits.isClosed) return;
-    await this.#writer.close(options);
-    this.#waits.close();
+  close(options: WaitOptions = {}): Promise<void> {
+    return this.#turns.close(options, async () => {
+      await this.#writer.close(options);
+      this.#waits.close();
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

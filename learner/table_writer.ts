@@ -20,6 +20,7 @@ import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import { checkColumns, type ItemColumns, StepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
+import { Turns } from "./_turns.ts";
 import { Waits } from "./_waits.ts";
 
 /** The options of {@linkcode tableWriter}. */
@@ -125,6 +126,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   readonly #rewardColumn: Column;
   readonly #options: Required<TableWriterOptions>;
   readonly #waits = new Waits("writer");
+  readonly #turns = new Turns(this.#waits);
   /** The rewards of the latest steps whose transitions are not complete. */
   readonly #rewards: Float32Array[] = [];
   /** The state that the latest step led to. */
@@ -154,41 +156,43 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   }
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
-    const { row, reward, nextState, isTerminated, isOver } = this.#parts(step);
-    await this.#relieve(APPEND, options);
-    const { nStep } = this.#options;
-    const isComplete = this.#rewards.length === nStep;
-    this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
-    if (isComplete) {
-      this.#rewards.shift();
-      await this.#create(nStep, 0);
-    }
-    this.#rewards.push(reward);
-    this.#last = nextState;
-    if (isOver) await this.#finish(isTerminated);
+    const parts = this.#parts(step);
+    await this.#turns.run(APPEND, options, async () => {
+      await this.#relieve(APPEND, options);
+      await this.#take(parts);
+    });
   }
 
   async endEpisode(options: WaitOptions = {}): Promise<void> {
-    await this.#relieve("endEpisode()", options);
-    await this.#finish(false);
+    const where = "endEpisode()";
+    await this.#turns.run(where, options, async () => {
+      await this.#relieve(where, options);
+      await this.#finish(false);
+    });
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    await this.#relieve("flush()", options);
-    await this.#waits.run("flush()", options, (limits) => this.#writer.flush(limits));
+    await this.#turns.run("flush()", options, () => this.#flush("flush()", options));
   }
 
-  async close(options: WaitOptions = {}): Promise<void> {
-    if (this.#waits.isClosed) return;
-    await this.flush(options);
-    await this.#finish(false);
-    await this.flush(options);
-    this.#waits.close();
-    await this.#writer.close();
+  close(options: WaitOptions = {}): Promise<void> {
+    const where = "close()";
+    return this.#turns.close(options, async () => {
+      await this.#flush(where, options);
+      await this.#finish(false);
+      await this.#flush(where, options);
+      this.#waits.close();
+      await this.#writer.close();
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #flush(where: string, options: WaitOptions): Promise<void> {
+    await this.#relieve(where, options);
+    await this.#waits.run(where, options, (limits) => this.#writer.flush(limits));
   }
 
   /** Does what has to wait, before anything changes: the end of the last episode, and items that the table holds back. */
@@ -228,6 +232,20 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
       isTerminated,
       isOver: isTerminated || isTruncated,
     };
+  }
+
+  /** Takes a step, and makes the item that it completes. */
+  async #take({ row, reward, nextState, isTerminated, isOver }: Parts): Promise<void> {
+    const { nStep } = this.#options;
+    const isComplete = this.#rewards.length === nStep;
+    this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
+    if (isComplete) {
+      this.#rewards.shift();
+      await this.#create(nStep, 0);
+    }
+    this.#rewards.push(reward);
+    this.#last = nextState;
+    if (isOver) await this.#finish(isTerminated);
   }
 
   /** Completes the transitions that wait for the final state. */

@@ -313,6 +313,44 @@ onAll("values may change as soon as append() returns its promise", {}, async (pl
   }
 });
 
+for (const nStep of [1, 3]) {
+  onAll(
+    `calls that overlap keep their order, with ${nStep}-step returns`,
+    { nStep },
+    async (place) => {
+      const { reader, writer } = place;
+      const extras = { hidden: [0, 0], note: 0 };
+      const append = (k: number, terminated: boolean): Promise<void> =>
+        writer.append({
+          ...{ state: stateOf(k), action: k, reward: k },
+          nextState: stateOf(k + 1),
+          terminated,
+          extras,
+        });
+      const calls: Promise<void>[] = [];
+      for (let k = 0; k < 8; k++) calls.push(append(k, k === 3));
+      calls.push(writer.endEpisode());
+      for (let k = 10; k < 14; k++) calls.push(append(k, false));
+      calls.push(writer.flush(), writer.close(), writer.close());
+      await inTime("the calls end", Promise.all(calls));
+      const ends = [[0, 4, 0], [4, 8, 1], [10, 14, 1]] as const;
+      const batch = await reader.sample(512, { timeoutMs: 60_000 });
+      const seen = new Set<number>();
+      for (const { action: k, reward, nextState, discount } of rowsOf(batch)) {
+        const [, end, factor] = ends.find(([first, last]) => k >= first && k < last) ?? [0, 0, 0];
+        const n = Math.min(nStep, end - k);
+        let sum = 0;
+        for (let j = 0; j < n; j++) sum += 0.5 ** j * (k + j);
+        const isLast = k + n === end;
+        const wanted = [sum, stateOf(k + n), isLast ? factor * 0.5 ** n : 0.5 ** n];
+        assertEquals([reward, nextState, discount], wanted);
+        seen.add(k);
+      }
+      assertEquals(seen.size, 12);
+    },
+  );
+}
+
 onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
   const step = {
     state: stateOf(1),

@@ -1,10 +1,11 @@
 /** What is particular to the readers and writers of tables. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { tableReader, tableWriter } from "../../learner/mod.ts";
-import { every, float32, float64, oldest, ReplayError, uint8 } from "../../mod.ts";
+import { every, float32, float64, oldest, queue, ReplayError, uint8 } from "../../mod.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { serve } from "../../server/mod.ts";
 import { Tables } from "../../tables/mod.ts";
+import { inTime } from "../_wait.ts";
 
 const state = float32(2);
 const step = { state: [1, 2], action: 3, reward: 4, nextState: [5, 6], terminated: true };
@@ -142,4 +143,34 @@ Deno.test("a writer's items share their states, and have the priority that was a
   const { size, bytes, largestPriority, episodes } = tables.table("steps").info();
   assertEquals([size, largestPriority, episodes], [9, 2, 1]);
   assert(bytes < 11_500, `${bytes} bytes for 10 states of 1,000`); // twice each would be 18,000
+});
+
+Deno.test("a call that waits for an earlier one ends by its own limits", async () => {
+  const steps = {
+    ...{ maxSize: 10, maxTimesSampled: 1, limiter: queue(1) },
+    ...{ sampler: oldest(), remover: oldest() },
+  };
+  using tables = await Tables.create({ tables: { steps } });
+  const writer = tableWriter(tables, "steps", { state }, { nStep: 2 });
+  await writer.append({ ...step, terminated: false });
+  await writer.append(step);
+  const held = writer.flush(); // two items, and room for one
+  const text = "an earlier call of this writer was not done after 0 ms";
+  const calls = [
+    () => writer.append(step, { timeoutMs: 0 }),
+    () => writer.close({ timeoutMs: 0 }),
+  ];
+  for (const call of calls) {
+    assertEquals((await assertRejects(call, ReplayError, text)).code, "timeout");
+  }
+  const controller = new AbortController();
+  const waiting = writer.append(step, { signal: controller.signal });
+  controller.abort(new RangeError("enough"));
+  await assertRejects(() => waiting, RangeError, "enough");
+  const closing = writer.close();
+  const reader = tableReader(tables, "steps", { state });
+  const batch = await reader.sample(2);
+  assertEquals([...batch.reward, ...batch.discount], [8, 4, 0, 0]);
+  await inTime("the calls end", Promise.all([held, closing]));
+  assertEquals(await reader.stats(), { size: 0, inserted: 2, drawn: 2 });
 });
