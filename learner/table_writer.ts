@@ -131,6 +131,8 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   readonly #rewards: Float32Array[] = [];
   /** The state that the latest step led to. */
   #last: Tensor | undefined;
+  /** Why the writer can't go on. */
+  #failure: unknown;
   /** Whether an episode ended, and the writer was not told yet. */
   #isOver = false;
 
@@ -159,7 +161,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     const parts = this.#parts(step);
     await this.#turns.run(APPEND, options, async () => {
       await this.#relieve(APPEND, options);
-      await this.#take(parts);
+      await this.#change(() => this.#take(parts));
     });
   }
 
@@ -167,7 +169,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     const where = "endEpisode()";
     await this.#turns.run(where, options, async () => {
       await this.#relieve(where, options);
-      await this.#finish(false);
+      await this.#change(() => this.#finish(false));
     });
   }
 
@@ -178,11 +180,15 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   close(options: WaitOptions = {}): Promise<void> {
     const where = "close()";
     return this.#turns.close(options, async () => {
-      await this.#flush(where, options);
-      await this.#finish(false);
-      await this.#flush(where, options);
+      const failure = this.#failure;
+      if (failure === undefined) {
+        await this.#flush(where, options);
+        await this.#change(() => this.#finish(false));
+        await this.#flush(where, options);
+      }
       this.#waits.close();
-      await this.#writer.close();
+      await this.#writer.close(failure === undefined ? {} : options);
+      if (failure !== undefined) throw failure;
     });
   }
 
@@ -195,9 +201,20 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     await this.#waits.run(where, options, (limits) => this.#writer.flush(limits));
   }
 
+  /** Makes a change. If it fails halfway, the writer can't go on: the history has the step, and the table lacks its item. */
+  async #change(call: () => Promise<void>): Promise<void> {
+    try {
+      await call();
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
+  }
+
   /** Does what has to wait, before anything changes: the end of the last episode, and items that the table holds back. */
   async #relieve(where: string, options: WaitOptions): Promise<void> {
     this.#waits.check(where);
+    if (this.#failure !== undefined) throw this.#failure;
     options.signal?.throwIfAborted();
     if (this.#isOver) {
       await this.#waits.run(where, options, (limits) => this.#writer.endEpisode(limits));

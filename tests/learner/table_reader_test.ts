@@ -1,5 +1,11 @@
 /** What is particular to the readers and writers of tables. */
-import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
+import {
+  assert,
+  assertEquals,
+  assertRejects,
+  assertStrictEquals,
+  assertThrows,
+} from "../_assert.ts";
 import { tableReader, tableWriter } from "../../learner/mod.ts";
 import { every, float32, float64, oldest, queue, ReplayError, uint8 } from "../../mod.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
@@ -173,4 +179,26 @@ Deno.test("a call that waits for an earlier one ends by its own limits", async (
   assertEquals([...batch.reward, ...batch.discount], [8, 4, 0, 0]);
   await inTime("the calls end", Promise.all([held, closing]));
   assertEquals(await reader.stats(), { size: 0, inserted: 2, drawn: 2 });
+});
+
+Deno.test("a writer that failed halfway throws the same error from then on", async () => {
+  using tables = await newTables();
+  const table = tables.table("steps");
+  await table.insert({ other: 1 }); // an item of another program
+  const writer = tableWriter(tables, "steps", { state }, { nStep: 2 });
+  const open = { ...step, terminated: false };
+  await writer.append(open);
+  await writer.append(open);
+  const error = await assertRejects(() => writer.append(open), TypeError, "other");
+  table.reset(); // a step that is given again would now stand twice in its episode
+  const calls = [
+    () => writer.append(open),
+    () => writer.endEpisode(),
+    () => writer.flush(),
+    () => writer.close(),
+  ];
+  for (const call of calls) assertStrictEquals(await assertRejects(call), error);
+  await writer.close(); // does nothing
+  assertEquals(table.size, 0);
+  assertEquals((await assertRejects(() => writer.append(open), ReplayError)).code, "disposed");
 });
