@@ -30,7 +30,7 @@ const SAMPLE = ["beta", "timeoutMs", "signal"];
  * it. For sequences, call the replay itself.
  *
  * @param selector What draws: a selector of the replay.
- * @throws {TypeError} If `replay` is none, or if a pick is longer than a step, has several n-step returns, or no next state.
+ * @throws {TypeError} If `replay` is none, or if a pick is longer than a step, has several n-step returns, or may have no next state.
  * @throws {ReplayError} `foreign-selector` for a selector of another replay.
  * @example
  * ```ts
@@ -83,7 +83,7 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     }
     const policy = pickTables[this.#selector.table]?.policy;
     if (policy === undefined) return;
-    const { length, burnIn, before, nStep, nextState, stackCompact } = policy;
+    const { length, burnIn, before, nStep, nextState, stackCompact, allowOpenEnd } = policy;
     const rows = length + burnIn + before;
     const refuse = (needed: string, got: string): never => {
       throw new TypeError(
@@ -91,6 +91,7 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
       );
     };
     if (rows !== 1) refuse("picks of one step", `${rows} rows`);
+    if (allowOpenEnd) refuse("next states of all picks", "allowOpenEnd");
     if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);
     if (nStep.length === 1) return;
     if (nextState !== "copy") refuse('nextState "copy"', JSON.stringify(nextState));

@@ -12,6 +12,8 @@ Deno.test("a reader refuses picks that are no transitions, and says what it need
     [{ length: 4 }, "picks of one step, got 4 rows"],
     [{ burnIn: 2 }, "picks of one step, got 3 rows"],
     [{ nStep: [1, 3] }, "one n-step return at most, got 2"],
+    [{ allowOpenEnd: true }, "next states of all picks, got allowOpenEnd"],
+    [{ allowOpenEnd: true, nStep: [3] }, "next states of all picks, got allowOpenEnd"],
     [{ nextState: false }, 'nextState "copy", got false'],
   ];
   for (const [pick, text] of refused) {
