@@ -404,7 +404,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    * Writes everything and ends open episodes, as `using` does, as soon as the replay's pace lets it. `await using` calls it.
    *
    * @param options `signal` ends the wait, and `timeoutMs` limits it.
-   * @throws {ReplayError} `timeout`.
+   * @throws {ReplayError} `timeout`. You may call it again. Open episodes have ended: later steps begin others.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";

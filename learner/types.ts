@@ -71,7 +71,10 @@ export interface TransitionBatch<S extends Schema = AnySchema> {
   readonly shape: Readonly<Record<"state" | "action" | "reward" | "nextState", readonly number[]>>;
   /** Which transitions these are: only the reader's `setPriorities` understands it. You may post it to another thread and back. */
   readonly keys: unknown;
-  /** Gives the memory back, where a later batch can use it. All parts, and `keys`, are empty then. You need not call it. */
+  /**
+   * Gives the memory of a replay's batch back, where a later batch can use it. All parts, and `keys`, are empty then. A batch of a table stays
+   * as it is. You need not call it.
+   */
   [Symbol.dispose](): void;
 }
 
@@ -183,7 +186,8 @@ export type WriterStep<S extends Schema> = Recordable<
  * What an actor holds: it writes the steps of one environment to a replay, a shared replay, a table, or a table of a server.
  * {@linkcode replayWriter} and {@linkcode tableWriter} make one.
  *
- * Await each call. The time to wait for a rate limiter is at its beginning, so a call that ends by `timeoutMs` or `signal` took no step.
+ * Await each call. One that you make before the one before is done waits for it. The time to wait for a rate limiter is at the beginning of a
+ * call, so `append` that ends by `timeoutMs` or `signal` took no step.
  */
 export interface ReplayWriter<S extends Schema = AnySchema> extends AsyncDisposable {
   /**
@@ -192,13 +196,19 @@ export interface ReplayWriter<S extends Schema = AnySchema> extends AsyncDisposa
    *
    * @throws {TypeError} If a value is missing or of another kind than its column.
    * @throws {RangeError} If an array has another length than its column, or a number does not fit its dtype.
-   * @throws {ReplayError} `timeout` or `disposed`.
+   * @throws {ReplayError} `timeout` or `disposed`. `pace-size` if the rate limiter of a replay can never take `flushSteps` steps at once:
+   * choose fewer in {@linkcode replayWriter}.
+   * @throws {ReverbError} Of a table: why the connection failed, or what its server refused. If the step was taken halfway, all later calls
+   * throw the same error, and you need a new writer.
    */
   append(step: WriterStep<S>, options?: WaitOptions): Promise<void>;
   /** Ends the open episode after its latest step, as truncated: because someone reset the environment, for example. */
   endEpisode(options?: WaitOptions): Promise<void>;
   /** Writes what waits. Then all transitions can be drawn whose next states are known. */
   flush(options?: WaitOptions): Promise<void>;
-  /** Ends the open episode as truncated, and writes everything. A second call does nothing. After an error you may call it again. */
+  /**
+   * Ends the open episode as truncated, and writes everything. A second call does nothing. After a `timeout` you may call it again. The open
+   * episode may have ended then, so that later steps begin another one.
+   */
   close(options?: WaitOptions): Promise<void>;
 }

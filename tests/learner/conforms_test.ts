@@ -351,6 +351,23 @@ for (const nStep of [1, 3]) {
   );
 }
 
+onAll(
+  "an open episode has the transitions whose steps are all written",
+  { nStep: 3 },
+  async (place) => {
+    const { reader, writer } = place;
+    for (let k = 0; k < 5; k++) {
+      const values = { state: stateOf(k), action: k, reward: k, nextState: stateOf(k + 1) };
+      await writer.append({ ...values, terminated: false, extras: { hidden: [0, 0], note: 0 } });
+    }
+    await writer.flush();
+    assertEquals((await reader.stats()).size, 2);
+    await writer.endEpisode();
+    await writer.flush();
+    assertEquals((await reader.stats()).size, 5);
+  },
+);
+
 onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
   const step = {
     state: stateOf(1),

@@ -1,7 +1,14 @@
 /** What is particular to the reader and the writer of a replay. */
 import { assertEquals, assertRejects, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { replayReader, replayWriter } from "../../learner/mod.ts";
-import { ExperienceReplay, float32, float64, ReplayError, uniform } from "../../mod.ts";
+import {
+  ExperienceReplay,
+  float32,
+  float64,
+  ReplayError,
+  samplesPerInsert,
+  uniform,
+} from "../../mod.ts";
 import type { PickOptions } from "../../mod.ts";
 
 const capacity = 100;
@@ -69,4 +76,19 @@ Deno.test("a stream goes on after everything was evicted, once there is somethin
   await stream.return();
   await reader.close();
   await assertRejects(() => reader.stats(), ReplayError, "the reader is closed");
+});
+
+Deno.test("append() says that flushSteps are too many for the rate limiter", async () => {
+  const pace = samplesPerInsert(4, { minSize: 10, error: 40 });
+  using replay = await ExperienceReplay.create({ capacity, state, pace });
+  const append = async (flushSteps: number): Promise<void> => {
+    const writer = replayWriter(replay, { flushSteps });
+    for (let k = 0; k <= flushSteps; k++) {
+      await writer.append({ state: k, action: 0, reward: 0, nextState: k + 1, terminated: false });
+    }
+  };
+  const error = await assertRejects(() => append(50), ReplayError, "make the calls smaller");
+  assertStrictEquals(error.code, "pace-size");
+  await append(5);
+  assertStrictEquals(replay.recordCount, 5);
 });
