@@ -4,8 +4,9 @@
  * @module
  */
 
+import { ReplayError } from "../base/errors.ts";
+import { TIMER_MAX_MS } from "../base/waits.ts";
 import type { WaitOptions } from "../mod.ts";
-import { waitFor } from "../reverb/channel.ts";
 import type { Waits } from "./_waits.ts";
 
 /** Lets one call run at a time, in the order in which they were made. */
@@ -48,15 +49,36 @@ export class Turns {
   }
 
   #wait(operation: string, limits: WaitOptions): Promise<void> {
-    return this.#waits.run(operation, limits, (wait) =>
-      waitFor<void>(
-        operation,
-        wait,
-        (resolve) => {
-          this.#queue.push(resolve);
-          return () => void this.#queue.splice(this.#queue.indexOf(resolve), 1);
-        },
-        () => `an earlier call of this writer was not done after ${wait.timeoutMs} ms`,
-      ));
+    return this.#waits.run(
+      operation,
+      limits,
+      ({ signal, timeoutMs }) =>
+        new Promise((resolve, reject) => {
+          let timer: ReturnType<typeof setTimeout> | undefined;
+          const settle = (): void => {
+            clearTimeout(timer);
+            signal?.removeEventListener("abort", abort);
+          };
+          const begin = (): void => {
+            settle();
+            resolve();
+          };
+          const leave = (error: unknown): void => {
+            settle();
+            this.#queue.splice(this.#queue.indexOf(begin), 1);
+            reject(error);
+          };
+          const abort = (): void => leave(signal?.reason);
+          signal?.addEventListener("abort", abort);
+          this.#queue.push(begin);
+          if (timeoutMs === undefined) return;
+          const late =
+            `${operation}: an earlier call of this writer was not done after ${timeoutMs} ms`;
+          timer = setTimeout(
+            () => leave(new ReplayError("timeout", late)),
+            Math.min(timeoutMs, TIMER_MAX_MS),
+          );
+        }),
+    );
   }
 }
