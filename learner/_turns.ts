@@ -54,7 +54,6 @@ export class Turns {
       limits,
       ({ signal, timeoutMs }) =>
         new Promise((resolve, reject) => {
-          let timer: ReturnType<typeof setTimeout> | undefined;
           const settle = (): void => {
             clearTimeout(timer);
             signal?.removeEventListener("abort", abort);
@@ -68,16 +67,16 @@ export class Turns {
             this.#queue.splice(this.#queue.indexOf(begin), 1);
             reject(error);
           };
+          const late = (): void => {
+            const words = `an earlier call of this writer was not done after ${timeoutMs} ms`;
+            leave(new ReplayError("timeout", `${operation}: ${words}`));
+          };
           const abort = (): void => leave(signal?.reason);
+          const timer = timeoutMs === undefined
+            ? undefined
+            : setTimeout(late, Math.min(timeoutMs, TIMER_MAX_MS));
           signal?.addEventListener("abort", abort);
           this.#queue.push(begin);
-          if (timeoutMs === undefined) return;
-          const late =
-            `${operation}: an earlier call of this writer was not done after ${timeoutMs} ms`;
-          timer = setTimeout(
-            () => leave(new ReplayError("timeout", late)),
-            Math.min(timeoutMs, TIMER_MAX_MS),
-          );
         }),
     );
   }
