@@ -1,7 +1,7 @@
 // Drawing: batches of picks, and the priorities by which they are drawn.
 //
-// A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. The view's gatherer locates them
-// and copies their rows. Then they are weighed, and the eviction policy is told which episodes were drawn from.
+// A batch comes about in three steps (batches/gatherer.hpp). A selector chooses its picks, or the caller does. They are weighed, and the view's
+// gatherer locates them and copies their rows. Then the eviction policy is told which episodes were drawn from.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise. Two threads need two scratches.
 // Cost: batches near that of moving their bytes; setPriority() what the selector takes, and about one miss of the cache for a pick whose
