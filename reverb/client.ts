@@ -21,7 +21,7 @@ import {
   type Signatures,
 } from "./check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
-import { TensorCodec } from "../wire/tensor_codec.ts";
+import { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
 import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
@@ -116,7 +116,7 @@ const EXPLAIN_MS = 1000;
  */
 export class ReverbClient {
   readonly #channel: Channel;
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
   /** Those of writers, with items that the server has not confirmed. */
@@ -127,7 +127,7 @@ export class ReverbClient {
 
   private constructor(channel: Channel, kernel: Kernel) {
     this.#channel = channel;
-    this.#codec = new TensorCodec(kernel);
+    this.#encoder = new ChunkEncoder(kernel);
     const decoder = new SampleDecoder(kernel);
     this.#samplers = new Samplers(
       channel,
@@ -428,7 +428,7 @@ export class ReverbClient {
   }
 
   #door(stream: ItemStream): WriterDoor {
-    return { stream, codec: this.#codec, signatures: this.#signatures };
+    return { stream, encoder: this.#encoder, signatures: this.#signatures };
   }
 
   /**

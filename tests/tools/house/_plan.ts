@@ -125,7 +125,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["table.ts", "saving.ts", "tables_options.ts"],
     ["table_batch.ts", "_tables_core.ts"],
     // What makes messages of calls.
-    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_chunks.ts", "_item_data.ts"],
+    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_item_data.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
     ["low.ts", "table_item.ts"],
