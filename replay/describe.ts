@@ -11,7 +11,7 @@ import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import { type PaceState, paceState } from "./pace/pacer.ts";
+import { type RateLimiterState, rateLimiterState } from "./rate_limiter/rate_limiter.ts";
 import type { Register } from "./register/register.ts";
 
 /** One column of a {@linkcode ReplayDescription}. */
@@ -100,8 +100,8 @@ export interface ReplayDescription {
   readonly evictionOptions: Readonly<Record<string, number>>;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorDescription[];
-  /** The pace and its counts; undefined without one. */
-  readonly pace: PaceState | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** Bytes of memory. */
   readonly memory: MemoryDescription;
   /** How many seats a shared replay has: this one, and those of `attach`. Undefined if the replay is not shared. */
@@ -154,7 +154,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
       parts: selector.parts.map(({ id }) => id),
       options: native?.options ?? composed?.rule.options ?? {},
     })),
-    pace: paceState(core, "describe()"),
+    rateLimiter: rateLimiterState(core, "describe()"),
     memory: {
       total: number(abi.EXRP_INFO_MEMORY_BYTES),
       columns: number(abi.EXRP_INFO_COLUMN_BYTES),
@@ -219,7 +219,7 @@ function rowsOf(description: ReplayDescription): [string, string][] {
         parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
       }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
-    ...paceRows(description),
+    ...rateLimiterRows(description),
     [
       "memory",
       `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
@@ -254,15 +254,15 @@ function seatRows({ seatCount }: ReplayDescription): [string, string][] {
   return seatCount === undefined ? [] : [["shared", count(seatCount, "seat")]];
 }
 
-function paceRows({ pace }: ReplayDescription): [string, string][] {
-  if (pace === undefined) return [];
-  const { ratio, minSize, difference, differenceMin, differenceMax } = pace;
+function rateLimiterRows({ rateLimiter }: ReplayDescription): [string, string][] {
+  if (rateLimiter === undefined) return [];
+  const { ratio, minSize, difference, differenceMin, differenceMax } = rateLimiter;
   const from = `from ${count(minSize, "record")} on`;
   if (differenceMax === Infinity && differenceMin === -Infinity) {
-    return [["pace", `picks are drawn ${from}`]];
+    return [["rate limiter", `picks are drawn ${from}`]];
   }
   return [[
-    "pace",
+    "rate limiter",
     `${ratio} picks a record ${from}; the difference is ${difference}, held from ${differenceMin} to ${differenceMax}`,
   ]];
 }

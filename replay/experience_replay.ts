@@ -43,9 +43,19 @@ import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
-import { checkPace, type PaceRule } from "../pace/pace_rule.ts";
-import { Pacer, type PaceState, paceState } from "./pace/pacer.ts";
-import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
+import { checkForReplay } from "../rate_limiters/checks.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
+import {
+  type RateLimiterState,
+  rateLimiterState,
+  ReplayRateLimiter,
+} from "./rate_limiter/rate_limiter.ts";
+import {
+  waitFor,
+  type WaitForOptions,
+  type WaitOptions,
+  whenReady,
+} from "./rate_limiter/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
 import type { PickTable } from "./register/pick_table.ts";
@@ -75,7 +85,7 @@ interface Parts {
   readonly drainer: Drainer;
   readonly extra: ExtraState;
   readonly sharing: Sharing;
-  readonly pacer: Pacer;
+  readonly rateLimiter: ReplayRateLimiter;
 }
 
 /**
@@ -145,7 +155,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   readonly #drainer: Drainer;
   readonly #extra: ExtraState;
   readonly #sharing: Sharing;
-  readonly #pacer: Pacer;
+  readonly #rateLimiter: ReplayRateLimiter;
 
   private constructor(parts: Parts) {
     super(parts);
@@ -164,7 +174,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#drainer = parts.drainer;
     this.#extra = parts.extra;
     this.#sharing = parts.sharing;
-    this.#pacer = parts.pacer;
+    this.#rateLimiter = parts.rateLimiter;
   }
 
   /**
@@ -208,13 +218,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const pace = options.pace === undefined
+    const rateLimiter = options.rateLimiter === undefined
       ? undefined
-      : checkPace("ExperienceReplay.create(): pace", options.pace, config);
+      : checkForReplay("ExperienceReplay.create(): rateLimiter", options.rateLimiter, config);
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
     const parts = partsOf(new ReplayCore(kernel, config));
-    if (pace !== undefined) parts.pacer.set("ExperienceReplay.create()", pace);
+    if (rateLimiter !== undefined) parts.rateLimiter.set("ExperienceReplay.create()", rateLimiter);
     return new ExperienceReplay(parts);
   }
 
@@ -915,7 +925,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Calls a function as soon as the replay is ready for it, and returns what it returned: `await replay.whenReady(() =>
    * replay.getBatch(256, selector))`.
    *
-   * The replay is not ready if the call throws `pace` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
+   * The replay is not ready if the call throws `rate-limiter` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
    * after each change of this replay. Such a call has changed nothing. The function must do nothing but one call of this replay, because
    * whatever else it does happens each time. So call `newEpisode` before. Any other error ends the wait.
    *
@@ -1008,10 +1018,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
+   * Sets the rate limiter from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
    * records, or as many as this one holds. A `queue` begins with the records that `drain` has not returned.
    *
-   * @throws {TypeError} If `pace` is no pace.
+   * @throws {TypeError} If `rateLimiter` is no rate limiter.
    * @throws {RangeError} If the replay is too small for it.
    * @throws {ReplayError} `disposed` or `busy`.
    * @example
@@ -1019,22 +1029,22 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * import { ExperienceReplay, float32, samplesPerInsert } from "@exrp/replay";
    *
    * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
-   * replay.setPace(samplesPerInsert(4, { minSize: 100, error: 400 }));
-   * console.log(replay.pace?.ratio); // 4
-   * replay.setPace(undefined);
-   * console.log(replay.pace); // undefined
+   * replay.setRateLimiter(samplesPerInsert(4, { minSize: 100, error: 400 }));
+   * console.log(replay.rateLimiter?.ratio); // 4
+   * replay.setRateLimiter(undefined);
+   * console.log(replay.rateLimiter); // undefined
    * ```
    */
-  setPace(pace: PaceRule | undefined): void {
-    this.#core.checkUsable("setPace()");
-    const rule = pace === undefined
+  setRateLimiter(rateLimiter: RateLimiter | undefined): void {
+    this.#core.checkUsable("setRateLimiter()");
+    const rule = rateLimiter === undefined
       ? undefined
-      : checkPace("setPace(): pace", pace, this.#core.config);
-    this.#pacer.set("setPace()", rule);
+      : checkForReplay("setRateLimiter(): rateLimiter", rateLimiter, this.#core.config);
+    this.#rateLimiter.set("setRateLimiter()", rule);
   }
 
   /**
-   * The pace, its counts, and how many records and picks it allows now; undefined without one.
+   * The rate limiter, its counts, and how many records and picks it allows now; undefined without one.
    *
    * @throws {ReplayError} `disposed` or `busy`.
    * @example A loop that does one or the other
@@ -1044,20 +1054,20 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * using replay = await ExperienceReplay.create({
    *   capacity: 1000,
    *   state: float32(),
-   *   pace: samplesPerInsert(8, { minSize: 10, error: 32 }),
+   *   rateLimiter: samplesPerInsert(8, { minSize: 10, error: 32 }),
    * });
    * const selector = replay.newPickSelector(uniform());
    * let episode = replay.newEpisode();
    * for (let t = 0; t < 100; t++) {
-   *   if ((replay.pace?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
+   *   if ((replay.rateLimiter?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
    *   else episode = replay.record(episode, t, 0, 0);
    * }
-   * console.log([replay.pace?.recorded, replay.pace?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
+   * console.log([replay.rateLimiter?.recorded, replay.rateLimiter?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
    * ```
    */
-  get pace(): PaceState | undefined {
-    this.#core.checkUsable("pace");
-    return paceState(this.#core, "pace");
+  get rateLimiter(): RateLimiterState | undefined {
+    this.#core.checkUsable("rateLimiter");
+    return rateLimiterState(this.#core, "rateLimiter");
   }
 
   /** Saves everything that decides the future as bytes. */
@@ -1200,8 +1210,8 @@ function partsOf(core: ReplayCore): Parts {
   const episodes = new Episodes(core, rules, row);
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
-  const pacer = new Pacer(core, () => drainer.undrainedCount);
-  const extra = new ExtraState(core, drainer, reader, pacer);
+  const rateLimiter = new ReplayRateLimiter(core, () => drainer.undrainedCount);
+  const extra = new ExtraState(core, drainer, reader, rateLimiter);
   return {
     core,
     register,
@@ -1215,7 +1225,7 @@ function partsOf(core: ReplayCore): Parts {
     reader,
     drainer,
     extra,
-    pacer,
+    rateLimiter,
     sharing: new Sharing(core, register, drainer),
   };
 }

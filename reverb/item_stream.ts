@@ -377,11 +377,13 @@ export class ItemStream {
   }
 }
 
-/** The limiters that may hold these items back, in words. */
+/** The rate limiters that may hold these items back, in words. */
 function limitersOf(items: Iterable<Item>): string {
   const tables = [...new Set(Array.from(items, ({ table }) => table))].sort();
   const names = tables.map(show).join(", ");
-  return tables.length === 1 ? `the limiter of table ${names}` : `the limiters of tables ${names}`;
+  return tables.length === 1
+    ? `the rate limiter of table ${names}`
+    : `the rate limiters of tables ${names}`;
 }
 
 /** Tells those who choose the length of chunks what an item took. */

@@ -111,8 +111,8 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
-/** What a pace counted since it was set. {@linkcode ReplayStats.pace} has it. */
-export interface PaceStats {
+/** What a rate limiter counted since it was set. {@linkcode ReplayStats.rateLimiter} has it. */
+export interface RateLimiterStats {
   /** Records that came. */
   readonly recorded: number;
   /** Picks that were drawn, and steps that `drain` returned. */
@@ -170,8 +170,8 @@ export interface ReplayStats {
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;
-  /** The counts of the pace; undefined without one. */
-  readonly pace: PaceStats | undefined;
+  /** The counts of the rate limiter; undefined without one. */
+  readonly rateLimiter: RateLimiterStats | undefined;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorStats[];
 }
@@ -218,7 +218,7 @@ export function statsRows(stats: ReplayStats): [string, string][] {
     ],
     ["ages", `stored records: ${agesText(ages)}`],
     ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
-    ...paceRows(stats),
+    ...rateLimiterRows(stats),
     ...stats.selectors.map((each): [string, string] => [`selector ${each.id}`, selectorText(each)]),
   ];
 }
@@ -259,13 +259,16 @@ function agesText({ count: ageCount, mean, median, largest }: AgeStats): string 
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
 }
 
-function paceRows({ pace }: ReplayStats): [string, string][] {
-  if (pace === undefined) return [];
-  const { recorded, drawn, difference, differenceMin, differenceMax } = pace;
+function rateLimiterRows({ rateLimiter }: ReplayStats): [string, string][] {
+  if (rateLimiter === undefined) return [];
+  const { recorded, drawn, difference, differenceMin, differenceMax } = rateLimiter;
   const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;
-  if (differenceMax === Infinity) return [["pace", text]];
+  if (differenceMax === Infinity) return [["rate limiter", text]];
   const held = [differenceMin, difference, differenceMax].map((value) => short(value));
-  return [["pace", `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`]];
+  return [[
+    "rate limiter",
+    `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`,
+  ]];
 }
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {

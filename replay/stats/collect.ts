@@ -36,7 +36,7 @@ import {
   withText,
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
-import { paceState } from "../pace/pacer.ts";
+import { rateLimiterState } from "../rate_limiter/rate_limiter.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import { ageEdges, logEdges } from "./edges.ts";
@@ -107,7 +107,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
-    pace: paceOf(core),
+    rateLimiter: limiterOf(core),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);
@@ -133,8 +133,8 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   });
 }
 
-function paceOf(core: ReplayCore): ReplayStats["pace"] {
-  const state = paceState(core, OPERATION);
+function limiterOf(core: ReplayCore): ReplayStats["rateLimiter"] {
+  const state = rateLimiterState(core, OPERATION);
   if (state === undefined) return undefined;
   const { recorded, drawn, difference, differenceMin, differenceMax } = state;
   return { recorded, drawn, difference, differenceMin, differenceMax };

@@ -31,7 +31,7 @@ export interface CheckpointTable {
   /** 0 or less without limit. */
   readonly maxTimesSampled: number;
   /** Undefined where the record has none. */
-  readonly limiter: CheckpointLimiter | undefined;
+  readonly rateLimiter: CheckpointRateLimiter | undefined;
   readonly signature: Signature | undefined;
   readonly uniqueSamples: bigint;
   readonly episodesDeleted: bigint;
@@ -80,7 +80,7 @@ export class OldItems {
 }
 
 /** A rate limiter, and what it has counted since the last reset. */
-export interface CheckpointLimiter {
+export interface CheckpointRateLimiter {
   readonly samplesPerInsert: number;
   readonly minDiff: number;
   readonly maxDiff: number;
@@ -98,21 +98,21 @@ export interface CheckpointLimiter {
 export function readTable(record: Uint8Array): CheckpointTable {
   const oldItems = new OldItems(record);
   const table = fromBinary(PriorityTableCheckpointSchema, record, { readUnknownFields: false });
-  const { rateLimiter: limiter, signature } = table;
+  const { rateLimiter, signature } = table;
   return {
     name: table.tableName,
     sampler: selectorOf(table.sampler),
     remover: selectorOf(table.remover),
     maxSize: table.maxSize,
     maxTimesSampled: table.maxTimesSampled,
-    limiter: limiter && {
-      samplesPerInsert: limiter.samplesPerInsert,
-      minDiff: limiter.minDiff,
-      maxDiff: limiter.maxDiff,
-      minSize: limiter.minSizeToSample,
-      inserts: limiter.insertCount,
-      samples: limiter.sampleCount,
-      deletes: limiter.deleteCount,
+    rateLimiter: rateLimiter && {
+      samplesPerInsert: rateLimiter.samplesPerInsert,
+      minDiff: rateLimiter.minDiff,
+      maxDiff: rateLimiter.maxDiff,
+      minSize: rateLimiter.minSizeToSample,
+      inserts: rateLimiter.insertCount,
+      samples: rateLimiter.sampleCount,
+      deletes: rateLimiter.deleteCount,
     },
     signature: signature && decodeSignature(toBinary(StructuredValueSchema, signature)),
     uniqueSamples: table.numUniqueSamples,

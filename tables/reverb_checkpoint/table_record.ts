@@ -6,10 +6,10 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { limiterOf } from "../../pace/limiter.ts";
-import type { PaceRule } from "../../pace/pace_rule.ts";
+import { rateLimiterOf } from "../../rate_limiters/of_numbers.ts";
+import type { RateLimiter } from "../../rate_limiters/rate_limiter.ts";
 import {
-  type CheckpointLimiter,
+  type CheckpointRateLimiter,
   type CheckpointTable,
   type OldItems,
   readTable,
@@ -51,15 +51,15 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
     }
   };
   const found: CheckpointTable = read(() => readTable(record));
-  const { name, limiter, maxTimesSampled, signature, oldItems } = found;
+  const { name, rateLimiter, maxTimesSampled, signature, oldItems } = found;
   const wrong = (why: string): never => {
     throw new ReplayError("snapshot-corrupt", `${where}: table ${show(name)} ${why}`);
   };
-  if (limiter === undefined) return wrong("has no rate limiter");
+  if (rateLimiter === undefined) return wrong("has no rate limiter");
   const count = (what: string, value: bigint): number =>
     value >= 0n && value <= 2n ** 53n ? Number(value) : wrong(`has ${value} ${what}`);
-  const inserts = count("inserts", limiter.inserts);
-  const deletes = count("deletes", limiter.deletes);
+  const inserts = count("inserts", rateLimiter.inserts);
+  const deletes = count("deletes", rateLimiter.deletes);
   if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
   if (oldItems.count > inserts - deletes) {
     wrong(`has ${oldItems.count} items, but ${inserts} inserts and ${deletes} deletes`);
@@ -71,11 +71,15 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
       ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
       sampler: read(() => selectorOf(found.sampler)) ?? wrong("has an unknown sampler"),
       remover: read(() => selectorOf(found.remover)) ?? wrong("has an unknown remover"),
-      limiter: readLimiter(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
+      rateLimiter: readRateLimiter(
+        rateLimiter,
+        count("for min_size_to_sample", rateLimiter.minSize),
+        wrong,
+      ),
       ...signature === undefined ? {} : { signature },
     },
     inserts,
-    samples: count("samples", limiter.samples),
+    samples: count("samples", rateLimiter.samples),
     deletes,
     uniqueSamples: count("unique samples", found.uniqueSamples),
     episodesDeleted: count("deleted episodes", found.episodesDeleted),
@@ -102,16 +106,16 @@ function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | unde
   }
 }
 
-function readLimiter(
-  { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointLimiter,
+function readRateLimiter(
+  { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointRateLimiter,
   size: number,
   wrong: (why: string) => never,
-): PaceRule {
+): RateLimiter {
   if (!(ratio > 0 && Number.isFinite(ratio))) {
     return wrong(`has a rate limiter of ${ratio} samples for an insert`);
   }
   if (!(minDiff <= maxDiff)) {
     return wrong(`has a rate limiter without room between ${minDiff} and ${maxDiff}`);
   }
-  return limiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
+  return rateLimiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
 }

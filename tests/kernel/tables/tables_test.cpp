@@ -214,8 +214,8 @@ void insertsThatTheLimiterRefusesWaitInOrder() {
   // A wider limiter lets the next one in at once.
   CHECK_EQUAL(tables.feed(one, single(4, 1)), EXRP_STATUS_OK);
   CHECK(tables.confirmed(one).empty());
-  const double wider[EXRP_LIMITER_COUNT] = {1, 1, 0, 3};
-  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 0, wider, EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+  const double wider[EXRP_RATE_LIMITER_RULE_COUNT] = {1, 1, 0, 3};
+  CHECK_EQUAL(exrp_tables_rate_limiter_set(tables.id, 0, wider, EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
   CHECK((tables.awake() == std::vector<uint32_t>{one}));
   CHECK((tables.confirmed(one) == std::vector<uint64_t>{4}));
   CHECK_EQUAL(tables.check(), 0);
