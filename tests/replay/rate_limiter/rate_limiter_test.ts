@@ -442,7 +442,7 @@ Deno.test("describe() and stats() show the rate limiter", async () => {
   replay.getBatch(3, replay.newPickSelector(uniform()));
   assertEquals(replay.describe().rateLimiter, replay.rateLimiter);
   const shown = [String(replay.describe()), String(replay.stats())].map((text) =>
-    text.split("\n").find((line) => line.trim().startsWith("rate-limiter"))?.trim().replace(
+    text.split("\n").find((line) => line.trim().startsWith("rate limiter"))?.trim().replace(
       / +/g,
       " ",
     )
