@@ -159,14 +159,12 @@ function text(
       return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:
       return `too many batches are ordered and not yet taken: the limit is ${a}`;
-    case abi.EXRP_STATUS_RATE_LIMITER:
-      return a === abi.EXRP_ALLOW_INSERTS
-        ? `the rate limiter allows ${c} more now, and the call has ${
-          numberOf(Number(b), "record")
-        }; it can go on when more picks were drawn, and whenReady() waits for that (records stored: ${d})`
-        : `the rate limiter allows ${c} more now, and the call asks for ${
-          numberOf(Number(b), "pick")
-        }; it can go on when more records were stored, and whenReady() waits for that (records stored: ${d})`;
+    case abi.EXRP_STATUS_RATE_LIMITER: {
+      const [asks, awaited] = a === abi.EXRP_ALLOW_INSERTS
+        ? [`has ${numberOf(Number(b), "record")}`, "picks were drawn"]
+        : [`asks for ${numberOf(Number(b), "pick")}`, "records were stored"];
+      return `the rate limiter allows ${c} more now, and the call ${asks}; it can go on when more ${awaited}, and whenReady() waits for that (records stored: ${d})`;
+    }
     case abi.EXRP_STATUS_RATE_LIMITER_SIZE:
       return rateLimiterSizeText(a === abi.EXRP_ALLOW_INSERTS, Number(b), Number(c), Number(d));
     case abi.EXRP_STATUS_DATA_CORRUPT:

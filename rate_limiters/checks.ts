@@ -20,7 +20,7 @@ export function checkRateLimiter(where: string, value: unknown): asserts value i
 /** Throws where a rate limiter waits for more than there is room for, or where a queue of what is taken once would lose some. */
 function checkRoom(
   where: string,
-  { countsDrained, numbers: { minSize, differenceMax } }: RateLimiter,
+  { name, numbers: { minSize, differenceMax } }: RateLimiter,
   room: number,
   [place, option, things]: readonly [place: string, option: string, things: string],
   isTakenOnce: boolean,
@@ -31,7 +31,7 @@ function checkRoom(
       `${where} waits for ${minSize} ${things}, ${holds} nothing could ever be sampled`,
     );
   }
-  if (countsDrained && isTakenOnce && differenceMax > room) {
+  if (name === "queue" && isTakenOnce && differenceMax > room) {
     throw new RangeError(
       `${where} lets ${differenceMax} ${things} wait, ${holds} ${things} would be removed that were never sampled`,
     );
@@ -41,19 +41,20 @@ function checkRoom(
 /** The kernel takes no larger ratio of a replay. */
 const RATIO_MAX = 2 ** 32;
 
-/** Throws unless `value` is a rate limiter that a replay of this size can keep. `maxAge` is 0 without a limit. */
+/** Throws where `value` is none that a replay of this size can keep; undefined is none at all. `maxAge` is 0 without a limit. */
 export function checkForReplay(
   where: string,
   value: unknown,
   { capacity, maxAge }: { readonly capacity: number; readonly maxAge: number },
-): RateLimiter {
+): RateLimiter | undefined {
+  if (value === undefined) return undefined;
   checkRateLimiter(where, value);
   const { ratio, minSize, differenceMin, differenceMax } = value.numbers;
   if (ratio > RATIO_MAX) {
     throw new RangeError(`${where}: ${value} must have a ratio of at most 2^32, got ${ratio}`);
   }
   const narrowest = 2 * Math.max(1, ratio);
-  if (!value.countsDrained && differenceMax - differenceMin < narrowest) {
+  if (value.name !== "queue" && differenceMax - differenceMin < narrowest) {
     throw new RangeError(
       `${where}: ${value} must have an error that is at least ${narrowest} wide, or records and picks could wait for each other for ever, got [${differenceMin}, ${differenceMax}]`,
     );
@@ -78,15 +79,15 @@ export function checkForReplay(
  */
 export function checkForTable(
   where: string,
-  limiter: RateLimiter,
+  rateLimiter: RateLimiter,
   { maxSize, maxTimesSampled }: { readonly maxSize: number; readonly maxTimesSampled?: number },
 ): void {
-  const { ratio, differenceMin, differenceMax } = limiter.numbers;
-  checkRoom(where, limiter, maxSize, ["table", "maxSize", "items"], maxTimesSampled === 1);
-  if (!neverDeadlocks(limiter.numbers)) {
+  const { ratio, differenceMin, differenceMax } = rateLimiter.numbers;
+  checkRoom(where, rateLimiter, maxSize, ["table", "maxSize", "items"], maxTimesSampled === 1);
+  if (!neverDeadlocks(rateLimiter.numbers)) {
     throw new RangeError(
-      `${where}: ${limiter} could deadlock, as inserts × ${ratio} - samples must stay from ${differenceMin} to ${differenceMax}; make error at least ${
-        wideEnough(limiter.numbers)
+      `${where}: ${rateLimiter} could deadlock, as inserts × ${ratio} - samples must stay from ${differenceMin} to ${differenceMax}; make error at least ${
+        wideEnough(rateLimiter.numbers)
       } wide`,
     );
   }

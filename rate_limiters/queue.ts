@@ -45,5 +45,5 @@ export function queue(size: number): RateLimiter {
     minSize: 1,
     differenceMin: 0,
     differenceMax: checked,
-  }, true);
+  });
 }

@@ -21,6 +21,20 @@ export interface RateLimiterNumbers {
   readonly differenceMax: number;
 }
 
+/** The rate limiter of a replay, and how far it is. {@linkcode ExperienceReplay.rateLimiter} returns it. */
+export interface RateLimiterState extends RateLimiterNumbers {
+  /** I: records that came since it was set. A replay that held some by then began with them, with at most `minSize`. */
+  readonly recorded: number;
+  /** S: picks that were drawn since, and steps that `drain` returned. */
+  readonly drawn: number;
+  /** D = I × ratio - S. */
+  readonly difference: number;
+  /** The most records that a call may store now; Infinity without a limit. */
+  readonly recordsAllowed: number;
+  /** The most picks that a call may draw now; Infinity without a limit. */
+  readonly picksAllowed: number;
+}
+
 /**
  * A rate limiter, made by {@linkcode samplesPerInsert}, {@linkcode minSize} or {@linkcode queue}. It holds numbers only, so one value may serve many
  * replays and tables. {@linkcode CreateOptions.rateLimiter} takes it, and so does `setRateLimiter`.
@@ -40,20 +54,16 @@ export class RateLimiter {
   readonly options: Readonly<Record<string, number | string>>;
   /** What they mean. */
   readonly numbers: RateLimiterNumbers;
-  /** Whether it counts what `drain` returns, so that it begins with the records that were not drained yet. */
-  readonly countsDrained: boolean;
 
   /** Makes a value. The functions named after the rate limiters call this. */
   constructor(
     name: string,
     options: Readonly<Record<string, number | string>>,
     numbers: RateLimiterNumbers,
-    countsDrained = false,
   ) {
     this.name = name;
     this.options = Object.freeze({ ...options });
     this.numbers = Object.freeze({ ...numbers });
-    this.countsDrained = countsDrained;
     Object.freeze(this);
   }
 }

@@ -69,22 +69,24 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
   checkNumber(`${WHERE}: ratio`, ratio, 0, BOUND);
   if (ratio === 0) throw new RangeError(`${WHERE}: ratio must be above 0, got 0`);
   checkOptions(WHERE, options, ["minSize", "error"]);
-  const { error } = options;
   const minSize = checkInteger(`${WHERE}: minSize`, options.minSize, 1, BOUND);
-  const numbers = { ratio, minSize };
+  const [differenceMin, differenceMax] = bandOf(ratio, minSize, options.error);
+  const numbers = { ratio, minSize, differenceMin, differenceMax };
+  const error = typeof options.error === "number"
+    ? options.error
+    : `[${differenceMin}, ${differenceMax}]`;
+  return new RateLimiter("samplesPerInsert", { ratio, minSize, error }, numbers);
+}
+
+/** The least and the largest difference. */
+function bandOf(ratio: number, minSize: number, error: unknown): readonly [number, number] {
   if (!Array.isArray(error)) {
     const width = checkEnd(`${WHERE}: error`, error, 0, Infinity);
     const narrowest = Math.max(1, ratio);
-    if (width < narrowest) {
-      throw new RangeError(
-        `${WHERE}: error must be at least ${narrowest}, or writers and learners could wait for each other for ever, got ${width}`,
-      );
-    }
-    return new RateLimiter("samplesPerInsert", { ratio, minSize, error: width }, {
-      ...numbers,
-      differenceMin: ratio * minSize - width,
-      differenceMax: ratio * minSize + width,
-    });
+    if (width >= narrowest) return [ratio * minSize - width, ratio * minSize + width];
+    throw new RangeError(
+      `${WHERE}: error must be at least ${narrowest}, or writers and learners could wait for each other for ever, got ${width}`,
+    );
   }
   if (error.length !== 2) {
     throw new TypeError(
@@ -94,16 +96,10 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
   // A finite end beyond these lies where counts never come.
   const least = checkEnd(`${WHERE}: error[0]`, error[0], -Infinity, BOUND);
   const largest = checkEnd(`${WHERE}: error[1]`, error[1], -BOUND, Infinity);
-  if (least > largest) {
-    throw new RangeError(
-      `${WHERE}: error must have its least number first, got [${least}, ${largest}]`,
-    );
-  }
-  return new RateLimiter("samplesPerInsert", { ratio, minSize, error: `[${least}, ${largest}]` }, {
-    ...numbers,
-    differenceMin: least,
-    differenceMax: largest,
-  });
+  if (least <= largest) return [least, largest];
+  throw new RangeError(
+    `${WHERE}: error must have its least number first, got [${least}, ${largest}]`,
+  );
 }
 
 /** A number from `min` to `max`, which may be infinite. */

@@ -11,7 +11,8 @@ import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import { type RateLimiterState, rateLimiterState } from "./rate_limiter/rate_limiter.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState } from "./rate_limiter/rate_limiter.ts";
 import type { Register } from "./register/register.ts";
 
 /** One column of a {@linkcode ReplayDescription}. */

@@ -44,12 +44,8 @@ import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./reco
 import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
 import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
 import { checkForReplay } from "../rate_limiters/checks.ts";
-import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import {
-  type RateLimiterState,
-  rateLimiterState,
-  ReplayRateLimiter,
-} from "./rate_limiter/rate_limiter.ts";
+import type { RateLimiter, RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState, ReplayRateLimiter } from "./rate_limiter/rate_limiter.ts";
 import {
   waitFor,
   type WaitForOptions,
@@ -218,13 +214,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const rateLimiter = options.rateLimiter === undefined
-      ? undefined
-      : checkForReplay("ExperienceReplay.create(): rateLimiter", options.rateLimiter, config);
+    const where = "ExperienceReplay.create()";
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, options.rateLimiter, config);
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
     const parts = partsOf(new ReplayCore(kernel, config));
-    if (rateLimiter !== undefined) parts.rateLimiter.set("ExperienceReplay.create()", rateLimiter);
+    if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
     return new ExperienceReplay(parts);
   }
 
@@ -1037,10 +1032,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   setRateLimiter(rateLimiter: RateLimiter | undefined): void {
     this.#core.checkUsable("setRateLimiter()");
-    const rule = rateLimiter === undefined
-      ? undefined
-      : checkForReplay("setRateLimiter(): rateLimiter", rateLimiter, this.#core.config);
-    this.#rateLimiter.set("setRateLimiter()", rule);
+    checkForReplay("setRateLimiter(): rateLimiter", rateLimiter, this.#core.config);
+    this.#rateLimiter.set("setRateLimiter()", rateLimiter);
   }
 
   /**

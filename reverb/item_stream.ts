@@ -347,7 +347,7 @@ export class ItemStream {
       const why = this.#lastLoss === undefined
         ? this.inFlight === 0
           ? ""
-          : `; ${limitersOf(this.#inFlight.values())} may hold them back until others sample`
+          : `; ${rateLimitersOf(this.#inFlight.values())} may hold them back until others sample`
         : `; ${this.#lastLoss.message}`;
       return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
     });
@@ -378,7 +378,7 @@ export class ItemStream {
 }
 
 /** The rate limiters that may hold these items back, in words. */
-function limitersOf(items: Iterable<Item>): string {
+function rateLimitersOf(items: Iterable<Item>): string {
   const tables = [...new Set(Array.from(items, ({ table }) => table))].sort();
   const names = tables.map(show).join(", ");
   return tables.length === 1

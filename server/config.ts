@@ -23,7 +23,7 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import { LIMITS_MAX, type TableOptions } from "../tables/table_options.ts";
+import { LIMITS_MAX, onceFrom, type TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -172,14 +172,7 @@ function readSignature(where: string, value: unknown): Signature {
 /** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
 function readLine(where: string, name: "queue" | "stack", size: unknown): TableOptions {
   const maxSize = checkInteger(`${where}.${name}`, size, 1, 2 ** 28);
-  const end = name === "queue" ? oldest() : newest();
-  return {
-    sampler: end,
-    remover: end,
-    maxSize,
-    maxTimesSampled: 1,
-    rateLimiter: queue(maxSize),
-  };
+  return onceFrom(`${where}.${name}`, name === "queue" ? oldest() : newest(), maxSize, {});
 }
 
 /** A limit from 1 on; 0 and nothing stand for none. */

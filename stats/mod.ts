@@ -29,7 +29,6 @@ export type {
   NotedDraws,
   PickNumbers,
   PriorityStats,
-  RateLimiterStats,
   ReplayStats,
   SelectorStats,
   WeightStats,

@@ -6,6 +6,7 @@
 
 import { count, group } from "../base/inspect.ts";
 import { displayAs, htmlTable } from "../base/notebook.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
 
 /** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
 export interface Histogram {
@@ -111,20 +112,6 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
-/** What a rate limiter counted since it was set. {@linkcode ReplayStats.rateLimiter} has it. */
-export interface RateLimiterStats {
-  /** Records that came. */
-  readonly recorded: number;
-  /** Picks that were drawn, and steps that `drain` returned. */
-  readonly drawn: number;
-  /** `recorded` × ratio - `drawn`. */
-  readonly difference: number;
-  /** The least difference that a draw may leave; perhaps -Infinity. */
-  readonly differenceMin: number;
-  /** The largest difference that a record may leave; perhaps Infinity. */
-  readonly differenceMax: number;
-}
-
 /** A replay in numbers, as {@linkcode ReplayView.stats} returns them. `String(stats)` is a table for people. */
 export interface ReplayStats {
   /** Records. */
@@ -170,8 +157,8 @@ export interface ReplayStats {
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;
-  /** The counts of the rate limiter; undefined without one. */
-  readonly rateLimiter: RateLimiterStats | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorStats[];
 }

@@ -139,9 +139,6 @@ export class Table<D = StepData> {
     this.#table = table;
   }
 
-  static {
-  }
-
   /**
    * The options of a table that gives each item once, the oldest first. Inserts wait while it has `maxSize` items.
    *

@@ -129,14 +129,5 @@ function checkRule(where: string, rule: unknown): void {
 
 /** A table as the kernel takes it. */
 export function lowTable(name: string, options: FilledTableOptions): LowTableOptions {
-  const { maxSize, sampler, remover, rateLimiter, maxBytes = 0, maxTimesSampled = 0 } = options;
-  return {
-    name,
-    maxSize,
-    sampler,
-    remover,
-    rateLimiter: kernelNumbers(rateLimiter.numbers),
-    maxBytes,
-    maxTimesSampled,
-  };
+  return { ...options, name, rateLimiter: kernelNumbers(options.rateLimiter.numbers) };
 }

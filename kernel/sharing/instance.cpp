@@ -129,9 +129,10 @@ Status Instance::grantSamples(Seat& seat, uint32_t count) {
   return status;
 }
 
-void Instance::settleSamples(Seat& seat, uint32_t count) {
+Status Instance::settleSamples(Seat& seat, uint32_t count) {
   seat.isGranted = false;
   rateLimiter_.sampled(count);
+  return Status::ok;
 }
 
 // ---- seats ----

@@ -15,23 +15,9 @@ import {
   kernelNumbers,
   numbersAt,
   type RateLimiter,
-  type RateLimiterNumbers,
+  type RateLimiterState,
 } from "../../rate_limiters/rate_limiter.ts";
 import type { ReplayCore } from "../core.ts";
-
-/** The rate limiter of a replay, and how far it is. {@linkcode ExperienceReplay.rateLimiter} returns it. */
-export interface RateLimiterState extends RateLimiterNumbers {
-  /** I: records that came since it was set. A replay that held some by then began with them, with at most `minSize`. */
-  readonly recorded: number;
-  /** S: picks that were drawn since, and steps that `drain` returned. */
-  readonly drawn: number;
-  /** D = I × ratio - S. */
-  readonly difference: number;
-  /** The most records that a call may store now; Infinity without a limit. */
-  readonly recordsAllowed: number;
-  /** The most picks that a call may draw now; Infinity without a limit. */
-  readonly picksAllowed: number;
-}
 
 /** The count of a rate limiter's numbers in snapshots. */
 export const SAVED_NUMBERS = EXRP_RATE_LIMITER_SAVED_COUNT;
@@ -54,7 +40,8 @@ export class ReplayRateLimiter {
     const core = this.#core;
     core.together(operation, () => {
       const numbers = rateLimiter === undefined ? [] : kernelNumbers(rateLimiter.numbers);
-      const counts = rateLimiter?.countsDrained === true ? [this.#undrained(), 0] : [];
+      // What `drain` returns counts for a queue, so it begins with the records that were not drained yet.
+      const counts = rateLimiter?.name === "queue" ? [this.#undrained(), 0] : [];
       this.#give(operation, [...numbers, ...counts]);
     });
     this.#rateLimiter = rateLimiter;

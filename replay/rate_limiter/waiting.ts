@@ -170,8 +170,7 @@ export function isHeldBack(error: unknown): boolean {
 function isPassing(core: ReplayCore, error: unknown): boolean {
   if (!(error instanceof ReplayError)) return false;
   const { code } = error;
-  return code === "rate-limiter" || code === "empty" ||
-    (code === "busy" && core.busyWith !== undefined);
+  return isHeldBack(error) || code === "empty" || (code === "busy" && core.busyWith !== undefined);
 }
 
 /**

@@ -104,13 +104,13 @@ export class ExtraState {
       if (bytes.length < HEAD_BYTES) throw corrupt(`its extra state has ${bytes.length} bytes`);
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
       const streamCount = view.getUint32(0, true);
-      const limiterCount = view.getUint32(4, true);
+      const rateLimiterCount = view.getUint32(4, true);
       const begin = HEAD_BYTES + streamCount * RANDOM_STREAM_BYTES;
       const numberCount = (bytes.length - begin) / 8;
-      const isWhole = limiterCount === 0 || limiterCount === SAVED_NUMBERS;
-      if (numberCount < limiterCount || numberCount % 2 !== 0 || !isWhole) {
+      const isWhole = rateLimiterCount === 0 || rateLimiterCount === SAVED_NUMBERS;
+      if (numberCount < rateLimiterCount || numberCount % 2 !== 0 || !isWhole) {
         throw corrupt(
-          `its extra state has ${bytes.length} bytes for ${streamCount} random streams and ${limiterCount} numbers of a rate limiter`,
+          `its extra state has ${bytes.length} bytes for ${streamCount} random streams and ${rateLimiterCount} numbers of a rate limiter`,
         );
       }
       for (let k = HEAD_BYTES; k < begin; k += RANDOM_STREAM_BYTES) {
@@ -124,8 +124,10 @@ export class ExtraState {
         { length: numberCount },
         (_, k) => view.getFloat64(begin + 8 * k, true),
       );
-      rateLimiter = this.#checkCounts([...numbers.subarray(0, limiterCount)], id);
-      if (numberCount > limiterCount) cursor = this.#cursorOf(numbers.subarray(limiterCount), id);
+      rateLimiter = this.#checkCounts([...numbers.subarray(0, rateLimiterCount)], id);
+      if (numberCount > rateLimiterCount) {
+        cursor = this.#cursorOf(numbers.subarray(rateLimiterCount), id);
+      }
     }
     return () => {
       this.#loaded = states;

@@ -107,7 +107,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
-    rateLimiter: limiterOf(core),
+    rateLimiter: rateLimiterState(core, OPERATION),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);
@@ -131,13 +131,6 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
       };
     }),
   });
-}
-
-function limiterOf(core: ReplayCore): ReplayStats["rateLimiter"] {
-  const state = rateLimiterState(core, OPERATION);
-  if (state === undefined) return undefined;
-  const { recorded, drawn, difference, differenceMin, differenceMax } = state;
-  return { recorded, drawn, difference, differenceMin, differenceMax };
 }
 
 function episodeStats(

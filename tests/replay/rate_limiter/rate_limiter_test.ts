@@ -25,7 +25,7 @@ import { PATIENCE_MS, pause } from "../../_wait.ts";
 const options = { capacity: 1000, state: float32() } as const;
 
 /** The rate limiter of a replay that has one. */
-function limiterOf(replay: ExperienceReplay): RateLimiterState {
+function rateLimiterOf(replay: ExperienceReplay): RateLimiterState {
   assert(replay.rateLimiter !== undefined);
   return replay.rateLimiter;
 }
@@ -153,18 +153,18 @@ for (const backend of ["native", "wasm"] as const) {
           if (isDraw) model.samples += n;
           else model.inserts += n;
         } else {
-          const before = limiterOf(replay);
+          const before = rateLimiterOf(replay);
           const error = assertThrows(call) as ReplayError;
           assert(
             error.code === "rate-limiter" || error.code === "rate-limiter-size",
             `${text}: ${error}`,
           );
-          assertEquals(limiterOf(replay), before, text);
+          assertEquals(rateLimiterOf(replay), before, text);
           assertStrictEquals(replay.recordCount, stored, text);
           assertStrictEquals(own.asked, asked, text);
           refusals[isDraw ? "draw" : "record"]++;
         }
-        const state = limiterOf(replay);
+        const state = rateLimiterOf(replay);
         assertEquals([state.recorded, state.drawn], [model.inserts, model.samples], text);
         const { picksAllowed, recordsAllowed } = state;
         const now = replay.recordCount;
@@ -228,17 +228,17 @@ Deno.test("an actor and a learner in turn keep the ratio, whoever is faster, and
   const learn = async (): Promise<void> => {
     for await (const batch of replay.batches(32, selector, { prefetch: 1, signal })) {
       assertStrictEquals(batch.size, 32);
-      seen.push(limiterOf(replay).difference);
+      seen.push(rateLimiterOf(replay).difference);
     }
   };
   const learning = learn().catch((error: Error) => assertEquals(error.message, "enough"));
   await act();
-  while (limiterOf(replay).picksAllowed >= 32) await pause(1);
+  while (rateLimiterOf(replay).picksAllowed >= 32) await pause(1);
   controller.abort(new Error("enough"));
   await learning;
   assert(seen.length > 100);
   for (const difference of seen) assert(difference >= 300 && difference <= 500, `${difference}`);
-  const { drawn } = limiterOf(replay);
+  const { drawn } = rateLimiterOf(replay);
   assert(drawn >= 8 * 500 - 500 && drawn <= 8 * 500 - 300, `${drawn}`);
 });
 
@@ -261,10 +261,10 @@ Deno.test("batches() waits for the rate limiter, with and without drawing ahead,
         });
       }
       while (got.length < 4) await pause(1);
-      assertStrictEquals(limiterOf(replay).drawn, 16);
+      assertStrictEquals(rateLimiterOf(replay).drawn, 16);
       controller.abort(new Error("enough"));
       assertEquals(String(await settled), "Error: enough");
-      assertStrictEquals(limiterOf(replay).drawn, 16); // 17 records allow no fifth batch
+      assertStrictEquals(rateLimiterOf(replay).drawn, 16); // 17 records allow no fifth batch
     }
   }
 });
@@ -282,7 +282,7 @@ Deno.test("batches() hands out what was drawn ahead, even if the rate limiter he
   await first;
   // The second one finds the two that were held back, and one more that is drawn.
   await stream.next();
-  assertStrictEquals(limiterOf(replay).drawn, 8);
+  assertStrictEquals(rateLimiterOf(replay).drawn, 8);
   await stream.return();
 });
 
@@ -351,10 +351,10 @@ Deno.test("a draw that fails is not counted, nor one of a rule that throws in th
   replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
   rule.fails = true;
   assertThrows(() => replay.getBatch(1, selector), Error, "no");
-  assertStrictEquals(limiterOf(replay).drawn, 0);
+  assertStrictEquals(rateLimiterOf(replay).drawn, 0);
   rule.fails = false;
   replay.getBatch(1, selector);
-  assertStrictEquals(limiterOf(replay).drawn, 1);
+  assertStrictEquals(rateLimiterOf(replay).drawn, 1);
   assertReplayError(() => replay.getBatch(1, selector), "rate-limiter");
 });
 
@@ -381,7 +381,7 @@ Deno.test("a queue hands each step out once, in order, and loses none, though th
     const drained = await replay.whenReady(() => replay.drain({ minSteps: 8 }));
     assertStrictEquals(drained.lost, 0);
     got.push(...drained.state);
-    assertStrictEquals(limiterOf(replay).drawn, got.length);
+    assertStrictEquals(rateLimiterOf(replay).drawn, got.length);
   }
   await acting;
   const numbers = got.toSorted((a, b) => a - b);
@@ -397,13 +397,13 @@ Deno.test("a queue on a replay that has records begins with those that were not 
   for (let t = 0; t < 20; t++) replay.record(replay.newEpisode(), t, 0, 0, { finalState: 0 });
   replay.drain({ steps: 5 });
   replay.setRateLimiter(queue(20));
-  assertStrictEquals(limiterOf(replay).difference, 15);
-  assertStrictEquals(limiterOf(replay).recordsAllowed, 5);
+  assertStrictEquals(rateLimiterOf(replay).difference, 15);
+  assertStrictEquals(rateLimiterOf(replay).recordsAllowed, 5);
   replay.evict(replay.episodes()[0] ?? -1); // lost, and counted by the next drain
   assertStrictEquals(replay.drain({ steps: 14 }).lost, 1);
-  assertStrictEquals(limiterOf(replay).difference, 0);
+  assertStrictEquals(rateLimiterOf(replay).difference, 0);
   replay.setRateLimiter(samplesPerInsert(2, { minSize: 10, error: 8 }));
-  assertEquals([limiterOf(replay).recorded, replay.recordCount], [0, 0]);
+  assertEquals([rateLimiterOf(replay).recorded, replay.recordCount], [0, 0]);
 });
 
 Deno.test("a snapshot has the counts of the rate limiter, and an old one or another rate limiter begins anew", async () => {
@@ -420,8 +420,8 @@ Deno.test("a snapshot has the counts of the rate limiter, and an old one or anot
     await other.unserialize(new Blob([bytes]).stream());
     return other.rateLimiter;
   };
-  assertEquals(await numbers(rateLimiter), limiterOf(replay));
-  assertEquals(await numbers(samplesPerInsert(2, { minSize: 4, error: 6 })), limiterOf(replay));
+  assertEquals(await numbers(rateLimiter), rateLimiterOf(replay));
+  assertEquals(await numbers(samplesPerInsert(2, { minSize: 4, error: 6 })), rateLimiterOf(replay));
   assertStrictEquals(await numbers(), undefined);
   const other = await numbers(samplesPerInsert(2, { minSize: 4, error: 7 }));
   assertEquals([other?.recorded, other?.drawn], [4, 0]);
@@ -431,8 +431,8 @@ Deno.test("a snapshot has the counts of the rate limiter, and an old one or anot
   plain.newPickSelector(uniform());
   for (let t = 0; t < 9; t++) plain.record(plain.newEpisode(), t, 0, 0, { finalState: 0 });
   await replay.unserialize(await plain.serialize());
-  assertEquals([limiterOf(replay).recorded, limiterOf(replay).drawn], [4, 0]);
-  assert(limiterOf(replay).picksAllowed > 0);
+  assertEquals([rateLimiterOf(replay).recorded, rateLimiterOf(replay).drawn], [4, 0]);
+  assert(rateLimiterOf(replay).picksAllowed > 0);
 });
 
 Deno.test("describe() and stats() show the rate limiter", async () => {
@@ -451,7 +451,7 @@ Deno.test("describe() and stats() show the rate limiter", async () => {
     "rate limiter 2 picks a record from 4 records on; the difference is 7, held from 2 to 14",
     "rate limiter 3 picks drawn for 5 records; the difference is 7, held from 2 to 14",
   ]);
-  const { recorded, drawn } = limiterOf(replay);
+  const { recorded, drawn } = rateLimiterOf(replay);
   assertEquals([replay.stats().rateLimiter?.recorded, replay.stats().rateLimiter?.drawn], [
     recorded,
     drawn,

@@ -17,7 +17,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   // Small environments: of the library they know its random numbers only.
   envs: ["selectors", "base"],
   // What stats() returns, and its picture: pure data.
-  stats: ["base"],
+  stats: ["rate_limiters", "base"],
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
