@@ -82,7 +82,7 @@ export type {
   RelabelledRows,
   StateSlice,
 } from "./replay/read/hindsight_options.ts";
-export type { SerializeTarget, UnserializeSource } from "./snapshot/io.ts";
+export type { SerializeTarget, UnserializeSource } from "./storage/io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,

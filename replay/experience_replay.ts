@@ -58,7 +58,7 @@ import { Sharing, takeSeat } from "./share/sharing.ts";
 import { UserRules } from "./rules/user_rules.ts";
 import { ExtraState } from "./snapshot/extra_state.ts";
 import { Saver } from "./snapshot/saver.ts";
-import type { SerializeTarget, UnserializeSource } from "../snapshot/io.ts";
+import type { SerializeTarget, UnserializeSource } from "../storage/io.ts";
 
 /** The parts of a replay, made by `create` or `attach`. */
 interface Parts {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { platformFiles } from "../base/files.ts";
+import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { lowOf, Tables } from "../tables/tables.ts";

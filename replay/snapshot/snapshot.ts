@@ -11,25 +11,23 @@ import type { ReplayHandle } from "../../ffi/handle.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { kernelPolicy } from "../../schema/pick_options.ts";
 import { type DType, DTYPES } from "../../schema/columns.ts";
+import { corrupt } from "../../storage/errors.ts";
 import {
-  corrupt,
+  encodeBegin,
   encodeEnd,
   encodeFrame,
-  encodeHeader,
   END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
   FrameReader,
-  HEADER_BYTES,
   PIECE_BYTES_MAX,
   type Reading,
-  SCHEMA_BYTES_MAX,
   type SnapshotKind,
   type SnapshotWriting,
   split,
-} from "../../snapshot/container.ts";
+} from "../../storage/frames.ts";
 import {
   checkFits,
-  parseSchema,
+  readSchema,
   type SectionSchema,
   type SnapshotSchema,
 } from "./snapshot_schema.ts";
@@ -58,15 +56,8 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const sections = kernelSections(source);
   const { side: _, ...rest } = source.schema;
   const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
-  const written = { ...rest, ...side, sections };
-  const schema = new TextEncoder().encode(JSON.stringify(written));
-  if (schema.length > SCHEMA_BYTES_MAX) {
-    throw new ReplayError(
-      "not-savable",
-      `serialize(): a schema of ${schema.length} bytes is too large`,
-    );
-  }
-  let bytes = HEADER_BYTES + FRAME_OVERHEAD_BYTES + schema.length + END_FRAME_BYTES;
+  const begin = encodeBegin(kernel, KIND, { ...rest, ...side, sections });
+  let bytes = begin.length + END_FRAME_BYTES;
   let frameCount = 1;
   const plan = (items: number, itemBytes: number): void => {
     const frames = Math.ceil(items / itemsPerFrame(itemBytes));
@@ -79,8 +70,7 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   plan(source.side.length, 1);
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
-    yield encodeHeader(kernel, KIND);
-    yield encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema));
+    yield begin;
     for (const section of sections) yield* sectionFrames(kernel, id, section);
     for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
     if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
@@ -187,8 +177,7 @@ export interface LoadedSnapshot {
 export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
   const { kernel } = target;
   const reader = new FrameReader(kernel, KIND);
-  yield* reader.header();
-  const schema = parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX));
+  const schema = readSchema("", yield* reader.begin());
   checkFits({ ...target.schema, sections: [] }, schema);
 
   const handle = target.create(schema.seed);

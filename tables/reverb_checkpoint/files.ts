@@ -8,7 +8,7 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { attemptOn, filesFor, pathOf } from "../../snapshot/file.ts";
+import { attemptOn, filesFor, pathOf } from "../../storage/file.ts";
 
 /** The bytes that are unpacked at once: zlib makes at most a thousand times as many of them. */
 const PACKED_BYTES = 1 << 14;
@@ -47,7 +47,7 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
   const { join } = files.path;
   let [folder, names] = [root, list(root)];
   if (!names.includes(TABLES)) {
-    const found = attempt(root, () => files.listFolders(root)).sort().reverse()
+    const found = attempt(root, () => files.list(root, "folders")).sort().reverse()
       .map((name) => join(root, name))
       .find((path) => {
         const within = list(path);

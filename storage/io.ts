@@ -1,13 +1,14 @@
 /**
- * Writes snapshots to bytes and streams, and reads them from there. `file.ts` does the same with files.
+ * Where snapshots go and come from: bytes, streams and files.
  *
  * @module
  */
 
 import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
-import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
-import type { Reading, SnapshotWriting } from "./container.ts";
+import { bytesOf, checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
+import { readFromFile, writeToFileLater } from "./file.ts";
+import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
 
 /** Where {@linkcode ExperienceReplay.serialize} and that of tables write a snapshot: a file (path or URL), or a stream, which is closed at the end. */
 export type SerializeTarget =
@@ -20,6 +21,20 @@ export type SerializeTarget =
  * Where {@linkcode ExperienceReplay.unserialize} and that of tables read a snapshot: its bytes, a file (path or URL), or a stream, which is read to its end.
  */
 export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
+
+/** Writes a whole snapshot to a file or a stream, while the program goes on between two pieces. */
+export async function writeTo(target: SerializeTarget, writing: SnapshotWriting): Promise<void> {
+  if (typeof target === "string" || target instanceof URL) await writeToFileLater(target, writing);
+  else if (target instanceof WritableStream) await writeToStream(target, writing);
+  else throw wrongTarget(target);
+}
+
+/** The error for what is no place to write to. */
+export function wrongTarget(target: unknown): TypeError {
+  return new TypeError(
+    `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
+  );
+}
 
 /** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
@@ -60,61 +75,49 @@ export async function writeToStream(
   }
 }
 
-/** Reads a snapshot from bytes. */
-export function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
+/** Reads a whole snapshot. Only a stream takes turns of the event loop. */
+export function readFrom<T>(source: UnserializeSource, reading: Reading<T>): T | Promise<T> {
+  checkHonest("unserialize(): the snapshot", source);
+  if (isKind("Uint8Array", source)) return readFromBytes(bytesOf(source), reading);
+  if (typeof source === "string" || source instanceof URL) return readFromFile(source, reading);
+  if (source instanceof ReadableStream) return readFromStream(source, reading);
+  throw new TypeError(
+    `unserialize() takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
+  );
+}
+
+function readFromBytes<T>(bytes: Uint8Array, reading: Reading<T>): T {
   let at = 0;
   return drive(reading, (count) => {
     const piece = bytes.subarray(at, at + Math.max(1, count));
     at += count;
-    return piece;
+    return new Uint8Array(piece); // other threads may have the caller's memory
   });
 }
 
-/** Runs a reading. `pull` gives as many bytes as it asks for, or what is left. */
-export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array): T {
-  try {
-    let step = reading.next();
-    while (!step.done) step = reading.next(pull(step.value));
-    return step.value;
-  } finally {
-    reading.return(undefined as never);
-  }
-}
-
-/** Reads a snapshot from a stream. */
-export async function readFromStream<T>(
+async function readFromStream<T>(
   stream: ReadableStream<Uint8Array>,
   reading: Reading<T>,
 ): Promise<T> {
   const reader = stream.getReader();
-  let pending: Uint8Array = new Uint8Array(0);
-  let ended = false;
-  async function pull(count: number): Promise<Uint8Array> {
+  let pending: Uint8Array<ArrayBuffer> = new Uint8Array();
+  async function pull(count: number): Promise<Uint8Array<ArrayBuffer>> {
     const wanted = Math.max(1, count);
-    if (pending.length >= wanted) {
-      const piece = pending.subarray(0, wanted);
-      pending = pending.subarray(count);
-      return piece;
-    }
     const chunks: Uint8Array[] = [pending];
-    let have = pending.length;
-    while (have < wanted && !ended) {
+    for (let have = pending.length; have < wanted;) {
       const { done, value } = await reader.read();
-      if (done) ended = true;
-      else {
-        if (!isKind("Uint8Array", value)) {
-          throw new TypeError(
-            `unserialize(): the stream gave ${show(value)}, needed is Uint8Array`,
-          );
-        }
-        checkHonest("unserialize(): a piece of the stream", value);
-        chunks.push(value);
-        have += lengthOf(value);
+      if (done) break;
+      if (!isKind("Uint8Array", value)) {
+        throw new TypeError(`unserialize(): the stream gave ${show(value)}, needed is Uint8Array`);
       }
+      checkHonest("unserialize(): a piece of the stream", value);
+      chunks.push(value);
+      have += lengthOf(value);
     }
-    const whole = joinBytes(chunks);
-    pending = whole.subarray(count);
-    return whole.subarray(0, wanted);
+    if (chunks.length > 1) pending = joinBytes(chunks);
+    const piece = pending.slice(0, wanted);
+    pending = pending.subarray(count);
+    return piece;
   }
   try {
     let step = reading.next();

@@ -1,8 +1,9 @@
 /**
- * Snapshots in files. A snapshot is written to a new file beside the old one, which takes the old one's place once it is on the
- * disk. A process that is killed in between leaves that new file; the next save of the same name removes it.
+ * A file is written beside the old one, whose place it takes once it is on the disk. A process that is killed in between leaves that new file;
+ * the next save of the same name removes it.
  *
- * Invariants: 1. a reader finds the old snapshot or the new one, never half of one. 2. Only files that this library named are
+ * Invariants: 1. a reader finds the old file or the new one, never half of one, and so it does after a power cut: the bytes are on the disk before
+ * the name is, and the name before the call ends. What fails on that way is an error with the system's words as its cause. 2. Only files that this library named are
  * removed, and none that a live process writes: a writer locks its file, and the system frees the lock of a process that ends. Node and
  * Bun have no locks. Nobody removes what their killed writers leave, and its name says so: `<name>.exrp-<7 random characters>.part`.
  *
@@ -12,10 +13,10 @@
 import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
-import { type Files, type OpenFile, platformFiles } from "../base/files.ts";
 import { dispose } from "../base/platform.ts";
-import { type Reading, type SnapshotWriting, truncated } from "./container.ts";
-import { drive } from "./io.ts";
+import { truncated } from "./errors.ts";
+import { type Files, type OpenFile, platformFiles } from "./files.ts";
+import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
 
 /** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
 const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
@@ -25,16 +26,11 @@ const ABANDONED_AGE_MS = 60_000;
 
 /** Into a new file beside `target`, which takes the place of `target` once everything is on the disk. */
 export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): void {
-  const operation = "serialize()";
-  const files = filesFor(operation);
-  const path = pathOf(operation, target, files);
-  checkPermitted(operation, path, files);
-  removeAbandoned(path, files);
-  using file = new NewFile(operation, path, files);
+  using file = newFile("serialize()", target);
   for (const piece of pieces) file.write(piece);
   file.sync();
   file.rename();
-  syncFolder(path, files);
+  file.syncName();
 }
 
 /** The same, while the program goes on between two pieces, and while the system writes. */
@@ -42,12 +38,7 @@ export async function writeToFileLater(
   target: string | URL,
   { pieces }: SnapshotWriting,
 ): Promise<void> {
-  const operation = "serialize()";
-  const files = filesFor(operation);
-  const path = pathOf(operation, target, files);
-  checkPermitted(operation, path, files);
-  removeAbandoned(path, files);
-  await writeNewFile(operation, path, files, pieces);
+  await writePieces(newFile("serialize()", target), pieces);
 }
 
 /** Writes a new file at `path`, in the place of one that may be there, while the program goes on. */
@@ -57,18 +48,27 @@ export async function writeNewFile(
   files: Files,
   pieces: Iterable<Uint8Array>,
 ): Promise<void> {
-  using file = new NewFile(operation, path, files);
+  await writePieces(new NewFile(operation, path, files), pieces);
+}
+
+async function writePieces(opened: NewFile, pieces: Iterable<Uint8Array>): Promise<void> {
+  using file = opened;
   for (const piece of pieces) await file.writeLater(piece);
   await file.syncLater();
   file.rename();
-  await syncFolderLater(path, files);
+  await file.syncNameLater();
 }
 
-/**
- * A new file that is to take the place of another one. Unless it was renamed, it is removed when it is disposed.
- *
- * What the system refuses becomes an error with a code.
- */
+/** A new file at a place that the user named, where nothing is left of savers that were killed. */
+function newFile(operation: string, target: string | URL): NewFile {
+  const files = filesFor(operation);
+  const path = pathOf(operation, target, files);
+  checkPermitted(operation, path, files);
+  removeAbandoned(path, files);
+  return new NewFile(operation, path, files);
+}
+
+/** A new file that is to take the place of another one. Unless it was renamed, it is removed when it is disposed. */
 class NewFile implements Disposable {
   readonly #operation: string;
   readonly #path: string;
@@ -97,13 +97,11 @@ class NewFile implements Disposable {
   }
 
   async writeLater(piece: Uint8Array): Promise<void> {
-    try {
+    await this.#attemptLater(async () => {
       // An empty piece is a turn for the others, too.
       let at = 0;
       do at += await this.#file.writeLater(piece.subarray(at)); while (at < piece.length);
-    } catch (error) {
-      this.#attempt(() => rethrow(error));
-    }
+    });
   }
 
   sync(): void {
@@ -111,11 +109,7 @@ class NewFile implements Disposable {
   }
 
   async syncLater(): Promise<void> {
-    try {
-      await this.#file.syncLater();
-    } catch (error) {
-      this.#attempt(() => rethrow(error));
-    }
+    await this.#attemptLater(() => this.#file.syncLater());
   }
 
   rename(): void {
@@ -128,13 +122,44 @@ class NewFile implements Disposable {
     this.#isRenamed = true;
   }
 
+  /** Puts the new name of the file on the disk. */
+  syncName(): void {
+    this.#attempt(() => {
+      try {
+        using folder = this.#files.open(this.#files.path.dirname(this.#path));
+        folder.sync();
+      } catch (error) {
+        ignoreUnsyncable(error);
+      }
+    }, NAME);
+  }
+
+  async syncNameLater(): Promise<void> {
+    await this.#attemptLater(async () => {
+      try {
+        using folder = this.#files.open(this.#files.path.dirname(this.#path));
+        await folder.syncLater();
+      } catch (error) {
+        ignoreUnsyncable(error);
+      }
+    }, NAME);
+  }
+
   #close(): void {
     if (this.#isOpen) this.#file[dispose]();
     this.#isOpen = false;
   }
 
-  #attempt<T>(call: () => T): T {
-    return attemptOn(this.#operation, "write", this.#path, this.#files, call);
+  #attempt<T>(call: () => T, verb: Verb = "write"): T {
+    return attemptOn(this.#operation, verb, this.#path, this.#files, call);
+  }
+
+  async #attemptLater(call: () => Promise<unknown>, verb: Verb = "write"): Promise<void> {
+    try {
+      await call();
+    } catch (cause) {
+      throw refusal(this.#operation, verb, this.#path, this.#files, cause);
+    }
   }
 
   [dispose](): void {
@@ -143,24 +168,12 @@ class NewFile implements Disposable {
   }
 }
 
-function rethrow(error: unknown): never {
-  throw error;
-}
+/** How systems say that they open no folder, or sync none, as Windows and some shares. They do it by themselves, sooner or later. */
+const UNSYNCABLE = ["EACCES", "EBADF", "EINVAL", "EISDIR", "ENOSYS", "ENOTSUP", "EPERM"];
 
-/** Puts the new name of a file on the disk. Some systems can't do that for a folder; they do it by themselves, sooner or later. */
-function syncFolder(path: string, files: Files): void {
-  ignoreErrors(() => {
-    using folder = files.open(files.path.dirname(path));
-    folder.sync();
-  });
-}
-
-async function syncFolderLater(path: string, files: Files): Promise<void> {
-  try {
-    using folder = files.open(files.path.dirname(path));
-    await folder.syncLater();
-  } catch {
-    // As above.
+function ignoreUnsyncable(error: unknown): void {
+  if (!(error instanceof Error && "code" in error && UNSYNCABLE.includes(String(error.code)))) {
+    throw error;
   }
 }
 
@@ -180,13 +193,13 @@ export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
     let chunkBytes = wanted;
     if (wanted > LARGE_BYTES) {
       // A lie about size must cost nothing: the file has the bytes, or they are taken as they come.
-      const bytes = attempt(() => file.bytes());
+      const { bytes } = attempt(() => file.look());
       if (bytes === undefined) chunkBytes = LARGE_BYTES;
       else if (bytes - taken < wanted) {
         throw truncated("a section", bytes, wanted - (bytes - taken));
       }
     }
-    const chunks: Uint8Array[] = [];
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
     let have = 0;
     while (have < wanted) {
       const chunk = new Uint8Array(Math.min(wanted - have, chunkBytes));
@@ -248,8 +261,8 @@ function removeAbandoned(path: string, files: Files): void {
 
 function removeUnlocked(path: string, files: Files): void {
   using file = files.open(path, true);
-  const changed = file.changedMs() ?? Date.now();
-  if (Date.now() - changed > ABANDONED_AGE_MS && file.tryLock()) files.remove(path);
+  const isOld = Date.now() - file.look().changedMs > ABANDONED_AGE_MS;
+  if (isOld && file.tryLock()) files.remove(path);
 }
 
 /** Calls, and goes on without where that fails. */
@@ -261,10 +274,16 @@ export function ignoreErrors(call: () => void): void {
   }
 }
 
+/** What is done with a file. */
+type Verb = "read" | "write" | typeof NAME;
+
+/** The file is whole and in its place, but a power cut may bring back what was there before. */
+const NAME = "put on the disk the new name of";
+
 /** Does something with a file: what the system refuses becomes an error with a code. */
 export function attemptOn<T>(
   operation: string,
-  verb: "read" | "write",
+  verb: Verb,
   path: string,
   files: Files,
   call: () => T,
@@ -272,15 +291,27 @@ export function attemptOn<T>(
   try {
     return call();
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    if (files.isRefusal(cause) && files.lacking(path).includes(verb)) {
-      const message = `${operation}: the program is not allowed to ${verb} ${
-        show(path)
-      }; run with --allow-${verb}=${path}`;
-      throw new ReplayError("permission", message, { cause });
-    }
-    // Deno asks for more than this permission where a path belongs to the system, and Node has flags of its own. Their words say so.
-    const code = files.isRefusal(cause) ? "permission" : "file";
-    throw new ReplayError(code, `${operation}: can't ${verb} ${show(path)}: ${why}`, { cause });
+    throw refusal(operation, verb, path, files, cause);
   }
+}
+
+/** The error for what the system refused. */
+function refusal(
+  operation: string,
+  verb: Verb,
+  path: string,
+  files: Files,
+  cause: unknown,
+): ReplayError {
+  const isRefused = files.isRefusal(cause);
+  if (isRefused && verb !== NAME && files.lacking(path).includes(verb)) {
+    const message = `${operation}: the program is not allowed to ${verb} ${
+      show(path)
+    }; run with --allow-${verb}=${path}`;
+    return new ReplayError("permission", message, { cause });
+  }
+  // Deno asks for more than this permission where a path belongs to the system, and Node has flags of its own. Their words say so.
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const message = `${operation}: can't ${verb} ${show(path)}: ${why}`;
+  return new ReplayError(isRefused ? "permission" : "file", message, { cause });
 }
