@@ -60,11 +60,15 @@ async function newest(folder: GenerationFolder): Promise<{
   return { ...loaded, value };
 }
 
+/** The paths of all that is in a folder, by name. */
+function pathsIn(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].map(({ name }) => `${folder}/${name}`).sort();
+}
+
 /** The values of all whole generations in a folder, by name. */
 function valuesIn(folder: string): number[] {
-  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-  return names.filter((name) => /^note-\d+-\w+\.exrp$/.test(name))
-    .map((name) => readFromFile(`${folder}/${name}`, valueIn()));
+  return pathsIn(folder).filter((path) => /note-\d+-\w+\.exrp$/.test(path))
+    .map((path) => readFromFile(path, valueIn()));
 }
 
 Deno.test("numbers rise from one process to the next, and the newest are kept", async () => {
@@ -129,8 +133,8 @@ Deno.test("a damaged generation is passed over and stays; where all are damaged,
     }
     using folder = new GenerationFolder(kind, at, kernel);
     assertEquals(folder.count, 2);
-    for (const { name } of Deno.readDirSync(at)) {
-      if (name.endsWith(".exrp")) await Deno.writeTextFile(`${at}/${name}`, "no generation");
+    for (const path of pathsIn(at)) {
+      if (path.endsWith(".exrp")) await Deno.writeTextFile(path, "no generation");
     }
     await refused(
       () => newest(folder),
@@ -191,7 +195,6 @@ Deno.test("half a generation that a killed process left goes, whole header or no
       await Deno.writeFile(each, whole.subarray(0, k * (whole.length - 10)));
     }
     new GenerationFolder(kind, at, kernel)[Symbol.dispose]();
-    const names = [...Deno.readDirSync(at)].map(({ name }) => `${at}/${name}`).sort();
-    assertEquals(names, [`${at}/.exrp-notes.lock`, path]);
+    assertEquals(pathsIn(at), [`${at}/.exrp-notes.lock`, path]);
   });
 });
