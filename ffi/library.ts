@@ -5,9 +5,9 @@
  */
 
 import { lengthOf } from "../base/typed_arrays.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
-import { embeddedKernel } from "./embedded.ts";
+import { type EmbeddedKernel, embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
@@ -49,17 +49,6 @@ const ENVIRONMENT = "EXRP_KERNEL";
 const BACKEND_ENVIRONMENT = "EXRP_BACKEND";
 const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
 const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
-
-const open = new Map<string, Kernel>();
-
-/** The same kernel object for the same kernel and reason. */
-function remember(kernel: Kernel): Kernel {
-  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
-  const known = open.get(key);
-  if (known !== undefined) return known;
-  open.set(key, kernel);
-  return kernel;
-}
 
 /**
  * Opens the kernel, or returns the one that is already open.
@@ -122,8 +111,7 @@ function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backe
 }
 
 async function wasmKernel(why: string): Promise<Kernel> {
-  const { path, symbols } = await openWasm();
-  return remember({ backend: "wasm", path, why, symbols });
+  return { backend: "wasm", why, ...await openWasm() };
 }
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
@@ -145,7 +133,7 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     const whole = both(error, "Nor could a local build be opened", refused);
     throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
-  if (embedded !== undefined) return openEmbedded(embedded.path, embedded.why);
+  if (embedded !== undefined) return openEmbedded(embedded);
   throw failed ?? remoteError(ownAddress());
 }
 
@@ -167,12 +155,7 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
     throw missingPermission("no --allow-ffi", ["--allow-ffi"]);
   }
   try {
-    return remember({
-      backend: "native",
-      path,
-      why: origin,
-      symbols: openNative(path, BUILD_HINT),
-    });
+    return { backend: "native", path, why: origin, symbols: openNative(path, BUILD_HINT) };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
@@ -193,14 +176,10 @@ function missingError(path: string, origin: string, why: string, cause?: unknown
 }
 
 /** Opens a kernel that was unpacked and found whole. */
-function openEmbedded(path: string, how: string): Kernel {
+function openEmbedded({ path, why }: EmbeddedKernel): Kernel {
   try {
-    return remember({
-      backend: "native",
-      path,
-      why: `the package's kernel, ${how}`,
-      symbols: openNative(path, BUILD_HINT),
-    });
+    const symbols = openNative(path, BUILD_HINT);
+    return { backend: "native", path, why: `the package's kernel, ${why}`, symbols };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     throw new ReplayError(
@@ -215,8 +194,8 @@ function openEmbedded(path: string, how: string): Kernel {
 
 /** The error where neither of two kernels can be had. */
 function both(error: ReplayError, words: string, other: unknown): ReplayError {
-  const more = other instanceof Error ? other.message : String(other);
-  return new ReplayError(error.code, `${error.message}. ${words}: ${more}`, { cause: other });
+  const message = `${error.message}. ${words}: ${reasonOf(other)}`;
+  return new ReplayError(error.code, message, { cause: other });
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
@@ -245,7 +224,7 @@ function namedPlace(kernelPath: string | URL | undefined): Place | undefined {
 function localPlace(): Place | undefined {
   const here = ownAddress();
   if (here?.startsWith("file:") !== true) return undefined;
-  const local = new URL(`../zig-out/lib/${libraryName()}`, here);
+  const local = new URL(`../zig-out/lib/${libraryName}`, here);
   return { path: pathOf("the local build", local), origin: "the local build" };
 }
 

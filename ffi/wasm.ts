@@ -10,8 +10,8 @@
  * @module
  */
 
-import { fromBase64, toHex } from "../base/bytes.ts";
-import { ReplayError } from "../base/errors.ts";
+import { expand, fromBase64, sha256 } from "../base/bytes.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { ownAddress } from "./own_address.ts";
 import {
   EXRP_ABI_VERSION,
@@ -46,33 +46,18 @@ class Arena {
   base = 0;
   #bytes = 0;
   u8: Uint8Array;
-  #f64: Float64Array;
-  #f32: Float32Array;
-  #i32: Int32Array;
-  #u32: Uint32Array;
   /** The bytes that the last `reserve()` could not have. */
   lacking = 0;
 
   constructor(memory: WebAssembly.Memory, take: Call) {
     this.#memory = memory;
     this.#take = take;
-    const { buffer } = memory;
-    this.u8 = new Uint8Array(buffer);
-    this.#f64 = new Float64Array(buffer);
-    this.#f32 = new Float32Array(buffer);
-    this.#i32 = new Int32Array(buffer);
-    this.#u32 = new Uint32Array(buffer);
+    this.u8 = new Uint8Array(memory.buffer);
   }
 
-  /** To be called after every call of the module: makes the views anew where the memory has grown, as that detaches them. */
+  /** To be called after every call of the module: makes the view anew where the memory has grown, as that detaches it. */
   refresh(): void {
-    if (this.u8.length > 0) return;
-    const { buffer } = this.#memory;
-    this.u8 = new Uint8Array(buffer);
-    this.#f64 = new Float64Array(buffer);
-    this.#f32 = new Float32Array(buffer);
-    this.#i32 = new Int32Array(buffer);
-    this.#u32 = new Uint32Array(buffer);
+    if (this.u8.length === 0) this.u8 = new Uint8Array(this.#memory.buffer);
   }
 
   /** Makes room for `bytes` bytes; false where there is no memory for them. */
@@ -91,47 +76,27 @@ class Arena {
 
   /** Copies a buffer to the place `at`. */
   write(at: number, from: KernelBuffer): void {
-    if (from instanceof Uint8Array) this.u8.set(from, at);
-    else if (from instanceof Float64Array) this.#f64.set(from, at >>> 3);
-    else if (from instanceof Float32Array) this.#f32.set(from, at >>> 2);
-    else if (from instanceof Int32Array) this.#i32.set(from, at >>> 2);
-    else if (from instanceof Uint32Array) this.#u32.set(from, at >>> 2);
-    else this.u8.set(bytesOf(from), at);
+    this.u8.set(bytesOf(from), at);
   }
 
   /** The number at the place `at`. */
   f64(at: number): number {
-    return this.#f64[at >>> 3] ?? 0;
+    return new DataView(this.u8.buffer).getFloat64(at, true);
   }
 
-  /** Copies what is at the place `at` to a buffer. */
-  read(at: number, to: KernelBuffer): void {
-    if (to instanceof Uint8Array) copy(this.u8, at, to);
-    else if (to instanceof Float64Array) copy(this.#f64, at >>> 3, to);
-    else if (to instanceof Uint32Array) copy(this.#u32, at >>> 2, to);
-    else if (to instanceof Int32Array) copy(this.#i32, at >>> 2, to);
-    else copy(this.u8, at, bytesOf(to));
+  /** Copies what is at the place `at` to a buffer, or to its first `bytes` bytes. */
+  read(at: number, to: KernelBuffer, bytes = to.byteLength): void {
+    const target = bytesOf(to);
+    // A view costs more than a few numbers.
+    if (bytes > 16) target.set(this.u8.subarray(at, at + bytes));
+    else for (let k = 0; k < bytes; k++) target[k] = this.u8[at + k] ?? 0;
   }
 }
 
 function bytesOf(buffer: KernelBuffer): Uint8Array {
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-}
-
-/** Arrays of one type. */
-interface Numbers {
-  [index: number]: number;
-  readonly length: number;
-  set(from: Numbers, at?: number): void;
-  subarray(begin: number, end: number): Numbers;
-}
-
-/** Copies `to.length` numbers of `from`, from index `at` on. */
-function copy(from: Numbers, at: number, to: Numbers): void {
-  const { length } = to;
-  if (length > 8) return to.set(from.subarray(at, at + length));
-  // A view costs more than a few numbers.
-  for (let k = 0; k < length; k++) to[k] = from[at + k] ?? 0;
+  return buffer instanceof Uint8Array
+    ? buffer
+    : new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
 /** The library's function for one of the module, which copies buffers as their descriptions say. */
@@ -212,7 +177,7 @@ function bindAll(
     arena.refresh();
     if (status !== EXRP_STATUS_OK) return status;
     arena.read(base + infoAt, info);
-    arena.read(base, bytesOf(to).subarray(0, arena.f64(base + infoAt)));
+    arena.read(base, to, arena.f64(base + infoAt));
     return status;
   };
 
@@ -232,10 +197,7 @@ function bindAll(
       const status = record(replay, base, size, flags);
       arena.refresh();
       // The kernel writes no more of a row than the handle, its first eight bytes.
-      if (status === EXRP_STATUS_OK && row instanceof Uint8Array) {
-        const { u8 } = arena;
-        for (let k = 0; k < 8; k++) row[k] = u8[base + k] ?? 0;
-      }
+      if (status === EXRP_STATUS_OK) arena.read(base, row, 8);
       return status;
     },
     exrp_batch_get(replay, selector, first, count, total, beta, batch, size): number {
@@ -341,10 +303,9 @@ export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<K
   try {
     ({ instance } = await WebAssembly.instantiate(bytes, {}));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reason}`,
+      `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reasonOf(error)}`,
       { cause: error },
     );
   }
@@ -399,28 +360,25 @@ async function openModule(): Promise<WasmKernel> {
     // @ts-ignore: a clone has this file only once it was built.
     packed = await import("../prebuilt/wasm32.ts");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${reason}); load the package again, or make it in a clone with \`deno task build\``,
+      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${
+        reasonOf(error)
+      }); load the package again, or make it in a clone with \`deno task build\``,
       { cause: error },
     );
   }
-  const { data, size, sha256 } = packed;
+  const { data, size } = packed;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(
-      new DecompressionStream("deflate"),
-    );
-    bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    bytes = await expand(fromBase64(data), "deflate");
   } catch (error) {
     throw damaged("can't be decompressed", error);
   }
   if (bytes.length !== size) throw damaged(`has ${bytes.length} bytes, not ${size}`);
-  // Pages that come over plain HTTP have no digests. The size and the compiler check the module there.
-  const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
-  const found = digest === undefined ? sha256 : toHex(new Uint8Array(digest));
-  if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
+  // Without a digest, the size and the compiler check the module.
+  const found = await sha256(bytes) ?? packed.sha256;
+  if (found !== packed.sha256) throw damaged(`has the SHA-256 ${found}, not ${packed.sha256}`);
   return { path: moduleOrigin(), symbols: await instantiateWasm(bytes) };
 }
 

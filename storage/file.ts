@@ -12,7 +12,7 @@
 
 import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { truncated } from "./errors.ts";
 import { type Files, type OpenFile, platformFiles } from "./files.ts";
@@ -311,7 +311,6 @@ function refusal(
     return new ReplayError("permission", message, { cause });
   }
   // Deno asks for more than this permission where a path belongs to the system, and Node has flags of its own. Their words say so.
-  const why = cause instanceof Error ? cause.message : String(cause);
-  const message = `${operation}: can't ${verb} ${show(path)}: ${why}`;
+  const message = `${operation}: can't ${verb} ${show(path)}: ${reasonOf(cause)}`;
   return new ReplayError(isRefused ? "permission" : "file", message, { cause });
 }

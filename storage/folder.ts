@@ -13,7 +13,7 @@
  */
 
 import { show } from "../base/checks.ts";
-import { ReplayError, type ReplayErrorCode } from "../base/errors.ts";
+import { reasonOf, ReplayError, type ReplayErrorCode } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import type { Kernel } from "../ffi/library.ts";
 import { count, object, optional, string } from "./fields.ts";
@@ -195,7 +195,7 @@ export class GenerationFolder implements Disposable {
       `${generation}: the new one is whole, but ${left.length} old ${
         left.length === 1 ? "one" : "ones"
       } can't be removed, such as ${show(first.path)}: ${
-        cause instanceof Error ? cause.message : String(cause)
+        reasonOf(cause)
       }; the ${writer} tries again after its next ${generation}`,
       { cause },
     );

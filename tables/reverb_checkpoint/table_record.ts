@@ -5,7 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { ReplayError } from "../../base/errors.ts";
+import { reasonOf, ReplayError } from "../../base/errors.ts";
 import { limiterOf } from "../../pace/limiter.ts";
 import type { PaceRule } from "../../pace/pace_rule.ts";
 import {
@@ -46,8 +46,8 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
     try {
       return make();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new ReplayError("snapshot-corrupt", `${where} can't be read: ${why}`, { cause });
+      const why = `${where} can't be read: ${reasonOf(cause)}`;
+      throw new ReplayError("snapshot-corrupt", why, { cause });
     }
   };
   const found: CheckpointTable = read(() => readTable(record));
