@@ -13,7 +13,6 @@
 import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
-import { dispose } from "../base/platform.ts";
 import { truncated } from "./errors.ts";
 import { type Files, type OpenFile, platformFiles } from "./files.ts";
 import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
@@ -26,11 +25,8 @@ const ABANDONED_AGE_MS = 60_000;
 
 /** Into a new file beside `target`, which takes the place of `target` once everything is on the disk. */
 export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): void {
-  using file = newFile("serialize()", target);
-  for (const piece of pieces) file.write(piece);
-  file.sync();
-  file.rename();
-  file.syncName();
+  const { operation, path, files } = placeOf(target);
+  for (const _ of newFile(operation, path, files, pieces, false));
 }
 
 /** The same, while the program goes on between two pieces, and while the system writes. */
@@ -38,7 +34,8 @@ export async function writeToFileLater(
   target: string | URL,
   { pieces }: SnapshotWriting,
 ): Promise<void> {
-  await writePieces(newFile("serialize()", target), pieces);
+  const { operation, path, files } = placeOf(target);
+  await writeNewFile(operation, path, files, pieces);
 }
 
 /** Writes a new file at `path`, in the place of one that may be there, while the program goes on. */
@@ -48,133 +45,81 @@ export async function writeNewFile(
   files: Files,
   pieces: Iterable<Uint8Array>,
 ): Promise<void> {
-  await writePieces(new NewFile(operation, path, files), pieces);
+  for (const step of newFile(operation, path, files, pieces, true)) await step;
 }
 
-async function writePieces(opened: NewFile, pieces: Iterable<Uint8Array>): Promise<void> {
-  using file = opened;
-  for (const piece of pieces) await file.writeLater(piece);
-  await file.syncLater();
-  file.rename();
-  await file.syncNameLater();
-}
-
-/** A new file at a place that the user named, where nothing is left of savers that were killed. */
-function newFile(operation: string, target: string | URL): NewFile {
+/** The place that the user named. Nothing is left there of savers that were killed. */
+function placeOf(target: string | URL): {
+  readonly operation: string;
+  readonly path: string;
+  readonly files: Files;
+} {
+  const operation = "serialize()";
   const files = filesFor(operation);
   const path = pathOf(operation, target, files);
   checkPermitted(operation, path, files);
   removeAbandoned(path, files);
-  return new NewFile(operation, path, files);
+  return { operation, path, files };
 }
 
-/** A new file that is to take the place of another one. Unless it was renamed, it is removed when it is disposed. */
-class NewFile implements Disposable {
-  readonly #operation: string;
-  readonly #path: string;
-  readonly #temporary: string;
-  readonly #files: Files;
-  readonly #file: OpenFile;
-  #isOpen = true;
-  #isRenamed = false;
-
-  constructor(operation: string, path: string, files: Files) {
-    this.#operation = operation;
-    this.#path = path;
-    this.#files = files;
-    const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
-    const end = files.hasLocks ? "tmp" : "part";
-    this.#temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
-    this.#file = this.#attempt(() => files.create(this.#temporary));
-    // Where the file system has no locks, nobody can remove the file either.
-    ignoreErrors(() => this.#file.lock());
-  }
-
-  write(piece: Uint8Array): void {
-    this.#attempt(() => {
-      for (let at = 0; at < piece.length;) at += this.#file.write(piece.subarray(at));
-    });
-  }
-
-  async writeLater(piece: Uint8Array): Promise<void> {
-    await this.#attemptLater(async () => {
-      // An empty piece is a turn for the others, too.
-      let at = 0;
-      do at += await this.#file.writeLater(piece.subarray(at)); while (at < piece.length);
-    });
-  }
-
-  sync(): void {
-    this.#attempt(() => this.#file.sync());
-  }
-
-  async syncLater(): Promise<void> {
-    await this.#attemptLater(() => this.#file.syncLater());
-  }
-
-  rename(): void {
-    this.#attempt(() => {
+/**
+ * The steps of writing a new file that takes the place of another one. Where the program is to go on (`isLater`), each is a promise to await.
+ * A file that was not renamed in the end is removed.
+ */
+function* newFile(
+  operation: string,
+  path: string,
+  files: Files,
+  pieces: Iterable<Uint8Array>,
+  isLater: boolean,
+): Generator<void | Promise<void>, void> {
+  const attempt = <T>(call: () => T, verb: Verb = "write"): T =>
+    attemptOn(operation, verb, path, files, call);
+  const sync = (file: OpenFile): void | Promise<void> => isLater ? file.syncLater() : file.sync();
+  const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
+  const end = files.hasLocks ? "tmp" : "part";
+  const temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
+  let isRenamed = false;
+  try {
+    {
+      using file = attempt(() => files.create(temporary));
+      // Where the file system has no locks, nobody can remove the file either.
+      ignoreErrors(() => file.lock());
+      for (const piece of pieces) yield attempt(() => writeAll(file, piece, isLater));
+      yield attempt(() => sync(file));
       // A sync may take minutes; the file is young again when it is renamed.
-      this.#file.touch();
-      this.#close();
-      this.#files.rename(this.#temporary, this.#path);
-    });
-    this.#isRenamed = true;
-  }
-
-  /** Puts the new name of the file on the disk. */
-  syncName(): void {
-    this.#attempt(() => {
-      try {
-        using folder = this.#files.open(this.#files.path.dirname(this.#path));
-        folder.sync();
-      } catch (error) {
-        ignoreUnsyncable(error);
-      }
-    }, NAME);
-  }
-
-  async syncNameLater(): Promise<void> {
-    await this.#attemptLater(async () => {
-      try {
-        using folder = this.#files.open(this.#files.path.dirname(this.#path));
-        await folder.syncLater();
-      } catch (error) {
-        ignoreUnsyncable(error);
-      }
-    }, NAME);
-  }
-
-  #close(): void {
-    if (this.#isOpen) this.#file[dispose]();
-    this.#isOpen = false;
-  }
-
-  #attempt<T>(call: () => T, verb: Verb = "write"): T {
-    return attemptOn(this.#operation, verb, this.#path, this.#files, call);
-  }
-
-  async #attemptLater(call: () => Promise<unknown>, verb: Verb = "write"): Promise<void> {
-    try {
-      await call();
-    } catch (cause) {
-      throw refusal(this.#operation, verb, this.#path, this.#files, cause);
+      attempt(() => file.touch());
     }
+    attempt(() => files.rename(temporary, path));
+    isRenamed = true;
+  } finally {
+    if (!isRenamed) ignoreErrors(() => files.remove(temporary));
   }
+  // The new name is put on the disk, too.
+  using folder = attempt(
+    () => rescue(() => files.open(files.path.dirname(path)), unsyncable),
+    NAME,
+  );
+  if (folder !== undefined) yield attempt(() => rescue(() => sync(folder), unsyncable), NAME);
+}
 
-  [dispose](): void {
-    ignoreErrors(() => this.#close());
-    if (!this.#isRenamed) ignoreErrors(() => this.#files.remove(this.#temporary));
-  }
+function writeAll(file: OpenFile, piece: Uint8Array, isLater: boolean): void | Promise<void> {
+  if (isLater) return writeAllLater(file, piece);
+  for (let at = 0; at < piece.length;) at += file.write(piece.subarray(at));
+}
+
+async function writeAllLater(file: OpenFile, piece: Uint8Array): Promise<void> {
+  let at = 0;
+  // An empty piece is a turn for the others, too.
+  do at += await file.writeLater(piece.subarray(at)); while (at < piece.length);
 }
 
 /** How systems say that they open no folder, or sync none, as Windows and some shares. They do it by themselves, sooner or later. */
 const UNSYNCABLE = ["EACCES", "EBADF", "EINVAL", "EISDIR", "ENOSYS", "ENOTSUP", "EPERM"];
 
-function ignoreUnsyncable(error: unknown): void {
-  if (!(error instanceof Error && "code" in error && UNSYNCABLE.includes(String(error.code)))) {
-    throw error;
-  }
+function unsyncable(error: unknown): undefined {
+  if (error instanceof Error && "code" in error && UNSYNCABLE.includes(String(error.code))) return;
+  throw error;
 }
 
 /** Most pieces are small or 1 MiB. Before a piece above this size is read, it is checked against the size of the file. */
@@ -280,7 +225,7 @@ type Verb = "read" | "write" | typeof NAME;
 /** The file is whole and in its place, but a power cut may bring back what was there before. */
 const NAME = "put on the disk the new name of";
 
-/** Does something with a file: what the system refuses becomes an error with a code. */
+/** Does something with a file, or gives a promise to: what the system refuses becomes an error with a code. */
 export function attemptOn<T>(
   operation: string,
   verb: Verb,
@@ -288,10 +233,18 @@ export function attemptOn<T>(
   files: Files,
   call: () => T,
 ): T {
-  try {
-    return call();
-  } catch (cause) {
+  return rescue(call, (cause) => {
     throw refusal(operation, verb, path, files, cause);
+  });
+}
+
+/** Calls, and where that fails, now or later, calls `failed` with the error. */
+function rescue<T, F>(call: () => T, failed: (cause: unknown) => F): T | F {
+  try {
+    const made = call();
+    return made instanceof Promise ? made.catch(failed) as T : made;
+  } catch (cause) {
+    return failed(cause);
   }
 }
 

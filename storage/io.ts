@@ -100,34 +100,49 @@ async function readFromStream<T>(
   reading: Reading<T>,
 ): Promise<T> {
   const reader = stream.getReader();
-  let pending: Uint8Array<ArrayBuffer> = new Uint8Array();
-  async function pull(count: number): Promise<Uint8Array<ArrayBuffer>> {
-    const wanted = Math.max(1, count);
-    const chunks: Uint8Array[] = [pending];
-    for (let have = pending.length; have < wanted;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (!isKind("Uint8Array", value)) {
-        throw new TypeError(`unserialize(): the stream gave ${show(value)}, needed is Uint8Array`);
-      }
-      checkHonest("unserialize(): a piece of the stream", value);
-      chunks.push(value);
-      have += lengthOf(value);
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    if (!isKind("Uint8Array", value)) {
+      throw new TypeError(`unserialize(): the stream gave ${show(value)}, needed is Uint8Array`);
     }
-    if (chunks.length > 1) pending = joinBytes(chunks);
-    const piece = pending.slice(0, wanted);
-    pending = pending.subarray(count);
-    return piece;
-  }
+    checkHonest("unserialize(): a piece of the stream", value);
+    return value;
+  };
   try {
-    let step = reading.next();
-    while (!step.done) step = reading.next(await pull(step.value));
-    return step.value;
+    return await readFromPieces(next, reading);
   } catch (error) {
     await reader.cancel(error).catch(() => {});
     throw error;
   } finally {
-    reading.return(undefined as never);
     reader.releaseLock();
+  }
+}
+
+/** Reads what comes in pieces of any size; `next` gives undefined at the end. */
+export async function readFromPieces<T>(
+  next: () => Promise<Uint8Array | undefined>,
+  reading: Reading<T>,
+): Promise<T> {
+  let pending: Uint8Array<ArrayBuffer> = new Uint8Array();
+  try {
+    let step = reading.next();
+    while (!step.done) {
+      const wanted = Math.max(1, step.value);
+      const pieces: Uint8Array[] = [pending];
+      for (let have = pending.length; have < wanted;) {
+        const piece = await next();
+        if (piece === undefined) break;
+        pieces.push(piece);
+        have += lengthOf(piece);
+      }
+      if (pieces.length > 1) pending = joinBytes(pieces);
+      const taken = pending.slice(0, wanted);
+      pending = pending.subarray(step.value);
+      step = reading.next(taken);
+    }
+    return step.value;
+  } finally {
+    reading.return(undefined as never);
   }
 }

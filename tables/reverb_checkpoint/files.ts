@@ -83,17 +83,19 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
 /**
  * The bytes of a packed file, in pieces of up to 16 MiB.
  *
- * @throws {ReplayError} `file` or `permission`, `snapshot-corrupt` where it does not unpack, and `snapshot-truncated` where it does not end.
+ * @param bytesMax The most bytes that it may unpack to.
+ * @throws {ReplayError} `limit`, `file` or `permission`, `snapshot-corrupt` where it does not unpack, and `snapshot-truncated` where it does not end.
  */
 export async function* unpacked(
   where: string,
   path: string,
+  bytesMax: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const files = filesFor(where);
   const attempt = <T>(call: () => T): T => attemptOn(where, "read", path, files, call);
   using file = attempt(() => files.open(path));
   const end = new Uint8Array(4); // the last bytes that were read
-  let readBytes = 0;
+  let [readBytes, bytes] = [0, 0];
   const packed = new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull(to): void {
       const piece = new Uint8Array(PACKED_BYTES);
@@ -112,6 +114,15 @@ export async function* unpacked(
     for (;;) {
       const { value, done } = await reader.read();
       if (done) break;
+      bytes += value.length;
+      if (bytes > bytesMax) {
+        throw new ReplayError(
+          "limit",
+          `${where}: the checkpoint unpacks to more than maxBytes, which is left at ${bytesMax} for ${
+            show(path)
+          }; give a larger maxBytes if you trust its writer`,
+        );
+      }
       sum.add(value);
       yield value;
     }
