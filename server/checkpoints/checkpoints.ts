@@ -17,7 +17,7 @@ import { type FolderKind, GenerationFolder } from "../../storage/folder.ts";
 import { TABLES_KIND } from "../../tables/saving.ts";
 import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
 import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
-import type { CheckpointFigures, LastCheckpoint } from "../figures.ts";
+import type { CheckpointFigures } from "../figures.ts";
 import type { Checkpointer } from "../service.ts";
 
 /** Where a server writes checkpoints, and when. {@linkcode serve} takes it. */
@@ -163,14 +163,11 @@ function checkEmpty(tables: Tables, why: string): void {
 export class Checkpoints implements Checkpointer {
   readonly #tables: Tables;
   readonly #folder: GenerationFolder;
-  readonly #keep: number;
-  readonly #everyMs: number | undefined;
-  readonly #onStop: boolean;
+  readonly #options: CheckpointOptions;
   readonly #busyMs: number;
   readonly #onError: (error: unknown) => void;
-  #written = 0;
-  #failed = 0;
-  #last: LastCheckpoint | undefined;
+  /** What was written since the server started. */
+  figures: CheckpointFigures = { written: 0, failed: 0, last: undefined };
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -180,17 +177,15 @@ export class Checkpoints implements Checkpointer {
   constructor(
     tables: Tables,
     folder: GenerationFolder,
-    { keep = 3, everyMs, onStop = true }: CheckpointOptions,
+    options: CheckpointOptions,
     onError: (error: unknown) => void,
     busyMs: number,
   ) {
     this.#tables = tables;
-    this.#busyMs = busyMs;
     this.#folder = folder;
-    this.#keep = keep;
-    this.#everyMs = everyMs;
-    this.#onStop = onStop;
+    this.#options = options;
     this.#onError = onError;
+    this.#busyMs = busyMs;
     this.#startTimer();
   }
 
@@ -217,17 +212,33 @@ export class Checkpoints implements Checkpointer {
     return this.#next;
   }
 
-  /** What was written since the server started. */
-  get figures(): CheckpointFigures {
-    return { written: this.#written, failed: this.#failed, last: this.#last };
+  async #write(): Promise<string> {
+    let path: string;
+    try {
+      await this.#untilSaved();
+      path = await this.#writeFile();
+    } catch (error) {
+      const { failed } = this.figures;
+      this.figures = { ...this.figures, failed: failed + 1 };
+      throw error;
+    }
+    // Whether or not old ones can be removed, this one is whole.
+    await this.#folder.removeOld(this.#options.keep ?? 3).catch(this.#onError);
+    return path;
   }
 
-  async #write(): Promise<string> {
-    try {
-      return await this.#writeNext();
-    } catch (error) {
-      this.#failed++;
-      throw error;
+  /** Waits until no snapshot that the program itself writes is open. */
+  async #untilSaved(): Promise<void> {
+    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
+      if (this.#isClosed && waited >= this.#busyMs) {
+        throw new ReplayError(
+          "busy",
+          `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
+            this.#busyMs / 1000
+          } s`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_STEP_MS));
     }
   }
 
@@ -242,43 +253,18 @@ export class Checkpoints implements Checkpointer {
       }
     }
     const path = await this.#folder.write((mark) => counted(writeCheckpoint(this.#tables, mark)));
-    this.#written++;
-    this.#last = { at: Date.now() / 1000, bytes, seconds: (performance.now() - start) / 1000 };
-    return path;
-  }
-
-  async #writeNext(): Promise<string> {
-    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
-      if (this.#isClosed && waited >= this.#busyMs) {
-        throw new ReplayError(
-          "busy",
-          `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
-            this.#busyMs / 1000
-          } s`,
-        );
-      }
-      await delay(BUSY_STEP_MS);
-    }
-    const path = await this.#writeFile();
-    try {
-      await this.#folder.removeOld(this.#keep);
-    } catch (error) {
-      // The checkpoint itself is whole.
-      this.#onError(error);
-    }
+    const last = { at: Date.now() / 1000, bytes, seconds: (performance.now() - start) / 1000 };
+    this.figures = { ...this.figures, written: this.figures.written + 1, last };
     return path;
   }
 
   #startTimer(): void {
-    if (this.#everyMs === undefined || this.#isClosed) return;
+    const { everyMs } = this.#options;
+    if (everyMs === undefined || this.#isClosed) return;
     this.#timer = setTimeout(async () => {
-      try {
-        await this.save();
-      } catch (error) {
-        this.#onError(error);
-      }
+      await this.save().catch(this.#onError);
       this.#startTimer();
-    }, this.#everyMs);
+    }, everyMs);
   }
 
   /** Writes the last checkpoint, if that is wanted, and lets the folder go. */
@@ -286,14 +272,10 @@ export class Checkpoints implements Checkpointer {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     try {
-      if (isLast && this.#onStop) await this.#save();
+      if (isLast && this.#options.onStop !== false) await this.#save();
       await this.#current;
     } finally {
       this.#folder[dispose]();
     }
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
