@@ -32,14 +32,6 @@ interface PrebuiltKernel {
 type Targets = Readonly<Record<string, PrebuiltKernel | undefined>>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Where the package's kernel is now. */
-export interface EmbeddedKernel {
-  /** The file to open. */
-  readonly path: string;
-  /** How it came there, as the end of a sentence. */
-  readonly why: string;
-}
-
 const AGAIN =
   "load the package again: by `deno cache --reload`, or by npm where it lies in node_modules";
 
@@ -48,15 +40,16 @@ const FOLDER_VARIABLE = "EXRP_CACHE";
 const FOLDER_HINT =
   `name a folder by the option kernelCache or the environment variable ${FOLDER_VARIABLE}`;
 
-const unpacked = new Map<string, EmbeddedKernel>();
+/** The paths of kernels that were found whole. */
+const whole = new Set<string>();
 
 /**
- * The package's kernel for this machine, unpacked; undefined where the package carries no kernels at all, as in a clone.
+ * The path of the package's kernel for this machine, unpacked; undefined where the package carries no kernels at all, as in a clone.
  *
  * @param folder the cache folder; by default `EXRP_CACHE`, or a folder of the system's for caches
  * @throws {ReplayError} `permission`, or `kernel-missing` for any other reason. The text says what to do.
  */
-export async function embeddedKernel(folder?: string): Promise<EmbeddedKernel | undefined> {
+export async function embeddedKernel(folder?: string): Promise<string | undefined> {
   const targets = await listTargets();
   if (targets === undefined) return undefined;
   const machine = machineName();
@@ -70,12 +63,9 @@ export async function embeddedKernel(folder?: string): Promise<EmbeddedKernel | 
   }
   const place = folder ?? cacheFolder();
   const path = `${place}/exrp-${machine}-${kernel.sha256.slice(0, 16)}.${libraryEnd}`;
-  const known = unpacked.get(path);
-  if (known !== undefined) return known;
-  const why = await provide(kernel, machine, place, path);
-  const found = { path, why };
-  unpacked.set(path, found);
-  return found;
+  if (!whole.has(path)) await provide(kernel, machine, place, path);
+  whole.add(path);
+  return path;
 }
 
 /** The kernels of this package; undefined where it has no prebuilt/, or the import says that it is not there. */
@@ -145,18 +135,18 @@ function isAllowed(permission: Deno.PermissionDescriptor): boolean {
   return Deno.permissions.querySync(permission).state === "granted";
 }
 
-/** Sees to it that a file has a kernel; says how. */
+/** Sees to it that a file has a kernel. */
 async function provide(
   kernel: PrebuiltKernel,
   machine: string,
   folder: string,
   path: string,
-): Promise<string> {
+): Promise<void> {
   if (!isAllowed({ name: "ffi", path }) || !isAllowed({ name: "read", path })) {
     throw notAllowed(folder, path, "may not open it there");
   }
   const before = await look(kernel, path);
-  if (before === "whole") return "unpacked before";
+  if (before === "whole") return;
   if (!isAllowed({ name: "read", path: folder }) || !isAllowed({ name: "write", path: folder })) {
     const state = before === "absent" ? "is not there yet" : "has a wrong checksum";
     throw notAllowed(folder, path, `that file ${state} and Deno may not write it`);
@@ -167,9 +157,6 @@ async function provide(
       `this package's kernel was unpacked to ${path}, but what is read from there has a wrong checksum; check that disk, or ${FOLDER_HINT}`,
     );
   }
-  return before === "absent"
-    ? "unpacked now"
-    : "unpacked now, because the file that was there had a wrong checksum";
 }
 
 /** Whether a file holds a kernel, byte for byte. */

@@ -7,7 +7,7 @@
 import { lengthOf } from "../base/typed_arrays.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
-import { type EmbeddedKernel, embeddedKernel } from "./embedded.ts";
+import { embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
@@ -116,7 +116,6 @@ async function wasmKernel(why: string): Promise<Kernel> {
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
 async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<Kernel> {
-  let refused: ReplayError | undefined;
   let failed: ReplayError | undefined;
   const local = localPlace();
   if (local !== undefined) {
@@ -125,12 +124,11 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     } catch (error) {
       if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
       failed = error;
-      if (error.code === "permission") refused = error;
     }
   }
   const embedded = await embeddedKernel(cache).catch((error) => {
-    if (refused === undefined) throw error;
-    const whole = both(error, "Nor could a local build be opened", refused);
+    if (failed?.code !== "permission") throw error;
+    const whole = both(error, "Nor could a local build be opened", failed);
     throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
   if (embedded !== undefined) return openEmbedded(embedded);
@@ -176,10 +174,10 @@ function missingError(path: string, origin: string, why: string, cause?: unknown
 }
 
 /** Opens a kernel that was unpacked and found whole. */
-function openEmbedded({ path, why }: EmbeddedKernel): Kernel {
+function openEmbedded(path: string): Kernel {
   try {
     const symbols = openNative(path, BUILD_HINT);
-    return { backend: "native", path, why: `the package's kernel, ${why}`, symbols };
+    return { backend: "native", path, why: "the package's kernel", symbols };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     throw new ReplayError(

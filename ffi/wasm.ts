@@ -310,11 +310,8 @@ export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<K
     );
   }
   const { memory, _initialize, ...calls } = instance.exports;
-  if (!(memory instanceof WebAssembly.Memory)) {
-    throw new ReplayError("kernel-version", "the WebAssembly kernel exports no memory");
-  }
   if (typeof _initialize === "function") _initialize();
-  const symbols = bindAll(calls as Record<string, Call>, memory);
+  const symbols = bindAll(calls as Record<string, Call>, memory as WebAssembly.Memory);
   const version = symbols.exrp_abi_version();
   if (version !== EXRP_ABI_VERSION) {
     throw new ReplayError(
