@@ -9,7 +9,6 @@ import { reasonOf, ReplayError } from "../../base/errors.ts";
 import { limiterOf } from "../../pace/limiter.ts";
 import type { PaceRule } from "../../pace/pace_rule.ts";
 import {
-  type CheckpointLimiter,
   type CheckpointTable,
   type OldItems,
   readTable,
@@ -50,16 +49,16 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
       throw new ReplayError("snapshot-corrupt", why, { cause });
     }
   };
-  const found: CheckpointTable = read(() => readTable(record));
-  const { name, limiter, maxTimesSampled, signature, oldItems } = found;
+  const { message, sampler, remover, signature, oldItems } = read(() => readTable(record));
+  const { tableName: name, rateLimiter: limiter, maxTimesSampled } = message;
   const wrong = (why: string): never => {
     throw new ReplayError("snapshot-corrupt", `${where}: table ${show(name)} ${why}`);
   };
   if (limiter === undefined) return wrong("has no rate limiter");
   const count = (what: string, value: bigint): number =>
     value >= 0n && value <= 2n ** 53n ? Number(value) : wrong(`has ${value} ${what}`);
-  const inserts = count("inserts", limiter.inserts);
-  const deletes = count("deletes", limiter.deletes);
+  const inserts = count("inserts", limiter.insertCount);
+  const deletes = count("deletes", limiter.deleteCount);
   if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
   if (oldItems.count > inserts - deletes) {
     wrong(`has ${oldItems.count} items, but ${inserts} inserts and ${deletes} deletes`);
@@ -67,18 +66,22 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
   return {
     name,
     options: {
-      maxSize: count("for max_size", found.maxSize),
+      maxSize: count("for max_size", message.maxSize),
       ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
-      sampler: read(() => selectorOf(found.sampler)) ?? wrong("has an unknown sampler"),
-      remover: read(() => selectorOf(found.remover)) ?? wrong("has an unknown remover"),
-      limiter: readLimiter(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
+      sampler: read(() => selectorOf(sampler)) ?? wrong("has an unknown sampler"),
+      remover: read(() => selectorOf(remover)) ?? wrong("has an unknown remover"),
+      limiter: readLimiter(
+        limiter,
+        count("for min_size_to_sample", limiter.minSizeToSample),
+        wrong,
+      ),
       ...signature === undefined ? {} : { signature },
     },
     inserts,
-    samples: count("samples", limiter.samples),
+    samples: count("samples", limiter.sampleCount),
     deletes,
-    uniqueSamples: count("unique samples", found.uniqueSamples),
-    episodesDeleted: count("deleted episodes", found.episodesDeleted),
+    uniqueSamples: count("unique samples", message.numUniqueSamples),
+    episodesDeleted: count("deleted episodes", message.numDeletedEpisodes),
     oldItems,
   };
 }
@@ -103,7 +106,9 @@ function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | unde
 }
 
 function readLimiter(
-  { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointLimiter,
+  { samplesPerInsert: ratio, minDiff, maxDiff }: NonNullable<
+    CheckpointTable["message"]["rateLimiter"]
+  >,
   size: number,
   wrong: (why: string) => never,
 ): PaceRule {
