@@ -99,14 +99,27 @@ function bytesOf(buffer: KernelBuffer): Uint8Array {
     : new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
+/** Of calls that write only the beginning of a buffer: its parameter, and that of the numbers whose first says how many bytes were written. */
+const BEGINNINGS: Readonly<Partial<Record<string, readonly [buffer: number, numbers: number]>>> = {
+  exrp_sampler_read: [2, 4],
+  exrp_tables_save_read: [1, 3],
+};
+
 /** The library's function for one of the module, which copies buffers as their descriptions say. */
-function bind(call: Call, parameters: readonly string[], result: string, arena: Arena): BoundCall {
+function bind(
+  call: Call,
+  name: keyof typeof wasmSymbols,
+  arena: Arena,
+): BoundCall {
+  const { parameters, result } = wasmSymbols[name];
   const buffers = parameters.flatMap((each, index) => {
     const [use = "", item] = each.split(" ");
     return item === undefined
       ? []
       : [{ index, isRead: use !== "out", isWritten: use !== "in", at: 0 }];
   });
+  const [begun, counting] = BEGINNINGS[name] ?? [];
+  const count = buffers.find(({ index }) => index === counting);
   const numbers = parameters.map(() => 0);
   const unsigned = result === "u32";
   return (...values) => {
@@ -129,7 +142,11 @@ function bind(call: Call, parameters: readonly string[], result: string, arena: 
     arena.refresh();
     if (status === EXRP_STATUS_OK) {
       for (const { index, isWritten, at } of buffers) {
-        if (isWritten) arena.read(base + at, values[index] as KernelBuffer);
+        if (!isWritten) continue;
+        const written = index === begun && count !== undefined
+          ? arena.f64(base + count.at)
+          : undefined;
+        arena.read(base + at, values[index] as KernelBuffer, written);
       }
     }
     return unsigned ? status >>> 0 : status;
@@ -151,8 +168,8 @@ function bindAll(
   };
   const arena = new Arena(memory, callOf("exrp_wasm_arena"));
   const bound: Record<string, BoundCall> = {};
-  for (const [name, { parameters, result }] of Object.entries(wasmSymbols)) {
-    bound[name] = bind(callOf(name), parameters, result, arena);
+  for (const name of Object.keys(wasmSymbols) as (keyof typeof wasmSymbols)[]) {
+    bound[name] = bind(callOf(name), name, arena);
   }
   const all = bound as unknown as KernelSymbols;
   const { exrp_error_detail: errorDetail } = all;
@@ -161,26 +178,6 @@ function bindAll(
   const batchGet = callOf("exrp_batch_get");
   const batchRun = callOf("exrp_batch_run");
   const prioritySet = callOf("exrp_priority_set");
-  const samplerRead = callOf("exrp_sampler_read");
-  const saveRead = callOf("exrp_tables_save_read");
-  /** Calls with the places of a buffer and of numbers, the first of which says how many bytes of the buffer were written. */
-  const begins = (
-    to: KernelBuffer,
-    size: number,
-    info: KernelBuffer,
-    use: (at: number, infoAt: number) => number,
-  ): number => {
-    const infoAt = aligned(size);
-    if (!arena.reserve(infoAt + aligned(info.byteLength))) return EXRP_STATUS_MEMORY;
-    const { base } = arena;
-    const status = use(base, base + infoAt);
-    arena.refresh();
-    if (status !== EXRP_STATUS_OK) return status;
-    arena.read(base + infoAt, info);
-    arena.read(base, to, arena.f64(base + infoAt));
-    return status;
-  };
-
   return {
     ...all,
     exrp_error_detail(detail, count): number {
@@ -241,18 +238,6 @@ function bindAll(
       arena.refresh();
       if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
       return status;
-    },
-    // The kernel writes only the beginning of these.
-    exrp_sampler_read(tables, sampler, message, size, info, count): number {
-      return begins(
-        message,
-        size,
-        info,
-        (at, infoAt) => samplerRead(tables, sampler, at, size, infoAt, count),
-      );
-    },
-    exrp_tables_save_read(tables, piece, size, info, count): number {
-      return begins(piece, size, info, (at, infoAt) => saveRead(tables, at, size, infoAt, count));
     },
     // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.
     // An order counts as drawn at the moment in which it was given: nobody can tell the difference.
