@@ -20,8 +20,6 @@ const DONE = "DONE";
 
 /** Where the files of a checkpoint are. */
 export interface CheckpointFiles {
-  /** Its own folder. */
-  readonly folder: string;
   /** The paths of its files. */
   readonly tables: string;
   readonly chunks: string;
@@ -73,7 +71,6 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
     );
   }
   return {
-    folder,
     tables: join(folder, TABLES),
     chunks: join(folder, CHUNKS),
     items: names.includes(ITEMS) ? join(folder, ITEMS) : undefined,

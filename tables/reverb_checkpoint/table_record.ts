@@ -86,23 +86,18 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
   };
 }
 
+/** The rules by Reverb's names. */
+const SELECTORS: ReadonlyMap<string, (exponent: number) => NativeSelector> = new Map([
+  ["fifo", () => oldest()],
+  ["lifo", () => newest()],
+  ["uniform", () => uniform()],
+  ["prioritized", (exponent: number) => power({ exponent })],
+  ["min-heap", () => lowestPriority()],
+  ["max-heap", () => highestPriority()],
+]);
+
 function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | undefined {
-  switch (kind) {
-    case "fifo":
-      return oldest();
-    case "lifo":
-      return newest();
-    case "uniform":
-      return uniform();
-    case "prioritized":
-      return power({ exponent });
-    case "min-heap":
-      return lowestPriority();
-    case "max-heap":
-      return highestPriority();
-    default:
-      return undefined;
-  }
+  return SELECTORS.get(kind)?.(exponent);
 }
 
 function readLimiter(
