@@ -125,20 +125,25 @@ export async function readFromPieces<T>(
   reading: Reading<T>,
 ): Promise<T> {
   let pending: Uint8Array<ArrayBuffer> = new Uint8Array();
+  let at = 0;
   try {
     let step = reading.next();
     while (!step.done) {
-      const wanted = Math.max(1, step.value);
-      const pieces: Uint8Array[] = [pending];
-      for (let have = pending.length; have < wanted;) {
-        const piece = await next();
-        if (piece === undefined) break;
-        pieces.push(piece);
-        have += lengthOf(piece);
+      const count = step.value;
+      const wanted = Math.max(1, count);
+      if (pending.length - at < wanted) {
+        const pieces: Uint8Array[] = [pending.subarray(at)];
+        for (let have = pending.length - at; have < wanted;) {
+          const piece = await next();
+          if (piece === undefined) break;
+          pieces.push(piece);
+          have += lengthOf(piece);
+        }
+        pending = joinBytes(pieces);
+        at = 0;
       }
-      if (pieces.length > 1) pending = joinBytes(pieces);
-      const taken = pending.slice(0, wanted);
-      pending = pending.subarray(step.value);
+      const taken = pending.subarray(at, at + wanted);
+      at += Math.min(count, taken.length);
       step = reading.next(taken);
     }
     return step.value;

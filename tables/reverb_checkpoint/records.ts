@@ -33,26 +33,33 @@ export function* readRecords(
     new ReplayError(code, `${where}: ${show(path)}${why}`);
   const corrupt = (why: string): ReplayError =>
     failure("snapshot-corrupt", `, record ${number}: ${why}`);
+  const truncated = (): ReplayError =>
+    failure("snapshot-truncated", ` ends within its record ${number}`);
   const check = (bytes: Uint8Array<ArrayBuffer>, expected: number, what: string): void => {
     if (masked(checksum(kernel, bytes)) !== expected) {
       throw corrupt(`${what} and the checksum do not agree`);
     }
   };
-  for (;; number++) {
-    const head = yield HEAD_BYTES;
-    if (head.length === 0) return;
-    const truncated = failure("snapshot-truncated", ` ends within its record ${number}`);
-    if (head.length < HEAD_BYTES) throw truncated;
-    const view = new DataView(head.buffer);
-    check(head.subarray(0, 8), view.getUint32(8, true), "its length");
-    const size = Number(view.getBigUint64(0, true));
+  // Each record is read with the head of the next one, which is at `at`.
+  let bytes = yield HEAD_BYTES;
+  for (let at = 0; bytes.length > at; number++) {
+    if (bytes.length < at + HEAD_BYTES) throw truncated();
+    const size = wordOf(bytes, at) + wordOf(bytes, at + 4) * 2 ** 32;
+    check(bytes.subarray(at, at + 8), wordOf(bytes, at + 8), "its length");
     if (size > RECORD_BYTES_MAX) {
       throw corrupt(`it has ${size} bytes, and a message has fewer than 2^31`);
     }
-    const rest = yield size + TAIL_BYTES;
-    if (rest.length < size + TAIL_BYTES) throw truncated;
-    const record = rest.subarray(0, size);
-    check(record, new DataView(rest.buffer).getUint32(size, true), "its bytes");
+    at = size + TAIL_BYTES;
+    bytes = yield at + HEAD_BYTES;
+    if (bytes.length < at) throw truncated();
+    const record = bytes.subarray(0, size);
+    check(record, wordOf(bytes, size), "its bytes");
     use(record);
   }
+}
+
+/** A number of 32 bits at a place. */
+function wordOf(bytes: Uint8Array, at: number): number {
+  const [a = 0, b = 0, c = 0, d = 0] = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+  return (a | b << 8 | c << 16 | d << 24) >>> 0;
 }
