@@ -4,6 +4,7 @@
  * @module
  */
 
+import { joinBytes } from "../../base/bytes.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
@@ -53,7 +54,7 @@ export interface SnapshotSource {
 /** Plans a snapshot. Its size is known in advance, and its pieces have at most 1 MiB. */
 export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const { kernel, id } = source;
-  const sections = kernelSections(source);
+  const sections = kernelSections(kernel, id, source.schema, "serialize()");
   const { side: _, ...rest } = source.schema;
   const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
   const begin = encodeBegin(kernel, KIND, { ...rest, ...side, sections });
@@ -84,18 +85,18 @@ function itemsPerFrame(itemBytes: number): number {
   return Math.max(1, Math.floor((PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES) / Math.max(1, itemBytes)));
 }
 
-function kernelSections(source: SnapshotSource): SectionSchema[] {
-  const native = source.schema.selectors.filter((selector) => selector.runs === "kernel").length;
-  const sections: SectionSchema[] = [];
-  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
-    sections.push(sectionInfo(source.kernel, source.id, section, "serialize()"));
-  }
-  return sections.filter(isThere);
-}
-
-/** A section without bytes has no frames. Where a section has no items, they have no size either. */
-function isThere({ itemBytes }: SectionSchema): boolean {
-  return itemBytes > 0;
+/** The sections of the kernel. One without bytes has no frames. Where a section has no items, they have no size either. */
+function kernelSections(
+  kernel: Kernel,
+  id: number,
+  { selectors }: Pick<SnapshotSchema, "selectors">,
+  operation: string,
+): SectionSchema[] {
+  const native = selectors.filter(({ runs }) => runs === "kernel").length;
+  return Array.from(
+    { length: abi.EXRP_SECTION_SELECTOR + 2 * native },
+    (_, section) => sectionInfo(kernel, id, section, operation),
+  ).filter(({ itemBytes }) => itemBytes > 0);
 }
 
 function sectionInfo(
@@ -240,12 +241,7 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
 
 /** Checks that the sections are those that this kernel reads, with items of its size. The kernel checks how many items there are. */
 function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void {
-  const native = schema.selectors.filter((selector) => selector.runs === "kernel").length;
-  const needed: SectionSchema[] = [];
-  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
-    needed.push(sectionInfo(kernel, id, section, "unserialize()"));
-  }
-  const own = needed.filter(isThere);
+  const own = kernelSections(kernel, id, schema, "unserialize()");
   if (schema.sections.length !== own.length) {
     throw corrupt(`it lists ${schema.sections.length} sections, needed are ${own.length}`);
   }
@@ -305,13 +301,7 @@ function* readOwn(
     }
     parts.push(part);
   }
-  const own = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    own.set(part, at);
-    at += part.length;
-  }
-  return own;
+  return joinBytes(parts);
 }
 
 /** The error for a status while loading: the snapshot is wrong, unless memory ran out. */
