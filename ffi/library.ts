@@ -132,7 +132,7 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
   if (embedded !== undefined) return openEmbedded(embedded);
-  throw failed ?? remoteError(ownAddress());
+  throw failed ?? remoteError();
 }
 
 interface Place {
@@ -158,7 +158,11 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
     // What is not there needs no permission: the build is what is missing.
-    if (isRefused && !isMissing(path)) throw permissionError(path, error);
+    if (isRefused && !isMissing(path)) {
+      const message =
+        `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``;
+      throw missingPermission(message, ["--allow-ffi"], error);
+    }
     const why = isRefused ? "there is no such file" : nativeReason(error);
     throw missingError(path, origin, why, error);
   }
@@ -197,7 +201,8 @@ function both(error: ReplayError, words: string, other: unknown): ReplayError {
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
-function remoteError(url: string | undefined): ReplayError {
+function remoteError(): ReplayError {
+  const url = ownAddress();
   const whence = url === undefined
     ? "this library is part of a bundle, which"
     : `this library was imported from ${url}, and what is imported from there`;
@@ -240,14 +245,6 @@ function pathOf(name: string, place: string | URL): string {
   }
   const path = decodeURIComponent(new URL(text).pathname);
   return deno?.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
-}
-
-function permissionError(path: string, cause: unknown): ReplayError {
-  return missingPermission(
-    `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``,
-    ["--allow-ffi"],
-    cause,
-  );
 }
 
 const detail = new Float64Array(4);
