@@ -62,7 +62,7 @@ export interface SnapshotWriting {
   /** The bytes of the whole snapshot, if they are known in advance. */
   readonly bytes?: number;
   /** The whole snapshot in pieces, each with its own memory. An empty one is a turn for others. What is saved must not change until the last piece, unless its maker says so. */
-  readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
+  readonly pieces: Iterable<Uint8Array<ArrayBuffer>>;
 }
 
 const END_BYTES = 16;

@@ -70,7 +70,6 @@ export async function writeToStream(
     await writer.abort(error).catch(() => {});
     throw error;
   } finally {
-    pieces.return(undefined);
     writer.releaseLock();
   }
 }

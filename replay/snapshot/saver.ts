@@ -65,7 +65,7 @@ export class Saver {
     if (this.#core.shared !== undefined) {
       // Other threads would stand still as long as the stream takes, and its reader may be one of them. So all is copied first.
       const copied = this.#together(({ bytes, pieces }) => ({ bytes, pieces: [...pieces] }));
-      await writeToStream(target, { ...copied, pieces: each(copied.pieces) });
+      await writeToStream(target, copied);
       return undefined;
     }
     const writing = this.#write();
@@ -232,13 +232,6 @@ export class Saver {
     const info = this.#core.info("unserialize()", id);
     return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
   }
-}
-
-/** Gives one piece after the other. */
-function* each(
-  pieces: readonly Uint8Array<ArrayBuffer>[],
-): Generator<Uint8Array<ArrayBuffer>> {
-  yield* pieces;
 }
 
 function refusable(name: string, load: () => void): void {
