@@ -117,30 +117,33 @@ export function encodeFrame(
   return bytes;
 }
 
-/** The last frame, which says how many frames came before it, and how many bytes the whole snapshot has with it. */
-export function encodeEnd(
+/**
+ * A whole snapshot in pieces of at most 1 MiB: its begin, its frames, and the end that counts them. An empty frame is only a turn for others.
+ */
+export function* encodeAll(
   kernel: Kernel,
-  frameCount: number,
-  bytes: number,
-): Uint8Array<ArrayBuffer> {
-  return encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
+  begin: Uint8Array<ArrayBuffer>,
+  frames: Iterable<Uint8Array<ArrayBuffer>>,
+): Generator<Uint8Array<ArrayBuffer>> {
+  let [frameCount, bytes] = [1, begin.length + END_FRAME_BYTES];
+  yield* split(begin);
+  for (const frame of frames) {
+    yield* split(frame);
+    if (frame.length === 0) continue;
+    frameCount++;
+    bytes += frame.length;
+  }
+  yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
     const view = viewOf(payload);
     view.setUint32(0, frameCount, true);
     view.setFloat64(8, bytes, true);
   });
 }
 
-/** Frames in pieces of at most 1 MiB. */
-export function* split(
-  frames: Iterable<Uint8Array<ArrayBuffer>>,
-): Generator<Uint8Array<ArrayBuffer>> {
-  for (const frame of frames) {
-    if (frame.length <= PIECE_BYTES_MAX) yield frame;
-    else {
-      for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
-        yield frame.slice(at, at + PIECE_BYTES_MAX);
-      }
-    }
+function* split(frame: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+  if (frame.length <= PIECE_BYTES_MAX) return yield frame;
+  for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
+    yield frame.slice(at, at + PIECE_BYTES_MAX);
   }
 }
 

@@ -11,6 +11,7 @@ import { ReplayError } from "../base/errors.ts";
 import { ruleText } from "../base/inspect.ts";
 import { dispose } from "../base/platform.ts";
 import { VERSION } from "../base/version.ts";
+import type { Kernel } from "../ffi/library.ts";
 import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
 import { mismatch } from "../storage/errors.ts";
@@ -28,16 +29,14 @@ import {
 } from "../storage/fields.ts";
 import type { Mark } from "../storage/folder.ts";
 import {
+  encodeAll,
   encodeBegin,
-  encodeEnd,
   encodeFrame,
-  END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
   FrameReader,
   PIECE_BYTES_MAX,
   type Reading,
   type SnapshotKind,
-  split,
 } from "../storage/frames.ts";
 import type { KnownColumn } from "./_item_data.ts";
 import type { TableCore } from "./_tables_core.ts";
@@ -51,6 +50,8 @@ const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
 
 /** A path to a column has at most so many names. */
 const PATH_LENGTH_MAX = 1000;
+
+type Saving = ReturnType<LowTables["save"]>;
 
 /** A selector, as it is saved. */
 type RuleSchema = Fields<typeof rule>;
@@ -112,25 +113,25 @@ export function* writeTables(
   const { kernel } = low;
   const saving = low.save(KERNEL_PIECE_BYTES);
   try {
-    let step = saving.next(); // takes the snapshot now
-    const first = encodeBegin(kernel, TABLES_KIND, schemaOf(low, tables, mark));
-    yield* split([first]);
-    let bytes = first.length + END_FRAME_BYTES;
-    let index = 0;
-    for (; !step.done; step = saving.next()) {
-      const piece = step.value;
-      if (piece.length === 0) {
-        yield new Uint8Array(0);
-        continue;
-      }
-      bytes += FRAME_OVERHEAD_BYTES + piece.length;
-      yield* split([
-        encodeFrame(kernel, "TABL", index++, piece.length, (payload) => payload.set(piece)),
-      ]);
-    }
-    yield encodeEnd(kernel, index + 1, bytes);
+    const first = saving.next(); // takes the snapshot now
+    const begin = encodeBegin(kernel, TABLES_KIND, schemaOf(low, tables, mark));
+    yield* encodeAll(kernel, begin, framesOf(kernel, first, saving));
   } finally {
     saving.return();
+  }
+}
+
+/** What the kernel gives, each piece in a frame. An empty piece is a turn for others. */
+function* framesOf(
+  kernel: Kernel,
+  first: ReturnType<Saving["next"]>,
+  saving: Saving,
+): Generator<Uint8Array<ArrayBuffer>> {
+  let index = 0;
+  for (let step = first; !step.done; step = saving.next()) {
+    const { value } = step;
+    if (value.length === 0) yield value;
+    else yield encodeFrame(kernel, "TABL", index++, value.length, (to) => to.set(value));
   }
 }
 

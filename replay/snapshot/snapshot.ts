@@ -14,8 +14,8 @@ import { kernelPolicy } from "../../schema/pick_options.ts";
 import { type DType, DTYPES } from "../../schema/columns.ts";
 import { corrupt } from "../../storage/errors.ts";
 import {
+  encodeAll,
   encodeBegin,
-  encodeEnd,
   encodeFrame,
   END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
@@ -24,7 +24,6 @@ import {
   type Reading,
   type SnapshotKind,
   type SnapshotWriting,
-  split,
 } from "../../storage/frames.ts";
 import {
   checkFits,
@@ -59,11 +58,8 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
   const begin = encodeBegin(kernel, KIND, { ...rest, ...side, sections });
   let bytes = begin.length + END_FRAME_BYTES;
-  let frameCount = 1;
   const plan = (items: number, itemBytes: number): void => {
-    const frames = Math.ceil(items / itemsPerFrame(itemBytes));
-    frameCount += frames;
-    bytes += items * itemBytes + frames * FRAME_OVERHEAD_BYTES;
+    bytes += items * itemBytes + Math.ceil(items / itemsPerFrame(itemBytes)) * FRAME_OVERHEAD_BYTES;
   };
   for (const { itemCount, itemBytes } of sections) plan(itemCount, itemBytes);
   for (const own of source.rules.values()) plan(own.length, 1);
@@ -71,14 +67,12 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   plan(source.side.length, 1);
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
-    yield begin;
     for (const section of sections) yield* sectionFrames(kernel, id, section);
     for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
     if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
     yield* ownFrames(kernel, "SIDE", 0, source.side);
-    yield encodeEnd(kernel, frameCount, bytes);
   }
-  return { bytes, pieces: split(frames()) };
+  return { bytes, pieces: encodeAll(kernel, begin, frames()) };
 }
 
 function itemsPerFrame(itemBytes: number): number {

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { type FolderKind, GenerationFolder, type Mark } from "../../storage/folder.ts";
-import { encodeBegin, encodeEnd, FrameReader, type Reading } from "../../storage/frames.ts";
+import { encodeAll, encodeBegin, FrameReader, type Reading } from "../../storage/frames.ts";
 import { readFromFile } from "../../storage/file.ts";
 import { refused } from "../_refused.ts";
 
@@ -16,10 +16,8 @@ const kind: FolderKind = {
 };
 
 /** A whole generation that holds a number. */
-function* holding(value: number, checkpoint?: Mark): Generator<Uint8Array<ArrayBuffer>> {
-  const begin = encodeBegin(kernel, kind.of, { checkpoint, value });
-  yield begin;
-  yield encodeEnd(kernel, 1, begin.length + 40);
+function holding(value: number, checkpoint: Mark): Iterable<Uint8Array<ArrayBuffer>> {
+  return encodeAll(kernel, encodeBegin(kernel, kind.of, { checkpoint, value }), []);
 }
 
 function* valueIn(): Reading<number> {
