@@ -2,10 +2,11 @@
  * A file is written beside the old one, whose place it takes once it is on the disk. A process that is killed in between leaves that new file;
  * the next save of the same name removes it.
  *
- * Invariants: 1. a reader finds the old file or the new one, never half of one, and so it does after a power cut: the bytes are on the disk before
- * the name is, and the name before the call ends. What fails on that way is an error with the system's words as its cause. 2. Only files that this library named are
- * removed, and none that a live process writes: a writer locks its file, and the system frees the lock of a process that ends. Node and
- * Bun have no locks. Nobody removes what their killed writers leave, and its name says so: `<name>.exrp-<7 random characters>.part`.
+ * Invariants: 1. A reader finds the old file or the new one, never half of one, also after a power cut: the bytes are on the disk before the file
+ * gets its name, and the name is there before the call ends. 2. What fails on that way is an error with the system's error as its cause.
+ * 3. Only files that this library named are removed, and none that a live process writes: a writer locks its file, and the system frees the lock
+ * of a process that ends. Node and Bun have no locks. Nobody removes what their killed writers leave, and its name says so:
+ * `<name>.exrp-<7 random characters>.part`.
  *
  * @module
  */
@@ -118,8 +119,9 @@ async function writeAllLater(file: OpenFile, piece: Uint8Array): Promise<void> {
 const UNSYNCABLE = ["EACCES", "EBADF", "EINVAL", "EISDIR", "ENOSYS", "ENOTSUP", "EPERM"];
 
 function unsyncable(error: unknown): undefined {
-  if (error instanceof Error && "code" in error && UNSYNCABLE.includes(String(error.code))) return;
-  throw error;
+  const { name, code } = error as { readonly name?: string; readonly code?: string };
+  // Deno has no codes for some errors of Windows, but a class for this one.
+  if (name !== "PermissionDenied" && !UNSYNCABLE.includes(code ?? "")) throw error;
 }
 
 /** Most pieces are small or 1 MiB. Before a piece above this size is read, it is checked against the size of the file. */

@@ -86,9 +86,10 @@ for (const [name, write] of Object.entries(writers)) {
   }
 
   Deno.test(`${name}: a system that syncs no folders is none that fails`, async () => {
-    for (const code of ["EINVAL", "EPERM"]) {
+    const denied = new Deno.errors.PermissionDenied("Access is denied. (os error 5)");
+    for (const error of [systemError("EINVAL"), systemError("EPERM"), denied]) {
       await inFolder(async (path) => {
-        const end = failAt("sync of the folder", systemError(code));
+        const end = failAt("sync of the folder", error);
         await write(path).finally(end);
         assertEquals(await Deno.readTextFile(path), "new");
       });
