@@ -19,13 +19,12 @@ import {
   EXRP_EPISODE_TRUNCATED,
   EXRP_INFO_EPISODE_COUNT,
   EXRP_RECORD_TRUNCATED,
-  EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
+import { callWithRoom, checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
 /** The state of an episode, as {@linkcode ReplayView.episode} returns it. */
@@ -89,31 +88,19 @@ export class Episodes {
       checkOptions("newEpisode()", options, NEW_OPTIONS);
       if (options.tag !== undefined) tag = checkTag("newEpisode(): tag", options.tag);
     }
-    if (tag !== 0 && core.shared !== undefined) {
-      return this.#beginShared(tag);
-    }
-    return this.#begin(tag);
-  }
-
-  #beginShared(tag: number): number {
-    return this.#core.together("newEpisode()", () => this.#begin(tag));
+    return tag === 0 ? this.#begin(tag) : core.together("newEpisode()", () => this.#begin(tag));
   }
 
   #begin(tag: number): number {
     const core = this.#core;
     const symbols = core.kernel.symbols;
-    let status = symbols.exrp_episode_create(core.id, this.#number);
-    const { eviction } = this.#rules;
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = symbols.exrp_episode_create(core.id, this.#number);
-    }
-    core.check("newEpisode()", status);
+    const create = (): number => symbols.exrp_episode_create(core.id, this.#number);
+    core.check("newEpisode()", callWithRoom(core, this.#rules, create));
     core.begunCount++;
     core.changed();
     const [handle = 0] = this.#number;
     if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));
-    eviction?.recorded(core.id, handle);
+    this.#rules.eviction?.recorded(core.id, handle);
     return handle;
   }
 
@@ -129,10 +116,7 @@ export class Episodes {
       checkBoolean(`${operation}: truncated`, truncated);
     const core = this.#core;
     const row = this.#row;
-    row.turn++;
-    row.operation.name = operation;
-    row.finalState.write(finalState);
-    if (row.isFinite) row.checkFiniteOf(operation, row.finalState);
+    row.writeFinal(operation, finalState);
     const { eviction } = this.#rules;
     const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
     const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
@@ -145,12 +129,7 @@ export class Episodes {
         flags,
         this.#flag,
       );
-    let status = end();
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = end();
-    }
-    core.check(operation, status);
+    core.check(operation, callWithRoom(core, this.#rules, end));
     core.changed();
     eviction?.look(core.id);
     return this.#flag[0] === 1;
@@ -167,7 +146,7 @@ export class Episodes {
     core.check(operation, status);
     return showOneAs({
       handle,
-      ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
+      ending: endingOf(info[EXRP_EPISODE_STATE] ?? 0),
       recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
       firstPosition: info[EXRP_EPISODE_FIRST_POSITION] ?? 0,
       tag: info[EXRP_EPISODE_TAG] ?? 0,
@@ -226,7 +205,8 @@ export class Episodes {
   }
 }
 
-function endingText(state: number): EpisodeInfo["ending"] {
+/** How an episode has ended, from its state in the kernel. */
+export function endingOf(state: number): EpisodeInfo["ending"] {
   switch (state) {
     case EXRP_EPISODE_OPEN:
       return "open";

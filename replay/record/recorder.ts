@@ -21,17 +21,16 @@ import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import {
+  callWithRoom,
   checkEpisode,
-  checkExtras,
   checkFlag,
   checkPriority,
   checkTruncated,
-  extraOf,
   FINAL_STATE_HINTS,
   FLAG_HINTS,
-  refuseUnknownExtras,
+  writeExtras,
 } from "./record_input.ts";
-import type { Row, RowColumn } from "./row.ts";
+import type { Row } from "./row.ts";
 
 /**
  * What a record may carry beside its values: options of {@linkcode ExperienceReplay.record} and {@linkcode ExperienceReplay.recordStep}.
@@ -146,7 +145,7 @@ export class Recorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
   readonly #row: Row;
-  readonly #extras: readonly RowColumn[];
+  readonly #extraNames: readonly string[];
   readonly #keepsNextState: boolean;
 
   /** Records into the replay of `core`. `row` holds each record until the kernel has it. */
@@ -154,7 +153,7 @@ export class Recorder {
     this.#core = core;
     this.#rules = rules;
     this.#row = row;
-    this.#extras = row.columns.slice(3);
+    this.#extraNames = core.config.extraNames;
     this.#keepsNextState = core.config.keepNextState;
   }
 
@@ -169,7 +168,7 @@ export class Recorder {
     const turn = this.#writeRow("record()", episode, state, action, reward);
     let flags = 0;
     if (options !== undefined) flags = this.#writeOptions(options);
-    else if (this.#extras.length > 0) this.#writeExtras("record()", undefined);
+    else writeExtras("record()", undefined, this.#extraNames, this.#row.columns);
     return this.#store("record()", episode, turn, flags);
   }
 
@@ -204,7 +203,7 @@ export class Recorder {
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = truncated !== undefined &&
       checkFlag("recordStep(): truncated", truncated);
-    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
+    writeExtras(operation, extras, this.#extraNames, this.#row.columns);
     let given = this.#writePriority(operation, priority);
     if (tag !== undefined) given |= this.#writeTag(operation, tag);
     if (nextState === undefined) {
@@ -253,8 +252,9 @@ export class Recorder {
     const { bytes, byteCount, view } = this.#row;
     if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
-    const status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    if (status !== 0) this.#storeAfter(operation, status, flags);
+    let status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
+    if (status === EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
+    if (status !== 0) core.check(operation, status);
     core.changed();
     const handle = view.getFloat64(0, true);
     const { eviction, selectors } = this.#rules;
@@ -265,33 +265,28 @@ export class Recorder {
 
   #checkFinite(operation: string, flags: number): void {
     const row = this.#row;
-    row.checkFinite(operation);
+    row.checkFinite(operation, row.state, row.action, row.reward);
     if ((flags & (EXRP_RECORD_ENDS | EXRP_RECORD_NEXT_STATE)) === 0) return;
     const isStep = (flags & (EXRP_RECORD_BEGINS | EXRP_RECORD_NEXT_STATE)) !== 0;
-    row.checkFiniteOf(operation, isStep ? row.nextState : row.finalState);
+    row.checkFinite(operation, isStep ? row.nextState : row.finalState);
   }
 
-  /** Makes room if the store was full, and tries again. */
-  #storeAfter(operation: string, firstStatus: number, flags: number): void {
+  /** Stores the row once there is room. The policy is the user's code: if it records something itself, that must not replace this record. */
+  #storeInRoom(flags: number): number {
     const core = this.#core;
     const { bytes, byteCount } = this.#row;
-    const { eviction } = this.#rules;
-    let status = firstStatus;
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      // The policy is the user's code. If it records something itself, that must not replace this record.
-      const row = bytes.slice();
-      eviction.makeRoom(core.id);
+    const row = bytes.slice();
+    return callWithRoom(core, this.#rules, () => {
       bytes.set(row);
-      status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    }
-    core.check(operation, status);
+      return core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
+    });
   }
 
   #writeOptions(options: LooseOptions): number {
     checkOptions("record()", options, OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
-    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);
+    writeExtras("record()", extras, this.#extraNames, this.#row.columns);
     const isTruncated = checkTruncated("record()", truncated, finalState);
     if (finalState === undefined) return given;
     this.#row.finalState.write(finalState);
@@ -312,15 +307,5 @@ export class Recorder {
     const { view, tagOffset } = this.#row;
     view.setInt32(tagOffset, checkTag(`${operation}: tag`, tag), true);
     return EXRP_RECORD_TAG;
-  }
-
-  #writeExtras(operation: string, extras: unknown): void {
-    const names = this.#core.config.extraNames;
-    const values = checkExtras(operation, extras, names);
-    for (let k = 0; k < names.length; k++) {
-      const value = extraOf(operation, values, names[k] as string);
-      (this.#extras[k] as RowColumn).write(value);
-    }
-    refuseUnknownExtras(operation, values, names);
   }
 }
