@@ -137,7 +137,8 @@ export class ChunkWriter<S extends Schema> {
     const { size } = steps;
     const given: unknown = priority(steps as unknown as ActorSteps<S>);
     const list = checkNumbers(
-      `${WHERE}: priority()`,
+      WHERE,
+      "priority()",
       given,
       "must return a plain or typed array of numbers",
     );

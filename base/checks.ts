@@ -93,15 +93,16 @@ export function isNumbers(value: unknown): value is ArrayLike<unknown> {
   return isNumeric(value) && isHonest(value);
 }
 
-/** The array that {@linkcode isNumbers} is true for. `needed` says what it is else, after `where`. */
+/** An array for which {@linkcode isNumbers} is true. `name` is its name in errors, and `needed` what they say behind it. */
 export function checkNumbers(
-  where: string,
+  operation: string,
+  name: string,
   value: unknown,
   needed = "must be a plain or typed array of numbers",
 ): ArrayLike<unknown> {
   if (isNumbers(value)) return value;
-  checkHonest(where, value);
-  throw new TypeError(`${where} ${needed}, got ${show(value)}`);
+  checkHonest(`${operation}: ${name}`, value);
+  throw new TypeError(`${operation}: ${name} ${needed}, got ${show(value)}`);
 }
 
 /** A limit as large as this is named only if the number is above it: nobody needs it otherwise. */

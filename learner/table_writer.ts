@@ -16,9 +16,10 @@ import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { TrajectoryWriter } from "../reverb/trajectory_writer.ts";
 import { checkFlag, FLAG_HINTS } from "../replay/record/record_input.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
+import type { RecordColumns } from "../schema/record_columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { checkColumns, type ItemColumns, StepColumn } from "./_columns.ts";
+import { checkItemColumns, StepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
 import { Turns } from "./_turns.ts";
 import { Waits } from "./_waits.ts";
@@ -83,7 +84,7 @@ export function tableWriter<
   checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
   checkNumber(`${WHERE}: discount`, discount, 0, 1);
   checkNumber(`${WHERE}: priority`, priority, 0);
-  const checked = checkColumns(WHERE, columns);
+  const checked = checkItemColumns(WHERE, columns);
   if ("table" in tables) tables.table(table); // throws if there is none
   const writer = tables.trajectoryWriter<Row>({
     numKeepAliveRefs: nStep + 1,
@@ -139,7 +140,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   constructor(
     writer: TrajectoryWriter<Row>,
     table: string,
-    { state, action, reward, extras }: ItemColumns,
+    { state, action, reward, extras }: RecordColumns,
     options: Required<TableWriterOptions>,
   ) {
     this.#writer = writer;

@@ -5,7 +5,7 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
@@ -17,16 +17,8 @@ import {
   type PickOptions,
   type PickPolicy,
 } from "./pick_options.ts";
-import {
-  checkColumn,
-  type Column,
-  type Columns,
-  type DType,
-  float32,
-  int32,
-  type NamedColumn,
-  type NoColumns,
-} from "./columns.ts";
+import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
+import { checkColumns, type NamedColumns } from "./record_columns.ts";
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
@@ -121,17 +113,13 @@ export interface CreateOptions<
 }
 
 /** Options that were checked and filled in. */
-export interface ReplayConfig {
+export interface ReplayConfig extends NamedColumns {
   /** Records: as given, or what fits into `capacityBytes`. */
   readonly capacity: number;
   /** As given; 0 is no limit. */
   readonly capacityBytes: number;
   /** As given; 0 is no limit. */
   readonly maxAge: number;
-  /** State, action, reward, then the extras. */
-  readonly columns: readonly NamedColumn[];
-  /** The names of the extras, in the order of their columns. */
-  readonly extraNames: readonly string[];
   /** The pick policy. */
   readonly pick: PickPolicy;
   /** The rule of eviction. */
@@ -178,22 +166,7 @@ const WHERE = "ExperienceReplay.create()";
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   checkNames(options);
-  const extras: Columns | NoColumns = options.extras ?? {};
-  if (typeof extras !== "object" || extras === null || Array.isArray(extras)) {
-    throw new TypeError(
-      `${WHERE}: extras must be an object of columns by name, got ${show(extras)}`,
-    );
-  }
-  const columns: NamedColumn[] = [
-    { name: "state", column: checkColumn(`${WHERE}: state`, options.state) },
-    { name: "action", column: checkColumn(`${WHERE}: action`, options.action ?? int32()) },
-    { name: "reward", column: checkColumn(`${WHERE}: reward`, options.reward ?? float32()) },
-  ];
-  const extraNames = Object.keys(extras);
-  for (const name of extraNames) {
-    const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
-    columns.push({ name: `extras.${name}`, column });
-  }
+  const { columns, extraNames } = checkColumns(WHERE, options);
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumbers, isNumbers, show } from "../../base/checks.ts";
+import { checkBoolean, checkInteger, checkNumbers, show } from "../../base/checks.ts";
 import { numberOf } from "../../base/inspect.ts";
 import { checkOptions, type OptionHints } from "../../base/option_names.ts";
 import { checkHonest, checkUnshared, countOf, isOwn, lengthOf } from "../../base/typed_arrays.ts";
@@ -309,7 +309,7 @@ function checkPerStep(
   needed?: string,
   one = "",
 ): ArrayLike<unknown> {
-  const values = isNumbers(value) ? value : checkNumbers(`${operation}: ${name}`, value, needed);
+  const values = checkNumbers(operation, name, value, needed);
   if (countOf(values) === count) return values;
   throw new RangeError(
     `${operation}: ${name} takes ${one}${numberOf(count, "value")} for ${

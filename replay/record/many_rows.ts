@@ -41,7 +41,8 @@ export function checkValues(
 ): ArrayLike<unknown> {
   if (isNumbers(value)) return value;
   return checkNumbers(
-    `${operation}: ${name}`,
+    operation,
+    name,
     value,
     `is ${column} and takes the values of all steps as one plain or typed array of numbers`,
   );

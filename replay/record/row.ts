@@ -145,7 +145,8 @@ export class RowColumn {
   #writeChecked(value: unknown): void {
     const view = this.#view;
     const values = isNumbers(value) ? value : checkNumbers(
-      `${this.#place.operation.name}: ${this.#place.name}`,
+      this.#place.operation.name,
+      this.#place.name,
       value,
       `${this.#takes()} as a plain or typed array of numbers`,
     );
