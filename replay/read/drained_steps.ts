@@ -11,7 +11,7 @@ import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
-import { TimeMajorSteps } from "./_time_major.ts";
+import { timeMajor } from "./_time_major.ts";
 import type {
   Drained,
   Minibatch,
@@ -146,7 +146,7 @@ export class DrainedSteps implements Drained {
 
   /** See {@linkcode Drained}. */
   timeMajor<const O extends OwnArrays = NoOwnArrays>(own?: O): TimeMajor<AnySchema, O> {
-    return new TimeMajorSteps(this, own ?? {}) as TimeMajor<AnySchema, O>;
+    return timeMajor(this, own ?? {}) as TimeMajor<AnySchema, O>;
   }
 
   /** See {@linkcode Drained}. */
