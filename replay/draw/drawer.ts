@@ -112,13 +112,15 @@ export class Drawer {
     this.#core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
-    const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
+    const misfit = into === undefined ? undefined : OwnedBatch.misfit(into, layout);
+    if (misfit !== undefined) throw misfit;
+    const batch = into === undefined ? new OwnedBatch(layout) : into as OwnedBatch;
     const filling = { layout, batch, beta, whole: selector };
     if (entry.composed === undefined) this.#fillInPace(entry, filling, size);
     else this.#fillByParts(entry, filling, size);
     this.#core.changed();
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
-    if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
+    if (into !== undefined) OwnedBatch.setLayout(batch, layout);
     return batch;
   }
 

@@ -120,76 +120,56 @@ export class PickMinibatches {
 
 /** The picks of one epoch, in random order. */
 class EpochPicks {
-  /** How many there were when the epoch began. */
+  /** How many picks there were when the epoch began. */
   readonly count: number;
   readonly #core: ReplayCore;
   readonly #table: number;
+  /** The picks in random order: their indices at the beginning, and the places that name them. */
   readonly #order: Int32Array<ArrayBuffer>;
   readonly #episodes: Float64Array<ArrayBuffer>;
   readonly #positions: Int32Array<ArrayBuffer>;
-  readonly #pieceEpisodes: Float64Array<ArrayBuffer>;
-  readonly #piecePositions: Int32Array<ArrayBuffer>;
-  readonly #guesses: Uint32Array<ArrayBuffer>;
   readonly #found: Uint32Array<ArrayBuffer>;
   #at = 0;
 
+  /** The picks of a table, in minibatches of at most `size`. */
   constructor(core: ReplayCore, table: number, count: number, size: number, random: RandomStream) {
     this.#core = core;
     this.#table = table;
     this.count = count;
-    this.#episodes = new Float64Array(Math.max(1, count));
-    this.#positions = new Int32Array(Math.max(1, count));
+    const episodes = new Float64Array(count);
+    const positions = new Int32Array(count);
     const { symbols } = core.kernel;
-    const status = symbols.exrp_pick_list(
-      core.id,
-      table,
-      0,
-      count,
-      this.#episodes,
-      this.#positions,
-    );
+    const status = symbols.exrp_pick_list(core.id, table, 0, count, episodes, positions);
     core.check(MINIBATCHES, status);
     this.#order = rowsInOrder(count);
     shuffle(random, this.#order);
-    const piece = Math.max(1, Math.min(size, count));
-    this.#pieceEpisodes = new Float64Array(piece);
-    this.#piecePositions = new Int32Array(piece);
-    this.#guesses = new Uint32Array(piece);
-    this.#found = new Uint32Array(piece);
+    this.#episodes = new Float64Array(count);
+    this.#positions = new Int32Array(count);
+    for (let k = 0; k < count; k++) {
+      const pick = this.#order[k] as number;
+      this.#episodes[k] = episodes[pick] as number;
+      this.#positions[k] = positions[pick] as number;
+    }
+    this.#found = new Uint32Array(Math.min(size, count));
   }
 
-  /** The indices in the table of the next picks that are still there. */
+  /** The indices of the next picks that are still there. The next call replaces them. */
   next(): Uint32Array<ArrayBuffer> {
     const found = this.#found;
-    const [episodes, positions, guesses] = [
-      this.#pieceEpisodes,
-      this.#piecePositions,
-      this.#guesses,
-    ];
-    const most = lengthOf(found);
+    const { kernel: { symbols }, id } = this.#core;
     let foundCount = 0;
-    while (foundCount < most && this.#at < this.count) {
-      const wanted = Math.min(most - foundCount, this.count - this.#at);
-      for (let k = 0; k < wanted; k++) {
-        const pick = this.#order[this.#at + k] as number;
-        episodes[k] = this.#episodes[pick] as number;
-        positions[k] = this.#positions[pick] as number;
-        guesses[k] = pick; // where it was when the epoch began
-      }
+    while (foundCount < found.length && this.#at < this.count) {
+      const from = this.#at;
+      const wanted = Math.min(found.length - foundCount, this.count - from);
       this.#at += wanted;
-      const { kernel, id } = this.#core;
-      const status = kernel.symbols.exrp_pick_find(
-        id,
-        this.#table,
-        episodes,
-        positions,
-        wanted,
-        guesses,
-      );
+      const part = found.subarray(foundCount, foundCount + wanted);
+      // Most picks stand where they stood, so the kernel looks there first.
+      part.set(this.#order.subarray(from, this.#at));
+      const episodes = this.#episodes.subarray(from, this.#at);
+      const positions = this.#positions.subarray(from, this.#at);
+      const status = symbols.exrp_pick_find(id, this.#table, episodes, positions, wanted, part);
       this.#core.check(MINIBATCHES, status);
-      for (let k = 0; k < wanted; k++) {
-        if (guesses[k] !== EXRP_INDEX_NONE) found[foundCount++] = guesses[k] as number;
-      }
+      for (const index of part) if (index !== EXRP_INDEX_NONE) found[foundCount++] = index;
     }
     return found.subarray(0, foundCount);
   }
