@@ -5,10 +5,10 @@
  */
 
 import { show } from "../base/checks.ts";
-import { displayAs } from "../base/notebook.ts";
+import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
-import { describeReplay, descriptionHtml, type ReplayDescription } from "./describe.ts";
+import { describedRows, describeReplay, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import type { AnyPick, AnySchema, Schema, TableSchema } from "../schema/schema.ts";
@@ -256,5 +256,5 @@ function isViewParts(parts: Partial<ViewParts> | undefined): parts is ViewParts 
 // A replay that can't be read now is shown by its text.
 displayAs(ReplayView.prototype, (replay) => {
   const stats = replay.stats();
-  return `${descriptionHtml(replay.describe())}${statsSvg(stats)}`;
+  return `${htmlTable("ExperienceReplay", describedRows(replay.describe()))}${statsSvg(stats)}`;
 });

@@ -6,12 +6,7 @@
 
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
-import {
-  EXRP_EPISODE_OPEN,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_INFO_RECORD_COUNT,
-  EXRP_STATUS_EMPTY,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
@@ -23,7 +18,7 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
 
 function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
   const info = core.info(operation);
-  const all = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+  const all = core.episodes(operation, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);
   const counts = new Uint32Array(lengthOf(handles));
   const states = new Uint32Array(lengthOf(handles));
@@ -45,7 +40,7 @@ function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): Repl
     `${operation}: there is no pick to draw yet: ${longestText(counts, states, policy)}; ${
       needText(policy)
     }`,
-    { status: EXRP_STATUS_EMPTY, detail: [info[EXRP_INFO_RECORD_COUNT] ?? 0] },
+    { status: abi.EXRP_STATUS_EMPTY, detail: [info[abi.EXRP_INFO_RECORD_COUNT] ?? 0] },
   );
 }
 
@@ -74,7 +69,7 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
   const which = lengthOf(counts) === 1
     ? `the only episode${tagged}`
     : `the longest of ${lengthOf(counts)} episodes${tagged}`;
-  const state = states[longest] === EXRP_EPISODE_OPEN ? "is open" : "has ended";
+  const state = states[longest] === abi.EXRP_EPISODE_OPEN ? "is open" : "has ended";
   return `${which} has ${recordsText(count)} and ${state}`;
 }
 

@@ -7,13 +7,7 @@
 import { checkInteger, checkNumbers, show } from "../../base/checks.ts";
 import { checkHonest, countOf, isKind, isOwn, lengthOf } from "../../base/typed_arrays.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
-import {
-  EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
-  EXRP_INDEX_NONE,
-  EXRP_LIMIT_BATCH,
-  EXRP_STATUS_ARGUMENT,
-  EXRP_STATUS_PRIORITY_INVALID,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Batch } from "../../schema/batch.ts";
 import { policyDifferences } from "../../schema/pick_options.ts";
@@ -78,9 +72,9 @@ export class Priorities {
       checkHonest(`${SET}: pickEpisode`, picks.episodes);
       return 0;
     }
-    if (count > EXRP_LIMIT_BATCH) {
+    if (count > abi.EXRP_LIMIT_BATCH) {
       throw new RangeError(
-        `${SET} takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+        `${SET} takes at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
       );
     }
     return this.#set(entry, picks, priorities);
@@ -105,9 +99,9 @@ export class Priorities {
         `${GET} takes as many episodes as positions, got ${count} and ${lengthOf(positions)}`,
       );
     }
-    if (count > EXRP_LIMIT_BATCH) {
+    if (count > abi.EXRP_LIMIT_BATCH) {
       throw new RangeError(
-        `${GET} reads at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+        `${GET} reads at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
       );
     }
     const found = entry.composed === undefined
@@ -158,19 +152,19 @@ export class Priorities {
     if (custom !== undefined) {
       if (custom.rule.getPriority === undefined) return undefined;
       const found = this.#findOf(GET, custom, selector.table, picks);
-      const there = found.filter((index) => index !== EXRP_INDEX_NONE);
+      const there = found.filter((index) => index !== abi.EXRP_INDEX_NONE);
       const known = custom.readPriorities(there);
       let at = 0;
       return Float64Array.from(
         found,
-        (index) => index === EXRP_INDEX_NONE ? NaN : known[at++] ?? NaN,
+        (index) => index === abi.EXRP_INDEX_NONE ? NaN : known[at++] ?? NaN,
       );
     }
     const { id, kernel: { symbols } } = this.#core;
     const { episodes, positions, count } = picks;
     const priorities = new Float64Array(count);
     const status = symbols.exrp_priority_get(id, nativeId, episodes, positions, count, priorities);
-    if (status === EXRP_STATUS_ARGUMENT && positions.every((position) => position >= 0)) {
+    if (status === abi.EXRP_STATUS_ARGUMENT && positions.every((position) => position >= 0)) {
       return undefined;
     }
     this.#check(GET, status, positions);
@@ -221,7 +215,7 @@ export class Priorities {
     const isIn = new Set<number>();
     for (const table of entry.tables) {
       for (const [k, index] of this.#find(SET, table, picks).entries()) {
-        if (index !== EXRP_INDEX_NONE) isIn.add(k);
+        if (index !== abi.EXRP_INDEX_NONE) isIn.add(k);
       }
     }
     return isIn.size;
@@ -269,7 +263,7 @@ export class Priorities {
   #check(operation: string, status: number, positions: Int32Array): void {
     if (status === 0) return;
     const negative = positions.findIndex((position) => position < 0);
-    if (status !== EXRP_STATUS_ARGUMENT || negative < 0) {
+    if (status !== abi.EXRP_STATUS_ARGUMENT || negative < 0) {
       throw this.#core.error(operation, status);
     }
     throw new RangeError(
@@ -286,15 +280,15 @@ export class Priorities {
   ): number {
     for (const [k, value] of priorities.entries()) {
       if (value >= 0 && value < Infinity) continue;
-      throw errorOfStatus(SET, EXRP_STATUS_PRIORITY_INVALID, [k, value]);
+      throw errorOfStatus(SET, abi.EXRP_STATUS_PRIORITY_INVALID, [k, value]);
     }
     const found = this.#findOf(SET, custom, table, picks);
-    const isThere = (_: number, k: number): boolean => found[k] !== EXRP_INDEX_NONE;
+    const isThere = (_: number, k: number): boolean => found[k] !== abi.EXRP_INDEX_NONE;
     const indices = found.filter(isThere);
     if (indices.length > 0) custom.rule.setPriority(indices, priorities.filter(isThere));
     const { eviction } = this.#core.config;
-    if ("native" in eviction && eviction.native === EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
-      this.#setNative(EXRP_INDEX_NONE - table, picks, priorities);
+    if ("native" in eviction && eviction.native === abi.EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
+      this.#setNative(abi.EXRP_INDEX_NONE - table, picks, priorities);
     }
     return indices.length;
   }

@@ -8,18 +8,7 @@ import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkBoolean, show } from "../../base/checks.ts";
 import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import {
-  EXRP_EPISODE_FIRST_POSITION,
-  EXRP_EPISODE_INFO_COUNT,
-  EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_RECORD_COUNT,
-  EXRP_EPISODE_STATE,
-  EXRP_EPISODE_TAG,
-  EXRP_EPISODE_TERMINATED,
-  EXRP_EPISODE_TRUNCATED,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_RECORD_TRUNCATED,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
@@ -70,7 +59,7 @@ export class Episodes {
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #number = new Float64Array(1);
-  readonly #info = new Float64Array(EXRP_EPISODE_INFO_COUNT);
+  readonly #info = new Float64Array(abi.EXRP_EPISODE_INFO_COUNT);
   readonly #flag = new Uint32Array(1);
 
   /** The episodes of the replay of `core`. `row` checks final states. */
@@ -119,7 +108,7 @@ export class Episodes {
     row.writeFinal(operation, finalState);
     const { eviction } = this.#rules;
     const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
-    const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
+    const flags = isTruncated ? abi.EXRP_RECORD_TRUNCATED : 0;
     const end = (): number =>
       core.kernel.symbols.exrp_episode_end(
         core.id,
@@ -146,10 +135,10 @@ export class Episodes {
     core.check(operation, status);
     return showOneAs({
       handle,
-      ending: endingOf(info[EXRP_EPISODE_STATE] ?? 0),
-      recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
-      firstPosition: info[EXRP_EPISODE_FIRST_POSITION] ?? 0,
-      tag: info[EXRP_EPISODE_TAG] ?? 0,
+      ending: endingOf(info[abi.EXRP_EPISODE_STATE] ?? 0),
+      recordCount: info[abi.EXRP_EPISODE_RECORD_COUNT] ?? 0,
+      firstPosition: info[abi.EXRP_EPISODE_FIRST_POSITION] ?? 0,
+      tag: info[abi.EXRP_EPISODE_TAG] ?? 0,
     }, episodeText);
   }
 
@@ -158,7 +147,7 @@ export class Episodes {
     const core = this.#core;
     return core.together("episodes()", () => {
       const info = core.info("episodes()");
-      return core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+      return core.episodes("episodes()", info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
     });
   }
 
@@ -208,11 +197,11 @@ export class Episodes {
 /** How an episode has ended, from its state in the kernel. */
 export function endingOf(state: number): EpisodeInfo["ending"] {
   switch (state) {
-    case EXRP_EPISODE_OPEN:
+    case abi.EXRP_EPISODE_OPEN:
       return "open";
-    case EXRP_EPISODE_TERMINATED:
+    case abi.EXRP_EPISODE_TERMINATED:
       return "terminated";
-    case EXRP_EPISODE_TRUNCATED:
+    case abi.EXRP_EPISODE_TRUNCATED:
       return "truncated";
     default:
       return "evicted";

@@ -15,13 +15,7 @@ import {
   kindOf,
   lengthOf,
 } from "../../base/typed_arrays.ts";
-import {
-  EXRP_STEPS_COLUMN,
-  EXRP_STEPS_FINAL_STATE,
-  EXRP_STEPS_FLAGS,
-  EXRP_STEPS_PRIORITY,
-  EXRP_STEPS_TAG,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import {
   type ArrayOfDType,
   type Column,
@@ -211,22 +205,22 @@ export class ManyRows {
     finalCount: number,
   ) {
     const { columns } = core.config;
-    const offsets = new Float64Array(EXRP_STEPS_COLUMN + columns.length);
+    const offsets = new Float64Array(abi.EXRP_STEPS_COLUMN + columns.length);
     const { symbols } = core.kernel;
     const status = symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets));
     core.check(operation, status);
     const state: Column = (columns[0] as NamedColumn).column;
-    const finalOffset = offsets[EXRP_STEPS_FINAL_STATE] ?? 0;
+    const finalOffset = offsets[abi.EXRP_STEPS_FINAL_STATE] ?? 0;
     const finalSize = finalCount * state.elementBytes * state.elementCount;
     const buffer = new ArrayBuffer(finalOffset + finalSize);
     this.count = count;
     this.finalCount = finalCount;
     this.bytes = new Uint8Array(buffer);
-    this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
-    this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);
-    this.tags = new Int32Array(buffer, offsets[EXRP_STEPS_TAG] ?? 0, count);
+    this.flags = new Uint8Array(buffer, offsets[abi.EXRP_STEPS_FLAGS] ?? 0, count);
+    this.priorities = new Float64Array(buffer, offsets[abi.EXRP_STEPS_PRIORITY] ?? 0, count);
+    this.tags = new Int32Array(buffer, offsets[abi.EXRP_STEPS_TAG] ?? 0, count);
     this.columns = columns.map((named, k) =>
-      new ManyRowsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
+      new ManyRowsColumn(operation, named, buffer, offsets[abi.EXRP_STEPS_COLUMN + k] ?? 0, count)
     );
     const final = { name: finalName, column: state };
     this.finalState = new ManyRowsColumn(operation, final, buffer, finalOffset, finalCount);

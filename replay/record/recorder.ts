@@ -6,15 +6,7 @@
 
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
-import {
-  EXRP_RECORD_BEGINS,
-  EXRP_RECORD_ENDS,
-  EXRP_RECORD_NEXT_STATE,
-  EXRP_RECORD_PRIORITY,
-  EXRP_RECORD_TAG,
-  EXRP_RECORD_TRUNCATED,
-  EXRP_STATUS_FULL,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { Columns, ColumnValue } from "../../schema/columns.ts";
 import type { anySchema, ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
@@ -214,13 +206,13 @@ export class Recorder {
     const goesOn = !isTerminated && !isTruncated;
     if (goesOn && !this.#keepsNextState) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
-    if (goesOn) return this.#store(operation, episode, turn, given | EXRP_RECORD_NEXT_STATE);
-    const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    if (goesOn) return this.#store(operation, episode, turn, given | abi.EXRP_RECORD_NEXT_STATE);
+    const flags = given | abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_BEGINS;
     return this.#store(
       operation,
       episode,
       turn,
-      isTerminated ? flags : flags | EXRP_RECORD_TRUNCATED,
+      isTerminated ? flags : flags | abi.EXRP_RECORD_TRUNCATED,
     );
   }
 
@@ -253,7 +245,7 @@ export class Recorder {
     if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
     let status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    if (status === EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
+    if (status === abi.EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
     if (status !== 0) core.check(operation, status);
     core.changed();
     const handle = view.getFloat64(0, true);
@@ -266,8 +258,8 @@ export class Recorder {
   #checkFinite(operation: string, flags: number): void {
     const row = this.#row;
     row.checkFinite(operation, row.state, row.action, row.reward);
-    if ((flags & (EXRP_RECORD_ENDS | EXRP_RECORD_NEXT_STATE)) === 0) return;
-    const isStep = (flags & (EXRP_RECORD_BEGINS | EXRP_RECORD_NEXT_STATE)) !== 0;
+    if ((flags & (abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_NEXT_STATE)) === 0) return;
+    const isStep = (flags & (abi.EXRP_RECORD_BEGINS | abi.EXRP_RECORD_NEXT_STATE)) !== 0;
     row.checkFinite(operation, isStep ? row.nextState : row.finalState);
   }
 
@@ -290,8 +282,8 @@ export class Recorder {
     const isTruncated = checkTruncated("record()", truncated, finalState);
     if (finalState === undefined) return given;
     this.#row.finalState.write(finalState);
-    const ends = given | EXRP_RECORD_ENDS;
-    return isTruncated ? ends | EXRP_RECORD_TRUNCATED : ends;
+    const ends = given | abi.EXRP_RECORD_ENDS;
+    return isTruncated ? ends | abi.EXRP_RECORD_TRUNCATED : ends;
   }
 
   /** Puts the priority into the row; returns the flag that tells the kernel so. */
@@ -299,13 +291,13 @@ export class Recorder {
     if (priority === undefined) return 0;
     const { view, priorityOffset } = this.#row;
     view.setFloat64(priorityOffset, checkPriority(`${operation}: priority`, priority), true);
-    return EXRP_RECORD_PRIORITY;
+    return abi.EXRP_RECORD_PRIORITY;
   }
 
   /** Puts the tag into the row; returns the flag that tells the kernel so. */
   #writeTag(operation: string, tag: unknown): number {
     const { view, tagOffset } = this.#row;
     view.setInt32(tagOffset, checkTag(`${operation}: tag`, tag), true);
-    return EXRP_RECORD_TAG;
+    return abi.EXRP_RECORD_TAG;
   }
 }

@@ -9,13 +9,7 @@
 import { checkNumbers, isNumbers, show } from "../../base/checks.ts";
 import { countOf, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
-import {
-  EXRP_ROW_BYTES,
-  EXRP_ROW_COLUMN,
-  EXRP_ROW_FINAL_STATE,
-  EXRP_ROW_PRIORITY,
-  EXRP_ROW_TAG,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
 import { canBeNaN, checkFinite, type StagedValues } from "./finite.ts";
 
@@ -202,17 +196,23 @@ export class Row {
 
   /** A row with the layout that the kernel gives for replay `id`. `isFinite` says whether NaN and infinite values are refused. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[], isFinite: boolean) {
-    const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
+    const offsets = new Float64Array(abi.EXRP_ROW_COLUMN + columns.length);
     const status = kernel.symbols.exrp_row_layout(id, offsets, lengthOf(offsets));
     checkStatus(kernel, "ExperienceReplay.create()", status);
-    this.byteCount = offsets[EXRP_ROW_BYTES] ?? 0;
+    this.byteCount = offsets[abi.EXRP_ROW_BYTES] ?? 0;
     const buffer = new ArrayBuffer(this.byteCount);
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
-    this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;
-    this.tagOffset = offsets[EXRP_ROW_TAG] ?? 0;
+    this.priorityOffset = offsets[abi.EXRP_ROW_PRIORITY] ?? 0;
+    this.tagOffset = offsets[abi.EXRP_ROW_TAG] ?? 0;
     this.columns = columns.map((named, k) =>
-      new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
+      new RowColumn(
+        named,
+        named.name,
+        buffer,
+        offsets[abi.EXRP_ROW_COLUMN + k] ?? 0,
+        this.operation,
+      )
     );
     const [state, action, reward] = this.columns;
     const [first] = columns;
@@ -222,7 +222,7 @@ export class Row {
     this.state = state;
     this.action = action;
     this.reward = reward;
-    const at = offsets[EXRP_ROW_FINAL_STATE] ?? 0;
+    const at = offsets[abi.EXRP_ROW_FINAL_STATE] ?? 0;
     this.finalState = new RowColumn(first, "finalState", buffer, at, this.operation);
     this.nextState = new RowColumn(first, "nextState", buffer, at, this.operation);
     const { elementBytes, elementCount } = first.column;

@@ -5,26 +5,7 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
-import {
-  EXRP_DRAWS_INFO_COUNT,
-  EXRP_DRAWS_NOTED_COUNT,
-  EXRP_EPISODE_OPEN,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_INFO_EVICTED_COUNT,
-  EXRP_INFO_MEMORY_BYTES,
-  EXRP_INFO_RECORD_COUNT,
-  EXRP_INFO_RECORDED_COUNT,
-  EXRP_INFO_STORED_BYTES,
-  EXRP_SUMMARY_COUNT,
-  EXRP_SUMMARY_EXISTS,
-  EXRP_SUMMARY_LARGEST,
-  EXRP_SUMMARY_NUMBERS,
-  EXRP_SUMMARY_SMALLEST,
-  EXRP_SUMMARY_SQUARES,
-  EXRP_SUMMARY_SUM,
-  EXRP_SUMS_PRIORITIES,
-  EXRP_SUMS_WEIGHTS,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import {
   type AgeStats,
   type NotedDraws,
@@ -77,15 +58,15 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   register.tellRules();
   const info = core.info(OPERATION);
   const number = (index: number): number => info[index] ?? 0;
-  const stored = number(EXRP_INFO_RECORD_COUNT);
-  const written = number(EXRP_INFO_RECORDED_COUNT);
+  const stored = number(abi.EXRP_INFO_RECORD_COUNT);
+  const written = number(abi.EXRP_INFO_RECORDED_COUNT);
   const { capacity, capacityBytes } = core.config;
   const logs = register.entries.map((entry) => readLog(core, register, entry));
   const sumAges = agesOf(core);
   const all = sumAges(new Float64Array(0)).summary;
   const oldest = logs.reduce(
     (largest, { ages }) => ages.reduce((a, b) => Math.max(a, b), largest),
-    all[EXRP_SUMMARY_LARGEST] ?? 0,
+    all[abi.EXRP_SUMMARY_LARGEST] ?? 0,
   );
   const edges = ageEdges(oldest);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
@@ -96,13 +77,13 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   return withText({
     records: { stored, capacity, fill: stored / capacity, written },
     bytes: {
-      stored: number(EXRP_INFO_STORED_BYTES),
+      stored: number(abi.EXRP_INFO_STORED_BYTES),
       capacity: capacityBytes === 0 ? undefined : capacityBytes,
-      memory: number(EXRP_INFO_MEMORY_BYTES),
+      memory: number(abi.EXRP_INFO_MEMORY_BYTES),
     },
     episodes: {
-      ...episodeStats(core, number(EXRP_INFO_EPISODE_COUNT)),
-      evicted: number(EXRP_INFO_EVICTED_COUNT),
+      ...episodeStats(core, number(abi.EXRP_INFO_EPISODE_COUNT)),
+      evicted: number(abi.EXRP_INFO_EVICTED_COUNT),
     },
     ages: storedAges(sumAges, all, edges),
     drawnCount,
@@ -114,7 +95,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
       const native = entry.native === undefined
         ? undefined
         : (what: number): Sum => nativeSums(core, entry.nativeId, what);
-      const told = native?.(EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
+      const told = native?.(abi.EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
       const log = logs[k] ??
         { drawnCount: 0, ages: new Float64Array(0), picks: new BigUint64Array(0) };
       return {
@@ -126,7 +107,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
         drawnCount: log.drawnCount,
         drawsPerRecord: perRecord(log.drawnCount),
         noted: notedDraws(log, edges),
-        weights: native && weightStats(keptNumbers(native(EXRP_SUMS_WEIGHTS))),
+        weights: native && weightStats(keptNumbers(native(abi.EXRP_SUMS_WEIGHTS))),
         priorities: told && priorityStats(keptNumbers(told), pickCount),
       };
     }),
@@ -156,7 +137,7 @@ function episodeStats(
     symbols.exrp_episode_counts(core.id, handles, count, lengths, firsts, states),
   );
   const sorted = lengths.subarray(0, count).sort();
-  const open = states.subarray(0, count).filter((state) => state === EXRP_EPISODE_OPEN).length;
+  const open = states.subarray(0, count).filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
   return {
     stored: count,
     open,
@@ -169,10 +150,10 @@ function episodeStats(
 
 function readLog(core: ReplayCore, register: Register, entry: SelectorEntry): Log {
   const { log } = entry;
-  const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
+  const info = new Float64Array(abi.EXRP_DRAWS_INFO_COUNT);
   const { symbols } = core.kernel;
   core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, lengthOf(info)));
-  const count = info[EXRP_DRAWS_NOTED_COUNT] ?? 0;
+  const count = info[abi.EXRP_DRAWS_NOTED_COUNT] ?? 0;
   const draws = new Uint32Array(3 * Math.max(1, count));
   core.check(OPERATION, symbols.exrp_draws_read(core.id, log, draws, lengthOf(draws)));
   const picks = BigUint64Array.from(
@@ -238,13 +219,13 @@ function storedAges(
   summary: Float64Array,
   edges: Float64Array<ArrayBuffer>,
 ): AgeStats {
-  const count = summary[EXRP_SUMMARY_COUNT] ?? 0;
+  const count = summary[abi.EXRP_SUMMARY_COUNT] ?? 0;
   const { counts } = sum(edges);
   return {
     count,
-    mean: count === 0 ? 0 : (summary[EXRP_SUMMARY_SUM] ?? 0) / count,
-    median: count === 0 ? 0 : medianBySearch(sum, count, summary[EXRP_SUMMARY_LARGEST] ?? 0),
-    largest: summary[EXRP_SUMMARY_LARGEST] ?? 0,
+    mean: count === 0 ? 0 : (summary[abi.EXRP_SUMMARY_SUM] ?? 0) / count,
+    median: count === 0 ? 0 : medianBySearch(sum, count, summary[abi.EXRP_SUMMARY_LARGEST] ?? 0),
+    largest: summary[abi.EXRP_SUMMARY_LARGEST] ?? 0,
     histogram: { edges: [...edges], counts: [...counts.subarray(1, lengthOf(edges))] },
   };
 }
@@ -276,15 +257,15 @@ interface Kept {
 function keptNumbers(sum: Sum): Kept | undefined {
   const { summary, counts } = sum(new Float64Array(0));
   const at = (index: number): number => summary[index] ?? 0;
-  if (at(EXRP_SUMMARY_EXISTS) === 0) return undefined;
-  const [smallest, largest] = [at(EXRP_SUMMARY_SMALLEST), at(EXRP_SUMMARY_LARGEST)];
+  if (at(abi.EXRP_SUMMARY_EXISTS) === 0) return undefined;
+  const [smallest, largest] = [at(abi.EXRP_SUMMARY_SMALLEST), at(abi.EXRP_SUMMARY_LARGEST)];
   const edges = logEdges(smallest, largest);
   const binned = lengthOf(edges) === 0 ? counts : sum(edges).counts;
   return {
-    count: at(EXRP_SUMMARY_COUNT),
-    squares: at(EXRP_SUMMARY_SQUARES),
+    count: at(abi.EXRP_SUMMARY_COUNT),
+    squares: at(abi.EXRP_SUMMARY_SQUARES),
     numbers: {
-      sum: at(EXRP_SUMMARY_SUM),
+      sum: at(abi.EXRP_SUMMARY_SUM),
       largest,
       smallest,
       zeroCount: binned[0] ?? 0,
@@ -329,20 +310,20 @@ function customSums(custom: CustomSelector): Sum | undefined {
   ).filter((value) => value >= 0 && value < Infinity);
   return (edges) => {
     const [summary, counts] = [
-      new Float64Array(EXRP_SUMMARY_NUMBERS),
+      new Float64Array(abi.EXRP_SUMMARY_NUMBERS),
       new Float64Array(lengthOf(edges) + 1),
     ];
     const add = (index: number, value: number): void => {
       summary[index] = (summary[index] ?? 0) + value;
     };
-    add(EXRP_SUMMARY_EXISTS, 1);
-    add(EXRP_SUMMARY_COUNT, values.length);
+    add(abi.EXRP_SUMMARY_EXISTS, 1);
+    add(abi.EXRP_SUMMARY_COUNT, values.length);
     for (const value of values) {
-      add(EXRP_SUMMARY_SUM, value);
-      add(EXRP_SUMMARY_SQUARES, value * value);
-      summary[EXRP_SUMMARY_LARGEST] = Math.max(summary[EXRP_SUMMARY_LARGEST] ?? 0, value);
-      const least = summary[EXRP_SUMMARY_SMALLEST] ?? 0;
-      if (value > 0 && (least === 0 || value < least)) summary[EXRP_SUMMARY_SMALLEST] = value;
+      add(abi.EXRP_SUMMARY_SUM, value);
+      add(abi.EXRP_SUMMARY_SQUARES, value * value);
+      summary[abi.EXRP_SUMMARY_LARGEST] = Math.max(summary[abi.EXRP_SUMMARY_LARGEST] ?? 0, value);
+      const least = summary[abi.EXRP_SUMMARY_SMALLEST] ?? 0;
+      if (value > 0 && (least === 0 || value < least)) summary[abi.EXRP_SUMMARY_SMALLEST] = value;
       const above = edges.findIndex((edge) => value < edge);
       const bin = above < 0 ? lengthOf(edges) : above;
       counts[bin] = (counts[bin] ?? 0) + 1;
@@ -357,7 +338,7 @@ function summed(
   call: (counts: Float64Array<ArrayBuffer>, summary: Float64Array<ArrayBuffer>) => number,
 ): Summed {
   const counts = new Float64Array(lengthOf(edges) + 1);
-  const summary = new Float64Array(EXRP_SUMMARY_NUMBERS);
+  const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
   core.check(OPERATION, call(counts, summary));
   return { summary, counts };
 }
