@@ -160,35 +160,35 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
     const parts = this.#parts(step);
-    await this.#turns.run(APPEND, options, async () => {
-      await this.#relieve(APPEND, options);
+    await this.#turns.run(APPEND, options, async (limits) => {
+      await this.#relieve(APPEND, limits);
       await this.#change(() => this.#take(parts));
     });
   }
 
   async endEpisode(options: WaitOptions = {}): Promise<void> {
     const where = "endEpisode()";
-    await this.#turns.run(where, options, async () => {
-      await this.#relieve(where, options);
+    await this.#turns.run(where, options, async (limits) => {
+      await this.#relieve(where, limits);
       await this.#change(() => this.#finish(false));
     });
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    await this.#turns.run("flush()", options, () => this.#flush("flush()", options));
+    await this.#turns.run("flush()", options, (limits) => this.#flush("flush()", limits));
   }
 
   close(options: WaitOptions = {}): Promise<void> {
     const where = "close()";
-    return this.#turns.close(options, async () => {
+    return this.#turns.close(options, async (limits) => {
       const failure = this.#failure;
       if (failure === undefined) {
-        await this.#flush(where, options);
+        await this.#flush(where, limits);
         await this.#change(() => this.#finish(false));
-        await this.#flush(where, options);
+        await this.#flush(where, limits);
       }
       this.#waits.close();
-      await this.#writer.close(failure === undefined ? {} : options);
+      await this.#writer.close(failure === undefined ? {} : limits);
       if (failure !== undefined) throw failure;
     });
   }
