@@ -228,4 +228,22 @@ export class ReplayCore {
     this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, lengthOf(handles)));
     return handles.subarray(0, episodeCount);
   }
+
+  /** How many records episodes hold, the first position of each, and their states, for replay `id` of the kernel. */
+  episodeCounts(
+    operation: string,
+    handles: Float64Array<ArrayBuffer>,
+    id: number = this.id,
+  ): Record<"counts" | "firsts" | "states", Uint32Array<ArrayBuffer>> {
+    const size = lengthOf(handles);
+    const counts = new Uint32Array(size);
+    const firsts = new Uint32Array(size);
+    const states = new Uint32Array(size);
+    const { symbols } = this.kernel;
+    if (size > 0) {
+      const status = symbols.exrp_episode_counts(id, handles, size, counts, firsts, states);
+      this.check(operation, status);
+    }
+    return { counts, firsts, states };
+  }
 }

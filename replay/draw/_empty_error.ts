@@ -5,6 +5,7 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
+import { numberOf } from "../../base/inspect.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
@@ -20,21 +21,7 @@ function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): Repl
   const info = core.info(operation);
   const all = core.episodes(operation, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);
-  const counts = new Uint32Array(lengthOf(handles));
-  const states = new Uint32Array(lengthOf(handles));
-  if (lengthOf(handles) > 0) {
-    const { id, kernel: { symbols } } = core;
-    const firsts = new Uint32Array(lengthOf(handles));
-    const status = symbols.exrp_episode_counts(
-      id,
-      handles,
-      lengthOf(handles),
-      counts,
-      firsts,
-      states,
-    );
-    core.check(operation, status);
-  }
+  const { counts, states } = core.episodeCounts(operation, handles);
   return new ReplayError(
     "empty",
     `${operation}: there is no pick to draw yet: ${longestText(counts, states, policy)}; ${
@@ -70,13 +57,13 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
     ? `the only episode${tagged}`
     : `the longest of ${lengthOf(counts)} episodes${tagged}`;
   const state = states[longest] === abi.EXRP_EPISODE_OPEN ? "is open" : "has ended";
-  return `${which} has ${recordsText(count)} and ${state}`;
+  return `${which} has ${numberOf(count, "record")} and ${state}`;
 }
 
 function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy): string {
   if (whole) {
     return `a pick is one whole episode that has ended, of at most ${
-      recordsText(length)
+      numberOf(length, "record")
     } and not trimmed (pick.whole, pick.length ${length})`;
   }
   // The state after the last record of a pick must be known, or the one n steps on.
@@ -85,11 +72,7 @@ function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy
   if (allowShort) reasons.push("pick.allowShort");
   if (nStep.length > 0) reasons.push(`pick.nStep ${nStep.join(" and ")}`);
   if (allowOpenEnd) reasons.push("pick.allowOpenEnd");
-  return `a pick needs ${recordsText(allowShort ? 1 : length)} of an episode that has ended, or ${
-    length + ahead
-  } of one that is open (${reasons.join(", ")})`;
-}
-
-function recordsText(count: number): string {
-  return count === 1 ? "1 record" : `${count} records`;
+  return `a pick needs ${
+    numberOf(allowShort ? 1 : length, "record")
+  } of an episode that has ended, or ${length + ahead} of one that is open (${reasons.join(", ")})`;
 }

@@ -90,15 +90,7 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
   ): EpisodeCounts {
-    const size = lengthOf(handles);
-    const counts = new Uint32Array(size);
-    const firsts = new Uint32Array(size);
-    const states = new Uint32Array(size);
-    if (size > 0) {
-      const { symbols } = this.#core.kernel;
-      const status = symbols.exrp_episode_counts(id, handles, size, counts, firsts, states);
-      this.#core.check(operation, status);
-    }
+    const { counts, firsts, states } = this.#core.episodeCounts(operation, handles, id);
     return { firsts, ends: counts.map((count, k) => count + (firsts[k] ?? 0)), states };
   }
 

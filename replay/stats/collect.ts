@@ -69,6 +69,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     all[abi.EXRP_SUMMARY_LARGEST] ?? 0,
   );
   const edges = ageEdges(oldest);
+  const pace = paceState(core, OPERATION);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
   const drawnCount = register.entries.reduce(
     (sum, { selector }, k) => sum + (logs[k]?.drawnCount ?? 0) - register.drawnAsPart(selector.id),
@@ -88,7 +89,14 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
-    pace: paceOf(core),
+    pace: pace &&
+      {
+        recorded: pace.recorded,
+        drawn: pace.drawn,
+        difference: pace.difference,
+        differenceMin: pace.differenceMin,
+        differenceMax: pace.differenceMax,
+      },
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);
@@ -96,8 +104,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
         ? undefined
         : (what: number): Sum => nativeSums(core, entry.nativeId, what);
       const told = native?.(abi.EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
-      const log = logs[k] ??
-        { drawnCount: 0, ages: new Float64Array(0), picks: new BigUint64Array(0) };
+      const log = logs[k] as Log;
       return {
         id,
         kind,
@@ -114,30 +121,14 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   });
 }
 
-function paceOf(core: ReplayCore): ReplayStats["pace"] {
-  const state = paceState(core, OPERATION);
-  if (state === undefined) return undefined;
-  const { recorded, drawn, difference, differenceMin, differenceMax } = state;
-  return { recorded, drawn, difference, differenceMin, differenceMax };
-}
-
 function episodeStats(
   core: ReplayCore,
   count: number,
 ): Omit<ReplayStats["episodes"], "evicted"> {
   const handles = core.episodes(OPERATION, count);
-  const [lengths, firsts, states] = [
-    new Uint32Array(Math.max(1, count)),
-    new Uint32Array(Math.max(1, count)),
-    new Uint32Array(Math.max(1, count)),
-  ];
-  const { symbols } = core.kernel;
-  core.check(
-    OPERATION,
-    symbols.exrp_episode_counts(core.id, handles, count, lengths, firsts, states),
-  );
-  const sorted = lengths.subarray(0, count).sort();
-  const open = states.subarray(0, count).filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
+  const { counts, states } = core.episodeCounts(OPERATION, handles);
+  const sorted = counts.sort();
+  const open = states.filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
   return {
     stored: count,
     open,
@@ -195,23 +186,31 @@ function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
   };
 }
 
-/** Sums up the ages of all records. */
+/** Sums that the kernel makes; `call` has it write them. */
+function kernelSums(
+  core: ReplayCore,
+  call: (
+    edges: Float64Array<ArrayBuffer>,
+    counts: Float64Array<ArrayBuffer>,
+    summary: Float64Array<ArrayBuffer>,
+  ) => number,
+): Sum {
+  return (edges) => {
+    const counts = new Float64Array(lengthOf(edges) + 1);
+    const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
+    core.check(OPERATION, call(edges, counts, summary));
+    return { summary, counts };
+  };
+}
+
+/** The ages of all stored records. */
 function agesOf(core: ReplayCore): Sum {
-  const { symbols } = core.kernel;
-  return (edges) =>
-    summed(
-      core,
-      edges,
-      (counts, summary) =>
-        symbols.exrp_record_ages(
-          core.id,
-          edges,
-          lengthOf(edges),
-          counts,
-          summary,
-          lengthOf(summary),
-        ),
-    );
+  const { id, kernel: { symbols } } = core;
+  return kernelSums(
+    core,
+    (edges, counts, summary) =>
+      symbols.exrp_record_ages(id, edges, lengthOf(edges), counts, summary, lengthOf(summary)),
+  );
 }
 
 function storedAges(
@@ -284,24 +283,23 @@ function priorityStats(kept: Kept | undefined, pickCount: number): PriorityStats
   return kept && { ...kept.numbers, unknownCount: pickCount - kept.count };
 }
 
-/** Sums up what a selector in the kernel keeps. */
+/** What a selector of the kernel keeps of its picks: weights or priorities. */
 function nativeSums(core: ReplayCore, selector: number, what: number): Sum {
-  const { symbols } = core.kernel;
-  return (edges) =>
-    summed(core, edges, (counts, summary) =>
-      symbols.exrp_selector_sums(
-        core.id,
-        selector,
-        what,
-        edges,
-        lengthOf(edges),
-        counts,
-        summary,
-        lengthOf(summary),
-      ));
+  const { id, kernel: { symbols } } = core;
+  return kernelSums(core, (edges, counts, summary) =>
+    symbols.exrp_selector_sums(
+      id,
+      selector,
+      what,
+      edges,
+      lengthOf(edges),
+      counts,
+      summary,
+      lengthOf(summary),
+    ));
 }
 
-/** Sums up the priorities that a rule in TypeScript tells. */
+/** The priorities that a rule in TypeScript keeps; undefined if it does not tell them. */
 function customSums(custom: CustomSelector): Sum | undefined {
   if (custom.rule.getPriority === undefined) return undefined;
   custom.checkSound();
@@ -309,38 +307,22 @@ function customSums(custom: CustomSelector): Sum | undefined {
     custom.readPriorities(Uint32Array.from({ length: custom.count }, (_, k) => k)),
   ).filter((value) => value >= 0 && value < Infinity);
   return (edges) => {
-    const [summary, counts] = [
-      new Float64Array(abi.EXRP_SUMMARY_NUMBERS),
-      new Float64Array(lengthOf(edges) + 1),
-    ];
-    const add = (index: number, value: number): void => {
-      summary[index] = (summary[index] ?? 0) + value;
-    };
-    add(abi.EXRP_SUMMARY_EXISTS, 1);
-    add(abi.EXRP_SUMMARY_COUNT, values.length);
+    const counts = new Float64Array(lengthOf(edges) + 1);
     for (const value of values) {
-      add(abi.EXRP_SUMMARY_SUM, value);
-      add(abi.EXRP_SUMMARY_SQUARES, value * value);
-      summary[abi.EXRP_SUMMARY_LARGEST] = Math.max(summary[abi.EXRP_SUMMARY_LARGEST] ?? 0, value);
-      const least = summary[abi.EXRP_SUMMARY_SMALLEST] ?? 0;
-      if (value > 0 && (least === 0 || value < least)) summary[abi.EXRP_SUMMARY_SMALLEST] = value;
       const above = edges.findIndex((edge) => value < edge);
       const bin = above < 0 ? lengthOf(edges) : above;
       counts[bin] = (counts[bin] ?? 0) + 1;
     }
+    const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
+    summary[abi.EXRP_SUMMARY_EXISTS] = 1;
+    summary[abi.EXRP_SUMMARY_COUNT] = values.length;
+    summary[abi.EXRP_SUMMARY_SUM] = values.reduce((sum, value) => sum + value, 0);
+    summary[abi.EXRP_SUMMARY_SQUARES] = values.reduce((sum, value) => sum + value * value, 0);
+    summary[abi.EXRP_SUMMARY_LARGEST] = values.reduce((a, b) => Math.max(a, b), 0);
+    const least = values.reduce((a, b) => b > 0 ? Math.min(a, b) : a, Infinity);
+    summary[abi.EXRP_SUMMARY_SMALLEST] = least === Infinity ? 0 : least;
     return { summary, counts };
   };
-}
-
-function summed(
-  core: ReplayCore,
-  edges: Float64Array,
-  call: (counts: Float64Array<ArrayBuffer>, summary: Float64Array<ArrayBuffer>) => number,
-): Summed {
-  const counts = new Float64Array(lengthOf(edges) + 1);
-  const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
-  core.check(OPERATION, call(counts, summary));
-  return { summary, counts };
 }
 
 function meanOf(values: Float64Array | Uint32Array): number {
