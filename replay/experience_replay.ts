@@ -610,9 +610,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     size: number,
     selector: Selector<T>,
     options?: GetBatchOptions<T>,
-  ): Batch<T>;
-  getBatch(size: number, selector: Selector, options?: GetBatchOptions): Batch {
-    return this.#parts.drawer.getBatch(size, selector, options);
+  ): Batch<T> {
+    return this.#parts.drawer.getBatch(size, selector, options) as Batch as Batch<T>;
   }
 
   /**
@@ -650,14 +649,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   batches<T extends Schema = S>(
     size: number,
     selector: Selector<T>,
-    options?: BatchesOptions,
-  ): AsyncGenerator<Batch<T>, void, void>;
-  batches(
-    size: number,
-    selector: Selector,
     options: BatchesOptions = {},
-  ): AsyncGenerator<Batch, void, void> {
-    return streamBatches(this.#parts.drawer.source(size, selector), options);
+  ): AsyncGenerator<Batch<T>, void, void> {
+    const stream: unknown = streamBatches(this.#parts.drawer.source(size, selector), options);
+    return stream as AsyncGenerator<Batch<T>, void, void>;
   }
 
   /**
@@ -692,13 +687,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   minibatches<T extends Schema = S>(
     size: number,
-    options?: PickMinibatchOptions<T>,
-  ): Generator<Batch<T>, void, void>;
-  minibatches(
-    size: number,
-    options: PickMinibatchOptions = {},
-  ): Generator<Batch, void, void> {
-    return this.#parts.minibatches.minibatches(size, options);
+    options: PickMinibatchOptions<T> = {},
+  ): Generator<Batch<T>, void, void> {
+    const stream: unknown = this.#parts.minibatches.minibatches(size, options);
+    return stream as Generator<Batch<T>, void, void>;
   }
 
   /** Sets the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
