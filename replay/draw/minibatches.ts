@@ -10,7 +10,6 @@
 import { checkBoolean, showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";

@@ -64,19 +64,11 @@ export class Priorities {
     const priorities = isOwn("Float32Array", priority)
       ? priority
       : float64(SET, "priority", priority);
-    const { count, positions } = picks;
-    if (lengthOf(positions) !== count || lengthOf(priorities) !== count) {
-      throw countError(picks, priorities, batch);
+    if (batch !== undefined && lengthOf(priorities) !== picks.count) {
+      throw batchCountError(batch, priorities);
     }
-    if (count === 0) {
-      checkHonest(`${SET}: pickEpisode`, picks.episodes);
-      return 0;
-    }
-    if (count > abi.EXRP_LIMIT_BATCH) {
-      throw new RangeError(
-        `${SET} takes at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
-      );
-    }
+    checkCounts(SET, picks, priorities);
+    if (picks.count === 0) return 0;
     return this.#set(entry, picks, priorities);
   }
 
@@ -93,17 +85,7 @@ export class Priorities {
       throw new TypeError(`${GET} takes a batch alone, got a second argument after it`);
     }
     const picks = this.#picksOf(GET, entry, given, second);
-    const { count, positions } = picks;
-    if (lengthOf(positions) !== count) {
-      throw new RangeError(
-        `${GET} takes as many episodes as positions, got ${count} and ${lengthOf(positions)}`,
-      );
-    }
-    if (count > abi.EXRP_LIMIT_BATCH) {
-      throw new RangeError(
-        `${GET} reads at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
-      );
-    }
+    checkCounts(GET, picks);
     const found = entry.composed === undefined
       ? this.#read(entry, picks)
       : core.together(GET, () => this.#read(entry, picks));
@@ -299,23 +281,36 @@ function leavesOf(entry: SelectorEntry): readonly SelectorEntry[] {
   return entry.composed === undefined ? [entry] : entry.composed.parts.flatMap(leavesOf);
 }
 
-/** The error for arrays of different lengths. */
-function countError(
-  { episodes, positions }: Picks,
-  priorities: Floats,
-  batch: OwnedBatch | undefined,
-): RangeError {
-  checkHonest(`${SET}: pickEpisode`, episodes);
-  checkHonest(`${SET}: pickPosition`, positions);
-  checkHonest(`${SET}: priority`, priorities);
-  const count = countOf(priorities);
-  if (batch === undefined) {
-    return new RangeError(
-      `${SET} takes as many episodes as positions and priorities, got ${countOf(episodes)}, ${
-        countOf(positions)
-      } and ${count}`,
+/** Refuses arrays of different lengths, and too many picks. */
+function checkCounts(
+  operation: string,
+  { episodes, positions, count }: Picks,
+  priorities?: Floats,
+): void {
+  const places = lengthOf(positions);
+  const values = priorities === undefined ? count : lengthOf(priorities);
+  if (count > 0 && places === count && values === count && count <= abi.EXRP_LIMIT_BATCH) return;
+  checkHonest(`${operation}: pickEpisode`, episodes);
+  checkHonest(`${operation}: pickPosition`, positions);
+  checkHonest(`${operation}: priority`, priorities);
+  if (count > abi.EXRP_LIMIT_BATCH) {
+    throw new RangeError(
+      `${operation} takes at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
     );
   }
+  if (places === count && values === count) return;
+  throw new RangeError(
+    priorities === undefined
+      ? `${operation} takes as many episodes as positions, got ${count} and ${places}`
+      : `${operation} takes as many episodes as positions and priorities, got ${count}, ${places} and ${values}`,
+  );
+}
+
+/** The error for another number of priorities than a batch has picks. */
+function batchCountError(batch: OwnedBatch, priorities: Floats): RangeError {
+  checkHonest(`${SET}: pickEpisode`, batch.pickEpisode);
+  checkHonest(`${SET}: priority`, priorities);
+  const count = lengthOf(priorities);
   const isOfRows = batch.length > 1 && count === batch.size * batch.length;
   return new RangeError(
     `${SET}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${count}${

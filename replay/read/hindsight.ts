@@ -11,12 +11,7 @@ import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { OwnedBatch } from "../draw/owned_batch.ts";
 import type { ReplayCore } from "../core.ts";
-import type {
-  BatchOfAny,
-  GoalPlace,
-  HindsightConfig,
-  HindsightStrategy,
-} from "./hindsight_options.ts";
+import type { BatchOfAny, HindsightConfig, HindsightStrategy } from "./hindsight_options.ts";
 import {
   type AnyBatch,
   checkAnswer,
