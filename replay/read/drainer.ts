@@ -232,22 +232,13 @@ export class Drainer {
   /** The state after each segment's last step. That after an open episode's newest step stands apart. */
   #lastNextState(segments: readonly Segment[]): AnyColumnArray {
     const newest = segments.filter(({ isNewest }) => isNewest);
-    const others = segments.filter(({ isNewest }) => !isNewest);
     const kept = this.#reader.nextStates(OPERATION, handlesOf(newest));
-    const stored = this.#reader.gather(
-      OPERATION,
-      0,
-      handlesOf(others),
-      Int32Array.from(others, ({ position, count }) => position + count),
-    );
-    if (others.length === 0) return kept;
-    if (newest.length === 0) return stored;
     const width = this.#reader.column(0).elementCount;
     const rows = allocateRows(OPERATION, this.#reader.column(0), segments.length);
-    const next = { kept: 0, stored: 0 };
-    for (const [k, { isNewest }] of segments.entries()) {
-      const from = (isNewest ? next.kept++ : next.stored++) * width;
-      rows.set((isNewest ? kept : stored).subarray(from, from + width), k * width);
+    let from = 0;
+    for (const [k, { handle, position, count, isNewest }] of segments.entries()) {
+      if (isNewest) rows.set(kept.subarray(from, from += width), k * width);
+      else this.#reader.copyRun(OPERATION, 0, [handle, position + count], 1, rows, k);
     }
     return rows;
   }

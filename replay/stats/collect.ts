@@ -10,10 +10,8 @@ import {
   type AgeStats,
   type NotedDraws,
   type PickNumbers,
-  type PriorityStats,
   type ReplayStats,
   type SelectorStats,
-  type WeightStats,
   withText,
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
@@ -114,8 +112,10 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
         drawnCount: log.drawnCount,
         drawsPerRecord: perRecord(log.drawnCount),
         noted: notedDraws(log, edges),
-        weights: native && weightStats(keptNumbers(native(abi.EXRP_SUMS_WEIGHTS))),
-        priorities: told && priorityStats(keptNumbers(told), pickCount),
+        weights: native && keptNumbers(native(abi.EXRP_SUMS_WEIGHTS), (_, sum, squares) => (
+          { effectiveCount: squares === 0 ? 0 : sum ** 2 / squares }
+        )),
+        priorities: told && keptNumbers(told, (count) => ({ unknownCount: pickCount - count })),
       };
     }),
   });
@@ -245,42 +245,29 @@ function medianBySearch(sum: Sum, count: number, largest: number): number {
   return first;
 }
 
-/** What a selector keeps for each pick of its table: undefined if it keeps no such numbers. */
-interface Kept {
-  readonly numbers: PickNumbers;
-  readonly count: number;
-  readonly squares: number;
-}
-
-/** Sums up the weights or priorities of a selector. */
-function keptNumbers(sum: Sum): Kept | undefined {
+/**
+ * Sums up the weights or priorities of a selector; undefined if it keeps none. `own` makes what only one of them has, of how many there are,
+ * their sum and that of their squares.
+ */
+function keptNumbers<T>(
+  sum: Sum,
+  own: (count: number, sum: number, squares: number) => T,
+): PickNumbers & T | undefined {
   const { summary, counts } = sum(new Float64Array(0));
   const at = (index: number): number => summary[index] ?? 0;
   if (at(abi.EXRP_SUMMARY_EXISTS) === 0) return undefined;
   const [smallest, largest] = [at(abi.EXRP_SUMMARY_SMALLEST), at(abi.EXRP_SUMMARY_LARGEST)];
   const edges = logEdges(smallest, largest);
   const binned = lengthOf(edges) === 0 ? counts : sum(edges).counts;
+  const all = at(abi.EXRP_SUMMARY_SUM);
   return {
-    count: at(abi.EXRP_SUMMARY_COUNT),
-    squares: at(abi.EXRP_SUMMARY_SQUARES),
-    numbers: {
-      sum: at(abi.EXRP_SUMMARY_SUM),
-      largest,
-      smallest,
-      zeroCount: binned[0] ?? 0,
-      histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
-    },
+    sum: all,
+    largest,
+    smallest,
+    zeroCount: binned[0] ?? 0,
+    histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
+    ...own(at(abi.EXRP_SUMMARY_COUNT), all, at(abi.EXRP_SUMMARY_SQUARES)),
   };
-}
-
-function weightStats(kept: Kept | undefined): WeightStats | undefined {
-  if (kept === undefined) return undefined;
-  const { numbers, squares } = kept;
-  return { ...numbers, effectiveCount: squares === 0 ? 0 : numbers.sum ** 2 / squares };
-}
-
-function priorityStats(kept: Kept | undefined, pickCount: number): PriorityStats | undefined {
-  return kept && { ...kept.numbers, unknownCount: pickCount - kept.count };
 }
 
 /** What a selector of the kernel keeps of its picks: weights or priorities. */
