@@ -64,8 +64,8 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
-  protected constructor(parts: object) {
-    if (!isViewParts(parts)) {
+  protected constructor(parts: ViewParts) {
+    if (!(parts?.core instanceof ReplayCore)) {
       throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
     }
     this.#core = parts.core;
@@ -247,10 +247,6 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   [Symbol.dispose](): void {
     this.#core.dispose();
   }
-}
-
-function isViewParts(parts: Partial<ViewParts> | undefined): parts is ViewParts {
-  return parts?.core instanceof ReplayCore;
 }
 
 // A replay that can't be read now is shown by its text.
