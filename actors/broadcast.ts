@@ -88,11 +88,10 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   readonly #slots: Slots;
   /** The arrays that it reads into by itself. */
   #own: A | undefined;
-  #readVersion = 0;
-  #readInto: A | undefined;
-  /** The bytes of `#readInto`. */
+  /** What the last read gave; the next one gives the same if there is nothing new. */
+  #last: BroadcastRead<A> | undefined;
+  /** The bytes of its arrays. */
   #readViews: readonly Uint8Array[] = [];
-  #same: BroadcastRead<A> | undefined;
 
   private constructor(ticket: BroadcastTicket<A>) {
     const sizes = ticket.arrays.map(({ dtype, length }) => BYTES[dtype] * length);
@@ -204,18 +203,15 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    */
   read(into?: A): BroadcastRead<A> {
     const arrays = into ?? this.#ownArrays();
-    const isKnown = into === undefined && arrays === this.#readInto;
+    const last = this.#last;
+    const isKnown = into === undefined && arrays === last?.arrays;
     const views = isKnown ? this.#readViews : viewsOf("read(): into", this.ticket.arrays, arrays);
     if (into !== undefined) checkOwn(views);
-    const isSame = arrays === this.#readInto && areSame(views, this.#readViews);
-    if (this.#same !== undefined && isSame && this.#readVersion === this.#slots.version) {
-      return this.#same;
-    }
+    const isSame = arrays === last?.arrays && areSame(views, this.#readViews);
+    if (isSame && last.version === this.#slots.version) return last;
     const version = this.#slots.read(views);
-    this.#readVersion = version;
-    this.#readInto = arrays;
     this.#readViews = views;
-    this.#same = Object.freeze({ version, changed: false, arrays });
+    this.#last = Object.freeze({ version, changed: false, arrays });
     return Object.freeze({ version, changed: true, arrays });
   }
 
