@@ -7,7 +7,7 @@
 
 import { checkBoolean, checkInteger, checkNumbers, show } from "../../base/checks.ts";
 import { numberOf } from "../../base/inspect.ts";
-import { checkOptions, type OptionHints } from "../../base/option_names.ts";
+import { checkOptions } from "../../base/option_names.ts";
 import { checkHonest, checkUnshared, countOf, isOwn, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { NamedColumn } from "../../schema/columns.ts";
@@ -74,7 +74,8 @@ export class ManyRecorder {
   /** Writes consecutive steps of one episode. */
   recordMany(episode: number, options: unknown): number {
     checkEpisode(MANY, episode);
-    const loose = checkParts(MANY, options, MANY_OPTIONS, FINAL_STATE_HINTS);
+    checkOptions(MANY, options, MANY_OPTIONS, FINAL_STATE_HINTS);
+    const loose = options as Loose;
     const steps = this.#rows(MANY, this.#countOf(MANY, loose), "finalState", 1);
     const { count, bytes, handle, done } = steps;
     this.#writeColumns(MANY, steps, loose);
@@ -103,7 +104,8 @@ export class ManyRecorder {
     const count = lengthOf(episodes);
     if (count === 0) checkHonest(`${BATCH}: episodes`, episodes);
     checkInteger(`${BATCH}: the number of environments`, count, 1, abi.EXRP_LIMIT_BATCH);
-    const loose = checkParts(BATCH, options, BATCH_OPTIONS, FLAG_HINTS);
+    checkOptions(BATCH, options, BATCH_OPTIONS, FLAG_HINTS);
+    const loose = options as Loose;
     const steps = this.#rows(BATCH, count, "nextState", count);
     const { bytes, done } = steps;
     this.#writeColumns(BATCH, steps, loose);
@@ -124,7 +126,8 @@ export class ManyRecorder {
   /** Writes consecutive steps of many episodes, of which the first goes to `episode`. */
   recordFlat(episode: number, options: unknown): FlatRecorded {
     checkEpisode(FLAT, episode);
-    const loose = checkParts(FLAT, options, FLAT_OPTIONS, FLAT_HINTS);
+    checkOptions(FLAT, options, FLAT_OPTIONS, FLAT_HINTS);
+    const loose = options as Loose;
     const { nextState, nextStateUnknown = false } = loose;
     const isUnknown = checkBoolean(`${FLAT}: nextStateUnknown`, nextStateUnknown);
     const count = this.#countOf(FLAT, loose);
@@ -288,16 +291,6 @@ export class ManyRecorder {
     if (selectors.size > 0) selectors.recorded(core.id, count);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept.set(operation, steps);
   }
-}
-
-function checkParts(
-  operation: string,
-  options: unknown,
-  names: readonly string[],
-  hints: OptionHints,
-): Loose {
-  checkOptions(operation, options, names, hints);
-  return options as Loose;
 }
 
 /** An array with a value for each step. `one` says what may stand in its place. */

@@ -122,12 +122,7 @@ const STEP_PARTS = [
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
 /** The options before they are checked. */
-interface LooseOptions {
-  readonly finalState?: unknown;
-  readonly truncated?: unknown;
-  readonly extras?: unknown;
-  readonly priority?: unknown;
-}
+type LooseOptions = Readonly<Partial<Record<(typeof OPTIONS)[number], unknown>>>;
 
 /** A step as it comes. */
 type LooseStep = Readonly<Partial<Record<(typeof STEP_PARTS)[number], unknown>>>;
