@@ -10,6 +10,7 @@
 import { checkBoolean, showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
@@ -119,56 +120,76 @@ export class PickMinibatches {
 
 /** The picks of one epoch, in random order. */
 class EpochPicks {
-  /** How many picks there were when the epoch began. */
+  /** How many there were when the epoch began. */
   readonly count: number;
   readonly #core: ReplayCore;
   readonly #table: number;
-  /** The picks in random order: their indices at the beginning, and the places that name them. */
   readonly #order: Int32Array<ArrayBuffer>;
   readonly #episodes: Float64Array<ArrayBuffer>;
   readonly #positions: Int32Array<ArrayBuffer>;
+  readonly #pieceEpisodes: Float64Array<ArrayBuffer>;
+  readonly #piecePositions: Int32Array<ArrayBuffer>;
+  readonly #guesses: Uint32Array<ArrayBuffer>;
   readonly #found: Uint32Array<ArrayBuffer>;
   #at = 0;
 
-  /** The picks of a table, in minibatches of at most `size`. */
   constructor(core: ReplayCore, table: number, count: number, size: number, random: RandomStream) {
     this.#core = core;
     this.#table = table;
     this.count = count;
-    const episodes = new Float64Array(count);
-    const positions = new Int32Array(count);
+    this.#episodes = new Float64Array(Math.max(1, count));
+    this.#positions = new Int32Array(Math.max(1, count));
     const { symbols } = core.kernel;
-    const status = symbols.exrp_pick_list(core.id, table, 0, count, episodes, positions);
+    const status = symbols.exrp_pick_list(
+      core.id,
+      table,
+      0,
+      count,
+      this.#episodes,
+      this.#positions,
+    );
     core.check(MINIBATCHES, status);
     this.#order = rowsInOrder(count);
     shuffle(random, this.#order);
-    this.#episodes = new Float64Array(count);
-    this.#positions = new Int32Array(count);
-    for (let k = 0; k < count; k++) {
-      const pick = this.#order[k] as number;
-      this.#episodes[k] = episodes[pick] as number;
-      this.#positions[k] = positions[pick] as number;
-    }
-    this.#found = new Uint32Array(Math.min(size, count));
+    const piece = Math.max(1, Math.min(size, count));
+    this.#pieceEpisodes = new Float64Array(piece);
+    this.#piecePositions = new Int32Array(piece);
+    this.#guesses = new Uint32Array(piece);
+    this.#found = new Uint32Array(piece);
   }
 
-  /** The indices of the next picks that are still there. The next call replaces them. */
+  /** The indices in the table of the next picks that are still there. */
   next(): Uint32Array<ArrayBuffer> {
     const found = this.#found;
-    const { kernel: { symbols }, id } = this.#core;
+    const [episodes, positions, guesses] = [
+      this.#pieceEpisodes,
+      this.#piecePositions,
+      this.#guesses,
+    ];
+    const most = lengthOf(found);
     let foundCount = 0;
-    while (foundCount < found.length && this.#at < this.count) {
-      const from = this.#at;
-      const wanted = Math.min(found.length - foundCount, this.count - from);
+    while (foundCount < most && this.#at < this.count) {
+      const wanted = Math.min(most - foundCount, this.count - this.#at);
+      for (let k = 0; k < wanted; k++) {
+        const pick = this.#order[this.#at + k] as number;
+        episodes[k] = this.#episodes[pick] as number;
+        positions[k] = this.#positions[pick] as number;
+        guesses[k] = pick; // where it was when the epoch began
+      }
       this.#at += wanted;
-      const part = found.subarray(foundCount, foundCount + wanted);
-      // Most picks stand where they stood, so the kernel looks there first.
-      part.set(this.#order.subarray(from, this.#at));
-      const episodes = this.#episodes.subarray(from, this.#at);
-      const positions = this.#positions.subarray(from, this.#at);
-      const status = symbols.exrp_pick_find(id, this.#table, episodes, positions, wanted, part);
+      const { kernel, id } = this.#core;
+      const status = kernel.symbols.exrp_pick_find(
+        id,
+        this.#table,
+        episodes,
+        positions,
+        wanted,
+        guesses,
+      );
       this.#core.check(MINIBATCHES, status);
-      for (const index of part) if (index !== EXRP_INDEX_NONE) found[foundCount++] = index;
+      for (let k = 0; k < wanted; k++) {
+        if (guesses[k] !== EXRP_INDEX_NONE) found[foundCount++] = guesses[k] as number;
+      }
     }
     return found.subarray(0, foundCount);
   }
