@@ -233,6 +233,7 @@ export class Drainer {
   #lastNextState(segments: readonly Segment[]): AnyColumnArray {
     const newest = segments.filter(({ isNewest }) => isNewest);
     const kept = this.#reader.nextStates(OPERATION, handlesOf(newest));
+    if (newest.length === segments.length) return kept;
     const width = this.#reader.column(0).elementCount;
     const rows = allocateRows(OPERATION, this.#reader.column(0), segments.length);
     let from = 0;
