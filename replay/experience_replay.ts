@@ -41,8 +41,8 @@ import {
 } from "./read/hindsight_options.ts";
 import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
-import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
-import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
+import { ManyRecorder } from "./record/many_recorder.ts";
+import type { BatchSteps, FlatRecorded, FlatSteps, ManySteps } from "./record/many_steps.ts";
 import { checkPace, type PaceRule } from "../pace/pace_rule.ts";
 import { Pacer, type PaceState, paceState } from "./pace/pacer.ts";
 import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
@@ -60,15 +60,15 @@ import { ExtraState } from "./snapshot/extra_state.ts";
 import { Saver } from "./snapshot/saver.ts";
 import type { SerializeTarget, UnserializeSource } from "../storage/io.ts";
 
-/** The parts of a replay, made by `create` or `attach`. */
+/** The parts of a replay, which do its work. */
 interface Parts {
   readonly core: ReplayCore;
   readonly register: Register;
   readonly episodes: Episodes;
   readonly recorder: Recorder;
   readonly manyRecorder: ManyRecorder;
-  readonly flatRecorder: FlatRecorder;
   readonly drawer: Drawer;
+  readonly minibatches: PickMinibatches;
   readonly priorities: Priorities;
   readonly saver: Saver;
   readonly reader: RecordReader;
@@ -131,40 +131,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   readonly #columns: RecordColumns<S>;
-  readonly #core: ReplayCore;
-  readonly #register: Register;
-  readonly #episodes: Episodes;
-  readonly #recorder: Recorder;
-  readonly #manyRecorder: ManyRecorder;
-  readonly #flatRecorder: FlatRecorder;
-  readonly #drawer: Drawer;
-  readonly #minibatches: PickMinibatches;
-  readonly #priorities: Priorities;
-  readonly #saver: Saver;
-  readonly #reader: RecordReader;
-  readonly #drainer: Drainer;
-  readonly #extra: ExtraState;
-  readonly #sharing: Sharing;
-  readonly #pacer: Pacer;
+  readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     super(parts);
     this.#columns = columnsOf(parts.core.config) as RecordColumns<S>;
-    this.#core = parts.core;
-    this.#register = parts.register;
-    this.#episodes = parts.episodes;
-    this.#recorder = parts.recorder;
-    this.#manyRecorder = parts.manyRecorder;
-    this.#flatRecorder = parts.flatRecorder;
-    this.#drawer = parts.drawer;
-    this.#minibatches = new PickMinibatches(parts.core, parts.register, parts.drawer);
-    this.#priorities = parts.priorities;
-    this.#saver = parts.saver;
-    this.#reader = parts.reader;
-    this.#drainer = parts.drainer;
-    this.#extra = parts.extra;
-    this.#sharing = parts.sharing;
-    this.#pacer = parts.pacer;
+    this.#parts = parts;
   }
 
   /**
@@ -310,7 +282,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newEpisode(options?: NewEpisodeOptions): number {
-    return this.#episodes.begin(options);
+    return this.#parts.episodes.begin(options);
   }
 
   /**
@@ -351,7 +323,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   ): number;
   // No call fits `never`. So TypeScript's errors don't say that a call "would have succeeded against this implementation".
   record(episode: never, state: never, action: never, reward: never, options?: object): number {
-    return this.#recorder.record(episode, state, action, reward, options);
+    return this.#parts.recorder.record(episode, state, action, reward, options);
   }
 
   /**
@@ -386,7 +358,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
-    return this.#manyRecorder.recordMany(episode, steps);
+    return this.#parts.manyRecorder.recordMany(episode, steps);
   }
 
   /**
@@ -437,7 +409,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordFlat(episode: number, steps: FlatSteps<S>): FlatRecorded {
-    return this.#flatRecorder.record(episode, steps);
+    return this.#parts.manyRecorder.recordFlat(episode, steps);
   }
 
   /**
@@ -483,7 +455,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordBatch(episodes: Float64Array, steps: BatchSteps<S>): number {
-    return this.#manyRecorder.recordBatch(episodes, steps);
+    return this.#parts.manyRecorder.recordBatch(episodes, steps);
   }
 
   /**
@@ -518,7 +490,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordStep(episode: number, step: Step<S>): number {
-    return this.#recorder.recordStep(episode, step);
+    return this.#parts.recorder.recordStep(episode, step);
   }
 
   /**
@@ -543,7 +515,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   endEpisode(episode: number, options: EndEpisodeOptions<S>): boolean {
-    return this.#episodes.end(episode, options);
+    return this.#parts.episodes.end(episode, options);
   }
 
   /**
@@ -584,7 +556,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   >(
     options: PickOptions<Stack, Compact, NStep>,
   ): PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
-    const table: unknown = this.#register.newPickTable(options);
+    const table: unknown = this.#parts.register.newPickTable(options);
     return table as PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
   }
 
@@ -607,7 +579,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S> {
-    const selector: unknown = this.#register.newPickSelector(rule);
+    const selector: unknown = this.#parts.register.newPickSelector(rule);
     return selector as Selector<S>;
   }
 
@@ -638,9 +610,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     size: number,
     selector: Selector<T>,
     options?: GetBatchOptions<T>,
-  ): Batch<T>;
-  getBatch(size: number, selector: Selector, options?: GetBatchOptions): Batch {
-    return this.#drawer.getBatch(size, selector, options);
+  ): Batch<T> {
+    return this.#parts.drawer.getBatch(size, selector, options) as Batch as Batch<T>;
   }
 
   /**
@@ -678,14 +649,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   batches<T extends Schema = S>(
     size: number,
     selector: Selector<T>,
-    options?: BatchesOptions,
-  ): AsyncGenerator<Batch<T>, void, void>;
-  batches(
-    size: number,
-    selector: Selector,
     options: BatchesOptions = {},
-  ): AsyncGenerator<Batch, void, void> {
-    return streamBatches(this.#drawer.source(size, selector), options);
+  ): AsyncGenerator<Batch<T>, void, void> {
+    const stream: unknown = streamBatches(this.#parts.drawer.source(size, selector), options);
+    return stream as AsyncGenerator<Batch<T>, void, void>;
   }
 
   /**
@@ -720,13 +687,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   minibatches<T extends Schema = S>(
     size: number,
-    options?: PickMinibatchOptions<T>,
-  ): Generator<Batch<T>, void, void>;
-  minibatches(
-    size: number,
-    options: PickMinibatchOptions = {},
-  ): Generator<Batch, void, void> {
-    return this.#minibatches.minibatches(size, options);
+    options: PickMinibatchOptions<T> = {},
+  ): Generator<Batch<T>, void, void> {
+    const stream: unknown = this.#parts.minibatches.minibatches(size, options);
+    return stream as Generator<Batch<T>, void, void>;
   }
 
   /** Sets the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
@@ -770,7 +734,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     priority: NumberArray,
   ): number;
   setPriority(selector: never, picks: never, second: never, priority?: NumberArray): number {
-    return this.#priorities.set(selector, picks, second, priority);
+    return this.#parts.priorities.set(selector, picks, second, priority);
   }
 
   /** Reads the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
@@ -812,7 +776,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     pickPosition: NumberArray,
   ): Float64Array<ArrayBuffer>;
   getPriority(selector: never, picks: never, second?: NumberArray): Float64Array<ArrayBuffer> {
-    return this.#priorities.get(selector, picks, second);
+    return this.#parts.priorities.get(selector, picks, second);
   }
 
   /**
@@ -844,10 +808,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   newHindsight<const G extends GoalColumn<S>>(
     options: Recordable<S, HindsightOptions<S, G>>,
   ): Hindsight<S> {
-    this.#core.checkUsable("newHindsight()");
-    const config = checkHindsight(options, this.#core.config.columns);
-    const stream = this.#extra.newStream();
-    return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S>;
+    this.#parts.core.checkUsable("newHindsight()");
+    const config = checkHindsight(options, this.#parts.core.config.columns);
+    const stream = this.#parts.extra.newStream();
+    return new Relabeller(this.#parts.core, this.#parts.reader, config, stream) as Hindsight<S>;
   }
 
   /**
@@ -878,7 +842,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   drain(options: DrainOptions = {}): Drained<S> {
-    const drained: unknown = this.#drainer.drain(options);
+    const drained: unknown = this.#parts.drainer.drain(options);
     return drained as Drained<S>;
   }
 
@@ -908,7 +872,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   async waitFor(options: WaitForOptions): Promise<number> {
-    return await waitFor(this.#core, options);
+    return await waitFor(this.#parts.core, options);
   }
 
   /**
@@ -937,7 +901,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   async whenReady<T>(call: () => T, options: WaitOptions = {}): Promise<T> {
     const isInVain = (result: T): boolean => result instanceof DrainedSteps && result.size === 0;
-    return await whenReady(this.#core, call, options, isInVain);
+    return await whenReady(this.#parts.core, call, options, isInVain);
   }
 
   /**
@@ -962,7 +926,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   share(): ShareTicket<S> {
-    const ticket: unknown = this.#sharing.share();
+    const ticket: unknown = this.#parts.sharing.share();
     return ticket as ShareTicket<S>;
   }
 
@@ -987,7 +951,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   revoke(ticket: ShareTicket): void {
-    this.#sharing.revoke(ticket);
+    this.#parts.sharing.revoke(ticket);
   }
 
   /**
@@ -1004,7 +968,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   reap(): number {
-    return this.#sharing.reap();
+    return this.#parts.sharing.reap();
   }
 
   /**
@@ -1026,11 +990,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   setPace(pace: PaceRule | undefined): void {
-    this.#core.checkUsable("setPace()");
+    this.#parts.core.checkUsable("setPace()");
     const rule = pace === undefined
       ? undefined
-      : checkPace("setPace(): pace", pace, this.#core.config);
-    this.#pacer.set("setPace()", rule);
+      : checkPace("setPace(): pace", pace, this.#parts.core.config);
+    this.#parts.pacer.set("setPace()", rule);
   }
 
   /**
@@ -1056,8 +1020,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   get pace(): PaceState | undefined {
-    this.#core.checkUsable("pace");
-    return paceState(this.#core, "pace");
+    this.#parts.core.checkUsable("pace");
+    return paceState(this.#parts.core, "pace");
   }
 
   /** Saves everything that decides the future as bytes. */
@@ -1090,7 +1054,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   serialize(target: SerializeTarget): Promise<void>;
   async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | void> {
-    return await this.#saver.serialize(target);
+    return await this.#parts.saver.serialize(target);
   }
 
   /**
@@ -1117,7 +1081,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   async unserialize(source: UnserializeSource): Promise<void> {
-    await this.#saver.unserialize(source);
+    await this.#parts.saver.unserialize(source);
   }
 
   /**
@@ -1138,7 +1102,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   evict(episode: number): boolean {
-    return this.#episodes.evict(episode);
+    return this.#parts.episodes.evict(episode);
   }
 
   /**
@@ -1165,7 +1129,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   clear(): void {
-    this.#episodes.clear();
+    this.#parts.episodes.clear();
   }
 
   /**
@@ -1188,7 +1152,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   episodeRecords(handle: number): EpisodeRecords<S> {
-    return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
+    return this.#parts.reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
   }
 }
 
@@ -1200,6 +1164,7 @@ function partsOf(core: ReplayCore): Parts {
   const episodes = new Episodes(core, rules, row);
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
+  const drawer = new Drawer(core, register, rules);
   const pacer = new Pacer(core, () => drainer.undrainedCount);
   const extra = new ExtraState(core, drainer, reader, pacer);
   return {
@@ -1208,8 +1173,8 @@ function partsOf(core: ReplayCore): Parts {
     episodes,
     recorder: new Recorder(core, rules, row),
     manyRecorder: new ManyRecorder(core, rules, row),
-    flatRecorder: new FlatRecorder(core, rules),
-    drawer: new Drawer(core, register, rules),
+    drawer,
+    minibatches: new PickMinibatches(core, register, drawer),
     priorities: new Priorities(core, register, rules.selectors),
     saver: new Saver(core, rules, register, extra),
     reader,
