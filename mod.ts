@@ -67,8 +67,13 @@ export type { NumberArray } from "./replay/draw/priorities.ts";
 export type { PickTable } from "./replay/register/pick_table.ts";
 export type { Selector } from "./replay/register/selector.ts";
 export type { RecordOptions, Step } from "./replay/record/recorder.ts";
-export type { FlatRecorded, FlatSteps } from "./replay/record/flat_recorder.ts";
-export type { BatchSteps, DoneFlags, ManySteps } from "./replay/record/many_recorder.ts";
+export type {
+  BatchSteps,
+  DoneFlags,
+  FlatRecorded,
+  FlatSteps,
+  ManySteps,
+} from "./replay/record/many_steps.ts";
 export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { EpisodeRecords } from "./replay/read/records.ts";
 export type { Drained, Minibatch, MinibatchOptions, TimeMajor } from "./replay/read/drained.ts";
@@ -82,7 +87,7 @@ export type {
   RelabelledRows,
   StateSlice,
 } from "./replay/read/hindsight_options.ts";
-export type { SerializeTarget, UnserializeSource } from "./snapshot/io.ts";
+export type { SerializeTarget, UnserializeSource } from "./storage/io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,

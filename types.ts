@@ -76,7 +76,7 @@ export type {
   RecordRest,
 } from "./replay/record/recorder.ts";
 export type { NewEpisodeOptions } from "./replay/record/episodes.ts";
-export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_recorder.ts";
+export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_steps.ts";
 export type {
   RateLimiter,
   RateLimiterNumbers,

@@ -146,3 +146,8 @@ export class ReplayError extends Error {
     this.detail = options.detail ?? [];
   }
 }
+
+/** What an error says, or anything else that was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

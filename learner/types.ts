@@ -7,6 +7,7 @@
 import type { WaitOptions } from "../mod.ts";
 import type { RecordExtras } from "../replay/record/recorder.ts";
 import type { Column, ColumnArray, ColumnArrays, Columns, NoColumns } from "../schema/columns.ts";
+import type { CreateOptions } from "../schema/create_options.ts";
 import type {
   AnySchema,
   ColumnOf,
@@ -18,21 +19,12 @@ import type {
 } from "../schema/schema.ts";
 
 /** The columns of a transition, with the names and defaults of {@linkcode ExperienceReplay.create}. {@linkcode tableReader} has an example. */
-export interface TransitionColumns<
+export type TransitionColumns<
   State extends Column = Column,
   Action extends Column = Column,
   Reward extends Column = Column,
-  Extras extends Columns = Columns | NoColumns,
-> {
-  /** The column of the state. */
-  readonly state: State;
-  /** The column of the action; `int32()` by default. */
-  readonly action?: Action;
-  /** The column of the reward, float32; `float32()` by default. */
-  readonly reward?: Reward;
-  /** Further columns by name; none by default. */
-  readonly extras?: Extras;
-}
+  Extras extends Columns = Columns,
+> = Pick<CreateOptions<State, Action, Reward, Extras>, "state" | "action" | "reward" | "extras">;
 
 /** The schema of the transitions of a replay: its columns, whatever its picks are. {@linkcode replayReader} has it in its result. */
 export type TransitionsOf<S extends Schema> = SchemaOf<

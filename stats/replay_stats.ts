@@ -5,7 +5,7 @@
  */
 
 import { count, group } from "../base/inspect.ts";
-import { displayAs, htmlTable } from "../base/notebook.ts";
+import { showAsTable, type TextRow } from "../base/notebook.ts";
 import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
 
 /** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
@@ -165,22 +165,11 @@ export interface ReplayStats {
 
 /** Adds the text for people, which loops, JSON and comparisons don't see. */
 export function withText(stats: ReplayStats): ReplayStats {
-  const text = (): string => textOf(stats);
-  const keys = ["toString", Symbol.for("Deno.customInspect"), INSPECT_NODE];
-  for (const key of keys) Object.defineProperty(stats, key, { value: text });
-  displayAs(stats, statsHtml);
-  return Object.freeze(stats);
-}
-
-const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
-
-/** The table, for notebooks. */
-export function statsHtml(stats: ReplayStats): string {
-  return htmlTable("ReplayStats", statsRows(stats));
+  return showAsTable(stats, "ReplayStats", statsRows);
 }
 
 /** The rows of the table: a name and a text. */
-export function statsRows(stats: ReplayStats): [string, string][] {
+function statsRows(stats: ReplayStats): TextRow[] {
   const { records, bytes, episodes, ages } = stats;
   return [
     [
@@ -206,15 +195,8 @@ export function statsRows(stats: ReplayStats): [string, string][] {
     ["ages", `stored records: ${agesText(ages)}`],
     ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
     ...rateLimiterRows(stats),
-    ...stats.selectors.map((each): [string, string] => [`selector ${each.id}`, selectorText(each)]),
+    ...stats.selectors.map((each): TextRow => [`selector ${each.id}`, selectorText(each)]),
   ];
-}
-
-function textOf(stats: ReplayStats): string {
-  const rows = statsRows(stats);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return ["ReplayStats", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
-    .join("\n");
 }
 
 function selectorText(stats: SelectorStats): string {
@@ -246,7 +228,7 @@ function agesText({ count: ageCount, mean, median, largest }: AgeStats): string 
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
 }
 
-function rateLimiterRows({ rateLimiter }: ReplayStats): [string, string][] {
+function rateLimiterRows({ rateLimiter }: ReplayStats): TextRow[] {
   if (rateLimiter === undefined) return [];
   const { recorded, drawn, difference, differenceMin, differenceMax } = rateLimiter;
   const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;

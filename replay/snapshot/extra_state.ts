@@ -15,7 +15,7 @@ import type { ReplayCore } from "../core.ts";
 import { CURSOR_AT_FIRST, type DrainCursor, type Drainer } from "../read/drainer.ts";
 import { type ReplayRateLimiter, SAVED_NUMBERS } from "../rate_limiter/rate_limiter.ts";
 import type { RecordReader } from "../read/records.ts";
-import { corrupt } from "../../snapshot/container.ts";
+import { corrupt } from "../../storage/errors.ts";
 
 /** Random streams of this number and above belong to hindsights, those below to selectors. */
 const STREAM_FIRST = 2 ** 31;

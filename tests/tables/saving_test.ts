@@ -12,7 +12,7 @@ import {
 import { power } from "@exrp/replay/selectors";
 import { Table, type TableOptions, Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
-import { checksum } from "../../snapshot/container.ts";
+import { checksum } from "../../storage/frames.ts";
 import { type Create, onBoth } from "./_backends.ts";
 import { borders } from "./_snapshots.ts";
 import { refused } from "../_refused.ts";

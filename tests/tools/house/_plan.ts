@@ -5,9 +5,9 @@
 
 /** The parts that each part of the library may import, besides itself. `doors` are the files behind the exports of deno.json. */
 export const parts: Readonly<Record<string, readonly string[]>> = {
-  "mod.ts": ["replay", "schema", "selectors", "eviction", "rate_limiters", "snapshot", "base"],
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "rate_limiters", "storage", "base"],
   "types.ts": ["replay", "schema", "rate_limiters"],
-  replay: ["schema", "selectors", "eviction", "rate_limiters", "stats", "snapshot", "ffi", "base"],
+  replay: ["schema", "selectors", "eviction", "rate_limiters", "stats", "storage", "ffi", "base"],
   schema: ["selectors", "eviction", "rate_limiters", "ffi", "base"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi", "base"],
@@ -21,15 +21,15 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
-  // The bytes, files and streams of snapshots, whatever they are of.
-  snapshot: ["ffi", "base"],
+  // Frames with checksums in bytes, files, streams and folders, whatever they are of.
+  storage: ["ffi", "base"],
   // Tensors and samples, which the kernel packs and unpacks, and single fields of messages.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
   reverb: ["wire", "rate_limiters", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
-  tables: ["reverb", "wire", "selectors", "rate_limiters", "snapshot", "ffi", "base"],
-  server: ["tables", "reverb", "wire", "selectors", "rate_limiters", "snapshot", "ffi", "base"],
+  tables: ["reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
+  server: ["tables", "reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
   // What actors in threads of their own need stands above the library.
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
@@ -167,7 +167,7 @@ export const packages: Readonly<Record<string, readonly string[]>> = {
 
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
 export const platformFiles: readonly string[] = [
-  ...["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
+  ...["base/platform.ts", "storage/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
   ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts", "reverb/_http2.ts"],
 ];
 

@@ -6,7 +6,7 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "../_assert.ts";
-import { filesOf } from "../../base/files.ts";
+import { filesOf } from "../../storage/files.ts";
 
 const process = Reflect.get(globalThis, "process");
 const platforms = {
@@ -31,7 +31,8 @@ for (const [name, files] of Object.entries(platforms)) {
         file.sync();
         await file.syncLater();
         file.touch();
-        const changed = file.changedMs() ?? NaN;
+        const { changedMs: changed, bytes: size } = file.look();
+        assertStrictEquals(size, 5);
         // File systems may cut off parts of a second, or two.
         assert(changed > begun - 3_000 && changed < Date.now() + 2_000, `${changed}`);
       }
@@ -41,7 +42,7 @@ for (const [name, files] of Object.entries(platforms)) {
       files.makeFolder(files.path.join(folder, "folder"));
       assertEquals(files.list(files.path.join(folder, "folder")), []);
       assertEquals(files.list(folder), ["a#b.bin"]);
-      assertEquals(files.listFolders(folder), ["folder"]);
+      assertEquals(files.list(folder, "folders"), ["folder"]);
       const moved = files.path.join(files.path.dirname(path), "moved");
       files.rename(path, moved);
       assertStrictEquals(files.path.basename(moved), "moved");
@@ -74,7 +75,7 @@ for (const [name, files] of Object.entries(platforms)) {
 Deno.test("a platform without Deno and node:fs has no files, and says so in words", async () => {
   assertStrictEquals(filesOf(), undefined);
   assertStrictEquals(filesOf(undefined, {}), undefined);
-  const main = new URL("../../snapshot/file.ts", import.meta.url).href;
+  const main = new URL("../../storage/file.ts", import.meta.url).href;
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       "eval",

@@ -1,5 +1,5 @@
 /**
- * Files, as snapshots need them: by Deno's own functions where there is Deno, and by `node:fs` in Node and Bun. Nothing is imported, so
+ * Files, as storage needs them: by Deno's own functions where there is Deno, and by `node:fs` in Node and Bun. Nothing is imported, so
  * a bundle for the browser needs no stand-in; there, a call that needs a file says that there are none.
  *
  * Invariants: 1. `tryLock()` is true only for a file that no live process holds. `node:fs` has no locks, so there it is always false,
@@ -8,7 +8,7 @@
  * @module
  */
 
-import { deno, dispose } from "./platform.ts";
+import { deno, dispose } from "../base/platform.ts";
 
 /** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeFs {
@@ -63,10 +63,11 @@ export interface OpenFile extends Disposable {
   syncLater(): Promise<void>;
   /** Says that the file was changed now. */
   touch(): void;
-  /** How many bytes the file has. Undefined for a pipe or a device, whose end is not known. */
-  bytes(): number | undefined;
-  /** When the file was changed, in milliseconds since 1970. Undefined where the system does not say. */
-  changedMs(): number | undefined;
+  /**
+   * How many bytes the file has, which is undefined for a pipe or a device, whose end is not known. And when it was changed, in milliseconds since
+   * 1970, which is now where the system does not say.
+   */
+  look(): { readonly bytes: number | undefined; readonly changedMs: number };
   /** Takes the file for this process alone, and waits for that if need be. The system gives it back when the process ends. */
   lock(): void;
   /** The same, without waiting. Returns whether that worked. */
@@ -93,10 +94,8 @@ export interface Files {
   remove(path: string): void;
   /** The same, while the program goes on: the system may need some 100 ms for a large one. */
   removeLater(path: string): Promise<void>;
-  /** The names of the files in a folder. */
-  list(folder: string): string[];
-  /** The names of the folders in a folder. */
-  listFolders(folder: string): string[];
+  /** The names of the files in a folder, or of the folders in it. Links are neither. */
+  list(folder: string, kind?: "files" | "folders"): string[];
   /** The permissions that the program lacks for a folder. The user is asked for them. */
   lacking(folder: string): ("write" | "read")[];
   /** Whether an error says that the program has no permission. */
@@ -141,11 +140,10 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     sync: () => file.syncSync(),
     syncLater: () => file.sync(),
     touch: () => file.utimeSync(new Date(), new Date()),
-    bytes: () => {
-      const { isFile, size } = file.statSync();
-      return isFile ? size : undefined;
+    look: () => {
+      const { isFile, size, mtime } = file.statSync();
+      return { bytes: isFile ? size : undefined, changedMs: mtime?.getTime() ?? Date.now() };
     },
-    changedMs: () => file.statSync().mtime?.getTime(),
     lock: () => file.lockSync(true),
     tryLock: () => file.tryLockSync(true),
     [dispose]: () => file.close(),
@@ -158,10 +156,9 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     rename: (from, to) => deno.renameSync(from, to),
     remove: (path) => deno.removeSync(path),
     removeLater: (path) => deno.remove(path),
-    list: (folder) =>
-      [...deno.readDirSync(folder)].filter(({ isFile }) => isFile).map(({ name }) => name),
-    listFolders: (folder) =>
-      [...deno.readDirSync(folder)].filter(({ isDirectory }) => isDirectory)
+    list: (folder, kind = "files") =>
+      [...deno.readDirSync(folder)]
+        .filter(({ isFile, isDirectory }) => kind === "files" ? isFile : isDirectory)
         .map(({ name }) => name),
     lacking: (path) =>
       (["write", "read"] as const).filter((name) =>
@@ -186,11 +183,10 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     sync: () => fs.fsyncSync(file),
     syncLater: () => settled((done) => fs.fsync(file, done)),
     touch: () => fs.futimesSync(file, new Date(), new Date()),
-    bytes: () => {
+    look: () => {
       const found = fs.fstatSync(file);
-      return found.isFile() ? found.size : undefined;
+      return { bytes: found.isFile() ? found.size : undefined, changedMs: found.mtimeMs };
     },
-    changedMs: () => fs.fstatSync(file).mtimeMs,
     lock: () => {},
     tryLock: () => false,
     [dispose]: () => fs.closeSync(file),
@@ -203,11 +199,9 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => fs.unlinkSync(path),
     removeLater: (path) => settled((done) => fs.unlink(path, done)),
-    list: (folder) =>
-      fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
-        .map(({ name }) => name),
-    listFolders: (folder) =>
-      fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    list: (folder, kind = "files") =>
+      fs.readdirSync(folder, { withFileTypes: true })
+        .filter((entry) => kind === "files" ? entry.isFile() : entry.isDirectory())
         .map(({ name }) => name),
     lacking: () => [],
     isRefusal: (error) =>

@@ -1,5 +1,5 @@
 /**
- * The container of a snapshot: a header and a row of frames, each with its checksum. Snapshots of replays and of tables have it.
+ * What is stored is a header and a row of frames, each with its checksum. The first frame is a schema, and the last one counts the others.
  * See docs/internals/snapshot_format.md.
  *
  * Reading is done by generators that yield how many bytes they need next. So the same code reads bytes, files and streams;
@@ -8,9 +8,12 @@
  * @module
  */
 
+import { joinBytes } from "../base/bytes.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import type { Kernel } from "../ffi/library.ts";
+import { corrupt, truncated } from "./errors.ts";
+import { parseJson } from "./fields.ts";
 
 /** What a snapshot is of. */
 export interface SnapshotKind {
@@ -26,29 +29,40 @@ export interface SnapshotKind {
 export const PIECE_BYTES_MAX = 2 ** 20;
 
 /** The largest schema that is read. */
-export const SCHEMA_BYTES_MAX = 2 ** 24;
+const SCHEMA_BYTES_MAX = 2 ** 24;
 
 /** Bytes at the head of a snapshot. */
-export const HEADER_BYTES = 16;
+const HEADER_BYTES = 16;
 
 /** Bytes before a frame's payload. */
-export const FRAME_HEADER_BYTES = 20;
+const FRAME_HEADER_BYTES = 20;
 
 /** The bytes of a frame without its payload. */
 export const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 4;
 
-/** What a frame holds. */
-export type FrameTag = "SCHM" | "KERN" | "RULE" | "EVIC" | "SIDE" | "TABL" | "END ";
+/**
+ * A reading of bytes. It yields how many it needs, and gets as many, in memory that nobody else has, or fewer if the source ends. 0 asks for at
+ * most one byte.
+ */
+export type Reading<T> = Generator<number, T, Uint8Array<ArrayBuffer>>;
 
-/** A reading of bytes. It yields how many it needs, and gets as many, or fewer if the source ends. 0 asks for at most one byte. */
-export type Reading<T> = Generator<number, T, Uint8Array>;
+/** Runs a reading. `pull` gives as many bytes as it asks for, or what is left. */
+export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Array<ArrayBuffer>): T {
+  try {
+    let step = reading.next();
+    while (!step.done) step = reading.next(pull(step.value));
+    return step.value;
+  } finally {
+    reading.return(undefined as never);
+  }
+}
 
 /** A snapshot that is about to be written. */
 export interface SnapshotWriting {
   /** The bytes of the whole snapshot, if they are known in advance. */
   readonly bytes?: number;
   /** The whole snapshot in pieces, each with its own memory. An empty one is a turn for others. What is saved must not change until the last piece, unless its maker says so. */
-  readonly pieces: Generator<Uint8Array<ArrayBuffer>>;
+  readonly pieces: Iterable<Uint8Array<ArrayBuffer>>;
 }
 
 const END_BYTES = 16;
@@ -61,23 +75,32 @@ export function checksum(kernel: Kernel, bytes: Uint8Array<ArrayBuffer>, seed = 
   return lengthOf(bytes) === 0 ? seed : kernel.symbols.exrp_checksum(seed, bytes, lengthOf(bytes));
 }
 
-/** The head of a snapshot. */
-export function encodeHeader(
+/** The head of a snapshot, and the frame of its schema. */
+export function encodeBegin(
   kernel: Kernel,
   { magic, version }: SnapshotKind,
+  schema: object,
 ): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(HEADER_BYTES);
-  bytes.set(new TextEncoder().encode(magic));
-  const view = new DataView(bytes.buffer);
+  const json = new TextEncoder().encode(JSON.stringify(schema));
+  if (json.length > SCHEMA_BYTES_MAX) {
+    throw new ReplayError(
+      "not-savable",
+      `serialize(): a schema of ${json.length} bytes is too large; it may have ${SCHEMA_BYTES_MAX}`,
+    );
+  }
+  const header = new Uint8Array(HEADER_BYTES);
+  header.set(new TextEncoder().encode(magic));
+  const view = new DataView(header.buffer);
   view.setUint32(8, version, true);
-  view.setUint32(12, checksum(kernel, bytes.subarray(0, 12)), true);
-  return bytes;
+  view.setUint32(12, checksum(kernel, header.subarray(0, 12)), true);
+  const frame = encodeFrame(kernel, "SCHM", 0, json.length, (payload) => payload.set(json));
+  return joinBytes([header, frame]);
 }
 
 /** A frame whose payload `fill` writes. */
 export function encodeFrame(
   kernel: Kernel,
-  tag: FrameTag,
+  tag: string,
   index: number,
   payloadBytes: number,
   fill: (payload: Uint8Array<ArrayBuffer>) => void,
@@ -94,30 +117,33 @@ export function encodeFrame(
   return bytes;
 }
 
-/** The last frame, which says how many frames came before it, and how many bytes the whole snapshot has with it. */
-export function encodeEnd(
+/**
+ * A whole snapshot in pieces of at most 1 MiB: its begin, its frames, and the end that counts them. An empty frame is only a turn for others.
+ */
+export function* encodeAll(
   kernel: Kernel,
-  frameCount: number,
-  bytes: number,
-): Uint8Array<ArrayBuffer> {
-  return encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
-    const view = new DataView(payload.buffer, payload.byteOffset);
+  begin: Uint8Array<ArrayBuffer>,
+  frames: Iterable<Uint8Array<ArrayBuffer>>,
+): Generator<Uint8Array<ArrayBuffer>> {
+  let [frameCount, bytes] = [1, begin.length + END_FRAME_BYTES];
+  yield* split(begin);
+  for (const frame of frames) {
+    yield* split(frame);
+    if (frame.length === 0) continue;
+    frameCount++;
+    bytes += frame.length;
+  }
+  yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
+    const view = viewOf(payload);
     view.setUint32(0, frameCount, true);
     view.setFloat64(8, bytes, true);
   });
 }
 
-/** Frames in pieces of at most 1 MiB. */
-export function* split(
-  frames: Iterable<Uint8Array<ArrayBuffer>>,
-): Generator<Uint8Array<ArrayBuffer>> {
-  for (const frame of frames) {
-    if (frame.length <= PIECE_BYTES_MAX) yield frame;
-    else {
-      for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
-        yield frame.slice(at, at + PIECE_BYTES_MAX);
-      }
-    }
+function* split(frame: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+  if (frame.length <= PIECE_BYTES_MAX) return yield frame;
+  for (let at = 0; at < frame.length; at += PIECE_BYTES_MAX) {
+    yield frame.slice(at, at + PIECE_BYTES_MAX);
   }
 }
 
@@ -136,20 +162,16 @@ export class FrameReader {
     this.#kind = kind;
   }
 
-  /** Bytes read so far. */
-  get offset(): number {
-    return this.#offset;
-  }
-
-  /** Frames read so far. */
-  get frameCount(): number {
-    return this.#frameCount;
+  /** Reads the head and the schema, whose fields are not checked yet. */
+  *begin(): Reading<Readonly<Record<string, unknown>>> {
+    yield* this.#begin();
+    return parseJson(yield* this.frame("SCHM", 0, SCHEMA_BYTES_MAX));
   }
 
   /** Reads the head: checks that this is a snapshot, and its version. */
-  *header(): Reading<void> {
+  *#begin(): Reading<void> {
     const { magic, version: known, of } = this.#kind;
-    const bytes = copy(yield HEADER_BYTES);
+    const bytes = yield HEADER_BYTES;
     if (!bytes.subarray(0, 8).every((byte, k) => byte === magic.charCodeAt(k))) {
       throw new ReplayError(
         "snapshot-foreign",
@@ -159,7 +181,7 @@ export class FrameReader {
     if (bytes.length < HEADER_BYTES) {
       throw this.#truncated("the header", bytes.length, HEADER_BYTES);
     }
-    const view = new DataView(bytes.buffer);
+    const view = viewOf(bytes);
     if (view.getUint32(12, true) !== checksum(this.#kernel, bytes.subarray(0, 12))) {
       throw corrupt("the header's checksum is wrong");
     }
@@ -177,11 +199,11 @@ export class FrameReader {
   }
 
   /** Reads the frame that must come next; returns its payload, whose checksum is right. */
-  *frame(tag: FrameTag, index: number, payloadBytesMax: number): Reading<Uint8Array<ArrayBuffer>> {
+  *frame(tag: string, index: number, payloadBytesMax: number): Reading<Uint8Array<ArrayBuffer>> {
     const name = nameOf(tag, index);
     const header = yield* this.#frameHeader(name);
     this.#header = undefined;
-    const view = new DataView(header.buffer);
+    const view = viewOf(header);
     const foundTag = tagOf(header);
     const foundIndex = view.getUint32(4, true);
     if (foundTag !== tag || foundIndex !== index) {
@@ -196,10 +218,10 @@ export class FrameReader {
       throw corrupt(`${name} says it has ${payloadBytes} bytes, at most ${payloadBytesMax} can be`);
     }
     this.#offset += FRAME_HEADER_BYTES;
-    const rest = copy(yield payloadBytes + 4);
+    const rest = yield payloadBytes + 4;
     if (rest.length < payloadBytes + 4) throw this.#truncated(name, rest.length, payloadBytes + 4);
     const payload = rest.subarray(0, payloadBytes);
-    const found = new DataView(rest.buffer, rest.byteOffset).getUint32(payloadBytes, true);
+    const found = viewOf(rest).getUint32(payloadBytes, true);
     if (found !== checksum(this.#kernel, payload, checksum(this.#kernel, header))) {
       throw corrupt(`the checksum of ${name} (byte ${this.#offset}) is wrong`);
     }
@@ -209,17 +231,17 @@ export class FrameReader {
   }
 
   /** Whether the frame that comes next has this tag. */
-  *isNext(tag: FrameTag, index: number): Reading<boolean> {
+  *isNext(tag: string, index: number): Reading<boolean> {
     return tagOf(yield* this.#frameHeader(nameOf(tag, index))) === tag;
   }
 
   *#frameHeader(name: string): Reading<Uint8Array<ArrayBuffer>> {
     if (this.#header !== undefined) return this.#header;
-    const header = copy(yield FRAME_HEADER_BYTES);
+    const header = yield FRAME_HEADER_BYTES;
     if (header.length < FRAME_HEADER_BYTES) {
       throw this.#truncated(name, header.length, FRAME_HEADER_BYTES);
     }
-    const found = new DataView(header.buffer).getUint32(16, true);
+    const found = viewOf(header).getUint32(16, true);
     if (found !== checksum(this.#kernel, header.subarray(0, 16))) {
       throw corrupt(`the checksum of the header of ${name} (byte ${this.#offset}) is wrong`);
     }
@@ -232,7 +254,7 @@ export class FrameReader {
     const frameCount = this.#frameCount;
     const payload = yield* this.frame("END ", 0, END_BYTES);
     if (payload.length !== END_BYTES) throw corrupt(`its end has ${payload.length} bytes`);
-    const view = new DataView(payload.buffer, payload.byteOffset);
+    const view = viewOf(payload);
     if (view.getUint32(0, true) !== frameCount || view.getFloat64(8, true) !== this.#offset) {
       throw corrupt(`its end counts ${view.getUint32(0, true)} sections, it has ${frameCount}`);
     }
@@ -245,31 +267,14 @@ export class FrameReader {
   }
 }
 
-/** The error for a snapshot that ends at a byte where more of them are needed. */
-export function truncated(what: string, end: number, needed: number): ReplayError {
-  return new ReplayError(
-    "snapshot-truncated",
-    `unserialize(): the snapshot ends at byte ${end}, in ${what}: ${needed} more bytes are needed there`,
-    { detail: [end] },
-  );
+function viewOf(bytes: Uint8Array<ArrayBuffer>): DataView<ArrayBuffer> {
+  return new DataView(bytes.buffer, bytes.byteOffset);
 }
 
 function tagOf(header: Uint8Array): string {
   return String.fromCharCode(...header.subarray(0, 4));
 }
 
-function nameOf(tag: FrameTag, index: number): string {
+function nameOf(tag: string, index: number): string {
   return `section ${tag.trim()} ${index}`;
-}
-
-/** The error for a snapshot that contradicts itself. */
-export function corrupt(what: string, cause?: unknown): ReplayError {
-  return new ReplayError("snapshot-corrupt", `unserialize(): the snapshot is damaged: ${what}`, {
-    cause,
-  });
-}
-
-/** A copy of bytes in a buffer of its own. The caller's buffer may be shared, or the bytes may begin anywhere in it. */
-function copy(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(bytes);
 }
