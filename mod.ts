@@ -116,7 +116,7 @@ export type {
   DType,
   NoColumns,
 } from "./schema/columns.ts";
-export type { WaitForOptions, WaitOptions } from "./replay/pace/waiting.ts";
+export type { WaitForOptions, WaitOptions } from "./replay/rate_limiter/waiting.ts";
 export { ReplayError } from "./base/errors.ts";
 export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";
 
@@ -142,6 +142,6 @@ export { lowestPriorityFirst } from "./eviction/lowest_priority_first.ts";
 export { afterDraws } from "./eviction/after_draws.ts";
 export { reservoir } from "./eviction/reservoir.ts";
 
-export { samplesPerInsert } from "./pace/samples_per_insert.ts";
-export { minSize } from "./pace/min_size.ts";
-export { queue } from "./pace/queue.ts";
+export { samplesPerInsert } from "./rate_limiters/samples_per_insert.ts";
+export { minSize } from "./rate_limiters/min_size.ts";
+export { queue } from "./rate_limiters/queue.ts";

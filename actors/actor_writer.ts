@@ -319,8 +319,8 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   }
 
   /**
-   * Writes as {@linkcode ActorWriter.flush} does, as soon as the replay's pace lets it. Call it if `isFull`, before the next step of a
-   * replay that has a pace.
+   * Writes as {@linkcode ActorWriter.flush} does, as soon as the replay's rate limiter lets it. Call it if `isFull`, before the next step of a
+   * replay that has a rate limiter.
    *
    * @param options `signal` ends the wait, and `timeoutMs` limits it.
    * @returns How many steps it wrote.
@@ -382,7 +382,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   }
 
   /**
-   * Writes everything and ends open episodes, as `using` does, as soon as the replay's pace lets it. `await using` calls it.
+   * Writes everything and ends open episodes, as `using` does, as soon as the replay's rate limiter lets it. `await using` calls it.
    *
    * @param options `signal` ends the wait, and `timeoutMs` limits it.
    * @throws {ReplayError} `timeout`. You may call it again. Open episodes have ended: later steps begin others.

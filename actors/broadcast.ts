@@ -13,7 +13,7 @@ import { showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts";
 import { checkWait } from "../base/waits.ts";
-import type { WaitOptions } from "../replay/pace/waiting.ts";
+import type { WaitOptions } from "../replay/rate_limiter/waiting.ts";
 import { type AnyColumnArray, BYTES, type DType, DTYPES, viewOf } from "../schema/columns.ts";
 import { changeOf } from "./_change.ts";
 import { Slots } from "./_slots.ts";

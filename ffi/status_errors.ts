@@ -37,8 +37,8 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_LIMIT, "limit"],
   [abi.EXRP_STATUS_JOURNAL_FULL, "limit"],
   [abi.EXRP_STATUS_ORDERS_FULL, "limit"],
-  [abi.EXRP_STATUS_PACE, "pace"],
-  [abi.EXRP_STATUS_PACE_SIZE, "pace-size"],
+  [abi.EXRP_STATUS_RATE_LIMITER, "rate-limiter"],
+  [abi.EXRP_STATUS_RATE_LIMITER_SIZE, "rate-limiter-size"],
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
   [abi.EXRP_STATUS_DAMAGED, "message-damaged"],
@@ -153,16 +153,14 @@ function text(
       return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:
       return `too many batches are ordered and not yet taken: the limit is ${a}`;
-    case abi.EXRP_STATUS_PACE:
-      return a === abi.EXRP_PACE_RECORDS
-        ? `the pace allows ${c} more now, and the call has ${
-          numberOf(b, "record")
-        }; it can go on when more picks were drawn, and whenReady() waits for that (records stored: ${d})`
-        : `the pace allows ${c} more now, and the call asks for ${
-          numberOf(b, "pick")
-        }; it can go on when more records were stored, and whenReady() waits for that (records stored: ${d})`;
-    case abi.EXRP_STATUS_PACE_SIZE:
-      return paceSizeText(a === abi.EXRP_PACE_RECORDS, b, c, d);
+    case abi.EXRP_STATUS_RATE_LIMITER: {
+      const [asks, awaited] = a === abi.EXRP_ALLOW_INSERTS
+        ? [`has ${numberOf(b, "record")}`, "picks were drawn"]
+        : [`asks for ${numberOf(b, "pick")}`, "records were stored"];
+      return `the rate limiter allows ${c} more now, and the call ${asks}; it can go on when more ${awaited}, and whenReady() waits for that (records stored: ${d})`;
+    }
+    case abi.EXRP_STATUS_RATE_LIMITER_SIZE:
+      return rateLimiterSizeText(a === abi.EXRP_ALLOW_INSERTS, b, c, d);
     case abi.EXRP_STATUS_DATA_CORRUPT:
       return `the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`;
     case abi.EXRP_STATUS_DATA_MISMATCH:
@@ -227,14 +225,14 @@ function key(high: number, low: number): string {
   return String(BigInt(high) << 32n | BigInt(low));
 }
 
-/** Why a call can never be made at this pace: it alone is too large, or it and a call of the other kind wait for each other. */
-function paceSizeText(records: boolean, asked: number, other: number, band: number): string {
+/** Why a rate limiter can never let a call in: it alone is too large, or it and a call of the other kind wait for each other. */
+function rateLimiterSizeText(records: boolean, asked: number, other: number, band: number): string {
   const call = records ? `a call of ${numberOf(asked, "record")}` : numberOf(asked, "pick");
   const pair = records
     ? `${call} and a draw of ${numberOf(other, "pick")}`
     : `${call} and a call of ${numberOf(other, "record")}`;
   const why = other === 0
-    ? `the pace never allows ${call} at once: that needs a band of at least ${band}`
+    ? `the rate limiter never allows ${call} at once: that needs a band of at least ${band}`
     : `${pair} wait for each other: together they need a band of at least ${band}`;
   return `${why}; make the calls smaller, or the error of samplesPerInsert() at least ${
     band / 2

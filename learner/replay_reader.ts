@@ -209,5 +209,5 @@ function shapeOf({ shape, nStep }: Batch): TransitionBatch["shape"] {
 
 /** Whether a draw may succeed later, when records come. */
 function isPassing(error: unknown): boolean {
-  return error instanceof ReplayError && (error.code === "empty" || error.code === "pace");
+  return error instanceof ReplayError && (error.code === "empty" || error.code === "rate-limiter");
 }

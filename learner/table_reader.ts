@@ -132,8 +132,8 @@ function remoteDoor(client: ReverbClient, table: string): Door {
       if (info === undefined) {
         throw new ReplayError("table-unknown", `stats(): the server has no table ${show(table)}`);
       }
-      const { currentSize, limiter } = info;
-      return { size: currentSize, inserted: limiter.inserts, drawn: limiter.samples };
+      const { currentSize, rateLimiter } = info;
+      return { size: currentSize, inserted: rateLimiter.inserts, drawn: rateLimiter.samples };
     },
   };
 }

@@ -188,7 +188,7 @@ export interface ReplayWriter<S extends Schema = AnySchema> extends AsyncDisposa
    *
    * @throws {TypeError} If a value is missing or of another kind than its column.
    * @throws {RangeError} If an array has another length than its column, or a number does not fit its dtype.
-   * @throws {ReplayError} `timeout` or `disposed`. `pace-size` if the rate limiter of a replay can never take `flushSteps` steps at once:
+   * @throws {ReplayError} `timeout` or `disposed`. `rate-limiter-size` if the rate limiter of a replay can never take `flushSteps` steps at once:
    * choose fewer in {@linkcode replayWriter}.
    * @throws {ReverbError} Of a table: why the connection failed, or what its server refused. If the step was taken halfway, all later calls
    * throw the same error, and you need a new writer.

@@ -11,7 +11,8 @@ import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import { type PaceState, paceState } from "./pace/pacer.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState } from "./rate_limiter/rate_limiter.ts";
 import type { Register } from "./register/register.ts";
 
 /** One column of a {@linkcode ReplayDescription}. */
@@ -100,8 +101,8 @@ export interface ReplayDescription {
   readonly evictionOptions: Readonly<Record<string, number>>;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorDescription[];
-  /** The pace and its counts; undefined without one. */
-  readonly pace: PaceState | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** Bytes of memory. */
   readonly memory: MemoryDescription;
   /** How many seats a shared replay has: this one, and those of `attach`. Undefined if the replay is not shared. */
@@ -152,7 +153,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
         parts: selector.parts.map(({ id }) => id),
         options: native?.options ?? composed?.rule.options ?? {},
       })),
-      pace: paceState(core, "describe()"),
+      rateLimiter: rateLimiterState(core, "describe()"),
       memory: {
         total: number(abi.EXRP_INFO_MEMORY_BYTES),
         columns: number(abi.EXRP_INFO_COLUMN_BYTES),
@@ -170,7 +171,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
 
 /** What is described, line by line. */
 export function describedRows(description: ReplayDescription): TextRow[] {
-  const { memory, capacityBytes, maxAge, eviction, seatCount, pace } = description;
+  const { memory, capacityBytes, maxAge, eviction, seatCount, rateLimiter } = description;
   const options = optionsText(description.evictionOptions);
   return [
     [
@@ -200,7 +201,7 @@ export function describedRows(description: ReplayDescription): TextRow[] {
         parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
       }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
-    ...rowIf(pace, "pace", paceText),
+    ...rowIf(rateLimiter, "rate limiter", rateLimiterText),
     [
       "memory",
       `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
@@ -227,7 +228,9 @@ function rowIf<T>(value: T | undefined, name: string, text: (value: T) => string
   return value === undefined ? [] : [[name, text(value)]];
 }
 
-function paceText({ ratio, minSize, difference, differenceMin, differenceMax }: PaceState): string {
+function rateLimiterText(
+  { ratio, minSize, difference, differenceMin, differenceMax }: RateLimiterState,
+): string {
   const from = `from ${count(minSize, "record")} on`;
   return differenceMax === Infinity && differenceMin === -Infinity
     ? `picks are drawn ${from}`

@@ -43,9 +43,15 @@ import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { ManyRecorder } from "./record/many_recorder.ts";
 import type { BatchSteps, FlatRecorded, FlatSteps, ManySteps } from "./record/many_steps.ts";
-import { checkPace, type PaceRule } from "../pace/pace_rule.ts";
-import { Pacer, type PaceState, paceState } from "./pace/pacer.ts";
-import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
+import { checkForReplay } from "../rate_limiters/checks.ts";
+import type { RateLimiter, RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState, ReplayRateLimiter } from "./rate_limiter/rate_limiter.ts";
+import {
+  waitFor,
+  type WaitForOptions,
+  type WaitOptions,
+  whenReady,
+} from "./rate_limiter/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
 import type { PickTable } from "./register/pick_table.ts";
@@ -75,7 +81,7 @@ interface Parts {
   readonly drainer: Drainer;
   readonly extra: ExtraState;
   readonly sharing: Sharing;
-  readonly pacer: Pacer;
+  readonly rateLimiter: ReplayRateLimiter;
 }
 
 /**
@@ -180,13 +186,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const pace = options.pace === undefined
-      ? undefined
-      : checkPace("ExperienceReplay.create(): pace", options.pace, config);
+    const where = "ExperienceReplay.create()";
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, options.rateLimiter, config);
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
     const parts = partsOf(new ReplayCore(kernel, config));
-    if (pace !== undefined) parts.pacer.set("ExperienceReplay.create()", pace);
+    if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
     return new ExperienceReplay(parts);
   }
 
@@ -879,7 +884,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Calls a function as soon as the replay is ready for it, and returns what it returned: `await replay.whenReady(() =>
    * replay.getBatch(256, selector))`.
    *
-   * The replay is not ready if the call throws `pace` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
+   * The replay is not ready if the call throws `rate-limiter` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
    * after each change of this replay. Such a call has changed nothing. The function must do nothing but one call of this replay, because
    * whatever else it does happens each time. So call `newEpisode` before. Any other error ends the wait.
    *
@@ -972,10 +977,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
+   * Sets the rate limiter from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
    * records, or as many as this one holds. A `queue` begins with the records that `drain` has not returned.
    *
-   * @throws {TypeError} If `pace` is no pace.
+   * @throws {TypeError} If `rateLimiter` is no rate limiter.
    * @throws {RangeError} If the replay is too small for it.
    * @throws {ReplayError} `disposed` or `busy`.
    * @example
@@ -983,22 +988,20 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * import { ExperienceReplay, float32, samplesPerInsert } from "@exrp/replay";
    *
    * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
-   * replay.setPace(samplesPerInsert(4, { minSize: 100, error: 400 }));
-   * console.log(replay.pace?.ratio); // 4
-   * replay.setPace(undefined);
-   * console.log(replay.pace); // undefined
+   * replay.setRateLimiter(samplesPerInsert(4, { minSize: 100, error: 400 }));
+   * console.log(replay.rateLimiter?.ratio); // 4
+   * replay.setRateLimiter(undefined);
+   * console.log(replay.rateLimiter); // undefined
    * ```
    */
-  setPace(pace: PaceRule | undefined): void {
-    this.#parts.core.checkUsable("setPace()");
-    const rule = pace === undefined
-      ? undefined
-      : checkPace("setPace(): pace", pace, this.#parts.core.config);
-    this.#parts.pacer.set("setPace()", rule);
+  setRateLimiter(rateLimiter: RateLimiter | undefined): void {
+    this.#parts.core.checkUsable("setRateLimiter()");
+    checkForReplay("setRateLimiter(): rateLimiter", rateLimiter, this.#parts.core.config);
+    this.#parts.rateLimiter.set("setRateLimiter()", rateLimiter);
   }
 
   /**
-   * The pace, its counts, and how many records and picks it allows now; undefined without one.
+   * The rate limiter, its counts, and how many records and picks it allows now; undefined without one.
    *
    * @throws {ReplayError} `disposed` or `busy`.
    * @example A loop that does one or the other
@@ -1008,20 +1011,20 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * using replay = await ExperienceReplay.create({
    *   capacity: 1000,
    *   state: float32(),
-   *   pace: samplesPerInsert(8, { minSize: 10, error: 32 }),
+   *   rateLimiter: samplesPerInsert(8, { minSize: 10, error: 32 }),
    * });
    * const selector = replay.newPickSelector(uniform());
    * let episode = replay.newEpisode();
    * for (let t = 0; t < 100; t++) {
-   *   if ((replay.pace?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
+   *   if ((replay.rateLimiter?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
    *   else episode = replay.record(episode, t, 0, 0);
    * }
-   * console.log([replay.pace?.recorded, replay.pace?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
+   * console.log([replay.rateLimiter?.recorded, replay.rateLimiter?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
    * ```
    */
-  get pace(): PaceState | undefined {
-    this.#parts.core.checkUsable("pace");
-    return paceState(this.#parts.core, "pace");
+  get rateLimiter(): RateLimiterState | undefined {
+    this.#parts.core.checkUsable("rateLimiter");
+    return rateLimiterState(this.#parts.core, "rateLimiter");
   }
 
   /** Saves everything that decides the future as bytes. */
@@ -1165,8 +1168,8 @@ function partsOf(core: ReplayCore): Parts {
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
   const drawer = new Drawer(core, register, rules);
-  const pacer = new Pacer(core, () => drainer.undrainedCount);
-  const extra = new ExtraState(core, drainer, reader, pacer);
+  const rateLimiter = new ReplayRateLimiter(core, () => drainer.undrainedCount);
+  const extra = new ExtraState(core, drainer, reader, rateLimiter);
   return {
     core,
     register,
@@ -1180,7 +1183,7 @@ function partsOf(core: ReplayCore): Parts {
     reader,
     drainer,
     extra,
-    pacer,
+    rateLimiter,
     sharing: new Sharing(core, register, drainer),
   };
 }

@@ -9,7 +9,7 @@ import { checkBoolean, checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
   checkPick,
   isPickOption,
@@ -46,10 +46,10 @@ export interface CreateOptions<
   readonly eviction?: EvictionRule;
   /**
    * How fast records come beside the picks that are drawn: `samplesPerInsert()`, `minSize()` or `queue()`; none by default. A call that the
-   * pace holds back throws a `ReplayError`, `pace`, and changes nothing. `whenReady` waits until it may go ahead, and `batches` waits by
-   * itself. `setPace` changes it later.
+   * rate limiter holds back throws a `ReplayError`, `rate-limiter`, and changes nothing. `whenReady` waits until it may go ahead, and `batches` waits by
+   * itself. `setRateLimiter` changes it later.
    */
-  readonly pace?: PaceRule;
+  readonly rateLimiter?: RateLimiter;
   /**
    * How many bytes of records and final states the replay holds at most; no limit by default. The smaller limit of this and `capacity`
    * counts.
@@ -144,7 +144,7 @@ const OPTIONS = [
   "extras",
   "pick",
   "eviction",
-  "pace",
+  "rateLimiter",
   "capacityBytes",
   "maxAge",
   "seed",

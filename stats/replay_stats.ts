@@ -6,6 +6,7 @@
 
 import { count, group } from "../base/inspect.ts";
 import { showAsTable, type TextRow } from "../base/notebook.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
 
 /** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
 export interface Histogram {
@@ -111,20 +112,6 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
-/** What a pace counted since it was set. {@linkcode ReplayStats.pace} has it. */
-export interface PaceStats {
-  /** Records that came. */
-  readonly recorded: number;
-  /** Picks that were drawn, and steps that `drain` returned. */
-  readonly drawn: number;
-  /** `recorded` × ratio - `drawn`. */
-  readonly difference: number;
-  /** The least difference that a draw may leave; perhaps -Infinity. */
-  readonly differenceMin: number;
-  /** The largest difference that a record may leave; perhaps Infinity. */
-  readonly differenceMax: number;
-}
-
 /** A replay in numbers, as {@linkcode ReplayView.stats} returns them. `String(stats)` is a table for people. */
 export interface ReplayStats {
   /** Records. */
@@ -170,8 +157,8 @@ export interface ReplayStats {
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;
-  /** The counts of the pace; undefined without one. */
-  readonly pace: PaceStats | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorStats[];
 }
@@ -207,7 +194,7 @@ function statsRows(stats: ReplayStats): TextRow[] {
     ],
     ["ages", `stored records: ${agesText(ages)}`],
     ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
-    ...paceRows(stats),
+    ...rateLimiterRows(stats),
     ...stats.selectors.map((each): TextRow => [`selector ${each.id}`, selectorText(each)]),
   ];
 }
@@ -241,13 +228,16 @@ function agesText({ count: ageCount, mean, median, largest }: AgeStats): string 
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
 }
 
-function paceRows({ pace }: ReplayStats): TextRow[] {
-  if (pace === undefined) return [];
-  const { recorded, drawn, difference, differenceMin, differenceMax } = pace;
+function rateLimiterRows({ rateLimiter }: ReplayStats): TextRow[] {
+  if (rateLimiter === undefined) return [];
+  const { recorded, drawn, difference, differenceMin, differenceMax } = rateLimiter;
   const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;
-  if (differenceMax === Infinity) return [["pace", text]];
+  if (differenceMax === Infinity) return [["rate limiter", text]];
   const held = [differenceMin, difference, differenceMax].map((value) => short(value));
-  return [["pace", `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`]];
+  return [[
+    "rate limiter",
+    `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`,
+  ]];
 }
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {

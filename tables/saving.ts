@@ -144,7 +144,7 @@ function schemaOf(
     library: VERSION,
     checkpoint,
     tables: tables.map(({ name, number, options, known }) => {
-      const { sampler, remover, limiter, signature, ...limits } = options;
+      const { sampler, remover, rateLimiter, signature, ...limits } = options;
       const info = low.info(number);
       return {
         name,
@@ -153,7 +153,7 @@ function schemaOf(
         ...limits,
         sampler: ruleSchema(sampler),
         remover: ruleSchema(remover),
-        limiter: { name: limiter.name, options: limiter.options },
+        rateLimiter: { name: rateLimiter.name, options: rateLimiter.options },
         signature,
         columns: known.save()?.map(({ dtype, ...rest }) => ({ ...rest, dtype: dtype.name })),
       };

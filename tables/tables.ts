@@ -61,7 +61,7 @@ import { fillTableOptions, lowTable } from "./table_options.ts";
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
 
-/** Makes tables as a checkpoint has them: a limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
+/** Makes tables as a checkpoint has them: a rate limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
 export let restoreTables: (options: TablesOptions) => Promise<Tables>;
 
 /** The pieces of a snapshot with the mark of a checkpoint. */
@@ -98,7 +98,7 @@ export let replaceContents: (
  *       sampler: prioritized({ alpha: 0.8 }),
  *       remover: oldest(),
  *       maxSize: 100_000,
- *       limiter: samplesPerInsert(8, { minSize: 2, error: 64 }),
+ *       rateLimiter: samplesPerInsert(8, { minSize: 2, error: 64 }),
  *     },
  *   },
  *   seed: 1,
@@ -145,7 +145,7 @@ export class Tables implements Disposable {
    * Makes tables.
    *
    * @throws {TypeError} For an option that is unknown or of the wrong kind.
-   * @throws {RangeError} For a number out of its range, no table, or a limiter that is none for its table, as {@linkcode Table.setLimiter} says.
+   * @throws {RangeError} For a number out of its range, no table, or a rate limiter that is none for its table, as {@linkcode Table.setRateLimiter} says.
    * @throws {ReplayError} `kernel-missing`, `memory` or `limit`.
    */
   static create(options: TablesOptions): Promise<Tables> {

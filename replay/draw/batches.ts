@@ -34,9 +34,9 @@ export interface BatchStreamSource<B> {
   order(beta: number, into: B | undefined): Promise<B> | undefined;
   /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
   epoch(): number;
-  /** Whether the pace holds a draw back for now. */
+  /** Whether the rate limiter holds a draw back for now. */
   isHeldBack(error: unknown): boolean;
-  /** Draws as soon as the pace allows it. */
+  /** Draws as soon as the rate limiter allows it. */
   drawInTime(
     beta: number,
     into: B | undefined,
@@ -96,7 +96,7 @@ export function streamBatches<B>(
           batch = await untilAborted(drawn, signal);
         } catch (error) {
           if (!source.isHeldBack(error)) throw error;
-          // One behind it may have been drawn: it must not wait for this one, as both count in the pace.
+          // One behind it may have been drawn: it must not wait for this one, as both count in the rate limiter.
           await dropHeldBack(source, ahead, spare);
           if (ahead.length > 0) continue;
         }
@@ -119,7 +119,7 @@ export function streamBatches<B>(
   }
 }
 
-/** Takes away those that the pace held back, once it is known which they are. */
+/** Takes away those that the rate limiter held back, once it is known which they are. */
 async function dropHeldBack<B>(
   source: BatchStreamSource<B>,
   ahead: Ahead<B>[],
@@ -137,7 +137,7 @@ async function dropHeldBack<B>(
   }
 }
 
-/** Draws a batch now. If the pace holds it back, who waits for it hears that. */
+/** Draws a batch now. If the rate limiter holds it back, who waits for it hears that. */
 function drawOrWait<B>(
   source: BatchStreamSource<B>,
   beta: number,

@@ -13,7 +13,7 @@ import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
-import { isHeldBack, whilePaced } from "../pace/waiting.ts";
+import { isHeldBack, whileLimited } from "../rate_limiter/waiting.ts";
 import type { PickTable } from "../register/pick_table.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
@@ -116,7 +116,7 @@ export class Drawer {
     if (misfit !== undefined) throw misfit;
     const batch = into === undefined ? new OwnedBatch(layout) : into as OwnedBatch;
     const filling = { layout, batch, beta, whole: selector };
-    if (entry.composed === undefined) this.#fillInPace(entry, filling, size);
+    if (entry.composed === undefined) this.#fillAsAllowed(entry, filling, size);
     else this.#fillByParts(entry, filling, size);
     this.#core.changed();
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
@@ -128,7 +128,7 @@ export class Drawer {
   #fillByParts(entry: SelectorEntry, filling: Filling, size: number): void {
     this.#core.together("getBatch()", () => {
       this.#checkParts(entry, size, undefined);
-      this.#fillInPace(entry, filling, size);
+      this.#fillAsAllowed(entry, filling, size);
     });
   }
 
@@ -165,7 +165,7 @@ export class Drawer {
       draw,
       epoch: () => this.#core.occupiedId,
       isHeldBack,
-      drawInTime: (beta, into, signal) => whilePaced(this.#core, () => draw(beta, into), signal),
+      drawInTime: (beta, into, signal) => whileLimited(this.#core, () => draw(beta, into), signal),
       lend: (batch, isLent) => {
         OwnedBatch.lend(batch, isLent);
         if (isLent || OwnedBatch.hasMemory(batch)) return;
@@ -211,17 +211,17 @@ export class Drawer {
     return batch;
   }
 
-  /** Fills a batch, if the pace allows it. Of a rule in TypeScript the kernel sees only parts, so the whole is asked for and counted here. */
-  #fillInPace(entry: SelectorEntry, filling: Filling, size: number): void {
+  /** Fills a batch, if the rate limiter allows it. Of a rule in TypeScript the kernel sees only parts, so the whole is asked for and counted here. */
+  #fillAsAllowed(entry: SelectorEntry, filling: Filling, size: number): void {
     if (entry.native !== undefined) return this.#fill(entry, filling, 0, size);
     const { id, kernel: { symbols } } = this.#core;
-    this.#core.check("getBatch()", symbols.exrp_pace_grant(id, size));
+    this.#core.check("getBatch()", symbols.exrp_rate_limiter_grant(id, size));
     let drawnCount = 0;
     try {
       this.#fill(entry, filling, 0, size);
       drawnCount = size;
     } finally {
-      symbols.exrp_pace_settle(id, drawnCount);
+      symbols.exrp_rate_limiter_settle(id, drawnCount);
     }
   }
 

@@ -15,7 +15,7 @@ import {
   withText,
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
-import { paceState } from "../pace/pacer.ts";
+import { rateLimiterState } from "../rate_limiter/rate_limiter.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import { ageEdges, logEdges } from "./edges.ts";
@@ -67,7 +67,6 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     all[abi.EXRP_SUMMARY_LARGEST] ?? 0,
   );
   const edges = ageEdges(oldest);
-  const pace = paceState(core, OPERATION);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
   const drawnCount = register.entries.reduce(
     (sum, { selector }, k) => sum + (logs[k]?.drawnCount ?? 0) - register.drawnAsPart(selector.id),
@@ -87,14 +86,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
-    pace: pace &&
-      {
-        recorded: pace.recorded,
-        drawn: pace.drawn,
-        difference: pace.difference,
-        differenceMin: pace.differenceMin,
-        differenceMax: pace.differenceMax,
-      },
+    rateLimiter: rateLimiterState(core, OPERATION),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);

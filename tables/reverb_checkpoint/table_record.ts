@@ -6,8 +6,8 @@
 
 import { show } from "../../base/checks.ts";
 import { reasonOf, ReplayError } from "../../base/errors.ts";
-import { limiterOf } from "../../pace/limiter.ts";
-import type { PaceRule } from "../../pace/pace_rule.ts";
+import { rateLimiterOf } from "../../rate_limiters/of_numbers.ts";
+import type { RateLimiter } from "../../rate_limiters/rate_limiter.ts";
 import {
   type CheckpointTable,
   type OldItems,
@@ -50,15 +50,15 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
     }
   };
   const { message, sampler, remover, signature, oldItems } = read(() => readTable(record));
-  const { tableName: name, rateLimiter: limiter, maxTimesSampled } = message;
+  const { tableName: name, rateLimiter: rateLimiter, maxTimesSampled } = message;
   const wrong = (why: string): never => {
     throw new ReplayError("snapshot-corrupt", `${where}: table ${show(name)} ${why}`);
   };
-  if (limiter === undefined) return wrong("has no rate limiter");
+  if (rateLimiter === undefined) return wrong("has no rate limiter");
   const count = (what: string, value: bigint): number =>
     value >= 0n && value <= 2n ** 53n ? Number(value) : wrong(`has ${value} ${what}`);
-  const inserts = count("inserts", limiter.insertCount);
-  const deletes = count("deletes", limiter.deleteCount);
+  const inserts = count("inserts", rateLimiter.insertCount);
+  const deletes = count("deletes", rateLimiter.deleteCount);
   if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
   if (oldItems.count > inserts - deletes) {
     wrong(`has ${oldItems.count} items, but ${inserts} inserts and ${deletes} deletes`);
@@ -70,15 +70,15 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
       ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
       sampler: read(() => selectorOf(sampler)) ?? wrong("has an unknown sampler"),
       remover: read(() => selectorOf(remover)) ?? wrong("has an unknown remover"),
-      limiter: readLimiter(
-        limiter,
-        count("for min_size_to_sample", limiter.minSizeToSample),
+      rateLimiter: readRateLimiter(
+        rateLimiter,
+        count("for min_size_to_sample", rateLimiter.minSizeToSample),
         wrong,
       ),
       ...signature === undefined ? {} : { signature },
     },
     inserts,
-    samples: count("samples", limiter.sampleCount),
+    samples: count("samples", rateLimiter.sampleCount),
     deletes,
     uniqueSamples: count("unique samples", message.numUniqueSamples),
     episodesDeleted: count("deleted episodes", message.numDeletedEpisodes),
@@ -100,18 +100,18 @@ function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | unde
   return SELECTORS.get(kind)?.(exponent);
 }
 
-function readLimiter(
+function readRateLimiter(
   { samplesPerInsert: ratio, minDiff, maxDiff }: NonNullable<
     CheckpointTable["message"]["rateLimiter"]
   >,
   size: number,
   wrong: (why: string) => never,
-): PaceRule {
+): RateLimiter {
   if (!(ratio > 0 && Number.isFinite(ratio))) {
     return wrong(`has a rate limiter of ${ratio} samples for an insert`);
   }
   if (!(minDiff <= maxDiff)) {
     return wrong(`has a rate limiter without room between ${minDiff} and ${maxDiff}`);
   }
-  return limiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
+  return rateLimiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
 }

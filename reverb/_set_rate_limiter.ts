@@ -4,16 +4,16 @@
  * @module
  */
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { PaceRule } from "../pace/pace_rule.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import type { Channel, WaitOptions } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 import { Limiters, SetLimiterRequestSchema } from "./messages/limiter_pb.ts";
 
 /** Sends it, and waits for the answer. */
-export async function callSetLimiter(
+export async function callSetRateLimiter(
   channel: Channel,
   table: string,
-  { numbers }: PaceRule,
+  { numbers }: RateLimiter,
   options: WaitOptions,
 ): Promise<void> {
   const request = create(SetLimiterRequestSchema, {
@@ -30,7 +30,7 @@ export async function callSetLimiter(
     if (!(error instanceof ReverbError) || error.code !== "unimplemented") throw error;
     throw new ReverbError(
       error.code,
-      `setLimiter(): the server can't change a limiter while it runs; only a server of @exrp/replay can (${error.message})`,
+      `setRateLimiter(): the server can't change a rate limiter while it runs; only a server of @exrp/replay can (${error.message})`,
       { cause: error },
     );
   }

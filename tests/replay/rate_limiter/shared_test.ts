@@ -1,9 +1,9 @@
-/** A pace between threads: actors in Workers and a learner here, who wait for each other. */
+/** A rate limiter between threads: actors in Workers and a learner here, who wait for each other. */
 import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, queue, samplesPerInsert, uniform } from "@exrp/replay";
 import { SharedBell } from "../../../base/bell.ts";
 import { assertReplayRejects } from "../_helpers.ts";
-import type { Task } from "./_pace_worker.ts";
+import type { Task } from "./_worker.ts";
 import { inTime, PATIENCE_MS, pause } from "../../_wait.ts";
 import { native } from "../../_native.ts";
 
@@ -16,7 +16,7 @@ class Actor implements Disposable {
   readonly done: Promise<unknown>;
 
   constructor(task: Task) {
-    this.worker = new Worker(new URL("./_pace_worker.ts", import.meta.url), { type: "module" });
+    this.worker = new Worker(new URL("./_worker.ts", import.meta.url), { type: "module" });
     const told = (word: string): Promise<unknown> =>
       new Promise((resolve, reject) => {
         this.worker.addEventListener("message", ({ data }) => data === word && resolve(data));
@@ -37,8 +37,8 @@ native.test("two actors in Workers and a learner keep the band, and no ring betw
   const [netMs, ownNetMs] = [2 ** 31 - 1, SharedBell.netMs];
   SharedBell.netMs = netMs;
   using _own = { [Symbol.dispose]: () => void (SharedBell.netMs = ownNetMs) };
-  const pace = samplesPerInsert(4, { minSize: 40, error: 64 });
-  using replay = await ExperienceReplay.create({ capacity: 500, state: float32(), pace });
+  const rateLimiter = samplesPerInsert(4, { minSize: 40, error: 64 });
+  using replay = await ExperienceReplay.create({ capacity: 500, state: float32(), rateLimiter });
   const selector = replay.newPickSelector(uniform());
   const task = { ticket: replay.share(), chunks: 100, size: 5, netMs };
   using first = new Actor({ ...task, first: 0 });
@@ -50,11 +50,11 @@ native.test("two actors in Workers and a learner keep the band, and no ring betw
   for (; batches < 122; batches++) {
     const batch = await replay.whenReady(() => replay.getBatch(32, selector), LIMIT);
     assertStrictEquals(batch.size, 32);
-    const { difference = NaN } = replay.pace ?? {};
+    const { difference = NaN } = replay.rateLimiter ?? {};
     assert(difference >= 96 && difference <= 224, String(difference));
   }
   await inTime("both actors are done", Promise.all(actors.map(({ done }) => done)));
-  const { recorded, drawn, difference } = replay.pace ?? {};
+  const { recorded, drawn, difference } = replay.rateLimiter ?? {};
   assertEquals([recorded, drawn, difference], [1000, 32 * 122, 96]);
 });
 
@@ -62,7 +62,7 @@ native.test("a queue between Workers: the learner gets each step once, each acto
   using replay = await ExperienceReplay.create({
     capacity: 200,
     state: float32(),
-    pace: queue(40),
+    rateLimiter: queue(40),
   });
   const task = { ticket: replay.share(), chunks: 60, size: 5 };
   using first = new Actor({ ...task, first: 0 });
@@ -73,7 +73,7 @@ native.test("a queue between Workers: the learner gets each step once, each acto
     const drained = await replay.whenReady(() => replay.drain(), LIMIT);
     assertStrictEquals(drained.lost, 0);
     got.push(...drained.state);
-    assert((replay.pace?.difference ?? NaN) <= 40);
+    assert((replay.rateLimiter?.difference ?? NaN) <= 40);
   }
   await Promise.all(actors.map(({ done }) => done));
   for (const k of [0, 1]) {
@@ -86,7 +86,7 @@ native.test("a Worker that is ended while it waits holds nobody up, and one that
   using replay = await ExperienceReplay.create({
     capacity: 200,
     state: float32(),
-    pace: queue(10),
+    rateLimiter: queue(10),
   });
   const ticket = replay.share();
   using ended = new Actor({ ticket, chunks: 1000, size: 5, first: 0 });
@@ -105,7 +105,7 @@ native.test("a Worker that is ended while it waits holds nobody up, and one that
 
   using guest = await ExperienceReplay.attach(replay.share(), { state: float32() });
   const full = replay.newEpisode();
-  while ((replay.pace?.recordsAllowed ?? 0) > 0) replay.record(full, 1, 0, 0);
+  while ((replay.rateLimiter?.recordsAllowed ?? 0) > 0) replay.record(full, 1, 0, 0);
   const other = replay.share();
   using barred = await ExperienceReplay.attach(other, { state: float32() });
   const episodes = [barred.newEpisode(), replay.newEpisode()] as const;
@@ -113,10 +113,10 @@ native.test("a Worker that is ended while it waits holds nobody up, and one that
   replay.revoke(other);
   await assertReplayRejects(waiting, "revoked");
 
-  // Another thread's new pace is this one's, too.
-  assertStrictEquals(replay.pace?.recordsAllowed, 0);
+  // Another thread's new rate limiter is this one's, too.
+  assertStrictEquals(replay.rateLimiter?.recordsAllowed, 0);
   const recording = replay.whenReady(() => replay.record(episodes[1], 1, 0, 0), LIMIT);
-  guest.setPace(undefined);
+  guest.setRateLimiter(undefined);
   await recording;
-  assertStrictEquals(replay.pace, undefined);
+  assertStrictEquals(replay.rateLimiter, undefined);
 });

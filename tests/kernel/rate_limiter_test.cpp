@@ -1,5 +1,5 @@
-// Pace: against Reverb's formulas with random calls, by the C interface, and by several threads at once.
-#include "kernel/replay/pace.hpp"
+// RateLimiter: against Reverb's formulas with random calls, by the C interface, and by several threads at once.
+#include "kernel/base/rate_limiter.hpp"
 
 #include <atomic>
 #include <thread>
@@ -8,9 +8,8 @@
 #include "kernel/base/random.hpp"
 #include "tests/kernel/test_replay.hpp"
 
-using exrp::Pace;
-using exrp::PaceLook;
 using exrp::Random;
+using exrp::RateLimiter;
 using exrp::Status;
 using namespace exrp::test;
 
@@ -53,42 +52,46 @@ Reverb randomRule(Random& random) {
   }
 }
 
-Pace paceOf(const Reverb& rule, uint64_t capacity) {
-  Pace pace;
+RateLimiter limiterOf(const Reverb& rule, uint64_t capacity) {
+  RateLimiter limiter;
   const double numbers[] = {rule.ratio, rule.minSize, rule.min, rule.max};
-  CHECK_EQUAL(pace.set(numbers, 4, {0, 0}, capacity), Status::ok);
-  return pace;
+  CHECK_EQUAL(limiter.set(numbers, 1, capacity), Status::ok);
+  return limiter;
+}
+
+/// What the model counted.
+exrp::RateCounts countsOf(const Reverb& model) {
+  return {static_cast<int64_t>(model.inserts), static_cast<int64_t>(model.samples), static_cast<int64_t>(model.deletes)};
 }
 
 void singleRecordsAndPicksFollowReverb(uint64_t seed) {
   Random random(seed, 0);
   for (uint32_t run = 0; run < 200; ++run) {
     Reverb model = randomRule(random);
-    Pace pace = paceOf(model, 100);
+    RateLimiter limiter = limiterOf(model, 100);
     for (uint32_t call = 0; call < 300; ++call) {
-      const PaceLook now = {static_cast<uint64_t>(model.inserts), static_cast<uint64_t>(model.inserts - model.deletes)};
+      limiter.setCounts(countsOf(model));
       const bool mayInsert = model.canInsert(1);
       const bool maySample = model.canSample(1);
-      double info[EXRP_PACE_INFO_COUNT];
-      pace.info(info, now);
-      CHECK_EQUAL(info[EXRP_PACE_RECORDED], model.inserts);
-      CHECK_EQUAL(info[EXRP_PACE_DRAWN], model.samples);
-      CHECK_EQUAL(info[EXRP_PACE_RECORDS_ALLOWED] >= 1, mayInsert);
-      CHECK_EQUAL(info[EXRP_PACE_PICKS_ALLOWED] >= 1, maySample);
-      if (maySample && info[EXRP_PACE_PICKS_ALLOWED] < 1e9) {
-        CHECK(model.canSample(info[EXRP_PACE_PICKS_ALLOWED]));
-        CHECK(!model.canSample(info[EXRP_PACE_PICKS_ALLOWED] + 1));
+      double info[EXRP_RATE_LIMITER_COUNT];
+      limiter.info(info);
+      CHECK_EQUAL(info[EXRP_RATE_LIMITER_INSERTS], model.inserts);
+      CHECK_EQUAL(info[EXRP_RATE_LIMITER_SAMPLES], model.samples);
+      CHECK_EQUAL(info[EXRP_RATE_LIMITER_INSERTS_ALLOWED] >= 1, mayInsert);
+      CHECK_EQUAL(info[EXRP_RATE_LIMITER_SAMPLES_ALLOWED] >= 1, maySample);
+      if (maySample && info[EXRP_RATE_LIMITER_SAMPLES_ALLOWED] < 1e9) {
+        CHECK(model.canSample(info[EXRP_RATE_LIMITER_SAMPLES_ALLOWED]));
+        CHECK(!model.canSample(info[EXRP_RATE_LIMITER_SAMPLES_ALLOWED] + 1));
       }
       CHECK(mayInsert || maySample);  // never a deadlock
       const uint64_t choice = random.below(10);
-      if (choice == 0 && now.stored > 0) {
+      if (choice == 0 && limiter.counts().stored() > 0) {
         model.deletes += 1;
       } else if (choice < 5) {
-        CHECK_EQUAL(pace.checkRecords(1, now), mayInsert ? Status::ok : Status::pace);
+        CHECK_EQUAL(limiter.admit(EXRP_ALLOW_INSERTS, 1), mayInsert ? Status::ok : Status::rateLimiter);
         model.inserts += mayInsert ? 1 : 0;
       } else {
-        CHECK_EQUAL(pace.checkPicks(1, now), maySample ? Status::ok : Status::pace);
-        if (maySample) pace.drew(1);
+        CHECK_EQUAL(limiter.admit(EXRP_ALLOW_SAMPLES, 1), maySample ? Status::ok : Status::rateLimiter);
         model.samples += maySample ? 1 : 0;
       }
     }
@@ -100,26 +103,26 @@ void callsOfManyAreAllOrNothingAndNeverWaitForEachOther(uint64_t seed) {
   uint32_t stuckCount = 0;
   for (uint32_t run = 0; run < 300; ++run) {
     Reverb model = randomRule(random);
-    Pace pace = paceOf(model, 100);
+    RateLimiter limiter = limiterOf(model, 100);
     const double band = model.max - model.min;
     const auto records = static_cast<uint32_t>(1 + random.below(12));
     const auto picks = static_cast<uint32_t>(1 + random.below(40));
     const bool fits = picks <= band && records * model.ratio <= band;
     for (uint32_t call = 0; call < 200; ++call) {
-      const PaceLook now = {static_cast<uint64_t>(model.inserts), static_cast<uint64_t>(model.inserts - model.deletes)};
-      const bool below = static_cast<double>(now.stored) < model.minSize && records * model.ratio <= band;
+      limiter.setCounts(countsOf(model));
+      const bool below = static_cast<double>(limiter.counts().stored()) < model.minSize && records * model.ratio <= band;
       const bool mayInsert = model.canInsert(records) || below;
       const bool maySample = model.canSample(picks);
-      const Status inserted = pace.checkRecords(records, now);
+      const Status inserted = limiter.admit(EXRP_ALLOW_INSERTS, records);
       CHECK_EQUAL(inserted == Status::ok, mayInsert);
-      const Status drawn = pace.checkPicks(picks, now);
+      const Status drawn = limiter.admit(EXRP_ALLOW_SAMPLES, picks);
       CHECK_EQUAL(drawn == Status::ok, maySample);
-      if (picks > band) CHECK(maySample || drawn == Status::paceSize);
-      if (records * model.ratio > band) CHECK(mayInsert || inserted == Status::paceSize);
+      if (picks > band) CHECK(maySample || drawn == Status::rateLimiterSize);
+      if (records * model.ratio > band) CHECK(mayInsert || inserted == Status::rateLimiterSize);
       if (fits && !mayInsert && !maySample) {
         // The second call that would wait for the first fails for good, and says how wide a band both need.
-        CHECK_EQUAL(inserted, Status::pace);
-        CHECK_EQUAL(drawn, Status::paceSize);
+        CHECK_EQUAL(inserted, Status::rateLimiter);
+        CHECK_EQUAL(drawn, Status::rateLimiterSize);
         const double needed = exrp::errorDetail[3];
         CHECK_EQUAL(needed, picks + records * model.ratio);
         CHECK(needed > band);
@@ -127,54 +130,16 @@ void callsOfManyAreAllOrNothingAndNeverWaitForEachOther(uint64_t seed) {
         break;
       }
       if (mayInsert && (random.below(2) == 0 || !maySample)) model.inserts += records;
-      else if (maySample) pace.drew(picks), model.samples += picks;
-      if (random.below(20) == 0) model.deletes += static_cast<double>(random.below(static_cast<uint32_t>(now.stored) + 1));
+      else if (maySample) model.samples += picks;
+      if (random.below(20) == 0) model.deletes += static_cast<double>(random.below(static_cast<uint32_t>(limiter.counts().stored()) + 1));
     }
   }
   CHECK(stuckCount > 10);
 }
 
-void aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize() {
-  Pace pace;
-  const auto set = [&](std::vector<double> numbers, PaceLook now = {0, 0}) {
-    return pace.set(numbers.data(), static_cast<uint32_t>(numbers.size()), now, 100);
-  };
-  CHECK_EQUAL(set({8, 10, 0, 100}), Status::ok);
-  for (const std::vector<double>& wrong : std::vector<std::vector<double>>{{0, 10, 0, 100},
-                                                                         {NAN, 10, 0, 100},
-                                                                         {8, 0, 0, 100},
-                                                                         {8, 10.5, 0, 100},
-                                                                         {8, 101, 0, 100},
-                                                                         {8, 10, 81, 100},
-                                                                         {8, 10, 0, 7.5},
-                                                                         {0.5, 10, 0, 0.9},
-                                                                         {8, 10, NAN, 100},
-                                                                         {8, 10, 0, NAN},
-                                                                         {8, 10, 0},
-                                                                         {8, 10, 0, 100, 1, 0},
-                                                                         {8, 10, 0, 100, 0, -1}}) {
-    CHECK_EQUAL(set(wrong), Status::argument);
-    CHECK(pace.isSet());
-  }
-  double info[EXRP_PACE_INFO_COUNT];
-  CHECK_EQUAL(set({8, 10, 70, 90}, {500, 60}), Status::ok);
-  pace.info(info, {500, 60});
-  CHECK_EQUAL(info[EXRP_PACE_RECORDED], 10.0);
-  CHECK_EQUAL(info[EXRP_PACE_PICKS_ALLOWED], 10.0);
-  CHECK_EQUAL(info[EXRP_PACE_RECORDS_ALLOWED], 1.0);
-  CHECK_EQUAL(set({8, 10, 70, 90, 40, 300}, {500, 60}), Status::ok);
-  pace.info(info, {501, 60});
-  CHECK_EQUAL(info[EXRP_PACE_RECORDED], 41.0);
-  CHECK_EQUAL(info[EXRP_PACE_DRAWN], 300.0);
-  CHECK_EQUAL(set({}), Status::ok);
-  CHECK(!pace.isSet());
-  CHECK_EQUAL(pace.checkPicks(1000, {0, 0}), Status::ok);
-  CHECK_EQUAL(pace.checkRecords(1000, {0, 0}), Status::ok);
-}
-
 // ---- by the C interface ----
 
-TestSetup paced(double capacity) {
+TestSetup limited(double capacity) {
   return {.capacity = capacity, .seed = 7, .policy = policyOf(1, EXRP_PICK_ALLOW_OPEN_END), .selectors = {uniform()}};
 }
 
@@ -203,9 +168,9 @@ class User : public TestReplay {
     CHECK_EQUAL(exrp_batch_run(id, order, batch.bytes.data(), batch.size()), 0);
     return exrp_batch_take(id, order);
   }
-  double pace(uint32_t index) const {
-    double numbers[EXRP_PACE_INFO_COUNT];
-    CHECK_EQUAL(exrp_pace_info(id, numbers, EXRP_PACE_INFO_COUNT), 0);
+  double limiter(uint32_t index) const {
+    double numbers[EXRP_RATE_LIMITER_COUNT];
+    CHECK_EQUAL(exrp_rate_limiter_info(id, numbers, EXRP_RATE_LIMITER_COUNT), 0);
     return numbers[index];
   }
 
@@ -213,64 +178,104 @@ class User : public TestReplay {
   double episode_ = begin();
 };
 
-void setPace(uint32_t replay, std::vector<double> numbers) {
-  CHECK_EQUAL(exrp_pace_set(replay, numbers.data(), static_cast<uint32_t>(numbers.size())), 0);
+int32_t trySet(uint32_t replay, std::vector<double> numbers) {
+  return exrp_rate_limiter_set(replay, numbers.data(), static_cast<uint32_t>(numbers.size()));
+}
+void setLimiter(uint32_t replay, std::vector<double> numbers) { CHECK_EQUAL(trySet(replay, numbers), 0); }
+
+void aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize() {
+  User user(limited(100));
+  setLimiter(user.id, {8, 10, 0, 100});
+  for (const std::vector<double>& wrong : std::vector<std::vector<double>>{{0, 10, 0, 100},
+                                                                         {NAN, 10, 0, 100},
+                                                                         {8, 0, 0, 100},
+                                                                         {8, 10.5, 0, 100},
+                                                                         {8, 101, 0, 100},
+                                                                         {8, 10, 81, 100},
+                                                                         {8, 10, 0, 7.5},
+                                                                         {0.5, 10, 0, 0.9},
+                                                                         {8, 10, NAN, 100},
+                                                                         {8, 10, 0, NAN},
+                                                                         {8, 10, 0},
+                                                                         {8, 10, 0, 100, 1, 0},
+                                                                         {8, 10, 0, 100, 0, -1}}) {
+    CHECK_EQUAL(trySet(user.id, wrong), EXRP_STATUS_ARGUMENT);
+    CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_MIN_SIZE), 10.0);
+    CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_RATIO), 8.0);
+  }
+  setLimiter(user.id, {});
+  uint32_t done = 0;
+  CHECK_EQUAL(user.recordMany(500, &done), 0);
+  setLimiter(user.id, {8, 10, 70, 90});
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS), 10.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES_ALLOWED), 10.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS_ALLOWED), 1.0);
+  setLimiter(user.id, {8, 10, 70, 90, 40, 300});
+  CHECK_EQUAL(user.record(), 0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS), 41.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES), 300.0);
+  setLimiter(user.id, {});
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_MIN_SIZE), 0.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES_ALLOWED), HUGE_VAL);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS_ALLOWED), HUGE_VAL);
+  CHECK_EQUAL(user.draw(1000), 0);
+  CHECK_EQUAL(user.record(), 0);
 }
 
-void eachCallThatRecordsOrDrawsKeepsThePace() {
-  User user(paced(1000));
+void eachCallThatRecordsOrDrawsFollowsTheRateLimiter() {
+  User user(limited(1000));
   const uint32_t replay = user.id;
-  CHECK_EQUAL(user.pace(EXRP_PACE_IS_SET), 0.0);
-  setPace(replay, {1, 4, 0, 8});  // from 4 on, between 0 and 8 records that were not drawn
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_MIN_SIZE), 0.0);
+  setLimiter(replay, {1, 4, 0, 8});  // from 4 on, between 0 and 8 records that were not drawn
   CHECK_EQUAL(user.record(), 0);
-  CHECK_EQUAL(user.draw(1), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.draw(1), EXRP_STATUS_RATE_LIMITER);
   uint32_t done = 0;
   CHECK_EQUAL(user.recordMany(7, &done), 0);
   CHECK_EQUAL(done, 7u);
-  CHECK_EQUAL(user.record(), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.record(), EXRP_STATUS_RATE_LIMITER);
   double detail[4];
   exrp_error_detail(detail, 4);
-  CHECK(detail[0] == EXRP_PACE_RECORDS && detail[1] == 1 && detail[2] == 0 && detail[3] == 8);
+  CHECK(detail[0] == EXRP_ALLOW_INSERTS && detail[1] == 1 && detail[2] == 0 && detail[3] == 8);
   done = 0;
-  CHECK_EQUAL(user.recordMany(2, &done), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.recordMany(2, &done), EXRP_STATUS_RATE_LIMITER);
   CHECK_EQUAL(done, 0u);
-  CHECK_EQUAL(user.draw(9), EXRP_STATUS_PACE_SIZE);
+  CHECK_EQUAL(user.draw(9), EXRP_STATUS_RATE_LIMITER_SIZE);
   done = 1;  // a call that goes on was allowed before
   CHECK_EQUAL(user.recordMany(2, &done), 0);
-  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), 9.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS), 9.0);
   CHECK_EQUAL(user.draw(8), 0);
   CHECK_EQUAL(user.recordFlat(8), 0);  // seven records
-  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), 16.0);
-  CHECK_EQUAL(user.recordFlat(3), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS), 16.0);
+  CHECK_EQUAL(user.recordFlat(3), EXRP_STATUS_RATE_LIMITER);
 
   // Batches of several calls, and steps that are handed out in another way.
-  CHECK_EQUAL(exrp_pace_grant(replay, 9), EXRP_STATUS_PACE_SIZE);
-  CHECK_EQUAL(exrp_pace_grant(replay, 5), 0);
+  CHECK_EQUAL(exrp_rate_limiter_grant(replay, 9), EXRP_STATUS_RATE_LIMITER_SIZE);
+  CHECK_EQUAL(exrp_rate_limiter_grant(replay, 5), 0);
   CHECK_EQUAL(user.draw(20), 0);
-  CHECK_EQUAL(exrp_pace_settle(replay, 5), 0);
-  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 13.0);
-  CHECK_EQUAL(user.pace(EXRP_PACE_PICKS_ALLOWED), 3.0);
-  CHECK_EQUAL(exrp_pace_settle(replay, 1), 0);
-  CHECK_EQUAL(user.draw(3), EXRP_STATUS_PACE);
+  CHECK_EQUAL(exrp_rate_limiter_settle(replay, 5), 0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES), 13.0);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES_ALLOWED), 3.0);
+  CHECK_EQUAL(exrp_rate_limiter_settle(replay, 1), 0);
+  CHECK_EQUAL(user.draw(3), EXRP_STATUS_RATE_LIMITER);
 
   // Batches that are drawn ahead.
   CHECK_EQUAL(user.orderAndTake(2), 0);
-  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 16.0);
-  CHECK_EQUAL(user.orderAndTake(1), EXRP_STATUS_PACE);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES), 16.0);
+  CHECK_EQUAL(user.orderAndTake(1), EXRP_STATUS_RATE_LIMITER);
 
-  // A draw that fails counts nothing, and a replay without a pace goes on as ever.
+  // A draw that fails counts nothing, and a replay without a rate limiter goes on as ever.
   CHECK_EQUAL(user.record(), 0);
   CHECK_EQUAL(exrp_batch_get(replay, 9, 0, 1, 1, 0, nullptr, 0), EXRP_STATUS_SELECTOR_UNKNOWN);
-  CHECK_EQUAL(user.pace(EXRP_PACE_DRAWN), 16.0);
-  setPace(replay, {});
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES), 16.0);
+  setLimiter(replay, {});
   CHECK_EQUAL(user.draw(100), 0);
 }
 
 void writersAndLearnersOfSeveralThreadsKeepTheBand() {
-  const TestSetup setup = paced(500);
+  const TestSetup setup = limited(500);
   User user(setup);
   const uint32_t replay = user.id;
-  setPace(replay, {4, 20, 0, 160});
+  setLimiter(replay, {4, 20, 0, 160});
   double ticket[EXRP_TICKET_COUNT] = {};
   if (exrp_replay_share(replay, ticket, EXRP_TICKET_COUNT) != 0) return;  // a kernel of one thread
   constexpr uint32_t writerCount = 3;
@@ -285,7 +290,7 @@ void writersAndLearnersOfSeveralThreadsKeepTheBand() {
       User own(setup, id);
       const auto until = [&](auto call) {
         for (int32_t status = call(); status != 0; status = call()) {
-          CHECK_EQUAL(status, EXRP_STATUS_PACE);
+          CHECK_EQUAL(status, EXRP_STATUS_RATE_LIMITER);
           refused.fetch_add(1, std::memory_order_relaxed);
           std::this_thread::yield();
         }
@@ -294,13 +299,13 @@ void writersAndLearnersOfSeveralThreadsKeepTheBand() {
       constexpr uint32_t picks = 4 * writerCount * records - 160;
       for (uint32_t k = 0; each < writerCount && k < records; ++k) until([&] { return own.record(); });
       while (each >= writerCount && drawn.fetch_add(20, std::memory_order_relaxed) < picks) until([&] { return own.draw(20); });
-      const double difference = own.pace(EXRP_PACE_RECORDED) * 4 - own.pace(EXRP_PACE_DRAWN);
+      const double difference = own.limiter(EXRP_RATE_LIMITER_INSERTS) * 4 - own.limiter(EXRP_RATE_LIMITER_SAMPLES);
       CHECK(difference > -4 * 160 && difference < 4 * 160);  // two calls: others come in between
     });
   }
   for (std::thread& thread : threads) thread.join();
-  CHECK_EQUAL(user.pace(EXRP_PACE_RECORDED), double{1} * writerCount * records);
-  const double difference = user.pace(EXRP_PACE_RECORDED) * 4 - user.pace(EXRP_PACE_DRAWN);
+  CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_INSERTS), double{1} * writerCount * records);
+  const double difference = user.limiter(EXRP_RATE_LIMITER_INSERTS) * 4 - user.limiter(EXRP_RATE_LIMITER_SAMPLES);
   CHECK(difference >= 0 && difference <= 160);
   CHECK(refused.load() > 0);
 }
@@ -313,7 +318,7 @@ int main() {
   singleRecordsAndPicksFollowReverb(seed);
   callsOfManyAreAllOrNothingAndNeverWaitForEachOther(seed);
   aRuleThatBlocksEverythingIsRefusedAndANewOneBeginsAtMinSize();
-  eachCallThatRecordsOrDrawsKeepsThePace();
+  eachCallThatRecordsOrDrawsFollowsTheRateLimiter();
   writersAndLearnersOfSeveralThreadsKeepTheBand();
-  return checkResult("pace");
+  return checkResult("rate_limiter");
 }

@@ -1,19 +1,25 @@
 import { assert, assertEquals, assertThrows } from "../_assert.ts";
 import { minSize, queue, samplesPerInsert } from "@exrp/replay";
-import { checkLimiter, limiterOf, neverDeadlocks, wideEnough } from "../../pace/limiter.ts";
-import type { PaceNumbers } from "../../pace/pace_rule.ts";
+import { checkRateLimiter, neverDeadlocks, wideEnough } from "../../rate_limiters/checks.ts";
+import { rateLimiterOf } from "../../rate_limiters/of_numbers.ts";
+import type { RateLimiterNumbers } from "../../rate_limiters/rate_limiter.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { triedBands } from "./_bands.ts";
 
 const SEED = 20261123;
 
-function numbersOf(ratio: number, minSize: number, least: number, largest: number): PaceNumbers {
+function numbersOf(
+  ratio: number,
+  minSize: number,
+  least: number,
+  largest: number,
+): RateLimiterNumbers {
   return { ratio, minSize, differenceMin: least, differenceMax: largest };
 }
 
 /** Makes the calls that may come, one by one, from an empty table on, in the numbers of the kernel. Samples come first, or inserts. */
 function deadlocks(
-  { ratio, minSize, differenceMin, differenceMax }: PaceNumbers,
+  { ratio, minSize, differenceMin, differenceMax }: RateLimiterNumbers,
   samplesFirst: boolean,
   callsMax = 2000 + 10 * Math.ceil(ratio),
 ): boolean {
@@ -39,7 +45,7 @@ Deno.test("a band that deadlocked on Reverb's server is refused", () => {
   assert(seen.taken >= 9 && seen.refused >= 14, JSON.stringify(seen));
 });
 
-Deno.test("what Reverb's limiters ask for is taken", () => {
+Deno.test("what Reverb's rate limiters ask for is taken", () => {
   for (const size of [1, 2, 100, 2 ** 28]) assert(neverDeadlocks(queue(size).numbers));
   for (const size of [1, 1000]) assert(neverDeadlocks(minSize(size).numbers));
   // SampleToInsertRatio refuses a smaller error than this one itself.
@@ -97,24 +103,24 @@ Deno.test("bands that rounding makes too narrow are refused", () => {
   }
 });
 
-Deno.test("a limiter is known again by its numbers", () => {
+Deno.test("a rate limiter is known again by its numbers", () => {
   for (
     const rule of [
       ...[minSize(5), queue(7), queue(1), samplesPerInsert(8, { minSize: 10, error: [0, 99] })],
       samplesPerInsert(2, { minSize: 3, error: [-Infinity, 9] }),
     ]
   ) {
-    assertEquals(limiterOf(rule.numbers), rule);
+    assertEquals(rateLimiterOf(rule.numbers), rule);
   }
-  const { name, numbers } = limiterOf(samplesPerInsert(8, { minSize: 10, error: 80 }).numbers);
+  const { name, numbers } = rateLimiterOf(samplesPerInsert(8, { minSize: 10, error: 80 }).numbers);
   assertEquals([name, numbers.differenceMin, numbers.differenceMax], ["samplesPerInsert", 0, 160]);
   const largest = Number.MAX_VALUE;
-  assertEquals(limiterOf(numbersOf(1, 4, -largest, largest)), minSize(4));
+  assertEquals(rateLimiterOf(numbersOf(1, 4, -largest, largest)), minSize(4));
 });
 
-Deno.test("what is no limiter is refused", () => {
+Deno.test("what is no rate limiter is refused", () => {
   const words = "x must be minSize(), samplesPerInsert() or queue(), got";
   for (const value of [undefined, 3, { ratio: 1 }]) {
-    assertThrows(() => checkLimiter("x", value), TypeError, words);
+    assertThrows(() => checkRateLimiter("x", value), TypeError, words);
   }
 });

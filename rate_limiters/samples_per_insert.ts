@@ -1,12 +1,12 @@
 /**
- * A pace that holds the ratio of picks to records.
+ * A rate limiter that holds the ratio of picks to records.
  *
  * @module
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { PaceRule } from "./pace_rule.ts";
+import { RateLimiter } from "./rate_limiter.ts";
 
 /** The options of {@linkcode samplesPerInsert}. */
 export interface SamplesPerInsertOptions {
@@ -29,8 +29,8 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  *
  * It counts I records and S picks, and holds D = I × ratio - S within a band, once `minSize` records are stored. A draw of n picks goes
  * ahead if at least `minSize` records are stored, and D - n is not below the band. A call of n records goes ahead if at most `minSize`
- * records are stored after it, or D + n × ratio is not above the band. Such a pace is Reverb's `SampleToInsertRatio` (Cassirer et al. 2021,
- * "Reverb: A Framework for Experience Replay"). `docs/pace.md` says what differs.
+ * records are stored after it, or D + n × ratio is not above the band. Such a rate limiter is Reverb's `SampleToInsertRatio` (Cassirer et al. 2021,
+ * "Reverb: A Framework for Experience Replay"). `docs/rate_limiters.md` says what differs.
  *
  * The band must have room for the largest calls, or they would wait for each other. So with draws of n picks and calls of k records, let
  * `error` be at least (n + k × ratio) / 2. Acme's agents take 0.1 × ratio × minSize.
@@ -48,7 +48,7 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  * using replay = await ExperienceReplay.create({
  *   capacity: 1000,
  *   state: float32(),
- *   pace: samplesPerInsert(8, { minSize: 10, error: 32 }),
+ *   rateLimiter: samplesPerInsert(8, { minSize: 10, error: 32 }),
  * });
  * const selector = replay.newPickSelector(uniform());
  * // An actor and a learner that run side by side, each as fast as it may.
@@ -62,29 +62,31 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  *   for (let k = 0; k < 22; k++) await replay.whenReady(() => replay.getBatch(32, selector));
  * };
  * await Promise.all([act(), learn()]);
- * console.log([replay.pace?.recorded, replay.pace?.drawn]); // [100, 704]: 22 batches of 32
+ * console.log([replay.rateLimiter?.recorded, replay.rateLimiter?.drawn]); // [100, 704]: 22 batches of 32
  * ```
  */
-export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions): PaceRule {
+export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions): RateLimiter {
   checkNumber(`${WHERE}: ratio`, ratio, 0, BOUND);
   if (ratio === 0) throw new RangeError(`${WHERE}: ratio must be above 0, got 0`);
   checkOptions(WHERE, options, ["minSize", "error"]);
-  const { error } = options;
   const minSize = checkInteger(`${WHERE}: minSize`, options.minSize, 1, BOUND);
-  const numbers = { ratio, minSize };
+  const [differenceMin, differenceMax] = bandOf(ratio, minSize, options.error);
+  const numbers = { ratio, minSize, differenceMin, differenceMax };
+  const error = typeof options.error === "number"
+    ? options.error
+    : `[${differenceMin}, ${differenceMax}]`;
+  return new RateLimiter("samplesPerInsert", { ratio, minSize, error }, numbers);
+}
+
+/** The least and the largest difference. */
+function bandOf(ratio: number, minSize: number, error: unknown): readonly [number, number] {
   if (!Array.isArray(error)) {
     const width = checkEnd(`${WHERE}: error`, error, 0, Infinity);
     const narrowest = Math.max(1, ratio);
-    if (width < narrowest) {
-      throw new RangeError(
-        `${WHERE}: error must be at least ${narrowest}, or writers and learners could wait for each other for ever, got ${width}`,
-      );
-    }
-    return new PaceRule("samplesPerInsert", { ratio, minSize, error: width }, {
-      ...numbers,
-      differenceMin: ratio * minSize - width,
-      differenceMax: ratio * minSize + width,
-    });
+    if (width >= narrowest) return [ratio * minSize - width, ratio * minSize + width];
+    throw new RangeError(
+      `${WHERE}: error must be at least ${narrowest}, or writers and learners could wait for each other for ever, got ${width}`,
+    );
   }
   if (error.length !== 2) {
     throw new TypeError(
@@ -94,16 +96,10 @@ export function samplesPerInsert(ratio: number, options: SamplesPerInsertOptions
   // A finite end beyond these lies where counts never come.
   const least = checkEnd(`${WHERE}: error[0]`, error[0], -Infinity, BOUND);
   const largest = checkEnd(`${WHERE}: error[1]`, error[1], -BOUND, Infinity);
-  if (least > largest) {
-    throw new RangeError(
-      `${WHERE}: error must have its least number first, got [${least}, ${largest}]`,
-    );
-  }
-  return new PaceRule("samplesPerInsert", { ratio, minSize, error: `[${least}, ${largest}]` }, {
-    ...numbers,
-    differenceMin: least,
-    differenceMax: largest,
-  });
+  if (least <= largest) return [least, largest];
+  throw new RangeError(
+    `${WHERE}: error must have its least number first, got [${least}, ${largest}]`,
+  );
 }
 
 /** A number from `min` to `max`, which may be infinite. */

@@ -3,9 +3,9 @@ import { assert, assertEquals, assertRejects, assertStrictEquals } from "../_ass
 import http2 from "node:http2";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { minSize, queue, samplesPerInsert } from "../../mod.ts";
-import type { PaceRule } from "../../types.ts";
+import type { RateLimiter } from "../../types.ts";
 import { Channel } from "../../reverb/channel.ts";
-import { callSetLimiter } from "../../reverb/_set_limiter.ts";
+import { callSetRateLimiter } from "../../reverb/_set_rate_limiter.ts";
 import { Limiters, SetLimiterRequestSchema } from "../../reverb/messages/limiter_pb.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { lowOf } from "../../tables/tables.ts";
@@ -16,32 +16,36 @@ import { insert, sample, served } from "./_served.ts";
 import { until } from "../_wait.ts";
 
 const tables = {
-  slow: { maxSize: 100, limiter: { minSize: 50 }, sampler: "fifo" },
-  line: { maxSize: 100, limiter: { queue: 2 }, sampler: "fifo", maxTimesSampled: 1 },
+  slow: { maxSize: 100, rateLimiter: { minSize: 50 }, sampler: "fifo" },
+  line: { maxSize: 100, rateLimiter: { queue: 2 }, sampler: "fifo", maxTimesSampled: 1 },
 };
 
 const onlyOurs =
-  "setLimiter(): the server can't change a limiter while it runs; only a server of @exrp/replay can (SetLimiter at 127.0.0.1:";
+  "setRateLimiter(): the server can't change a rate limiter while it runs; only a server of @exrp/replay can (SetLimiter at 127.0.0.1:";
 
 async function failure(call: () => Promise<unknown>): Promise<ReverbError> {
   return await assertRejects(call, ReverbError);
 }
 
-Deno.test("samplers that wait go on at once when a client gives the table another limiter", async () => {
+Deno.test("samplers that wait go on at once when a client gives the table another rate limiter", async () => {
   await using site = await served(tables);
   await using client = await ReverbClient.connect(site.server.address);
   await insert(site.connection, "slow", 1n);
   const [first, second] = [client.sample("slow", 3), sample(site.connect(), "slow", 2)];
   const figures = () => site.server.figures().tables.find(({ name }) => name === "slow");
   await until("both wait", () => figures()?.waitingSamplers === 2);
-  await client.setLimiter("slow", minSize(1));
+  await client.setRateLimiter("slow", minSize(1));
   assertEquals([(await first).size, (await second).length], [3, 2]);
-  assertEquals(figures()?.limiter.minSize, 1);
+  assertEquals(figures()?.rateLimiter.minSize, 1);
   const { slow } = await client.serverInfo();
-  assertEquals([slow?.limiter.minSize, slow?.limiter.inserts, slow?.limiter.samples], [1, 1, 5]);
+  assertEquals([slow?.rateLimiter.minSize, slow?.rateLimiter.inserts, slow?.rateLimiter.samples], [
+    1,
+    1,
+    5,
+  ]);
 });
 
-Deno.test("inserts that wait go on as far as the new limiter lets them, in order", async () => {
+Deno.test("inserts that wait go on as far as the new rate limiter lets them, in order", async () => {
   await using site = await served(tables);
   await using client = await ReverbClient.connect(site.server.address);
   const inserts = Promise.all(
@@ -49,51 +53,51 @@ Deno.test("inserts that wait go on as far as the new limiter lets them, in order
   );
   const figures = () => site.server.figures().tables.find(({ name }) => name === "line");
   await until("four wait", () => figures()?.waitingInserts === 4);
-  await client.setLimiter("line", queue(4));
+  await client.setRateLimiter("line", queue(4));
   assertEquals([figures()?.size, figures()?.waitingInserts], [4, 2]);
   const open = samplesPerInsert(1, { minSize: 1, error: [0, Infinity] });
-  await client.setLimiter("line", open);
+  await client.setRateLimiter("line", open);
   await inserts;
   const { columns } = await client.sample("line", 6);
   assertEquals([...columns[0]?.data ?? []].map(Number).sort(), [0, 1, 2, 3, 4, 5]);
-  assertEquals(figures()?.limiter, {
-    samplesPerInsert: 1,
+  assertEquals(figures()?.rateLimiter, {
+    ratio: 1,
     minSize: 1,
-    minDiff: 0,
-    maxDiff: Number.MAX_VALUE,
+    differenceMin: 0,
+    differenceMax: Infinity,
   });
   // It holds samples back as before.
   const late = await failure(() => client.sample("line", 1, { timeoutMs: 30 }));
   assertStrictEquals(late.code, "deadline-exceeded");
 });
 
-Deno.test("calls of the serving program go on, too, and see the new limiter", async () => {
-  using own = await Tables.create({ tables: { t: { maxSize: 9, limiter: queue(1) } } });
+Deno.test("calls of the serving program go on, too, and see the new rate limiter", async () => {
+  using own = await Tables.create({ tables: { t: { maxSize: 9, rateLimiter: queue(1) } } });
   await using server = await serve({ tables: own });
   await using client = await ReverbClient.connect(server.address);
   const table = own.table("t");
   await table.insert(0);
   const waiting = table.insert(1);
-  await client.setLimiter("t", minSize(3));
+  await client.setRateLimiter("t", minSize(3));
   await waiting;
-  assertEquals(table.options.limiter, minSize(3));
+  assertEquals(table.options.rateLimiter, minSize(3));
   const samples = table.sample(4);
-  await client.setLimiter("t", samplesPerInsert(2, { minSize: 1, error: [0, 9] }));
+  await client.setRateLimiter("t", samplesPerInsert(2, { minSize: 1, error: [0, 9] }));
   assertEquals((await samples).size, 4);
   assertEquals(lowOf(own).canSample(0, 1), false);
 });
 
-Deno.test("a limiter that the table can't keep is refused, and the table keeps its own", async () => {
+Deno.test("a rate limiter that the table can't keep is refused, and the table keeps its own", async () => {
   await using site = await served(tables);
   await using client = await ReverbClient.connect(site.server.address);
-  const before = (await client.serverInfo()).slow?.limiter;
+  const before = (await client.serverInfo()).slow?.rateLimiter;
   for (
-    const [table, limiter, code, words] of [
+    const [table, rateLimiter, code, words] of [
       [
         "slow",
         minSize(101),
         "invalid-argument",
-        'the limiter of table "slow" waits for 101 items, but the table holds at most 100 (maxSize); so nothing could ever be sampled',
+        'the rate limiter of table "slow" waits for 101 items, but the table holds at most 100 (maxSize); so nothing could ever be sampled',
       ],
       [
         "slow",
@@ -104,22 +108,26 @@ Deno.test("a limiter that the table can't keep is refused, and the table keeps i
       ["slower", minSize(1), "not-found", "Priority table slower was not found"],
     ] as const
   ) {
-    const error = await failure(() => client.setLimiter(table, limiter));
+    const error = await failure(() => client.setRateLimiter(table, rateLimiter));
     assertStrictEquals(error.code, code);
     assert(error.message.includes(words), error.message);
   }
-  assertEquals((await client.serverInfo()).slow?.limiter, before);
-  const loose = client as unknown as { setLimiter(...values: unknown[]): Promise<void> };
+  assertEquals((await client.serverInfo()).slow?.rateLimiter, before);
+  const loose = client as unknown as { setRateLimiter(...values: unknown[]): Promise<void> };
   await assertRejects(
-    () => loose.setLimiter("slow", 3),
+    () => loose.setRateLimiter("slow", 3),
     TypeError,
-    "setLimiter(): limiter must be",
+    "setRateLimiter(): rateLimiter must be",
   );
-  await assertRejects(() => loose.setLimiter("", minSize(1)), TypeError, "setLimiter(): table");
-  await assertRejects(() => loose.setLimiter("slow", minSize(1), { ms: 1 }), TypeError, "ms");
+  await assertRejects(
+    () => loose.setRateLimiter("", minSize(1)),
+    TypeError,
+    "setRateLimiter(): table",
+  );
+  await assertRejects(() => loose.setRateLimiter("slow", minSize(1), { ms: 1 }), TypeError, "ms");
 });
 
-Deno.test("numbers that no limiter has are refused by the server", async () => {
+Deno.test("numbers that no rate limiter has are refused by the server", async () => {
   await using site = await served(tables);
   const channel = new Channel(site.server.address);
   const call = (
@@ -133,16 +141,16 @@ Deno.test("numbers that no limiter has are refused by the server", async () => {
   const most = Number.MAX_SAFE_INTEGER;
   for (
     const [changes, words] of [
-      [{ samplesPerInsert: 0 }, `must have a ratio above 0 and of at most ${most}, got 0`],
+      [{ samplesPerInsert: 0 }, 'table "slow": ratio must be above 0, got 0'],
       [{ samplesPerInsert: NaN }, "got NaN"],
       [{ samplesPerInsert: Infinity }, "got Infinity"],
-      [{ minSize: 0n }, `must have a minSize from 1 to ${most}, got 0`],
+      [{ minSize: 0n }, "minSize must be an integer of at least 1, got 0"],
       [{ minSize: -1n }, "got -1"],
-      [{ minSize: 2n ** 60n }, "got 1152921504606846976"],
-      [{ minDiff: NaN }, `must have a least difference of at most ${most}, got NaN`],
+      [{ minSize: 2n ** 60n }, "got 1152921504606847000"],
+      [{ minDiff: NaN }, `error[0] must be a number from -Infinity to ${most}, got NaN`],
       [{ minDiff: Infinity, maxDiff: Infinity }, "got Infinity"],
-      [{ maxDiff: NaN }, "must have a largest difference of at least"],
-      [{ maxDiff: -1 }, "must have a largest difference of at least 0, got -1"],
+      [{ maxDiff: NaN }, `error[1] must be a number from -${most} to Infinity, got NaN`],
+      [{ maxDiff: -1 }, "error must have its least number first, got [0, -1]"],
     ] as const
   ) {
     const error = await call(changes);
@@ -155,10 +163,10 @@ Deno.test("numbers that no limiter has are refused by the server", async () => {
   channel.close();
 });
 
-Deno.test("a limiter that clients change again and again is always whole", async () => {
+Deno.test("a rate limiter that clients change again and again is always whole", async () => {
   await using site = await served(tables);
   await using client = await ReverbClient.connect(site.server.address);
-  const rules: readonly PaceRule[] = [
+  const rules: readonly RateLimiter[] = [
     minSize(1),
     samplesPerInsert(2, { minSize: 1, error: [-Infinity, 40] }),
     samplesPerInsert(0.5, { minSize: 2, error: [-30, Infinity] }),
@@ -167,7 +175,7 @@ Deno.test("a limiter that clients change again and again is always whole", async
   let isDone = false;
   const changing = (async (): Promise<void> => {
     for (let k = 0; !isDone; k++) {
-      await client.setLimiter("slow", rules[k % rules.length] ?? minSize(1));
+      await client.setRateLimiter("slow", rules[k % rules.length] ?? minSize(1));
     }
   })();
   const inserting = (async (): Promise<void> => {
@@ -193,7 +201,7 @@ Deno.test("a server that lacks the call is no server of this library, and the er
   });
   await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
   const channel = new Channel(`127.0.0.1:${(other.address() as { port: number }).port}`);
-  const error = await failure(() => callSetLimiter(channel, "t", minSize(2), {}));
+  const error = await failure(() => callSetRateLimiter(channel, "t", minSize(2), {}));
   assertStrictEquals(error.code, "unimplemented");
   assert(error.message.startsWith(onlyOurs), error.message);
   channel.close();
@@ -203,7 +211,7 @@ Deno.test("a server that lacks the call is no server of this library, and the er
 besideReverb("Reverb's own server has no such call, and the error says who has", async () => {
   await using server = await startReal([plainTable("t")]);
   await using client = await ReverbClient.connect(`127.0.0.1:${server.port}`);
-  const error = await failure(() => client.setLimiter("t", minSize(2)));
+  const error = await failure(() => client.setRateLimiter("t", minSize(2)));
   assertStrictEquals(error.code, "unimplemented");
   assert(error.message.startsWith(onlyOurs), error.message);
   await client.insert([1], { t: 1 });

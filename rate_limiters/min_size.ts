@@ -1,11 +1,11 @@
 /**
- * A pace that only lets learners wait for enough records.
+ * A rate limiter that only lets learners wait for enough records.
  *
  * @module
  */
 
 import { checkInteger } from "../base/checks.ts";
-import { PaceRule } from "./pace_rule.ts";
+import { RateLimiter } from "./rate_limiter.ts";
 
 /**
  * Nothing is drawn while fewer than `size` records are stored. Records always may come. It is Reverb's `MinSize`.
@@ -22,18 +22,18 @@ import { PaceRule } from "./pace_rule.ts";
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
  *   state: float32(),
- *   pace: minSize(2),
+ *   rateLimiter: minSize(2),
  * });
  * const selector = replay.newPickSelector(uniform());
  * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
- * try { replay.getBatch(32, selector); } catch (error) { console.log((error as ReplayError).code); } // pace
+ * try { replay.getBatch(32, selector); } catch (error) { console.log((error as ReplayError).code); } // rate-limiter
  * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
  * console.log(replay.getBatch(32, selector).size); // 32
  * ```
  */
-export function minSize(size: number): PaceRule {
+export function minSize(size: number): RateLimiter {
   const checked = checkInteger("minSize(): size", size, 1, Number.MAX_SAFE_INTEGER);
-  return new PaceRule("minSize", { size: checked }, {
+  return new RateLimiter("minSize", { size: checked }, {
     ratio: 1,
     minSize: checked,
     differenceMin: -Infinity,

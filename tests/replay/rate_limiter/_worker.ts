@@ -1,4 +1,4 @@
-/** A Worker that records into a shared replay as fast as its pace allows, in chunks, and tells when it is done. */
+/** A Worker that records into a shared replay as fast as its rate limiter allows, in chunks, and tells when it is done. */
 import { SharedBell } from "../../../base/bell.ts";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 

@@ -78,15 +78,16 @@ export async function waitFor(core: ReplayCore, options: WaitForOptions): Promis
     count = core.info(WAIT_FOR)[index] ?? 0;
     return count >= wanted ? count : NOT_YET;
   };
-  return await attemptUntil(core, options, look, () => {}, (timeoutMs) =>
+  const late = (timeoutMs: number): ReplayError =>
     new ReplayError(
       "timeout",
       `${WAIT_FOR}: ${name} was to be at least ${wanted} within ${timeoutMs} ms, but it is ${count} (${text})`,
-    ));
+    );
+  return await attemptUntil(core, options, look, late);
 }
 
 /**
- * Calls `call` until the replay is ready for it: until it throws neither `pace` nor `empty`, and `isInVain` does not say that it returned
+ * Calls `call` until the replay is ready for it: until it throws neither `rate-limiter` nor `empty`, and `isInVain` does not say that it returned
  * nothing. Returns what it returned.
  */
 export async function whenReady<T>(
@@ -124,14 +125,15 @@ export async function whenReady<T>(
       { cause: why },
     );
   };
-  return await attemptUntil(core, options, attempt, onlyBegan, (timeoutMs) => {
+  const late = (timeoutMs: number): ReplayError => {
     const reason = why instanceof Error ? why.message : tooFewSteps(core);
     return new ReplayError(
       "timeout",
       `${WHEN_READY}: the replay was not ready within ${timeoutMs} ms: ${reason}`,
       { cause: why },
     );
-  });
+  };
+  return await attemptUntil(core, options, attempt, late, onlyBegan);
 }
 
 /** What a replay has, for a call that found too few steps. */
@@ -143,40 +145,32 @@ function tooFewSteps(core: ReplayCore): string {
   } episodes`;
 }
 
-/** Calls `call` until the pace does not hold it back any more; returns what it returned. */
-export async function whilePaced<T>(
+/** Calls `call` until the rate limiter does not hold it back any more; returns what it returned. */
+export function whileLimited<T>(
   core: ReplayCore,
   call: () => T,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  const attempt = (): T | typeof NOT_YET => {
+  return attemptUntil(core, signal === undefined ? {} : { signal }, () => {
     try {
       return call();
     } catch (error) {
       if (isHeldBack(error)) return NOT_YET;
       throw error;
     }
-  };
-  const options = signal === undefined ? {} : { signal };
-  return await attemptUntil(
-    core,
-    options,
-    attempt,
-    () => {},
-    () => new ReplayError("timeout", "no limit"),
-  );
+  });
 }
 
-/** Whether the pace holds a call back for now. */
+/** Whether the rate limiter holds a call back for now. */
 export function isHeldBack(error: unknown): boolean {
-  return error instanceof ReplayError && error.code === "pace";
+  return error instanceof ReplayError && error.code === "rate-limiter";
 }
 
 /** Whether an error says that the same call may succeed later, without any change by who called. */
 function isPassing(core: ReplayCore, error: unknown): boolean {
   if (!(error instanceof ReplayError)) return false;
   const { code } = error;
-  return code === "pace" || code === "empty" || (code === "busy" && core.busyWith !== undefined);
+  return isHeldBack(error) || code === "empty" || (code === "busy" && core.busyWith !== undefined);
 }
 
 /**
@@ -187,8 +181,8 @@ async function attemptUntil<T>(
   core: ReplayCore,
   { signal, timeoutMs }: WaitOptions,
   attempt: () => T | typeof NOT_YET,
-  onlyBegan: () => void,
-  late: (timeoutMs: number) => ReplayError,
+  late?: (timeoutMs: number) => ReplayError,
+  onlyBegan?: () => void,
 ): Promise<T> {
   signal?.throwIfAborted();
   const first = attempt();
@@ -202,7 +196,7 @@ async function attemptUntil<T>(
   };
   signal?.addEventListener("abort", abort, { once: true });
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => {
-    stop ??= { reason: late(timeoutMs) };
+    stop ??= { reason: late?.(timeoutMs) };
     ear.wake();
   }, timeoutMs);
   try {
@@ -213,7 +207,7 @@ async function attemptUntil<T>(
       const result = attempt();
       if (result !== NOT_YET) return result;
       const own = bell.ringCount - rings;
-      if (own > 0 && own === core.begunCount - begun) onlyBegan();
+      if (own > 0 && own === core.begunCount - begun) onlyBegan?.();
       if (own > 0) {
         // It did a part of its work, which may wake others, and they it. So all else that is ready has its turn first.
         await new Promise((done) => setTimeout(done, 0));

@@ -8,10 +8,10 @@ import {
   samplesPerInsert,
   uniform,
 } from "@exrp/replay";
-import type { PaceRule } from "@exrp/replay/types";
+import type { RateLimiter } from "@exrp/replay/types";
 
-Deno.test("the presets have the numbers of Reverb's limiters", () => {
-  const rules: [PaceRule, readonly number[]][] = [
+Deno.test("the presets have the numbers of Reverb's rate limiters", () => {
+  const rules: [RateLimiter, readonly number[]][] = [
     [minSize(5), [1, 5, -Infinity, Infinity]],
     [samplesPerInsert(8, { minSize: 100, error: 50 }), [8, 100, 750, 850]],
     [samplesPerInsert(0.5, { minSize: 100, error: [10, 20] }), [0.5, 100, 10, 20]],
@@ -34,7 +34,7 @@ Deno.test("the presets have the numbers of Reverb's limiters", () => {
 Deno.test("what would block for ever is refused, as by Reverb", () => {
   const loose = { samplesPerInsert, minSize, queue } as unknown as Record<
     string,
-    (...values: unknown[]) => PaceRule
+    (...values: unknown[]) => RateLimiter
   >;
   const options = { minSize: 10, error: 100 };
   for (
@@ -66,24 +66,32 @@ Deno.test("what would block for ever is refused, as by Reverb", () => {
   }
 });
 
-Deno.test("a pace that the replay is too small for is refused, when it is created and later", async () => {
+Deno.test("a rate limiter that the replay is too small for is refused, when it is created and later", async () => {
   const options = { capacity: 100, state: float32() } as const;
   await assertRejects(
-    () => ExperienceReplay.create({ ...options, pace: minSize(101) }),
+    () => ExperienceReplay.create({ ...options, rateLimiter: minSize(101) }),
     RangeError,
     "waits for 101 records, but the replay holds at most 100 (the capacity)",
   );
   await assertRejects(
-    () => ExperienceReplay.create({ ...options, maxAge: 50, pace: minSize(51) }),
+    () => ExperienceReplay.create({ ...options, maxAge: 50, rateLimiter: minSize(51) }),
     RangeError,
     "50 (maxAge)",
   );
-  using replay = await ExperienceReplay.create({ ...options, pace: minSize(100) });
-  assertThrows(() => replay.setPace(queue(101)), RangeError, "some would be lost");
-  const loose = replay as unknown as { setPace(pace: unknown): void };
-  assertThrows(() => loose.setPace({ ratio: 8 }), TypeError, "samplesPerInsert(), minSize() or");
-  assertThrows(() => loose.setPace(8), TypeError, "setPace(): pace");
-  assertEquals(replay.pace?.minSize, 100); // as before
+  using replay = await ExperienceReplay.create({ ...options, rateLimiter: minSize(100) });
+  assertThrows(
+    () => replay.setRateLimiter(queue(101)),
+    RangeError,
+    "records would be removed that were never sampled",
+  );
+  const loose = replay as unknown as { setRateLimiter(rateLimiter: unknown): void };
+  assertThrows(
+    () => loose.setRateLimiter({ ratio: 8 }),
+    TypeError,
+    "minSize(), samplesPerInsert() or",
+  );
+  assertThrows(() => loose.setRateLimiter(8), TypeError, "setRateLimiter(): rateLimiter");
+  assertEquals(replay.rateLimiter?.minSize, 100); // as before
 });
 
 Deno.test("a replay refuses bands that are for items one by one, and takes those that are open to a side", async () => {
@@ -96,17 +104,21 @@ Deno.test("a replay refuses bands that are for items one by one, and takes those
       [2 ** 33, 1, Infinity, "a ratio of at most 2^32"],
     ] as const
   ) {
-    const pace = samplesPerInsert(ratio, { minSize, error });
-    await assertRejects(() => ExperienceReplay.create({ ...options, pace }), RangeError, words);
+    const rateLimiter = samplesPerInsert(ratio, { minSize, error });
+    await assertRejects(
+      () => ExperienceReplay.create({ ...options, rateLimiter }),
+      RangeError,
+      words,
+    );
   }
   using replay = await ExperienceReplay.create({
     ...options,
-    pace: samplesPerInsert(2, { minSize: 1, error: [-Infinity, 4] }),
+    rateLimiter: samplesPerInsert(2, { minSize: 1, error: [-Infinity, 4] }),
   });
   assertThrows(
-    () => replay.setPace(samplesPerInsert(1, { minSize: 1, error: [0, 1] })),
+    () => replay.setRateLimiter(samplesPerInsert(1, { minSize: 1, error: [0, 1] })),
     RangeError,
-    "setPace(): pace",
+    "setRateLimiter(): rateLimiter",
   );
   const selector = replay.newPickSelector(uniform());
   const record = (): unknown => replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2 });
@@ -115,7 +127,7 @@ Deno.test("a replay refuses bands that are for items one by one, and takes those
   assertThrows(record, ReplayError); // no more than 4 picks ahead
   assertEquals(replay.getBatch(50, selector).size, 50);
   for (let k = 0; k < 25; k++) record();
-  replay.setPace(samplesPerInsert(2, { minSize: 1, error: [0, Infinity] }));
+  replay.setRateLimiter(samplesPerInsert(2, { minSize: 1, error: [0, Infinity] }));
   for (let k = 0; k < 25; k++) record();
   assertThrows(() => replay.getBatch(2000, selector), ReplayError);
 });
