@@ -127,13 +127,14 @@ export class Inserting {
       );
     };
     await waitUntil(options, ({ done, fail }) => {
-      inserter.onReady = () => {
+      const look = (): void => {
         if (this.#low.isDisposed) return fail(disposedMeanwhile());
         const counts = inserter.countWaiting();
         learn(insertion, counts);
         if (sum(counts) === 0) done();
       };
-      learn(insertion, inserter.countWaiting());
+      inserter.onReady = look;
+      look(); // others who went on by this insert may have let more in
       return () => {
         inserter.countWaiting(true);
         inserter[dispose]();

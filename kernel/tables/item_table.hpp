@@ -13,7 +13,7 @@
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Each key is in the map with its index.
-//   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the limiter is the count of items.
+//   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the rate limiter is the count of items.
 //   3. Those of the selectors: 100 + the sampler's, 200 + the remover's.
 //   4. The largest priority, where it is known, is the largest.
 //   5. A priority of an item's own for the remover is finite and not negative, or NaN: there is none.
@@ -27,10 +27,10 @@
 #include <memory>
 
 #include "kernel/base/queue.hpp"
+#include "kernel/base/rate_limiter.hpp"
 #include "kernel/sockets/pick_selector.hpp"
 #include "kernel/tables/chunk_use.hpp"
 #include "kernel/tables/insert_line.hpp"
-#include "kernel/tables/rate_limiter.hpp"
 
 namespace exrp {
 
@@ -70,9 +70,7 @@ struct ItemRow {
 
 /// What a table counts, since the last reset.
 struct TableCounts {
-  int64_t inserts;
-  int64_t samples;
-  int64_t deletes;
+  RateCounts rate;
   uint64_t uniqueSamples;
   uint64_t episodesDeleted;
 };
@@ -147,8 +145,8 @@ class ItemTable {
   uint32_t size() const { return size_; }
   const TableConfig& config() const { return config_; }
   uint32_t number() const { return number_; }
-  RateLimiter& limiter() { return limiter_; }
-  const RateLimiter& limiter() const { return limiter_; }
+  RateLimiter& rateLimiter() { return rateLimiter_; }
+  const RateLimiter& rateLimiter() const { return rateLimiter_; }
   /// The items that wait to be inserted.
   InsertLine& inserts() { return inserts_; }
   /// Samples whose items may have gone by them, and which nobody got: the next that asks gets them first, without another draw.
@@ -187,7 +185,7 @@ class ItemTable {
   ChunkStore& store_;
   ChunkUse used_;
   TableConfig config_ = {};
-  RateLimiter limiter_;
+  RateLimiter rateLimiter_;
   std::unique_ptr<PickSelector> sampler_;
   std::unique_ptr<PickSelector> remover_;
   ReservedArray<ItemRow> rows_;

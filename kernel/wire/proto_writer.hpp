@@ -68,7 +68,7 @@ class ProtoWriter {
   /// A field of bytes that `write(at)` writes, at most `most`; it returns how many. So they are written where a size of the longest kind would
   /// end, and moved if the size is shorter.
   template <typename Write>
-  void bytesLater(uint32_t field, size_t most, Write write) {
+  void bytesLater(uint32_t field, uint64_t most, Write write) {
     tag(field, Wire::bytes);
     uint8_t* const guess = at_ + varintBytes(most);
     const auto size = static_cast<size_t>(write(guess));
