@@ -1,5 +1,5 @@
 /**
- * `server/http2` beside `node:http2`: echoes of small messages and streams of pictures, over loopback. The client is the same for both: a
+ * `net/http2` beside `node:http2`: echoes of small messages and streams of pictures, over loopback. The client is the same for both: a
  * socket, and frames that were made before. The servers run in processes of their own, take turns, and say what processor time they took.
  *
  * `deno task bench:http2` prints a table; `--seconds=` says how long each turn takes (0.5).
@@ -8,13 +8,13 @@
  */
 import { Buffer } from "node:buffer";
 import { readArguments } from "../tools/_arguments.ts";
-import { encodeHeaders } from "../server/http2/hpack.ts";
-import { FrameType, preface, read32, write32 } from "../server/http2/protocol.ts";
+import { encodeHeaders } from "../net/http2/hpack.ts";
+import { FrameType, preface, read32, write32 } from "../net/http2/protocol.ts";
 
 const options = readArguments(
   Deno.args,
   { seconds: { type: "string", default: "0.5" } },
-  "deno task bench:http2 [--seconds=0.5]: server/http2 beside node:http2",
+  "deno task bench:http2 [--seconds=0.5]: net/http2 beside node:http2",
 );
 if (typeof options === "number") Deno.exit(options);
 const seconds = Number(options.seconds);
@@ -232,7 +232,7 @@ class Server {
 
 const servers = { ours: new Server("ours"), node: new Server("node") };
 for (const server of Object.values(servers)) server.port = await server.line();
-console.log("| workload | server/http2 | its processor time | node:http2 | its processor time |");
+console.log("| workload | net/http2 | its processor time | node:http2 | its processor time |");
 console.log("|---|---:|---:|---:|---:|");
 for (const [name, work, bytes] of works) {
   const best = { ours: [0, Infinity], node: [0, Infinity] };

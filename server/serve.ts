@@ -7,9 +7,9 @@ import { checkInteger, showUnlike } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures, type TableFigures } from "./figures.ts";
-import { GrpcConnection } from "./grpc/calls.ts";
-import { HeldBytes } from "./grpc/held_bytes.ts";
-import { Pump, type PumpedConnection } from "./pump/pump.ts";
+import { GrpcConnection } from "../net/grpc/calls.ts";
+import { HeldBytes } from "../net/grpc/held_bytes.ts";
+import { Pump, type PumpedConnection } from "../net/pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
 import { checkBusyPoll, checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
@@ -21,7 +21,7 @@ import {
   openCheckpoints,
 } from "./checkpoints/checkpoints.ts";
 import { type Checkpointer, Service } from "./service.ts";
-import { Http1Connection, type Page, plain } from "./web/http1.ts";
+import { Http1Connection, type Page, plain } from "../net/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
 import { statusPage } from "./web/status_page.ts";
 

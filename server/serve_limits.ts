@@ -5,7 +5,7 @@
  */
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { http2Limits } from "./http2/limits.ts";
+import { http2Limits } from "../net/http2/limits.ts";
 
 /** What a server lets its clients take. {@linkcode serve} takes it. */
 export interface ServeLimits {

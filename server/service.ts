@@ -33,8 +33,8 @@ import {
 import { SampleCall, type SampleOwner, type StartTimer, startTimer } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
-import type { CallHandler, StartCall } from "./grpc/calls.ts";
-import { Status } from "./grpc/status.ts";
+import type { CallHandler, StartCall } from "../net/grpc/calls.ts";
+import { Status } from "../net/grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import { ServerInfo } from "./server_info.ts";

@@ -9,7 +9,7 @@ import type { SetLimiterRequest } from "../reverb/messages/limiter_pb.ts";
 import { changeLimiter } from "../tables/table.ts";
 import type { Tables } from "../tables/tables.ts";
 import { CallError } from "./calls/method_call.ts";
-import { Status } from "./grpc/status.ts";
+import { Status } from "../net/grpc/status.ts";
 
 /**
  * Sets it, by the rules of the configuration file. Where it is refused, the table keeps the one that it has.

@@ -5,8 +5,8 @@
  */
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
-import type { CallHandler, GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { CallHandler, GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 
 /** Why a call ends, as a status of gRPC and its words. */
 export class CallError extends Error {

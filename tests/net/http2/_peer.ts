@@ -1,9 +1,9 @@
 /** A client of HTTP/2 made by hand, for tests: it writes any frame, right or wrong, and reads the server's. */
 import { joinBytes } from "../../../base/bytes.ts";
-import { type ConnectionOptions, ServerConnection } from "../../../server/http2/connection.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
-import { FrameType, preface, read32, write32 } from "../../../server/http2/protocol.ts";
-import type { Http2Stream, StreamEvents } from "../../../server/http2/stream.ts";
+import { type ConnectionOptions, ServerConnection } from "../../../net/http2/connection.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
+import { FrameType, preface, read32, write32 } from "../../../net/http2/protocol.ts";
+import type { Http2Stream, StreamEvents } from "../../../net/http2/stream.ts";
 
 /** Bytes from hexadecimal digits; white space is skipped. */
 export function fromHex(hex: string): Uint8Array<ArrayBuffer> {

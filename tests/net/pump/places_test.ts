@@ -1,13 +1,13 @@
 /** When all places are taken, the connection that is idle for longest gives way; one that has a call never does. */
 import { assert, assertEquals } from "../../_assert.ts";
 import http2 from "node:http2";
-import { GrpcConnection } from "../../../server/grpc/calls.ts";
-import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
-import { listenByNode } from "../../../server/pump/node_sockets.ts";
-import { Pump } from "../../../server/pump/pump.ts";
-import { Http1Connection, plain } from "../../../server/web/http1.ts";
-import type { Socket, SocketServer } from "../../../server/pump/socket.ts";
-import { FrameType } from "../../../server/http2/protocol.ts";
+import { GrpcConnection } from "../../../net/grpc/calls.ts";
+import { listenByDeno } from "../../../net/pump/deno_sockets.ts";
+import { listenByNode } from "../../../net/pump/node_sockets.ts";
+import { Pump } from "../../../net/pump/pump.ts";
+import { Http1Connection, plain } from "../../../net/http1.ts";
+import type { Socket, SocketServer } from "../../../net/pump/socket.ts";
+import { FrameType } from "../../../net/http2/protocol.ts";
 import { cutFrames, headers, hello, join } from "../http2/_peer.ts";
 import { inTime, pause, until } from "../../_wait.ts";
 

@@ -1,6 +1,6 @@
 /** The little of HTTP/1.1 that the pages need. */
-import { assert, assertEquals } from "../../_assert.ts";
-import { Http1Connection, plain } from "../../../server/web/http1.ts";
+import { assert, assertEquals } from "../_assert.ts";
+import { Http1Connection, plain } from "../../net/http1.ts";
 
 /** Sends the parts of a request, and returns the answer's status and body; undefined while there is none. */
 function ask(

@@ -1,8 +1,8 @@
 /** The sending side: windows, turns, large and many messages, trailers, and what waits. */
 import { assert, assertEquals } from "../../_assert.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
-import { FrameType, Setting } from "../../../server/http2/protocol.ts";
-import type { Http2Stream } from "../../../server/http2/stream.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
+import { FrameType, Setting } from "../../../net/http2/protocol.ts";
+import type { Http2Stream } from "../../../net/http2/stream.ts";
 import { frame, fromHex, headers, hello, Peer, type SentFrame, settings, word } from "./_peer.ts";
 
 const answer = encodeHeaders([[":status", "200"]]);

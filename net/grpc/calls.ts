@@ -408,7 +408,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   }
 
   giveWay(): void {
-    // It is no fault of the client, which may send it again. So writers of Reverb go on.
+    // It is no fault of the client, which may send it again.
     const why = this.#isPaused ? "the server holds this call back, and" : "the server";
     this.#fail(
       Status.unavailable,

@@ -88,8 +88,7 @@ const lingerMs = 500;
 const leaveMs = 10_000;
 
 /**
- * A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon, such as a learner
- * after a step of its training.
+ * A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon.
  */
 const idleMinMs = 5000;
 

@@ -48,8 +48,8 @@ export interface Http2Limits {
   /** Milliseconds that it has to answer the PING, by any bytes; then the connection ends. Default 20 seconds. */
   readonly keepaliveTimeoutMs: number;
   /**
-   * Milliseconds without any stream after which the connection is ended gracefully. By default never: Reverb's client in Python takes seconds
-   * to come back.
+   * Milliseconds without any stream after which the connection is ended gracefully. By default never: clients of grpcio take seconds to come
+   * back.
    */
   readonly idleMs: number;
   /** Milliseconds until the first stream; then the connection is ended gracefully. Default a minute. */

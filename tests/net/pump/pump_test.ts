@@ -1,13 +1,13 @@
 /** The pump: real sockets, with the HTTP/2 client of Node as the peer. */
 import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
 import http2 from "node:http2";
-import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { BusyPoll } from "../../../server/pump/busy_poll.ts";
-import { listenByDeno } from "../../../server/pump/deno_sockets.ts";
-import { listenByNode } from "../../../server/pump/node_sockets.ts";
-import { Pump, type PumpedConnection, type PumpOptions } from "../../../server/pump/pump.ts";
-import { listenError } from "../../../server/pump/socket_errors.ts";
-import { Http1Connection, plain } from "../../../server/web/http1.ts";
+import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
+import { BusyPoll } from "../../../net/pump/busy_poll.ts";
+import { listenByDeno } from "../../../net/pump/deno_sockets.ts";
+import { listenByNode } from "../../../net/pump/node_sockets.ts";
+import { Pump, type PumpedConnection, type PumpOptions } from "../../../net/pump/pump.ts";
+import { listenError } from "../../../net/pump/socket_errors.ts";
+import { Http1Connection, plain } from "../../../net/http1.ts";
 import { join, word } from "../http2/_peer.ts";
 import { PATIENCE_MS, pause, until } from "../../_wait.ts";
 

@@ -1,8 +1,8 @@
 /** HPACK: the examples of RFC 7541, appendix C, then what is hostile. */
 import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
-import type { HeaderList } from "../../../server/http2/header_fields.ts";
-import { encodeHeaders, HpackDecoder, HpackFault } from "../../../server/http2/hpack.ts";
-import { codeLengths, decodeHuffman } from "../../../server/http2/huffman.ts";
+import type { HeaderList } from "../../../net/http2/header_fields.ts";
+import { encodeHeaders, HpackDecoder, HpackFault } from "../../../net/http2/hpack.ts";
+import { codeLengths, decodeHuffman } from "../../../net/http2/huffman.ts";
 import { fromHex } from "./_peer.ts";
 
 function decode(decoder: HpackDecoder, hex: string): HeaderList | HpackFault {

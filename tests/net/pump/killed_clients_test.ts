@@ -1,9 +1,9 @@
 /** 200 clients that die in the middle of a message: others never notice, and what was held is free again. */
 import { assert, assertEquals } from "../../_assert.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
-import { Pump } from "../../../server/pump/pump.ts";
+import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
+import { HeldBytes } from "../../../net/grpc/held_bytes.ts";
+import { Pump } from "../../../net/pump/pump.ts";
 import { data, headers, hello, join, word } from "../http2/_peer.ts";
 import { pause, until } from "../../_wait.ts";
 

@@ -26,7 +26,7 @@ const { setImmediate, clearImmediate } = globalThis as unknown as Immediates;
 
 /**
  * Milliseconds of a period. A client is at work if it sent something in this period or in the one before, because it computes between its
- * calls. With 2 ms, actors that computed for 5 ms were overlooked, and the poll took their cores.
+ * calls. With 2 ms, clients that computed for 5 ms were overlooked, and the poll took their cores.
  */
 const periodMs = 50;
 

@@ -1,8 +1,8 @@
 /** The server beside grpcio, the library that Reverb's client is made of. */
 import { assert, assertEquals } from "../../_assert.ts";
-import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { Status } from "../../../server/grpc/status.ts";
-import { Pump } from "../../../server/pump/pump.ts";
+import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
+import { Status } from "../../../net/grpc/status.ts";
+import { Pump } from "../../../net/pump/pump.ts";
 import { besideReverb, runPython } from "../../reverb/_real.ts";
 
 /** Sends as long as little waits. */

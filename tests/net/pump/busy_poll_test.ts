@@ -2,9 +2,9 @@
 import { assert, assertEquals, assertThrows } from "../../_assert.ts";
 import { ownConnections } from "../../../base/own_connections.ts";
 import { ReverbClient } from "../../../reverb/mod.ts";
-import { plainTables, served } from "../_served.ts";
+import { plainTables, served } from "../../server/_served.ts";
 import { serve, type ServeOptions } from "../../../server/mod.ts";
-import { BusyPoll } from "../../../server/pump/busy_poll.ts";
+import { BusyPoll } from "../../../net/pump/busy_poll.ts";
 import { Tables } from "../../../tables/mod.ts";
 import { until } from "../../_wait.ts";
 

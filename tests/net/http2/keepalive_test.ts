@@ -1,8 +1,8 @@
 /** Silent connections: who is asked by a PING, who is closed, and who is sent away gracefully. */
 import { assert, assertEquals } from "../../_assert.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
-import { http2Limits } from "../../../server/http2/limits.ts";
-import { ErrorCode, FrameType, windowMax } from "../../../server/http2/protocol.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
+import { http2Limits } from "../../../net/http2/limits.ts";
+import { ErrorCode, FrameType, windowMax } from "../../../net/http2/protocol.ts";
 import { frame, headers, hello, Peer, type SentFrame, word } from "./_peer.ts";
 
 const { keepaliveMs, keepaliveTimeoutMs } = http2Limits;

@@ -8,12 +8,12 @@ import {
   type GrpcCall,
   GrpcConnection,
   type GrpcOptions,
-} from "../../../server/grpc/calls.ts";
-import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
-import { encodeMessage, parseTimeout, Status } from "../../../server/grpc/status.ts";
+} from "../../../net/grpc/calls.ts";
+import { HeldBytes } from "../../../net/grpc/held_bytes.ts";
+import { encodeMessage, parseTimeout, Status } from "../../../net/grpc/status.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { HpackDecoder, HpackFault } from "../../../server/http2/hpack.ts";
-import { ErrorCode, FrameType, read32 } from "../../../server/http2/protocol.ts";
+import { HpackDecoder, HpackFault } from "../../../net/http2/hpack.ts";
+import { ErrorCode, FrameType, read32 } from "../../../net/http2/protocol.ts";
 import {
   cutFrames,
   data,

@@ -3,8 +3,8 @@
  * connection by GOAWAY with a code, or a stream by RST_STREAM with a code, or do neither. The file is long because it is one table.
  */
 import { assert, assertEquals } from "../../_assert.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
-import { ErrorCode, preface, Setting } from "../../../server/http2/protocol.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
+import { ErrorCode, preface, Setting } from "../../../net/http2/protocol.ts";
 import {
   data,
   frame,

@@ -1,8 +1,8 @@
 /** What calls hold is counted rightly, whatever their clients and handlers do in whatever order. */
 import { assert, assertEquals } from "../../_assert.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
+import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
+import { HeldBytes } from "../../../net/grpc/held_bytes.ts";
 import { data, frame, headers, hello, join, word } from "../http2/_peer.ts";
 
 /** A client that sends messages in parts, and the handlers of its calls, which do anything. */

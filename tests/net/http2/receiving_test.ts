@@ -1,7 +1,7 @@
 /** The receiving side: windows that are given back or withheld, events, endings, and any cutting of the bytes. */
 import { assert, assertEquals } from "../../_assert.ts";
-import { ErrorCode, FrameType, read32 } from "../../../server/http2/protocol.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
+import { ErrorCode, FrameType, read32 } from "../../../net/http2/protocol.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { data, frame, headers, hello, join, Peer, requestFields, word } from "./_peer.ts";
 

@@ -5,10 +5,10 @@
  * An input is a conversation of frames, some of them damaged. After each piece, `receive()` must have thrown nothing, the invariants must
  * hold, the output must be whole frames of a bounded size, and what is held must be bounded.
  */
-import { type GrpcCall, GrpcConnection } from "../../../server/grpc/calls.ts";
-import { HeldBytes } from "../../../server/grpc/held_bytes.ts";
-import { HpackDecoder } from "../../../server/http2/hpack.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
+import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
+import { HeldBytes } from "../../../net/grpc/held_bytes.ts";
+import { HpackDecoder } from "../../../net/http2/hpack.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
 import { readArguments } from "../../../tools/_arguments.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { cutFrames, frame, hello, join, requestFields, word } from "./_peer.ts";

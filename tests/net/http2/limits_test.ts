@@ -1,8 +1,8 @@
 /** What a hostile client can cost: each limit of `http2Limits`, reached and not reached. */
 import { assert, assertEquals } from "../../_assert.ts";
-import { encodeHeaders } from "../../../server/http2/hpack.ts";
-import { http2Limits, Rate } from "../../../server/http2/limits.ts";
-import { ErrorCode, FrameType, Setting } from "../../../server/http2/protocol.ts";
+import { encodeHeaders } from "../../../net/http2/hpack.ts";
+import { http2Limits, Rate } from "../../../net/http2/limits.ts";
+import { ErrorCode, FrameType, Setting } from "../../../net/http2/protocol.ts";
 import { data, frame, headers, hello, join, Peer, requestFields, settings, word } from "./_peer.ts";
 
 const answer = encodeHeaders([[":status", "200"]]);
