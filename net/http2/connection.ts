@@ -11,7 +11,7 @@
  * Pushes, priorities and upgrades from HTTP/1.1 are not there: no gRPC client uses them.
  *
  * The file is long because the states of the streams and of the connection depend on each other in each of them. What
- * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`sender.ts`), SETTINGS (`settings.ts`).
+ * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`stream.ts`), SETTINGS (`settings.ts`).
  *
  * @module
  */
@@ -21,9 +21,8 @@ import type { HeaderList } from "./header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "./hpack.ts";
 import { type Http2Limits, http2Limits, Rate } from "./limits.ts";
 import { copyBytes, ErrorCode, Flag, FrameType, read32, windowMax, write32 } from "./protocol.ts";
-import { Sender } from "./sender.ts";
 import { applySettings, settingBytes, writeSettings } from "./settings.ts";
-import { Http2Stream, type StreamEvents, type StreamOwner } from "./stream.ts";
+import { Http2Stream, Sender, type StreamEvents } from "./stream.ts";
 
 /** The options of a connection. */
 export interface ConnectionOptions {
@@ -31,7 +30,7 @@ export interface ConnectionOptions {
   readonly onStream: (stream: Http2Stream) => StreamEvents;
   /** Limits that differ from `http2Limits`. */
   readonly limits?: Partial<Http2Limits>;
-  /** Called when there is output that no `receive()` or `takeOutput()` in progress will lead to. */
+  /** Called when there is output, at times more than once before it is taken. */
   readonly onOutput?: () => void;
   /** Called with what a callback of `onStream` or of `StreamEvents` threw. Its stream is reset. */
   readonly onError?: (error: unknown) => void;
@@ -51,7 +50,7 @@ const lastPing = new TextEncoder().encode("shutdown");
 const tooLargeBlock = encodeHeaders([[":status", "431"]]);
 
 /** A connection. */
-export class ServerConnection implements StreamOwner, FrameSink {
+export class ServerConnection implements FrameSink {
   readonly #limits: Http2Limits;
   readonly #options: ConnectionOptions;
   readonly #reader: FrameReader;
@@ -81,9 +80,6 @@ export class ServerConnection implements StreamOwner, FrameSink {
   #dataFlags = 0;
   /** Bytes of DATA since the window of the connection was last given back. */
   #unreturned = 0;
-  /** How many calls are in progress that lead to `takeOutput()`. */
-  #depth = 0;
-  #isAnnounced = false;
   #isClosed = false;
   #isShuttingDown = false;
   #closedWith: number = ErrorCode.noError;
@@ -97,10 +93,14 @@ export class ServerConnection implements StreamOwner, FrameSink {
     const now = options.now ?? (() => performance.now());
     this.#reader = new FrameReader(this.#limits, this);
     this.#decoder = new HpackDecoder(headerListMax);
-    this.#sender = new Sender(this.#limits, (stream) => this.#sentEnd(stream));
+    this.#sender = new Sender(this.#limits, {
+      onOutput: () => this.#options.onOutput?.(),
+      onEnded: (stream) => this.#sentEnd(stream),
+      reset: (stream, code) => this.#reset(stream, code),
+    });
     this.#idleFrames = new Rate(idleFramesBurst, this.#limits.idleFramesPerSecond, now);
     this.#resets = new Rate(resetsBurst, this.#limits.resetsPerSecond, now);
-    writeSettings(this.#sender, this.#limits);
+    writeSettings(this.#sender);
   }
 
   /** Whether the connection is over: nothing more is read. There may be a last output. */
@@ -140,23 +140,18 @@ export class ServerConnection implements StreamOwner, FrameSink {
 
   /** Takes bytes that came from the peer. They may be cut anywhere. */
   receive(bytes: Uint8Array): void {
-    this.#depth++;
     this.#isHeard = true;
     this.#reader.read(bytes);
-    this.#depth--;
   }
 
   /** What is to be sent: all frames so far as one piece. It stays valid until the next call. */
   takeOutput(): Uint8Array<ArrayBuffer> | undefined {
-    this.#depth++;
-    this.#isAnnounced = false;
-    const output = this.#sender.take();
-    if (this.#sender.tinyFragments > 0) this.#countTinyFragments();
-    for (let stream; (stream = this.#sender.takeDrained()) !== undefined;) {
-      const { events } = stream;
-      this.#tell(stream, () => events.onDrain());
+    const sender = this.#sender;
+    const output = sender.take();
+    for (; sender.tinyFragments > 0 && !this.#isClosed; sender.tinyFragments--) this.#countIdle();
+    for (let stream; (stream = sender.takeDrained()) !== undefined;) {
+      this.#tell(stream, ({ events }) => events.onDrain());
     }
-    this.#depth--;
     return output;
   }
 
@@ -171,21 +166,17 @@ export class ServerConnection implements StreamOwner, FrameSink {
    */
   shutDown(): void {
     if (this.#isClosed || this.#isShuttingDown) return;
-    this.#depth++;
     this.#isShuttingDown = true;
     this.#goAway(windowMax, ErrorCode.noError, "");
     this.#ping(lastPing);
-    this.#depth--;
-    this.#announce();
+    this.#options.onOutput?.();
   }
 
   /** Ends the connection now, for example because the socket has ended. Streams that are open are told so by `onReset`. */
   close(code: number = ErrorCode.noError, why = ""): void {
     if (this.#isClosed) return;
-    this.#depth++;
     this.fail(code, why);
-    this.#depth--;
-    this.#announce();
+    this.#options.onOutput?.();
   }
 
   /**
@@ -194,15 +185,13 @@ export class ServerConnection implements StreamOwner, FrameSink {
    */
   tick(ms: number): void {
     if (this.#isClosed) return;
-    this.#depth++;
     this.#openMs += ms;
     if (!this.#reader.hasSettings && this.#openMs > this.#limits.handshakeMs) {
       this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
     }
     this.#keepAlive(ms);
     this.#endIdle(ms);
-    this.#depth--;
-    this.#announce();
+    if (this.#sender.hasOutput) this.#options.onOutput?.();
   }
 
   /** Asks a silent client whether it is there, and ends the connection of one that does not answer. */
@@ -243,68 +232,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
     if (this.#shutDownMs > this.#limits.keepaliveTimeoutMs) this.#serveNoMore();
   }
 
-  // What streams ask for.
-
-  /** @inheritDoc */
-  sendHeaders(stream: Http2Stream, block: Uint8Array, isEnd: boolean): void {
-    stream.isAnswered = true;
-    this.#sender.headers(stream.id, block, isEnd);
-    if (isEnd) this.#sentEnd(stream);
-    this.#announce();
-  }
-
-  /** @inheritDoc */
-  sendData(stream: Http2Stream, bytes: Uint8Array): void {
-    this.#sender.write(stream, bytes);
-    this.#announce();
-  }
-
-  /** @inheritDoc */
-  isFull(stream: Http2Stream): boolean {
-    return this.#sender.isFull(stream);
-  }
-
-  /** @inheritDoc */
-  reserveData(stream: Http2Stream, countMax: number): number {
-    return this.#sender.reserve(stream, countMax);
-  }
-
-  /** @inheritDoc */
-  commitData(stream: Http2Stream, count: number): void {
-    this.#sender.commit(stream, count);
-    this.#announce();
-  }
-
-  /** @inheritDoc */
-  sendEnd(stream: Http2Stream): void {
-    this.#sender.end(stream);
-    this.#announce();
-  }
-
-  /** @inheritDoc */
-  resetStream(stream: Http2Stream, code: number): void {
-    this.#sender.frameOf32(FrameType.rstStream, stream.id, code);
-    this.#forget(stream, Closed.byOurReset);
-    this.#announce();
-  }
-
-  /** @inheritDoc */
-  giveBack(stream: Http2Stream, count: number): void {
-    stream.unreturned += count;
-    if (2 * stream.unreturned < this.#limits.streamWindow) return;
-    this.#sender.frameOf32(FrameType.windowUpdate, stream.id, stream.unreturned);
-    stream.receiveWindow += stream.unreturned;
-    stream.unreturned = 0;
-    this.#announce();
-  }
-
   // Output.
-
-  #announce(): void {
-    if (this.#depth > 0 || this.#isAnnounced || !this.#sender.hasOutput) return;
-    this.#isAnnounced = true;
-    this.#options.onOutput?.();
-  }
 
   #goAway(lastId: number, code: number, why: string): void {
     const at = this.#sender.frame(FrameType.goAway, 0, 0, 8 + why.length);
@@ -328,16 +256,15 @@ export class ServerConnection implements StreamOwner, FrameSink {
     for (const stream of [...this.#streams.values()]) {
       const told = code === ErrorCode.noError ? ErrorCode.cancel : code;
       this.#forget(stream, Closed.byOurReset);
-      this.#tell(stream, () => stream.events.onReset(told));
+      this.#tell(stream, ({ events }) => events.onReset(told));
     }
   }
 
   /** Ends a stream by RST_STREAM, and tells who serves it. */
   #endStream(stream: Http2Stream, code: number): void {
     if (stream.isClosed) return;
-    this.#sender.frameOf32(FrameType.rstStream, stream.id, code);
-    this.#forget(stream, Closed.byOurReset);
-    this.#tell(stream, () => stream.events.onReset(code));
+    this.#reset(stream, code);
+    this.#tell(stream, ({ events }) => events.onReset(code));
   }
 
   /** As `#endStream`, for a fault of the peer: so many of them are an attack. */
@@ -357,11 +284,10 @@ export class ServerConnection implements StreamOwner, FrameSink {
     return false;
   }
 
-  #countTinyFragments(): void {
-    for (; this.#sender.tinyFragments > 0; this.#sender.tinyFragments--) {
-      if (!this.#countIdle()) break;
-    }
-    this.#sender.tinyFragments = 0;
+  /** Ends a stream by RST_STREAM. */
+  #reset(stream: Http2Stream, code: number): void {
+    this.#sender.frameOf32(FrameType.rstStream, stream.id, code);
+    this.#forget(stream, Closed.byOurReset);
   }
 
   #forget(stream: Http2Stream, how: number): void {
@@ -374,36 +300,25 @@ export class ServerConnection implements StreamOwner, FrameSink {
 
   /** The answer of a stream is complete. Where the request is not, the client need not go on with it. */
   #sentEnd(stream: Http2Stream): void {
-    stream.localIsClosed = true;
-    if (stream.remoteIsClosed) {
-      this.#forget(stream, Closed.byBoth);
-    } else {
-      this.#sender.frameOf32(FrameType.rstStream, stream.id, ErrorCode.noError);
-      this.#forget(stream, Closed.byOurReset);
-    }
+    if (stream.remoteIsClosed) this.#forget(stream, Closed.byBoth);
+    else this.#reset(stream, ErrorCode.noError);
   }
 
   /** Calls who serves a stream; what that throws ends the stream. */
-  #tell(stream: Http2Stream, call: () => void): void {
+  #tell(stream: Http2Stream, call: (stream: Http2Stream) => void): void {
     try {
-      call();
+      call(stream);
     } catch (error) {
-      this.#broke(stream, error);
+      this.#options.onError?.(error);
+      // Who serves it lets go of what it holds.
+      this.#endStream(stream, ErrorCode.internalError);
     }
-  }
-
-  /** What serves a stream threw: the stream ends. */
-  #broke(stream: Http2Stream, error: unknown): void {
-    this.#options.onError?.(error);
-    // Who serves it lets go of what it holds.
-    this.#endStream(stream, ErrorCode.internalError);
   }
 
   // Input, as the reader cuts it.
 
   /** @inheritDoc */
-  beginData(length: number, flags: number, id: number): void {
-    this.#dataStream = undefined;
+  beginData(length: number, padding: number, flags: number, id: number): void {
     this.#dataFlags = flags;
     if (id === 0) return this.fail(ErrorCode.protocolError, "DATA on stream 0");
     if (this.#unreturned + length > this.#limits.connectionWindow) {
@@ -414,6 +329,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
     if (stream === undefined || stream.remoteIsClosed) return this.#lateData(id, stream);
     if (length > stream.receiveWindow) return this.#refuse(stream, ErrorCode.flowControlError);
     stream.receiveWindow -= length;
+    stream.consumed(padding);
     this.#dataStream = stream;
     if (length === 0 && (flags & Flag.endStream) === 0) this.#countIdle();
   }
@@ -444,16 +360,6 @@ export class ServerConnection implements StreamOwner, FrameSink {
   }
 
   /** @inheritDoc */
-  skipData(count: number): void {
-    this.#dataStream?.consumed(count);
-  }
-
-  /** @inheritDoc */
-  skipFrame(): void {
-    this.#countIdle();
-  }
-
-  /** @inheritDoc */
   giveData(view: Uint8Array): void {
     const stream = this.#dataStream;
     if (stream === undefined || stream.isClosed) return;
@@ -462,11 +368,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
     if (contentLength >= 0 && stream.received > contentLength) {
       return this.#refuse(stream, ErrorCode.protocolError);
     }
-    try {
-      stream.events.onData(view);
-    } catch (error) {
-      this.#broke(stream, error);
-    }
+    this.#tell(stream, ({ events }) => events.onData(view));
   }
 
   /** @inheritDoc */
@@ -481,14 +383,9 @@ export class ServerConnection implements StreamOwner, FrameSink {
     stream.remoteIsClosed = true;
     const { contentLength } = stream.request;
     if (contentLength >= 0 && stream.received !== contentLength) {
-      this.#refuse(stream, ErrorCode.protocolError);
-      return;
+      return this.#refuse(stream, ErrorCode.protocolError);
     }
-    try {
-      stream.events.onEnd();
-    } catch (error) {
-      this.#broke(stream, error);
-    }
+    this.#tell(stream, ({ events }) => events.onEnd());
   }
 
   /** @inheritDoc */
@@ -516,8 +413,10 @@ export class ServerConnection implements StreamOwner, FrameSink {
         if (length < 8) return this.fail(ErrorCode.frameSizeError, "a GOAWAY that is too short");
         this.#countIdle();
         return;
-      default:
+      case FrameType.pushPromise:
         return this.fail(ErrorCode.protocolError, "a client can't push");
+      default: // unknown
+        this.#countIdle();
     }
   }
 
@@ -568,7 +467,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
       return this.fail(ErrorCode.frameSizeError, "a part of a setting");
     }
     const fault = applySettings(bytes, at, at + length, this.#sender, this.#streams.values());
-    if (fault !== undefined) return this.fail(fault.code, fault.why);
+    if (fault !== undefined) return this.fail(...fault);
     this.#sender.frame(FrameType.settings, Flag.ack, 0, 0);
     this.#checkOutput();
   }
@@ -609,7 +508,7 @@ export class ServerConnection implements StreamOwner, FrameSink {
     }
     const { isAnswered } = stream;
     this.#forget(stream, Closed.byPeersReset);
-    this.#tell(stream, () => stream.events.onReset(code));
+    this.#tell(stream, ({ events }) => events.onReset(code));
     if (!isAnswered) this.#countReset();
   }
 
@@ -637,10 +536,9 @@ export class ServerConnection implements StreamOwner, FrameSink {
 
   #open(id: number, list: HeaderList, isEnd: boolean): void {
     this.#lastId = id;
-    const { streamsMax, streamWindow } = this.#limits;
-    const stream = new Http2Stream(this, id, list, this.#sender.windowOfStreams, streamWindow);
+    const stream = new Http2Stream(this.#sender, id, list);
     this.#streams.set(id, stream);
-    if (this.#streams.size > streamsMax) {
+    if (this.#streams.size > this.#limits.streamsMax) {
       this.#endStream(stream, ErrorCode.refusedStream);
       return void this.#countIdle();
     }
@@ -648,12 +546,10 @@ export class ServerConnection implements StreamOwner, FrameSink {
     stream.remoteIsClosed = isEnd && list.contentLength <= 0;
     if (isEnd && !stream.remoteIsClosed) return this.#refuse(stream, ErrorCode.protocolError);
     if (list.isTooLarge) return stream.respond(tooLargeBlock, true);
-    try {
+    this.#tell(stream, () => {
       stream.events = this.#options.onStream(stream);
       if (isEnd && !stream.isClosed) stream.events.onEnd();
-    } catch (error) {
-      this.#broke(stream, error);
-    }
+    });
     this.#checkOutput();
   }
 }

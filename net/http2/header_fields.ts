@@ -6,27 +6,14 @@
  * @module
  */
 
-/** What a field is for a request. */
-export const FieldKind = {
-  plain: 0,
-  method: 1,
-  scheme: 2,
-  path: 3,
-  authority: 4,
-  contentLength: 5,
-  cookie: 6,
-  /** A name or value that HTTP/2 does not allow, or a pseudo-header that no request has. */
-  malformed: 7,
-} as const;
-
 /** A field of a header list. */
 export interface HeaderField {
   readonly name: string;
   readonly value: string;
   /** Its size as RFC 7541, section 4.1 counts it. */
   readonly size: number;
-  /** One of `FieldKind`. */
-  readonly kind: number;
+  /** Whether its name or value is none that HTTP/2 allows in a request. */
+  readonly isMalformed: boolean;
 }
 
 /** The letters of a token (RFC 9110, section 5.6.2), without upper case. */
@@ -34,34 +21,27 @@ const nameLetters = /^[-!#$%&'*+.^_`|~0-9a-z]+$/;
 /** NUL, line feed and carriage return must not come; nor a space or tab at either end. */
 const badValue = /[\0\n\r]|^[ \t]|[ \t]$/;
 
-const pseudoKinds: ReadonlyMap<string, number> = new Map([
-  [":method", FieldKind.method],
-  [":scheme", FieldKind.scheme],
-  [":path", FieldKind.path],
-  [":authority", FieldKind.authority],
-]);
+const pseudoFields: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
 /** Fields that speak of an HTTP/1.1 connection (section 8.2.2). */
 const connectionFields: ReadonlySet<string> = new Set(
   ["connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"],
 );
 
-function kindOf(name: string, value: string): number {
-  if (badValue.test(value)) return FieldKind.malformed;
-  if (name.startsWith(":")) return pseudoKinds.get(name) ?? FieldKind.malformed;
-  if (!nameLetters.test(name) || connectionFields.has(name)) return FieldKind.malformed;
-  if (name === "content-length") {
-    return /^\d{1,15}$/.test(value) ? FieldKind.contentLength : FieldKind.malformed;
-  }
-  if (name === "te") return value === "trailers" ? FieldKind.plain : FieldKind.malformed;
-  return name === "cookie" ? FieldKind.cookie : FieldKind.plain;
+function isAllowed(name: string, value: string): boolean {
+  if (badValue.test(value)) return false;
+  if (name.startsWith(":")) return pseudoFields.has(name);
+  if (!nameLetters.test(name) || connectionFields.has(name)) return false;
+  if (name === "content-length") return /^\d{1,15}$/.test(value);
+  return name !== "te" || value === "trailers";
 }
 
 /** Makes a field, and checks it. Each letter of the texts is one byte. */
 export function makeField(name: string, value: string): HeaderField {
-  return { name, value, size: name.length + value.length + 32, kind: kindOf(name, value) };
+  const size = name.length + value.length + 32;
+  return { name, value, size, isMalformed: !isAllowed(name, value) };
 }
 
-/** The headers of a request, or the trailers after it. They may be shared by requests, so nobody changes them. */
+/** The headers of a request, or the trailers after it. */
 export interface HeaderList {
   /** All fields by name, pseudo-headers too. Values of one name are joined by ", ", cookies by "; ". */
   readonly fields: ReadonlyMap<string, string>;
@@ -69,8 +49,6 @@ export interface HeaderList {
   readonly path: string;
   /** The number of `content-length`; -1 if there is none. */
   readonly contentLength: number;
-  /** Whether it has pseudo-headers. */
-  readonly hasPseudo: boolean;
   /** Why the list is no request; "" if it is one. */
   readonly requestFault: string;
   /** Why it can't be trailers; "" if it can. */
@@ -82,10 +60,10 @@ export interface HeaderList {
 /** Collects the fields of one list. */
 export class ListBuilder {
   readonly #sizeMax: number;
-  #fields = new Map<string, string>();
+  readonly #fields = new Map<string, string>();
   #size = 0;
   #fault = "";
-  #pseudo = 0;
+  #hasPseudo = false;
   #hasPlain = false;
   #contentLength = -1;
 
@@ -98,51 +76,41 @@ export class ListBuilder {
   add(field: HeaderField): void {
     this.#size += field.size;
     if (this.#size > this.#sizeMax) return;
-    const { name, value, kind } = field;
-    if (kind === FieldKind.plain) {
-      this.#hasPlain = true;
-    } else if (kind <= FieldKind.authority) {
+    const { name, value } = field;
+    const before = this.#fields.get(name);
+    if (field.isMalformed) {
+      this.#fault ||= `a field that HTTP/2 forbids: ${name.slice(0, 40)}`;
+    } else if (name.startsWith(":")) {
       if (this.#hasPlain) this.#fault ||= `${name} stands after a plain field`;
-      if ((this.#pseudo & (1 << kind)) !== 0) this.#fault ||= `${name} stands twice`;
-      this.#pseudo |= 1 << kind;
+      if (before !== undefined) this.#fault ||= `${name} stands twice`;
+      this.#hasPseudo = true;
     } else {
       this.#hasPlain = true;
-      if (kind === FieldKind.malformed) {
-        this.#fault ||= `a field that HTTP/2 forbids: ${name.slice(0, 40)}`;
-      } else if (kind === FieldKind.contentLength) {
-        const length = Number(value);
-        if (this.#contentLength >= 0 && this.#contentLength !== length) {
-          this.#fault ||= "two content-length that differ";
-        }
-        this.#contentLength = length;
-      }
     }
-    const before = this.#fields.get(name);
-    const between = kind === FieldKind.cookie ? "; " : ", ";
+    if (name === "content-length") {
+      const length = Number(value);
+      if (before !== undefined && this.#contentLength !== length) {
+        this.#fault ||= "two content-length that differ";
+      }
+      this.#contentLength = length;
+    }
+    const between = name === "cookie" ? "; " : ", ";
     this.#fields.set(name, before === undefined ? value : before + between + value);
   }
 
-  /** The list. The builder is ready for the next one. */
+  /** The list. */
   finish(): HeaderList {
     const isTooLarge = this.#size > this.#sizeMax;
     const fields = this.#fields;
-    const list: HeaderList = {
+    return {
       fields,
       method: fields.get(":method") ?? "",
       path: fields.get(":path") ?? "",
       contentLength: this.#contentLength,
-      hasPseudo: this.#pseudo !== 0,
       requestFault: isTooLarge ? "" : this.#fault || this.#missing(),
-      trailerFault: this.#fault || (this.#pseudo === 0 ? "" : "a pseudo-header in trailers"),
+      trailerFault: this.#fault || (this.#hasPseudo ? "a pseudo-header in trailers" : ""),
       isTooLarge,
     };
-    this.#fields = new Map();
-    this.#size = 0;
-    this.#fault = "";
-    this.#pseudo = 0;
-    this.#hasPlain = false;
-    this.#contentLength = -1;
-    return list;
   }
 
   /** What a request lacks; "" if nothing. CONNECT is no method of this server. */

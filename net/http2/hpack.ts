@@ -5,9 +5,6 @@
  * offered, and short blocks that unfold to much. The decoder returns a fault for the first four. The `ListBuilder` keeps nothing above its
  * limit, so the last one costs time in proportion to the block only.
  *
- * Clients repeat themselves: the header block of a later call often has the same bytes. While the dynamic table stays as it is, the same
- * bytes mean the same list. So the decoder keeps the last few lists, and such a block costs a comparison.
- *
  * @module
  */
 import { type HeaderField, type HeaderList, ListBuilder, makeField } from "./header_fields.ts";
@@ -41,17 +38,6 @@ export const tableSizeAtFirst = 4096;
 /** The largest integer that is read: more than any length or index that can be right. */
 const integerMax = 1 << 24;
 
-/** How many lists are kept, and how long their blocks may be. */
-const keptLists = 8;
-const keptBlockMax = 256;
-
-/** A list that was decoded from these bytes, while the dynamic table had this version. */
-interface KeptList {
-  readonly block: Uint8Array;
-  readonly version: number;
-  readonly list: HeaderList;
-}
-
 /** Why a block can't be decoded. After that the tables of both sides differ, so the connection must end. */
 export class HpackFault {
   /** A fault in words. */
@@ -60,25 +46,18 @@ export class HpackFault {
 
 /** A decoder: one for each connection. */
 export class HpackDecoder {
-  readonly #builder: ListBuilder;
-  /** The dynamic table, as a ring: the newest entry is at `#newest`. An entry has at least 32 bytes, so there is always room. */
-  readonly #ring: HeaderField[] = [];
-  readonly #capacity = tableSizeAtFirst / 32;
-  #newest = 0;
-  #count = 0;
+  readonly #listSizeMax: number;
+  /** The dynamic table, its newest field last. A field has at least 32 bytes, so they are few. */
+  readonly #added: HeaderField[] = [];
   #size = 0;
   #sizeMax = tableSizeAtFirst;
-  /** Rises with each change of the dynamic table. */
-  #version = 0;
   #scratch = new Uint8Array(512);
   #fault = "";
   #at = 0;
-  readonly #kept: KeptList[] = [];
-  #keptNext = 0;
 
   /** A decoder of lists up to a size, counted as RFC 9113 does. */
   constructor(listSizeMax: number) {
-    this.#builder = new ListBuilder(listSizeMax);
+    this.#listSizeMax = listSizeMax;
   }
 
   /** Bytes in the dynamic table, as the RFC counts them. */
@@ -88,14 +67,12 @@ export class HpackDecoder {
 
   /** Entries in the dynamic table. */
   get tableCount(): number {
-    return this.#count;
+    return this.#added.length;
   }
 
   /** Decodes the block `bytes[from..to)`. */
   decode(bytes: Uint8Array, from: number, to: number): HeaderList | HpackFault {
-    const kept = this.#find(bytes, from, to);
-    if (kept !== undefined) return kept;
-    const version = this.#version;
+    const builder = new ListBuilder(this.#listSizeMax);
     this.#fault = "";
     this.#at = from;
     let isFirst = true;
@@ -107,54 +84,24 @@ export class HpackDecoder {
         continue;
       }
       isFirst = false;
-      if (first >= 0x80) {
-        const field = this.#field(this.#integer(bytes, to, 7));
-        if (field !== undefined) this.#builder.add(field);
-      } else {
-        this.#literal(bytes, to, first);
-      }
+      const field = first >= 0x80
+        ? this.#field(this.#integer(bytes, to, 7))
+        : this.#literal(bytes, to, first);
+      if (field !== undefined) builder.add(field);
     }
-    const list = this.#builder.finish();
-    if (this.#fault !== "") return new HpackFault(this.#fault);
-    if (version === this.#version) this.#keep(bytes, from, to, list);
-    return list;
-  }
-
-  #find(bytes: Uint8Array, from: number, to: number): HeaderList | undefined {
-    for (let k = 0; k < this.#kept.length; k++) {
-      const { block, version, list } = this.#kept[k] as KeptList;
-      if (version !== this.#version || block.length !== to - from) continue;
-      // Blocks of one client differ near their end if anywhere: the path and the metadata come last.
-      let i = block.length - 1;
-      while (i >= 0 && block[i] === bytes[from + i]) i--;
-      if (i < 0) return list;
-    }
-    return undefined;
-  }
-
-  #keep(bytes: Uint8Array, from: number, to: number, list: HeaderList): void {
-    if (to - from > keptBlockMax || list.isTooLarge) return;
-    this.#kept[this.#keptNext] = { block: bytes.slice(from, to), version: this.#version, list };
-    this.#keptNext = (this.#keptNext + 1) % keptLists;
+    return this.#fault === "" ? builder.finish() : new HpackFault(this.#fault);
   }
 
   /** A field that is written out, with the three forms that differ in the first byte. */
-  #literal(bytes: Uint8Array, to: number, first: number): void {
+  #literal(bytes: Uint8Array, to: number, first: number): HeaderField | undefined {
     const isAdded = first >= 0x40;
     const index = this.#integer(bytes, to, isAdded ? 6 : 4);
-    let name: string;
-    if (index === 0) {
-      name = this.#text(bytes, to);
-    } else {
-      const field = this.#field(index);
-      if (field === undefined) return;
-      name = field.name;
-    }
+    const name = index === 0 ? this.#text(bytes, to) : this.#field(index)?.name;
     const value = this.#text(bytes, to);
-    if (this.#fault !== "") return;
+    if (name === undefined || this.#fault !== "") return undefined;
     const field = makeField(name, value);
-    this.#builder.add(field);
     if (isAdded) this.#add(field);
+    return field;
   }
 
   /** Reads an integer (section 5.1) at `#at`. */
@@ -199,32 +146,22 @@ export class HpackDecoder {
   /** The field of an index, of either table. */
   #field(index: number): HeaderField | undefined {
     if (index >= 1 && index <= staticTable.length) return staticTable[index - 1];
-    const age = index - staticTable.length - 1;
-    if (age >= 0 && age < this.#count) {
-      return this.#ring[(this.#newest - age + this.#capacity) % this.#capacity];
-    }
-    this.#fault ||= `no field has the index ${index}`;
-    return undefined;
+    const field = this.#added[this.#added.length - (index - staticTable.length)];
+    if (field === undefined) this.#fault ||= `no field has the index ${index}`;
+    return field;
   }
 
   /** Puts a field into the dynamic table (section 4.4). One that is too large empties the table. */
   #add(field: HeaderField): void {
-    this.#version++;
     this.#evict(this.#sizeMax - field.size);
     if (field.size > this.#sizeMax) return;
-    this.#newest = (this.#newest + 1) % this.#capacity;
-    this.#ring[this.#newest] = field;
-    this.#count++;
+    this.#added.push(field);
     this.#size += field.size;
   }
 
   /** Drops the oldest entries until the others take at most `size` bytes. */
   #evict(size: number): void {
-    while (this.#count > 0 && this.#size > size) {
-      const oldest = (this.#newest - this.#count + 1 + this.#capacity) % this.#capacity;
-      this.#size -= (this.#ring[oldest] as HeaderField).size;
-      this.#count--;
-    }
+    while (this.#size > Math.max(0, size)) this.#size -= this.#added.shift()?.size ?? 0;
   }
 
   #resize(size: number): void {
@@ -233,7 +170,6 @@ export class HpackDecoder {
       this.#fault = `a table of ${size} bytes, where ${tableSizeAtFirst} are allowed`;
       return;
     }
-    this.#version++;
     this.#sizeMax = size;
     this.#evict(size);
   }

@@ -2,8 +2,8 @@
  * The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B): the decoder.
  *
  * The code is canonical: codes of one length follow each other in the order of their symbols, and shorter codes come first. So the
- * lengths say all. The decoder goes by half bytes: each node of the tree has 16 entries. The shortest code has 5 bits, so an entry
- * gives at most one symbol.
+ * lengths say all. The decoder walks the tree of codes bit by bit: gRPC's own clients send few of them, and each only
+ * once.
  *
  * @module
  */
@@ -22,17 +22,7 @@ export const codeLengths: readonly number[] = [
   30,
 ];
 
-/** Parts of an entry: the next node in the low 8 bits, a symbol above it, whether there is a symbol, and whether the code is refused. */
-const symbolShift = 8;
-const emits = 1 << 17;
-const refused = 1 << 18;
-
-/** For each node and half byte, an entry. */
-const entries = new Int32Array(256 * 16);
-/** Whether a text may end at a node: after at most 7 bits, all of them ones. */
-const mayEnd = new Uint8Array(256);
-
-/** Builds the tree. Of a node's two children, each is a node, or 256 + its symbol. */
+/** Builds the tree. Of a node's two children, each is a node, or 256 + its symbol. The root is node 0. */
 function buildTree(): Int32Array {
   const children = new Int32Array(512);
   let nodeCount = 1;
@@ -54,28 +44,11 @@ function buildTree(): Int32Array {
   return children;
 }
 
-/** Fills the entries from the tree. */
-function fillEntries(children: Int32Array): void {
-  for (let node = 0; node < 256; node++) {
-    for (let half = 0; half < 16; half++) {
-      let next = node;
-      let entry = 0;
-      for (let bit = 3; bit >= 0; bit--) {
-        const child = children[2 * next + ((half >> bit) & 1)] as number;
-        if (child === 512) entry |= refused;
-        else if (child >= 256) entry |= emits | ((child - 256) << symbolShift);
-        next = child < 256 ? child : 0;
-      }
-      entries[16 * node + half] = entry | next;
-    }
-  }
-  mayEnd[0] = 1;
-  let node = 0;
-  for (let ones = 1; ones <= 7; ones++) {
-    node = children[2 * node + 1] as number;
-    mayEnd[node] = 1;
-  }
-}
+/** The child of a node that is symbol 256. */
+const endOfText = 512;
+
+/** The tree, made for the first text that needs it. */
+let tree: Int32Array | undefined;
 
 /**
  * Decodes `source[from..to)` into `target[at..)`, which needs room for 8/5 of it. Returns where it ended, or -1 if the code is wrong: an end
@@ -88,22 +61,25 @@ export function decodeHuffman(
   target: Uint8Array,
   at: number,
 ): number {
-  // The table is made for the first text that needs it: gRPC's own clients send none.
-  if (mayEnd[0] === 0) fillEntries(buildTree());
+  tree ??= buildTree();
   let node = 0;
-  for (let k = from; k < to; k++) {
-    const byte = source[k] as number;
-    let entry = entries[16 * node + (byte >> 4)] as number;
-    if (entry >= emits) {
-      if ((entry & refused) !== 0) return -1;
-      target[at++] = entry >> symbolShift;
+  // Since the last symbol: how many bits there were, and whether all of them were ones, as in padding.
+  let depth = 0;
+  let isPadding = true;
+  for (let k = 8 * from; k < 8 * to; k++) {
+    const bit = ((source[k >> 3] as number) >> (7 - (k & 7))) & 1;
+    const child = tree[2 * node + bit] as number;
+    if (child === endOfText) return -1;
+    if (child < 256) {
+      node = child;
+      depth++;
+      isPadding &&= bit === 1;
+      continue;
     }
-    entry = entries[16 * (entry & 255) + (byte & 15)] as number;
-    if (entry >= emits) {
-      if ((entry & refused) !== 0) return -1;
-      target[at++] = entry >> symbolShift;
-    }
-    node = entry & 255;
+    target[at++] = child - 256;
+    node = 0;
+    depth = 0;
+    isPadding = true;
   }
-  return mayEnd[node] === 1 ? at : -1;
+  return depth < 8 && isPadding ? at : -1;
 }

@@ -21,7 +21,7 @@ export const FrameType = {
 /** The flags of frames. `ack` and `endStream` are one bit, on different types. */
 export const Flag = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
-/** The error codes of RST_STREAM and GOAWAY (RFC 9113, section 7). */
+/** The error codes of RST_STREAM and GOAWAY (RFC 9113, section 7) that are used here. */
 export const ErrorCode = {
   noError: 0,
   protocolError: 1,
@@ -33,10 +33,7 @@ export const ErrorCode = {
   refusedStream: 7,
   cancel: 8,
   compressionError: 9,
-  connectError: 10,
   enhanceYourCalm: 11,
-  inadequateSecurity: 12,
-  http11Required: 13,
 } as const;
 
 /** The settings (RFC 9113, section 6.5.2). */

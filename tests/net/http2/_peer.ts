@@ -123,6 +123,13 @@ export interface SeenStream {
   drains: number;
 }
 
+/** Writes bytes of an answer, in place. */
+export function write(stream: Http2Stream | undefined, bytes: Uint8Array): void {
+  const at = stream?.reserve(bytes.length) ?? 0;
+  stream?.target.set(bytes, at);
+  stream?.commit(bytes.length);
+}
+
 /** A connection, with what its streams saw. */
 export class Peer {
   readonly connection: ServerConnection;

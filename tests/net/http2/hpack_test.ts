@@ -1,5 +1,5 @@
 /** HPACK: the examples of RFC 7541, appendix C, then what is hostile. */
-import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
+import { assert, assertEquals } from "../../_assert.ts";
 import type { HeaderList } from "../../../net/http2/header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "../../../net/http2/hpack.ts";
 import { codeLengths, decodeHuffman } from "../../../net/http2/huffman.ts";
@@ -233,16 +233,6 @@ Deno.test("a change of the table's size drops fields, and comes at a block's beg
   assertEquals(decoder.tableCount, 2);
   assertEquals(fieldsOf(decoder, "20 3fe11f 82"), [[":method", "GET"]]);
   assertEquals(decoder.tableCount, 0);
-});
-
-Deno.test("blocks of the same bytes give the same list, until the table changes", () => {
-  const decoder = new HpackDecoder(16384);
-  fieldsOf(decoder, "400161 0162");
-  const first = decode(decoder, "82be");
-  assertStrictEquals(decode(decoder, "82be"), first);
-  fieldsOf(decoder, "400163 0164");
-  assertEquals(fieldsOf(decoder, "82be"), [[":method", "GET"], ["c", "d"]]);
-  assertEquals(fieldsOf(decoder, "82bf"), [[":method", "GET"], ["a", "b"]]);
 });
 
 Deno.test("a short block that unfolds to much keeps nothing above the limit", () => {

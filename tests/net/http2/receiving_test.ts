@@ -3,7 +3,7 @@ import { assert, assertEquals } from "../../_assert.ts";
 import { ErrorCode, FrameType, read32 } from "../../../net/http2/protocol.ts";
 import { encodeHeaders } from "../../../net/http2/hpack.ts";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { data, frame, headers, hello, join, Peer, requestFields, word } from "./_peer.ts";
+import { data, frame, headers, hello, join, Peer, requestFields, word, write } from "./_peer.ts";
 
 const answer = encodeHeaders([[":status", "200"]]);
 
@@ -84,7 +84,7 @@ Deno.test("a handler that throws loses its own stream only", () => {
     const stream = peer.seen[0]?.stream;
     if (event === "onDrain") {
       stream?.respond(answer);
-      stream?.write(new Uint8Array(70_000));
+      write(stream, new Uint8Array(70_000));
       peer.take();
       peer.send(frame(8, 0, 1, word(1 << 20)), frame(8, 0, 0, word(1 << 20)));
     }
@@ -138,7 +138,7 @@ Deno.test("close() tells every stream once, and the client by GOAWAY", () => {
   assertEquals(peer.seen.map(({ resetWith }) => resetWith), [8, 8]);
   assertEquals(peer.take().map(({ type }) => type), [FrameType.goAway]);
   peer.seen[0]?.stream.respond(answer);
-  peer.seen[0]?.stream.write(new Uint8Array(9));
+  write(peer.seen[0]?.stream, new Uint8Array(9));
   peer.seen[0]?.stream.end();
   peer.seen[0]?.stream.reset();
   assertEquals(peer.send(headers(5)), []);
@@ -161,7 +161,7 @@ function watch(pieces: readonly Uint8Array[]): unknown {
         onEnd: () => {
           log.push(`end ${stream.id} ${body.length}`);
           stream.respond(answer);
-          stream.write(new Uint8Array(body));
+          write(stream, new Uint8Array(body));
           stream.end();
         },
         onReset: (code) => log.push(`reset ${stream.id} ${code} ${body.length}`),
