@@ -18,7 +18,7 @@ import { type ConnectionOptions, ServerConnection } from "../http2/connection.ts
 import { encodeHeaders } from "../http2/hpack.ts";
 import type { Http2Limits } from "../http2/limits.ts";
 import { read32, write32 } from "../http2/protocol.ts";
-import { HeldBytes, HeldShare, type Holder } from "./held_bytes.ts";
+import { HeldBytes, type Holder } from "./held_bytes.ts";
 import { type Http2Stream, ignoredEvents, type StreamEvents } from "../http2/stream.ts";
 import { answerBlock, parseTimeout, Status, statusBlock } from "./status.ts";
 
@@ -104,88 +104,34 @@ const progressBytes = 1 << 14;
 const crowdedParts = 8;
 
 /** A connection that serves gRPC calls. */
-export class GrpcConnection {
-  readonly #connection: ServerConnection;
-  readonly #options: GrpcOptions;
-  readonly #limits: GrpcLimits;
-  readonly #held: HeldShare<Call>;
+export class GrpcConnection extends ServerConnection {
+  readonly #held: HeldBytes;
 
   /** A connection that has just begun. */
   constructor(options: GrpcOptions) {
-    this.#options = options;
-    this.#limits = { messageMax: 256 << 20, messageStallMs: 30_000, ...options.limits };
-    this.#held = new HeldShare(options.held ?? new HeldBytes());
-    this.#connection = new ServerConnection({
-      ...options,
-      onStream: (stream) => this.#start(stream),
-    });
+    const limits = { messageMax: 256 << 20, messageStallMs: 30_000, ...options.limits };
+    const held = options.held ?? new HeldBytes();
+    super({ ...options, onStream: (stream) => this.#start(stream, options, limits) });
+    this.#held = held;
   }
 
-  /** Calls that are open. */
-  get callCount(): number {
-    return this.#connection.streamCount;
-  }
-
-  /** For how many milliseconds no call was open, as the ticks count them; 0 while one is, or was since the last tick. */
-  get idleMs(): number {
-    return this.#connection.idleMs;
-  }
-
-  /** Whether a call ever came. */
-  get wasCalled(): boolean {
-    return this.#connection.wasCalled;
-  }
-
-  /** Whether the connection is over: nothing more is read. There may be a last output. */
-  get isClosed(): boolean {
-    return this.#connection.isClosed;
-  }
-
-  /** Whether so much waits for the socket that nothing should be received before it was taken. */
-  get isCongested(): boolean {
-    return this.#connection.isCongested;
-  }
-
-  /** Takes bytes that came from the client. They may be cut anywhere. */
-  receive(bytes: Uint8Array): void {
-    this.#connection.receive(bytes);
-  }
-
-  /** What is to be sent, as one piece. It stays valid until the next call. */
-  takeOutput(): Uint8Array<ArrayBuffer> | undefined {
-    return this.#connection.takeOutput();
-  }
-
-  /** Lets the open calls finish, and serves no new ones; then `isClosed` is true. */
-  shutDown(): void {
-    this.#connection.shutDown();
-  }
-
-  /** Ends the connection now; open calls are cancelled. */
-  close(): void {
-    this.#connection.close();
-  }
-
-  /** To be called every few seconds: ends what takes too long. */
-  tick(ms: number): void {
-    this.#connection.tick(ms);
+  /** @inheritDoc */
+  override tick(ms: number): void {
+    super.tick(ms);
     // A client that the server does not read from can't send the rest of a message. Yet it must not hold up others.
     if (this.isCongested && !this.#held.isCrowded) return;
-    for (const call of [...this.#held.holders]) call.tick(ms);
+    for (const call of [...this.#held.holders.get(this) ?? []]) call.tick(ms);
   }
 
-  #start(stream: Http2Stream): StreamEvents {
+  #start(stream: Http2Stream, options: GrpcOptions, limits: GrpcLimits): StreamEvents {
     const { fields, method, path } = stream.request;
     const type = fields.get("content-type") ?? "";
     if (method !== "POST") return refuse(stream, methodBlock);
     if (!/^application\/grpc(?:$|[+;])/.test(type)) return refuse(stream, typeBlock);
-    const call = new Call(stream, this.#limits, this.#held, this.#options.onError);
-    const start = this.#options.handler(path, fields);
-    if (start === undefined) {
-      call.finish(Status.unimplemented, `there is no method ${path}`);
-      return call;
-    }
-    call.start(start, fields.get("grpc-timeout"));
+    const call = new Call(this, stream, limits, this.#held, options.onError);
+    const start = options.handler(path, fields);
+    if (start !== undefined) call.start(start, fields.get("grpc-timeout"));
+    else call.finish(Status.unimplemented, `there is no method ${path}`);
     return call;
   }
 }
@@ -197,9 +143,10 @@ function refuse(stream: Http2Stream, block: Uint8Array): StreamEvents {
 
 /** One call: it puts messages together, and hands them to its handler. */
 class Call implements GrpcCall, StreamEvents, Holder {
+  readonly connection: object;
   readonly #stream: Http2Stream;
   readonly #limits: GrpcLimits;
-  readonly #held: HeldShare<Call>;
+  readonly #held: HeldBytes;
   readonly #onError: ((error: unknown) => void) | undefined;
   #handler: CallHandler | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -207,9 +154,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #rest: ByteQueue | undefined;
   /** Bytes of it that the client has no new window for. */
   #withheld = 0;
-  /** For its share to change only. */
   heldBytes = 0;
-  /** For its share to change only. */
   heldSince = 0;
   /** Milliseconds without progress of the message that came in part, and what came of it in them. */
   #stalledMs = 0;
@@ -221,11 +166,13 @@ class Call implements GrpcCall, StreamEvents, Holder {
   isOver = false;
 
   constructor(
+    connection: object,
     stream: Http2Stream,
     limits: GrpcLimits,
-    held: HeldShare<Call>,
+    held: HeldBytes,
     onError: ((error: unknown) => void) | undefined,
   ) {
+    this.connection = connection;
     this.#stream = stream;
     this.#limits = limits;
     this.#held = held;
@@ -267,14 +214,10 @@ class Call implements GrpcCall, StreamEvents, Holder {
   }
 
   send(message: Uint8Array): void {
-    if (this.isOver) return;
-    this.#answer();
-    const at = this.#stream.reserve(prefixBytes + message.length);
-    const { target } = this.#stream;
-    target[at] = 0;
-    write32(target, at + 1, message.length);
-    target.set(message, at + prefixBytes);
-    this.#stream.commit(prefixBytes + message.length);
+    this.sendInto(message.length, (target) => {
+      target.set(message);
+      return message.length;
+    });
   }
 
   sendInto(bytesMax: number, fill: (target: Uint8Array<ArrayBuffer>) => number | undefined): void {
@@ -284,10 +227,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     const { target } = this.#stream;
     const start = at + prefixBytes;
     const count = fill(target.subarray(start, start + bytesMax));
-    if (count === undefined) {
-      this.#stream.commit(0);
-      return;
-    }
+    if (count === undefined) return this.#stream.commit(0);
     target[at] = 0;
     write32(target, at + 1, count);
     this.#stream.commit(prefixBytes + count);
@@ -401,7 +341,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     this.finish(status, message);
   }
 
-  // What its share of the held bytes tells.
+  // What the count of held bytes tells.
 
   get waitsForClient(): boolean {
     return !this.#isPaused;
@@ -476,23 +416,20 @@ class Call implements GrpcCall, StreamEvents, Holder {
     while (to - at >= prefixBytes && !this.#isPaused) {
       const flag = bytes[at] as number;
       const length = read32(bytes, at + 1);
-      if (flag !== 0) {
-        const isCompressed = flag === 1;
+      if (flag === 1) {
         this.#fail(
-          isCompressed ? Status.unimplemented : Status.internal,
-          isCompressed
-            ? "compressed messages are not served: use grpc-encoding identity"
-            : `a message begins with ${flag}, where 0 or 1 is needed`,
+          Status.unimplemented,
+          "compressed messages are not served: use grpc-encoding identity",
         );
-        return at;
-      }
-      if (length > this.#limits.messageMax) {
+      } else if (flag !== 0) {
+        this.#fail(Status.internal, `a message begins with ${flag}, where 0 or 1 is needed`);
+      } else if (length > this.#limits.messageMax) {
         this.#fail(
           Status.resourceExhausted,
           `a message of ${length} bytes, where ${this.#limits.messageMax} are allowed`,
         );
-        return at;
       }
+      if (this.isOver) return at;
       const end = at + prefixBytes + length;
       if (end > to) break;
       const message = bytes.subarray(at + prefixBytes, end);

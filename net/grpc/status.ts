@@ -5,25 +5,19 @@
  */
 import { encodeHeaders } from "../http2/hpack.ts";
 
-/** The statuses of gRPC. */
+/** The statuses of gRPC that are used here. */
 export const Status = {
   ok: 0,
   cancelled: 1,
-  unknown: 2,
   invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
-  alreadyExists: 6,
-  permissionDenied: 7,
   resourceExhausted: 8,
   failedPrecondition: 9,
   aborted: 10,
-  outOfRange: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
-  dataLoss: 15,
-  unauthenticated: 16,
 } as const;
 
 /** Bytes of a message of a status that are sent; clients refuse trailers of more than 8 KiB. */

@@ -437,7 +437,7 @@ Deno.test("what unfinished and paused messages hold is bounded: the call that ho
   assertEquals([one.status(7)[0], held.count], ["14", 750]);
   for (const id of [1, 5]) one.send(frame(3, 0, id, word(8)));
   other.send(frame(3, 0, 1, word(8)));
-  assertEquals([held.count, held.shares.size], [0, 0]);
+  assertEquals([held.count, held.holders.size], [0, 0]);
 });
 
 Deno.test("the oldest message that waits for its client alone never gives way, unless it has no room at all", () => {
@@ -513,7 +513,7 @@ Deno.test("where there is room for one message and a bit, all messages of many c
       `${clientCount} clients, room for ${room} bytes, ${steps} steps`,
     );
     for (const { client } of states) client.connection.close();
-    assertEquals([held.count, held.shares.size], [0, 0]);
+    assertEquals([held.count, held.holders.size], [0, 0]);
   }
 });
 
@@ -598,7 +598,7 @@ Deno.test("of n connections, one that holds no more than the n-th part of what t
     }
     assertEquals([modest.status(1)[0], modest.status(3)[0]], [undefined, undefined]);
     for (const client of [modest, ...greedy]) client.connection.close();
-    assertEquals([held.count, held.shares.size], [0, 0]);
+    assertEquals([held.count, held.holders.size], [0, 0]);
   }
   assert(ended > 50, `${ended} calls gave way`);
 });

@@ -117,8 +117,8 @@ class Side {
 /** Checks the invariants of the count. */
 function check(held: HeldBytes): void {
   let sum = 0;
-  for (const { holders } of held.shares) {
-    assert(holders.size > 0, "a share that holds nothing is left");
+  for (const holders of held.holders.values()) {
+    assert(holders.size > 0, "a set of no calls is left");
     for (const holder of holders) {
       assert(holder.heldBytes > 0, "a call that holds nothing is left");
       sum += holder.heldBytes;
@@ -143,7 +143,7 @@ Deno.test("what calls hold is counted rightly, and all of it is given back", () 
       if (sides[at]?.connection.isClosed) sides[at] = new Side(held, random);
     }
     for (const { connection } of sides) connection.close();
-    assertEquals([held.count, held.shares.size], [0, 0], `round ${round}`);
+    assertEquals([held.count, held.holders.size], [0, 0], `round ${round}`);
   }
   assert(crowded > 1000, `room was short after ${crowded} steps`);
 });

@@ -243,7 +243,7 @@ export class Fuzzer {
     connection.close();
     this.#take(connection);
     if (held.count !== 0) throw new Error(`${held.count} bytes are held after the end`);
-    if (connection.callCount !== 0) throw new Error("a call is open after the end");
+    if (connection.streamCount !== 0) throw new Error("a call is open after the end");
     for (const call of calls) if (!call.isOver) throw new Error("a call is not over after the end");
   }
 
