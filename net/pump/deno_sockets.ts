@@ -3,31 +3,36 @@
  *
  * @module
  */
-import type { Socket, SocketServer } from "./socket.ts";
+import type { Socket, SocketServer, SocketTaker } from "./socket.ts";
 
 /** Listens by Deno's own sockets. */
-export function listenByDeno(hostname: string, port: number): SocketServer {
+export function listenByDeno(
+  hostname: string,
+  port: number,
+  taker: SocketTaker,
+): Promise<SocketServer> {
   const listener = Deno.listen({ hostname, port });
   let isClosed = false;
-  return {
+  async function accept(): Promise<void> {
+    while (!isClosed) {
+      try {
+        taker.take(new DenoSocket(await listener.accept()));
+      } catch (error) {
+        if (isClosed) return;
+        const ms = taker.refuse(error);
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      }
+    }
+  }
+  const accepting = accept();
+  return Promise.resolve({
     port: listener.addr.port,
-    close(): void {
+    close(): Promise<void> {
       isClosed = true;
       listener.close();
+      return accepting;
     },
-    async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-      while (!isClosed) {
-        let socket: Socket;
-        try {
-          socket = new DenoSocket(await listener.accept());
-        } catch (error) {
-          if (isClosed) return;
-          throw error;
-        }
-        yield socket;
-      }
-    },
-  };
+  });
 }
 
 class DenoSocket implements Socket {

@@ -4,13 +4,12 @@
  *
  * @module
  */
-import type { Socket, SocketServer } from "./socket.ts";
+import type { Socket, SocketServer, SocketTaker } from "./socket.ts";
 
 /** What is used of a socket of `node:net`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeSocket {
   on(event: "data", listener: (bytes: Uint8Array) => void): void;
-  on(event: "end", listener: () => void): void;
-  on(event: "close", listener: () => void): void;
+  on(event: "end" | "close", listener: () => void): void;
   on(event: "error", listener: (error: Error) => void): void;
   once(event: "close", listener: () => void): void;
   off(event: "close", listener: () => void): void;
@@ -49,49 +48,28 @@ function findNet(): NodeNet {
   return net;
 }
 
-/** Listens by the sockets of Node. */
-export async function listenByNode(hostname: string, port: number): Promise<SocketServer> {
-  const accepted: Socket[] = [];
-  let error: Error | undefined;
-  let wake: (() => void) | undefined;
-  let isClosed = false;
+/** Listens by the sockets of Node, which tries again by itself where the system gives no socket. */
+export async function listenByNode(
+  hostname: string,
+  port: number,
+  taker: SocketTaker,
+): Promise<SocketServer> {
   const server = findNet().createServer(
     { allowHalfOpen: true, noDelay: true, keepAlive: true },
-    (socket) => {
-      accepted.push(new NetSocket(socket));
-      wake?.();
-    },
+    (socket) => taker.take(new NetSocket(socket)),
   );
+  let isListening = false;
   await new Promise<void>((resolve, reject) => {
-    server.on("error", (thrown) => {
-      reject(thrown);
-      // While it listens: an error that nobody heard would end the program.
-      error = thrown;
-      wake?.();
-    });
+    server.on("error", (error) => isListening ? taker.refuse(error) : reject(error));
     server.listen(port, hostname, resolve);
   });
+  isListening = true;
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : port,
-    close(): void {
-      isClosed = true;
+    close(): Promise<void> {
       server.close();
-      for (const socket of accepted.splice(0)) socket.close();
-      wake?.();
-    },
-    async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-      while (!isClosed) {
-        const next = accepted.shift();
-        if (next !== undefined) {
-          yield next;
-          continue;
-        }
-        const thrown = error;
-        error = undefined;
-        if (thrown !== undefined) throw thrown;
-        await new Promise<void>((resolve) => wake = resolve);
-      }
+      return Promise.resolve();
     },
   };
 }
@@ -107,25 +85,22 @@ class NetSocket implements Socket {
 
   constructor(socket: NodeSocket) {
     this.#socket = socket;
-    const wake = (): void => this.#wake?.();
     socket.pause();
-    socket.on("data", (chunk: Uint8Array) => {
+    socket.on("data", (chunk) => {
       this.#rest = chunk;
       socket.pause();
-      wake();
-    });
-    socket.on("end", () => {
-      this.#hasEnded = true;
-      wake();
-    });
-    socket.on("close", () => {
-      this.#hasEnded = true;
-      wake();
+      this.#wake?.();
     });
     socket.on("error", (error) => {
       this.#error = error;
-      wake();
+      this.#wake?.();
     });
+    for (const event of ["end", "close"] as const) {
+      socket.on(event, () => {
+        this.#hasEnded = true;
+        this.#wake?.();
+      });
+    }
   }
 
   async read(buffer: Uint8Array<ArrayBuffer>): Promise<number | null> {

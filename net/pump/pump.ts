@@ -19,7 +19,7 @@
 import { deno } from "../../base/platform.ts";
 import { preface } from "../http2/protocol.ts";
 import { BusyPoll } from "./busy_poll.ts";
-import type { Socket, SocketServer } from "./socket.ts";
+import type { Listen, Socket, SocketServer, SocketTaker } from "./socket.ts";
 import { isLeaving, isOutOfFiles, listenError } from "./socket_errors.ts";
 
 /** A connection without input or output of its own, such as `GrpcConnection`. */
@@ -48,8 +48,11 @@ export interface PumpOptions {
   readonly accept: (onOutput: () => void) => PumpedConnection;
   /** Makes the connection of a client whose first bytes are not those of HTTP/2. Without it, such a client is sent away. */
   readonly acceptOther?: (onOutput: () => void) => PumpedConnection;
-  /** Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. */
-  readonly afterRead?: () => void;
+  /**
+   * Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. And
+   * after each output was taken, because what a client's reading made ready is sent at once.
+   */
+  readonly settle?: () => void;
   /**
    * Connections that are open at once. For one more, another one gives way; if none can, the new one is closed at once. Default 1,024.
    */
@@ -68,8 +71,6 @@ export interface PumpOptions {
   readonly busyPollMs?: number;
   /** The poll in place of one for `busyPollMs`: tests give one on a clock of theirs. */
   readonly poll?: BusyPoll;
-  /** Milliseconds that the pump waits where the system gives no socket. Default 100. */
-  readonly acceptPauseMs?: number;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
   readonly onError?: (error: unknown) => void;
 }
@@ -95,30 +96,34 @@ const idleMinMs = 5000;
 /** Connections that never had a call keep such a part of the places. Above it they push out each other, and nobody else. */
 const uncalledPart = 2;
 
-/** How often it says so, at most. */
+/** How long it waits where the system gives no socket, and how often it says so, at most. */
+const acceptPauseMs = 100;
 const acceptReportMs = 60_000;
 
 /** Listens, and serves connections until it is stopped. */
-export class Pump {
-  readonly #server: SocketServer;
+export class Pump implements SocketTaker {
+  #server: SocketServer | undefined;
   readonly #options: PumpOptions;
   readonly #links = new Set<Link>();
   /** Connections that gave way, and whose sockets are still open. They have no place. */
   readonly #leaving = new Set<Link>();
   /** The only timer of all connections. */
   readonly #timer: ReturnType<typeof setInterval>;
-  readonly #accepting: Promise<void>;
+  /** When it last told of an error of the system's. */
+  #toldAt = -Infinity;
   readonly #poll: BusyPoll;
   #isStopping = false;
+  /** Resolves when the port is closed. */
+  #closed: Promise<void> | undefined;
+  /** Bytes that came and were sent so far. */
+  received = 0;
+  sent = 0;
 
-  /** Serves what `server` accepts; see `listen()`. */
-  constructor(server: SocketServer, options: PumpOptions) {
-    this.#server = server;
+  private constructor(options: PumpOptions) {
     this.#options = options;
     const { tickMs = 2000, busyPollMs = 0 } = options;
     this.#poll = options.poll ?? new BusyPoll(busyPollMs);
     this.#timer = setInterval(() => this.tick(tickMs), tickMs);
-    this.#accepting = this.#accept();
   }
 
   /** Lets so many milliseconds pass for all connections: its timer calls it, and so do tests. */
@@ -131,22 +136,26 @@ export class Pump {
     return this.#poll.isTurning;
   }
 
-  /** Begins to listen. */
-  static async listen(options: PumpOptions): Promise<Pump> {
+  /** Begins to listen, by the sockets of this platform or others. */
+  static async listen(options: PumpOptions, listen?: Listen): Promise<Pump> {
     const { hostname, port } = options;
-    const open = deno === undefined
-      ? (await import("./node_sockets.ts")).listenByNode
-      : (await import("./deno_sockets.ts")).listenByDeno;
+    const open = listen ??
+      (deno === undefined
+        ? (await import("./node_sockets.ts")).listenByNode
+        : (await import("./deno_sockets.ts")).listenByDeno);
+    const pump = new Pump(options);
     try {
-      return new Pump(await open(hostname, port), options);
+      pump.#server = await open(hostname, port, pump);
     } catch (error) {
+      await pump.stop(0);
       throw listenError(error, hostname, port);
     }
+    return pump;
   }
 
   /** The port that it listens at. */
   get port(): number {
-    return this.#server.port;
+    return this.#server?.port ?? 0;
   }
 
   /** Connections that have a place. */
@@ -158,7 +167,7 @@ export class Pump {
   async stop(graceMs = 5000): Promise<void> {
     if (!this.#isStopping) {
       this.#isStopping = true;
-      this.#server.close();
+      this.#closed = this.#server?.close();
       for (const link of this.#links) link.shutDown();
     }
     const done = Promise.all([...this.#links, ...this.#leaving].map((link) => link.done));
@@ -168,37 +177,29 @@ export class Pump {
     clearTimeout(timer);
     for (const link of [...this.#links, ...this.#leaving]) link.close();
     await done;
-    await this.#accepting;
+    await this.#closed;
     clearInterval(this.#timer);
     this.#poll.stop();
   }
 
-  /** Accepts until the pump stops. Where the system gives no socket, it tries again soon: those who wait are not lost. */
-  async #accept(): Promise<void> {
-    const { acceptPauseMs = 100 } = this.#options;
-    let reportedAt = -Infinity;
-    while (!this.#isStopping) {
-      try {
-        for await (const socket of this.#server) this.#take(socket);
-        return;
-      } catch (error) {
-        if (this.#isStopping) return;
-        // Some systems tell of a client that left while it waited. The next one need not wait for it.
-        const isLeft = isLeaving(error);
-        if (!isLeft && performance.now() - reportedAt >= acceptReportMs) {
-          reportedAt = performance.now();
-          this.#options.onError?.(error);
-        }
-        // Each that gives way keeps its socket for a while. The one before it needs it no more.
-        if (isOutOfFiles(error) && !this.#closeLeaving()) this.#giveWay();
-        await new Promise((resolve) => setTimeout(resolve, isLeft ? 0 : acceptPauseMs));
-      }
+  /** @inheritDoc */
+  refuse(error: unknown): number {
+    if (this.#isStopping) return 0;
+    // Some systems tell of a client that left while it waited. The next one need not wait for it.
+    if (isLeaving(error)) return 0;
+    if (performance.now() - this.#toldAt >= acceptReportMs) {
+      this.#toldAt = performance.now();
+      this.#options.onError?.(error);
     }
+    // Each that gives way keeps its socket for a while. The one before it needs it no more.
+    if (isOutOfFiles(error) && !this.#closeLeaving()) this.#giveWay();
+    return acceptPauseMs;
   }
 
-  #take(socket: Socket): void {
+  /** @inheritDoc */
+  take(socket: Socket): void {
     if (this.#isStopping || !this.#makePlace()) return socket.close();
-    const link = new Link(socket, this.#options, this.#poll);
+    const link = new Link(socket, this, this.#options, this.#poll);
     this.#links.add(link);
     link.done.then(() => {
       this.#links.delete(link);
@@ -267,6 +268,7 @@ class Link {
   /** Resolves when the socket is closed. It never rejects. */
   readonly done: Promise<void>;
   readonly #socket: Socket;
+  readonly #pump: Pump;
   readonly #options: PumpOptions;
   readonly #poll: BusyPoll;
   /** See `BusyPoll.note()`. */
@@ -282,16 +284,17 @@ class Link {
   #isClosed = false;
   #isShuttingDown = false;
   #hasGivenWay = false;
-  /** Those who wait for the writer. */
-  #onWritten: (() => void)[] = [];
+  /** Resolves what waits until the output in progress is written. */
+  #onWritten: (() => void) | undefined;
   /** Whether the client was told that nothing more is written. */
   #hasEnded = false;
   #lingerTimer: ReturnType<typeof setTimeout> | undefined;
   /** What the preface has been compared with so far. */
   #prefaceAt = 0;
 
-  constructor(socket: Socket, options: PumpOptions, poll: BusyPoll) {
+  constructor(socket: Socket, pump: Pump, options: PumpOptions, poll: BusyPoll) {
     this.#socket = socket;
+    this.#pump = pump;
     this.#options = options;
     this.#poll = poll;
     this.done = this.#serve();
@@ -339,24 +342,20 @@ class Link {
     } catch (error) {
       this.#options.onError?.(error);
     }
-    this.#wake();
+    this.#onWritten?.();
   }
 
   /** Counts the time. An error ends this connection only. */
   tick(ms: number): void {
+    const { handshakeMs = 10_000, stallMs = 80_000 } = this.#options;
+    this.#openMs += ms;
     try {
-      this.#tick(ms);
+      if (this.#connection !== undefined) this.#connection.tick(ms);
+      else if (this.#openMs > handshakeMs) this.close();
     } catch (error) {
       this.#report(error);
       this.close();
     }
-  }
-
-  #tick(ms: number): void {
-    const { handshakeMs = 10_000, stallMs = 80_000 } = this.#options;
-    this.#openMs += ms;
-    if (this.#connection !== undefined) this.#connection.tick(ms);
-    else if (this.#openMs > handshakeMs) this.close();
     // A client that is gone, or that never reads, would let the last words wait for ever.
     this.#stalledMs = this.#isWriting && !this.#hasWritten ? this.#stalledMs + ms : 0;
     this.#hasWritten = false;
@@ -385,9 +384,10 @@ class Link {
       if (count === null || this.#isClosed) return;
       if (this.#connection?.isClosed) continue;
       const bytes = buffer.subarray(0, count);
+      this.#pump.received += count;
       if (this.#connection === undefined) this.#begin(bytes);
       else this.#connection.receive(bytes);
-      this.#options.afterRead?.();
+      this.#options.settle?.();
       this.#flush();
       // A page, or a PING of an idle connection, is followed by no call.
       if (this.#prefaceAt === preface.length && this.#connection?.idleMs === 0) {
@@ -421,13 +421,8 @@ class Link {
   }
 
   /** Waits until the output in progress is written. */
-  #written(): Promise<void> {
-    if (!this.#isWriting) return Promise.resolve();
-    return new Promise((resolve) => this.#onWritten.push(resolve));
-  }
-
-  #wake(): void {
-    for (const resolve of this.#onWritten.splice(0)) resolve();
+  async #written(): Promise<void> {
+    if (this.#isWriting) await new Promise<void>((resolve) => this.#onWritten = resolve);
   }
 
   /** Writes at the end of this turn, so that many messages make one output. */
@@ -453,13 +448,15 @@ class Link {
     for (;;) {
       const output = this.#connection?.takeOutput();
       if (output === undefined || this.#isClosed) break;
+      this.#pump.sent += output.length;
+      this.#options.settle?.();
       for (let at = 0; at < output.length;) {
         at += await this.#socket.write(at === 0 ? output : output.subarray(at));
         this.#hasWritten = true;
       }
     }
     this.#isWriting = false;
-    this.#wake();
+    this.#onWritten?.();
     if (this.#connection?.isClosed) this.#linger();
   }
 

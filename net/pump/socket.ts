@@ -16,11 +16,20 @@ export interface Socket {
   close(): void;
 }
 
-/**
- * A port that listens. Its iterator throws where the system gives no socket, such as where too many files are open. You may then begin
- * another one, as long as the port is not closed.
- */
-export interface SocketServer extends AsyncIterable<Socket> {
+/** A port that listens. */
+export interface SocketServer {
   readonly port: number;
-  close(): void;
+  /** Listens no more. Resolves when nothing more is told. */
+  close(): Promise<void>;
 }
+
+/** What is told of a port. */
+export interface SocketTaker {
+  /** A client has come. */
+  take(socket: Socket): void;
+  /** The system gave no socket, such as where too many files are open. Returns the milliseconds after which to try again. */
+  refuse(error: unknown): number;
+}
+
+/** Listens at an address. */
+export type Listen = (hostname: string, port: number, taker: SocketTaker) => Promise<SocketServer>;

@@ -6,7 +6,7 @@ import { listenByDeno } from "../../../net/pump/deno_sockets.ts";
 import { listenByNode } from "../../../net/pump/node_sockets.ts";
 import { Pump } from "../../../net/pump/pump.ts";
 import { Http1Connection, plain } from "../../../net/http1.ts";
-import type { Socket, SocketServer } from "../../../net/pump/socket.ts";
+import type { Listen, Socket } from "../../../net/pump/socket.ts";
 import { FrameType } from "../../../net/http2/protocol.ts";
 import { cutFrames, headers, hello, join } from "../http2/_peer.ts";
 import { inTime, pause, until } from "../../_wait.ts";
@@ -82,12 +82,11 @@ for (const [platform, listen] of Object.entries(platforms)) {
   const serve = async (
     connectionsMax: number,
     keepaliveMs = 60_000,
-    server?: SocketServer,
+    by: Listen = listen,
     onError?: (error: unknown) => void,
-    acceptPauseMs?: number,
   ): Promise<Pump> =>
-    new Pump(server ?? await listen(hostname, 0), {
-      ...{ hostname, port: 0, tickMs, idleMinMs, connectionsMax, onError, acceptPauseMs },
+    await Pump.listen({
+      ...{ hostname, port: 0, tickMs, idleMinMs, connectionsMax, onError },
       accept: (onOutput) =>
         new GrpcConnection({
           onOutput,
@@ -105,7 +104,7 @@ for (const [platform, listen] of Object.entries(platforms)) {
         begun++;
         return new Http1Connection(() => plain(200, "a page"), () => true, onOutput);
       },
-    });
+    }, by);
 
   Deno.test(`${platform}: idle connections that answer PINGs give way to new ones, the longest idle first`, async () => {
     begun = 0;
@@ -325,30 +324,21 @@ for (const [platform, listen] of Object.entries(platforms)) {
   });
 
   Deno.test(`${platform}: where the system gives no socket, the pump goes on to accept, and an idle connection gives way`, async () => {
-    const real = await listen(hostname, 0);
     const errors: unknown[] = [];
-    let mustFail = false;
-    let hasGivenWay = false;
-    const server: SocketServer = {
-      port: real.port,
-      close: () => real.close(),
-      async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-        const failure = Object.assign(new Error("Too many open files"), { code: "EMFILE" });
-        if (mustFail) throw failure;
-        for await (const socket of real) {
-          yield socket;
-          mustFail = !hasGivenWay;
-          throw failure;
-        }
-      },
+    let refuse = (): number => 0;
+    const failing: Listen = (name, port, taker) => {
+      const failure = Object.assign(new Error("Too many open files"), { code: "EMFILE" });
+      refuse = () => taker.refuse(failure);
+      return listen(name, port, taker);
     };
-    const pump = await serve(9, 60_000, server, (error) => errors.push(error));
+    const pump = await serve(9, 60_000, failing, (error) => errors.push(error));
     const idle = new Client(pump.port);
     assertEquals(await idle.call(), "0");
+    assertEquals(refuse(), 100, "a pause before the next try");
+    assertEquals(idle.goAways, []);
     becomeIdle(pump);
+    refuse();
     await until("it gave way", () => idle.goAways.length > 0);
-    hasGivenWay = true;
-    mustFail = false;
     const next = new Client(pump.port);
     assertEquals(await next.call(), "0");
     assertEquals(errors.map(String), ["Error: Too many open files"]);
@@ -357,77 +347,78 @@ for (const [platform, listen] of Object.entries(platforms)) {
   });
 
   Deno.test(`${platform}: clients that leave before they are taken do not hold up the next one, and are no error`, async () => {
-    const real = await listen(hostname, 0);
-    let left = 50;
-    const server: SocketServer = {
-      port: real.port,
-      close: () => real.close(),
-      async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-        if (left-- > 0) throw Object.assign(new Error("aborted"), { code: "ECONNABORTED" });
-        yield* real;
-      },
-    };
     const errors: unknown[] = [];
-    // One pause would hold the client up for good.
-    const never = 2 ** 31 - 1;
-    const pump = await serve(9, 60_000, server, (error) => errors.push(error), never);
+    let pause = -1;
+    const left: Listen = (name, port, taker) => {
+      pause = taker.refuse(Object.assign(new Error("aborted"), { code: "ECONNABORTED" }));
+      return listen(name, port, taker);
+    };
+    const pump = await serve(9, 60_000, left, (error) => errors.push(error));
+    assertEquals(pause, 0);
     const client = new Client(pump.port);
     assertEquals(await inTime("the client is served", client.call()), "0");
     assertEquals(errors, []);
     client.close();
     await pump.stop(0);
   });
-
-  Deno.test(`${platform}: a socket that nobody took yet is closed with the port`, async () => {
-    const server = await listen(hostname, 0);
-    const socket = await Deno.connect({ hostname, port: server.port });
-    await pause(50);
-    server.close();
-    const read = socket.read(new Uint8Array(9)).catch(() => null);
-    assertEquals(await inTime("the socket is closed", read), null);
-    socket.close();
-  });
 }
+
+Deno.test("where the system gives Deno no socket, it tries again after the time that it is told", async () => {
+  const refused: unknown[] = [];
+  let left = 3;
+  let taken = (_: Socket): void => {};
+  const first = new Promise<Socket>((resolve) => taken = resolve);
+  const server = await listenByDeno(hostname, 0, {
+    take: (socket) => {
+      if (left-- === 0) return taken(socket);
+      socket.close();
+      throw new Error("no socket");
+    },
+    refuse: (error) => refused.push(error),
+  });
+  const sockets = [0, 1, 2, 3].map(() => Deno.connect({ hostname, port: server.port }));
+  (await inTime("one is taken", first)).close();
+  assertEquals(refused.map(String), Array(3).fill("Error: no socket"));
+  for (const socket of await Promise.all(sockets)) socket.close();
+  await server.close();
+});
 
 Deno.test("of connections that gave way, no more sockets stay open than there are places", async () => {
   let isOpen = 0;
   let most = 0;
-  let stop = (): void => {};
-  const stopped = new Promise<void>((resolve) => stop = resolve);
-  const server: SocketServer = {
-    port: 1,
-    close: () => stop(),
-    async *[Symbol.asyncIterator](): AsyncGenerator<Socket> {
-      for (let k = 0; k < 50; k++) {
-        most = Math.max(most, ++isOpen);
-        let isFirst = true;
-        let isClosed = false;
-        let end = (_: null): void => {};
-        const closed = new Promise<null>((resolve) => end = resolve);
-        yield {
-          read: (buffer) => {
-            if (!isFirst) return closed;
-            isFirst = false;
-            buffer.set(hello);
-            return Promise.resolve(hello.length);
-          },
-          write: (bytes) => Promise.resolve(bytes.length),
-          endWriting: () => {},
-          close: () => {
-            if (!isClosed) isOpen--;
-            isClosed = true;
-            end(null);
-          },
-        };
-        await pause(0);
-      }
-      await stopped;
-    },
+  const come = (): Socket => {
+    most = Math.max(most, ++isOpen);
+    let isFirst = true;
+    let isClosed = false;
+    let end = (_: null): void => {};
+    const closed = new Promise<null>((resolve) => end = resolve);
+    return {
+      read: (buffer) => {
+        if (!isFirst) return closed;
+        isFirst = false;
+        buffer.set(hello);
+        return Promise.resolve(hello.length);
+      },
+      write: (bytes) => Promise.resolve(bytes.length),
+      endWriting: () => {},
+      close: () => {
+        if (!isClosed) isOpen--;
+        isClosed = true;
+        end(null);
+      },
+    };
   };
-  const pump = new Pump(server, {
-    ...{ hostname, port: 0, connectionsMax: 4 },
+  const listen: Listen = async (_name, port, taker) => {
+    for (let k = 0; k < 50; k++) {
+      taker.take(come());
+      await pause(0);
+    }
+    return { port, close: () => Promise.resolve() };
+  };
+  const pump = await Pump.listen({
+    ...{ hostname, port: 1, connectionsMax: 4 },
     accept: (onOutput) => new GrpcConnection({ onOutput, handler: () => undefined }),
-  });
+  }, listen);
   await until("all came", () => most > 0 && isOpen === 8);
   assertEquals([most <= 9, pump.connectionCount], [true, 4]);
   await pump.stop(0);

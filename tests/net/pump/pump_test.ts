@@ -58,7 +58,7 @@ async function listen(
   options: Partial<PumpOptions> = {},
 ): Promise<Pump> {
   const whole: PumpOptions = { hostname: host, port: 0, accept: connectionOf, ...options };
-  return new Pump(await platforms[platform](host, 0), whole);
+  return await Pump.listen(whole, platforms[platform]);
 }
 
 interface Reply {
@@ -358,7 +358,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     await pump.stop();
   });
 
-  Deno.test(`${platform}: afterRead is called after each read, before its output`, async () => {
+  Deno.test(`${platform}: settle() is called after each read, before its output`, async () => {
     let reads = 0;
     const open: GrpcCall[] = [];
     const pump = await listen(platform, {
@@ -370,7 +370,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
             return { onMessage: () => {}, onHalfClose: () => {}, onCancel: () => {} };
           },
         }),
-      afterRead: () => {
+      settle: () => {
         reads++;
         for (const call of open.splice(0)) {
           call.send(new Uint8Array([7]));
