@@ -37,7 +37,7 @@ import type { CallHandler, StartCall } from "../net/grpc/calls.ts";
 import { Status } from "../net/grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
-import { ServerInfo } from "./server_info.ts";
+import { serverInfo } from "./server_info.ts";
 import { setLimiter } from "./set_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
@@ -71,7 +71,7 @@ export class Service implements InsertOwner, SampleOwner {
   #isSettlePlanned = false;
   /** How many calls ended, by `method status`. */
   readonly #ended = new Map<string, CallFigures>();
-  readonly #info: ServerInfo;
+  readonly #stateId = crypto.getRandomValues(new BigUint64Array(2));
   readonly #starts: ReadonlyMap<string, StartCall>;
 
   /** Serves these tables. */
@@ -89,7 +89,6 @@ export class Service implements InsertOwner, SampleOwner {
     this.startTimer = timers;
     this.#low = lowOf(tables);
     this.#names = new Set(tables.names);
-    this.#info = new ServerInfo(tables, crypto.getRandomValues(new BigUint64Array(2)));
     this.#starts = this.#makeStarts();
   }
 
@@ -244,7 +243,7 @@ export class Service implements InsertOwner, SampleOwner {
     });
     unary("ServerInfo", (message) => {
       parseMessage(ServerInfoRequestSchema, message);
-      return this.#info.answer();
+      return serverInfo(this.#tables, this.#stateId);
     });
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.
