@@ -143,21 +143,15 @@ function nameOf(host: string): string {
 
 /** An answer as bytes. */
 function encode({ status, type, text }: Page, hasBody: boolean): Uint8Array<ArrayBuffer> {
-  const body = new TextEncoder().encode(text);
   const head = [
     `HTTP/1.1 ${status} ${reasons[status] ?? "Status"}`,
     `content-type: ${type}`,
-    `content-length: ${body.length}`,
+    `content-length: ${new TextEncoder().encode(text).length}`,
     ...status === 405 ? ["allow: GET, HEAD"] : [],
     "cache-control: no-store",
     "x-content-type-options: nosniff",
     "content-security-policy: default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'",
     "connection: close",
   ];
-  const bytes = new TextEncoder().encode(`${head.join("\r\n")}\r\n\r\n`);
-  if (!hasBody) return bytes;
-  const all = new Uint8Array(bytes.length + body.length);
-  all.set(bytes);
-  all.set(body, bytes.length);
-  return all;
+  return new TextEncoder().encode(`${head.join("\r\n")}\r\n\r\n${hasBody ? text : ""}`);
 }

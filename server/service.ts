@@ -33,7 +33,7 @@ import {
 import { SampleCall, type SampleOwner, type StartTimer, startTimer } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
-import type { CallHandler, StartCall } from "../net/grpc/calls.ts";
+import type { StartCall } from "../net/grpc/calls.ts";
 import { Status } from "../net/grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
@@ -220,12 +220,11 @@ export class Service implements InsertOwner, SampleOwner {
         if (this.#isStopping) call.finish(Status.unavailable, stopping);
         else if (this.lost !== undefined) call.finish(Status.failedPrecondition, this.lost);
         else return start(call);
-        return over;
+        return undefined;
       });
     };
-    const reverb = ReverbService.typeName;
-    const unary = (method: string, answer: Answer): void =>
-      add(reverb, method, (call) => new UnaryCall(method, call, this, answer));
+    const unary = (method: string, answer: Answer, service: string = reverb): void =>
+      add(service, method, (call) => new UnaryCall(method, call, this, answer));
     add(reverb, "InsertStream", (call) => new InsertCall(call, this));
     add(reverb, "SampleStream", (call) => new SampleCall(call, this));
     unary("MutatePriorities", (message) => {
@@ -248,20 +247,14 @@ export class Service implements InsertOwner, SampleOwner {
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.
     unary("InitializeConnection", () => nothing);
-    add(
-      Limiters.typeName,
-      "SetLimiter",
-      (call) =>
-        new UnaryCall("SetLimiter", call, this, (message) => {
-          const request = parseMessage(SetLimiterRequestSchema, message);
-          this.#check(request.table);
-          setLimiter(this.#tables, request);
-          return nothing;
-        }),
-    );
-    add(HealthService.typeName, "Check", (call) => {
-      return new UnaryCall("Check", call, this, (message) => this.health.check(message));
-    });
+    const setIt = (message: Uint8Array): Uint8Array => {
+      const request = parseMessage(SetLimiterRequestSchema, message);
+      this.#check(request.table);
+      setLimiter(this.#tables, request);
+      return nothing;
+    };
+    unary("SetLimiter", setIt, Limiters.typeName);
+    unary("Check", (message) => this.health.check(message), HealthService.typeName);
     add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this.health));
     return starts;
   }
@@ -292,13 +285,7 @@ export class Service implements InsertOwner, SampleOwner {
   }
 }
 
+const reverb = ReverbService.typeName;
 const stopping = "the server is stopping";
 const tablesLost =
   "the server's tables are disposed; a program must stop its server before it disposes of the tables";
-
-/** Serves a call that is over already. */
-const over: CallHandler = {
-  onMessage(): void {},
-  onHalfClose(): void {},
-  onCancel(): void {},
-};

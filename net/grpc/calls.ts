@@ -19,7 +19,7 @@ import { encodeHeaders } from "../http2/hpack.ts";
 import type { Http2Limits } from "../http2/limits.ts";
 import { read32, write32 } from "../http2/protocol.ts";
 import { HeldBytes, type Holder } from "./held_bytes.ts";
-import { type Http2Stream, ignoredEvents, type StreamEvents } from "../http2/stream.ts";
+import type { Http2Stream, StreamEvents } from "../http2/stream.ts";
 import { answerBlock, parseTimeout, Status, statusBlock } from "./status.ts";
 
 /** What serves one call. Views are valid during the call only. */
@@ -37,8 +37,8 @@ export interface CallHandler {
   onDrain?(): void;
 }
 
-/** Begins to serve a call. */
-export type StartCall = (call: GrpcCall) => CallHandler;
+/** Begins to serve a call. Undefined: it is over already. */
+export type StartCall = (call: GrpcCall) => CallHandler | undefined;
 
 /** The limits of gRPC calls. */
 export interface GrpcLimits {
@@ -123,22 +123,19 @@ export class GrpcConnection extends ServerConnection {
     for (const call of [...this.#held.holders.get(this) ?? []]) call.tick(ms);
   }
 
-  #start(stream: Http2Stream, options: GrpcOptions, limits: GrpcLimits): StreamEvents {
+  #start(stream: Http2Stream, options: GrpcOptions, limits: GrpcLimits): StreamEvents | undefined {
     const { fields, method, path } = stream.request;
     const type = fields.get("content-type") ?? "";
-    if (method !== "POST") return refuse(stream, methodBlock);
-    if (!/^application\/grpc(?:$|[+;])/.test(type)) return refuse(stream, typeBlock);
+    if (method !== "POST") return void stream.respond(methodBlock, true);
+    if (!/^application\/grpc(?:$|[+;])/.test(type)) {
+      return void stream.respond(typeBlock, true);
+    }
     const call = new Call(this, stream, limits, this.#held, options.onError);
     const start = options.handler(path, fields);
     if (start !== undefined) call.start(start, fields.get("grpc-timeout"));
     else call.finish(Status.unimplemented, `there is no method ${path}`);
     return call;
   }
-}
-
-function refuse(stream: Http2Stream, block: Uint8Array): StreamEvents {
-  stream.respond(block, true);
-  return ignoredEvents;
 }
 
 /** One call: it puts messages together, and hands them to its handler. */

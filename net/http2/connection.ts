@@ -26,8 +26,8 @@ import { Http2Stream, Sender, type StreamEvents } from "./stream.ts";
 
 /** The options of a connection. */
 export interface ConnectionOptions {
-  /** Serves a new stream. Its headers are whole by then; its body may follow. */
-  readonly onStream: (stream: Http2Stream) => StreamEvents;
+  /** Serves a new stream. Its headers are whole by then; its body may follow. Undefined: nobody wants to hear more of it. */
+  readonly onStream: (stream: Http2Stream) => StreamEvents | undefined;
   /** Limits that differ from `http2Limits`. */
   readonly limits?: Partial<Http2Limits>;
   /** Called when there is output, at times more than once before it is taken. */
@@ -82,7 +82,6 @@ export class ServerConnection implements FrameSink {
   #unreturned = 0;
   #isClosed = false;
   #isShuttingDown = false;
-  #closedWith: number = ErrorCode.noError;
   readonly #closed = new ClosedStreams();
 
   /** A connection that has just begun: its SETTINGS are in the output. */
@@ -106,11 +105,6 @@ export class ServerConnection implements FrameSink {
   /** Whether the connection is over: nothing more is read. There may be a last output. */
   get isClosed(): boolean {
     return this.#isClosed;
-  }
-
-  /** The code of the GOAWAY that ended the connection; 0 if it ended well or has not ended. */
-  get closedWith(): number {
-    return this.#closedWith;
   }
 
   /** Streams that are open. */
@@ -150,14 +144,9 @@ export class ServerConnection implements FrameSink {
     const output = sender.take();
     for (; sender.tinyFragments > 0 && !this.#isClosed; sender.tinyFragments--) this.#countIdle();
     for (let stream; (stream = sender.takeDrained()) !== undefined;) {
-      this.#tell(stream, ({ events }) => events.onDrain());
+      this.#tell(stream, ({ events }) => events?.onDrain());
     }
     return output;
-  }
-
-  /** Whether `takeOutput()` would give anything. */
-  get hasOutput(): boolean {
-    return this.#sender.hasOutput;
   }
 
   /**
@@ -173,9 +162,9 @@ export class ServerConnection implements FrameSink {
   }
 
   /** Ends the connection now, for example because the socket has ended. Streams that are open are told so by `onReset`. */
-  close(code: number = ErrorCode.noError, why = ""): void {
+  close(): void {
     if (this.#isClosed) return;
-    this.fail(code, why);
+    this.fail(ErrorCode.noError, "");
     this.#options.onOutput?.();
   }
 
@@ -251,12 +240,11 @@ export class ServerConnection implements FrameSink {
   fail(code: number, why: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#closedWith = code;
     this.#goAway(this.#lastId, code, why);
     for (const stream of [...this.#streams.values()]) {
       const told = code === ErrorCode.noError ? ErrorCode.cancel : code;
       this.#forget(stream, Closed.byOurReset);
-      this.#tell(stream, ({ events }) => events.onReset(told));
+      this.#tell(stream, ({ events }) => events?.onReset(told));
     }
   }
 
@@ -264,7 +252,7 @@ export class ServerConnection implements FrameSink {
   #endStream(stream: Http2Stream, code: number): void {
     if (stream.isClosed) return;
     this.#reset(stream, code);
-    this.#tell(stream, ({ events }) => events.onReset(code));
+    this.#tell(stream, ({ events }) => events?.onReset(code));
   }
 
   /** As `#endStream`, for a fault of the peer: so many of them are an attack. */
@@ -368,7 +356,7 @@ export class ServerConnection implements FrameSink {
     if (contentLength >= 0 && stream.received > contentLength) {
       return this.#refuse(stream, ErrorCode.protocolError);
     }
-    this.#tell(stream, ({ events }) => events.onData(view));
+    this.#tell(stream, ({ events }) => events?.onData(view));
   }
 
   /** @inheritDoc */
@@ -385,7 +373,7 @@ export class ServerConnection implements FrameSink {
     if (contentLength >= 0 && stream.received !== contentLength) {
       return this.#refuse(stream, ErrorCode.protocolError);
     }
-    this.#tell(stream, ({ events }) => events.onEnd());
+    this.#tell(stream, ({ events }) => events?.onEnd());
   }
 
   /** @inheritDoc */
@@ -508,7 +496,7 @@ export class ServerConnection implements FrameSink {
     }
     const { isAnswered } = stream;
     this.#forget(stream, Closed.byPeersReset);
-    this.#tell(stream, ({ events }) => events.onReset(code));
+    this.#tell(stream, ({ events }) => events?.onReset(code));
     if (!isAnswered) this.#countReset();
   }
 
@@ -548,7 +536,7 @@ export class ServerConnection implements FrameSink {
     if (list.isTooLarge) return stream.respond(tooLargeBlock, true);
     this.#tell(stream, () => {
       stream.events = this.#options.onStream(stream);
-      if (isEnd && !stream.isClosed) stream.events.onEnd();
+      if (isEnd && !stream.isClosed) stream.events?.onEnd();
     });
     this.#checkOutput();
   }

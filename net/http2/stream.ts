@@ -39,14 +39,6 @@ export interface StreamEvents {
   onDrain(): void;
 }
 
-/** Events that nobody listens to. */
-export const ignoredEvents: StreamEvents = {
-  onData(): void {},
-  onEnd(): void {},
-  onReset(): void {},
-  onDrain(): void {},
-};
-
 /**
  * A stream.
  *
@@ -57,8 +49,8 @@ export class Http2Stream {
   readonly id: number;
   /** The headers of the request. */
   readonly request: HeaderList;
-  /** Who serves it. */
-  events: StreamEvents = ignoredEvents;
+  /** Who serves it; undefined where nobody does. */
+  events: StreamEvents | undefined = undefined;
 
   /** What waits for a window or for the socket; made when first needed. For the connection only, as all that follows. */
   queue: ByteQueue | undefined = undefined;
@@ -86,11 +78,6 @@ export class Http2Stream {
     this.request = request;
     this.sendWindow = sender.windowOfStreams;
     this.receiveWindow = sender.limits.streamWindow;
-  }
-
-  /** The headers by name, pseudo-headers too. */
-  get headers(): ReadonlyMap<string, string> {
-    return this.request.fields;
   }
 
   /** Bytes that wait here. They bound nothing by themselves: whoever sends looks at them, and goes on at `onDrain`. */

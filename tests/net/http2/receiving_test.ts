@@ -116,7 +116,7 @@ Deno.test("shutDown() serves until the client knows, and ends after the last str
   peer.seen[1]?.stream.respond(answer, true);
   assert(peer.connection.isClosed);
   assertEquals(peer.take().filter(({ type }) => type === 1).length, 2);
-  assertEquals(peer.connection.closedWith, 0);
+  assertEquals(peer.goAwayCode, 0);
 });
 
 Deno.test("shutDown() without streams ends with the client's answer", () => {
@@ -152,7 +152,7 @@ function watch(pieces: readonly Uint8Array[]): unknown {
     serve: ({ stream }) => {
       const body: number[] = [];
       bodies.set(stream.id, body);
-      log.push(`open ${stream.id} ${[...stream.headers].join(";")}`);
+      log.push(`open ${stream.id} ${[...stream.request.fields].join(";")}`);
       return {
         onData: (bytes) => {
           body.push(...bytes);
