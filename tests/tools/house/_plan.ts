@@ -103,7 +103,7 @@ export const carried: readonly string[] = [
 ];
 export const tablesOfHeaders: readonly string[] = [
   ...["net/http2/hpack.ts", "net/http2/huffman.ts", "net/http2/header_fields.ts"],
-  ...["net/http2/settings.ts", "net/http2/sender.ts", "net/http2/connection.ts"],
+  ...["net/http2/settings.ts", "net/http2/stream.ts", "net/http2/connection.ts"],
 ];
 
 /** Rooms that may import less of the other parts than their part may. */
