@@ -10,7 +10,6 @@ import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { checkRateLimiter } from "../rate_limiters/checks.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter } from "../wire/message_writer.ts";
 import { Channel } from "./channel.ts";
 import {
   checkPriority,
@@ -24,7 +23,7 @@ import { SampleDecoder } from "../wire/samples.ts";
 import { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
-import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
+import { mutationOf, type PriorityChanges } from "./priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
 import { callSetRateLimiter } from "./_set_rate_limiter.ts";
 import type { WriterDoor } from "./trajectories.ts";
@@ -72,14 +71,6 @@ export interface ClientInsertOptions extends WaitLimits {
    * Reverb's own server passes over them.
    */
   readonly removerPriorities?: Readonly<Record<string, number>>;
-}
-
-/** What {@linkcode ReverbClient.mutatePriorities} changes. */
-export interface PriorityChanges {
-  /** New priorities. Keys that the table does not have are skipped. */
-  readonly updates?: PriorityUpdates;
-  /** The keys of items to delete. Keys that the table does not have are skipped. */
-  readonly deletes?: Iterable<bigint>;
 }
 
 const WAIT = ["timeoutMs", "signal"];
@@ -273,12 +264,9 @@ export class ReverbClient {
     checkTable(`${where}: table`, table);
     checkOptions(where, changes, ["updates", "deletes"]);
     checkOptions(where, options, WAIT);
-    const writer = new MessageWriter();
-    writer.text(1, table);
-    writeUpdates(writer, where, changes.updates);
-    writeDeletes(writer, where, changes.deletes);
+    const message = mutationOf(where, table, changes);
     try {
-      await this.#channel.unary("MutatePriorities", writer.message(), options);
+      await this.#channel.unary("MutatePriorities", message, options);
     } catch (error) {
       throw await explained(where, table, error, this.#ask);
     }

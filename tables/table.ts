@@ -23,8 +23,9 @@ import {
 } from "../ffi/symbols.ts";
 import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
 import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
-import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
+import { checkPriority } from "../reverb/check_item.ts";
+import { mutationOf } from "../reverb/priority_changes.ts";
+import { toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
@@ -423,20 +424,10 @@ export class Table<D = StepData> {
     if (removerPriorities !== undefined) {
       checkCount(where, "removerPriorities", keys, removerPriorities);
     }
-    const writer = this.#mutation();
-    for (let k = 0; k < keys.length; k++) {
-      writer.begin(2);
-      writer.key(1, keyAt(where, keys, k));
-      writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
-      if (removerPriorities !== undefined) {
-        writer.double(
-          REMOVER_PRIORITY_FIELD,
-          checkPriority(`${where}: removerPriorities[${k}]`, removerPriorities[k]),
-        );
-      }
-      writer.end();
-    }
-    this.#core.low.mutate(writer.message());
+    const updates = removerPriorities === undefined
+      ? { keys, priorities }
+      : { keys, priorities, removerPriorities };
+    this.#core.low.mutate(mutationOf(where, this.name, { updates }));
   }
 
   /**
@@ -445,15 +436,7 @@ export class Table<D = StepData> {
    * @throws {ReplayError} `disposed`.
    */
   delete(keys: ArrayLike<bigint>): void {
-    const writer = this.#mutation();
-    writer.keys(3, Array.from(keys, (_, k) => keyAt("delete()", keys, k)));
-    this.#core.low.mutate(writer.message());
-  }
-
-  #mutation(): MessageWriter {
-    const writer = new MessageWriter();
-    writer.text(1, this.name);
-    return writer;
+    this.#core.low.mutate(mutationOf("delete()", this.name, { deletes: Array.from(keys) }));
   }
 
   /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
@@ -570,10 +553,6 @@ function rowOf(columns: readonly ColumnData[], offset: number): NewColumn[] {
   return columns.map((_, column) => ({ chunk: 0, column, offset, length: 1, isSqueezed: false }));
 }
 
-function checkPriority(where: string, priority: unknown): number {
-  return checkNumber(where, priority, 0);
-}
-
 function checkCount(
   where: string,
   name: string,
@@ -584,10 +563,4 @@ function checkCount(
   throw new RangeError(
     `${where}: ${name} must have a number for each key, got ${show(keys)} and ${show(numbers)}`,
   );
-}
-
-function keyAt(where: string, keys: ArrayLike<bigint>, k: number): Key {
-  const key = keys[k];
-  if (typeof key === "bigint" && key >= 0n && key < 2n ** 64n) return keyOf(key);
-  throw new TypeError(`${where}: keys[${k}] must be a bigint of 0 to 2^64 - 1, got ${show(key)}`);
 }

@@ -148,7 +148,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["client.ts"],
     // Writers and samplers.
     ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_rate_limiter.ts"],
+    ["sampling.ts", "_find_server.ts", "priority_changes.ts", "_set_rate_limiter.ts"],
     // Steps and items, and what was sampled.
     [
       "trajectories.ts",
