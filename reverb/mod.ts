@@ -21,11 +21,7 @@
  * @module
  */
 
-export {
-  type ClientInsertOptions,
-  type ConnectOptions,
-  ReverbClient,
-} from "./client.ts";
+export { type ClientInsertOptions, type ConnectOptions, ReverbClient } from "./client.ts";
 export type { PriorityArrays, PriorityChanges, PriorityUpdates } from "./priority_changes.ts";
 export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";

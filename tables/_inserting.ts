@@ -9,10 +9,11 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
+import { waitUntil } from "../base/waits.ts";
 import type { Key, KeySource } from "../wire/keys.ts";
 import { NewRows } from "../wire/new_rows.ts";
 import type { ColumnData, KnownColumns } from "./_item_data.ts";
-import { disposedMeanwhile, type TableWaitOptions, waitUntil } from "./_wait.ts";
+import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
 import type { Inserter, LowTables } from "./low.ts";
 
 /** One column of a new item: some rows of a column of a chunk. */
@@ -126,7 +127,7 @@ export class Inserting {
         } of ${length} items in within ${options.timeoutMs} ms; the others are not inserted`,
       );
     };
-    await waitUntil(options, ({ done, fail }) => {
+    await waitUntil<void>(options, (done, fail) => {
       const look = (): void => {
         if (this.#low.isDisposed) return fail(disposedMeanwhile());
         const counts = inserter.countWaiting();

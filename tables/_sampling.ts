@@ -10,13 +10,14 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
+import { waitUntil } from "../base/waits.ts";
 import {
   EXRP_ASK_FLOWING,
   EXRP_ASK_NOW,
   EXRP_ASK_WHOLE,
   EXRP_TABLES_INFO_MAX_TIMES_SAMPLED,
 } from "../ffi/symbols.ts";
-import { disposedMeanwhile, type TableWaitOptions, waitUntil } from "./_wait.ts";
+import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
 import type { LowTables, Sampler } from "./low.ts";
 
 /** The first room for a message. It grows to what is needed. */
@@ -107,7 +108,7 @@ export class Sampling {
     };
     let isWhole = false;
     try {
-      await waitUntil(options, ({ done, fail }) => {
+      await waitUntil<void>(options, (done, fail) => {
         sampler.onReady = () => {
           if (this.#low.isDisposed) return fail(disposedMeanwhile());
           try {
