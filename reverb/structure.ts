@@ -54,20 +54,3 @@ export function flatten(where: string, data: StepData): { readonly path: Path; l
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
   return leaves;
 }
-
-/** The same structure with other leaves. `null` and `undefined` stay. */
-export function mapNest<A, B>(
-  data: Nest<A>,
-  isOneLeaf: (value: unknown) => boolean,
-  change: (leaf: A, path: Path) => B,
-  path: Path = [],
-): Nest<B> {
-  if (data === null || data === undefined || isOneLeaf(data)) return change(data as A, path);
-  if (Array.isArray(data)) {
-    return data.map((one, k) => mapNest<A, B>(one, isOneLeaf, change, [...path, k]));
-  }
-  const entries = Object.entries(data as Record<string, Nest<A>>).map((
-    [key, one],
-  ) => [key, mapNest<A, B>(one, isOneLeaf, change, [...path, key])]);
-  return Object.fromEntries(entries);
-}
