@@ -61,7 +61,7 @@ export class Inserting {
     this.#keys = keys;
   }
 
-  /** Inserts as far as the limiters let items in. Where some wait, the promise ends once they are in. */
+  /** Inserts as far as the rate limiters let items in. Where some wait, the promise ends once they are in. */
   insert(
     where: string,
     insertion: Insertion,
