@@ -88,8 +88,9 @@ export class Inserting {
     rows.number(items.length);
     const episode = this.#keys.next();
     for (const columns of chunks) {
-      const last = Math.max(0, (columns[0]?.rows ?? 1) - 1);
-      rows.chunk({ key: this.#keys.next(), episode, first: 0, last, flags: 0 }, columns);
+      const length = columns[0]?.rows ?? 0;
+      const last = Math.max(0, length - 1);
+      rows.chunk({ key: this.#keys.next(), episode, length, first: 0, last, flags: 0 }, columns);
     }
     for (const { table, key, priority, removerPriority, columns } of items) {
       rows.number(table);

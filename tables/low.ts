@@ -484,15 +484,15 @@ export class Inserter extends Stream {
    * @param rows As `EXRP_INSERT_` constants of `kernel/exrp.h` say.
    * @throws {ReplayError} `item-bytes`, `invalid-priority`, `memory` or `argument`. Then nothing has changed.
    */
-  insert({ numbers, bytes }: NewRows): void {
+  insert({ numbers, count, bytes, size }: NewRows): void {
     const tables = this.tables;
     const status = tables.kernel.symbols.exrp_inserter_insert(
       tables.id,
       this.id,
       numbers,
-      lengthOf(numbers),
+      count,
       bytes,
-      lengthOf(bytes),
+      size,
       performance.timeOrigin + performance.now(),
       this.#info,
       abi.EXRP_INSERTER_COUNT,
