@@ -6,7 +6,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";

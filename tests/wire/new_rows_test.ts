@@ -50,7 +50,11 @@ function someBytes(shape: readonly number[], elementBytes: number): Uint8Array<A
   return Uint8Array.from({ length: size }, () => random.below(spread));
 }
 
-function column(dtype: number, [, ...shape]: readonly number[], bytes: Uint8Array) {
+function column<B extends Uint8Array>(
+  dtype: number,
+  [, ...shape]: readonly number[],
+  bytes: B,
+): ColumnRows & { readonly bytes: B } {
   return { spec: { dtype: { number: dtype }, shape }, bytes, strings: undefined };
 }
 
