@@ -5,10 +5,10 @@
  */
 import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions, nearestName, type OptionHints } from "../base/option_names.ts";
-import { minSize } from "../pace/min_size.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
-import { queue } from "../pace/queue.ts";
-import { samplesPerInsert } from "../pace/samples_per_insert.ts";
+import { minSize } from "../rate_limiters/min_size.ts";
+import { queue } from "../rate_limiters/queue.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
+import { samplesPerInsert } from "../rate_limiters/samples_per_insert.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { curious } from "../selectors/curious.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
@@ -68,8 +68,8 @@ const selectorHints: OptionHints = {
   Prioritized: `Reverb's Prioritized is { "power": { "exponent": 0.6 } }`,
 };
 
-/** The limiters. The third is the second one in Reverb's words. */
-const limiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
+/** The rate limiters. The third is the second one in Reverb's words. */
+const rateLimiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -140,8 +140,8 @@ function openEnds(error: unknown): unknown {
   return error.map((end, k) => end ?? (k === 0 ? -Infinity : Infinity));
 }
 
-function readLimiter(where: string, value: unknown): PaceRule {
-  const [name, options] = named(where, value, limiters);
+function readRateLimiter(where: string, value: unknown): RateLimiter {
+  const [name, options] = named(where, value, rateLimiters);
   const place = `${where}.${name}`;
   switch (name) {
     case "minSize":
@@ -173,7 +173,7 @@ function readTable(where: string, value: unknown): TableOptions {
     return fillTableOptions(where, onceFrom(`${where}.${name}`, end(), size as number, signature));
   }
   const { maxBytes = 0, maxTimesSampled = 0, ...others } = table;
-  const { sampler = "uniform", remover = "oldest", limiter = { minSize: 1 } } = others;
+  const { sampler = "uniform", remover = "oldest", rateLimiter = { minSize: 1 } } = others;
   return fillTableOptions(where, {
     ...others,
     // 0 stands for no limit.
@@ -181,7 +181,7 @@ function readTable(where: string, value: unknown): TableOptions {
     ...maxTimesSampled === 0 ? {} : { maxTimesSampled },
     sampler: readSelector(`${where}.sampler`, sampler),
     remover: readSelector(`${where}.remover`, remover),
-    limiter: readLimiter(`${where}.limiter`, limiter),
+    rateLimiter: readRateLimiter(`${where}.rateLimiter`, rateLimiter),
   } as unknown as TableOptions);
 }
 

@@ -15,6 +15,10 @@ import type { Tables } from "../tables/tables.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
 import { tableFigures } from "./table_figures.ts";
 
+/** What stands for "no limit" in Reverb's rate limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
+const limit = (value: number): number =>
+  Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
+
 /** A rule in Reverb's terms. One that Reverb lacks has no distribution there. */
 function distribution(
   { kind, options }: NativeSelector,
@@ -44,7 +48,7 @@ function distribution(
 
 function tableInfo(tables: Tables, name: string): MessageInitShape<typeof TableInfoSchema> {
   const { sampler, remover, signature } = tables.table(name).options;
-  const { limiter, ...figures } = tableFigures(tables, name);
+  const { rateLimiter, ...figures } = tableFigures(tables, name);
   return {
     name,
     samplerOptions: distribution(sampler),
@@ -52,10 +56,10 @@ function tableInfo(tables: Tables, name: string): MessageInitShape<typeof TableI
     maxSize: BigInt(figures.maxSize),
     maxTimesSampled: figures.maxTimesSampled,
     rateLimiterInfo: {
-      samplesPerInsert: limiter.samplesPerInsert,
-      minDiff: limiter.minDiff,
-      maxDiff: limiter.maxDiff,
-      minSizeToSample: BigInt(limiter.minSize),
+      samplesPerInsert: rateLimiter.ratio,
+      minDiff: limit(rateLimiter.differenceMin),
+      maxDiff: limit(rateLimiter.differenceMax),
+      minSizeToSample: BigInt(rateLimiter.minSize),
       insertStats: { completed: BigInt(figures.inserts) },
       sampleStats: { completed: BigInt(figures.samples) },
     },

@@ -38,7 +38,7 @@ import { Status } from "../net/grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import { serverInfo } from "./server_info.ts";
-import { setLimiter } from "./set_limiter.ts";
+import { setRateLimiter } from "./set_rate_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
 export interface Checkpointer {
@@ -250,7 +250,7 @@ export class Service implements InsertOwner, SampleOwner {
     const setIt = (message: Uint8Array): Uint8Array => {
       const request = parseMessage(SetLimiterRequestSchema, message);
       this.#check(request.table);
-      setLimiter(this.#tables, request);
+      setRateLimiter(this.#tables, request);
       return nothing;
     };
     unary("SetLimiter", setIt, Limiters.typeName);

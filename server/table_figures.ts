@@ -5,15 +5,14 @@
  */
 import { ruleText } from "../base/inspect.ts";
 import * as abi from "../ffi/symbols.ts";
-import { lowLimiter } from "../tables/table_options.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import type { TableFigures } from "./figures.ts";
 
 /** The figures of a table. */
 export function tableFigures(tables: Tables, name: string): TableFigures {
   const table = tables.table(name);
-  const { sampler, remover, limiter, maxSize, maxBytes = 0, maxTimesSampled = 0 } = table.options;
-  const [samplesPerInsert, minSize, minDiff, maxDiff] = lowLimiter(limiter);
+  const { sampler, remover, rateLimiter, maxSize, maxBytes = 0, maxTimesSampled = 0 } =
+    table.options;
   const { insertsWaiting, samplersWaiting, ...counts } = table.info();
   return {
     name,
@@ -23,7 +22,7 @@ export function tableFigures(tables: Tables, name: string): TableFigures {
     ...counts,
     waitingInserts: insertsWaiting,
     waitingSamplers: samplersWaiting,
-    limiter: { samplesPerInsert, minSize, minDiff, maxDiff },
+    rateLimiter: rateLimiter.numbers,
   };
 }
 

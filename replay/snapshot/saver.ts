@@ -4,16 +4,16 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { dispose } from "../../base/platform.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
-import { bytesOf, checkHonest, isKind } from "../../base/typed_arrays.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
   EXRP_INFO_SEGMENT_LENGTH,
   EXRP_SHARE_LOADING,
   EXRP_STATUS_NOT_SHARABLE,
+  EXRP_STATUS_ORDER,
 } from "../../ffi/symbols.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
@@ -28,16 +28,16 @@ import {
   type SnapshotTarget,
   writeSnapshot,
 } from "./snapshot.ts";
-import type { SnapshotWriting } from "../../snapshot/container.ts";
-import { readFromFile, writeToFile } from "../../snapshot/file.ts";
+import { writeToFile } from "../../storage/file.ts";
+import type { SnapshotWriting } from "../../storage/frames.ts";
 import {
-  readFromBytes,
-  readFromStream,
+  readFrom,
   type SerializeTarget,
   type UnserializeSource,
   writeToBytes,
   writeToStream,
-} from "../../snapshot/io.ts";
+  wrongTarget,
+} from "../../storage/io.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 
 /** Saves and loads one replay. */
@@ -46,6 +46,7 @@ export class Saver {
   readonly #rules: UserRules;
   readonly #register: Register;
   readonly #extra: ExtraState;
+  #isSaving = false;
 
   /** Saves and loads the replay that has these parts. */
   constructor(core: ReplayCore, rules: UserRules, register: Register, extra: ExtraState) {
@@ -63,26 +64,39 @@ export class Saver {
       this.#together((writing) => writeToFile(target, writing));
       return undefined;
     }
-    if (!(target instanceof WritableStream)) {
-      throw new TypeError(
-        `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
-      );
-    }
-    if (this.#core.shared !== undefined) {
-      // Other threads would stand still as long as the stream takes, and its reader may be one of them. So all is copied first.
-      const copied = this.#together(({ bytes, pieces }) => ({ bytes, pieces: [...pieces] }));
-      await writeToStream(target, { ...copied, pieces: each(copied.pieces) });
-      return undefined;
-    }
-    const writing = this.#write();
-    using _occupied = this.#core.occupy("serialize()");
-    await writeToStream(target, writing);
+    if (!(target instanceof WritableStream)) throw wrongTarget(target);
+    using moment = this.#begin();
+    await writeToStream(target, moment.writing);
     return undefined;
   }
 
   /** Takes a snapshot and writes it at once. */
   #together<T>(write: (writing: SnapshotWriting) => T): T {
-    return this.#core.together("serialize()", () => write(this.#write()));
+    return this.#core.together("serialize()", () => {
+      using moment = this.#begin();
+      return write(moment.writing);
+    });
+  }
+
+  /** Keeps this moment until the result is disposed. The replay may change meanwhile. */
+  #begin(): Disposable & { readonly writing: SnapshotWriting } {
+    const { id, kernel: { symbols } } = this.#core;
+    return this.#core.together("serialize()", () => {
+      const status = symbols.exrp_replay_save_begin(id);
+      if (status === EXRP_STATUS_ORDER) throw isSaving("serialize()");
+      this.#core.check("serialize()", status);
+      this.#isSaving = true;
+      const end = (): void => {
+        this.#isSaving = false;
+        symbols.exrp_replay_save_end(id);
+      };
+      try {
+        return { writing: this.#write(), [dispose]: end };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    });
   }
 
   /** Reads a snapshot and puts it in the place of what there is. */
@@ -92,25 +106,16 @@ export class Saver {
     if (core.shared !== undefined) {
       throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
     }
-    checkHonest("unserialize(): the snapshot", source);
-    if (isKind("Uint8Array", source)) {
-      this.#adopt(readFromBytes(bytesOf(source), readSnapshot(this.#target())));
-    } else if (typeof source === "string" || source instanceof URL) {
-      this.#adopt(readFromFile(source, readSnapshot(this.#target())));
-    } else if (source instanceof ReadableStream) {
-      const reading = readSnapshot(this.#target());
-      using _occupied = core.occupy("unserialize()");
-      const loaded = await readFromStream(source, reading);
-      if (core.isDisposed) {
-        loaded.handle[Symbol.dispose]();
-        throw new ReplayError("disposed", "unserialize(): the replay was disposed meanwhile");
-      }
-      this.#adopt(loaded);
-    } else {
-      throw new TypeError(
-        `unserialize() takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
-      );
+    if (this.#isSaving) throw isSaving("unserialize()");
+    const reading = readSnapshot(this.#target());
+    using _occupied = source instanceof ReadableStream ? core.occupy("unserialize()") : undefined;
+    const read = readFrom(source, reading);
+    const loaded = read instanceof Promise ? await read : read;
+    if (core.isDisposed) {
+      loaded.handle[Symbol.dispose]();
+      throw new ReplayError("disposed", "unserialize(): the replay was disposed meanwhile");
     }
+    this.#adopt(loaded);
   }
 
   #write(): SnapshotWriting {
@@ -250,11 +255,11 @@ export class Saver {
   }
 }
 
-/** Gives one piece after the other. */
-function* each(
-  pieces: readonly Uint8Array<ArrayBuffer>[],
-): Generator<Uint8Array<ArrayBuffer>> {
-  yield* pieces;
+function isSaving(operation: string): ReplayError {
+  return new ReplayError(
+    "busy",
+    `${operation}: another snapshot of this replay is being written; await that serialize() first`,
+  );
 }
 
 function refusable(name: string, load: () => void): void {
