@@ -67,8 +67,13 @@ export type { NumberArray } from "./replay/draw/priorities.ts";
 export type { PickTable } from "./replay/register/pick_table.ts";
 export type { Selector } from "./replay/register/selector.ts";
 export type { RecordOptions, Step } from "./replay/record/recorder.ts";
-export type { FlatRecorded, FlatSteps } from "./replay/record/flat_recorder.ts";
-export type { BatchSteps, DoneFlags, ManySteps } from "./replay/record/many_recorder.ts";
+export type {
+  BatchSteps,
+  DoneFlags,
+  FlatRecorded,
+  FlatSteps,
+  ManySteps,
+} from "./replay/record/many_steps.ts";
 export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { EpisodeRecords } from "./replay/read/records.ts";
 export type { Drained, Minibatch, MinibatchOptions, TimeMajor } from "./replay/read/drained.ts";
@@ -82,7 +87,7 @@ export type {
   RelabelledRows,
   StateSlice,
 } from "./replay/read/hindsight_options.ts";
-export type { SerializeTarget, UnserializeSource } from "./snapshot/io.ts";
+export type { SerializeTarget, UnserializeSource } from "./storage/io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,
@@ -111,7 +116,7 @@ export type {
   DType,
   NoColumns,
 } from "./schema/columns.ts";
-export type { WaitForOptions, WaitOptions } from "./replay/pace/waiting.ts";
+export type { WaitForOptions, WaitOptions } from "./replay/rate_limiter/waiting.ts";
 export { ReplayError } from "./base/errors.ts";
 export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";
 
@@ -137,6 +142,6 @@ export { lowestPriorityFirst } from "./eviction/lowest_priority_first.ts";
 export { afterDraws } from "./eviction/after_draws.ts";
 export { reservoir } from "./eviction/reservoir.ts";
 
-export { samplesPerInsert } from "./pace/samples_per_insert.ts";
-export { minSize } from "./pace/min_size.ts";
-export { queue } from "./pace/queue.ts";
+export { samplesPerInsert } from "./rate_limiters/samples_per_insert.ts";
+export { minSize } from "./rate_limiters/min_size.ts";
+export { queue } from "./rate_limiters/queue.ts";

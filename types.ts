@@ -76,7 +76,10 @@ export type {
   RecordRest,
 } from "./replay/record/recorder.ts";
 export type { NewEpisodeOptions } from "./replay/record/episodes.ts";
-export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_recorder.ts";
-export type { PaceNumbers, PaceRule } from "./pace/pace_rule.ts";
-export type { SamplesPerInsertOptions } from "./pace/samples_per_insert.ts";
-export type { PaceState } from "./replay/pace/pacer.ts";
+export type { ExtraArrays, StepColumns, StepExtras } from "./replay/record/many_steps.ts";
+export type {
+  RateLimiter,
+  RateLimiterNumbers,
+  RateLimiterState,
+} from "./rate_limiters/rate_limiter.ts";
+export type { SamplesPerInsertOptions } from "./rate_limiters/samples_per_insert.ts";

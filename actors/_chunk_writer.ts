@@ -10,10 +10,9 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
+import { checkNumbers } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { numberOf } from "../base/inspect.ts";
-import { checkHonest, isNumeric } from "../base/typed_arrays.ts";
 import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
 import { checkPriority } from "../replay/record/record_input.ts";
 import type { NumericArray } from "../schema/columns.ts";
@@ -137,20 +136,20 @@ export class ChunkWriter<S extends Schema> {
     const steps = new FirstSteps(this.#local, takes, extraNames, this.#options);
     const { size } = steps;
     const given: unknown = priority(steps as unknown as ActorSteps<S>);
-    checkHonest(`${WHERE}: what priority() returned`, given);
-    if (!isNumeric(given) && !Array.isArray(given)) {
-      throw new TypeError(
-        `${WHERE}: priority() must return a plain or typed array of numbers, got ${show(given)}`,
-      );
-    }
-    if (given.length !== size) {
+    const list = checkNumbers(
+      WHERE,
+      "priority()",
+      given,
+      "must return a plain or typed array of numbers",
+    );
+    if (list.length !== size) {
       throw new RangeError(
         `${WHERE}: priority() must return ${
           numberOf(size, "number")
-        }, one for each step, got ${given.length}`,
+        }, one for each step, got ${list.length}`,
       );
     }
-    return Float64Array.from(given, (each, k) => checkPriority(`${WHERE}: priority[${k}]`, each));
+    return Float64Array.from(list, (each, k) => checkPriority(`${WHERE}: priority[${k}]`, each));
   }
 
   /** Writes what is left of a chunk. */
@@ -165,22 +164,22 @@ export class ChunkWriter<S extends Schema> {
       const e = chunk.environment;
       const take = takes[e] as number;
       if (take === 0) continue;
-      const steps = new FirstSteps(
-        this.#local,
-        takes.map((count, k) => k === e ? count : 0),
-        extraNames,
-        this.#options,
-      );
-      const { state, action, reward, nextState, extras, terminated, truncated } = steps;
       const from = chunk.written;
+      const { columns, nextState, terminated, truncated } = this.#local;
+      const [state, action, reward, ...extras] = columns.map((each) => each.view(e, 0, take));
       const { episode } = record(this.episodes[e] as number, {
-        ...{ state, action, reward, nextState, terminated, truncated },
-        ...extraNames.length > 0 ? { extras } : {},
+        ...{ state, action, reward },
+        nextState: nextState.view(e, 0, take),
+        terminated: terminated.view(e, 0, take),
+        truncated: truncated.view(e, 0, take),
+        ...extraNames.length > 0
+          ? { extras: Object.fromEntries(extraNames.map((name, k) => [name, extras[k]])) }
+          : {},
         ...priorities === undefined ? {} : { priority: priorities.subarray(from, from + take) },
         ...tag,
       });
       this.episodes[e] = episode;
-      const last = this.#local.nextState.view(e, take - 1, take).slice();
+      const last = nextState.view(e, take - 1, take).slice();
       this.#lastStates[e] = typeof this.#lastStates[e] === "number" ? last[0] as number : last;
       this.#local.forget(e, take);
       chunk.written += take;

@@ -10,231 +10,192 @@
  * @module
  */
 
-import { isKind } from "../base/typed_arrays.ts";
 import { checkNumber, show } from "../base/checks.ts";
-import { checkFinite } from "../replay/record/finite.ts";
+import { isKind } from "../base/typed_arrays.ts";
 import { ManyRowsColumn } from "../replay/record/many_rows.ts";
 import { RowColumn } from "../replay/record/row.ts";
-import { type AnyColumnArray, type NamedColumn, viewOf } from "../schema/columns.ts";
+import { checkFinite } from "../replay/record/finite.ts";
+import {
+  type AnyColumnArray,
+  float64,
+  type NamedColumn,
+  uint8,
+  viewOf,
+} from "../schema/columns.ts";
 
 /** The call that errors name if it has one step; the other one has a step of each environment. */
 export const STEP = "step()";
 /** The call that errors name if it has a step of each environment. */
 export const STEP_BATCH = "stepBatch()";
 
+/** `set` is faster than a loop for this many elements or more. */
+const SET_COUNT_MIN = 48;
+
 /** One column of all steps. */
 export class LocalColumn {
-  readonly #named: NamedColumn;
-  readonly #buffer: ArrayBuffer;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
-  readonly #stepBytes: number;
+  /** The value that the newest step of each environment has, before it is kept. */
+  readonly staged: AnyColumnArray;
+  /** How many elements a step has. */
+  readonly width: number;
+  /** Checks and stages the value of one step. */
+  readonly one: RowColumn;
+  /** Checks and stages the values of a step of each environment. */
+  readonly many: ManyRowsColumn;
+  readonly #all: AnyColumnArray;
   readonly #room: number;
-  /** The values of the newest steps, before they are kept. */
-  readonly #one: RowColumn | undefined;
-  readonly #many: ManyRowsColumn;
-  readonly #staged: readonly Uint8Array<ArrayBuffer>[];
-  readonly #environments: number;
 
   /** Room for `room` steps of each environment. */
   constructor(named: NamedColumn, environments: number, room: number) {
-    const { elementBytes, elementCount } = named.column;
-    this.#named = named;
-    this.#stepBytes = elementBytes * elementCount;
+    const { dtype, elementBytes, elementCount } = named.column;
+    const count = environments * elementCount;
+    const staging = new ArrayBuffer(count * elementBytes);
+    this.staged = viewOf(dtype, staging, 0, count);
+    this.one = new RowColumn(named, named.name, staging, 0, { name: STEP });
+    this.many = new ManyRowsColumn(STEP_BATCH, named, staging, 0, environments);
+    this.#all = viewOf(dtype, new ArrayBuffer(room * count * elementBytes), 0, room * count);
+    this.width = elementCount;
     this.#room = room;
-    this.#environments = environments;
-    this.#buffer = new ArrayBuffer(environments * room * this.#stepBytes);
-    this.#bytes = new Uint8Array(this.#buffer);
-    const staging = new ArrayBuffer(environments * this.#stepBytes);
-    this.#many = new ManyRowsColumn(STEP_BATCH, named, staging, 0, environments);
-    if (environments === 1) {
-      this.#one = new RowColumn(named, named.name, staging, 0, { name: STEP });
-    }
-    this.#staged = Array.from(
-      { length: environments },
-      (_, e) => new Uint8Array(staging, e * this.#stepBytes, this.#stepBytes),
-    );
   }
 
-  /** Checks and stages the value of one step. */
-  stageOne(value: unknown, isFinite: boolean): void {
-    const one = this.#one as RowColumn;
-    one.write(value);
-    if (isFinite) checkFinite(STEP, one.staged, 0, one.staged.elementCount);
+  /** Refuses NaN and infinite values among those that are staged. */
+  checkFinite(isOne: boolean): void {
+    const { staged } = this.one;
+    if (isOne) checkFinite(STEP, staged, 0, staged.elementCount);
+    else this.many.checkFinite(0, this.staged.length / this.width);
   }
 
-  /** Checks and stages the values of a step of each environment. */
-  stageMany(value: unknown, isFinite: boolean): void {
-    this.#many.write(value);
-    if (isFinite) this.#many.checkFinite(0, this.#environments);
-  }
-
-  /** Keeps what was staged for an environment as its step `at`. */
+  /** Keeps the staged step of an environment as its step `at`. */
   keep(environment: number, at: number): void {
-    const staged = this.#staged[environment] as Uint8Array;
-    this.#bytes.set(staged, (environment * this.#room + at) * this.#stepBytes);
+    const width = this.width;
+    const from = environment * width;
+    const to = (environment * this.#room + at) * width;
+    if (width < SET_COUNT_MIN) {
+      for (let k = 0; k < width; k++) this.#all[to + k] = this.staged[from + k] as number;
+    } else this.#all.set(this.staged.subarray(from, from + width), to);
   }
 
-  /** Steps `from` to `to` of an environment: a view. */
+  /** The steps `from` to `to` of an environment, as a view. */
   view(environment: number, from: number, to: number): AnyColumnArray {
-    const { dtype, elementCount } = this.#named.column;
-    const first = (environment * this.#room + from) * this.#stepBytes;
-    return viewOf(dtype, this.#buffer, first, (to - from) * elementCount);
+    const first = environment * this.#room;
+    return this.#all.subarray((first + from) * this.width, (first + to) * this.width);
   }
 
-  /** Moves steps `from` to `to` of an environment to the front. */
+  /** The number of a step, of a column without a shape. */
+  at(environment: number, at: number): number {
+    return this.#all[environment * this.#room + at] as number;
+  }
+
+  /** Moves the steps from `from` on to the front. */
   moveToFront(environment: number, from: number, to: number): void {
-    const first = environment * this.#room * this.#stepBytes;
-    const size = this.#stepBytes;
-    this.#bytes.copyWithin(first, first + from * size, first + to * size);
+    const first = environment * this.#room;
+    const width = this.width;
+    this.#all.copyWithin(first * width, (first + from) * width, (first + to) * width);
   }
 }
 
-/** A number of each step, which is not in the replay. */
-export class LocalNumbers {
-  readonly #name: string;
-  readonly #room: number;
-  readonly #staged: Float64Array;
-  readonly #numbers: Float64Array;
-
-  /** Room for `room` numbers of each environment. */
-  constructor(name: string, environments: number, room: number) {
-    this.#name = name;
-    this.#room = room;
-    this.#staged = new Float64Array(environments);
-    this.#numbers = new Float64Array(environments * room);
-  }
-
-  /** Stages the number of one step: NaN without one. */
-  stageOne(value: unknown): void {
-    this.#staged[0] = value === undefined ? NaN : checkNumber(`${STEP}: ${this.#name}`, value);
-  }
-
-  /** Stages the numbers of a step of each environment: NaN without them. */
-  stageMany(value: unknown): void {
-    const staged = this.#staged;
-    if (value === undefined) {
-      staged.fill(NaN);
-      return;
-    }
+/** Stages numbers that a step may have beside its columns, such as values of states. A missing one is NaN. */
+export function stageNumbers(
+  operation: string,
+  name: string,
+  { staged }: LocalColumn,
+  value: unknown,
+): void {
+  if (operation === STEP) {
+    staged[0] = value === undefined ? NaN : checkNumber(`${STEP}: ${name}`, value);
+  } else if (value === undefined) staged.fill(NaN);
+  else {
     const isArray = Array.isArray(value) || isKind("Float32Array", value) ||
       isKind("Float64Array", value);
     if (!isArray || value.length !== staged.length) {
       throw new TypeError(
-        `${STEP_BATCH}: ${this.#name} must be an array of ${staged.length} numbers, one for each environment, got ${
+        `${STEP_BATCH}: ${name} must be an array of ${staged.length} numbers, one for each environment, got ${
           show(value)
         }`,
       );
     }
     for (let e = 0; e < staged.length; e++) {
-      // An environment without a value is NaN: that of the state after a step is needed at few steps only.
       const number: unknown = value[e];
-      staged[e] = Number.isNaN(number)
-        ? NaN
-        : checkNumber(`${STEP_BATCH}: ${this.#name}[${e}]`, number);
+      staged[e] = Number.isNaN(number) ? NaN : checkNumber(`${STEP_BATCH}: ${name}[${e}]`, number);
     }
-  }
-
-  /** Keeps what was staged for an environment as its step `at`. */
-  keep(environment: number, at: number): void {
-    this.#numbers[environment * this.#room + at] = this.#staged[environment] as number;
-  }
-
-  /** The number of step `at` of an environment. */
-  at(environment: number, at: number): number {
-    return this.#numbers[environment * this.#room + at] as number;
-  }
-
-  /** Moves steps `from` to `to` of an environment to the front. */
-  moveToFront(environment: number, from: number, to: number): void {
-    const first = environment * this.#room;
-    this.#numbers.copyWithin(first, first + from, first + to);
   }
 }
 
-/** The steps of all environments of one actor. */
+/** The steps of all environments that wait. */
 export class LocalSteps {
   /** State, action, reward, then the extras. */
   readonly columns: readonly LocalColumn[];
-  /** The states that the steps led to. */
+  /** What stages the values of one step in these columns. */
+  readonly ones: readonly RowColumn[];
+  /** What stages those of a step of each environment. */
+  readonly manys: readonly ManyRowsColumn[];
+  /** The state that each step led to. */
   readonly nextState: LocalColumn;
-  /** The numbers that only priorities need. */
-  readonly value: LocalNumbers;
-  /** Likewise. */
-  readonly stateValue: LocalNumbers;
-  /** Likewise. */
-  readonly nextStateValue: LocalNumbers;
-  /** How many steps each environment has. */
+  /** What the actor's value function says of each step's action. */
+  readonly value: LocalColumn;
+  /** What it says of the best action in each step's state. */
+  readonly stateValue: LocalColumn;
+  /** What it says of the best action in the state that each step led to. */
+  readonly nextStateValue: LocalColumn;
+  /** 1 where the task ended the episode. */
+  readonly terminated: LocalColumn;
+  /** 1 where the episode was cut off. */
+  readonly truncated: LocalColumn;
+  /** How many steps of each environment wait. */
   readonly counts: Uint32Array;
-  /** How many of them belong to episodes that have ended. */
+  /** How many of these belong to episodes that have ended. */
   readonly settled: Uint32Array;
-  /** How many steps an environment has room for. */
+  /** How many steps of each environment may wait. */
   readonly room: number;
-  readonly #terminated: Uint8Array<ArrayBuffer>;
-  readonly #truncated: Uint8Array<ArrayBuffer>;
+  readonly #all: readonly LocalColumn[];
 
-  /** Room for `room` steps of each environment, with these columns. */
+  /** None yet, with room for `room` steps of each environment. */
   constructor(named: readonly NamedColumn[], environments: number, room: number) {
     const [state] = named;
     if (state === undefined) throw new TypeError("steps have three columns at least");
+    const make = (each: NamedColumn): LocalColumn => new LocalColumn(each, environments, room);
     this.room = room;
-    this.columns = named.map((each) => new LocalColumn(each, environments, room));
-    const next = { name: "nextState", column: state.column };
-    this.nextState = new LocalColumn(next, environments, room);
-    this.value = new LocalNumbers("value", environments, room);
-    this.stateValue = new LocalNumbers("stateValue", environments, room);
-    this.nextStateValue = new LocalNumbers("nextStateValue", environments, room);
+    this.columns = named.map(make);
+    this.ones = this.columns.map(({ one }) => one);
+    this.manys = this.columns.map(({ many }) => many);
+    this.nextState = make({ name: "nextState", column: state.column });
+    this.value = make({ name: "value", column: float64() });
+    this.stateValue = make({ name: "stateValue", column: float64() });
+    this.nextStateValue = make({ name: "nextStateValue", column: float64() });
+    this.terminated = make({ name: "terminated", column: uint8() });
+    this.truncated = make({ name: "truncated", column: uint8() });
+    this.#all = [
+      ...this.columns,
+      ...[this.nextState, this.value, this.stateValue, this.nextStateValue],
+      ...[this.terminated, this.truncated],
+    ];
     this.counts = new Uint32Array(environments);
     this.settled = new Uint32Array(environments);
-    this.#terminated = new Uint8Array(environments * room);
-    this.#truncated = new Uint8Array(environments * room);
   }
 
-  /** Keeps the staged step of an environment, with its flags. */
-  keep(environment: number, isTerminated: boolean, isTruncated: boolean): void {
+  /** Keeps the staged step of an environment. */
+  keep(environment: number): void {
     const at = this.counts[environment] as number;
-    for (const column of this.columns) column.keep(environment, at);
-    this.nextState.keep(environment, at);
-    this.value.keep(environment, at);
-    this.stateValue.keep(environment, at);
-    this.nextStateValue.keep(environment, at);
-    const index = environment * this.room + at;
-    this.#terminated[index] = isTerminated ? 1 : 0;
-    this.#truncated[index] = isTruncated && !isTerminated ? 1 : 0;
+    const isTerminated = this.terminated.staged[environment] === 1;
+    if (isTerminated) this.truncated.staged[environment] = 0;
+    for (const column of this.#all) column.keep(environment, at);
     this.counts[environment] = at + 1;
-    if (isTerminated || isTruncated) this.settled[environment] = at + 1;
+    const isOver = isTerminated || this.truncated.staged[environment] === 1;
+    if (isOver) this.settled[environment] = at + 1;
   }
 
-  /** Ends the episode of an environment after its newest step, as cut off. */
+  /** The newest step of an environment ends its episode, as if cut off. */
   cut(environment: number): void {
     const count = this.counts[environment] as number;
     if (this.settled[environment] === count) return;
-    this.#truncated[environment * this.room + count - 1] = 1;
+    this.truncated.view(environment, count - 1, count)[0] = 1;
     this.settled[environment] = count;
   }
 
-  /** Whether the task ended the episode at steps `from` to `to` of an environment: a view. */
-  terminated(environment: number, from: number, to: number): Uint8Array<ArrayBuffer> {
-    return this.#terminated.subarray(environment * this.room + from, environment * this.room + to);
-  }
-
-  /** Whether the episode was cut off there: a view. */
-  truncated(environment: number, from: number, to: number): Uint8Array<ArrayBuffer> {
-    return this.#truncated.subarray(environment * this.room + from, environment * this.room + to);
-  }
-
-  /** Forgets the oldest `count` steps of an environment. */
+  /** Lets the `count` oldest steps of an environment go. */
   forget(environment: number, count: number): void {
     const all = this.counts[environment] as number;
     if (count < all) {
-      for (const column of this.columns) column.moveToFront(environment, count, all);
-      this.nextState.moveToFront(environment, count, all);
-      this.value.moveToFront(environment, count, all);
-      this.stateValue.moveToFront(environment, count, all);
-      this.nextStateValue.moveToFront(environment, count, all);
-      const first = environment * this.room;
-      for (const flags of [this.#terminated, this.#truncated]) {
-        flags.copyWithin(first, first + count, first + all);
-      }
+      for (const column of this.#all) column.moveToFront(environment, count, all);
     }
     this.counts[environment] = all - count;
     const settled = this.settled[environment] as number;

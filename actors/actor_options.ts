@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { DoneFlags, StepExtras } from "../replay/record/many_recorder.ts";
+import type { DoneFlags, StepExtras } from "../replay/record/many_steps.ts";
 import type { RecordExtras } from "../replay/record/recorder.ts";
 import type { NumericArray } from "../schema/columns.ts";
 import type { AnySchema, Recordable, RecordArray, RecordValue, Schema } from "../schema/schema.ts";

@@ -6,7 +6,7 @@
 
 import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../schema/schema.ts";
-import type { LocalColumn, LocalNumbers, LocalSteps } from "./_local_steps.ts";
+import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
 
 /**
  * The n-step return of each of the {@linkcode ActorSteps}, as a batch has it in `nStep`. A learner's function for TD errors takes it as it
@@ -54,14 +54,12 @@ export interface ActorSteps<S extends Schema = AnySchema> {
   readonly target: Float64Array<ArrayBuffer>;
 }
 
-/** Where a run of n-step returns ends. */
+/** The n-step returns of some steps. */
 interface Returns {
-  readonly reward: Float32Array<ArrayBuffer>;
-  readonly discount: Float32Array<ArrayBuffer>;
+  readonly reward: Float64Array<ArrayBuffer>;
+  readonly discount: Float64Array<ArrayBuffer>;
   /** The last step that each sum has. */
   readonly last: Uint32Array<ArrayBuffer>;
-  readonly exact: Float64Array<ArrayBuffer>;
-  readonly exactDiscount: Float64Array<ArrayBuffer>;
 }
 
 /** The first steps of each environment of `local`. */
@@ -90,31 +88,32 @@ export class FirstSteps {
   }
 
   get state(): AnyColumnArray {
-    return this.#column(0);
+    return this.#join(this.#local.columns[0]);
   }
 
   get action(): AnyColumnArray {
-    return this.#column(1);
+    return this.#join(this.#local.columns[1]);
   }
 
   get reward(): AnyColumnArray {
-    return this.#column(2);
+    return this.#join(this.#local.columns[2]);
   }
 
   get nextState(): AnyColumnArray {
-    return this.#joined(this.#local.nextState);
+    return this.#join(this.#local.nextState);
   }
 
   get extras(): Readonly<Record<string, AnyColumnArray>> {
-    return Object.fromEntries(this.#names.map((name, k) => [name, this.#column(3 + k)]));
+    const { columns } = this.#local;
+    return Object.fromEntries(this.#names.map((name, k) => [name, this.#join(columns[3 + k])]));
   }
 
-  get terminated(): Uint8Array<ArrayBuffer> {
-    return this.#join((e, take) => this.#local.terminated(e, 0, take));
+  get terminated(): AnyColumnArray {
+    return this.#join(this.#local.terminated);
   }
 
-  get truncated(): Uint8Array<ArrayBuffer> {
-    return this.#join((e, take) => this.#local.truncated(e, 0, take));
+  get truncated(): AnyColumnArray {
+    return this.#join(this.#local.truncated);
   }
 
   get nStep(): ActorNStep {
@@ -124,108 +123,93 @@ export class FirstSteps {
       const at = last[k] as number;
       parts.push(this.#local.nextState.view(e, at, at + 1));
     });
-    return { reward, discount, nextState: concatenated(parts) };
+    return {
+      reward: Float32Array.from(reward),
+      discount: Float32Array.from(discount),
+      nextState: concatenated(parts),
+    };
   }
 
   get value(): Float64Array<ArrayBuffer> {
     const values = new Float64Array(this.size);
-    this.#each((e, at, k) => values[k] = given(this.#local.value, "value", e, at));
+    this.#each((e, at, k) => values[k] = given(this.#local, "value", e, at));
     return values;
   }
 
   get target(): Float64Array<ArrayBuffer> {
-    const { exact, exactDiscount, last } = this.#sums();
+    const { reward, discount, last } = this.#sums();
     const target = new Float64Array(this.size);
     this.#each((e, _, k) => {
-      const gamma = exactDiscount[k] as number;
+      const gamma = discount[k] as number;
       const after = gamma === 0 ? 0 : gamma * this.#valueAfter(e, last[k] as number);
-      target[k] = (exact[k] as number) + after;
+      target[k] = (reward[k] as number) + after;
     });
     return target;
   }
 
   /** The value of the state after a step, from which an n-step return bootstraps. */
   #valueAfter(environment: number, at: number): number {
-    const { nextStateValue, stateValue, counts } = this.#local;
-    const [isTruncated] = this.#local.truncated(environment, at, at + 1);
-    if (isTruncated === 0 && at + 1 < (counts[environment] as number)) {
-      return given(stateValue, "stateValue", environment, at + 1);
+    const local = this.#local;
+    const isTruncated = local.truncated.at(environment, at) === 1;
+    if (!isTruncated && at + 1 < (local.counts[environment] as number)) {
+      return given(local, "stateValue", environment, at + 1);
     }
-    const value = nextStateValue.at(environment, at);
+    const value = local.nextStateValue.at(environment, at);
     // Nobody valued this state. That of the state before it stands in, as a priority is only a first guess.
-    return Number.isNaN(value) ? given(stateValue, "stateValue", environment, at) : value;
+    return Number.isNaN(value) ? given(local, "stateValue", environment, at) : value;
   }
 
   /** Adds up the rewards. As `nStepReturn` does, but it also says where each sum ends. */
   #sums(): Returns {
     if (this.#returns !== undefined) return this.#returns;
-    const [exact, exactDiscount] = [new Float64Array(this.size), new Float64Array(this.size)];
+    const [sums, discounts] = [new Float64Array(this.size), new Float64Array(this.size)];
     const last = new Uint32Array(this.size);
-    this.#each((_, at, k, { reward, terminated, truncated }) => {
-      let [sum, gamma, end] = [0, 1, at];
-      for (let step = at;; step++) {
-        end = step;
-        sum += gamma * (reward[step] as number);
-        gamma *= terminated[step] === 1 ? 0 : this.#discount;
-        const isOver = terminated[step] === 1 || truncated[step] === 1;
-        if (isOver || step - at + 1 === this.#n || step + 1 === reward.length) break;
+    const { columns, terminated, truncated, counts } = this.#local;
+    const reward = columns[2] as LocalColumn;
+    if (reward.width !== 1) throw new TypeError("nStep and target need a reward without a shape");
+    this.#each((e, at, k) => {
+      const count = Math.min(at + this.#n, counts[e] as number);
+      let [sum, gamma, isOver] = [0, 1, false];
+      let step = at;
+      for (; step < count && !isOver; step++) {
+        const isTerminated = terminated.at(e, step) === 1;
+        sum += gamma * reward.at(e, step);
+        gamma *= isTerminated ? 0 : this.#discount;
+        isOver = isTerminated || truncated.at(e, step) === 1;
       }
-      exact[k] = sum;
-      exactDiscount[k] = gamma;
-      last[k] = end;
+      sums[k] = sum;
+      discounts[k] = gamma;
+      last[k] = step - 1;
     });
-    const [reward, discount] = [Float32Array.from(exact), Float32Array.from(exactDiscount)];
-    this.#returns = { reward, discount, last, exact, exactDiscount };
-    return this.#returns;
+    return this.#returns = { reward: sums, discount: discounts, last };
   }
 
-  /** Calls `call` with the environment and the place of each step, its index among all, and what the sums of its environment need. */
-  #each(
-    call: (
-      environment: number,
-      at: number,
-      index: number,
-      all: {
-        readonly reward: AnyColumnArray;
-        readonly terminated: Uint8Array;
-        readonly truncated: Uint8Array;
-      },
-    ) => void,
-  ): void {
-    const local = this.#local;
+  /** Calls `call` with the environment and the place of each step, and with its index among all. */
+  #each(call: (environment: number, at: number, index: number) => void): void {
     let index = 0;
     for (const [e, take] of this.#takes.entries()) {
-      if (take === 0) continue;
-      const count = local.counts[e] as number;
-      const reward = (local.columns[2] as LocalColumn).view(e, 0, count);
-      if (reward.length !== count) {
-        throw new TypeError("nStep and target need a reward without a shape");
-      }
-      const terminated = local.terminated(e, 0, count);
-      const all = { reward, terminated, truncated: local.truncated(e, 0, count) };
-      for (let at = 0; at < take; at++) call(e, at, index++, all);
+      for (let at = 0; at < take; at++) call(e, at, index++);
     }
   }
 
-  #column(index: number): AnyColumnArray {
-    return this.#joined(this.#local.columns[index] as LocalColumn);
-  }
-
-  #joined(column: LocalColumn): AnyColumnArray {
-    return this.#join((e, take) => column.view(e, 0, take));
-  }
-
   /** The parts of all environments as one array: a view if there is one part only. */
-  #join<T extends AnyColumnArray>(part: (environment: number, take: number) => T): T {
-    const parts = this.#takes.flatMap((take, e) => take === 0 ? [] : [part(e, take)]);
+  #join(column: LocalColumn | undefined): AnyColumnArray {
+    const parts = this.#takes.flatMap((take, e) =>
+      take === 0 || column === undefined ? [] : [column.view(e, 0, take)]
+    );
     const [first] = parts;
     return first !== undefined && parts.length === 1 ? first : concatenated(parts);
   }
 }
 
 /** The number of a step, which must have one. */
-function given(numbers: LocalNumbers, name: string, environment: number, at: number): number {
-  const number = numbers.at(environment, at);
+function given(
+  local: LocalSteps,
+  name: "value" | "stateValue",
+  environment: number,
+  at: number,
+): number {
+  const number = local[name].at(environment, at);
   if (!Number.isNaN(number)) return number;
   throw new TypeError(
     `ActorWriter: the priority function reads ${

@@ -15,19 +15,13 @@ import { dispose } from "../base/platform.ts";
 import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { ReplayCore } from "../replay/core.ts";
 import { forEachDone } from "../replay/record/many_recorder.ts";
-import {
-  checkExtras,
-  checkFlag,
-  extraOf,
-  FLAG_HINTS,
-  refuseUnknownExtras,
-} from "../replay/record/record_input.ts";
+import { checkFlag, FLAG_HINTS, writeExtras } from "../replay/record/record_input.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import { checkTag } from "../schema/pick_where.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_options.ts";
 import { ChunkWriter, WHERE } from "./_chunk_writer.ts";
-import { type LocalColumn, LocalSteps, STEP, STEP_BATCH } from "./_local_steps.ts";
+import { LocalSteps, stageNumbers, STEP, STEP_BATCH } from "./_local_steps.ts";
 
 const OPTIONS = [
   "environments",
@@ -110,8 +104,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   readonly #core: ReplayCore;
   readonly #local: LocalSteps;
   readonly #chunks: ChunkWriter<S>;
-  readonly #terminated: Uint8Array;
-  readonly #truncated: Uint8Array;
   #stepCount = 0;
   #isDisposed = false;
 
@@ -153,8 +145,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     checkNumber(`${WHERE}: discount`, discount, 0, 1);
     const lookahead = priority === undefined ? 0 : nStep;
     this.#local = new LocalSteps(columns, environments, flushSteps + lookahead);
-    this.#terminated = new Uint8Array(environments);
-    this.#truncated = new Uint8Array(environments);
     this.#chunks = new ChunkWriter(replay, this.#local, {
       ...{ extraNames, flushSteps, priority, nStep, discount, lookahead },
       tag: tag === undefined ? {} : { tag: checkTag(`${WHERE}: tag`, tag) },
@@ -216,37 +206,12 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    */
   step(step: ActorStep<S>): void {
     this.#checkOpen(STEP);
-    const loose: Loose = this.#checkParts(STEP, step);
     if (this.#chunks.episodes.length !== 1) {
       throw new TypeError(
         `${STEP} takes a step of one environment, but this writer has ${this.#chunks.episodes.length}; call stepBatch()`,
       );
     }
-    const local = this.#local;
-    const { checkFinite: isFinite, extraNames } = this.#core.config;
-    const [state, action, reward] = local.columns as readonly LocalColumn[];
-    state?.stageOne(loose.state, isFinite);
-    action?.stageOne(loose.action, isFinite);
-    reward?.stageOne(loose.reward, isFinite);
-    const isTerminated = checkFlag(`${STEP}: terminated`, loose.terminated);
-    const isTruncated = loose.truncated !== undefined &&
-      checkFlag(`${STEP}: truncated`, loose.truncated);
-    this.#checkNextState(STEP, loose.nextState);
-    local.nextState.stageOne(loose.nextState, isFinite);
-    if (loose.extras !== undefined || extraNames.length > 0) {
-      const values = checkExtras(STEP, loose.extras, extraNames);
-      for (let k = 0; k < extraNames.length; k++) {
-        const value = extraOf(STEP, values, extraNames[k] as string);
-        local.columns[3 + k]?.stageOne(value, false);
-      }
-      refuseUnknownExtras(STEP, values, extraNames);
-    }
-    local.value.stageOne(loose.value);
-    local.stateValue.stageOne(loose.stateValue);
-    local.nextStateValue.stageOne(loose.nextStateValue);
-    if (this.isFull) this.#chunks.flush(false);
-    local.keep(0, isTerminated, isTruncated);
-    this.#stepCount++;
+    this.#take(STEP, step);
   }
 
   /**
@@ -275,39 +240,55 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
    */
   stepBatch(steps: ActorBatch<S>): void {
     this.#checkOpen(STEP_BATCH);
-    const loose: Loose = this.#checkParts(STEP_BATCH, steps);
+    this.#take(STEP_BATCH, steps);
+  }
+
+  #take(operation: string, step: unknown): void {
+    const loose = this.#checkParts(operation, step);
     const local = this.#local;
     const { checkFinite: isFinite, extraNames } = this.#core.config;
+    const isOne = operation === STEP;
+    const columns = isOne ? local.ones : local.manys;
+    columns[0]?.write(loose.state);
+    columns[1]?.write(loose.action);
+    columns[2]?.write(loose.reward);
+    this.#stageEnds(operation, "terminated", loose.terminated);
+    this.#stageEnds(operation, "truncated", loose.truncated);
+    if (loose.nextState === undefined) {
+      throw new TypeError(
+        `${operation}: nextState must be the state that step() of the environment returned, at every step; got undefined`,
+      );
+    }
+    (isOne ? local.nextState.one : local.nextState.many).write(loose.nextState);
+    if (isFinite) {
+      for (const each of [...local.columns.slice(0, 3), local.nextState]) each.checkFinite(isOne);
+    }
+    writeExtras(operation, loose.extras, extraNames, columns);
+    stageNumbers(operation, "value", local.value, loose.value);
+    stageNumbers(operation, "stateValue", local.stateValue, loose.stateValue);
+    stageNumbers(operation, "nextStateValue", local.nextStateValue, loose.nextStateValue);
+    if (this.isFull) this.#chunks.flush(false);
     const count = this.#chunks.episodes.length;
-    const [state, action, reward] = local.columns as readonly LocalColumn[];
-    state?.stageMany(loose.state, isFinite);
-    action?.stageMany(loose.action, isFinite);
-    reward?.stageMany(loose.reward, isFinite);
-    const [terminated, truncated] = [this.#terminated.fill(0), this.#truncated.fill(0)];
-    if (loose.terminated === undefined) {
+    for (let e = 0; e < count; e++) local.keep(e);
+    this.#stepCount += count;
+  }
+
+  /** Stages whether episodes end. */
+  #stageEnds(operation: string, name: "terminated" | "truncated", value: unknown): void {
+    const { staged } = this.#local[name];
+    const isMissing = value === undefined && name === "truncated";
+    if (operation === STEP) {
+      staged[0] = !isMissing && checkFlag(`${STEP}: ${name}`, value) ? 1 : 0;
+      return;
+    }
+    staged.fill(0);
+    if (isMissing) return;
+    if (value === undefined) {
       throw new TypeError(
         `${STEP_BATCH}: terminated is missing; it has a flag for each environment`,
       );
     }
-    forEachDone(STEP_BATCH, "terminated", loose.terminated, count, (e) => terminated[e] = 1);
-    if (loose.truncated !== undefined) {
-      forEachDone(STEP_BATCH, "truncated", loose.truncated, count, (e) => truncated[e] = 1);
-    }
-    this.#checkNextState(STEP_BATCH, loose.nextState);
-    local.nextState.stageMany(loose.nextState, isFinite);
-    if (loose.extras !== undefined || extraNames.length > 0) {
-      const values = checkExtras(STEP_BATCH, loose.extras, extraNames);
-      for (const [k, name] of extraNames.entries()) {
-        local.columns[3 + k]?.stageMany(extraOf(STEP_BATCH, values, name), false);
-      }
-      refuseUnknownExtras(STEP_BATCH, values, extraNames);
-    }
-    local.value.stageMany(loose.value);
-    local.stateValue.stageMany(loose.stateValue);
-    local.nextStateValue.stageMany(loose.nextStateValue);
-    if (this.isFull) this.#chunks.flush(false);
-    for (let e = 0; e < count; e++) local.keep(e, terminated[e] === 1, truncated[e] === 1);
-    this.#stepCount += count;
+    forEachDone(STEP_BATCH, name, value, staged.length, (e) => staged[e] = 1);
   }
 
   /**
@@ -338,8 +319,8 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   }
 
   /**
-   * Writes as {@linkcode ActorWriter.flush} does, as soon as the replay's pace lets it. Call it if `isFull`, before the next step of a
-   * replay that has a pace.
+   * Writes as {@linkcode ActorWriter.flush} does, as soon as the replay's rate limiter lets it. Call it if `isFull`, before the next step of a
+   * replay that has a rate limiter.
    *
    * @param options `signal` ends the wait, and `timeoutMs` limits it.
    * @returns How many steps it wrote.
@@ -401,7 +382,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   }
 
   /**
-   * Writes everything and ends open episodes, as `using` does, as soon as the replay's pace lets it. `await using` calls it.
+   * Writes everything and ends open episodes, as `using` does, as soon as the replay's rate limiter lets it. `await using` calls it.
    *
    * @param options `signal` ends the wait, and `timeoutMs` limits it.
    * @throws {ReplayError} `timeout`. You may call it again. Open episodes have ended: later steps begin others.
@@ -440,13 +421,6 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
       if (!Object.hasOwn(KNOWN, part)) checkOptions(operation, step, PARTS, FLAG_HINTS);
     }
     return loose;
-  }
-
-  #checkNextState(operation: string, nextState: unknown): void {
-    if (nextState !== undefined) return;
-    throw new TypeError(
-      `${operation}: nextState must be the state that step() of the environment returned, at every step; got undefined`,
-    );
   }
 }
 

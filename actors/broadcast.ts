@@ -13,8 +13,8 @@ import { showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts";
 import { checkWait } from "../base/waits.ts";
-import type { WaitOptions } from "../replay/pace/waiting.ts";
-import type { AnyColumnArray, DType } from "../schema/columns.ts";
+import type { WaitOptions } from "../replay/rate_limiter/waiting.ts";
+import { type AnyColumnArray, BYTES, type DType, DTYPES, viewOf } from "../schema/columns.ts";
 import { changeOf } from "./_change.ts";
 import { Slots } from "./_slots.ts";
 
@@ -51,24 +51,6 @@ export interface BroadcastRead<A extends BroadcastArrays = BroadcastArrays> {
   readonly arrays: A;
 }
 
-const KINDS: ReadonlyMap<string | undefined, BroadcastArray["dtype"]> = new Map([
-  ["Uint8Array", "uint8"],
-  ["Int8Array", "int8"],
-  ["Int16Array", "int16"],
-  ["Int32Array", "int32"],
-  ["Float16Array", "float16"],
-  ["Float32Array", "float32"],
-  ["Float64Array", "float64"],
-]);
-const BYTES: Readonly<Record<BroadcastArray["dtype"], number>> = {
-  uint8: 1,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  float16: 2,
-  float32: 4,
-  float64: 8,
-};
 const WAIT_OPTIONS = ["signal", "timeoutMs"] as const;
 
 /**
@@ -104,18 +86,17 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   /** What another thread needs to attach: plain data that `postMessage` and `structuredClone` take. */
   readonly ticket: BroadcastTicket<A>;
   readonly #slots: Slots;
-  readonly #own: Target<A>;
-  #readVersion = 0;
-  #readInto: A | undefined;
-  /** The bytes of `#readInto`. */
+  /** The arrays that it reads into by itself. */
+  #own: A | undefined;
+  /** What the last read gave; the next one gives the same if there is nothing new. */
+  #last: BroadcastRead<A> | undefined;
+  /** The bytes of its arrays. */
   #readViews: readonly Uint8Array[] = [];
-  #same: BroadcastRead<A> | undefined;
 
   private constructor(ticket: BroadcastTicket<A>) {
     const sizes = ticket.arrays.map(({ dtype, length }) => BYTES[dtype] * length);
     this.ticket = ticket;
     this.#slots = new Slots(ticket.memory, sizes);
-    this.#own = new Target(ticket.arrays);
   }
 
   /**
@@ -221,21 +202,31 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * ```
    */
   read(into?: A): BroadcastRead<A> {
-    const arrays = into ?? this.#own.arrays();
-    const views = into === undefined
-      ? this.#own.views
-      : viewsOf("read(): into", this.ticket.arrays, into);
+    const arrays = into ?? this.#ownArrays();
+    const last = this.#last;
+    const isKnown = into === undefined && arrays === last?.arrays;
+    const views = isKnown ? this.#readViews : viewsOf("read(): into", this.ticket.arrays, arrays);
     if (into !== undefined) checkOwn(views);
-    const isSame = arrays === this.#readInto && areSame(views, this.#readViews);
-    if (this.#same !== undefined && isSame && this.#readVersion === this.#slots.version) {
-      return this.#same;
-    }
+    const isSame = arrays === last?.arrays && areSame(views, this.#readViews);
+    if (isSame && last.version === this.#slots.version) return last;
     const version = this.#slots.read(views);
-    this.#readVersion = version;
-    this.#readInto = arrays;
     this.#readViews = views;
-    this.#same = Object.freeze({ version, changed: false, arrays });
+    this.#last = Object.freeze({ version, changed: false, arrays });
     return Object.freeze({ version, changed: true, arrays });
+  }
+
+  /** New arrays at first, and where one has lost its memory. */
+  #ownArrays(): A {
+    const { arrays } = this.ticket;
+    const own: BroadcastArrays | undefined = this.#own;
+    if (own === undefined || arrays.some(({ name, length }) => own[name]?.length !== length)) {
+      const made = arrays.map(({ name, dtype, length }) => {
+        const memory = new ArrayBuffer(BYTES[dtype] * length);
+        return [name, viewOf(dtype, memory, 0, length)];
+      });
+      this.#own = Object.freeze(Object.fromEntries(made)) as A;
+    }
+    return this.#own as A;
   }
 
   /**
@@ -305,48 +296,6 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   }
 }
 
-/** The arrays that a broadcast reads into by itself. */
-class Target<A extends BroadcastArrays> {
-  readonly #described: readonly BroadcastArray[];
-  #arrays: A | undefined;
-  /** The bytes of the arrays. */
-  views: readonly Uint8Array<ArrayBuffer>[] = [];
-
-  constructor(described: readonly BroadcastArray[]) {
-    this.#described = described;
-  }
-
-  /** The arrays: new ones at first, and where one has lost its memory. */
-  arrays(): A {
-    if (this.#arrays !== undefined && areWhole(this.#described, this.views)) return this.#arrays;
-    const arrays = Object.fromEntries(
-      this.#described.map(({ name, dtype, length }) => [name, newArray(dtype, length)]),
-    );
-    this.views = Object.values(arrays).map((array) => bytesOf<ArrayBuffer>(array));
-    this.#arrays = Object.freeze(arrays) as BroadcastArrays as A;
-    return this.#arrays;
-  }
-}
-
-function newArray(dtype: BroadcastArray["dtype"], length: number): AnyColumnArray {
-  switch (dtype) {
-    case "uint8":
-      return new Uint8Array(length);
-    case "int8":
-      return new Int8Array(length);
-    case "int16":
-      return new Int16Array(length);
-    case "int32":
-      return new Int32Array(length);
-    case "float16":
-      return new Float16Array(length);
-    case "float32":
-      return new Float32Array(length);
-    case "float64":
-      return new Float64Array(length);
-  }
-}
-
 function checkShared(where: string): void {
   if (typeof SharedArrayBuffer === "function") return;
   throw new TypeError(
@@ -356,10 +305,12 @@ function checkShared(where: string): void {
 
 function describeArray(where: string, name: string, array: unknown): BroadcastArray {
   checkHonest(where, array);
-  const dtype = KINDS.get(kindOf(array));
-  if (dtype === undefined) {
+  const dtype = kindOf(array)?.replace("Array", "").toLowerCase();
+  if (!isDType(dtype)) {
     throw new TypeError(
-      `${where} must be one of ${[...KINDS.keys()].join(", ")}, got ${show(array)}`,
+      `${where} must be one of Uint8Array, Int8Array, Int16Array, Int32Array, Float16Array, Float32Array, Float64Array, got ${
+        show(array)
+      }`,
     );
   }
   return Object.freeze({ name, dtype, length: lengthOf(array as ArrayBufferView) });
@@ -390,9 +341,9 @@ function viewsOf(
   });
 }
 
-/** Whether the views of these arrays still have their memory: a transfer of an array takes it away. */
-function areWhole(described: readonly BroadcastArray[], views: readonly Uint8Array[]): boolean {
-  return described.every(({ length }, k) => length === 0 || views[k]?.length !== 0);
+/** Whether a dtype is one of arrays by themselves. */
+function isDType(dtype: unknown): dtype is BroadcastArray["dtype"] {
+  return dtype !== "bool" && DTYPES.includes(dtype as DType);
 }
 
 /** Whether two lists of views, of arrays of the same lengths, are over the same memory. */
@@ -427,8 +378,8 @@ function checkTicket(ticket: unknown): BroadcastTicket {
   }
   const described = arrays.map((array: unknown) => {
     const { name, dtype, length } = (array ?? {}) as Partial<BroadcastArray>;
-    const isOne = typeof name === "string" && typeof dtype === "string" &&
-      Object.hasOwn(BYTES, dtype) && Number.isInteger(length) && Number(length) >= 0;
+    const isOne = typeof name === "string" && isDType(dtype) && Number.isInteger(length) &&
+      Number(length) >= 0;
     if (!isOne) throw fail(`one with an array that is ${JSON.stringify(array)}`);
     return Object.freeze({ name, dtype, length: Number(length) });
   });

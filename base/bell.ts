@@ -64,29 +64,29 @@ export class LocalBell implements Bell {
 
 class LocalEar implements Ear {
   readonly #leave: (ear: LocalEar) => void;
-  #isWoken = false;
-  #resolve: (() => void) | undefined;
+  protected isWoken = false;
+  protected resolve: (() => void) | undefined;
 
   constructor(leave: (ear: LocalEar) => void) {
     this.#leave = leave;
   }
 
   ready(): void {
-    this.#isWoken = false;
+    this.isWoken = false;
   }
 
   heard(): Promise<void> {
-    if (this.#isWoken) return Promise.resolve();
-    return new Promise((resolve) => this.#resolve = resolve);
+    if (this.isWoken) return Promise.resolve();
+    return new Promise((resolve) => this.resolve = resolve);
   }
 
   rung(): void {
-    this.#resolve?.();
-    this.#resolve = undefined;
+    this.resolve?.();
+    this.resolve = undefined;
   }
 
   wake(): void {
-    this.#isWoken = true;
+    this.isWoken = true;
     this.rung();
   }
 
@@ -141,29 +141,31 @@ export class SharedBell implements Bell {
   }
 }
 
-class SharedEar implements Ear {
+class SharedEar extends LocalEar {
   readonly #bell: Bell;
   readonly #words: Int32Array;
   #seen = 0;
   #ownBefore = 0;
-  #isWoken = false;
-  #resolve: (() => void) | undefined;
-  #isOpen = true;
 
   constructor(bell: Bell, words: Int32Array) {
+    let isOpen = true;
+    super(() => {
+      if (isOpen) Atomics.sub(words, EARS, 1);
+      isOpen = false;
+    });
     this.#bell = bell;
     this.#words = words;
     Atomics.add(words, EARS, 1);
   }
 
-  ready(): void {
-    this.#isWoken = false;
+  override ready(): void {
+    super.ready();
     this.#seen = Atomics.load(this.#words, RINGS);
     this.#ownBefore = this.#bell.ringCount;
   }
 
-  heard(): Promise<void> {
-    if (this.#isWoken) return Promise.resolve();
+  override heard(): Promise<void> {
+    if (this.isWoken) return Promise.resolve();
     const own = this.#bell.ringCount - this.#ownBefore;
     const expected = (this.#seen + own) | 0;
     const { netMs } = SharedBell;
@@ -177,19 +179,7 @@ class SharedEar implements Ear {
       // The timer also keeps this thread alive, as another one may still ring; `waitAsync` alone does not.
       const timer = setTimeout(end, netMs);
       value.then(end);
-      this.#resolve = end;
+      this.resolve = end;
     });
-  }
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#resolve?.();
-    this.#resolve = undefined;
-  }
-
-  close(): void {
-    if (this.#isOpen) Atomics.sub(this.#words, EARS, 1);
-    this.#isOpen = false;
-    this.wake();
   }
 }

@@ -27,3 +27,18 @@ export function fromBase64(base64: string): Uint8Array<ArrayBuffer> {
 export function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+/** Expands what was compressed. */
+export async function expand(
+  bytes: Uint8Array<ArrayBuffer>,
+  format: CompressionFormat,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** The SHA-256 of bytes in hexadecimal. Undefined in pages that come over plain HTTP, which have no digests. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string | undefined> {
+  const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
+  return digest && toHex(new Uint8Array(digest));
+}

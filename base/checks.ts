@@ -4,7 +4,7 @@
  * @module
  */
 
-import { countOf, kindOf } from "./typed_arrays.ts";
+import { checkHonest, countOf, isHonest, isNumeric, kindOf } from "./typed_arrays.ts";
 
 /** Writes any value short enough for an error message. */
 export function show(value: unknown): string {
@@ -85,6 +85,24 @@ export function checkWord<W extends string>(
       show(value)
     }`,
   );
+}
+
+/** True for a plain array, and for a typed array of numbers with memory, whose class and `length` are those of its memory. */
+export function isNumbers(value: unknown): value is ArrayLike<unknown> {
+  if (Array.isArray(value)) return true;
+  return isNumeric(value) && isHonest(value);
+}
+
+/** An array for which {@linkcode isNumbers} is true. `name` is its name in errors, and `needed` what they say behind it. */
+export function checkNumbers(
+  operation: string,
+  name: string,
+  value: unknown,
+  needed = "must be a plain or typed array of numbers",
+): ArrayLike<unknown> {
+  if (isNumbers(value)) return value;
+  checkHonest(`${operation}: ${name}`, value);
+  throw new TypeError(`${operation}: ${name} ${needed}, got ${show(value)}`);
 }
 
 /** A limit as large as this is named only if the number is above it: nobody needs it otherwise. */

@@ -35,8 +35,8 @@ export type ReplayErrorCode =
   | "not-savable"
   | "not-sharable"
   | "order"
-  | "pace"
-  | "pace-size"
+  | "rate-limiter"
+  | "rate-limiter-size"
   | "permission"
   | "pick-index"
   | "record-unknown"
@@ -90,7 +90,7 @@ export interface ReplayErrorOptions {
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, stored or not, or with a handle that no episode has had |
  * | `record-unknown` | the records of an episode that was evicted |
  * | `episode-twice` | two environments of `recordBatch` name the same open episode |
- * | `pace`, `pace-size` | the pace holds the call back for now, or for ever, because the call is too large for it |
+ * | `rate-limiter`, `rate-limiter-size` | the rate limiter holds the call back for now, or for ever, because the call is too large for it |
  * | `invalid-priority` | a priority that is NaN, negative or infinite |
  * | `foreign-selector` | a selector of another replay |
  * | `disposed` | the replay, the tables or a stream of them was freed |
@@ -145,4 +145,9 @@ export class ReplayError extends Error {
     this.status = options.status ?? 0;
     this.detail = options.detail ?? [];
   }
+}
+
+/** What an error says, or anything else that was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -17,20 +17,10 @@ const ONE_KEYS = [...KEYS, "toString"];
  * `text` throws, it is the name of the class.
  */
 export function showAs<T extends object>(
-  kind: { readonly name: string; readonly prototype: T },
+  { name, prototype }: { readonly name: string; readonly prototype: T },
   text: (value: T) => string,
 ): void {
-  function inspect(this: T): string {
-    try {
-      return text(this);
-    } catch {
-      return kind.name;
-    }
-  }
-  const keys = Object.hasOwn(kind.prototype, "toString") ? KEYS : ONE_KEYS;
-  for (const key of keys) {
-    Object.defineProperty(kind.prototype, key, { value: inspect, configurable: true });
-  }
+  define(prototype, Object.hasOwn(prototype, "toString") ? KEYS : ONE_KEYS, name, text);
 }
 
 /**
@@ -38,16 +28,26 @@ export function showAs<T extends object>(
  * throws.
  */
 export function showOneAs<T extends object>(value: T, text: (value: T) => string): T {
-  const inspect = (): string => {
-    try {
-      return text(value);
-    } catch {
-      return "Object";
-    }
-  };
-  const property = { value: inspect, configurable: true };
-  for (const key of ONE_KEYS) Object.defineProperty(value, key, property);
+  define(value, ONE_KEYS, "Object", text);
   return value;
+}
+
+function define<T extends object>(
+  target: T,
+  keys: readonly (string | symbol)[],
+  name: string,
+  text: (value: T) => string,
+): void {
+  function inspect(this: T): string {
+    try {
+      return text(this);
+    } catch {
+      return name;
+    }
+  }
+  for (const key of keys) {
+    Object.defineProperty(target, key, { value: inspect, configurable: true });
+  }
 }
 
 /** A rule as the call that makes it, such as `prioritized({ alpha: 0.6 })`. */
@@ -108,25 +108,36 @@ export function arrayText(array: unknown, shape: readonly number[]): string {
   return `${kind.replace(/Array$/, "").toLowerCase()}[${shape.join(",")}]`;
 }
 
+/** Values of the columns by name: arrays, or shapes. */
+type Columns<T> = Readonly<Record<"state" | "action" | "reward", T>> & { readonly extras: object };
+
+/** Each column with its name, its array as `float32[32,4]`, and the array. */
+function columnsOf(
+  columns: Columns<unknown>,
+  shape: Columns<readonly number[]>,
+): [name: string, text: string, array: unknown][] {
+  const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
+  const plain = ["state", "action", "reward"] as const;
+  return [
+    ...plain.map((name) => [name, columns[name], shape[name]] as const),
+    ...Object.entries(columns.extras).map(([name, array]) =>
+      [name, array, shapes[name] ?? []] as const
+    ),
+  ].map(([name, array, of]) => [name, arrayText(array, of), array]);
+}
+
 /** Rows for a table of columns: name, dtype and shape, and the first numbers. */
 export function columnRows(
-  columns: Readonly<Record<"state" | "action" | "reward", unknown>> & { readonly extras: object },
-  shape: Readonly<Record<"state" | "action" | "reward", readonly number[]>> & {
-    readonly extras: object;
-  },
+  columns: Columns<unknown>,
+  shape: Columns<readonly number[]>,
 ): string[][] {
-  const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
-  const row = (name: string, array: unknown, of: readonly number[]): string[] => [
-    name,
-    arrayText(array, of),
-    firstNumbers(array),
-  ];
-  return [
-    row("state", columns.state, shape.state),
-    row("action", columns.action, shape.action),
-    row("reward", columns.reward, shape.reward),
-    ...Object.entries(columns.extras).map(([name, array]) => row(name, array, shapes[name] ?? [])),
-  ];
+  return columnsOf(columns, shape).map(([name, text, array]) => [name, text, firstNumbers(array)]);
+}
+
+/** Columns by name, with their shapes, such as `{ state: float32[32,4], action: int32[32] }`. */
+export function columnsText(columns: Columns<unknown>, shape: Columns<readonly number[]>): string {
+  const parts = columnsOf(columns, shape).map(([name, text]) => `${name}: ${text}`);
+  return `{ ${parts.join(", ")} }`;
 }
 
 /** How many numbers a table shows of a column. */
@@ -140,25 +151,4 @@ export function firstNumbers(array: unknown): string {
     (_, k) => String(Number((numbers[k] ?? NaN).toPrecision(4))),
   );
   return first.join(", ") + (numbers.length > SHOWN ? ", …" : "");
-}
-
-/** Columns by name, with their shapes, such as `{ state: float32[32,4], action: int32[32] }`. */
-export function columnsText(
-  { state, action, reward, extras }: Readonly<Record<"state" | "action" | "reward", unknown>> & {
-    readonly extras: object;
-  },
-  shape: Readonly<Record<"state" | "action" | "reward", readonly number[]>> & {
-    readonly extras: object;
-  },
-): string {
-  const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
-  const parts = [
-    `state: ${arrayText(state, shape.state)}`,
-    `action: ${arrayText(action, shape.action)}`,
-    `reward: ${arrayText(reward, shape.reward)}`,
-    ...Object.entries(extras).map(([name, array]) =>
-      `${name}: ${arrayText(array, shapes[name] ?? [])}`
-    ),
-  ];
-  return `{ ${parts.join(", ")} }`;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { showOneAs } from "./inspect.ts";
+
 /** The method that Deno's Jupyter kernel calls. */
 const DISPLAY = Symbol.for("Jupyter.display");
 
@@ -50,6 +52,26 @@ export function htmlTable(
   return `<table><caption style="text-align:left">${escapeText(caption)}</caption>${head}<tbody>${
     rows.map(row).join("")
   }</tbody></table>`;
+}
+
+/** A name and a text: a row of a table. */
+export type TextRow = [string, string];
+
+/**
+ * Makes `console.log` show a plain object as lines and notebooks as a table, and freezes it. Loops, JSON and comparisons don't see that.
+ */
+export function showAsTable<T extends object>(
+  value: T,
+  title: string,
+  rowsOf: (value: T) => readonly TextRow[],
+): T {
+  showOneAs(value, () => {
+    const rows = rowsOf(value);
+    const width = Math.max(...rows.map(([name]) => name.length));
+    return [title, ...rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`)].join("\n");
+  });
+  displayAs(value, () => htmlTable(title, rowsOf(value)));
+  return Object.freeze(value);
 }
 
 /** Text for HTML and SVG. What no XML may hold is left out. */

@@ -38,19 +38,12 @@ const VIEWS = [
   BigUint64Array,
 ] as const;
 
-/** The kinds whose elements are numbers. The two others have elements of type `bigint`. */
-const NUMERIC: ReadonlySet<string | undefined> = new Set([
-  "Int8Array",
-  "Uint8Array",
-  "Uint8ClampedArray",
-  "Int16Array",
-  "Uint16Array",
-  "Int32Array",
-  "Uint32Array",
-  "Float16Array",
-  "Float32Array",
-  "Float64Array",
-]);
+/** The classes by the names of their kinds. Some engines have no `Float16Array`. */
+const CLASSES: ReadonlyMap<string | undefined, abstract new (...args: never[]) => unknown> =
+  new Map(
+    [...VIEWS, ...(typeof Float16Array === "function" ? [Float16Array] : [])]
+      .map((view) => [view.name, view]),
+  );
 
 type Getter<T> = (this: unknown) => T;
 
@@ -86,7 +79,16 @@ export function isKind<K extends ArrayKind>(kind: K, value: unknown): value is A
 
 /** True for a typed array of any kind whose elements are numbers, by its memory. */
 export function isNumeric(value: unknown): value is Float64Array<ArrayBuffer> {
-  return NUMERIC.has(KIND.call(value));
+  const kind = KIND.call(value);
+  return kind !== undefined && !kind.startsWith("Big");
+}
+
+/** True for a typed array with memory, whose class and `length` are those of its memory. */
+export function isHonest(array: ArrayBufferView & { readonly length: number }): boolean {
+  const length = LENGTH.call(array);
+  const kind = CLASSES.get(KIND.call(array));
+  return array.length === length && kind !== undefined && array instanceof kind &&
+    (length > 0 || !isDetached(array));
 }
 
 /** The number of elements of a typed array; 0 where it has lost its memory. */
@@ -197,6 +199,6 @@ export function checkUnshared(where: string, value: unknown): void {
 
 /** The kind that an array's prototypes name. */
 function claimedKind(value: object): string | undefined {
-  const half = typeof Float16Array === "function" ? [Float16Array] : [];
-  return [...VIEWS, ...half].find((view) => value instanceof view)?.name;
+  for (const [name, view] of CLASSES) if (value instanceof view) return name;
+  return undefined;
 }

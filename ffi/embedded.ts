@@ -15,9 +15,10 @@
  * @module
  */
 
-import { toHex } from "../base/bytes.ts";
-import { ReplayError } from "../base/errors.ts";
+import { expand, sha256 } from "../base/bytes.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { missingPermission } from "./missing_permission.ts";
+import { libraryEnd } from "./native.ts";
 
 /** A kernel that the package carries, as prebuilt/targets.ts has it. */
 interface PrebuiltKernel {
@@ -31,14 +32,6 @@ interface PrebuiltKernel {
 type Targets = Readonly<Record<string, PrebuiltKernel | undefined>>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Where the package's kernel is now. */
-export interface EmbeddedKernel {
-  /** The file to open. */
-  readonly path: string;
-  /** How it came there, as the end of a sentence. */
-  readonly why: string;
-}
-
 const AGAIN =
   "load the package again: by `deno cache --reload`, or by npm where it lies in node_modules";
 
@@ -47,15 +40,16 @@ const FOLDER_VARIABLE = "EXRP_CACHE";
 const FOLDER_HINT =
   `name a folder by the option kernelCache or the environment variable ${FOLDER_VARIABLE}`;
 
-const unpacked = new Map<string, EmbeddedKernel>();
+/** The paths of kernels that were found whole. */
+const whole = new Set<string>();
 
 /**
- * The package's kernel for this machine, unpacked; undefined where the package carries no kernels at all, as in a clone.
+ * The path of the package's kernel for this machine, unpacked; undefined where the package carries no kernels at all, as in a clone.
  *
  * @param folder the cache folder; by default `EXRP_CACHE`, or a folder of the system's for caches
  * @throws {ReplayError} `permission`, or `kernel-missing` for any other reason. The text says what to do.
  */
-export async function embeddedKernel(folder?: string): Promise<EmbeddedKernel | undefined> {
+export async function embeddedKernel(folder?: string): Promise<string | undefined> {
   const targets = await listTargets();
   if (targets === undefined) return undefined;
   const machine = machineName();
@@ -68,13 +62,10 @@ export async function embeddedKernel(folder?: string): Promise<EmbeddedKernel | 
     );
   }
   const place = folder ?? cacheFolder();
-  const path = `${place}/exrp-${machine}-${kernel.sha256.slice(0, 16)}.${extension()}`;
-  const known = unpacked.get(path);
-  if (known !== undefined) return known;
-  const why = await provide(kernel, machine, place, path);
-  const found = { path, why };
-  unpacked.set(path, found);
-  return found;
+  const path = `${place}/exrp-${machine}-${kernel.sha256.slice(0, 16)}.${libraryEnd}`;
+  if (!whole.has(path)) await provide(kernel, machine, place, path);
+  whole.add(path);
+  return path;
 }
 
 /** The kernels of this package; undefined where it has no prebuilt/, or the import says that it is not there. */
@@ -86,7 +77,7 @@ async function listTargets(): Promise<Targets | undefined> {
   } catch (error) {
     if (error instanceof TypeError && /^Module not found/.test(error.message)) return undefined;
     throw missing(
-      `the list of this package's kernels could not be imported: ${reason(error)}`,
+      `the list of this package's kernels could not be imported: ${reasonOf(error)}`,
       error,
     );
   }
@@ -100,28 +91,22 @@ function machineName(): string {
   return `${arch}-linux-${target.includes("musl") ? "musl" : "gnu"}`;
 }
 
-function extension(): string {
-  if (Deno.build.os === "windows") return "dll";
-  return Deno.build.os === "darwin" ? "dylib" : "so";
-}
+/** Where a system has its caches: within which folders that the environment names. */
+const CACHES: Readonly<Partial<Record<string, readonly (readonly [string, string])[]>>> = {
+  windows: [["LOCALAPPDATA", ""]],
+  darwin: [["HOME", "/Library/Caches"]],
+};
 
 /** The folder for unpacked kernels, where the environment says which that is. */
 function cacheFolder(): string {
   const named = variable(FOLDER_VARIABLE);
   if (named !== undefined) return named;
-  const { os } = Deno.build;
-  const home = absolute("HOME");
-  const caches = os === "windows"
-    ? absolute("LOCALAPPDATA")
-    : os === "darwin"
-    ? home && `${home}/Library/Caches`
-    : absolute("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
-  if (caches !== undefined) return `${caches}/exrp`;
-  const names = os === "windows"
-    ? ["LOCALAPPDATA"]
-    : os === "darwin"
-    ? ["HOME"]
-    : ["XDG_CACHE_HOME", "HOME"];
+  const places = CACHES[Deno.build.os] ?? [["XDG_CACHE_HOME", ""], ["HOME", "/.cache"]];
+  for (const [name, within] of places) {
+    const folder = absolute(name);
+    if (folder !== undefined) return `${folder}${within}/exrp`;
+  }
+  const names = places.map(([name]) => name);
   const all = [FOLDER_VARIABLE, ...names];
   const unknown = "this package's kernel must be unpacked, but no cache folder is known";
   if (all.every((each) => isAllowed({ name: "env", variable: each }))) {
@@ -150,31 +135,28 @@ function isAllowed(permission: Deno.PermissionDescriptor): boolean {
   return Deno.permissions.querySync(permission).state === "granted";
 }
 
-/** Sees to it that a file has a kernel; says how. */
+/** Sees to it that a file has a kernel. */
 async function provide(
   kernel: PrebuiltKernel,
   machine: string,
   folder: string,
   path: string,
-): Promise<string> {
+): Promise<void> {
   if (!isAllowed({ name: "ffi", path }) || !isAllowed({ name: "read", path })) {
     throw notAllowed(folder, path, "may not open it there");
   }
   const before = await look(kernel, path);
-  if (before === "whole") return "unpacked before";
+  if (before === "whole") return;
   if (!isAllowed({ name: "read", path: folder }) || !isAllowed({ name: "write", path: folder })) {
     const state = before === "absent" ? "is not there yet" : "has a wrong checksum";
     throw notAllowed(folder, path, `that file ${state} and Deno may not write it`);
   }
-  await write(await expand(kernel, machine), folder, path, kernel);
+  await write(await bytesOf(kernel, machine), folder, path, kernel);
   if (await look(kernel, path) !== "whole") {
     throw missing(
       `this package's kernel was unpacked to ${path}, but what is read from there has a wrong checksum; check that disk, or ${FOLDER_HINT}`,
     );
   }
-  return before === "absent"
-    ? "unpacked now"
-    : "unpacked now, because the file that was there had a wrong checksum";
 }
 
 /** Whether a file holds a kernel, byte for byte. */
@@ -189,7 +171,7 @@ async function look(
     if (error instanceof Deno.errors.NotFound) return "absent";
     throw missing(
       `this package's kernel should be at ${path}, but that cannot be read: ${
-        reason(error)
+        reasonOf(error)
       }; remove it, or ${FOLDER_HINT}`,
       error,
     );
@@ -198,29 +180,27 @@ async function look(
 }
 
 /** A kernel's bytes, out of its module. */
-async function expand(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
+async function bytesOf(kernel: PrebuiltKernel, machine: string): Promise<Bytes> {
   const { start, size, packedSize } = kernel;
-  let expander: TransformStream<Bytes, Bytes>;
+  const format = "brotli" as CompressionFormat;
   try {
-    expander = new DecompressionStream("brotli" as CompressionFormat);
+    new DecompressionStream(format);
   } catch (error) {
     throw missing(
       `this package's kernel is compressed by Brotli, which Deno ${Deno.version.deno} does not expand; take Deno 2.7 or later`,
       error,
     );
   }
-  let found: string;
+  let found: string | undefined;
   try {
     const { memory } = await kernel.load();
     const compressed = new Uint8Array(memory.buffer).slice(0, packedSize);
-    const stream = new Blob([compressed]).stream().pipeThrough(expander);
-    const all = new Uint8Array(await new Response(stream).arrayBuffer());
-    const bytes = all.subarray(start, start + size);
+    const bytes = (await expand(compressed, format)).subarray(start, start + size);
     found = await sha256(bytes);
     if (found === kernel.sha256) return bytes;
   } catch (error) {
     throw missing(
-      `this package's kernel for ${machine} could not be loaded: ${reason(error)}; ${AGAIN}`,
+      `this package's kernel for ${machine} could not be loaded: ${reasonOf(error)}; ${AGAIN}`,
       error,
     );
   }
@@ -239,31 +219,23 @@ async function write(
   const partial = `${path}.${crypto.randomUUID()}.part`;
   try {
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
-    try {
-      {
-        using file = await Deno.open(partial, { write: true, createNew: true, mode: 0o600 });
-        for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
-        await file.sync();
-      }
-      await Deno.rename(partial, path);
-    } catch (error) {
-      await Deno.remove(partial).catch(() => {});
-      throw error;
+    {
+      using file = await Deno.open(partial, { write: true, createNew: true, mode: 0o600 });
+      for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+      await file.sync();
     }
+    await Deno.rename(partial, path);
   } catch (error) {
+    await Deno.remove(partial).catch(() => {});
     // Windows replaces no file that is in use. Another process that unpacked the same kernel is then as good.
     if (await look(kernel, path).catch(() => "wrong") === "whole") return;
     throw missing(
       `this package's kernel could not be unpacked to ${path}: ${
-        reason(error)
+        reasonOf(error)
       }; make ${bytes.length} bytes of room in a folder that may be written, or ${FOLDER_HINT}`,
       error,
     );
   }
-}
-
-async function sha256(bytes: Bytes): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 function notAllowed(folder: string, path: string, what: string): ReplayError {
@@ -275,18 +247,11 @@ function notAllowed(folder: string, path: string, what: string): ReplayError {
 
 /** Which of the flags for a kernel in a folder are missing; without a folder, those for any. */
 function missingFlags(folder?: string, path?: string): string[] {
-  const permissions: Deno.PermissionDescriptor[] = [
-    { name: "read", ...folder === undefined ? {} : { path: folder } },
-    { name: "write", ...folder === undefined ? {} : { path: folder } },
-    { name: "ffi", ...path === undefined ? {} : { path } },
-  ];
-  return permissions.filter((each) => !isAllowed(each)).map(({ name }) => `--allow-${name}`);
+  const paths = [["read", folder], ["write", folder], ["ffi", path]] as const;
+  return paths.filter(([name, path]) => !isAllowed({ name, path }))
+    .map(([name]) => `--allow-${name}`);
 }
 
 function missing(message: string, cause?: unknown): ReplayError {
-  return new ReplayError("kernel-missing", message, cause === undefined ? {} : { cause });
-}
-
-function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return new ReplayError("kernel-missing", message, { cause });
 }

@@ -5,7 +5,7 @@
  */
 
 import { lengthOf } from "../base/typed_arrays.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
 import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
@@ -49,17 +49,6 @@ const ENVIRONMENT = "EXRP_KERNEL";
 const BACKEND_ENVIRONMENT = "EXRP_BACKEND";
 const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
 const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
-
-const open = new Map<string, Kernel>();
-
-/** The same kernel object for the same kernel and reason. */
-function remember(kernel: Kernel): Kernel {
-  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
-  const known = open.get(key);
-  if (known !== undefined) return known;
-  open.set(key, kernel);
-  return kernel;
-}
 
 /**
  * Opens the kernel, or returns the one that is already open.
@@ -122,13 +111,11 @@ function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backe
 }
 
 async function wasmKernel(why: string): Promise<Kernel> {
-  const { path, symbols } = await openWasm();
-  return remember({ backend: "wasm", path, why, symbols });
+  return { backend: "wasm", why, ...await openWasm() };
 }
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
 async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<Kernel> {
-  let refused: ReplayError | undefined;
   let failed: ReplayError | undefined;
   const local = localPlace();
   if (local !== undefined) {
@@ -137,16 +124,15 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
     } catch (error) {
       if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
       failed = error;
-      if (error.code === "permission") refused = error;
     }
   }
   const embedded = await embeddedKernel(cache).catch((error) => {
-    if (refused === undefined) throw error;
-    const whole = both(error, "Nor could a local build be opened", refused);
+    if (failed?.code !== "permission") throw error;
+    const whole = both(error, "Nor could a local build be opened", failed);
     throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
   });
-  if (embedded !== undefined) return openEmbedded(embedded.path, embedded.why);
-  throw failed ?? remoteError(ownAddress());
+  if (embedded !== undefined) return openEmbedded(embedded);
+  throw failed ?? remoteError();
 }
 
 interface Place {
@@ -167,17 +153,16 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
     throw missingPermission("no --allow-ffi", ["--allow-ffi"]);
   }
   try {
-    return remember({
-      backend: "native",
-      path,
-      why: origin,
-      symbols: openNative(path, BUILD_HINT),
-    });
+    return { backend: "native", path, why: origin, symbols: openNative(path, BUILD_HINT) };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
     // What is not there needs no permission: the build is what is missing.
-    if (isRefused && !isMissing(path)) throw permissionError(path, error);
+    if (isRefused && !isMissing(path)) {
+      const message =
+        `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``;
+      throw missingPermission(message, ["--allow-ffi"], error);
+    }
     const why = isRefused ? "there is no such file" : nativeReason(error);
     throw missingError(path, origin, why, error);
   }
@@ -193,14 +178,10 @@ function missingError(path: string, origin: string, why: string, cause?: unknown
 }
 
 /** Opens a kernel that was unpacked and found whole. */
-function openEmbedded(path: string, how: string): Kernel {
+function openEmbedded(path: string): Kernel {
   try {
-    return remember({
-      backend: "native",
-      path,
-      why: `the package's kernel, ${how}`,
-      symbols: openNative(path, BUILD_HINT),
-    });
+    const symbols = openNative(path, BUILD_HINT);
+    return { backend: "native", path, why: "the package's kernel", symbols };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     throw new ReplayError(
@@ -215,12 +196,13 @@ function openEmbedded(path: string, how: string): Kernel {
 
 /** The error where neither of two kernels can be had. */
 function both(error: ReplayError, words: string, other: unknown): ReplayError {
-  const more = other instanceof Error ? other.message : String(other);
-  return new ReplayError(error.code, `${error.message}. ${words}: ${more}`, { cause: other });
+  const message = `${error.message}. ${words}: ${reasonOf(other)}`;
+  return new ReplayError(error.code, message, { cause: other });
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
-function remoteError(url: string | undefined): ReplayError {
+function remoteError(): ReplayError {
+  const url = ownAddress();
   const whence = url === undefined
     ? "this library is part of a bundle, which"
     : `this library was imported from ${url}, and what is imported from there`;
@@ -245,7 +227,7 @@ function namedPlace(kernelPath: string | URL | undefined): Place | undefined {
 function localPlace(): Place | undefined {
   const here = ownAddress();
   if (here?.startsWith("file:") !== true) return undefined;
-  const local = new URL(`../zig-out/lib/${libraryName()}`, here);
+  const local = new URL(`../zig-out/lib/${libraryName}`, here);
   return { path: pathOf("the local build", local), origin: "the local build" };
 }
 
@@ -263,14 +245,6 @@ function pathOf(name: string, place: string | URL): string {
   }
   const path = decodeURIComponent(new URL(text).pathname);
   return deno?.build.os === "windows" ? path.replace(/^\/+([A-Za-z]:)/, "$1") : path;
-}
-
-function permissionError(path: string, cause: unknown): ReplayError {
-  return missingPermission(
-    `the replay kernel at ${path} may not be opened; run deno with --allow-ffi=${path}; if there is no such file yet, build it first with \`deno task build\``,
-    ["--allow-ffi"],
-    cause,
-  );
 }
 
 const detail = new Float64Array(4);

@@ -14,10 +14,7 @@ export function missingPermission(
   flags: readonly string[],
   cause?: unknown,
 ): ReplayError {
-  return withReason(
-    new ReplayError("permission", message, cause === undefined ? {} : { cause }),
-    `no ${flags.join(", ")}`,
-  );
+  return withReason(new ReplayError("permission", message, { cause }), `no ${flags.join(", ")}`);
 }
 
 /** The error, with the reason of another one. */

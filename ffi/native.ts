@@ -7,7 +7,7 @@
  * @module
  */
 
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno } from "../base/platform.ts";
 import { EXRP_ABI_VERSION, type KernelSymbols, symbols } from "./symbols.ts";
 
@@ -25,17 +25,12 @@ export function isNativeAllowed(path: string): boolean {
   return deno?.permissions.querySync({ name: "ffi", path }).state === "granted";
 }
 
+/** The end of the names of libraries on this system. */
+export const libraryEnd: string = { windows: "dll", darwin: "dylib" }[deno?.build.os as string] ??
+  "so";
+
 /** The file name of a native kernel on this system. */
-export function libraryName(): string {
-  switch (deno?.build.os) {
-    case "windows":
-      return "exrp.dll";
-    case "darwin":
-      return "libexrp.dylib";
-    default:
-      return "libexrp.so";
-  }
-}
+export const libraryName: string = `${libraryEnd === "dll" ? "" : "lib"}exrp.${libraryEnd}`;
 
 /**
  * Opens the kernel at a path, or returns the functions of the one that is already open.
@@ -90,7 +85,5 @@ function openAt(path: string, hint: string): KernelSymbols {
 
 /** Why a file could not be opened, in Deno's words. */
 export function nativeReason(error: unknown): string {
-  return error instanceof Error
-    ? error.message.replace(/^(Could not open library: )+/, "")
-    : String(error);
+  return reasonOf(error).replace(/^(Could not open library: )+/, "");
 }

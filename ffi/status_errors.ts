@@ -37,8 +37,8 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
   [abi.EXRP_STATUS_LIMIT, "limit"],
   [abi.EXRP_STATUS_JOURNAL_FULL, "limit"],
   [abi.EXRP_STATUS_ORDERS_FULL, "limit"],
-  [abi.EXRP_STATUS_PACE, "pace"],
-  [abi.EXRP_STATUS_PACE_SIZE, "pace-size"],
+  [abi.EXRP_STATUS_RATE_LIMITER, "rate-limiter"],
+  [abi.EXRP_STATUS_RATE_LIMITER_SIZE, "rate-limiter-size"],
   [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
   [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
   [abi.EXRP_STATUS_DAMAGED, "message-damaged"],
@@ -82,30 +82,31 @@ function text(
   detail: readonly number[],
   backend: "native" | "wasm",
 ): string {
-  const [a, b, c, d] = detail;
+  const [a = 0, b = 0, c = 0, d = 0] = detail;
   switch (status) {
     case abi.EXRP_STATUS_ARGUMENT:
       return `argument ${a} of the kernel's call is out of its range: ${b}`;
     case abi.EXRP_STATUS_REPLAY_UNKNOWN:
       return "the replay is disposed";
     case abi.EXRP_STATUS_EPISODE_UNKNOWN:
+      if (Number.isInteger(a) && a >= 0 && a < b) {
+        return `the episode with handle ${a} has gone: it was evicted`;
+      }
       return b === 0
         ? `no episode has handle ${a}: no episode has begun yet; newEpisode() begins one`
-        : Number.isInteger(a) && Number(a) >= 0 && Number(a) < Number(b)
-        ? `the episode with handle ${a} has gone: it was evicted`
-        : `no episode has handle ${a}: handles given out so far are 0 to ${Number(b) - 1}`;
+        : `no episode has handle ${a}: handles given out so far are 0 to ${b - 1}`;
     case abi.EXRP_STATUS_SELECTOR_UNKNOWN:
       return `no selector has id ${a}: there are ${b}`;
     case abi.EXRP_STATUS_PRIORITY_INVALID:
       return `priority[${a}] is ${b}; a priority must be finite and not negative`;
     case abi.EXRP_STATUS_BATCH_SIZE:
-      return Number(b) < abi.EXRP_LIMIT_BATCH
+      return b < abi.EXRP_LIMIT_BATCH
         ? `a batch must have 1 to ${b} picks, because the selector draws each of ${b} picks at most once, got ${a}`
         : `a batch must have 1 to ${b} picks, got ${a}`;
     case abi.EXRP_STATUS_BUFFER_SIZE:
       return `a buffer has ${a} elements or bytes, but the call needs ${b}`;
     case abi.EXRP_STATUS_CAPACITY:
-      return Number(b) > 1
+      return b > 1
         ? `capacity must be ${b} to ${c} records, because one pick has ${b} (pick.length), got ${a}`
         : `capacity must be ${b} to ${c} records, got ${a}`;
     case abi.EXRP_STATUS_PICK_INDEX:
@@ -115,14 +116,11 @@ function text(
     case abi.EXRP_STATUS_EMPTY:
       return `there is no pick to draw yet (records stored: ${a})`;
     case abi.EXRP_STATUS_EPISODE_ENDED:
-      if (Number(b) < 0) {
-        return `episode ${a} is not in the replay any more, and no record can go to it; newEpisode() begins another (if you did not end it, use ${
-          handleOf(operation)
-        })`;
-      }
-      return `episode ${a} has ended with ${
-        numberOf(Number(b), "record")
-      }, and no other can go to it; newEpisode() begins another (if you did not end it, use ${
+      return `episode ${a} ${
+        b < 0
+          ? "is not in the replay any more, and no record"
+          : `has ended with ${numberOf(b, "record")}, and no other`
+      } can go to it; newEpisode() begins another (if you did not end it, use ${
         handleOf(operation)
       })`;
     case abi.EXRP_STATUS_FULL:
@@ -133,58 +131,52 @@ function text(
       }
       return `section ${a} of the snapshot needs item ${b} next, got ${c}`;
     case abi.EXRP_STATUS_RECORD_UNKNOWN:
-      if (Number(d) < 0) {
-        return `the records of episode ${b} before position ${-Number(
-          d,
-        )} made room for newer ones, but the call needs position ${c}`;
+      if (d < 0) {
+        return `the records of episode ${b} before position ${-d} made room for newer ones, but the call needs position ${c}`;
       }
-      return Number(d) > 0
+      return d > 0
         ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
         : `episode ${b} was evicted, or has no record yet`;
     case abi.EXRP_STATUS_NOT_SHARABLE:
-      return notSharableText(Number(a));
+      return notSharableText(a);
     case abi.EXRP_STATUS_TICKET:
-      return ticketText(Number(a));
+      return ticketText(a);
     case abi.EXRP_STATUS_REVOKED:
       return "the ticket by which this thread attached was revoked; ask for another one";
     case abi.EXRP_STATUS_HELD:
       return "this thread is in the middle of another operation of the same replay, by another object";
     case abi.EXRP_STATUS_MEMORY:
-      return backend === "wasm"
-        ? wasmMemoryText(operation, Number(a))
-        : memoryText(operation, Number(a), Number(b));
+      return backend === "wasm" ? wasmMemoryText(operation, a) : memoryText(operation, a, b);
     case abi.EXRP_STATUS_LIMIT:
       return `too many${COUNTED.get(operation) ?? ""}: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
       return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:
       return `too many batches are ordered and not yet taken: the limit is ${a}`;
-    case abi.EXRP_STATUS_PACE:
-      return a === abi.EXRP_PACE_RECORDS
-        ? `the pace allows ${c} more now, and the call has ${
-          numberOf(Number(b), "record")
-        }; it can go on when more picks were drawn, and whenReady() waits for that (records stored: ${d})`
-        : `the pace allows ${c} more now, and the call asks for ${
-          numberOf(Number(b), "pick")
-        }; it can go on when more records were stored, and whenReady() waits for that (records stored: ${d})`;
-    case abi.EXRP_STATUS_PACE_SIZE:
-      return paceSizeText(a === abi.EXRP_PACE_RECORDS, Number(b), Number(c), Number(d));
+    case abi.EXRP_STATUS_RATE_LIMITER: {
+      const [asks, awaited] = a === abi.EXRP_ALLOW_INSERTS
+        ? [`has ${numberOf(b, "record")}`, "picks were drawn"]
+        : [`asks for ${numberOf(b, "pick")}`, "records were stored"];
+      return `the rate limiter allows ${c} more now, and the call ${asks}; it can go on when more ${awaited}, and whenReady() waits for that (records stored: ${d})`;
+    }
+    case abi.EXRP_STATUS_RATE_LIMITER_SIZE:
+      return rateLimiterSizeText(a === abi.EXRP_ALLOW_INSERTS, b, c, d);
     case abi.EXRP_STATUS_DATA_CORRUPT:
       return `the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`;
     case abi.EXRP_STATUS_DATA_MISMATCH:
       return `the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`;
     case abi.EXRP_STATUS_DAMAGED:
-      return `sample ${b}, column ${c}: ${DAMAGES.get(Number(a)) ?? `damage ${a}`}`;
+      return `sample ${b}, column ${c}: ${DAMAGES.get(a) ?? `damage ${a}`}`;
     case abi.EXRP_STATUS_TABLES_UNKNOWN:
       return "the tables are disposed";
     case abi.EXRP_STATUS_TABLE_UNKNOWN:
       return a === -1
-        ? `there is no such table among the ${numberOf(Number(c), "table")}`
-        : `items[${a}] names a table that is not among the ${numberOf(Number(c), "table")}`;
+        ? `there is no such table among the ${numberOf(c, "table")}`
+        : `items[${a}] names a table that is not among the ${numberOf(c, "table")}`;
     case abi.EXRP_STATUS_STREAM_UNKNOWN:
       return "the stream is closed";
     case abi.EXRP_STATUS_MESSAGE:
-      return `the message is damaged: ${numberOf(Number(a), "byte")} of it cannot be read`;
+      return `the message is damaged: ${numberOf(a, "byte")} of it cannot be read`;
     case abi.EXRP_STATUS_MESSAGE_EMPTY:
       return "the message has neither chunks nor items";
     case abi.EXRP_STATUS_CHUNK_UNKNOWN:
@@ -200,8 +192,8 @@ function text(
         key(c, d)
       } (number ${a} of the message) is ${b}; a priority must be finite and not negative`;
     case abi.EXRP_STATUS_ITEM_BYTES:
-      return `the chunks of items[${a}] have ${bytesText(Number(b))}, but its table may have ${
-        bytesText(Number(c))
+      return `the chunks of items[${a}] have ${bytesText(b)}, but its table may have ${
+        bytesText(c)
       } (maxBytes)`;
     case abi.EXRP_STATUS_ITEM_EMPTY:
       return `item ${key(b, c)} (items[${a}]) refers to no chunk`;
@@ -229,18 +221,18 @@ const DAMAGES: ReadonlyMap<number, string> = new Map([
   [abi.EXRP_DAMAGE_LAYOUT, "the samples are not those that were looked at before"],
 ]);
 /** A key of 64 bits, of which the kernel gives the high and the low half. */
-function key(high: number | undefined, low: number | undefined): string {
-  return String(BigInt(high ?? 0) << 32n | BigInt(low ?? 0));
+function key(high: number, low: number): string {
+  return String(BigInt(high) << 32n | BigInt(low));
 }
 
-/** Why a call can never be made at this pace: it alone is too large, or it and a call of the other kind wait for each other. */
-function paceSizeText(records: boolean, asked: number, other: number, band: number): string {
+/** Why a rate limiter can never let a call in: it alone is too large, or it and a call of the other kind wait for each other. */
+function rateLimiterSizeText(records: boolean, asked: number, other: number, band: number): string {
   const call = records ? `a call of ${numberOf(asked, "record")}` : numberOf(asked, "pick");
   const pair = records
     ? `${call} and a draw of ${numberOf(other, "pick")}`
     : `${call} and a call of ${numberOf(other, "record")}`;
   const why = other === 0
-    ? `the pace never allows ${call} at once: that needs a band of at least ${band}`
+    ? `the rate limiter never allows ${call} at once: that needs a band of at least ${band}`
     : `${pair} wait for each other: together they need a band of at least ${band}`;
   return `${why}; make the calls smaller, or the error of samplesPerInsert() at least ${
     band / 2

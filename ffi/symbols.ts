@@ -175,14 +175,14 @@ export const symbols = {
   exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
   /** `(replay, table, events, event_count, read_count)` */
   exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, pace, pace_count)` */
-  exrp_pace_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, numbers, number_count)` */
+  exrp_rate_limiter_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, info, info_count)` */
-  exrp_pace_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  exrp_rate_limiter_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(replay, count)` */
-  exrp_pace_grant: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_rate_limiter_grant: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, count)` */
-  exrp_pace_settle: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_rate_limiter_settle: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, edges, edge_count, counts, summary, summary_count)` */
   exrp_record_ages: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "u32"],
@@ -215,8 +215,8 @@ export const symbols = {
   exrp_tables_count: { parameters: [], result: "u32" },
   /** `(tables, table, name, name_size)` */
   exrp_tables_name_set: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(tables, table, limiter, limiter_count)` */
-  exrp_tables_limiter_set: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, table, numbers, number_count)` */
+  exrp_tables_rate_limiter_set: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, table, info, info_count)` */
   exrp_tables_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, info, info_count)` */
@@ -589,14 +589,14 @@ export interface KernelSymbols {
     event_count: number,
     read_count: KernelBuffer,
   ): number;
-  /** `exrp_pace_set` of kernel/exrp.h. */
-  exrp_pace_set(replay: number, pace: KernelBuffer, pace_count: number): number;
-  /** `exrp_pace_info` of kernel/exrp.h. */
-  exrp_pace_info(replay: number, info: KernelBuffer, info_count: number): number;
-  /** `exrp_pace_grant` of kernel/exrp.h. */
-  exrp_pace_grant(replay: number, count: number): number;
-  /** `exrp_pace_settle` of kernel/exrp.h. */
-  exrp_pace_settle(replay: number, count: number): number;
+  /** `exrp_rate_limiter_set` of kernel/exrp.h. */
+  exrp_rate_limiter_set(replay: number, numbers: KernelBuffer, number_count: number): number;
+  /** `exrp_rate_limiter_info` of kernel/exrp.h. */
+  exrp_rate_limiter_info(replay: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_rate_limiter_grant` of kernel/exrp.h. */
+  exrp_rate_limiter_grant(replay: number, count: number): number;
+  /** `exrp_rate_limiter_settle` of kernel/exrp.h. */
+  exrp_rate_limiter_settle(replay: number, count: number): number;
   /** `exrp_record_ages` of kernel/exrp.h. */
   exrp_record_ages(
     replay: number,
@@ -669,12 +669,12 @@ export interface KernelSymbols {
     name: KernelBuffer,
     name_size: number,
   ): number;
-  /** `exrp_tables_limiter_set` of kernel/exrp.h. */
-  exrp_tables_limiter_set(
+  /** `exrp_tables_rate_limiter_set` of kernel/exrp.h. */
+  exrp_tables_rate_limiter_set(
     tables: number,
     table: number,
-    limiter: KernelBuffer,
-    limiter_count: number,
+    numbers: KernelBuffer,
+    number_count: number,
   ): number;
   /** `exrp_tables_info` of kernel/exrp.h. */
   exrp_tables_info(tables: number, table: number, info: KernelBuffer, info_count: number): number;
@@ -847,12 +847,12 @@ export const EXRP_STATUS_NOT_SHARABLE = 25;
 export const EXRP_STATUS_TICKET = 26;
 export const EXRP_STATUS_REVOKED = 27;
 export const EXRP_STATUS_HELD = 28;
-export const EXRP_STATUS_PACE = 29;
+export const EXRP_STATUS_RATE_LIMITER = 29;
 export const EXRP_STATUS_MEMORY = 30;
 export const EXRP_STATUS_LIMIT = 31;
 export const EXRP_STATUS_JOURNAL_FULL = 32;
 export const EXRP_STATUS_ORDERS_FULL = 33;
-export const EXRP_STATUS_PACE_SIZE = 34;
+export const EXRP_STATUS_RATE_LIMITER_SIZE = 34;
 export const EXRP_STATUS_DATA_CORRUPT = 40;
 export const EXRP_STATUS_DATA_MISMATCH = 41;
 export const EXRP_STATUS_TABLES_UNKNOWN = 50;
@@ -1039,33 +1039,27 @@ export const EXRP_SHARE_INFO_SEATS = 1;
 export const EXRP_SHARE_INFO_ENDED = 2;
 export const EXRP_SHARE_INFO_NOTE = 3;
 export const EXRP_SHARE_INFO_COUNT = 4;
-export const EXRP_PACE_RATIO = 0;
-export const EXRP_PACE_MIN_SIZE = 1;
-export const EXRP_PACE_DIFFERENCE_MIN = 2;
-export const EXRP_PACE_DIFFERENCE_MAX = 3;
-export const EXRP_PACE_RULE_COUNT = 4;
-export const EXRP_PACE_RECORDED = 4;
-export const EXRP_PACE_DRAWN = 5;
-export const EXRP_PACE_SAVED_COUNT = 6;
-export const EXRP_PACE_IS_SET = 6;
-export const EXRP_PACE_RECORDS_ALLOWED = 7;
-export const EXRP_PACE_PICKS_ALLOWED = 8;
-export const EXRP_PACE_INFO_COUNT = 9;
-export const EXRP_PACE_RECORDS = 0;
-export const EXRP_PACE_PICKS = 1;
+export const EXRP_RATE_LIMITER_RATIO = 0;
+export const EXRP_RATE_LIMITER_MIN_SIZE = 1;
+export const EXRP_RATE_LIMITER_DIFFERENCE_MIN = 2;
+export const EXRP_RATE_LIMITER_DIFFERENCE_MAX = 3;
+export const EXRP_RATE_LIMITER_RULE_COUNT = 4;
+export const EXRP_RATE_LIMITER_INSERTS = 4;
+export const EXRP_RATE_LIMITER_SAMPLES = 5;
+export const EXRP_RATE_LIMITER_SAVED_COUNT = 6;
+export const EXRP_RATE_LIMITER_INSERTS_ALLOWED = 6;
+export const EXRP_RATE_LIMITER_SAMPLES_ALLOWED = 7;
+export const EXRP_RATE_LIMITER_COUNT = 8;
+export const EXRP_ALLOW_INSERTS = 0;
+export const EXRP_ALLOW_SAMPLES = 1;
 export const EXRP_TABLES_SEED = 0;
 export const EXRP_TABLES_COUNT = 1;
 export const EXRP_TABLES_FIRST = 2;
 export const EXRP_TABLES_MAX_SIZE = 0;
 export const EXRP_TABLES_MAX_BYTES = 1;
 export const EXRP_TABLES_MAX_TIMES_SAMPLED = 2;
-export const EXRP_TABLES_LIMITER = 3;
+export const EXRP_TABLES_RATE_LIMITER = 3;
 export const EXRP_TABLES_RULES = 7;
-export const EXRP_LIMITER_SAMPLES_PER_INSERT = 0;
-export const EXRP_LIMITER_MIN_SIZE = 1;
-export const EXRP_LIMITER_MIN_DIFF = 2;
-export const EXRP_LIMITER_MAX_DIFF = 3;
-export const EXRP_LIMITER_COUNT = 4;
 export const EXRP_TABLES_INFO_SIZE = 0;
 export const EXRP_TABLES_INFO_BYTES = 1;
 export const EXRP_TABLES_INFO_INSERTS = 2;
@@ -1081,7 +1075,7 @@ export const EXRP_TABLES_INFO_PRIORITY_MAX = 11;
 export const EXRP_TABLES_INFO_MAX_SIZE = 12;
 export const EXRP_TABLES_INFO_MAX_BYTES = 13;
 export const EXRP_TABLES_INFO_MAX_TIMES_SAMPLED = 14;
-export const EXRP_TABLES_INFO_LIMITER = 15;
+export const EXRP_TABLES_INFO_RATE_LIMITER = 15;
 export const EXRP_TABLES_INFO_COUNT = 19;
 export const EXRP_TABLES_STORE_CHUNKS = 0;
 export const EXRP_TABLES_STORE_CHUNK_BYTES = 1;
@@ -1116,8 +1110,6 @@ export const EXRP_TABLES_SAVE_BYTES = 0;
 export const EXRP_TABLES_SAVE_NEEDED = 1;
 export const EXRP_TABLES_SAVE_ENDED = 2;
 export const EXRP_TABLES_SAVE_COUNT = 3;
-export const EXRP_ALLOW_INSERTS = 0;
-export const EXRP_ALLOW_SAMPLES = 1;
 export const EXRP_TENSOR_FLOAT32 = 1;
 export const EXRP_TENSOR_FLOAT64 = 2;
 export const EXRP_TENSOR_INT32 = 3;

@@ -10,8 +10,8 @@
  * @module
  */
 
-import { fromBase64, toHex } from "../base/bytes.ts";
-import { ReplayError } from "../base/errors.ts";
+import { expand, fromBase64, sha256 } from "../base/bytes.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { ownAddress } from "./own_address.ts";
 import {
   EXRP_ABI_VERSION,
@@ -46,33 +46,18 @@ class Arena {
   base = 0;
   #bytes = 0;
   u8: Uint8Array;
-  #f64: Float64Array;
-  #f32: Float32Array;
-  #i32: Int32Array;
-  #u32: Uint32Array;
   /** The bytes that the last `reserve()` could not have. */
   lacking = 0;
 
   constructor(memory: WebAssembly.Memory, take: Call) {
     this.#memory = memory;
     this.#take = take;
-    const { buffer } = memory;
-    this.u8 = new Uint8Array(buffer);
-    this.#f64 = new Float64Array(buffer);
-    this.#f32 = new Float32Array(buffer);
-    this.#i32 = new Int32Array(buffer);
-    this.#u32 = new Uint32Array(buffer);
+    this.u8 = new Uint8Array(memory.buffer);
   }
 
-  /** To be called after every call of the module: makes the views anew where the memory has grown, as that detaches them. */
+  /** To be called after every call of the module: makes the view anew where the memory has grown, as that detaches it. */
   refresh(): void {
-    if (this.u8.length > 0) return;
-    const { buffer } = this.#memory;
-    this.u8 = new Uint8Array(buffer);
-    this.#f64 = new Float64Array(buffer);
-    this.#f32 = new Float32Array(buffer);
-    this.#i32 = new Int32Array(buffer);
-    this.#u32 = new Uint32Array(buffer);
+    if (this.u8.length === 0) this.u8 = new Uint8Array(this.#memory.buffer);
   }
 
   /** Makes room for `bytes` bytes; false where there is no memory for them. */
@@ -91,57 +76,50 @@ class Arena {
 
   /** Copies a buffer to the place `at`. */
   write(at: number, from: KernelBuffer): void {
-    if (from instanceof Uint8Array) this.u8.set(from, at);
-    else if (from instanceof Float64Array) this.#f64.set(from, at >>> 3);
-    else if (from instanceof Float32Array) this.#f32.set(from, at >>> 2);
-    else if (from instanceof Int32Array) this.#i32.set(from, at >>> 2);
-    else if (from instanceof Uint32Array) this.#u32.set(from, at >>> 2);
-    else this.u8.set(bytesOf(from), at);
+    this.u8.set(bytesOf(from), at);
   }
 
   /** The number at the place `at`. */
   f64(at: number): number {
-    return this.#f64[at >>> 3] ?? 0;
+    return new DataView(this.u8.buffer).getFloat64(at, true);
   }
 
-  /** Copies what is at the place `at` to a buffer. */
-  read(at: number, to: KernelBuffer): void {
-    if (to instanceof Uint8Array) copy(this.u8, at, to);
-    else if (to instanceof Float64Array) copy(this.#f64, at >>> 3, to);
-    else if (to instanceof Uint32Array) copy(this.#u32, at >>> 2, to);
-    else if (to instanceof Int32Array) copy(this.#i32, at >>> 2, to);
-    else copy(this.u8, at, bytesOf(to));
+  /** Copies what is at the place `at` to a buffer, or to its first `bytes` bytes. */
+  read(at: number, to: KernelBuffer, bytes = to.byteLength): void {
+    const target = bytesOf(to);
+    // A view costs more than a few numbers.
+    if (bytes > 16) target.set(this.u8.subarray(at, at + bytes));
+    else for (let k = 0; k < bytes; k++) target[k] = this.u8[at + k] ?? 0;
   }
 }
 
 function bytesOf(buffer: KernelBuffer): Uint8Array {
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  return buffer instanceof Uint8Array
+    ? buffer
+    : new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
-/** Arrays of one type. */
-interface Numbers {
-  [index: number]: number;
-  readonly length: number;
-  set(from: Numbers, at?: number): void;
-  subarray(begin: number, end: number): Numbers;
-}
-
-/** Copies `to.length` numbers of `from`, from index `at` on. */
-function copy(from: Numbers, at: number, to: Numbers): void {
-  const { length } = to;
-  if (length > 8) return to.set(from.subarray(at, at + length));
-  // A view costs more than a few numbers.
-  for (let k = 0; k < length; k++) to[k] = from[at + k] ?? 0;
-}
+/** Of calls that write only the beginning of a buffer: its parameter, and that of the numbers whose first says how many bytes were written. */
+const BEGINNINGS: Readonly<Partial<Record<string, readonly [buffer: number, numbers: number]>>> = {
+  exrp_sampler_read: [2, 4],
+  exrp_tables_save_read: [1, 3],
+};
 
 /** The library's function for one of the module, which copies buffers as their descriptions say. */
-function bind(call: Call, parameters: readonly string[], result: string, arena: Arena): BoundCall {
+function bind(
+  call: Call,
+  name: keyof typeof wasmSymbols,
+  arena: Arena,
+): BoundCall {
+  const { parameters, result } = wasmSymbols[name];
   const buffers = parameters.flatMap((each, index) => {
     const [use = "", item] = each.split(" ");
     return item === undefined
       ? []
       : [{ index, isRead: use !== "out", isWritten: use !== "in", at: 0 }];
   });
+  const [begun, counting] = BEGINNINGS[name] ?? [];
+  const count = buffers.find(({ index }) => index === counting);
   const numbers = parameters.map(() => 0);
   const unsigned = result === "u32";
   return (...values) => {
@@ -164,7 +142,11 @@ function bind(call: Call, parameters: readonly string[], result: string, arena: 
     arena.refresh();
     if (status === EXRP_STATUS_OK) {
       for (const { index, isWritten, at } of buffers) {
-        if (isWritten) arena.read(base + at, values[index] as KernelBuffer);
+        if (!isWritten) continue;
+        const written = index === begun && count !== undefined
+          ? arena.f64(base + count.at)
+          : undefined;
+        arena.read(base + at, values[index] as KernelBuffer, written);
       }
     }
     return unsigned ? status >>> 0 : status;
@@ -186,8 +168,8 @@ function bindAll(
   };
   const arena = new Arena(memory, callOf("exrp_wasm_arena"));
   const bound: Record<string, BoundCall> = {};
-  for (const [name, { parameters, result }] of Object.entries(wasmSymbols)) {
-    bound[name] = bind(callOf(name), parameters, result, arena);
+  for (const name of Object.keys(wasmSymbols) as (keyof typeof wasmSymbols)[]) {
+    bound[name] = bind(callOf(name), name, arena);
   }
   const all = bound as unknown as KernelSymbols;
   const { exrp_error_detail: errorDetail } = all;
@@ -196,26 +178,6 @@ function bindAll(
   const batchGet = callOf("exrp_batch_get");
   const batchRun = callOf("exrp_batch_run");
   const prioritySet = callOf("exrp_priority_set");
-  const samplerRead = callOf("exrp_sampler_read");
-  const saveRead = callOf("exrp_tables_save_read");
-  /** Calls with the places of a buffer and of numbers, the first of which says how many bytes of the buffer were written. */
-  const begins = (
-    to: KernelBuffer,
-    size: number,
-    info: KernelBuffer,
-    use: (at: number, infoAt: number) => number,
-  ): number => {
-    const infoAt = aligned(size);
-    if (!arena.reserve(infoAt + aligned(info.byteLength))) return EXRP_STATUS_MEMORY;
-    const { base } = arena;
-    const status = use(base, base + infoAt);
-    arena.refresh();
-    if (status !== EXRP_STATUS_OK) return status;
-    arena.read(base + infoAt, info);
-    arena.read(base, bytesOf(to).subarray(0, arena.f64(base + infoAt)));
-    return status;
-  };
-
   return {
     ...all,
     exrp_error_detail(detail, count): number {
@@ -232,10 +194,7 @@ function bindAll(
       const status = record(replay, base, size, flags);
       arena.refresh();
       // The kernel writes no more of a row than the handle, its first eight bytes.
-      if (status === EXRP_STATUS_OK && row instanceof Uint8Array) {
-        const { u8 } = arena;
-        for (let k = 0; k < 8; k++) row[k] = u8[base + k] ?? 0;
-      }
+      if (status === EXRP_STATUS_OK) arena.read(base, row, 8);
       return status;
     },
     exrp_batch_get(replay, selector, first, count, total, beta, batch, size): number {
@@ -279,18 +238,6 @@ function bindAll(
       arena.refresh();
       if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
       return status;
-    },
-    // The kernel writes only the beginning of these.
-    exrp_sampler_read(tables, sampler, message, size, info, count): number {
-      return begins(
-        message,
-        size,
-        info,
-        (at, infoAt) => samplerRead(tables, sampler, at, size, infoAt, count),
-      );
-    },
-    exrp_tables_save_read(tables, piece, size, info, count): number {
-      return begins(piece, size, info, (at, infoAt) => saveRead(tables, at, size, infoAt, count));
     },
     // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.
     // An order counts as drawn at the moment in which it was given: nobody can tell the difference.
@@ -341,19 +288,15 @@ export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<K
   try {
     ({ instance } = await WebAssembly.instantiate(bytes, {}));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reason}`,
+      `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reasonOf(error)}`,
       { cause: error },
     );
   }
   const { memory, _initialize, ...calls } = instance.exports;
-  if (!(memory instanceof WebAssembly.Memory)) {
-    throw new ReplayError("kernel-version", "the WebAssembly kernel exports no memory");
-  }
   if (typeof _initialize === "function") _initialize();
-  const symbols = bindAll(calls as Record<string, Call>, memory);
+  const symbols = bindAll(calls as Record<string, Call>, memory as WebAssembly.Memory);
   const version = symbols.exrp_abi_version();
   if (version !== EXRP_ABI_VERSION) {
     throw new ReplayError(
@@ -399,28 +342,25 @@ async function openModule(): Promise<WasmKernel> {
     // @ts-ignore: a clone has this file only once it was built.
     packed = await import("../prebuilt/wasm32.ts");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     throw new ReplayError(
       "kernel-missing",
-      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${reason}); load the package again, or make it in a clone with \`deno task build\``,
+      `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${
+        reasonOf(error)
+      }); load the package again, or make it in a clone with \`deno task build\``,
       { cause: error },
     );
   }
-  const { data, size, sha256 } = packed;
+  const { data, size } = packed;
   let bytes: Uint8Array<ArrayBuffer>;
   try {
-    const stream = new Blob([fromBase64(data)]).stream().pipeThrough(
-      new DecompressionStream("deflate"),
-    );
-    bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    bytes = await expand(fromBase64(data), "deflate");
   } catch (error) {
     throw damaged("can't be decompressed", error);
   }
   if (bytes.length !== size) throw damaged(`has ${bytes.length} bytes, not ${size}`);
-  // Pages that come over plain HTTP have no digests. The size and the compiler check the module there.
-  const digest = await globalThis.crypto?.subtle?.digest("SHA-256", bytes);
-  const found = digest === undefined ? sha256 : toHex(new Uint8Array(digest));
-  if (found !== sha256) throw damaged(`has the SHA-256 ${found}, not ${sha256}`);
+  // Without a digest, the size and the compiler check the module.
+  const found = await sha256(bytes) ?? packed.sha256;
+  if (found !== packed.sha256) throw damaged(`has the SHA-256 ${found}, not ${packed.sha256}`);
   return { path: moduleOrigin(), symbols: await instantiateWasm(bytes) };
 }
 

@@ -73,15 +73,15 @@ extern "C" {
 #define EXRP_STATUS_TICKET 26            /* nobody can attach by this ticket [EXRP_TICKET_*] */
 #define EXRP_STATUS_REVOKED 27           /* the ticket by which this id came was revoked [ticket] */
 #define EXRP_STATUS_HELD 28              /* this thread holds the replay by another id: the call would wait for ever */
-#define EXRP_STATUS_PACE 29              /* the pace holds the call back for now [EXRP_PACE_RECORDS or PICKS; how many were asked for; how many
-                                            may come now; records stored] */
+#define EXRP_STATUS_RATE_LIMITER 29      /* the rate limiter holds the call back for now [EXRP_ALLOW_*; how many were asked for; how many may come now;
+                                            records stored] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
 #define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
 #define EXRP_STATUS_ORDERS_FULL 33       /* too many ordered batches are not yet taken [largest] */
-#define EXRP_STATUS_PACE_SIZE 34         /* the band of the pace is too narrow for the call [EXRP_PACE_RECORDS or PICKS; how many were asked for;
-                                            the size of a call of the other kind that waits for this one as this one would for it, or 0; how wide the
-                                            band must be] */
+#define EXRP_STATUS_RATE_LIMITER_SIZE 34 /* the band of the rate limiter is too narrow for the call [EXRP_ALLOW_*; how many were asked for; the size
+                                            of a call of the other kind that waits for this one as this one would for it, or 0; how wide the band must
+                                            be] */
 #define EXRP_STATUS_DATA_CORRUPT 40      /* a snapshot holds impossible values [section, item, which rule] */
 #define EXRP_STATUS_DATA_MISMATCH 41     /* a snapshot of another schema, or of other selectors or eviction [section, expected, found] */
 /* 5x tables. A key of 64 bits is two numbers: its high and its low half. An item's index is that in its message, from 0. */
@@ -321,23 +321,23 @@ extern "C" {
 #define EXRP_SHARE_INFO_NOTE 3    /* bytes of the note */
 #define EXRP_SHARE_INFO_COUNT 4
 
-/* Indices into the numbers of a pace. */
-#define EXRP_PACE_RATIO 0          /* picks drawn for each record, above 0, at most 2^32 */
-#define EXRP_PACE_MIN_SIZE 1       /* records that must be stored before picks are drawn, 1..capacity */
-#define EXRP_PACE_DIFFERENCE_MIN 2 /* least value of records x RATIO - picks, at most RATIO x MIN_SIZE; perhaps -infinity */
-#define EXRP_PACE_DIFFERENCE_MAX 3 /* its largest value, at least DIFFERENCE_MIN + max(1, RATIO); perhaps infinity */
-#define EXRP_PACE_RULE_COUNT 4
-#define EXRP_PACE_RECORDED 4       /* records that came since the pace was set */
-#define EXRP_PACE_DRAWN 5          /* picks that were drawn since */
-#define EXRP_PACE_SAVED_COUNT 6
-#define EXRP_PACE_IS_SET 6         /* 1, or 0 for a replay without a pace */
-#define EXRP_PACE_RECORDS_ALLOWED 7 /* the most records that a call may store now; infinity without a limit */
-#define EXRP_PACE_PICKS_ALLOWED 8  /* the most picks that may be drawn now */
-#define EXRP_PACE_INFO_COUNT 9
+/* Indices into the numbers of a rate limiter, of a replay or a table. In a replay, a record is an insert and a pick a sample. The difference is
+ * inserts x RATIO - samples. kernel/base/rate_limiter.hpp says what is allowed. */
+#define EXRP_RATE_LIMITER_RATIO 0          /* samples for each insert: above 0, finite; in a replay at most 2^32 */
+#define EXRP_RATE_LIMITER_MIN_SIZE 1       /* an integer: records that must be stored before one is sampled, 1..capacity; items of a table, 0..2^53 */
+#define EXRP_RATE_LIMITER_DIFFERENCE_MIN 2 /* least difference, perhaps -infinity; in a replay at most RATIO x MIN_SIZE */
+#define EXRP_RATE_LIMITER_DIFFERENCE_MAX 3 /* largest difference, at least DIFFERENCE_MIN; in a replay at least max(1, RATIO) more; perhaps infinity */
+#define EXRP_RATE_LIMITER_RULE_COUNT 4
+#define EXRP_RATE_LIMITER_INSERTS 4        /* since it was set, as the next */
+#define EXRP_RATE_LIMITER_SAMPLES 5
+#define EXRP_RATE_LIMITER_SAVED_COUNT 6
+#define EXRP_RATE_LIMITER_INSERTS_ALLOWED 6 /* the most that a call may make now; infinity without a limit */
+#define EXRP_RATE_LIMITER_SAMPLES_ALLOWED 7
+#define EXRP_RATE_LIMITER_COUNT 8
 
-/* What the pace held back. */
-#define EXRP_PACE_RECORDS 0
-#define EXRP_PACE_PICKS 1
+/* What a rate limiter lets in. */
+#define EXRP_ALLOW_INSERTS 0
+#define EXRP_ALLOW_SAMPLES 1
 
 /* Indices into the numbers of exrp_tables_create: two, then those of each table. EXRP_TABLES_RULES are followed by the kind of the sampler
  * (EXRP_SELECTOR_*), the count of its options and the options, and then by the same of the remover. */
@@ -347,17 +347,8 @@ extern "C" {
 #define EXRP_TABLES_MAX_SIZE 0        /* items, 1..EXRP_LIMIT_CAPACITY */
 #define EXRP_TABLES_MAX_BYTES 1       /* bytes of the chunks that the table's items refer to, each chunk once; 0: no limit */
 #define EXRP_TABLES_MAX_TIMES_SAMPLED 2 /* an item goes once it was sampled so often; 0: no limit */
-#define EXRP_TABLES_LIMITER 3         /* EXRP_LIMITER_COUNT numbers */
+#define EXRP_TABLES_RATE_LIMITER 3    /* EXRP_RATE_LIMITER_RULE_COUNT numbers */
 #define EXRP_TABLES_RULES 7
-
-/* Indices into the numbers of a rate limiter. I inserts, S samples and D deletes were made since the last reset. Then an insert is allowed where
- * I + 1 - D <= MIN_SIZE or (I + 1) x SAMPLES_PER_INSERT - S <= MAX_DIFF, and a sample where I - D >= MIN_SIZE and
- * I x SAMPLES_PER_INSERT - S - 1 >= MIN_DIFF. */
-#define EXRP_LIMITER_SAMPLES_PER_INSERT 0 /* above 0, finite */
-#define EXRP_LIMITER_MIN_SIZE 1           /* an integer, 0..2^53 */
-#define EXRP_LIMITER_MIN_DIFF 2           /* not NaN */
-#define EXRP_LIMITER_MAX_DIFF 3           /* not NaN, at least MIN_DIFF */
-#define EXRP_LIMITER_COUNT 4
 
 /* Indices into the numbers of exrp_tables_info. */
 #define EXRP_TABLES_INFO_SIZE 0             /* items */
@@ -375,7 +366,7 @@ extern "C" {
 #define EXRP_TABLES_INFO_MAX_SIZE 12
 #define EXRP_TABLES_INFO_MAX_BYTES 13
 #define EXRP_TABLES_INFO_MAX_TIMES_SAMPLED 14
-#define EXRP_TABLES_INFO_LIMITER 15         /* EXRP_LIMITER_COUNT numbers */
+#define EXRP_TABLES_INFO_RATE_LIMITER 15    /* EXRP_RATE_LIMITER_RULE_COUNT numbers */
 #define EXRP_TABLES_INFO_COUNT 19
 
 /* Indices into the numbers of exrp_tables_store_info. */
@@ -423,10 +414,6 @@ extern "C" {
 #define EXRP_TABLES_SAVE_NEEDED 1 /* bytes that the next piece needs, where nothing fitted; else 0 */
 #define EXRP_TABLES_SAVE_ENDED 2  /* 1 once all was written, and what was kept for it is let go; else 0 */
 #define EXRP_TABLES_SAVE_COUNT 3
-
-/* What exrp_tables_allow is asked for. */
-#define EXRP_ALLOW_INSERTS 0
-#define EXRP_ALLOW_SAMPLES 1
 
 /* The elements of tensors in messages: the numbers of TensorFlow's DataType. */
 #define EXRP_TENSOR_FLOAT32 1
@@ -708,19 +695,19 @@ EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* c
  * (i, i): pick i got a priority. The next event holds the 64 bits of that priority, a double, low half first. */
 EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
 
-/* ---- pace ---- */
+/* ---- the rate limiter of a replay ---- */
 
-/* Holds records and draws back, so that they keep pace (kernel/replay/pace.hpp has the rules). A call that stores n records counts n, if it is made with
- * `done` 0, and exrp_batch_get counts `count` picks. What is not allowed now is EXRP_STATUS_PACE, and has changed nothing.
- * `pace` has no numbers, and then there is no pace; or the first EXRP_PACE_RULE_COUNT, and then counts begin anew: RECORDED is MIN_SIZE, or the
- * records that are stored if they are fewer, and DRAWN is 0; or EXRP_PACE_SAVED_COUNT. No snapshot has a pace. */
-EXRP_API int32_t exrp_pace_set(uint32_t replay, const double* pace, uint32_t pace_count);
-EXRP_API int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count);
+/* Holds records and draws back, so that they keep pace (kernel/base/rate_limiter.hpp has the rules). A call that stores n records counts n, if it is
+ * made with `done` 0, and exrp_batch_get counts `count` samples. What is not allowed now is EXRP_STATUS_RATE_LIMITER, and has changed nothing.
+ * There are no numbers, and then there is no rate limiter: its MIN_SIZE is 0. Or the first EXRP_RATE_LIMITER_RULE_COUNT, and then counts begin anew:
+ * INSERTS is MIN_SIZE, or the records that are stored if they are fewer, and SAMPLES is 0. Or EXRP_RATE_LIMITER_SAVED_COUNT. No snapshot has them. */
+EXRP_API int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count);
+EXRP_API int32_t exrp_rate_limiter_info(uint32_t replay, double* info, uint32_t info_count);
 /* For a batch that the caller puts together by several calls: asks for all its picks at once. If the status is EXRP_STATUS_OK, this id's draws are
- * neither held back nor counted until exrp_pace_settle. */
-EXRP_API int32_t exrp_pace_grant(uint32_t replay, uint32_t count);
+ * neither held back nor counted until exrp_rate_limiter_settle. */
+EXRP_API int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count);
 /* Ends a grant, if there is one, and counts picks: those that were drawn meanwhile, or that the caller handed out in another way. */
-EXRP_API int32_t exrp_pace_settle(uint32_t replay, uint32_t count);
+EXRP_API int32_t exrp_rate_limiter_settle(uint32_t replay, uint32_t count);
 
 /* ---- statistics ---- */
 
@@ -768,7 +755,7 @@ EXRP_API uint32_t exrp_tables_count(void);
 /* The name by which messages know a table. A name is of one table only. */
 EXRP_API int32_t exrp_tables_name_set(uint32_t tables, uint32_t table, const uint8_t* name, uint32_t name_size);
 /* Another rate limiter from now on. Counts stay, and what waits and is now allowed goes on. */
-EXRP_API int32_t exrp_tables_limiter_set(uint32_t tables, uint32_t table, const double* limiter, uint32_t limiter_count);
+EXRP_API int32_t exrp_tables_rate_limiter_set(uint32_t tables, uint32_t table, const double* numbers, uint32_t number_count);
 EXRP_API int32_t exrp_tables_info(uint32_t tables, uint32_t table, double* info, uint32_t info_count);
 EXRP_API int32_t exrp_tables_store_info(uint32_t tables, double* info, uint32_t info_count);
 /* Whether `count` inserts or samples would be made now, as EXRP_ALLOW_* says: 1 or 0. Samples would be, whichever items they are. */

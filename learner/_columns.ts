@@ -12,46 +12,27 @@ import { eachLeaf } from "../reverb/structure.ts";
 import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
 import { RowColumn } from "../replay/record/row.ts";
-import {
-  type AnyColumnArray,
-  checkColumn,
-  type Column,
-  float32,
-  int32,
-} from "../schema/columns.ts";
+import { type AnyColumnArray, type Column, float32 } from "../schema/columns.ts";
+import { checkColumns, columnsOf, type RecordColumns } from "../schema/record_columns.ts";
 import type { TransitionColumns } from "./types.ts";
 
-/** The columns of an item. Sorted by name, they stand as a table has them. */
-export interface ItemColumns {
-  /** The state, and the next state. */
-  readonly state: Column;
-  /** The action. */
-  readonly action: Column;
-  /** The return. */
-  readonly reward: Column;
-  /** Those that the user added, by name. */
-  readonly extras: Readonly<Record<string, Column>>;
-}
-
-/** Checks columns, and fills in the defaults. */
-export function checkColumns(where: string, columns: TransitionColumns): ItemColumns {
+/** Checks the columns of an item, and fills in the defaults. */
+export function checkItemColumns(where: string, columns: TransitionColumns): RecordColumns {
   checkOptions(`${where}: the columns`, columns, ["state", "action", "reward", "extras"]);
-  const { state, action = int32(), reward = float32() } = columns;
-  const extras: Readonly<Record<string, Column>> = columns.extras ?? {};
-  checkColumn(`${where}: state`, state);
-  checkColumn(`${where}: action`, action);
-  if (checkColumn(`${where}: reward`, reward).dtype !== "float32") {
+  const named = checkColumns(where, columns);
+  const checked = columnsOf(named);
+  if (checked.reward.dtype !== "float32") {
     throw new TypeError(
-      `${where}: reward must be float32, as n-step returns are; got ${String(reward)}`,
+      `${where}: reward must be float32, as n-step returns are; got ${checked.reward}`,
     );
   }
-  for (const [name, column] of Object.entries(extras)) {
-    if (checkColumn(`${where}: extras.${name}`, column).every === 1) continue;
+  for (const { name, column } of named.columns.slice(3)) {
+    if (column.every === 1) continue;
     throw new TypeError(
-      `${where}: extras.${name}: each item keeps its values, so it can't be ${String(column)}`,
+      `${where}: ${name}: each item keeps its values, so it can't be ${column}`,
     );
   }
-  return { state, action, reward, extras };
+  return checked;
 }
 
 /** A column of an item, and where it stands in the item's data: `["extras", "hidden"]`. */
@@ -61,7 +42,7 @@ export interface PlacedColumn extends AtPath {
 }
 
 /** The columns of an item in the order that a table without a signature gives them. */
-export function itemOrder({ state, action, reward, extras }: ItemColumns): PlacedColumn[] {
+export function itemOrder({ state, action, reward, extras }: RecordColumns): PlacedColumn[] {
   const own = Object.keys(extras).sort().map((name) => ({
     path: ["extras", name],
     column: extras[name] as Column,

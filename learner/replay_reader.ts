@@ -182,46 +182,15 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   #transitions(batch: Batch): TransitionBatch<S> {
     // Batches are mostly of one size.
     if (this.#shape?.action[0] !== batch.size) this.#shape = shapeOf(batch);
-    return new Drawn(batch, this.#shape as Shape) as unknown as TransitionBatch<S>;
-  }
-}
-
-type Shape = TransitionBatch["shape"];
-
-/** The object behind a {@linkcode TransitionBatch} in the memory of a batch. A class, because a literal takes longer to make. */
-class Drawn implements TransitionBatch {
-  static readonly name = "TransitionBatch";
-  readonly size: number;
-  readonly state: Batch["state"];
-  readonly action: Batch["action"];
-  readonly reward: TransitionBatch["reward"];
-  readonly nextState: Batch["nextState"];
-  readonly discount: Batch["discount"];
-  readonly extras: Batch["extras"];
-  readonly probability: Batch["probability"];
-  readonly importanceWeight: Batch["importanceWeight"];
-  readonly shape: Shape;
-  readonly keys: Keys;
-  readonly #batch: Batch;
-
-  constructor(batch: Batch, shape: Shape) {
-    const ahead = batch.nStep[0] ?? batch;
-    this.size = batch.size;
-    this.state = batch.state;
-    this.action = batch.action;
-    this.reward = ahead.reward as TransitionBatch["reward"];
-    this.nextState = ahead.nextState;
-    this.discount = ahead.discount;
-    this.extras = batch.extras;
-    this.probability = batch.probability;
-    this.importanceWeight = batch.importanceWeight;
-    this.shape = shape;
-    this.keys = { pickEpisode: batch.pickEpisode, pickPosition: batch.pickPosition };
-    this.#batch = batch;
-  }
-
-  [dispose](): void {
-    this.#batch[dispose]();
+    const { size, state, action, extras, pickEpisode, pickPosition } = batch;
+    const { probability, importanceWeight } = batch;
+    const { reward, nextState, discount } = batch.nStep[0] ?? batch;
+    return {
+      ...{ size, state, action, reward, nextState, discount, extras },
+      ...{ probability, importanceWeight, shape: this.#shape },
+      keys: { pickEpisode, pickPosition } satisfies Keys,
+      [dispose]: () => batch[dispose](),
+    } as unknown as TransitionBatch<S>;
   }
 }
 
@@ -240,5 +209,5 @@ function shapeOf({ shape, nStep }: Batch): TransitionBatch["shape"] {
 
 /** Whether a draw may succeed later, when records come. */
 function isPassing(error: unknown): boolean {
-  return error instanceof ReplayError && (error.code === "empty" || error.code === "pace");
+  return error instanceof ReplayError && (error.code === "empty" || error.code === "rate-limiter");
 }

@@ -70,8 +70,8 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
       return;
     }
     const own = copyOf(step);
-    await this.#turns.run(where, options, async () => {
-      if (this.#writer.isFull) await this.#writer.flushWhenReady(options);
+    await this.#turns.run(where, options, async (limits) => {
+      if (this.#writer.isFull) await this.#writer.flushWhenReady(limits);
       this.#writer.step(own as ActorStep<S>);
     });
   }
@@ -82,14 +82,14 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    await this.#turns.run("flush()", options, async () => {
-      await this.#writer.flushWhenReady(options);
+    await this.#turns.run("flush()", options, async (limits) => {
+      await this.#writer.flushWhenReady(limits);
     });
   }
 
   close(options: WaitOptions = {}): Promise<void> {
-    return this.#turns.close(options, async () => {
-      await this.#writer.close(options);
+    return this.#turns.close(options, async (limits) => {
+      await this.#writer.close(limits);
       this.#waits.close();
     });
   }

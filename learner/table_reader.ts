@@ -15,7 +15,13 @@ import type { SampleBatch } from "../reverb/samples.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { arrayOf, checkColumns, itemOrder, type PlacedColumn, sampledInOrder } from "./_columns.ts";
+import {
+  arrayOf,
+  checkItemColumns,
+  itemOrder,
+  type PlacedColumn,
+  sampledInOrder,
+} from "./_columns.ts";
 import type {
   ReaderBatchesOptions,
   ReaderSampleOptions,
@@ -85,7 +91,7 @@ export function tableReader<
 ): ReplayReader<
   SchemaOf<State, Action, Reward, Extras, NoColumns>
 > {
-  const order = itemOrder(checkColumns("tableReader()", columns));
+  const order = itemOrder(checkItemColumns("tableReader()", columns));
   const door = isClient(tables) ? remoteDoor(tables, table) : localDoor(tables, table);
   return new TableReader(door, order);
 }
@@ -126,8 +132,8 @@ function remoteDoor(client: ReverbClient, table: string): Door {
       if (info === undefined) {
         throw new ReplayError("table-unknown", `stats(): the server has no table ${show(table)}`);
       }
-      const { currentSize, limiter } = info;
-      return { size: currentSize, inserted: limiter.inserts, drawn: limiter.samples };
+      const { currentSize, rateLimiter } = info;
+      return { size: currentSize, inserted: rateLimiter.inserts, drawn: rateLimiter.samples };
     },
   };
 }

@@ -16,9 +16,10 @@ import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { TrajectoryWriter } from "../reverb/trajectory_writer.ts";
 import { checkFlag, FLAG_HINTS } from "../replay/record/record_input.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
+import type { RecordColumns } from "../schema/record_columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { checkColumns, type ItemColumns, StepColumn } from "./_columns.ts";
+import { checkItemColumns, StepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
 import { Turns } from "./_turns.ts";
 import { Waits } from "./_waits.ts";
@@ -83,7 +84,7 @@ export function tableWriter<
   checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
   checkNumber(`${WHERE}: discount`, discount, 0, 1);
   checkNumber(`${WHERE}: priority`, priority, 0);
-  const checked = checkColumns(WHERE, columns);
+  const checked = checkItemColumns(WHERE, columns);
   if ("table" in tables) tables.table(table); // throws if there is none
   const writer = tables.trajectoryWriter<Row>({
     numKeepAliveRefs: nStep + 1,
@@ -139,7 +140,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   constructor(
     writer: TrajectoryWriter<Row>,
     table: string,
-    { state, action, reward, extras }: ItemColumns,
+    { state, action, reward, extras }: RecordColumns,
     options: Required<TableWriterOptions>,
   ) {
     this.#writer = writer;
@@ -159,35 +160,35 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
     const parts = this.#parts(step);
-    await this.#turns.run(APPEND, options, async () => {
-      await this.#relieve(APPEND, options);
+    await this.#turns.run(APPEND, options, async (limits) => {
+      await this.#relieve(APPEND, limits);
       await this.#change(() => this.#take(parts));
     });
   }
 
   async endEpisode(options: WaitOptions = {}): Promise<void> {
     const where = "endEpisode()";
-    await this.#turns.run(where, options, async () => {
-      await this.#relieve(where, options);
+    await this.#turns.run(where, options, async (limits) => {
+      await this.#relieve(where, limits);
       await this.#change(() => this.#finish(false));
     });
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    await this.#turns.run("flush()", options, () => this.#flush("flush()", options));
+    await this.#turns.run("flush()", options, (limits) => this.#flush("flush()", limits));
   }
 
   close(options: WaitOptions = {}): Promise<void> {
     const where = "close()";
-    return this.#turns.close(options, async () => {
+    return this.#turns.close(options, async (limits) => {
       const failure = this.#failure;
       if (failure === undefined) {
-        await this.#flush(where, options);
+        await this.#flush(where, limits);
         await this.#change(() => this.#finish(false));
-        await this.#flush(where, options);
+        await this.#flush(where, limits);
       }
       this.#waits.close();
-      await this.#writer.close(failure === undefined ? {} : options);
+      await this.#writer.close(failure === undefined ? {} : limits);
       if (failure !== undefined) throw failure;
     });
   }

@@ -7,6 +7,7 @@
 import type { WaitOptions } from "../mod.ts";
 import type { RecordExtras } from "../replay/record/recorder.ts";
 import type { Column, ColumnArray, ColumnArrays, Columns, NoColumns } from "../schema/columns.ts";
+import type { CreateOptions } from "../schema/create_options.ts";
 import type {
   AnySchema,
   ColumnOf,
@@ -18,21 +19,12 @@ import type {
 } from "../schema/schema.ts";
 
 /** The columns of a transition, with the names and defaults of {@linkcode ExperienceReplay.create}. {@linkcode tableReader} has an example. */
-export interface TransitionColumns<
+export type TransitionColumns<
   State extends Column = Column,
   Action extends Column = Column,
   Reward extends Column = Column,
-  Extras extends Columns = Columns | NoColumns,
-> {
-  /** The column of the state. */
-  readonly state: State;
-  /** The column of the action; `int32()` by default. */
-  readonly action?: Action;
-  /** The column of the reward, float32; `float32()` by default. */
-  readonly reward?: Reward;
-  /** Further columns by name; none by default. */
-  readonly extras?: Extras;
-}
+  Extras extends Columns = Columns,
+> = Pick<CreateOptions<State, Action, Reward, Extras>, "state" | "action" | "reward" | "extras">;
 
 /** The schema of the transitions of a replay: its columns, whatever its picks are. {@linkcode replayReader} has it in its result. */
 export type TransitionsOf<S extends Schema> = SchemaOf<
@@ -196,7 +188,7 @@ export interface ReplayWriter<S extends Schema = AnySchema> extends AsyncDisposa
    *
    * @throws {TypeError} If a value is missing or of another kind than its column.
    * @throws {RangeError} If an array has another length than its column, or a number does not fit its dtype.
-   * @throws {ReplayError} `timeout` or `disposed`. `pace-size` if the rate limiter of a replay can never take `flushSteps` steps at once:
+   * @throws {ReplayError} `timeout` or `disposed`. `rate-limiter-size` if the rate limiter of a replay can never take `flushSteps` steps at once:
    * choose fewer in {@linkcode replayWriter}.
    * @throws {ReverbError} Of a table: why the connection failed, or what its server refused. If the step was taken halfway, all later calls
    * throw the same error, and you need a new writer.

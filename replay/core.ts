@@ -10,12 +10,7 @@ import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
-import {
-  EXRP_INFO_COUNT,
-  EXRP_INFO_MEMORY_BYTES,
-  EXRP_SHARE_INFO_COUNT,
-  EXRP_STATUS_REPLAY_UNKNOWN,
-} from "../ffi/symbols.ts";
+import * as abi from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
 
 /** What the engine's objects of a replay take, about. (`tests/whole/memory/` measures it: 100 replays, each with one record.) */
@@ -179,7 +174,7 @@ export class ReplayCore {
   #unusable(operation: string): ReplayError {
     if (this.isDisposed) {
       return new ReplayError("disposed", `${operation}: the replay is disposed`, {
-        status: EXRP_STATUS_REPLAY_UNKNOWN,
+        status: abi.EXRP_STATUS_REPLAY_UNKNOWN,
       });
     }
     return new ReplayError(
@@ -190,7 +185,7 @@ export class ReplayCore {
 
   /** The error for a status of the kernel. */
   error(operation: string, status: number): ReplayError {
-    if (status === EXRP_STATUS_REPLAY_UNKNOWN) return this.#unusable(operation);
+    if (status === abi.EXRP_STATUS_REPLAY_UNKNOWN) return this.#unusable(operation);
     return kernelError(this.kernel, operation, status);
   }
 
@@ -209,16 +204,16 @@ export class ReplayCore {
    * buffers that the replay keeps.
    */
   info(operation: string, id: number = this.id): Float64Array {
-    const info = new Float64Array(EXRP_INFO_COUNT);
+    const info = new Float64Array(abi.EXRP_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, lengthOf(info)));
     const kept = this.#buffers.reduce((sum, bytes) => sum + bytes(), OBJECT_BYTES);
-    info[EXRP_INFO_MEMORY_BYTES] = (info[EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
+    info[abi.EXRP_INFO_MEMORY_BYTES] = (info[abi.EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
     return info;
   }
 
   /** What the kernel tells about sharing; the `EXRP_SHARE_INFO_` constants are the indices. */
   shareInfo(operation: string): Float64Array {
-    const info = new Float64Array(EXRP_SHARE_INFO_COUNT);
+    const info = new Float64Array(abi.EXRP_SHARE_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_share_info(this.id, info, lengthOf(info)));
     return info;
   }
@@ -232,5 +227,23 @@ export class ReplayCore {
     const handles = new Float64Array(Math.max(1, episodeCount));
     this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, lengthOf(handles)));
     return handles.subarray(0, episodeCount);
+  }
+
+  /** How many records episodes hold, the first position of each, and their states, for replay `id` of the kernel. */
+  episodeCounts(
+    operation: string,
+    handles: Float64Array<ArrayBuffer>,
+    id: number = this.id,
+  ): Record<"counts" | "firsts" | "states", Uint32Array<ArrayBuffer>> {
+    const size = lengthOf(handles);
+    const counts = new Uint32Array(size);
+    const firsts = new Uint32Array(size);
+    const states = new Uint32Array(size);
+    const { symbols } = this.kernel;
+    if (size > 0) {
+      const status = symbols.exrp_episode_counts(id, handles, size, counts, firsts, states);
+      this.check(operation, status);
+    }
+    return { counts, firsts, states };
   }
 }

@@ -5,13 +5,14 @@
  */
 
 import { bytesText, count, group } from "../base/inspect.ts";
-import { displayAs, htmlTable } from "../base/notebook.ts";
+import { showAsTable, type TextRow } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
 import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
-import { type PaceState, paceState } from "./pace/pacer.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState } from "./rate_limiter/rate_limiter.ts";
 import type { Register } from "./register/register.ts";
 
 /** One column of a {@linkcode ReplayDescription}. */
@@ -100,8 +101,8 @@ export interface ReplayDescription {
   readonly evictionOptions: Readonly<Record<string, number>>;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorDescription[];
-  /** The pace and its counts; undefined without one. */
-  readonly pace: PaceState | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** Bytes of memory. */
   readonly memory: MemoryDescription;
   /** How many seats a shared replay has: this one, and those of `attach`. Undefined if the replay is not shared. */
@@ -112,9 +113,6 @@ export interface ReplayDescription {
   readonly backend: string;
 }
 
-const INSPECT = Symbol.for("Deno.customInspect");
-const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
-
 /** Describes the replay of these parts. */
 export function describeReplay(core: ReplayCore, register: Register): ReplayDescription {
   return core.together("describe()", () => describeNow(core, register));
@@ -124,74 +122,57 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
   const { config, seed, kernel } = core;
   const info = core.info("describe()");
   const number = (index: number): number => info[index] ?? 0;
-  return withText({
-    capacity: config.capacity,
-    capacityBytes: config.capacityBytes === 0 ? undefined : config.capacityBytes,
-    maxAge: config.maxAge === 0 ? undefined : config.maxAge,
-    recordCount: number(abi.EXRP_INFO_RECORD_COUNT),
-    episodeCount: number(abi.EXRP_INFO_EPISODE_COUNT),
-    pickCount: number(abi.EXRP_INFO_PICK_COUNT),
-    recordedCount: number(abi.EXRP_INFO_RECORDED_COUNT),
-    evictedCount: number(abi.EXRP_INFO_EVICTED_COUNT),
-    columns: config.columns.map(({ name, column }) => ({
-      name,
-      dtype: column.dtype,
-      shape: column.shape,
-      bytes: column.elementBytes * column.elementCount,
-      ...(column.every === 1 ? {} : { every: column.every }),
-    })),
-    pick: config.pick,
-    pickTables: register.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
-    seed,
-    segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH) || undefined,
-    blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
-    eviction: config.eviction.name,
-    evictionOptions: "native" in config.eviction ? config.eviction.options : {},
-    selectors: register.entries.map(({ selector, native, composed }) => ({
-      id: selector.id,
-      kind: selector.kind,
-      table: selector.table,
-      parts: selector.parts.map(({ id }) => id),
-      options: native?.options ?? composed?.rule.options ?? {},
-    })),
-    pace: paceState(core, "describe()"),
-    memory: {
-      total: number(abi.EXRP_INFO_MEMORY_BYTES),
-      columns: number(abi.EXRP_INFO_COLUMN_BYTES),
-      stored: number(abi.EXRP_INFO_STORED_BYTES),
-      index: number(abi.EXRP_INFO_INDEX_BYTES),
+  return showAsTable(
+    {
+      capacity: config.capacity,
+      capacityBytes: config.capacityBytes === 0 ? undefined : config.capacityBytes,
+      maxAge: config.maxAge === 0 ? undefined : config.maxAge,
+      recordCount: number(abi.EXRP_INFO_RECORD_COUNT),
+      episodeCount: number(abi.EXRP_INFO_EPISODE_COUNT),
+      pickCount: number(abi.EXRP_INFO_PICK_COUNT),
+      recordedCount: number(abi.EXRP_INFO_RECORDED_COUNT),
+      evictedCount: number(abi.EXRP_INFO_EVICTED_COUNT),
+      columns: config.columns.map(({ name, column }) => ({
+        name,
+        dtype: column.dtype,
+        shape: column.shape,
+        bytes: column.elementBytes * column.elementCount,
+        ...(column.every === 1 ? {} : { every: column.every }),
+      })),
+      pick: config.pick,
+      pickTables: register.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
+      seed,
+      segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH) || undefined,
+      blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
+      eviction: config.eviction.name,
+      evictionOptions: "native" in config.eviction ? config.eviction.options : {},
+      selectors: register.entries.map(({ selector, native, composed }) => ({
+        id: selector.id,
+        kind: selector.kind,
+        table: selector.table,
+        parts: selector.parts.map(({ id }) => id),
+        options: native?.options ?? composed?.rule.options ?? {},
+      })),
+      rateLimiter: rateLimiterState(core, "describe()"),
+      memory: {
+        total: number(abi.EXRP_INFO_MEMORY_BYTES),
+        columns: number(abi.EXRP_INFO_COLUMN_BYTES),
+        stored: number(abi.EXRP_INFO_STORED_BYTES),
+        index: number(abi.EXRP_INFO_INDEX_BYTES),
+      },
+      seatCount: core.shared && core.shareInfo("describe()")[abi.EXRP_SHARE_INFO_SEATS],
+      kernel: kernel.path,
+      backend: `${kernel.backend}: ${kernel.why}`,
     },
-    seatCount: core.shared && core.shareInfo("describe()")[abi.EXRP_SHARE_INFO_SEATS],
-    kernel: kernel.path,
-    backend: `${kernel.backend}: ${kernel.why}`,
-  });
+    "ExperienceReplay",
+    describedRows,
+  );
 }
 
-/** Adds the text for people, which loops, JSON and comparisons don't see. */
-function withText(description: ReplayDescription): ReplayDescription {
-  const text = (): string => textOf(description);
-  Object.defineProperty(description, "toString", { value: text });
-  Object.defineProperty(description, INSPECT, { value: text });
-  Object.defineProperty(description, INSPECT_NODE, { value: text });
-  displayAs(description, descriptionHtml);
-  return Object.freeze(description);
-}
-
-function textOf(description: ReplayDescription): string {
-  const rows = rowsOf(description);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return ["ExperienceReplay", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
-    .join("\n");
-}
-
-/** The table, for notebooks. */
-export function descriptionHtml(description: ReplayDescription): string {
-  return htmlTable("ExperienceReplay", rowsOf(description));
-}
-
-/** The rows of the table: a name and a text. */
-function rowsOf(description: ReplayDescription): [string, string][] {
-  const { memory } = description;
+/** What is described, line by line. */
+export function describedRows(description: ReplayDescription): TextRow[] {
+  const { memory, capacityBytes, maxAge, eviction, seatCount, rateLimiter } = description;
+  const options = optionsText(description.evictionOptions);
   return [
     [
       "records",
@@ -201,25 +182,26 @@ function rowsOf(description: ReplayDescription): [string, string][] {
         count(description.evictedCount, "episode")
       } evicted`,
     ],
-    ...description.pickTables.map((table): [string, string] => [
+    ...description.pickTables.map((table): TextRow => [
       table.id === 0 ? "picks" : `pick table ${table.id}`,
       pickText(table),
     ]),
-    ...description.columns.map(({ name, dtype, shape, every }): [string, string] => [
+    ...description.columns.map(({ name, dtype, shape, every }): TextRow => [
       name,
       `${dtype}(${shape.join(", ")})${
         every === undefined ? "" : `, kept by one record in ${every}`
       }`,
     ]),
-    ...limitRows(description),
-    ["eviction", evictionText(description)],
-    ...description.selectors.map(({ id, kind, options, table, parts }): [string, string] => [
+    ...rowIf(capacityBytes, "bytes", (most) => `${group(memory.stored)} of ${group(most)}`),
+    ...rowIf(maxAge, "max. age", (age) => count(age, "record")),
+    ["eviction", options === "" ? eviction : `${eviction}(${options})`],
+    ...description.selectors.map(({ id, kind, options, table, parts }): TextRow => [
       `selector ${id}`,
       `${kind}(${optionsText(options)})${
         parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
       }${table === 0 ? "" : ` on pick table ${table}`}`,
     ]),
-    ...paceRows(description),
+    ...rowIf(rateLimiter, "rate limiter", rateLimiterText),
     [
       "memory",
       `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
@@ -235,41 +217,24 @@ function rowsOf(description: ReplayDescription): [string, string][] {
         } records, blocks of ${description.blockLength}`,
     ],
     ["seed", String(description.seed)],
-    ...seatRows(description),
+    ...rowIf(seatCount, "shared", (seats) => count(seats, "seat")),
     ["kernel", description.kernel],
     ["backend", description.backend],
   ];
 }
 
-function limitRows({ capacityBytes, maxAge, memory }: ReplayDescription): [string, string][] {
-  const rows: [string, string][] = [];
-  if (capacityBytes !== undefined) {
-    rows.push(["bytes", `${group(memory.stored)} of ${group(capacityBytes)}`]);
-  }
-  if (maxAge !== undefined) rows.push(["max. age", count(maxAge, "record")]);
-  return rows;
+/** A row for a number that is there. */
+function rowIf<T>(value: T | undefined, name: string, text: (value: T) => string): TextRow[] {
+  return value === undefined ? [] : [[name, text(value)]];
 }
 
-function seatRows({ seatCount }: ReplayDescription): [string, string][] {
-  return seatCount === undefined ? [] : [["shared", count(seatCount, "seat")]];
-}
-
-function paceRows({ pace }: ReplayDescription): [string, string][] {
-  if (pace === undefined) return [];
-  const { ratio, minSize, difference, differenceMin, differenceMax } = pace;
+function rateLimiterText(
+  { ratio, minSize, difference, differenceMin, differenceMax }: RateLimiterState,
+): string {
   const from = `from ${count(minSize, "record")} on`;
-  if (differenceMax === Infinity && differenceMin === -Infinity) {
-    return [["pace", `picks are drawn ${from}`]];
-  }
-  return [[
-    "pace",
-    `${ratio} picks a record ${from}; the difference is ${difference}, held from ${differenceMin} to ${differenceMax}`,
-  ]];
-}
-
-function evictionText({ eviction, evictionOptions }: ReplayDescription): string {
-  const options = optionsText(evictionOptions);
-  return options === "" ? eviction : `${eviction}(${options})`;
+  return differenceMax === Infinity && differenceMin === -Infinity
+    ? `picks are drawn ${from}`
+    : `${ratio} picks a record ${from}; the difference is ${difference}, held from ${differenceMin} to ${differenceMax}`;
 }
 
 function optionsText(options: Readonly<Record<string, SelectorOption>>): string {

@@ -41,11 +41,17 @@ import {
 } from "./read/hindsight_options.ts";
 import { type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
-import { type FlatRecorded, FlatRecorder, type FlatSteps } from "./record/flat_recorder.ts";
-import { type BatchSteps, ManyRecorder, type ManySteps } from "./record/many_recorder.ts";
-import { checkPace, type PaceRule } from "../pace/pace_rule.ts";
-import { Pacer, type PaceState, paceState } from "./pace/pacer.ts";
-import { waitFor, type WaitForOptions, type WaitOptions, whenReady } from "./pace/waiting.ts";
+import { ManyRecorder } from "./record/many_recorder.ts";
+import type { BatchSteps, FlatRecorded, FlatSteps, ManySteps } from "./record/many_steps.ts";
+import { checkForReplay } from "../rate_limiters/checks.ts";
+import type { RateLimiter, RateLimiterState } from "../rate_limiters/rate_limiter.ts";
+import { rateLimiterState, ReplayRateLimiter } from "./rate_limiter/rate_limiter.ts";
+import {
+  waitFor,
+  type WaitForOptions,
+  type WaitOptions,
+  whenReady,
+} from "./rate_limiter/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
 import type { PickTable } from "./register/pick_table.ts";
@@ -58,24 +64,24 @@ import { Sharing, takeSeat } from "./share/sharing.ts";
 import { UserRules } from "./rules/user_rules.ts";
 import { ExtraState } from "./snapshot/extra_state.ts";
 import { Saver } from "./snapshot/saver.ts";
-import type { SerializeTarget, UnserializeSource } from "../snapshot/io.ts";
+import type { SerializeTarget, UnserializeSource } from "../storage/io.ts";
 
-/** The parts of a replay, made by `create` or `attach`. */
+/** The parts of a replay, which do its work. */
 interface Parts {
   readonly core: ReplayCore;
   readonly register: Register;
   readonly episodes: Episodes;
   readonly recorder: Recorder;
   readonly manyRecorder: ManyRecorder;
-  readonly flatRecorder: FlatRecorder;
   readonly drawer: Drawer;
+  readonly minibatches: PickMinibatches;
   readonly priorities: Priorities;
   readonly saver: Saver;
   readonly reader: RecordReader;
   readonly drainer: Drainer;
   readonly extra: ExtraState;
   readonly sharing: Sharing;
-  readonly pacer: Pacer;
+  readonly rateLimiter: ReplayRateLimiter;
 }
 
 /**
@@ -131,40 +137,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   readonly #columns: RecordColumns<S>;
-  readonly #core: ReplayCore;
-  readonly #register: Register;
-  readonly #episodes: Episodes;
-  readonly #recorder: Recorder;
-  readonly #manyRecorder: ManyRecorder;
-  readonly #flatRecorder: FlatRecorder;
-  readonly #drawer: Drawer;
-  readonly #minibatches: PickMinibatches;
-  readonly #priorities: Priorities;
-  readonly #saver: Saver;
-  readonly #reader: RecordReader;
-  readonly #drainer: Drainer;
-  readonly #extra: ExtraState;
-  readonly #sharing: Sharing;
-  readonly #pacer: Pacer;
+  readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     super(parts);
     this.#columns = columnsOf(parts.core.config) as RecordColumns<S>;
-    this.#core = parts.core;
-    this.#register = parts.register;
-    this.#episodes = parts.episodes;
-    this.#recorder = parts.recorder;
-    this.#manyRecorder = parts.manyRecorder;
-    this.#flatRecorder = parts.flatRecorder;
-    this.#drawer = parts.drawer;
-    this.#minibatches = new PickMinibatches(parts.core, parts.register, parts.drawer);
-    this.#priorities = parts.priorities;
-    this.#saver = parts.saver;
-    this.#reader = parts.reader;
-    this.#drainer = parts.drainer;
-    this.#extra = parts.extra;
-    this.#sharing = parts.sharing;
-    this.#pacer = parts.pacer;
+    this.#parts = parts;
   }
 
   /**
@@ -208,13 +186,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   > {
     const config = checkCreateOptions(options);
-    const pace = options.pace === undefined
-      ? undefined
-      : checkPace("ExperienceReplay.create(): pace", options.pace, config);
+    const where = "ExperienceReplay.create()";
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, options.rateLimiter, config);
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
     const parts = partsOf(new ReplayCore(kernel, config));
-    if (pace !== undefined) parts.pacer.set("ExperienceReplay.create()", pace);
+    if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
     return new ExperienceReplay(parts);
   }
 
@@ -310,7 +287,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newEpisode(options?: NewEpisodeOptions): number {
-    return this.#episodes.begin(options);
+    return this.#parts.episodes.begin(options);
   }
 
   /**
@@ -351,7 +328,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   ): number;
   // No call fits `never`. So TypeScript's errors don't say that a call "would have succeeded against this implementation".
   record(episode: never, state: never, action: never, reward: never, options?: object): number {
-    return this.#recorder.record(episode, state, action, reward, options);
+    return this.#parts.recorder.record(episode, state, action, reward, options);
   }
 
   /**
@@ -386,7 +363,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordMany(episode: number, steps: ManySteps<S>): number {
-    return this.#manyRecorder.recordMany(episode, steps);
+    return this.#parts.manyRecorder.recordMany(episode, steps);
   }
 
   /**
@@ -437,7 +414,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordFlat(episode: number, steps: FlatSteps<S>): FlatRecorded {
-    return this.#flatRecorder.record(episode, steps);
+    return this.#parts.manyRecorder.recordFlat(episode, steps);
   }
 
   /**
@@ -483,7 +460,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordBatch(episodes: Float64Array, steps: BatchSteps<S>): number {
-    return this.#manyRecorder.recordBatch(episodes, steps);
+    return this.#parts.manyRecorder.recordBatch(episodes, steps);
   }
 
   /**
@@ -518,7 +495,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   recordStep(episode: number, step: Step<S>): number {
-    return this.#recorder.recordStep(episode, step);
+    return this.#parts.recorder.recordStep(episode, step);
   }
 
   /**
@@ -543,7 +520,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   endEpisode(episode: number, options: EndEpisodeOptions<S>): boolean {
-    return this.#episodes.end(episode, options);
+    return this.#parts.episodes.end(episode, options);
   }
 
   /**
@@ -584,7 +561,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   >(
     options: PickOptions<Stack, Compact, NStep>,
   ): PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
-    const table: unknown = this.#register.newPickTable(options);
+    const table: unknown = this.#parts.register.newPickTable(options);
     return table as PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
   }
 
@@ -607,7 +584,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S> {
-    const selector: unknown = this.#register.newPickSelector(rule);
+    const selector: unknown = this.#parts.register.newPickSelector(rule);
     return selector as Selector<S>;
   }
 
@@ -638,9 +615,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     size: number,
     selector: Selector<T>,
     options?: GetBatchOptions<T>,
-  ): Batch<T>;
-  getBatch(size: number, selector: Selector, options?: GetBatchOptions): Batch {
-    return this.#drawer.getBatch(size, selector, options);
+  ): Batch<T> {
+    return this.#parts.drawer.getBatch(size, selector, options) as Batch as Batch<T>;
   }
 
   /**
@@ -678,14 +654,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   batches<T extends Schema = S>(
     size: number,
     selector: Selector<T>,
-    options?: BatchesOptions,
-  ): AsyncGenerator<Batch<T>, void, void>;
-  batches(
-    size: number,
-    selector: Selector,
     options: BatchesOptions = {},
-  ): AsyncGenerator<Batch, void, void> {
-    return streamBatches(this.#drawer.source(size, selector), options);
+  ): AsyncGenerator<Batch<T>, void, void> {
+    const stream: unknown = streamBatches(this.#parts.drawer.source(size, selector), options);
+    return stream as AsyncGenerator<Batch<T>, void, void>;
   }
 
   /**
@@ -720,13 +692,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   minibatches<T extends Schema = S>(
     size: number,
-    options?: PickMinibatchOptions<T>,
-  ): Generator<Batch<T>, void, void>;
-  minibatches(
-    size: number,
-    options: PickMinibatchOptions = {},
-  ): Generator<Batch, void, void> {
-    return this.#minibatches.minibatches(size, options);
+    options: PickMinibatchOptions<T> = {},
+  ): Generator<Batch<T>, void, void> {
+    const stream: unknown = this.#parts.minibatches.minibatches(size, options);
+    return stream as Generator<Batch<T>, void, void>;
   }
 
   /** Sets the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
@@ -770,7 +739,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     priority: NumberArray,
   ): number;
   setPriority(selector: never, picks: never, second: never, priority?: NumberArray): number {
-    return this.#priorities.set(selector, picks, second, priority);
+    return this.#parts.priorities.set(selector, picks, second, priority);
   }
 
   /** Reads the priorities of the picks of a batch: `[batch]` numbers in the order of its picks. */
@@ -812,7 +781,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     pickPosition: NumberArray,
   ): Float64Array<ArrayBuffer>;
   getPriority(selector: never, picks: never, second?: NumberArray): Float64Array<ArrayBuffer> {
-    return this.#priorities.get(selector, picks, second);
+    return this.#parts.priorities.get(selector, picks, second);
   }
 
   /**
@@ -844,10 +813,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   newHindsight<const G extends GoalColumn<S>>(
     options: Recordable<S, HindsightOptions<S, G>>,
   ): Hindsight<S> {
-    this.#core.checkUsable("newHindsight()");
-    const config = checkHindsight(options, this.#core.config.columns);
-    const stream = this.#extra.newStream();
-    return new Relabeller(this.#core, this.#reader, config, stream) as Hindsight<S>;
+    this.#parts.core.checkUsable("newHindsight()");
+    const config = checkHindsight(options, this.#parts.core.config.columns);
+    const stream = this.#parts.extra.newStream();
+    return new Relabeller(this.#parts.core, this.#parts.reader, config, stream) as Hindsight<S>;
   }
 
   /**
@@ -878,7 +847,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   drain(options: DrainOptions = {}): Drained<S> {
-    const drained: unknown = this.#drainer.drain(options);
+    const drained: unknown = this.#parts.drainer.drain(options);
     return drained as Drained<S>;
   }
 
@@ -908,14 +877,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   async waitFor(options: WaitForOptions): Promise<number> {
-    return await waitFor(this.#core, options);
+    return await waitFor(this.#parts.core, options);
   }
 
   /**
    * Calls a function as soon as the replay is ready for it, and returns what it returned: `await replay.whenReady(() =>
    * replay.getBatch(256, selector))`.
    *
-   * The replay is not ready if the call throws `pace` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
+   * The replay is not ready if the call throws `rate-limiter` or `empty`, or if it is a `drain` that returns no steps. Then it is called again
    * after each change of this replay. Such a call has changed nothing. The function must do nothing but one call of this replay, because
    * whatever else it does happens each time. So call `newEpisode` before. Any other error ends the wait.
    *
@@ -937,7 +906,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   async whenReady<T>(call: () => T, options: WaitOptions = {}): Promise<T> {
     const isInVain = (result: T): boolean => result instanceof DrainedSteps && result.size === 0;
-    return await whenReady(this.#core, call, options, isInVain);
+    return await whenReady(this.#parts.core, call, options, isInVain);
   }
 
   /**
@@ -962,7 +931,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   share(): ShareTicket<S> {
-    const ticket: unknown = this.#sharing.share();
+    const ticket: unknown = this.#parts.sharing.share();
     return ticket as ShareTicket<S>;
   }
 
@@ -987,7 +956,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   revoke(ticket: ShareTicket): void {
-    this.#sharing.revoke(ticket);
+    this.#parts.sharing.revoke(ticket);
   }
 
   /**
@@ -1004,14 +973,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   reap(): number {
-    return this.#sharing.reap();
+    return this.#parts.sharing.reap();
   }
 
   /**
-   * Sets the pace from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
+   * Sets the rate limiter from now on, or takes it away. Its counts begin anew, like those of a new replay that has just got its first `minSize`
    * records, or as many as this one holds. A `queue` begins with the records that `drain` has not returned.
    *
-   * @throws {TypeError} If `pace` is no pace.
+   * @throws {TypeError} If `rateLimiter` is no rate limiter.
    * @throws {RangeError} If the replay is too small for it.
    * @throws {ReplayError} `disposed` or `busy`.
    * @example
@@ -1019,22 +988,20 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * import { ExperienceReplay, float32, samplesPerInsert } from "@exrp/replay";
    *
    * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
-   * replay.setPace(samplesPerInsert(4, { minSize: 100, error: 400 }));
-   * console.log(replay.pace?.ratio); // 4
-   * replay.setPace(undefined);
-   * console.log(replay.pace); // undefined
+   * replay.setRateLimiter(samplesPerInsert(4, { minSize: 100, error: 400 }));
+   * console.log(replay.rateLimiter?.ratio); // 4
+   * replay.setRateLimiter(undefined);
+   * console.log(replay.rateLimiter); // undefined
    * ```
    */
-  setPace(pace: PaceRule | undefined): void {
-    this.#core.checkUsable("setPace()");
-    const rule = pace === undefined
-      ? undefined
-      : checkPace("setPace(): pace", pace, this.#core.config);
-    this.#pacer.set("setPace()", rule);
+  setRateLimiter(rateLimiter: RateLimiter | undefined): void {
+    this.#parts.core.checkUsable("setRateLimiter()");
+    checkForReplay("setRateLimiter(): rateLimiter", rateLimiter, this.#parts.core.config);
+    this.#parts.rateLimiter.set("setRateLimiter()", rateLimiter);
   }
 
   /**
-   * The pace, its counts, and how many records and picks it allows now; undefined without one.
+   * The rate limiter, its counts, and how many records and picks it allows now; undefined without one.
    *
    * @throws {ReplayError} `disposed` or `busy`.
    * @example A loop that does one or the other
@@ -1044,20 +1011,20 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * using replay = await ExperienceReplay.create({
    *   capacity: 1000,
    *   state: float32(),
-   *   pace: samplesPerInsert(8, { minSize: 10, error: 32 }),
+   *   rateLimiter: samplesPerInsert(8, { minSize: 10, error: 32 }),
    * });
    * const selector = replay.newPickSelector(uniform());
    * let episode = replay.newEpisode();
    * for (let t = 0; t < 100; t++) {
-   *   if ((replay.pace?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
+   *   if ((replay.rateLimiter?.picksAllowed ?? 0) >= 32) replay.getBatch(32, selector);
    *   else episode = replay.record(episode, t, 0, 0);
    * }
-   * console.log([replay.pace?.recorded, replay.pace?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
+   * console.log([replay.rateLimiter?.recorded, replay.rateLimiter?.drawn]); // [82, 576]: 7 picks a record by now: 8 in the long run
    * ```
    */
-  get pace(): PaceState | undefined {
-    this.#core.checkUsable("pace");
-    return paceState(this.#core, "pace");
+  get rateLimiter(): RateLimiterState | undefined {
+    this.#parts.core.checkUsable("rateLimiter");
+    return rateLimiterState(this.#parts.core, "rateLimiter");
   }
 
   /** Saves everything that decides the future as bytes. */
@@ -1090,7 +1057,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    */
   serialize(target: SerializeTarget): Promise<void>;
   async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | void> {
-    return await this.#saver.serialize(target);
+    return await this.#parts.saver.serialize(target);
   }
 
   /**
@@ -1117,7 +1084,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   async unserialize(source: UnserializeSource): Promise<void> {
-    await this.#saver.unserialize(source);
+    await this.#parts.saver.unserialize(source);
   }
 
   /**
@@ -1138,7 +1105,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   evict(episode: number): boolean {
-    return this.#episodes.evict(episode);
+    return this.#parts.episodes.evict(episode);
   }
 
   /**
@@ -1165,7 +1132,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   clear(): void {
-    this.#episodes.clear();
+    this.#parts.episodes.clear();
   }
 
   /**
@@ -1188,7 +1155,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   episodeRecords(handle: number): EpisodeRecords<S> {
-    return this.#reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
+    return this.#parts.reader.episodeRecords("episodeRecords()", handle) as EpisodeRecords<S>;
   }
 }
 
@@ -1200,22 +1167,23 @@ function partsOf(core: ReplayCore): Parts {
   const episodes = new Episodes(core, rules, row);
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
-  const pacer = new Pacer(core, () => drainer.undrainedCount);
-  const extra = new ExtraState(core, drainer, reader, pacer);
+  const drawer = new Drawer(core, register, rules);
+  const rateLimiter = new ReplayRateLimiter(core, () => drainer.undrainedCount);
+  const extra = new ExtraState(core, drainer, reader, rateLimiter);
   return {
     core,
     register,
     episodes,
     recorder: new Recorder(core, rules, row),
     manyRecorder: new ManyRecorder(core, rules, row),
-    flatRecorder: new FlatRecorder(core, rules),
-    drawer: new Drawer(core, register, rules),
+    drawer,
+    minibatches: new PickMinibatches(core, register, drawer),
     priorities: new Priorities(core, register, rules.selectors),
     saver: new Saver(core, rules, register, extra),
     reader,
     drainer,
     extra,
-    pacer,
+    rateLimiter,
     sharing: new Sharing(core, register, drainer),
   };
 }

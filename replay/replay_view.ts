@@ -5,10 +5,10 @@
  */
 
 import { show } from "../base/checks.ts";
-import { displayAs } from "../base/notebook.ts";
+import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
-import { describeReplay, descriptionHtml, type ReplayDescription } from "./describe.ts";
+import { describedRows, describeReplay, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickTable } from "./register/pick_table.ts";
 import type { AnyPick, AnySchema, Schema, TableSchema } from "../schema/schema.ts";
@@ -64,8 +64,8 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /** Looks at these parts; `ExperienceReplay.create` makes them. */
-  protected constructor(parts: object) {
-    if (!isViewParts(parts)) {
+  protected constructor(parts: ViewParts) {
+    if (!(parts?.core instanceof ReplayCore)) {
       throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
     }
     this.#core = parts.core;
@@ -249,12 +249,8 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 }
 
-function isViewParts(parts: Partial<ViewParts> | undefined): parts is ViewParts {
-  return parts?.core instanceof ReplayCore;
-}
-
 // A replay that can't be read now is shown by its text.
 displayAs(ReplayView.prototype, (replay) => {
   const stats = replay.stats();
-  return `${descriptionHtml(replay.describe())}${statsSvg(stats)}`;
+  return `${htmlTable("ExperienceReplay", describedRows(replay.describe()))}${statsSvg(stats)}`;
 });

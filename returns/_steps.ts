@@ -4,29 +4,49 @@
  * @module
  */
 
-import { checkBoolean, show } from "../base/checks.ts";
-import { checkHonest, isKind, kindOf, lengthOf } from "../base/typed_arrays.ts";
+import { checkBoolean, checkNumbers, show } from "../base/checks.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
 
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;
 
-/** Throws unless `value` is an array of numbers. */
-export function checkArray(where: string, name: string, value: unknown): void {
-  if (Array.isArray(value)) return;
-  const kind = kindOf(value);
-  if (kind !== undefined && !kind.startsWith("Big")) {
-    const array = value as ArrayBufferView & ArrayLike<number>;
-    if (array.length !== lengthOf(array)) checkHonest(`${where}: ${name}`, array);
-    return;
-  }
-  throw new TypeError(
-    `${where}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
-  );
+/** What the options of all these functions have. */
+interface RowOptions {
+  readonly seqLen: Numbers;
+  readonly packed?: boolean;
+}
+
+/** Rows of steps. */
+export interface Rows {
+  /** How many rows there are. */
+  readonly batch: number;
+  /** How many numbers an array has that has one for each step. */
+  readonly count: number;
+  /** Where each row begins. */
+  readonly firsts: Int32Array;
 }
 
 /**
- * Checks `array`, which is `[batch, length]`, against the lengths of its rows. Returns the distance between the
- * beginnings of two rows; 0 for packed rows, where each row begins at the end of the row before it.
+ * Checks options of which `steps` are arrays with a number for each step. `others` are those that the function has beside these, `seqLen`,
+ * `packed` and `into`.
+ */
+export function checkSteps<O extends RowOptions>(
+  where: string,
+  options: O,
+  steps: readonly (keyof O & string)[],
+  others: readonly string[],
+): Rows {
+  checkOptions(where, options, [...steps, ...others, "seqLen", "packed", "into"]);
+  const [first = "", ...rest] = steps;
+  const array = options[first as keyof O] as Numbers;
+  const rows = checkRows(where, first, array, options.seqLen, options.packed);
+  for (const name of rest) checkCount(where, name, options[name], rows.count);
+  return rows;
+}
+
+/**
+ * Checks `array`, which is `[batch, length]`, against the lengths of its rows.
  *
  * @throws {TypeError} When `array` or `seqLen` is not an array of numbers.
  * @throws {RangeError} When `array` is not a whole number of rows, or `seqLen` has a row longer than `length`. For packed
@@ -37,24 +57,25 @@ export function checkRows(
   name: string,
   array: Numbers,
   seqLen: Numbers,
-  packed: boolean | undefined,
-): number {
-  checkArray(where, name, array);
-  checkArray(where, "seqLen", seqLen);
-  if (checkBoolean(`${where}: packed`, packed ?? false)) {
-    checkPacked(where, name, array, seqLen);
-    return 0;
+  packed = false,
+): Rows {
+  checkNumbers(where, name, array);
+  checkNumbers(where, "seqLen", seqLen);
+  const [batch, count] = [seqLen.length, array.length];
+  if (checkBoolean(`${where}: packed`, packed)) {
+    return { batch, count, firsts: checkPacked(where, name, array, seqLen) };
   }
-  const batch = seqLen.length;
-  const length = batch === 0 ? 0 : array.length / batch;
-  if (!Number.isInteger(length) || batch * length !== array.length) {
+  const length = batch === 0 ? 0 : count / batch;
+  if (!Number.isInteger(length) || batch * length !== count) {
     throw new RangeError(
-      `${where}: ${name} must be [batch, length], but ${array.length} numbers do not make ${batch} rows, the number in seqLen${
+      `${where}: ${name} must be [batch, length], but ${count} numbers do not make ${batch} rows, the number in seqLen${
         packedHint(array, seqLen)
       }`,
     );
   }
+  const firsts = new Int32Array(batch);
   for (let row = 0; row < batch; row++) {
+    firsts[row] = row * length;
     const steps = seqLen[row] as number;
     if (!(Number.isInteger(steps) && steps >= 0 && steps <= length)) {
       throw new RangeError(
@@ -64,7 +85,20 @@ export function checkRows(
       );
     }
   }
-  return length;
+  return { batch, count, firsts };
+}
+
+/** Zeros in results, from the end of each row to the beginning of the next one. */
+export function clearPadding(
+  { firsts, batch, count }: Rows,
+  seqLen: Numbers,
+  ...results: readonly Float32Array[]
+): void {
+  for (let row = 0; row < batch; row++) {
+    const end = (firsts[row] as number) + (seqLen[row] as number);
+    const next = firsts[row + 1] ?? count;
+    if (end < next) { for (const result of results) result.fill(0, end, next); }
+  }
 }
 
 /** A hint for an error where the array would fit packed rows; else nothing. */
@@ -76,7 +110,8 @@ function packedHint(array: Numbers, seqLen: Numbers): string {
     : "";
 }
 
-function checkPacked(where: string, name: string, array: Numbers, seqLen: Numbers): void {
+function checkPacked(where: string, name: string, array: Numbers, seqLen: Numbers): Int32Array {
+  const firsts = new Int32Array(seqLen.length);
   let sum = 0;
   for (let row = 0; row < seqLen.length; row++) {
     const steps = seqLen[row] as number;
@@ -85,22 +120,22 @@ function checkPacked(where: string, name: string, array: Numbers, seqLen: Number
         `${where}: seqLen[${row}] of packed rows must be an integer of at least 1, got ${steps}`,
       );
     }
+    firsts[row] = sum;
     sum += steps;
   }
-  if (sum === array.length) return;
+  if (sum === array.length) return firsts;
   throw new RangeError(
     `${where}: ${name} must have ${sum} numbers, the sum of seqLen, because its rows are packed; got ${array.length}`,
   );
 }
 
-/** Throws unless an array has `count` numbers. */
-export function checkCount(where: string, name: string, array: Numbers, count: number): void {
-  checkArray(where, name, array);
-  if (array.length !== count) {
-    throw new RangeError(
-      `${where}: ${name} must have ${count} numbers, as many as there are steps, got ${array.length}`,
-    );
-  }
+/** Throws unless `array` has a number for each step. */
+export function checkCount(where: string, name: string, array: unknown, count: number): void {
+  const { length } = checkNumbers(where, name, array);
+  if (length === count) return;
+  throw new RangeError(
+    `${where}: ${name} must have ${count} numbers, as many as there are steps, got ${length}`,
+  );
 }
 
 /**
@@ -115,7 +150,7 @@ export function checkNextValue(
   count: number,
   batch: number,
 ): boolean {
-  checkArray(where, "nextValue", nextValue);
+  checkNumbers(where, "nextValue", nextValue);
   if (nextValue.length === count) return false;
   if (nextValue.length === batch) return true;
   throw new RangeError(
@@ -143,14 +178,20 @@ export function checkInto(
   return into;
 }
 
-/** Throws where two results share one array. */
-export function checkApart(
+/** The arrays for several results: those of `into`, which must be different ones, or new ones. */
+export function checkResults<N extends string>(
   where: string,
-  a: Float32Array,
-  b: Float32Array,
-  names: string,
-): void {
-  if (a === b && a.length > 0) {
-    throw new TypeError(`${where}: ${names} must be two arrays, got one`);
+  into: Readonly<Record<N, unknown>> | undefined,
+  names: readonly N[],
+  count: number,
+): Record<N, Float32Array<ArrayBuffer>> {
+  if (into !== undefined) checkOptions(`${where}: into`, into, names);
+  const results = {} as Record<N, Float32Array<ArrayBuffer>>;
+  for (const [k, name] of names.entries()) {
+    results[name] = checkInto(where, `into.${name}`, into?.[name], count);
+    const same = names.slice(0, k).find((other) => results[other] === results[name]);
+    if (same === undefined || count === 0) continue;
+    throw new TypeError(`${where}: into.${same} and into.${name} must be two arrays, got one`);
   }
+  return results;
 }

@@ -6,8 +6,7 @@
 
 import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
-import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
+import { checkNextValue, checkResults, checkSteps, clearPadding } from "./_steps.ts";
 
 /** The results of {@linkcode gae}. */
 export interface GaeResult {
@@ -49,16 +48,6 @@ export interface GaeOptions {
   readonly into?: GaeResult;
 }
 
-const OPTIONS = [
-  "reward",
-  "value",
-  "nextValue",
-  "discount",
-  "seqLen",
-  "lambda",
-  "packed",
-  "into",
-] as const;
 const RESULTS = ["advantage", "valueTarget"] as const;
 
 /**
@@ -96,27 +85,18 @@ const RESULTS = ["advantage", "valueTarget"] as const;
  * ```
  */
 export function gae(options: GaeOptions): GaeResult {
-  checkOptions("gae()", options, OPTIONS);
+  const rows = checkSteps("gae()", options, ["reward", "value", "discount"], [
+    "nextValue",
+    "lambda",
+  ]);
   const { reward, value, nextValue, discount, seqLen, into } = options;
   const lambda = checkNumber("gae(): lambda", options.lambda ?? 0.95, 0, 1);
-  const length = checkRows("gae()", "reward", reward, seqLen, options.packed);
-  const batch = seqLen.length;
-  const count = reward.length;
-  checkCount("gae()", "value", value, count);
-  checkCount("gae()", "discount", discount, count);
-  const isLastOnly = checkNextValue("gae()", nextValue, count, batch);
-  if (into !== undefined) checkOptions("gae(): into", into, RESULTS);
-  const advantage = checkInto("gae()", "into.advantage", into?.advantage, count);
-  const valueTarget = checkInto("gae()", "into.valueTarget", into?.valueTarget, count);
-  checkApart("gae()", advantage, valueTarget, "into.advantage and into.valueTarget");
-
-  let begin = 0;
-  for (let row = 0; row < batch; row++) {
-    const first = begin;
+  const isLastOnly = checkNextValue("gae()", nextValue, rows.count, rows.batch);
+  const { advantage, valueTarget } = checkResults("gae()", into, RESULTS, rows.count);
+  clearPadding(rows, seqLen, advantage, valueTarget);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
     const end = first + (seqLen[row] as number);
-    begin = Math.max(end, first + length);
-    advantage.fill(0, end, begin);
-    valueTarget.fill(0, end, begin);
     let later = 0;
     let laterValue = isLastOnly ? nextValue[row] as number : 0;
     for (let k = end - 1; k >= first; k--) {

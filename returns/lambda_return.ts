@@ -5,8 +5,7 @@
  */
 
 import { checkNumber } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
-import { checkCount, checkInto, checkRows } from "./_steps.ts";
+import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
 
 /** The options of {@linkcode lambdaReturn}. */
 export interface LambdaReturnOptions {
@@ -28,8 +27,6 @@ export interface LambdaReturnOptions {
   /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
-
-const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed", "into"] as const;
 
 /**
  * The λ-return of each step of a batch, G_t = r_t + γ_t ((1 − λ) V(s_(t+1)) + λ G_(t+1)), `[batch, length]`; at a row's last
@@ -61,21 +58,16 @@ const OPTIONS = ["reward", "nextValue", "discount", "seqLen", "lambda", "packed"
  * ```
  */
 export function lambdaReturn(options: LambdaReturnOptions): Float32Array<ArrayBuffer> {
-  checkOptions("lambdaReturn()", options, OPTIONS);
+  const rows = checkSteps("lambdaReturn()", options, ["reward", "nextValue", "discount"], [
+    "lambda",
+  ]);
   const { reward, nextValue, discount, seqLen } = options;
   const lambda = checkNumber("lambdaReturn(): lambda", options.lambda, 0, 1);
-  const length = checkRows("lambdaReturn()", "reward", reward, seqLen, options.packed);
-  const count = reward.length;
-  checkCount("lambdaReturn()", "nextValue", nextValue, count);
-  checkCount("lambdaReturn()", "discount", discount, count);
-  const target = checkInto("lambdaReturn()", "into", options.into, count);
-
-  let begin = 0;
-  for (let row = 0; row < seqLen.length; row++) {
-    const first = begin;
+  const target = checkInto("lambdaReturn()", "into", options.into, rows.count);
+  clearPadding(rows, seqLen, target);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
     const end = first + (seqLen[row] as number);
-    begin = Math.max(end, first + length);
-    target.fill(0, end, begin);
     // At the last step both terms are the next value, and their mean is that value again.
     let later = end > first ? nextValue[end - 1] as number : 0;
     for (let k = end - 1; k >= first; k--) {

@@ -5,8 +5,7 @@
  */
 
 import { checkInteger } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
-import { checkCount, checkInto, checkRows } from "./_steps.ts";
+import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
 
 /** The options of {@linkcode nStepReturn}. */
 export interface NStepReturnOptions {
@@ -28,8 +27,6 @@ export interface NStepReturnOptions {
   /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }
-
-const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "into"] as const;
 
 /**
  * The n-step return of each step of a batch, r_t + γ_t r_(t+1) + … + γ_t ⋯ γ_(t+n−1) V(s_(t+n)), `[batch, length]`.
@@ -60,21 +57,14 @@ const OPTIONS = ["reward", "discount", "nextValue", "n", "seqLen", "packed", "in
  * ```
  */
 export function nStepReturn(options: NStepReturnOptions): Float32Array<ArrayBuffer> {
-  checkOptions("nStepReturn()", options, OPTIONS);
+  const rows = checkSteps("nStepReturn()", options, ["reward", "discount", "nextValue"], ["n"]);
   const { reward, discount, nextValue, seqLen } = options;
   const n = checkInteger("nStepReturn(): n", options.n, 1, Number.MAX_SAFE_INTEGER);
-  const length = checkRows("nStepReturn()", "reward", reward, seqLen, options.packed);
-  const count = reward.length;
-  checkCount("nStepReturn()", "discount", discount, count);
-  checkCount("nStepReturn()", "nextValue", nextValue, count);
-  const target = checkInto("nStepReturn()", "into", options.into, count);
-
-  let begin = 0;
-  for (let row = 0; row < seqLen.length; row++) {
-    const first = begin;
+  const target = checkInto("nStepReturn()", "into", options.into, rows.count);
+  clearPadding(rows, seqLen, target);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
     const end = first + (seqLen[row] as number);
-    begin = Math.max(end, first + length);
-    target.fill(0, end, begin);
     // Go forwards: later steps do not read the results of earlier ones, so `into` may be an input.
     for (let k = first; k < end; k++) {
       const last = Math.min(k + n, end) - 1;

@@ -5,8 +5,7 @@
  */
 
 import { checkNumber } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
-import { checkCount, checkInto, checkRows } from "./_steps.ts";
+import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
 
 /** The options of {@linkcode retrace}. */
 export interface RetraceOptions {
@@ -35,17 +34,13 @@ export interface RetraceOptions {
   readonly into?: Float32Array<ArrayBuffer>;
 }
 
-const OPTIONS = [
+const STEPS = [
+  "reward",
   "q",
   "nextExpectedQ",
   "logProbBehaviour",
   "logProbTarget",
-  "reward",
   "discount",
-  "seqLen",
-  "lambda",
-  "packed",
-  "into",
 ] as const;
 
 /**
@@ -80,24 +75,14 @@ const OPTIONS = [
  * ```
  */
 export function retrace(options: RetraceOptions): Float32Array<ArrayBuffer> {
-  checkOptions("retrace()", options, OPTIONS);
+  const rows = checkSteps("retrace()", options, STEPS, ["lambda"]);
   const { q, nextExpectedQ, logProbBehaviour, logProbTarget, reward, discount, seqLen } = options;
   const lambda = checkNumber("retrace(): lambda", options.lambda ?? 1, 0, 1);
-  const length = checkRows("retrace()", "reward", reward, seqLen, options.packed);
-  const count = reward.length;
-  checkCount("retrace()", "q", q, count);
-  checkCount("retrace()", "nextExpectedQ", nextExpectedQ, count);
-  checkCount("retrace()", "logProbBehaviour", logProbBehaviour, count);
-  checkCount("retrace()", "logProbTarget", logProbTarget, count);
-  checkCount("retrace()", "discount", discount, count);
-  const target = checkInto("retrace()", "into", options.into, count);
-
-  let begin = 0;
-  for (let row = 0; row < seqLen.length; row++) {
-    const first = begin;
+  const target = checkInto("retrace()", "into", options.into, rows.count);
+  clearPadding(rows, seqLen, target);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
     const end = first + (seqLen[row] as number);
-    begin = Math.max(end, first + length);
-    target.fill(0, end, begin);
     // c Δ of the next step.
     let later = 0;
     for (let k = end - 1; k >= first; k--) {

@@ -77,21 +77,19 @@ export function sequencePriority(
     Number.MAX_SAFE_INTEGER,
   );
   const { learnMask } = options;
-  const length = checkRows("sequencePriority()", "tdError", tdError, seqLen, options.packed);
+  const rows = checkRows("sequencePriority()", "tdError", tdError, seqLen, options.packed);
   if (learnMask !== undefined) {
     checkCount("sequencePriority()", "learnMask", learnMask, tdError.length);
   }
   const priority = checkInto("sequencePriority()", "into", options.into, seqLen.length);
 
-  let begin = 0;
-  for (let row = 0; row < seqLen.length; row++) {
-    const first = begin + burnIn;
-    const end = begin + (seqLen[row] as number);
-    begin = Math.max(end, begin + length);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
+    const end = first + (seqLen[row] as number);
     let max = 0;
     let sum = 0;
     let count = 0;
-    for (let k = first; k < end; k++) {
+    for (let k = first + burnIn; k < end; k++) {
       if (learnMask !== undefined && learnMask[k] === 0) continue;
       count += 1;
       const error = Math.abs(tdError[k] as number);

@@ -6,8 +6,7 @@
 
 import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber, show } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
-import { checkApart, checkCount, checkInto, checkNextValue, checkRows } from "./_steps.ts";
+import { checkNextValue, checkResults, checkSteps, clearPadding } from "./_steps.ts";
 
 /** The results of {@linkcode vtrace}. */
 export interface VtraceResult {
@@ -56,20 +55,7 @@ export interface VtraceOptions {
   readonly into?: VtraceResult;
 }
 
-const OPTIONS = [
-  "logProbBehaviour",
-  "logProbTarget",
-  "reward",
-  "value",
-  "nextValue",
-  "discount",
-  "seqLen",
-  "rhoMax",
-  "cMax",
-  "lambda",
-  "packed",
-  "into",
-] as const;
+const STEPS = ["reward", "logProbBehaviour", "logProbTarget", "value", "discount"] as const;
 const RESULTS = ["valueTarget", "policyAdvantage", "rho"] as const;
 
 /** A bound of more than 0, `Infinity` included. */
@@ -119,46 +105,23 @@ function checkBound(where: string, value: unknown): number {
  * ```
  */
 export function vtrace(options: VtraceOptions): VtraceResult {
-  checkOptions("vtrace()", options, OPTIONS);
+  const rows = checkSteps("vtrace()", options, STEPS, ["nextValue", "rhoMax", "cMax", "lambda"]);
   const { logProbBehaviour, logProbTarget, reward, value, nextValue, discount, seqLen, into } =
     options;
   const rhoMax = checkBound("vtrace(): rhoMax", options.rhoMax ?? 1);
   const cMax = checkBound("vtrace(): cMax", options.cMax ?? 1);
   const lambda = checkNumber("vtrace(): lambda", options.lambda ?? 1, 0, 1);
-  const length = checkRows("vtrace()", "reward", reward, seqLen, options.packed);
-  const batch = seqLen.length;
-  const count = reward.length;
-  checkCount("vtrace()", "logProbBehaviour", logProbBehaviour, count);
-  checkCount("vtrace()", "logProbTarget", logProbTarget, count);
-  checkCount("vtrace()", "value", value, count);
-  checkCount("vtrace()", "discount", discount, count);
-  const isLastOnly = checkNextValue("vtrace()", nextValue, count, batch);
-  if (into !== undefined) checkOptions("vtrace(): into", into, RESULTS);
-  const valueTarget = checkInto("vtrace()", "into.valueTarget", into?.valueTarget, count);
-  const policyAdvantage = checkInto(
+  const isLastOnly = checkNextValue("vtrace()", nextValue, rows.count, rows.batch);
+  const { valueTarget, policyAdvantage, rho } = checkResults(
     "vtrace()",
-    "into.policyAdvantage",
-    into?.policyAdvantage,
-    count,
+    into,
+    RESULTS,
+    rows.count,
   );
-  const rho = checkInto("vtrace()", "into.rho", into?.rho, count);
-  checkApart(
-    "vtrace()",
-    valueTarget,
-    policyAdvantage,
-    "into.valueTarget and into.policyAdvantage",
-  );
-  checkApart("vtrace()", valueTarget, rho, "into.valueTarget and into.rho");
-  checkApart("vtrace()", policyAdvantage, rho, "into.policyAdvantage and into.rho");
-
-  let begin = 0;
-  for (let row = 0; row < batch; row++) {
-    const first = begin;
+  clearPadding(rows, seqLen, valueTarget, policyAdvantage, rho);
+  for (let row = 0; row < rows.batch; row++) {
+    const first = rows.firsts[row] as number;
     const end = first + (seqLen[row] as number);
-    begin = Math.max(end, first + length);
-    valueTarget.fill(0, end, begin);
-    policyAdvantage.fill(0, end, begin);
-    rho.fill(0, end, begin);
     // v − V of the next step, and V there. At the end of a row the next value has no correction.
     let later = 0;
     let laterValue = end > first ? nextValue[isLastOnly ? row : end - 1] as number : 0;

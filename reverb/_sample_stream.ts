@@ -159,7 +159,7 @@ export class SampleStream {
   }
 
   /**
-   * Asks for more samples. The server waits for its limiter for so long; -1 stands for ever. `isWhole` asks for all or none, which our server
+   * Asks for more samples. The server waits for its rate limiter for so long; -1 stands for ever. `isWhole` asks for all or none, which our server
    * understands.
    */
   ask(count: number, timeoutMs: number, isWhole = false): void {

@@ -8,8 +8,8 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
-import { checkLimiter } from "../pace/limiter.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
+import { checkRateLimiter } from "../rate_limiters/checks.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import { MessageWriter } from "../wire/message_writer.ts";
 import { Channel } from "./channel.ts";
 import {
@@ -26,7 +26,7 @@ import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
 import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
-import { callSetLimiter } from "./_set_limiter.ts";
+import { callSetRateLimiter } from "./_set_rate_limiter.ts";
 import type { WriterDoor } from "./trajectories.ts";
 import {
   CheckpointResponseSchema,
@@ -213,7 +213,7 @@ export class ReverbClient {
    *
    * Each call needs an answer of the server. To insert many items, use a writer.
    *
-   * Without `timeoutMs` it waits as long as it takes: for a table's limiter, and for a server that stopped to come back. It tries to connect
+   * Without `timeoutMs` it waits as long as it takes: for a table's rate limiter, and for a server that stopped to come back. It tries to connect
    * again meanwhile, for ever. Give `timeoutMs` or `signal` where your program has something better to do.
    *
    * @param data Nested data. The server stores its leaves, by sorted keys.
@@ -221,7 +221,7 @@ export class ReverbClient {
    * @param options `removerPriorities`: other priorities for the removers. Reverb's own server passes over them.
    * @throws {TypeError} If the data does not fit a table's signature, or there is a priority for the remover of another table.
    * @throws {RangeError} If a priority is negative, infinite or NaN.
-   * @throws {ReverbError} `deadline-exceeded` if a table's limiter held the item back for `timeoutMs`, or no server answered. The item may
+   * @throws {ReverbError} `deadline-exceeded` if a table's rate limiter held the item back for `timeoutMs`, or no server answered. The item may
    * come in later, still. `cancelled` if the client was closed meanwhile.
    */
   async insert(
@@ -285,7 +285,7 @@ export class ReverbClient {
   }
 
   /**
-   * Removes all items of a table, and begins the counts of its limiter anew.
+   * Removes all items of a table, and begins the counts of its rate limiter anew.
    *
    * @throws {ReverbError} `not-found` if the server has no such table.
    */
@@ -302,14 +302,14 @@ export class ReverbClient {
 
   /**
    * Gives a table another rate limiter, while the server runs. Counts stay. Inserts and samples that wait go on at once, as far as the new one lets
-   * them. Only servers of this library can do so. A checkpoint does not have it: a server that starts anew has the limiter of its own options.
+   * them. Only servers of this library can do so. A checkpoint does not have it: a server that starts anew has the rate limiter of its own options.
    *
    * @param table The table.
-   * @param limiter `minSize()`, `samplesPerInsert()` or `queue()` of `@exrp/replay`, by the rules of a table's options.
+   * @param rateLimiter `minSize()`, `samplesPerInsert()` or `queue()` of `@exrp/replay`, by the rules of a table's options.
    * @throws {TypeError} If it is none.
    * @throws {ReverbError} `invalid-argument` if the table can't keep it: it waits for more items than the table may hold, or inserts and samples could
    * deadlock. `not-found` if the server has no such table; `unimplemented` if it is another server, such as Reverb's own;
-   * `unavailable`; `deadline-exceeded`. The table keeps its limiter in the first three cases.
+   * `unavailable`; `deadline-exceeded`. The table keeps its rate limiter in the first three cases.
    * @example
    * ```ts
    * import { minSize } from "@exrp/replay";
@@ -317,22 +317,26 @@ export class ReverbClient {
    * import { serve } from "@exrp/replay/server";
    * import { Tables } from "@exrp/replay/tables";
    *
-   * using tables = await Tables.create({ tables: { replay: { maxSize: 1000, limiter: minSize(100) } } });
+   * using tables = await Tables.create({ tables: { replay: { maxSize: 1000, rateLimiter: minSize(100) } } });
    * await using server = await serve({ tables }); // yours runs elsewhere
    * await using client = await ReverbClient.connect(server.address);
    *
    * await client.insert({ reward: 1 }, { replay: 1 });
    * const waiting = client.sample("replay", 32); // 99 items are missing
-   * await client.setLimiter("replay", minSize(1));
+   * await client.setRateLimiter("replay", minSize(1));
    * console.log((await waiting).size); // 32
    * ```
    */
-  async setLimiter(table: string, limiter: PaceRule, options: WaitLimits = {}): Promise<void> {
-    const where = "setLimiter()";
+  async setRateLimiter(
+    table: string,
+    rateLimiter: RateLimiter,
+    options: WaitLimits = {},
+  ): Promise<void> {
+    const where = "setRateLimiter()";
     checkTable(`${where}: table`, table);
-    checkLimiter(`${where}: limiter`, limiter);
+    checkRateLimiter(`${where}: rateLimiter`, rateLimiter);
     checkOptions(where, options, WAIT);
-    await callSetLimiter(this.#channel, table, limiter, options);
+    await callSetRateLimiter(this.#channel, table, rateLimiter, options);
   }
 
   /**
@@ -359,7 +363,7 @@ export class ReverbClient {
    *
    * @param table The table.
    * @param count The items, at least 1.
-   * @throws {ReverbError} `deadline-exceeded` if the table's limiter held samples back for `timeoutMs`, or the server is silent. Samples that came
+   * @throws {ReverbError} `deadline-exceeded` if the table's rate limiter held samples back for `timeoutMs`, or the server is silent. Samples that came
    * before are lost then, unless `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
    */
   sample<D = StepData>(

@@ -53,7 +53,7 @@ const CODES: readonly ReverbErrorCode[] = [
  * | `unavailable` | no server answers at the address, or the connection was lost. `connect()` tries again until its `timeoutMs` have passed |
  * | `deadline-exceeded` | the call took longer than its `timeoutMs` |
  * | `permission-denied` | the program may not connect: Deno needs `--allow-net` |
- * | `unimplemented` | what answers at the address is no server of Reverb's protocol, or has no `setLimiter` |
+ * | `unimplemented` | what answers at the address is no server of Reverb's protocol, or has no `setRateLimiter` |
  * | `not-found` | the server has no such table |
  * | `invalid-argument` | the server refuses a value, or has no place for checkpoints |
  * | `resource-exhausted` | too many items of a writer wait, because `createItem` was not awaited |

@@ -347,7 +347,7 @@ export class ItemStream {
       const why = this.#lastLoss === undefined
         ? this.inFlight === 0
           ? ""
-          : `; ${limitersOf(this.#inFlight.values())} may hold them back until others sample`
+          : `; ${rateLimitersOf(this.#inFlight.values())} may hold them back until others sample`
         : `; ${this.#lastLoss.message}`;
       return `${what} took longer than ${wait.timeoutMs} ms: ${this.queued} items wait to be sent, and ${this.inFlight} to be confirmed${why}`;
     });
@@ -377,11 +377,13 @@ export class ItemStream {
   }
 }
 
-/** The limiters that may hold these items back, in words. */
-function limitersOf(items: Iterable<Item>): string {
+/** The rate limiters that may hold these items back, in words. */
+function rateLimitersOf(items: Iterable<Item>): string {
   const tables = [...new Set(Array.from(items, ({ table }) => table))].sort();
   const names = tables.map(show).join(", ");
-  return tables.length === 1 ? `the limiter of table ${names}` : `the limiters of tables ${names}`;
+  return tables.length === 1
+    ? `the rate limiter of table ${names}`
+    : `the rate limiters of tables ${names}`;
 }
 
 /** Tells those who choose the length of chunks what an item took. */

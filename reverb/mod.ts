@@ -37,7 +37,7 @@ export type { Path } from "./path.ts";
 export type { SampleColumn } from "./sample_column.ts";
 export type { ColumnsOf, SampleBatch } from "./samples.ts";
 export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
-export type { LimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
+export type { RateLimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";
 export { type FlatStep, type HistoryOf, TrajectoryWriter } from "./trajectory_writer.ts";
 export { Writer } from "./writer.ts";

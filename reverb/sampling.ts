@@ -28,7 +28,7 @@ export interface SampleBatchesOptions {
   readonly prefetch?: number;
   /** The batches to sample, without end by default. */
   readonly maxBatches?: number;
-  /** How long the server's limiter may hold a sample back. Then the batches end; the last may be smaller. Without it, they wait for ever. */
+  /** How long the server's rate limiter may hold a sample back. Then the batches end; the last may be smaller. Without it, they wait for ever. */
   readonly timeoutMs?: number;
   /** How long a lost connection is tried anew, 10,000 by default. */
   readonly reconnectMs?: number;
@@ -95,7 +95,7 @@ export class Samplers {
     const what = `sample() of ${count} items from table ${JSON.stringify(table)}`;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = (): string =>
-      `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's limiter lets no more through`;
+      `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's rate limiter lets no more through`;
     try {
       stream.ask(count, timeoutMs, !isPartialAllowed);
       await waitFor<void>(what, { signal }, (resolve, reject) => {
@@ -191,7 +191,7 @@ export class Samplers {
         stream = undefined;
         buffer.dropPart();
         asked = buffer.count;
-        // The limiter held back what nobody waited for.
+        // The rate limiter held back what nobody waited for.
         if (error?.code === "deadline-exceeded") continue;
         if (error !== undefined && error.code !== "unavailable") {
           throw await explained(where, table, error, this.#ask);

@@ -22,8 +22,8 @@ export interface SelectorInfo {
   readonly exponent?: number;
 }
 
-/** How a table's limiter stands. See {@linkcode ServerTable}. */
-export interface LimiterInfo {
+/** How a table's rate limiter stands. See {@linkcode ServerTable}. */
+export interface RateLimiterInfo {
   /** How often an item is sampled on average. */
   readonly samplesPerInsert: number;
   /** The least number of items before the first sample. */
@@ -53,7 +53,7 @@ export interface LimiterInfo {
  *
  * await client.insert({ reward: 1 }, { replay: 1 });
  * const { replay } = await client.serverInfo();
- * console.log([replay?.currentSize, replay?.maxSize, replay?.limiter.inserts]); // [1, 1000, 1]
+ * console.log([replay?.currentSize, replay?.maxSize, replay?.rateLimiter.inserts]); // [1, 1000, 1]
  * ```
  */
 export interface ServerTable {
@@ -67,8 +67,8 @@ export interface ServerTable {
   readonly maxSize: number;
   /** How often an item is sampled before it goes; 0 without limit. */
   readonly maxTimesSampled: number;
-  /** The limiter. */
-  readonly limiter: LimiterInfo;
+  /** The rate limiter. */
+  readonly rateLimiter: RateLimiterInfo;
   /** What the items look like, if the table says so. */
   readonly signature?: Signature;
   /** The items. */
@@ -83,7 +83,7 @@ export interface ServerTable {
 
 /** A table as an object of this library. */
 export function tableOf(message: TableInfoMessage): ServerTable {
-  const { rateLimiterInfo: limiter } = message;
+  const { rateLimiterInfo: rateLimiter } = message;
   const signature = signatureOf(message);
   return {
     name: message.name,
@@ -91,13 +91,13 @@ export function tableOf(message: TableInfoMessage): ServerTable {
     remover: selectorOf(message.removerOptions),
     maxSize: Number(message.maxSize),
     maxTimesSampled: message.maxTimesSampled,
-    limiter: {
-      samplesPerInsert: limiter?.samplesPerInsert ?? 0,
-      minSize: Number(limiter?.minSizeToSample ?? 0),
-      minDiff: limiter?.minDiff ?? 0,
-      maxDiff: limiter?.maxDiff ?? 0,
-      inserts: Number(limiter?.insertStats?.completed ?? 0),
-      samples: Number(limiter?.sampleStats?.completed ?? 0),
+    rateLimiter: {
+      samplesPerInsert: rateLimiter?.samplesPerInsert ?? 0,
+      minSize: Number(rateLimiter?.minSizeToSample ?? 0),
+      minDiff: rateLimiter?.minDiff ?? 0,
+      maxDiff: rateLimiter?.maxDiff ?? 0,
+      inserts: Number(rateLimiter?.insertStats?.completed ?? 0),
+      samples: Number(rateLimiter?.sampleStats?.completed ?? 0),
     },
     ...(signature === undefined ? {} : { signature }),
     currentSize: Number(message.currentSize),

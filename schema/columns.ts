@@ -91,7 +91,8 @@ export type Columns = Readonly<Record<string, Column>>;
 /** No {@linkcode Columns} at all: the extras of a replay that has none. */
 export type NoColumns = Readonly<Record<never, Column>>;
 
-const BYTES: Readonly<Record<DType, number>> = {
+/** The bytes of an element of each dtype. */
+export const BYTES: Readonly<Record<DType, number>> = {
   uint8: 1,
   int8: 1,
   int16: 2,

@@ -5,11 +5,11 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
   checkPick,
   isPickOption,
@@ -17,16 +17,8 @@ import {
   type PickOptions,
   type PickPolicy,
 } from "./pick_options.ts";
-import {
-  checkColumn,
-  type Column,
-  type Columns,
-  type DType,
-  float32,
-  int32,
-  type NamedColumn,
-  type NoColumns,
-} from "./columns.ts";
+import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
+import { checkColumns, type NamedColumns } from "./record_columns.ts";
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
@@ -54,10 +46,10 @@ export interface CreateOptions<
   readonly eviction?: EvictionRule;
   /**
    * How fast records come beside the picks that are drawn: `samplesPerInsert()`, `minSize()` or `queue()`; none by default. A call that the
-   * pace holds back throws a `ReplayError`, `pace`, and changes nothing. `whenReady` waits until it may go ahead, and `batches` waits by
-   * itself. `setPace` changes it later.
+   * rate limiter holds back throws a `ReplayError`, `rate-limiter`, and changes nothing. `whenReady` waits until it may go ahead, and `batches` waits by
+   * itself. `setRateLimiter` changes it later.
    */
-  readonly pace?: PaceRule;
+  readonly rateLimiter?: RateLimiter;
   /**
    * How many bytes of records and final states the replay holds at most; no limit by default. The smaller limit of this and `capacity`
    * counts.
@@ -121,17 +113,13 @@ export interface CreateOptions<
 }
 
 /** Options that were checked and filled in. */
-export interface ReplayConfig {
+export interface ReplayConfig extends NamedColumns {
   /** Records: as given, or what fits into `capacityBytes`. */
   readonly capacity: number;
   /** As given; 0 is no limit. */
   readonly capacityBytes: number;
   /** As given; 0 is no limit. */
   readonly maxAge: number;
-  /** State, action, reward, then the extras. */
-  readonly columns: readonly NamedColumn[];
-  /** The names of the extras, in the order of their columns. */
-  readonly extraNames: readonly string[];
   /** The pick policy. */
   readonly pick: PickPolicy;
   /** The rule of eviction. */
@@ -156,7 +144,7 @@ const OPTIONS = [
   "extras",
   "pick",
   "eviction",
-  "pace",
+  "rateLimiter",
   "capacityBytes",
   "maxAge",
   "seed",
@@ -178,37 +166,28 @@ const WHERE = "ExperienceReplay.create()";
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   checkNames(options);
-  const extras: Columns | NoColumns = options.extras ?? {};
-  if (typeof extras !== "object" || extras === null || Array.isArray(extras)) {
-    throw new TypeError(
-      `${WHERE}: extras must be an object of columns by name, got ${show(extras)}`,
-    );
-  }
-  const columns: NamedColumn[] = [
-    { name: "state", column: checkColumn(`${WHERE}: state`, options.state) },
-    { name: "action", column: checkColumn(`${WHERE}: action`, options.action ?? int32()) },
-    { name: "reward", column: checkColumn(`${WHERE}: reward`, options.reward ?? float32()) },
-  ];
-  const extraNames = Object.keys(extras);
-  for (const name of extraNames) {
-    const column = checkColumn(`${WHERE}: extras.${name}`, (extras as Columns)[name]);
-    columns.push({ name: `extras.${name}`, column });
-  }
+  const { columns, extraNames } = checkColumns(WHERE, options);
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(
       `${WHERE}: at most ${abi.EXRP_LIMIT_COLUMNS} columns, got ${columns.length}`,
     );
   }
-  const { capacity, capacityBytes, maxAge } = checkLimits(options, columns);
+  const largest = Number.MAX_SAFE_INTEGER;
+  const limit = (name: "maxAge" | "capacityBytes"): number =>
+    options[name] === undefined ? 0 : checkInteger(`${WHERE}: ${name}`, options[name], 1, largest);
+  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
+  const [maxAge, capacityBytes] = [limit("maxAge"), limit("capacityBytes")];
+  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
+  // What is wrong with segmentLength is said below, where the picks' length is known.
+  const { segmentLength } = options;
+  const isSegment = Number(segmentLength) >= 1 && Number(segmentLength) <= segmentMax;
+  const segment = isSegment ? Math.trunc(Number(segmentLength)) : 1;
   const pick = checkPick(
     `${WHERE}: pick`,
     options.pick ?? {},
-    // What is wrong with segmentLength is said below, where the picks' length is known.
-    options.segmentLength === undefined
-      ? undefined
-      : Math.trunc(segmentOf(options.segmentLength, segmentMax) ?? 1),
+    segmentLength === undefined ? undefined : segment,
   );
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
@@ -221,11 +200,11 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
     seed: options.seed === undefined
       ? randomSeed()
-      : checkInteger(`${WHERE}: seed`, options.seed, 0, Number.MAX_SAFE_INTEGER),
+      : checkInteger(`${WHERE}: seed`, options.seed, 0, largest),
     // Where not even one pick fits, the kernel says so.
-    segmentLength: options.segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
+    segmentLength: segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
       `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
-      options.segmentLength,
+      segmentLength,
       pick.length,
       segmentMax,
     ),
@@ -233,7 +212,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
     keepNextState: options.keepNextState === undefined
-      ? stateBytes(columns) <= KEPT_STATE_BYTES_MAX
+      ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
   };
 }
@@ -247,11 +226,6 @@ function checkNames(options: CreateOptions): void {
     );
   }
   checkOptions(WHERE, options, OPTIONS);
-}
-
-/** A segment length that can be one, or undefined. */
-function segmentOf(value: unknown, capacity: number): number | undefined {
-  return typeof value === "number" && value >= 1 && value <= capacity ? value : undefined;
 }
 
 /** Only extras may be kept by some records, and not too many of them. */
@@ -268,26 +242,19 @@ function checkKept(columns: readonly NamedColumn[]): void {
   }
 }
 
-/** The limits, of which the one in bytes may lower the capacity. */
-function checkLimits(
-  options: CreateOptions,
+/** The longest episode that fits into so many bytes. Where none does, that is said later, where the picks' length is known. */
+function fittingCapacity(
+  capacity: number,
+  capacityBytes: number,
   columns: readonly NamedColumn[],
-): { capacity: number; capacityBytes: number; maxAge: number } {
-  const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
-  const largest = Number.MAX_SAFE_INTEGER;
-  const maxAge = options.maxAge === undefined
-    ? 0
-    : checkInteger(`${WHERE}: maxAge`, options.maxAge, 1, largest);
-  if (options.capacityBytes === undefined) return { capacity: given, capacityBytes: 0, maxAge };
-  const capacityBytes = checkInteger(`${WHERE}: capacityBytes`, options.capacityBytes, 1, largest);
-  // The longest episode that fits; where none does, that is said below, where the picks' length is known.
-  let [fits, most] = [1, given];
+): number {
+  let [fits, most] = [1, capacity];
   while (fits < most) {
     const middle = Math.ceil((fits + most) / 2);
     if (episodeBytes(columns, middle) <= capacityBytes) fits = middle;
     else most = middle - 1;
   }
-  return { capacity: fits, capacityBytes, maxAge };
+  return fits;
 }
 
 /** Limits must leave room for a pick, and for the state after it. */
@@ -310,12 +277,7 @@ function checkLimitsHold(
   }
 }
 
-/** Bytes of one state. */
-function stateBytes([state]: readonly NamedColumn[]): number {
-  return state === undefined ? 0 : state.column.elementBytes * state.column.elementCount;
-}
-
-/** Bytes of one episode with its final state. */
+/** Bytes of one episode with its final state; without records, those of a state. */
 function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
   let bytes = 0;
   for (const [k, { column }] of columns.entries()) {

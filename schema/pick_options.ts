@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
@@ -147,6 +147,8 @@ export function isPickOption(name: string): boolean {
   return (OPTIONS as readonly string[]).includes(name);
 }
 
+const CAPACITY = abi.EXRP_LIMIT_CAPACITY;
+
 /** Options that exclude each other: the first one and any of the others, with the reason. */
 const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =
   [
@@ -175,36 +177,40 @@ export function checkPick(
 ): PickPolicy {
   checkOptions(where, pick, OPTIONS);
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
-  const whole = flag(field, pick, "whole");
-  const stackCompact = flag(field, pick, "stackCompact");
+  const flag = (value: unknown, name: string, standard = false): boolean =>
+    checkBoolean(`${field}${name}`, value ?? standard);
+  const number = (value: unknown, name: string, standard: number, most = CAPACITY): number =>
+    checkInteger(`${field}${name}`, value ?? standard, Math.min(standard, 1), most);
+  const whole = flag(pick.whole, "whole");
+  const stackCompact = flag(pick.stackCompact, "stackCompact");
   const nStep = checkNStep(`${field}nStep`, pick.nStep);
-  const nextState = checkNextState(`${field}nextState`, pick.nextState) ??
-    (nStep.length > 0 ? false : stackCompact ? "overlap" : "copy");
-  const burnIn = number(field, pick, "burnIn", 0, 0, abi.EXRP_LIMIT_CAPACITY);
-  const before = number(field, pick, "before", 0, 0, abi.EXRP_LIMIT_CAPACITY);
+  const burnIn = number(pick.burnIn, "burnIn", 0);
+  const before = number(pick.before, "before", 0);
+  const { nextState = nStep.length > 0 ? false : stackCompact ? "overlap" : "copy" } = pick;
+  if (nextState !== "copy" && nextState !== "overlap" && nextState !== false) {
+    throw new TypeError(
+      `${field}nextState must be "copy", "overlap" or false, got ${show(nextState)}`,
+    );
+  }
   const policy: PickPolicy = {
-    length: number(
-      field,
-      pick,
-      "length",
-      whole ? segmentLength ?? 1 : 1,
-      1,
-      abi.EXRP_LIMIT_CAPACITY,
-    ),
-    stride: number(field, pick, "stride", 1, 1, abi.EXRP_LIMIT_CAPACITY),
-    allowShort: flag(field, pick, "allowShort"),
-    allowOpenEnd: flag(field, pick, "allowOpenEnd"),
+    length: number(pick.length, "length", whole ? segmentLength ?? 1 : 1),
+    stride: number(pick.stride, "stride", 1),
+    allowShort: flag(pick.allowShort, "allowShort"),
+    allowOpenEnd: flag(pick.allowOpenEnd, "allowOpenEnd"),
     discount: checkNumber(`${field}discount`, pick.discount ?? discount, 0, 1),
     whole,
     burnIn,
     before,
-    reversed: flag(field, pick, "reversed"),
-    stack: number(field, pick, "stack", 1, 1, abi.EXRP_LIMIT_WINDOW),
-    stackPadding: checkPadding(`${field}stackPadding`, pick.stackPadding ?? "repeat"),
+    reversed: flag(pick.reversed, "reversed"),
+    stack: number(pick.stack, "stack", 1, abi.EXRP_LIMIT_WINDOW),
+    stackPadding: checkWord(`${field}stackPadding`, pick.stackPadding ?? "repeat", [
+      "repeat",
+      "zeros",
+    ]),
     stackCompact,
     nStep,
     nextState,
-    masks: flag(field, pick, "masks", burnIn > 0 || before > 0),
+    masks: flag(pick.masks, "masks", burnIn > 0 || before > 0),
     ...(pick.where === undefined ? {} : { where: checkWhere(`${field}where`, pick.where) }),
   };
   for (const [option, others, why] of EXCLUDED) {
@@ -237,26 +243,6 @@ function isAsked(policy: PickPolicy, name: keyof PickOptions): boolean {
   return name === "stride" ? value !== 1 : value !== 0 && value !== false;
 }
 
-function number(
-  field: string,
-  pick: PickOptions,
-  name: "length" | "stride" | "burnIn" | "before" | "stack",
-  standard: number,
-  smallest: number,
-  largest: number,
-): number {
-  return checkInteger(`${field}${name}`, pick[name] ?? standard, smallest, largest);
-}
-
-function flag(
-  field: string,
-  pick: PickOptions,
-  name: "whole" | "allowShort" | "allowOpenEnd" | "reversed" | "stackCompact" | "masks",
-  standard = false,
-): boolean {
-  return checkBoolean(`${field}${name}`, pick[name] ?? standard);
-}
-
 function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[] {
   if (value === undefined) return [];
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -277,18 +263,6 @@ function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[
     );
   }
   return Object.freeze(numbers);
-}
-
-function checkNextState(name: string, value: unknown): NextStateMode | undefined {
-  if (value === undefined || value === "copy" || value === "overlap" || value === false) {
-    return value;
-  }
-  throw new TypeError(`${name} must be "copy", "overlap" or false, got ${show(value)}`);
-}
-
-function checkPadding(name: string, value: unknown): StackPadding {
-  if (value === "repeat" || value === "zeros") return value;
-  throw new TypeError(`${name} must be "repeat" or "zeros", got ${show(value)}`);
 }
 
 const REWARD_TYPES: Readonly<Record<DType, number>> = {

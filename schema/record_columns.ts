@@ -4,9 +4,9 @@
  * @module
  */
 
+import { show } from "../base/checks.ts";
 import { showOneAs } from "../base/inspect.ts";
-import type { Column } from "./columns.ts";
-import type { ReplayConfig } from "./create_options.ts";
+import { checkColumn, type Column, float32, int32, type NamedColumn } from "./columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "./schema.ts";
 
 /** The columns of a record, by name. {@linkcode ExperienceReplay.columns} has them. */
@@ -21,8 +21,42 @@ export interface RecordColumns<S extends Schema = AnySchema> {
   readonly extras: { readonly [K in keyof ExtrasOf<S>]: ExtrasOf<S>[K] };
 }
 
-/** The columns of a replay's configuration. */
-export function columnsOf({ columns, extraNames }: ReplayConfig): RecordColumns {
+/** Columns in their order: state, action, reward, then the extras. */
+export interface NamedColumns {
+  /** Each with its name. */
+  readonly columns: readonly NamedColumn[];
+  /** The names of the extras, in the order of their columns. */
+  readonly extraNames: readonly string[];
+}
+
+/** Checks the columns that options give by name, and fills in the defaults. */
+export function checkColumns(
+  where: string,
+  given: Readonly<Partial<Record<"state" | "action" | "reward" | "extras", unknown>>>,
+): NamedColumns {
+  const extras = given.extras ?? {};
+  if (typeof extras !== "object" || Array.isArray(extras)) {
+    throw new TypeError(
+      `${where}: extras must be an object of columns by name, got ${show(extras)}`,
+    );
+  }
+  const all: readonly (readonly [string, unknown])[] = [
+    ["state", given.state],
+    ["action", given.action ?? int32()],
+    ["reward", given.reward ?? float32()],
+    ...Object.entries(extras).map(([name, column]) => [`extras.${name}`, column] as const),
+  ];
+  return {
+    columns: all.map(([name, column]) => ({
+      name,
+      column: checkColumn(`${where}: ${name}`, column),
+    })),
+    extraNames: Object.keys(extras),
+  };
+}
+
+/** The columns by name. */
+export function columnsOf({ columns, extraNames }: NamedColumns): RecordColumns {
   const [state, action, reward, ...extras] = columns.map(({ column }) => column) as [
     Column,
     Column,

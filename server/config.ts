@@ -5,10 +5,11 @@
  */
 import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions, nearestName, type OptionHints } from "../base/option_names.ts";
-import { minSize } from "../pace/min_size.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
-import { queue } from "../pace/queue.ts";
-import { samplesPerInsert } from "../pace/samples_per_insert.ts";
+import { checkForTable } from "../rate_limiters/checks.ts";
+import { minSize } from "../rate_limiters/min_size.ts";
+import { queue } from "../rate_limiters/queue.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
+import { samplesPerInsert } from "../rate_limiters/samples_per_insert.ts";
 import { decodeSignature, encodeSignature, type Signature } from "../reverb/signature.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { curious } from "../selectors/curious.ts";
@@ -22,7 +23,7 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import { checkLimiterFor, LIMITS_MAX, type TableOptions } from "../tables/table_options.ts";
+import { LIMITS_MAX, onceFrom, type TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -69,8 +70,8 @@ const selectorHints: OptionHints = {
   Prioritized: `Reverb's Prioritized is { "power": { "exponent": 0.6 } }`,
 };
 
-/** The limiters. The third is the second one in Reverb's words. */
-const limiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
+/** The rate limiters. The third is the second one in Reverb's words. */
+const rateLimiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -141,8 +142,8 @@ function openEnds(error: unknown): unknown {
   return error.map((end, k) => end ?? (k === 0 ? -Infinity : Infinity));
 }
 
-function readLimiter(where: string, value: unknown): PaceRule {
-  const [name, options] = named(where, value, limiters);
+function readRateLimiter(where: string, value: unknown): RateLimiter {
+  const [name, options] = named(where, value, rateLimiters);
   const place = `${where}.${name}`;
   switch (name) {
     case "minSize":
@@ -171,14 +172,7 @@ function readSignature(where: string, value: unknown): Signature {
 /** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
 function readLine(where: string, name: "queue" | "stack", size: unknown): TableOptions {
   const maxSize = checkInteger(`${where}.${name}`, size, 1, 2 ** 28);
-  const end = name === "queue" ? oldest() : newest();
-  return {
-    sampler: end,
-    remover: end,
-    maxSize,
-    maxTimesSampled: 1,
-    limiter: queue(maxSize),
-  };
+  return onceFrom(`${where}.${name}`, name === "queue" ? oldest() : newest(), maxSize, {});
 }
 
 /** A limit from 1 on; 0 and nothing stand for none. */
@@ -207,20 +201,23 @@ function readTable(where: string, value: unknown): TableOptions {
     "maxSize",
     "maxBytes",
     "maxTimesSampled",
-    "limiter",
+    "rateLimiter",
     "signature",
   ]);
   const maxSize = checkInteger(`${where}.maxSize`, table["maxSize"], 1, 2 ** 28);
-  const limiter = readLimiter(`${where}.limiter`, table["limiter"] ?? { minSize: 1 });
+  const rateLimiter = readRateLimiter(
+    `${where}.rateLimiter`,
+    table["rateLimiter"] ?? { minSize: 1 },
+  );
   const maxTimesSampled = readLimit(where, "maxTimesSampled", table["maxTimesSampled"]);
-  checkLimiterFor(`${where}.limiter`, limiter, { maxSize, ...maxTimesSampled });
+  checkForTable(`${where}.rateLimiter`, rateLimiter, { maxSize, ...maxTimesSampled });
   return {
     sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
     remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
     maxSize,
     ...readLimit(where, "maxBytes", table["maxBytes"]),
     ...maxTimesSampled,
-    limiter,
+    rateLimiter,
     ...signature,
   };
 }

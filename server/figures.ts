@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { RateLimiterNumbers } from "../rate_limiters/rate_limiter.ts";
+
 /** The figures of one table, among those of {@linkcode ReverbServer}. */
 export interface TableFigures {
   /** Its name. */
@@ -34,26 +36,14 @@ export interface TableFigures {
   readonly deletedEpisodes: number;
   /** Items that were drawn at least once. */
   readonly uniqueSamples: number;
-  /** Items that wait for the limiter. */
+  /** Items that wait for the rate limiter. */
   readonly waitingInserts: number;
-  /** Streams of samples that wait for the limiter. */
+  /** Streams of samples that wait for the rate limiter. */
   readonly waitingSamplers: number;
   /** The largest priority of a stored item; 0 for an empty table. */
   readonly largestPriority: number;
-  /** The numbers of its limiter. */
-  readonly limiter: LimiterFigures;
-}
-
-/** The numbers of a rate limiter, among the figures of {@linkcode ReverbServer}. */
-export interface LimiterFigures {
-  /** How many draws are wanted for each insert. */
-  readonly samplesPerInsert: number;
-  /** Items that must be stored before one is drawn. */
-  readonly minSize: number;
-  /** The least of inserts × samplesPerInsert − samples. */
-  readonly minDiff: number;
-  /** The largest of it. */
-  readonly maxDiff: number;
+  /** The numbers of its rate limiter. */
+  readonly rateLimiter: RateLimiterNumbers;
 }
 
 /** The figures of a server. {@linkcode ReverbServer} gives them. */
@@ -114,15 +104,15 @@ export interface CallFigures {
   readonly count: number;
 }
 
-/** Whether a table's limiter lets the next insert and the next sample through, by the rules of docs/reverb.md. */
-export function limiterState(table: TableFigures): { canInsert: boolean; canSample: boolean } {
-  const { inserts, samples, deletes, limiter } = table;
+/** Whether a table's rate limiter lets the next insert and the next sample through, by the rules of docs/reverb.md. */
+export function rateLimiterState(table: TableFigures): { canInsert: boolean; canSample: boolean } {
+  const { inserts, samples, deletes, rateLimiter } = table;
   const stored = inserts - deletes;
-  const difference = inserts * limiter.samplesPerInsert - samples;
+  const difference = inserts * rateLimiter.ratio - samples;
   return {
-    canInsert: stored + 1 <= limiter.minSize ||
-      difference + limiter.samplesPerInsert <= limiter.maxDiff,
-    canSample: stored >= limiter.minSize && difference - 1 >= limiter.minDiff,
+    canInsert: stored + 1 <= rateLimiter.minSize ||
+      difference + rateLimiter.ratio <= rateLimiter.differenceMax,
+    canSample: stored >= rateLimiter.minSize && difference - 1 >= rateLimiter.differenceMin,
   };
 }
 

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { platformFiles } from "../base/files.ts";
+import { reasonOf } from "../base/errors.ts";
+import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { lowOf, Tables } from "../tables/tables.ts";
@@ -101,7 +102,7 @@ async function readText(platform: typeof Deno, path: string): Promise<string> {
   } catch (error) {
     const words = error instanceof platform.errors.NotFound
       ? `there is no file ${path}`
-      : `can't read ${path}: ${error instanceof Error ? error.message : String(error)}`;
+      : `can't read ${path}: ${reasonOf(error)}`;
     throw new Error(`--config: ${words}`, { cause: error });
   }
 }
@@ -149,7 +150,7 @@ export async function main(platform: typeof Deno): Promise<number> {
     tables = await makeTables(config);
     server = await start(config, args, tables);
   } catch (error) {
-    console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`serve: ${reasonOf(error)}`);
     return 1;
   }
   if (server.loaded.path !== undefined) {
@@ -165,7 +166,7 @@ export async function main(platform: typeof Deno): Promise<number> {
   try {
     await server.stop();
   } catch (error) {
-    console.error(`serve: ${error instanceof Error ? error.message : String(error)}`);
+    console.error(`serve: ${reasonOf(error)}`);
     return 1;
   }
   console.log("stopped");

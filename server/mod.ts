@@ -30,7 +30,6 @@ export type {
   CallFigures,
   CheckpointFigures,
   LastCheckpoint,
-  LimiterFigures,
   ServerFigures,
   TableFigures,
 } from "./figures.ts";

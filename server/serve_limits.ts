@@ -20,7 +20,7 @@ export interface ServeLimits {
   /** Bytes of one message; 256 MiB by default. A larger one ends its call by RESOURCE_EXHAUSTED. */
   readonly messageBytes?: number;
   /**
-   * Bytes of messages that came in part, and of those that wait while a limiter holds their call back, of all connections together; 1 GiB by
+   * Bytes of messages that came in part, and of those that wait while a rate limiter holds their call back, of all connections together; 1 GiB by
    * default. At least 2 MiB more than `messageBytes`. A call that waits takes up to 1 MiB. When they are too many, the call that holds most, of
    * the connection that holds most, ends by UNAVAILABLE, and Reverb's writers send it again. The oldest message that waits for its client alone
    * stays, so one after another always comes in.

@@ -17,7 +17,7 @@ import { StructuredValueSchema } from "../reverb/messages/tensorflow_pb.ts";
 import type { Tables } from "../tables/tables.ts";
 import { type NamedRule, type TableNumbers, tableNumbers } from "./table_figures.ts";
 
-/** What stands for "no limit" in Reverb's limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
+/** What stands for "no limit" in Reverb's rate limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
 const limit = (value: number): number =>
   Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, value));
 
@@ -69,15 +69,15 @@ function fixedInfo(tables: Tables, name: string): Uint8Array {
 
 /** Adds what changes, with the fields' numbers of `TableInfo` in `reverb/reverb.proto`. */
 function writeNumbers(writer: MessageWriter, numbers: TableNumbers): void {
-  const { limiter } = numbers;
+  const { rateLimiter } = numbers;
   const count = (field: number, value: number): void => {
     if (value > 0) writer.long(field, value);
   };
   writer.begin(5);
-  writer.double(1, limiter.samplesPerInsert);
-  writer.double(2, limit(limiter.minDiff));
-  writer.double(3, limit(limiter.maxDiff));
-  count(4, limiter.minSize);
+  writer.double(1, rateLimiter.ratio);
+  writer.double(2, limit(rateLimiter.differenceMin));
+  writer.double(3, limit(rateLimiter.differenceMax));
+  count(4, rateLimiter.minSize);
   writer.begin(5);
   count(2, numbers.inserts);
   writer.end();

@@ -38,7 +38,7 @@ import { Status } from "./grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import { ServerInfo } from "./server_info.ts";
-import { setLimiter } from "./set_limiter.ts";
+import { setRateLimiter } from "./set_rate_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
 export interface Checkpointer {
@@ -256,7 +256,7 @@ export class Service implements InsertOwner, SampleOwner {
         new UnaryCall("SetLimiter", call, this, (message) => {
           const request = parseMessage(SetLimiterRequestSchema, message);
           this.#check(request.table);
-          setLimiter(this.#tables, request);
+          setRateLimiter(this.#tables, request);
           return nothing;
         }),
     );

@@ -5,6 +5,7 @@
  */
 import { ruleText } from "../base/inspect.ts";
 import * as abi from "../ffi/symbols.ts";
+import { numbersAt } from "../rate_limiters/rate_limiter.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import type { TableFigures } from "./figures.ts";
 
@@ -35,7 +36,6 @@ export function tableNumbers(tables: Tables, name: string): TableNumbers {
   const low = lowOf(tables);
   const info = low.info(low.numberOf(name));
   const at = (index: number): number => info[index] ?? 0;
-  const limiter = abi.EXRP_TABLES_INFO_LIMITER;
   return {
     size: at(abi.EXRP_TABLES_INFO_SIZE),
     maxSize: at(abi.EXRP_TABLES_INFO_MAX_SIZE),
@@ -51,12 +51,7 @@ export function tableNumbers(tables: Tables, name: string): TableNumbers {
     waitingInserts: at(abi.EXRP_TABLES_INFO_INSERTS_WAITING),
     waitingSamplers: at(abi.EXRP_TABLES_INFO_SAMPLERS_WAITING),
     largestPriority: at(abi.EXRP_TABLES_INFO_PRIORITY_MAX),
-    limiter: {
-      samplesPerInsert: at(limiter + abi.EXRP_LIMITER_SAMPLES_PER_INSERT),
-      minSize: at(limiter + abi.EXRP_LIMITER_MIN_SIZE),
-      minDiff: at(limiter + abi.EXRP_LIMITER_MIN_DIFF),
-      maxDiff: at(limiter + abi.EXRP_LIMITER_MAX_DIFF),
-    },
+    rateLimiter: numbersAt(info, abi.EXRP_TABLES_INFO_RATE_LIMITER),
   };
 }
 

@@ -27,7 +27,6 @@ export type {
   AgeStats,
   Histogram,
   NotedDraws,
-  PaceStats,
   PickNumbers,
   PriorityStats,
   ReplayStats,

@@ -5,7 +5,8 @@
  */
 
 import { count, group } from "../base/inspect.ts";
-import { displayAs, htmlTable } from "../base/notebook.ts";
+import { showAsTable, type TextRow } from "../base/notebook.ts";
+import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
 
 /** How many values lie between which edges. {@linkcode AgeStats.histogram} is one. */
 export interface Histogram {
@@ -111,20 +112,6 @@ export interface SelectorStats {
   readonly priorities: PriorityStats | undefined;
 }
 
-/** What a pace counted since it was set. {@linkcode ReplayStats.pace} has it. */
-export interface PaceStats {
-  /** Records that came. */
-  readonly recorded: number;
-  /** Picks that were drawn, and steps that `drain` returned. */
-  readonly drawn: number;
-  /** `recorded` × ratio - `drawn`. */
-  readonly difference: number;
-  /** The least difference that a draw may leave; perhaps -Infinity. */
-  readonly differenceMin: number;
-  /** The largest difference that a record may leave; perhaps Infinity. */
-  readonly differenceMax: number;
-}
-
 /** A replay in numbers, as {@linkcode ReplayView.stats} returns them. `String(stats)` is a table for people. */
 export interface ReplayStats {
   /** Records. */
@@ -170,30 +157,19 @@ export interface ReplayStats {
   readonly drawnCount: number;
   /** The sample-to-insert ratio: `drawnCount` for each record ever written. 0 if none was written. */
   readonly drawsPerRecord: number;
-  /** The counts of the pace; undefined without one. */
-  readonly pace: PaceStats | undefined;
+  /** The rate limiter and its counts; undefined without one. */
+  readonly rateLimiter: RateLimiterState | undefined;
   /** The selectors, in order of creation. */
   readonly selectors: readonly SelectorStats[];
 }
 
 /** Adds the text for people, which loops, JSON and comparisons don't see. */
 export function withText(stats: ReplayStats): ReplayStats {
-  const text = (): string => textOf(stats);
-  const keys = ["toString", Symbol.for("Deno.customInspect"), INSPECT_NODE];
-  for (const key of keys) Object.defineProperty(stats, key, { value: text });
-  displayAs(stats, statsHtml);
-  return Object.freeze(stats);
-}
-
-const INSPECT_NODE = Symbol.for("nodejs.util.inspect.custom");
-
-/** The table, for notebooks. */
-export function statsHtml(stats: ReplayStats): string {
-  return htmlTable("ReplayStats", statsRows(stats));
+  return showAsTable(stats, "ReplayStats", statsRows);
 }
 
 /** The rows of the table: a name and a text. */
-export function statsRows(stats: ReplayStats): [string, string][] {
+function statsRows(stats: ReplayStats): TextRow[] {
   const { records, bytes, episodes, ages } = stats;
   return [
     [
@@ -218,16 +194,9 @@ export function statsRows(stats: ReplayStats): [string, string][] {
     ],
     ["ages", `stored records: ${agesText(ages)}`],
     ["draws", drawsText(stats.drawnCount, stats.drawsPerRecord)],
-    ...paceRows(stats),
-    ...stats.selectors.map((each): [string, string] => [`selector ${each.id}`, selectorText(each)]),
+    ...rateLimiterRows(stats),
+    ...stats.selectors.map((each): TextRow => [`selector ${each.id}`, selectorText(each)]),
   ];
-}
-
-function textOf(stats: ReplayStats): string {
-  const rows = statsRows(stats);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return ["ReplayStats", ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)]
-    .join("\n");
 }
 
 function selectorText(stats: SelectorStats): string {
@@ -259,13 +228,16 @@ function agesText({ count: ageCount, mean, median, largest }: AgeStats): string 
   return `mean ${short(mean)}, median ${short(median)}, largest ${short(largest)}`;
 }
 
-function paceRows({ pace }: ReplayStats): [string, string][] {
-  if (pace === undefined) return [];
-  const { recorded, drawn, difference, differenceMin, differenceMax } = pace;
+function rateLimiterRows({ rateLimiter }: ReplayStats): TextRow[] {
+  if (rateLimiter === undefined) return [];
+  const { recorded, drawn, difference, differenceMin, differenceMax } = rateLimiter;
   const text = `${count(drawn, "pick")} drawn for ${count(recorded, "record")}`;
-  if (differenceMax === Infinity) return [["pace", text]];
+  if (differenceMax === Infinity) return [["rate limiter", text]];
   const held = [differenceMin, difference, differenceMax].map((value) => short(value));
-  return [["pace", `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`]];
+  return [[
+    "rate limiter",
+    `${text}; the difference is ${held[1]}, held from ${held[0]} to ${held[2]}`,
+  ]];
 }
 
 function drawsText(drawnCount: number, drawsPerRecord: number): string {

@@ -1,7 +1,7 @@
 /**
  * Inserts items, and lets those wait that a rate limiter holds back.
  *
- * Invariants: 1. An item is handed to the kernel once its table's limiter lets it in; until then it waits here, so that a wait that ends early
+ * Invariants: 1. An item is handed to the kernel once its table's rate limiter lets it in; until then it waits here, so that a wait that ends early
  * leaves nothing behind. 2. In the line of a table, nobody overtakes another. 3. An insert that waits has a stream of its own, which holds its chunks.
  *
  * @module
@@ -85,7 +85,7 @@ export class Inserting {
     return line.reduce((sum, { left }) => sum + (left.get(table)?.length ?? 0), 0);
   }
 
-  /** Whether the limiters let all items in now, so that {@linkcode now} may be called. */
+  /** Whether the rate limiters let all items in now, so that {@linkcode now} may be called. */
   mayNow({ items }: Insertion): boolean {
     const [first] = items;
     if (items.length === 1 && first !== undefined) return this.#mayNow(first.table, 1);
@@ -103,7 +103,7 @@ export class Inserting {
     this.#feed(this.#shared, insertion, []);
   }
 
-  /** Inserts as far as the limiters let items in, and the rest once they do. */
+  /** Inserts as far as the rate limiters let items in, and the rest once they do. */
   async later(where: string, insertion: Insertion, options: TableWaitOptions): Promise<void> {
     const { chunks, items, entered } = insertion;
     const keys = chunks.map(({ key }) => key);
@@ -153,7 +153,7 @@ export class Inserting {
     waiter.inserter[dispose]();
   }
 
-  /** Lets in what the limiters allow. Each item that comes in may let others in, which calls this again. */
+  /** Lets in what the rate limiters allow. Each item that comes in may let others in, which calls this again. */
   #move(): void {
     this.#isChanged = true;
     if (this.#isMoving) return;

@@ -57,14 +57,6 @@ export interface LowRule {
   readonly numbers: readonly number[];
 }
 
-/** The four numbers of a rate limiter: samples per insert, least size, least and largest difference. */
-export type LowLimiter = readonly [
-  samplesPerInsert: number,
-  minSize: number,
-  minDiff: number,
-  maxDiff: number,
-];
-
 /** One table of a set. */
 export interface LowTableOptions {
   /** The name by which messages know it. */
@@ -79,8 +71,8 @@ export interface LowTableOptions {
   readonly sampler: LowRule;
   /** What chooses the item that goes. */
   readonly remover: LowRule;
-  /** Its rate limiter. */
-  readonly limiter: LowLimiter;
+  /** The numbers of its rate limiter, in the order of EXRP_RATE_LIMITER_*. */
+  readonly rateLimiter: readonly number[];
 }
 
 /** The finalizer needs these to free a set. They never refer to the owner itself. */
@@ -287,15 +279,15 @@ export class LowTables implements Disposable {
   }
 
   /** Gives a table another rate limiter. What waits and is now allowed goes on. */
-  setLimiter(table: number, limiter: LowLimiter): void {
-    const numbers = Float64Array.from(limiter);
+  setRateLimiter(table: number, rateLimiter: readonly number[]): void {
+    const numbers = Float64Array.from(rateLimiter);
     const { symbols } = this.kernel;
     this.check(
-      "setLimiter()",
-      symbols.exrp_tables_limiter_set(this.#id, table, numbers, lengthOf(numbers)),
+      "setRateLimiter()",
+      symbols.exrp_tables_rate_limiter_set(this.#id, table, numbers, lengthOf(numbers)),
     );
     const options = this.#options[table];
-    if (options !== undefined) this.#options[table] = { ...options, limiter };
+    if (options !== undefined) this.#options[table] = { ...options, rateLimiter };
     this.tellReady();
   }
 
@@ -439,12 +431,12 @@ export class LowTables implements Disposable {
 
 /** The numbers of one table, as `exrp_tables_create` takes them. */
 function tableNumbers(options: LowTableOptions): readonly number[] {
-  const { maxSize, maxBytes = 0, maxTimesSampled = 0, limiter, sampler, remover } = options;
+  const { maxSize, maxBytes = 0, maxTimesSampled = 0, rateLimiter, sampler, remover } = options;
   return [
     maxSize,
     maxBytes,
     maxTimesSampled,
-    ...limiter,
+    ...rateLimiter,
     ...[sampler, remover].flatMap(({ native, numbers }) => [native, numbers.length, ...numbers]),
   ];
 }

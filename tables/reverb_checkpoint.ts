@@ -13,10 +13,11 @@ import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { OldRecords } from "../reverb/checkpoint/old_records.ts";
+import { readFromPieces } from "../storage/io.ts";
 import type { LowTables } from "./low.ts";
 import { type CheckpointFiles, findCheckpoint, unpacked } from "./reverb_checkpoint/files.ts";
 import { CHUNK, ITEM, Pieces } from "./reverb_checkpoint/pieces.ts";
-import { RecordSplitter } from "./reverb_checkpoint/records.ts";
+import { readRecords } from "./reverb_checkpoint/records.ts";
 import { readTableRecord, type TableRecord } from "./reverb_checkpoint/table_record.ts";
 import { TABLE_SIZE_MAX, type TableOptions } from "./table_options.ts";
 import { lowOf, replaceContents, restoreTables, Tables } from "./tables.ts";
@@ -275,14 +276,16 @@ class Source {
   }
 
   async #each(path: string, use: (record: Uint8Array<ArrayBuffer>) => void): Promise<void> {
-    const splitter = new RecordSplitter(this.#kernel, this.#where, path, this.#bytesLeft);
-    for await (const piece of unpacked(this.#where, path)) {
-      splitter.feed(piece);
-      for (let record = splitter.next(); record !== undefined; record = splitter.next()) {
-        use(record);
-      }
+    const pieces = unpacked(this.#where, path, this.#bytesLeft);
+    const counted = async (): Promise<Uint8Array | undefined> => {
+      const { value } = await pieces.next();
+      this.#bytesLeft -= value?.length ?? 0;
+      return value ?? undefined;
+    };
+    try {
+      await readFromPieces(counted, readRecords(this.#kernel, this.#where, path, use));
+    } finally {
+      await pieces.return();
     }
-    splitter.end();
-    this.#bytesLeft -= splitter.bytes;
   }
 }

@@ -11,40 +11,39 @@ import { ReplayError } from "../base/errors.ts";
 import { ruleText } from "../base/inspect.ts";
 import { dispose } from "../base/platform.ts";
 import { VERSION } from "../base/version.ts";
-import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import type { Kernel } from "../ffi/library.ts";
+import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
-import type { Signature } from "../reverb/signature.ts";
+import { mismatch } from "../storage/errors.ts";
 import {
-  encodeEnd,
+  boolean,
+  count,
+  type Fields,
+  list,
+  malformed,
+  NUMBER_MAX,
+  object,
+  optional,
+  rule,
+  string,
+} from "../storage/fields.ts";
+import type { Mark } from "../storage/folder.ts";
+import {
+  encodeAll,
+  encodeBegin,
   encodeFrame,
-  encodeHeader,
-  END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
   FrameReader,
   PIECE_BYTES_MAX,
   type Reading,
-  SCHEMA_BYTES_MAX,
   type SnapshotKind,
-  split,
-} from "../snapshot/container.ts";
-import {
-  array,
-  boolean,
-  count,
-  malformed,
-  number,
-  NUMBER_MAX,
-  object,
-  options,
-  parseJson,
-  string,
-} from "../snapshot/fields.ts";
+} from "../storage/frames.ts";
 import type { KnownColumn } from "./_item_data.ts";
 import type { TableCore } from "./_tables_core.ts";
 import type { LowTables } from "./low.ts";
 
-const KIND: SnapshotKind = { magic: "EXRPTABL", version: 1, of: "tables" };
+/** Snapshots of tables. */
+export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 1, of: "tables" };
 
 /** A piece of the kernel has at most so many bytes, unless it is a single chunk. */
 const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
@@ -52,42 +51,49 @@ const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
 /** A path to a column has at most so many names. */
 const PATH_LENGTH_MAX = 1000;
 
+type Saving = ReturnType<LowTables["save"]>;
+
 /** A selector, as it is saved. */
-interface RuleSchema {
-  readonly name: string;
-  readonly options: Readonly<Record<string, number | string>>;
-  /** The kernel's number of the rule. */
-  readonly native: number;
-  /** The options as the kernel takes them. */
-  readonly numbers: readonly number[];
+type RuleSchema = Fields<typeof rule>;
+
+/** What is read of a schema. `size` is in items, and `bytes` are those of their chunks. */
+const readSchema = object({
+  tables: list(object({
+    name: string,
+    size: count,
+    bytes: count,
+    sampler: object(rule),
+    remover: object(rule),
+    signature,
+    /** The columns of the first item that the program itself inserted, if it did. */
+    columns: optional(list(column)),
+  })),
+});
+
+type TablesSchema = ReturnType<typeof readSchema>;
+
+/** A signature as JSON with sorted names; undefined without one. */
+function signature(where: string, value: unknown): string | undefined {
+  try {
+    return signatureText(value);
+  } catch {
+    // It is nested so deep that the stack is full. No table has such a signature.
+    throw malformed(where);
+  }
 }
 
-/** A table, as it is saved. */
-interface TableSchema {
-  readonly name: string;
-  /** Items. */
-  readonly size: number;
-  /** Bytes of their chunks. */
-  readonly bytes: number;
-  readonly sampler: RuleSchema;
-  readonly remover: RuleSchema;
-  /** As JSON with sorted names; undefined without one. */
-  readonly signature: string | undefined;
-  /** The columns of the first item that the program itself inserted, if it did. */
-  readonly columns: readonly KnownColumn[] | undefined;
-}
+const columnFields = object({
+  path: list((where, step) => typeof step === "string" ? step : count(where, step)),
+  dtype: string,
+  shape: list(count),
+  isSqueezed: boolean,
+});
 
-/** Which checkpoint of which folder a snapshot is, if a server made it. */
-export interface CheckpointMark {
-  /** The id of the folder. */
-  readonly folder: string;
-  /** The number of the checkpoint. */
-  readonly number: number;
-}
-
-interface TablesSchema {
-  readonly checkpoint: CheckpointMark | undefined;
-  readonly tables: readonly TableSchema[];
+function column(where: string, value: unknown): KnownColumn {
+  const { dtype: name, ...rest } = columnFields(where, value);
+  const dtype = dtypeOfName(name);
+  if (dtype === undefined || rest.path.length > PATH_LENGTH_MAX) throw malformed(where);
+  return { ...rest, dtype };
 }
 
 /** Tables of a snapshot that was read and found sound. */
@@ -102,54 +108,43 @@ export interface LoadedTables {
 export function* writeTables(
   low: LowTables,
   tables: readonly TableCore[],
-  checkpoint?: CheckpointMark,
+  mark?: Mark,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const { kernel } = low;
   const saving = low.save(KERNEL_PIECE_BYTES);
   try {
-    let step = saving.next(); // takes the snapshot now
-    const schema = new TextEncoder().encode(JSON.stringify(schemaOf(low, tables, checkpoint)));
-    if (schema.length > SCHEMA_BYTES_MAX) {
-      throw new ReplayError(
-        "not-savable",
-        `serialize(): a schema of ${schema.length} bytes is too large`,
-      );
-    }
-    const header = encodeHeader(kernel, KIND);
-    const frame = encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema));
-    const first = new Uint8Array(header.length + frame.length);
-    first.set(header);
-    first.set(frame, header.length);
-    yield* split([first]);
-    let bytes = first.length + END_FRAME_BYTES;
-    let index = 0;
-    for (; !step.done; step = saving.next()) {
-      const piece = step.value;
-      if (piece.length === 0) {
-        yield new Uint8Array(0);
-        continue;
-      }
-      bytes += FRAME_OVERHEAD_BYTES + piece.length;
-      yield* split([
-        encodeFrame(kernel, "TABL", index++, piece.length, (payload) => payload.set(piece)),
-      ]);
-    }
-    yield encodeEnd(kernel, index + 1, bytes);
+    const first = saving.next(); // takes the snapshot now
+    const begin = encodeBegin(kernel, TABLES_KIND, schemaOf(low, tables, mark));
+    yield* encodeAll(kernel, begin, framesOf(kernel, first, saving));
   } finally {
     saving.return();
+  }
+}
+
+/** What the kernel gives, each piece in a frame. An empty piece is a turn for others. */
+function* framesOf(
+  kernel: Kernel,
+  first: ReturnType<Saving["next"]>,
+  saving: Saving,
+): Generator<Uint8Array<ArrayBuffer>> {
+  let index = 0;
+  for (let step = first; !step.done; step = saving.next()) {
+    const { value } = step;
+    if (value.length === 0) yield value;
+    else yield encodeFrame(kernel, "TABL", index++, value.length, (to) => to.set(value));
   }
 }
 
 function schemaOf(
   low: LowTables,
   tables: readonly TableCore[],
-  checkpoint: CheckpointMark | undefined,
+  checkpoint: Mark | undefined,
 ): object {
   return {
     library: VERSION,
     checkpoint,
     tables: tables.map(({ name, number, options, known }) => {
-      const { sampler, remover, limiter, signature, ...limits } = options;
+      const { sampler, remover, rateLimiter, signature, ...limits } = options;
       const info = low.info(number);
       return {
         name,
@@ -158,7 +153,7 @@ function schemaOf(
         ...limits,
         sampler: ruleSchema(sampler),
         remover: ruleSchema(remover),
-        limiter: { name: limiter.name, options: limiter.options },
+        rateLimiter: { name: rateLimiter.name, options: rateLimiter.options },
         signature,
         columns: known.save()?.map(({ dtype, ...rest }) => ({ ...rest, dtype: dtype.name })),
       };
@@ -174,9 +169,8 @@ function ruleSchema(
 
 /** Reads a snapshot into a new set of tables. */
 export function* readTables(low: LowTables, tables: readonly TableCore[]): Reading<LoadedTables> {
-  const reader = new FrameReader(low.kernel, KIND);
-  yield* reader.header();
-  const schema = parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX));
+  const reader = new FrameReader(low.kernel, TABLES_KIND);
+  const schema = readSchema("", yield* reader.begin());
   checkFits(tables, schema);
   const fresh = low.fresh();
   let isDone = false;
@@ -196,13 +190,6 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
     if (table.columns !== undefined) columns.set(table.name, table.columns);
   }
   return { low: fresh, columns };
-}
-
-/** The mark of a checkpoint: all that is read of it. */
-export function* readMark(kernel: Kernel): Reading<CheckpointMark | undefined> {
-  const reader = new FrameReader(kernel, KIND);
-  yield* reader.header();
-  return parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX)).checkpoint;
 }
 
 /** The field of an item in a piece, and what may be wrong with it, by the rules of kernel/tables/saving.hpp. */
@@ -230,73 +217,6 @@ function loading(call: () => void): void {
       { status: error.status, detail: error.detail, cause: error },
     );
   }
-}
-
-function parseSchema(bytes: Uint8Array): TablesSchema {
-  const root = parseJson(bytes);
-  return {
-    checkpoint: root.checkpoint === undefined ? undefined : parseMark(root.checkpoint),
-    tables: array("tables", root.tables).map((value, k) => parseTable(`tables[${k}]`, value)),
-  };
-}
-
-function parseMark(value: unknown): CheckpointMark {
-  const mark = object("checkpoint", value);
-  return {
-    folder: string("checkpoint.folder", mark.folder),
-    number: count("checkpoint.number", mark.number),
-  };
-}
-
-function parseTable(where: string, value: unknown): TableSchema {
-  const table = object(where, value);
-  return {
-    name: string(`${where}.name`, table.name),
-    size: count(`${where}.size`, table.size),
-    bytes: count(`${where}.bytes`, table.bytes),
-    sampler: parseRule(`${where}.sampler`, table.sampler),
-    remover: parseRule(`${where}.remover`, table.remover),
-    signature: parseSignature(`${where}.signature`, table.signature),
-    columns: table.columns === undefined
-      ? undefined
-      : array(`${where}.columns`, table.columns).map((column, k) =>
-        parseColumn(`${where}.columns[${k}]`, column)
-      ),
-  };
-}
-
-function parseSignature(where: string, value: unknown): string | undefined {
-  try {
-    return signatureText(value);
-  } catch {
-    // It is nested so deep that the stack is full. No table has such a signature.
-    throw malformed(where);
-  }
-}
-
-function parseRule(where: string, value: unknown): RuleSchema {
-  const rule = object(where, value);
-  return {
-    name: string(`${where}.name`, rule.name),
-    options: options(`${where}.options`, rule.options),
-    native: count(`${where}.native`, rule.native, NUMBER_MAX),
-    numbers: array(`${where}.numbers`, rule.numbers).map((each) => number(where, each)),
-  };
-}
-
-function parseColumn(where: string, value: unknown): KnownColumn {
-  const column = object(where, value);
-  const path = array(`${where}.path`, column.path).map((step) =>
-    typeof step === "string" ? step : count(`${where}.path`, step)
-  );
-  const dtype = dtypeOfName(string(`${where}.dtype`, column.dtype));
-  if (dtype === undefined || path.length > PATH_LENGTH_MAX) throw malformed(where);
-  return {
-    path,
-    dtype,
-    shape: array(`${where}.shape`, column.shape).map((size) => count(`${where}.shape`, size)),
-    isSqueezed: boolean(`${where}.isSqueezed`, column.isSqueezed),
-  };
 }
 
 /** Throws unless these tables can take what is in a snapshot. */
@@ -339,11 +259,7 @@ function sameRule(where: string, mine: RuleSchema, found: RuleSchema): void {
   throw mismatch(`${where} here is ${here}, in the snapshot ${there}`);
 }
 
-function mismatch(what: string): ReplayError {
-  return new ReplayError("snapshot-mismatch", `unserialize(): the snapshot does not fit: ${what}`);
-}
-
-function signatureText(signature: Signature | unknown): string | undefined {
+function signatureText(signature: unknown): string | undefined {
   return signature === undefined ? undefined : JSON.stringify(sorted(signature));
 }
 

@@ -21,8 +21,8 @@ import {
   EXRP_TABLES_INFO_SIZE,
   EXRP_TABLES_INFO_UNIQUE_SAMPLES,
 } from "../ffi/symbols.ts";
-import { checkLimiter } from "../pace/limiter.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
+import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
+import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
 import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
@@ -35,9 +35,7 @@ import { decodeBatch, type TableBatch } from "./table_batch.ts";
 import type { ItemsOptions, TableItem } from "./table_item.ts";
 import { beginWait, type TableWaitOptions, WAIT_NAMES } from "./_wait.ts";
 import {
-  checkLimiterFor,
   type FilledTableOptions,
-  lowLimiter,
   onceFrom,
   type QueueOptions,
   type TableOptions,
@@ -116,9 +114,6 @@ export interface TableInfo {
   readonly largestPriority: number;
 }
 
-/** Gives a table another limiter, as `setLimiter()` does; the words of errors begin with `where`. */
-export let changeLimiter: (table: Table, where: string, limiter: PaceRule) => void;
-
 /**
  * A table of items: each with data, a key, a priority, and how often it was sampled. {@linkcode Tables} makes it.
  *
@@ -142,10 +137,6 @@ export class Table<D = StepData> {
   constructor(core: TablesCore, table: TableCore) {
     this.#shared = core;
     this.#table = table;
-  }
-
-  static {
-    changeLimiter = (table, where, limiter) => table.#setLimiter(where, limiter);
   }
 
   /**
@@ -196,7 +187,7 @@ export class Table<D = StepData> {
     return this.#table.name;
   }
 
-  /** Its options, with the defaults filled in. `setLimiter` changes the limiter here too. */
+  /** Its options, with the defaults filled in. `setRateLimiter` changes the rate limiter here too. */
   get options(): FilledTableOptions {
     return this.#table.options;
   }
@@ -217,7 +208,7 @@ export class Table<D = StepData> {
    * A step is nested data, whose leaves are numbers, typed arrays, texts or `tensor()`s. Each leaf is a column. For many steps, each leaf has a
    * first dimension of steps: a typed array has a number for each step, and `tensor(values, { shape: [steps, ...] })` has more.
    *
-   * Waits while the rate limiter holds the items back. Many items go in one by one, as the limiter lets them.
+   * Waits while the rate limiter holds the items back. Many items go in one by one, as the rate limiter lets them.
    *
    * @throws {TypeError} If the data does not fit the signature, or else the first item that was inserted here.
    * @throws {RangeError} If a priority is negative, infinite or NaN.
@@ -386,7 +377,7 @@ export class Table<D = StepData> {
    * Samples items as one batch. The same item may come several times. If the sampler is `withoutReplacement()`, each item comes once in an epoch, and none twice in a
    * batch that is not larger than the table.
    *
-   * Waits while the rate limiter holds samples back. They are drawn one by one, as the limiter lets them through, and count as sampled. If the wait ends
+   * Waits while the rate limiter holds samples back. They are drawn one by one, as the rate limiter lets them through, and count as sampled. If the wait ends
    * early, also by the `signal`, `isPartialAllowed` gives you what was drawn, if anything was. Otherwise, a table with `maxTimesSampled` keeps it, and the next call gets it first. With
    * `timeoutMs: 0`, nothing is drawn unless all can be.
    *
@@ -572,23 +563,20 @@ export class Table<D = StepData> {
    * import { minSize } from "@exrp/replay";
    * import { Tables } from "@exrp/replay/tables";
    *
-   * using tables = await Tables.create({ tables: { steps: { maxSize: 100, limiter: minSize(10) } } });
+   * using tables = await Tables.create({ tables: { steps: { maxSize: 100, rateLimiter: minSize(10) } } });
    * const steps = tables.table("steps");
    * const waiting = steps.sample(1);
    * await steps.insert(7);
-   * steps.setLimiter(minSize(1));
+   * steps.setRateLimiter(minSize(1));
    * console.log((await waiting).size); // 1
    * ```
    */
-  setLimiter(limiter: PaceRule): void {
-    this.#setLimiter("setLimiter(): limiter", limiter);
-  }
-
-  #setLimiter(where: string, limiter: PaceRule): void {
-    checkLimiter(where, limiter);
-    checkLimiterFor(where, limiter, this.#table.options);
-    this.#core.low.setLimiter(this.#table.number, lowLimiter(limiter));
-    this.#table.options = { ...this.#table.options, limiter };
+  setRateLimiter(rateLimiter: RateLimiter): void {
+    const where = "setRateLimiter(): rateLimiter";
+    checkRateLimiter(where, rateLimiter);
+    checkForTable(where, rateLimiter, this.#table.options);
+    this.#core.low.setRateLimiter(this.#table.number, kernelNumbers(rateLimiter.numbers));
+    this.#table.options = { ...this.#table.options, rateLimiter };
   }
 
   /** What the tables share, with the items of writers so far. */

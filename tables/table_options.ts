@@ -6,15 +6,15 @@
 
 import { checkInteger, show, showUnlike } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkLimiter, neverDeadlocks, wideEnough } from "../pace/limiter.ts";
-import { minSize } from "../pace/min_size.ts";
-import type { PaceRule } from "../pace/pace_rule.ts";
-import { queue as queuePace } from "../pace/queue.ts";
+import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
+import { minSize } from "../rate_limiters/min_size.ts";
+import { queue as queueRateLimiter } from "../rate_limiters/queue.ts";
+import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import { encodeSignature, type Signature } from "../reverb/signature.ts";
 import { oldest } from "../selectors/age_end.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
 import { uniform } from "../selectors/uniform.ts";
-import type { LowLimiter, LowTableOptions } from "./low.ts";
+import type { LowTableOptions } from "./low.ts";
 
 /** The most items of a table. */
 export const TABLE_SIZE_MAX = 2 ** 28;
@@ -28,7 +28,7 @@ export const TABLE_SIZE_MAX = 2 ** 28;
  * import { type TableOptions, Tables } from "@exrp/replay/tables";
  *
  * const best: TableOptions = { sampler: prioritized(), remover: lowestPriority(), maxSize: 2 };
- * using tables = await Tables.create({ tables: { best, all: { maxSize: 1000, limiter: minSize(10) } } });
+ * using tables = await Tables.create({ tables: { best, all: { maxSize: 1000, rateLimiter: minSize(10) } } });
  * console.log(tables.names); // ["best", "all"]
  * console.log(tables.table("all").options.remover); // oldest()
  * ```
@@ -44,7 +44,7 @@ export interface TableOptions {
    * How inserts and samples keep pace: `minSize()`, `samplesPerInsert()` or `queue()` of `@exrp/replay`, which are Reverb's rate limiters;
    * `minSize(1)` by default. Items count as its records do, and samples as its picks.
    */
-  readonly limiter?: PaceRule;
+  readonly rateLimiter?: RateLimiter;
   /** The most bytes of the items' data, as it is stored; no limit by default. Data that several items share counts once. */
   readonly maxBytes?: number;
   /** An item goes once it was sampled so often, 1 to 2^31 - 1; no limit by default. */
@@ -55,7 +55,7 @@ export interface TableOptions {
 
 /** {@linkcode TableOptions} with the defaults filled in: what `options` of a table are. */
 export type FilledTableOptions =
-  & Required<Pick<TableOptions, "maxSize" | "sampler" | "remover" | "limiter">>
+  & Required<Pick<TableOptions, "maxSize" | "sampler" | "remover" | "rateLimiter">>
   & Pick<TableOptions, "maxBytes" | "maxTimesSampled" | "signature">;
 
 /** The options that {@linkcode Table.queue} and {@linkcode Table.stack} leave open. */
@@ -70,15 +70,15 @@ export function onceFrom(
 ): TableOptions {
   checkInteger(`${where}: maxSize`, maxSize, 1, TABLE_SIZE_MAX);
   checkOptions(where, options, ["maxBytes", "signature"]);
-  const limiter = queuePace(maxSize);
-  return { maxSize, sampler: end, remover: end, limiter, maxTimesSampled: 1, ...options };
+  const rateLimiter = queueRateLimiter(maxSize);
+  return { maxSize, sampler: end, remover: end, rateLimiter, maxTimesSampled: 1, ...options };
 }
 
 const NAMES = [
   "maxSize",
   "sampler",
   "remover",
-  "limiter",
+  "rateLimiter",
   "maxBytes",
   "maxTimesSampled",
   "signature",
@@ -90,7 +90,7 @@ export const LIMITS_MAX = { maxBytes: Number.MAX_SAFE_INTEGER, maxTimesSampled: 
 /**
  * Checks the options of a table, and fills the defaults in.
  *
- * @param isNew False for a table of a checkpoint: its limiter is taken as it is, as its clients may delete items.
+ * @param isNew False for a table of a checkpoint: its rate limiter is taken as it is, as its clients may delete items.
  */
 export function fillTableOptions(
   where: string,
@@ -103,19 +103,19 @@ export function fillTableOptions(
     );
   }
   checkOptions(where, options, NAMES);
-  const { sampler = uniform(), remover = oldest(), limiter = minSize(1) } = options;
+  const { sampler = uniform(), remover = oldest(), rateLimiter = minSize(1) } = options;
   checkInteger(`${where}: maxSize`, options.maxSize, 1, TABLE_SIZE_MAX);
   checkRule(`${where}: sampler`, sampler);
   checkRule(`${where}: remover`, remover);
-  checkLimiter(`${where}: limiter`, limiter);
+  checkRateLimiter(`${where}: rateLimiter`, rateLimiter);
   for (const name of ["maxBytes", "maxTimesSampled"] as const) {
     if (options[name] !== undefined) {
       checkInteger(`${where}: ${name}`, options[name], 1, LIMITS_MAX[name]);
     }
   }
   if (options.signature !== undefined) encodeSignature(`${where}: signature`, options.signature);
-  if (isNew) checkLimiterFor(`${where}: limiter`, limiter, options);
-  return { ...options, sampler, remover, limiter };
+  if (isNew) checkForTable(`${where}: rateLimiter`, rateLimiter, options);
+  return { ...options, sampler, remover, rateLimiter };
 }
 
 function checkRule(where: string, rule: unknown): void {
@@ -127,53 +127,7 @@ function checkRule(where: string, rule: unknown): void {
   );
 }
 
-/**
- * Throws where a limiter is none for the table: it waits for more items than the table may hold, a queue loses items, or its band is so
- * narrow that inserts and samples could deadlock.
- */
-export function checkLimiterFor(
-  where: string,
-  limiter: PaceRule,
-  { maxSize, maxTimesSampled }: Pick<TableOptions, "maxSize" | "maxTimesSampled">,
-): void {
-  const { ratio, minSize, differenceMin, differenceMax } = limiter.numbers;
-  const holds = `but the table holds at most ${maxSize} (maxSize); so`;
-  if (minSize > maxSize) {
-    throw new RangeError(
-      `${where} waits for ${minSize} items, ${holds} nothing could ever be sampled`,
-    );
-  }
-  if (limiter.name === "queue" && maxTimesSampled === 1 && differenceMax > maxSize) {
-    throw new RangeError(
-      `${where} lets ${differenceMax} items wait, ${holds} items would be removed that were never sampled`,
-    );
-  }
-  if (!neverDeadlocks(limiter.numbers)) {
-    throw new RangeError(
-      `${where}: ${limiter} could deadlock, as inserts × ${ratio} - samples must stay from ${differenceMin} to ${differenceMax}; make error at least ${
-        wideEnough(limiter.numbers)
-      } wide`,
-    );
-  }
-}
-
-/** A limiter as the kernel takes it. Infinities become the largest numbers, as Reverb has them. */
-export function lowLimiter({ numbers }: PaceRule): LowLimiter {
-  const { ratio, minSize, differenceMin, differenceMax } = numbers;
-  const largest = Number.MAX_VALUE;
-  return [ratio, minSize, Math.max(differenceMin, -largest), Math.min(differenceMax, largest)];
-}
-
 /** A table as the kernel takes it. */
 export function lowTable(name: string, options: FilledTableOptions): LowTableOptions {
-  const { maxSize, sampler, remover, limiter, maxBytes = 0, maxTimesSampled = 0 } = options;
-  return {
-    name,
-    maxSize,
-    sampler,
-    remover,
-    limiter: lowLimiter(limiter),
-    maxBytes,
-    maxTimesSampled,
-  };
+  return { ...options, name, rateLimiter: kernelNumbers(options.rateLimiter.numbers) };
 }

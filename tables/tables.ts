@@ -6,7 +6,6 @@
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { numberOf } from "../base/inspect.ts";
-import { bytesOf, checkHonest, isKind } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
@@ -34,15 +33,14 @@ import type {
   TrajectoryWriterOptions,
   WriterOptions,
 } from "../reverb/writer_options.ts";
-import { readFromFile, writeToFileLater } from "../snapshot/file.ts";
+import type { Mark } from "../storage/folder.ts";
 import {
-  readFromBytes,
-  readFromStream,
+  readFrom,
   type SerializeTarget,
   type UnserializeSource,
+  writeTo,
   writeToBytes,
-  writeToStream,
-} from "../snapshot/io.ts";
+} from "../storage/io.ts";
 import { type Key, KeySource, toBigInt } from "../wire/keys.ts";
 import { SampleDecoder } from "../wire/samples.ts";
 import { TensorCodec } from "../wire/tensor_codec.ts";
@@ -51,7 +49,7 @@ import { Inserting, type Insertion } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel, Outbox } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
-import { type CheckpointMark, type LoadedTables, readTables, writeTables } from "./saving.ts";
+import { type LoadedTables, readTables, writeTables } from "./saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { beginWait, WAIT_NAMES } from "./_wait.ts";
 import { LowTables } from "./low.ts";
@@ -63,13 +61,13 @@ import { fillTableOptions, lowTable } from "./table_options.ts";
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
 
-/** Makes tables as a checkpoint has them: a limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
+/** Makes tables as a checkpoint has them: a rate limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
 export let restoreTables: (options: TablesOptions) => Promise<Tables>;
 
 /** The pieces of a snapshot with the mark of a checkpoint. */
 export let writeCheckpoint: (
   tables: Tables,
-  mark: CheckpointMark,
+  mark: Mark,
 ) => Generator<Uint8Array<ArrayBuffer>>;
 
 /**
@@ -100,7 +98,7 @@ export let replaceContents: (
  *       sampler: prioritized({ alpha: 0.8 }),
  *       remover: oldest(),
  *       maxSize: 100_000,
- *       limiter: samplesPerInsert(8, { minSize: 2, error: 64 }),
+ *       rateLimiter: samplesPerInsert(8, { minSize: 2, error: 64 }),
  *     },
  *   },
  *   seed: 1,
@@ -147,7 +145,7 @@ export class Tables implements Disposable {
    * Makes tables.
    *
    * @throws {TypeError} For an option that is unknown or of the wrong kind.
-   * @throws {RangeError} For a number out of its range, no table, or a limiter that is none for its table, as {@linkcode Table.setLimiter} says.
+   * @throws {RangeError} For a number out of its range, no table, or a rate limiter that is none for its table, as {@linkcode Table.setRateLimiter} says.
    * @throws {ReplayError} `kernel-missing`, `memory` or `limit`.
    */
   static create(options: TablesOptions): Promise<Tables> {
@@ -390,15 +388,7 @@ export class Tables implements Disposable {
     const { low } = this.#core;
     const pieces = writeTables(low, [...this.#tables.values()]);
     if (target === undefined) return writeToBytes({ pieces });
-    if (typeof target === "string" || target instanceof URL) {
-      await writeToFileLater(target, { pieces });
-    } else if (target instanceof WritableStream) {
-      await writeToStream(target, { pieces });
-    } else {
-      throw new TypeError(
-        `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
-      );
-    }
+    await writeTo(target, { pieces });
   }
 
   /**
@@ -430,18 +420,8 @@ export class Tables implements Disposable {
   async unserialize(source: UnserializeSource): Promise<void> {
     const operation = "unserialize()";
     this.#checkQuiet(operation);
-    checkHonest(`${operation}: the snapshot`, source);
-    const reading = readTables(this.#core.low, [...this.#tables.values()]);
-    let loaded: LoadedTables;
-    if (isKind("Uint8Array", source)) loaded = readFromBytes(bytesOf(source), reading);
-    else if (typeof source === "string" || source instanceof URL) {
-      loaded = readFromFile(source, reading);
-    } else if (source instanceof ReadableStream) loaded = await readFromStream(source, reading);
-    else {
-      throw new TypeError(
-        `${operation} takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
-      );
-    }
+    const reading = readFrom(source, readTables(this.#core.low, [...this.#tables.values()]));
+    const loaded = reading instanceof Promise ? await reading : reading;
     try {
       this.#adopt(operation, loaded);
     } catch (error) {

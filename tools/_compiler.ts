@@ -63,8 +63,10 @@ async function linkerArgs(triple: string): Promise<string[]> {
   ];
 }
 
-/** The words of Zig's command lines that make a library: one for each source, and one that links what they made. */
+/** The words of Zig's command lines that make a library. */
 export interface Commands {
+  /** The words that compile the C++ library's headers, for the sources. */
+  readonly precompile: readonly string[];
   /** The words that compile a source, for each. */
   readonly compile: readonly (readonly string[])[];
   /** The words that make the library of the objects. */
@@ -103,10 +105,16 @@ export async function commandsFor(triple: string, emitted: string): Promise<Comm
   const objectOf = (source: string): string =>
     join(dirname(emitted), `${source.replaceAll("/", "_")}.o`);
   const ordered = [slowest, ...sources.filter((source) => source !== slowest)];
+  const precompiled = join(dirname(emitted), "cpp_library.pch");
   return {
+    precompile: [
+      ...["c++", ...flags, "-x", "c++-header", "-Xclang", "-fno-pch-timestamp"],
+      ...["-o", precompiled, "kernel/base/cpp_library.hpp"],
+    ],
     compile: ordered.map((source) => [
-      ...["c++", "-c", ...flags, ...cold.includes(source) ? ["-Os"] : []],
-      ...["-o", objectOf(source), source],
+      ...["c++", "-c", ...flags, "-o", objectOf(source), source],
+      // What is precompiled fits only sources with the same level of optimisation.
+      ...cold.includes(source) ? ["-Os"] : ["-include-pch", precompiled],
     ]),
     link: [
       ...["cc", ...target, "-O3", "-s", "-nostdlib++", "-Wl,--gc-sections"],
@@ -179,7 +187,7 @@ async function runZig(zig: Zig, args: readonly string[]): Promise<void> {
 /** Compiles the sources and links them. */
 async function compile(
   zig: Zig,
-  { compile, link }: Commands,
+  { precompile, compile, link }: Commands,
   log: (line: string) => void,
 ): Promise<void> {
   const start = performance.now();
@@ -199,6 +207,7 @@ async function compile(
     }
   };
   try {
+    await runZig(zig, precompile);
     await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, work));
     await runZig(zig, link);
   } finally {

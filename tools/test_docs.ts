@@ -2,7 +2,7 @@
  * `deno task test:docs`: runs the examples of pages and docstrings, and compares what they print with their comments.
  *
  *     deno task test:docs                      all pages, and all code that the package has
- *     deno task test:docs docs/pace.md mod.ts  these files
+ *     deno task test:docs docs/rate_limiters.md mod.ts  these files
  *
  * @module
  */

@@ -13,7 +13,7 @@ export interface RealSelector {
 }
 
 /** A rate limiter of a real table. */
-export type RealLimiter =
+export type RealRateLimiter =
   | { readonly kind: "min_size"; readonly min_size: number }
   | { readonly kind: "queue" | "stack"; readonly size: number }
   | {
@@ -36,7 +36,7 @@ export interface RealTable {
   readonly sampler: RealSelector;
   readonly remover: RealSelector;
   readonly max_size: number;
-  readonly limiter: RealLimiter;
+  readonly rateLimiter: RealRateLimiter;
   /** 0 or nothing: without limit. */
   readonly max_times_sampled?: number;
   readonly signature?: RealSignature;
@@ -49,7 +49,7 @@ export function plainTable(name: string, changes: Partial<RealTable> = {}): Real
     sampler: { kind: "uniform" },
     remover: { kind: "fifo" },
     max_size: 1_000_000,
-    limiter: { kind: "min_size", min_size: 1 },
+    rateLimiter: { kind: "min_size", min_size: 1 },
     ...changes,
   };
 }

@@ -1,6 +1,6 @@
 """A real Reverb server for tests: prints its port as JSON, and ends when its input does.
 
-Argument: one JSON object. `tables`: each has `name`, `sampler`, `remover`, `max_size`, `limiter`, and perhaps `max_times_sampled` and
+Argument: one JSON object. `tables`: each has `name`, `sampler`, `remover`, `max_size`, `rateLimiter`, and perhaps `max_times_sampled` and
 `signature`. `checkpoint`: the folder of its checkpoints. `port`: its port, or a free one. Afterwards each line of the input is a question:
 `{"can_sample": [table, count]}` or `{"can_insert": [table, count]}` gets a line with true or false.
 """
@@ -64,7 +64,7 @@ def main():
             sampler=selector(each["sampler"]),
             remover=selector(each["remover"]),
             max_size=each["max_size"],
-            rate_limiter=limiter(each["limiter"]),
+            rate_limiter=limiter(each["rateLimiter"]),
             max_times_sampled=each.get("max_times_sampled", 0),
             signature=signature(each.get("signature")),
         )

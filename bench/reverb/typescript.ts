@@ -162,7 +162,7 @@ if (values.address === undefined) {
       sampler,
       remover: { kind: "fifo" },
       max_size: 1_000_000,
-      limiter: { kind: "min_size", min_size: 1 },
+      rateLimiter: { kind: "min_size", min_size: 1 },
     })),
   );
   await measure(`127.0.0.1:${server.port}`);

@@ -95,7 +95,7 @@ export async function act(job: ActorJob, tell: (turn: Turn) => void): Promise<vo
       episodeReturn += reward;
 
       // 3. Remember. The writer makes priorities of the values that the network gave anyway, and writes many steps at once. If the
-      // replay's pace does not let it yet, the actor waits.
+      // replay's rate limiter does not let it yet, the actor waits.
       if (writer.isFull) await writer.flushWhenReady();
       writer.step({
         ...{ state, action, reward, terminated, truncated, nextState },

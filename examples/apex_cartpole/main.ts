@@ -33,7 +33,7 @@ export const SETTINGS = {
   returnSteps: 3,
   batchSize: 128,
   warmupSteps: 1_000, // records before the first update, of random actions
-  updatesPerStep: 1, // the pace: updates for each step that the actors record
+  updatesPerStep: 1, // the rate limiter: updates for each step that the actors record
   turnSteps: 50, // steps of an actor in one chunk
   publishEvery: 10, // updates between two versions of the weights, except in lock-step
   learningRate: { first: 1e-3, last: 1e-4, updates: 20_000 },
@@ -88,10 +88,10 @@ export async function train(
     pick: { nStep: returnSteps, discount },
     seed,
   });
-  // Whoever is ahead waits: the actors, or the learner. In lock-step they take turns, which is the strictest pace.
+  // Whoever is ahead waits: the actors, or the learner. In lock-step they take turns, which is the strictest rate limiter.
   if (!lockStep) {
     const error = 2 * ratio * turnSteps * options.actors;
-    replay.setPace(samplesPerInsert(ratio, { minSize: warmupSteps, error }));
+    replay.setRateLimiter(samplesPerInsert(ratio, { minSize: warmupSteps, error }));
   }
   const selector = replay.newPickSelector(prioritized({ alpha: SETTINGS.alpha }));
   using network = await QNetwork.create({ seed });
@@ -134,7 +134,7 @@ export async function train(
     if (lockStep && steps < warmupSteps) continue;
 
     for (let k = 0; k < turnSteps * updatesPerStep; k++) {
-      // 2. Learn. The batch comes as soon as the pace lets it.
+      // 2. Learn. The batch comes as soon as the rate limiter lets it.
       const draw = (): Batch<Transition> =>
         replay.getBatch(batchSize, selector, { beta: beta(update), into: batch });
       batch = lockStep ? draw() : await actors.race(replay.whenReady(draw));
@@ -161,8 +161,8 @@ export async function train(
     }
   }
 
-  // 4. End: no pace holds the actors back any more, and each writes what it has.
-  replay.setPace(undefined);
+  // 4. End: no rate limiter holds the actors back any more, and each writes what it has.
+  replay.setRateLimiter(undefined);
   publish(1);
   await actors.end();
   return trained;

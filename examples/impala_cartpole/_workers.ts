@@ -51,7 +51,7 @@ export async function trainWithActors(
     action: int32(),
     extras: { logProb: float32(), version: int32() },
     pick: { discount: SETTINGS.discount },
-    pace: queue((lag + 1) * BATCH_SIZE), // actors wait for the learner, so no step is lost
+    rateLimiter: queue((lag + 1) * BATCH_SIZE), // actors wait for the learner, so no step is lost
     seed,
   });
   using learner = await Learner.create(options);
@@ -91,9 +91,9 @@ export async function trainWithActors(
     show(learner.seen);
   }
 
-  // 3. End: each actor writes the rollout that it is in, and leaves. No pace holds it back any more.
+  // 3. End: each actor writes the rollout that it is in, and leaves. No rate limiter holds it back any more.
   publish(1);
-  replay.setPace(undefined);
+  replay.setRateLimiter(undefined);
   await actors.end();
   const left = replay.drain().size; // all episodes have ended by now
   return { ...learner.trained, age: mean(ages), recorded, drained, left };

@@ -36,7 +36,7 @@ def add_step(writer, state, action, reward, discount):
         "discount": history["discount"][-N - 1:-1],
         "next_state": history["state"][-1],
     })
-    # The table's limiter holds the actor back here, when the learner can't keep up.
+    # The table's rate limiter holds the actor back here, when the learner can't keep up.
     writer.flush(block_until_num_items=20)
 
 

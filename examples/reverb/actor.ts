@@ -33,7 +33,7 @@ async function addStep(writer: TrajectoryWriter<Step>, step: Step): Promise<void
   writer.append(step);
   if (writer.episodeSteps <= N) return;
   const { state, action, reward, discount } = writer.history;
-  // The table's limiter holds the actor back here, when the learner can't keep up.
+  // The table's rate limiter holds the actor back here, when the learner can't keep up.
   await writer.createItem("replay", 1, {
     state: state.at(-N - 1),
     action: action.at(-N - 1),

@@ -75,7 +75,7 @@ async function learn(address: string, seed: number, stepsMax: number): Promise<v
     return client.insert({ epsilon, weights: network.weights() }, { variables: 1 });
   };
   const inserted = async (): Promise<number> =>
-    (await client.serverInfo())["replay"]?.limiter.inserts ?? 0;
+    (await client.serverInfo())["replay"]?.rateLimiter.inserts ?? 0;
 
   await publish();
   const first = await inserted();

@@ -27,7 +27,7 @@ export type Told = { readonly episodeReturn: number } | "done";
 
 async function act({ replay: ticket, broadcast, index, count }: Job): Promise<void> {
   using replay = await ExperienceReplay.attach(ticket, { state: float32(4), pick: { nStep: 3 } });
-  // `await using` writes what is left at the end, and waits for the pace if it has to.
+  // `await using` writes what is left at the end, and waits for the rate limiter if it has to.
   await using writer = new ActorWriter(replay, { flushSteps: 50, priority: absoluteTdError });
   const learner = Broadcast.attach(broadcast);
   const epsilon = 0.4 ** (1 + 7 * index / Math.max(1, count - 1)); // as in Ape-X: from 0.4 down to 0.0007

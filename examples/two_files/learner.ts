@@ -19,7 +19,7 @@ using replay = await ExperienceReplay.create({
   state: float32(4),
   pick: { nStep: 3, discount: 0.99 },
   // Whoever is ahead waits: 8 picks for each step, so one batch for 8 steps.
-  pace: samplesPerInsert(8, { minSize: 1000, error: 4000 }),
+  rateLimiter: samplesPerInsert(8, { minSize: 1000, error: 4000 }),
 });
 const selector = replay.newPickSelector(prioritized({ alpha: 0.6 })); // before share()
 const weights = newWeights();
@@ -50,8 +50,8 @@ for (let index = 0; index < ACTORS; index++) {
 }
 
 try {
-  for (let count = 1; (replay.pace?.recorded ?? 0) < STEPS; count++) {
-    // Waits until the pace lets the batch go. If all actors are gone, the time limit ends the wait.
+  for (let count = 1; (replay.rateLimiter?.recorded ?? 0) < STEPS; count++) {
+    // Waits until the rate limiter lets the batch go. If all actors are gone, the time limit ends the wait.
     const drawn = replay.whenReady(() => replay.getBatch(BATCH, selector, { beta: 0.4 }), {
       timeoutMs: 60_000,
     });
@@ -70,13 +70,15 @@ try {
     if (count % 1000 === 0) {
       const last = returns.slice(-30);
       const mean = last.reduce((sum, each) => sum + each, 0) / last.length;
-      console.log(`${replay.pace?.recorded} steps, the last episodes earn ${mean.toFixed(0)}`);
+      console.log(
+        `${replay.rateLimiter?.recorded} steps, the last episodes earn ${mean.toFixed(0)}`,
+      );
     }
   }
 
-  // The end: tell the actors, let those go on that wait for the pace, and wait until all have left.
+  // The end: tell the actors, let those go on that wait for the rate limiter, and wait until all have left.
   broadcast.publish({ weights, stop: Uint8Array.of(1) });
-  replay.setPace(undefined);
+  replay.setRateLimiter(undefined);
   await Promise.race([Promise.all(left), failed.promise]);
 } finally {
   for (const { worker, ticket } of actors) endActor(replay, worker, ticket); // after an error, too

@@ -20,15 +20,7 @@ using exrp::Status;
 
 namespace {
 
-/// The registry is made at the first use and never freed: a destructor that ran after the library was unloaded would crash the
-/// process. Null only when there was no memory for it.
-exrp::Registry* registry() {
-  static exrp::Registry* const made = [] {
-    exrp::keepLoaded();
-    return new (std::nothrow) exrp::Registry(exrp::numberOfThisCopy());
-  }();
-  return made;
-}
+exrp::ReplayRegistry* registry() { return exrp::registryOf<exrp::ReplayRegistry>(); }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
@@ -111,18 +103,18 @@ int32_t withWhole(uint32_t id, Use use) {
   return withReplay(id, onceWhole(use));
 }
 
-/// Like withWhole(), for calls that store records, as far as the pace allows it. `count` says how many a call asks for, of the seat's instance.
+/// Like withWhole(), for calls that store records, as far as the rate limiter allows it. `count` says how many a call asks for, of the seat's instance.
 template <typename Count, typename Use>
 int32_t withRecords(uint32_t id, Count count, Use use) {
   const auto call = onceWhole(use);
   return withSeat(id, [&](Seat& seat) {
     if (seat.flags.areClear()) return call(seat);
-    const auto paced = [&](Seat& at) {
-      const Status status = at.instance.checkRecords(count());
+    const auto limited = [&](Seat& at) {
+      const Status status = at.instance.allows(EXRP_ALLOW_INSERTS, count());
       return status == Status::ok ? call(at) : status;
     };
     // A learner waits for each of its calls, and writers are many.
-    return inTurn(seat, paced, exrp::ShortLock::longPatience);
+    return inTurn(seat, limited, exrp::ShortLock::longPatience);
   });
 }
 
@@ -157,7 +149,7 @@ uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size)
 
 int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                            const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
-  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::Registry)));
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::ReplayRegistry)));
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
   std::unique_ptr<Instance> made(new (std::nothrow) Instance(registry()->nextSerial()));
   std::unique_ptr<Seat> first = made == nullptr ? nullptr : newSeat(*made);
@@ -204,7 +196,7 @@ int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count
     uint32_t serial = 0;
     const Status status = at.instance.share(at, &serial);
     if (status != Status::ok) return status;
-    ticket[EXRP_TICKET_KERNEL] = registry()->kernel();
+    ticket[EXRP_TICKET_KERNEL] = registry()->kernel;
     ticket[EXRP_TICKET_REPLAY] = static_cast<double>(at.instance.serial);
     ticket[EXRP_TICKET_SERIAL] = serial;
     return Status::ok;
@@ -213,7 +205,7 @@ int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count
 
 int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t* replay) {
   if (ticket_count < EXRP_TICKET_COUNT) return number(fail(Status::bufferSize, ticket_count, EXRP_TICKET_COUNT));
-  if (registry() == nullptr || ticket[EXRP_TICKET_KERNEL] != registry()->kernel()) {
+  if (registry() == nullptr || ticket[EXRP_TICKET_KERNEL] != registry()->kernel) {
     return number(fail(Status::ticket, EXRP_TICKET_OTHER_KERNEL));
   }
   Instance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
@@ -534,27 +526,24 @@ int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uin
   });
 }
 
-int32_t exrp_pace_set(uint32_t replay, const double* pace, uint32_t pace_count) {
-  return withReplay(replay, [&](Seat& at) { return at.instance.setPace(at, pace, pace_count); });
+int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.setRateLimiter(at, numbers, number_count); });
 }
 
-int32_t exrp_pace_info(uint32_t replay, double* info, uint32_t info_count) {
+int32_t exrp_rate_limiter_info(uint32_t replay, double* info, uint32_t info_count) {
   return withReplay(replay, [&](Instance& found) {
-    if (info_count < EXRP_PACE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_PACE_INFO_COUNT);
-    found.paceInfo(info);
+    if (info_count < EXRP_RATE_LIMITER_COUNT) return fail(Status::bufferSize, info_count, EXRP_RATE_LIMITER_COUNT);
+    found.rateLimiter().info(info);
     return Status::ok;
   });
 }
 
-int32_t exrp_pace_grant(uint32_t replay, uint32_t count) {
-  return withWhole(replay, [&](Seat& at) { return at.instance.grantPicks(at, count); });
+int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count) {
+  return withWhole(replay, [&](Seat& at) { return at.instance.grantSamples(at, count); });
 }
 
-int32_t exrp_pace_settle(uint32_t replay, uint32_t count) {
-  return withReplay(replay, [&](Seat& at) {
-    at.instance.settlePicks(at, count);
-    return Status::ok;
-  });
+int32_t exrp_rate_limiter_settle(uint32_t replay, uint32_t count) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.settleSamples(at, count); });
 }
 
 int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,

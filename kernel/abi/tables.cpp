@@ -3,28 +3,27 @@
 #include <memory>
 #include <new>
 
-#include "kernel/abi/tables_registry.hpp"
+#include "kernel/abi/registry.hpp"
 #include "kernel/abi/threads.hpp"
-#include "kernel/base/process.hpp"
+#include "kernel/tables/tables.hpp"
 
 using exrp::fail;
 using exrp::Inserter;
 using exrp::ItemTable;
-using exrp::OwnedTables;
 using exrp::Sampler;
 using exrp::Status;
 using exrp::Tables;
 
 namespace {
 
-/// Made at the first use and never freed, as the registry of replays.
-exrp::TablesRegistry* registry() {
-  static exrp::TablesRegistry* const made = [] {
-    exrp::keepLoaded();
-    return new (std::nothrow) exrp::TablesRegistry;
-  }();
-  return made;
-}
+/// A set, and the thread that made it.
+struct OwnedTables {
+  Tables tables;
+  uint64_t owner = 0;
+};
+
+using TablesRegistry = exrp::Registry<OwnedTables, EXRP_LIMIT_TABLES_SETS>;
+TablesRegistry* registry() { return exrp::registryOf<TablesRegistry>(); }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
@@ -71,7 +70,7 @@ void exrp::endTablesOf(uint64_t owner) {
 extern "C" {
 
 int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables) {
-  if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::TablesRegistry)));
+  if (registry() == nullptr) return number(fail(Status::memory, sizeof(TablesRegistry)));
   std::unique_ptr<OwnedTables> made(new (std::nothrow) OwnedTables);
   if (made == nullptr) return number(fail(Status::memory, sizeof(OwnedTables)));
   Status status = made->tables.create(config, config_count);
@@ -95,10 +94,10 @@ int32_t exrp_tables_name_set(uint32_t tables, uint32_t table, const uint8_t* nam
   return withTable(tables, table, [&](Tables& set, ItemTable& found) { return set.setName(found, {name, name_size}); });
 }
 
-int32_t exrp_tables_limiter_set(uint32_t tables, uint32_t table, const double* limiter, uint32_t limiter_count) {
+int32_t exrp_tables_rate_limiter_set(uint32_t tables, uint32_t table, const double* numbers, uint32_t number_count) {
   return withTable(tables, table, [&](Tables& set, ItemTable& found) {
-    const Status status = checkSize(limiter_count, EXRP_LIMITER_COUNT);
-    return status == Status::ok ? set.setLimiter(found, limiter) : status;
+    const Status status = checkSize(number_count, EXRP_RATE_LIMITER_RULE_COUNT);
+    return status == Status::ok ? set.setRateLimiter(found, numbers) : status;
   });
 }
 
@@ -121,7 +120,7 @@ int32_t exrp_tables_store_info(uint32_t tables, double* info, uint32_t info_coun
 int32_t exrp_tables_allow(uint32_t tables, uint32_t table, uint32_t what, uint32_t count, uint32_t* allowed) {
   return withTable(tables, table, [&](Tables&, ItemTable& found) {
     if (what > EXRP_ALLOW_SAMPLES) return fail(Status::argument, 3, what);
-    *allowed = (what == EXRP_ALLOW_INSERTS ? found.limiter().mayInsert(count) : found.maySample(count)) ? 1 : 0;
+    *allowed = (what == EXRP_ALLOW_INSERTS ? found.rateLimiter().mayInsert(count) : found.maySample(count)) ? 1 : 0;
     return Status::ok;
   });
 }

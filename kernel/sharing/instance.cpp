@@ -80,32 +80,59 @@ Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
   return getBatch(seat, order.selector, {0, order.count, order.count}, order.beta, order.batch, order.batchBytes);
 }
 
-// ---- pace ----
+// ---- the rate limiter ----
 
-Status Instance::setPace(Seat& seat, const double* numbers, uint32_t count) {
-  const Status status = pace_.set(numbers, count, look(), replay.config().capacity);
+/// A new rule begins like a new replay that has just got its first minSize records, or as many as there are.
+Status Instance::setRateLimiter(Seat& seat, const double* numbers, uint32_t count) {
+  RateLimiter made;
+  const uint64_t recorded = replay.book().recordedCount();
+  uint64_t inserts = recorded;
+  if (count > 0) {
+    if (count != EXRP_RATE_LIMITER_RULE_COUNT && count != EXRP_RATE_LIMITER_SAVED_COUNT) return fail(Status::argument, 3, count);
+    const Status status = made.set(numbers, 2, replay.config().capacity);
+    if (status != Status::ok) return status;
+    const uint64_t stored = replay.book().recordCount();
+    const auto minSize = static_cast<uint64_t>(made.minSize());
+    inserts = stored < minSize ? stored : minSize;
+  }
+  if (count == EXRP_RATE_LIMITER_SAVED_COUNT) {
+    const double saved = numbers[EXRP_RATE_LIMITER_INSERTS];
+    const double samples = numbers[EXRP_RATE_LIMITER_SAMPLES];
+    if (!isWhole(saved, 0, static_cast<double>(recorded))) return fail(Status::argument, 2, saved);
+    if (!isWhole(samples, 0, 0x1p53)) return fail(Status::argument, 2, samples);
+    inserts = static_cast<uint64_t>(saved);
+    made.setCounts({.samples = static_cast<int64_t>(samples)});
+  }
+  rateLimiter_ = made;
+  uncounted_ = recorded - inserts;
   // A shared replay's calls come to look anyway.
-  if (status == Status::ok && !seat.flags.isShared()) seat.flags.setPaced(pace_.isSet());
-  return status;
+  if (!seat.flags.isShared()) seat.flags.setLimited(count > 0);
+  return Status::ok;
+}
+
+RateLimiter& Instance::rateLimiter() {
+  const auto inserts = static_cast<int64_t>(replay.book().recordedCount() - uncounted_);
+  rateLimiter_.setCounts({inserts, rateLimiter_.counts().samples, inserts - static_cast<int64_t>(replay.book().recordCount())});
+  return rateLimiter_;
 }
 
 Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
-  const bool counts = pace_.isSet() && !seat.isGranted;
-  Status status = counts ? pace_.checkPicks(range.count, look()) : Status::ok;
+  Status status = seat.isGranted ? Status::ok : allows(EXRP_ALLOW_SAMPLES, range.count);
   if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
-  if (status == Status::ok && counts) pace_.drew(range.count);
+  if (status == Status::ok && !seat.isGranted) rateLimiter_.sampled(range.count);
   return status;
 }
 
-Status Instance::grantPicks(Seat& seat, uint32_t count) {
-  const Status status = pace_.checkPicks(count, look());
+Status Instance::grantSamples(Seat& seat, uint32_t count) {
+  const Status status = allows(EXRP_ALLOW_SAMPLES, count);
   seat.isGranted = status == Status::ok;
   return status;
 }
 
-void Instance::settlePicks(Seat& seat, uint32_t count) {
+Status Instance::settleSamples(Seat& seat, uint32_t count) {
   seat.isGranted = false;
-  pace_.drew(count);
+  rateLimiter_.sampled(count);
+  return Status::ok;
 }
 
 // ---- seats ----

@@ -6,11 +6,11 @@
 // Thread safety: runOrder() may be called from any thread, at any time. All else comes from the seat's thread, within a Turn.
 #pragma once
 
+#include "kernel/base/rate_limiter.hpp"
 #include "kernel/calls/drawing.hpp"
 #include "kernel/calls/recording.hpp"
 #include "kernel/calls/statistics.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
-#include "kernel/replay/pace.hpp"
 #include "kernel/replay/replay.hpp"
 #include "kernel/sharing/sharing.hpp"
 #include "kernel/snapshot/snapshot.hpp"
@@ -42,15 +42,18 @@ class Instance {
     return isKnown ? Status::ok : fail(Status::argument, 2, order);
   }
 
-  // ---- pace ----
+  // ---- the rate limiter ----
 
-  Status setPace(Seat& seat, const double* numbers, uint32_t count);
-  void paceInfo(double* info) const { pace_.info(info, look()); }
-  Status checkRecords(uint32_t count) { return pace_.checkRecords(count, look()); }
-  /// Draws, if the pace allows it.
+  /// `numbers` are those of EXRP_RATE_LIMITER_*: none, the rule, or the rule and its counts.
+  Status setRateLimiter(Seat& seat, const double* numbers, uint32_t count);
+  /// With the counts of now.
+  RateLimiter& rateLimiter();
+  /// Whether a call of so many inserts or samples, as EXRP_ALLOW_* says, may go ahead.
+  Status allows(uint32_t what, uint32_t count) { return rateLimiter_.isSet() ? rateLimiter().admit(what, count) : Status::ok; }
+  /// Draws, if the rate limiter allows it.
   Status getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
-  Status grantPicks(Seat& seat, uint32_t count);
-  void settlePicks(Seat& seat, uint32_t count);
+  Status grantSamples(Seat& seat, uint32_t count);
+  Status settleSamples(Seat& seat, uint32_t count);
 
   // ---- seats ----
 
@@ -81,9 +84,9 @@ class Instance {
 
  private:
   Status carryOut(Seat& seat, const BatchOrder& order);
-  PaceLook look() const { return {replay.book().recordedCount(), replay.book().recordCount()}; }
 
-  Pace pace_;
+  RateLimiter rateLimiter_;
+  uint64_t uncounted_ = 0;  // records that came before the rate limiter's first
   const LargeCopier copier_;
 };
 

@@ -30,7 +30,7 @@ struct Seat {
   uint32_t ticket = 0;     // by which it came
   bool isGuest = false;    // it came by a ticket
   bool isBarred = false;   // its ticket was revoked
-  bool isGranted = false;  // the pace allowed a batch of several calls
+  bool isGranted = false;  // the rate limiter allowed a batch of several calls
   uint32_t holdCount = 0;  // how often the seat holds the lock; its own thread's
   uint32_t runnerCount = 0;
   uint64_t owner = 0;  // the thread's number, 0 where the system gives none

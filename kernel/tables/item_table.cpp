@@ -79,7 +79,7 @@ void ItemTable::insert(const WaitingItem& item, double now) {
   push(item);
   if (size_ > config_.maxSize) removeOne();
   while (config_.maxBytes > 0 && bytes_ > config_.maxBytes) removeOne();
-  limiter_.inserted();
+  rateLimiter_.inserted();
 }
 
 void ItemTable::push(const WaitingItem& item) {
@@ -109,10 +109,10 @@ bool ItemTable::maySample(uint32_t count) const {
   if (!line_.isEmpty()) return false;
   if (count <= returned_.count()) return true;
   count -= static_cast<uint32_t>(returned_.count());
-  if (size_ == 0 || !limiter_.maySample(count)) return false;
+  if (size_ == 0 || !rateLimiter_.maySample(count)) return false;
   if (config_.maxTimesSampled == 0) return true;
-  // The limiter allows draws until one item more than these has gone.
-  const uint32_t mayGo = limiter_.minSize() < 1 ? size_ - 1 : size_ - static_cast<uint32_t>(limiter_.minSize());
+  // The rate limiter allows draws until one item more than these has gone.
+  const uint32_t mayGo = rateLimiter_.minSize() < 1 ? size_ - 1 : size_ - static_cast<uint32_t>(rateLimiter_.minSize());
   return count - 1 <= mayGo || count <= drawsToRemove(mayGo + 1);
 }
 
@@ -168,7 +168,7 @@ Status ItemTable::draw(uint32_t count, uint64_t batch, bool isLimited, Queue<Dra
     for (uint32_t c = 0; c < row.body->chunkCount && c < 8; ++c) prefetchLineFar(chunks[c]);
     drawn.push({row.key, row.priority, probability[k], row.body, size_, row.timesSampled, isLimited});
   }
-  limiter_.sampled(count);
+  rateLimiter_.sampled(count);
   if (config_.maxTimesSampled > 0 && rows_[index[0]].timesSampled >= config_.maxTimesSampled) removeAt(index[0]);
   return Status::ok;
 }
@@ -198,7 +198,7 @@ void ItemTable::removeAt(uint32_t index) {
   }
   sampler_->popped(last);
   remover_->popped(last);
-  limiter_.deleted();
+  rateLimiter_.deleted();
   noteLowered(removed.priority);
   disuseChunks(removed.body);
   release(removed.body);
@@ -213,7 +213,7 @@ void ItemTable::reset() {
   }
   for (; !returned_.isEmpty(); returned_.pop()) release(returned_.front().body);
   indexOf_.clear();
-  limiter_.reset();
+  rateLimiter_.setCounts({});
   episodesDeleted_ = 0;
   uniqueSamples_ = 0;
   priorityMax_ = 0;
@@ -264,7 +264,7 @@ bool ItemTable::save(SavedTable* saved) {
   remover_->saveHeader(saved->remover.data());
   remover_->saveItems(0, size_, saved->remover.data() + remover_->headerBytes());
   saved->size = size_;
-  saved->counts = {limiter_.inserts(), limiter_.samples(), limiter_.deletes(), uniqueSamples_, episodesDeleted_};
+  saved->counts = {rateLimiter_.counts(), uniqueSamples_, episodesDeleted_};
   return true;
 }
 
@@ -306,7 +306,7 @@ Status ItemTable::checkBytes() const {
 }
 
 void ItemTable::restoreCounts(const TableCounts& counts) {
-  limiter_.restore(counts.inserts, counts.samples, counts.deletes);
+  rateLimiter_.setCounts(counts.rate);
   uniqueSamples_ = counts.uniqueSamples;
   episodesDeleted_ = counts.episodesDeleted;
 }
@@ -372,9 +372,9 @@ double ItemTable::largestPriority() const {
 void ItemTable::info(double* info) const {
   info[EXRP_TABLES_INFO_SIZE] = size_;
   info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(bytes_);
-  info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(limiter_.inserts());
-  info[EXRP_TABLES_INFO_SAMPLES] = static_cast<double>(limiter_.samples());
-  info[EXRP_TABLES_INFO_DELETES] = static_cast<double>(limiter_.deletes());
+  info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(rateLimiter_.counts().inserts);
+  info[EXRP_TABLES_INFO_SAMPLES] = static_cast<double>(rateLimiter_.counts().samples);
+  info[EXRP_TABLES_INFO_DELETES] = static_cast<double>(rateLimiter_.counts().deletes);
   info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(episodes_);
   info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(episodesDeleted_);
   info[EXRP_TABLES_INFO_UNIQUE_SAMPLES] = static_cast<double>(uniqueSamples_);
@@ -385,7 +385,7 @@ void ItemTable::info(double* info) const {
   info[EXRP_TABLES_INFO_MAX_SIZE] = config_.maxSize;
   info[EXRP_TABLES_INFO_MAX_BYTES] = static_cast<double>(config_.maxBytes);
   info[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] = config_.maxTimesSampled;
-  limiter_.get(info + EXRP_TABLES_INFO_LIMITER);
+  rateLimiter_.get(info + EXRP_TABLES_INFO_RATE_LIMITER);
 }
 
 void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* numbers) const {
@@ -431,7 +431,7 @@ int32_t ItemTable::check() const {
       if (chunk->references == 0 || store_.usesOf(chunk, number_) == 0) return 2;
     }
   }
-  if (limiter_.inserts() - limiter_.deletes() != static_cast<int64_t>(size_)) return 2;
+  if (rateLimiter_.counts().stored() != static_cast<int64_t>(size_)) return 2;
   if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) return 2;
   if (size_ == 0 && (bytes_ != 0 || episodes_ != 0)) return 2;
   if (!returned_.isEmpty() && (config_.maxTimesSampled == 0 || !line_.isEmpty())) return 6;

@@ -13,7 +13,7 @@
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Each key is in the map with its index.
-//   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the limiter is the count of items.
+//   2. Counts of chunks, bytes and episodes are those of the items; inserts - deletes of the rate limiter is the count of items.
 //   3. Those of the selectors: 100 + the sampler's, 200 + the remover's.
 //   4. The largest priority, where it is known, is the largest.
 //   5. A priority of an item's own for the remover is finite and not negative, or NaN: there is none.
@@ -27,9 +27,9 @@
 #include <memory>
 
 #include "kernel/base/queue.hpp"
+#include "kernel/base/rate_limiter.hpp"
 #include "kernel/sockets/pick_selector.hpp"
 #include "kernel/tables/chunk_store.hpp"
-#include "kernel/tables/rate_limiter.hpp"
 
 namespace exrp {
 
@@ -81,9 +81,7 @@ struct ItemRow {
 
 /// What a table counts, since the last reset.
 struct TableCounts {
-  int64_t inserts;
-  int64_t samples;
-  int64_t deletes;
+  RateCounts rate;
   uint64_t uniqueSamples;
   uint64_t episodesDeleted;
 };
@@ -158,8 +156,8 @@ class ItemTable {
   uint32_t size() const { return size_; }
   const TableConfig& config() const { return config_; }
   uint32_t number() const { return number_; }
-  RateLimiter& limiter() { return limiter_; }
-  const RateLimiter& limiter() const { return limiter_; }
+  RateLimiter& rateLimiter() { return rateLimiter_; }
+  const RateLimiter& rateLimiter() const { return rateLimiter_; }
   Queue<WaitingItem>& waiting() { return waiting_; }
   uint64_t& waitingBytes() { return waitingBytes_; }
   /// Takes out the item that has waited longest.
@@ -203,7 +201,7 @@ class ItemTable {
   const uint32_t number_;
   ChunkStore& store_;
   TableConfig config_ = {};
-  RateLimiter limiter_;
+  RateLimiter rateLimiter_;
   std::unique_ptr<PickSelector> sampler_;
   std::unique_ptr<PickSelector> remover_;
   ReservedArray<ItemRow> rows_;

@@ -34,8 +34,7 @@ uint32_t Restorer::tableOf(ByteSpan name) const {
 
 /// How many items the counts say that there are.
 int64_t Restorer::sizeOf(uint32_t number) const {
-  const RateLimiter& limiter = tables_[number]->limiter();
-  return limiter.inserts() - limiter.deletes();
+  return tables_[number]->rateLimiter().counts().stored();
 }
 
 Status Restorer::takeChunk(ByteSpan record) {
@@ -80,7 +79,7 @@ Status Restorer::takeTable(ByteSpan record) {
   ItemTable& table = *tables_[number];
   const uint64_t size = counts[0] - counts[2];
   if (size > table.config().maxSize) return fail(Status::dataMismatch, tableField, table.config().maxSize, static_cast<double>(size));
-  table.restoreCounts({static_cast<int64_t>(counts[0]), static_cast<int64_t>(counts[1]), static_cast<int64_t>(counts[2]), counts[3], counts[4]});
+  table.restoreCounts({{static_cast<int64_t>(counts[0]), static_cast<int64_t>(counts[1]), static_cast<int64_t>(counts[2])}, counts[3], counts[4]});
   known_ |= bit;
   return Status::ok;
 }

@@ -91,8 +91,8 @@ Status Saver::read(uint8_t* to, size_t room, double* info) {
       const ByteSpan rules = table.rules();
       const uint32_t samplerBytes = table.sampler().headerBytes();
       const uint32_t removerBytes = table.remover().headerBytes();
-      const uint64_t numbers[] = {saved.size, static_cast<uint64_t>(saved.counts.inserts), static_cast<uint64_t>(saved.counts.samples),
-                                  static_cast<uint64_t>(saved.counts.deletes), saved.counts.uniqueSamples, saved.counts.episodesDeleted};
+      const uint64_t numbers[] = {saved.size, static_cast<uint64_t>(saved.counts.rate.inserts), static_cast<uint64_t>(saved.counts.rate.samples),
+                                  static_cast<uint64_t>(saved.counts.rate.deletes), saved.counts.uniqueSamples, saved.counts.episodesDeleted};
       size_t size = bytesFieldBytes(1, name.size) + bytesFieldBytes(2, rules.size) + bytesFieldBytes(9, samplerBytes) + bytesFieldBytes(10, removerBytes);
       for (uint32_t k = 0; k < 6; ++k) size += varintFieldBytes(3 + k, numbers[k]);
       isTableOpen_ = put(tableField, size, [&](ProtoWriter& out) {
@@ -275,7 +275,7 @@ Status Loader::loadTable(ByteSpan message) {
   }
   if (numbers[1] - numbers[3] != numbers[0]) return corrupt(tableField, 3);
   size_ = static_cast<uint32_t>(numbers[0]);
-  const TableCounts counts = {static_cast<int64_t>(numbers[1]), static_cast<int64_t>(numbers[2]), static_cast<int64_t>(numbers[3]), numbers[4], numbers[5]};
+  const TableCounts counts = {{static_cast<int64_t>(numbers[1]), static_cast<int64_t>(numbers[2]), static_cast<int64_t>(numbers[3])}, numbers[4], numbers[5]};
   const Status status = table.loadBegin(size_, counts, sampler, remover);
   if (status == Status::dataCorrupt) return corrupt(tableField, 4);
   table_ = &table;

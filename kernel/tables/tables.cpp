@@ -88,7 +88,7 @@ Status Tables::create(const double* config, uint32_t count) {
       const Random random(static_cast<uint64_t>(seed), uint64_t{2} * tableCount_ + which + 1);
       if (const Status status = readSelector(from, which == 0, random, table.maxSize + 1, &rules[which]); status != Status::ok) return status;
     }
-    Status status = made->limiter().set(numbers + EXRP_TABLES_LIMITER, 1);
+    Status status = made->rateLimiter().set(numbers + EXRP_TABLES_RATE_LIMITER, 1, 0);
     if (status == Status::ok) {
       const ByteSpan text = {reinterpret_cast<const uint8_t*>(ruleNumbers), static_cast<size_t>(from.at - ruleNumbers) * sizeof(double)};
       status = made->create(table, std::move(rules[0]), std::move(rules[1]), text);
@@ -127,7 +127,7 @@ Status Tables::load(ByteSpan piece) {
   if (loader_ == nullptr) {
     for (uint32_t number = 0; number < tableCount_; ++number) {
       ItemTable& table = *tables_[number];
-      if (table.limiter().inserts() != 0 || !table.waiting().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
+      if (table.rateLimiter().counts().inserts != 0 || !table.waiting().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
     }
     loader_.reset(new (std::nothrow) Loader(tables_, tableCount_, *store_, secret_));
     if (loader_ == nullptr) return fail(Status::memory, sizeof(Loader));
@@ -144,8 +144,8 @@ Status Tables::loadEnd() {
   return Status::ok;
 }
 
-Status Tables::setLimiter(ItemTable& table, const double* numbers) {
-  const Status status = table.limiter().set(numbers, 3);
+Status Tables::setRateLimiter(ItemTable& table, const double* numbers) {
+  const Status status = table.rateLimiter().set(numbers, 3, 0);
   if (status == Status::ok) run(table);
   return status;
 }
@@ -283,7 +283,7 @@ uint32_t Tables::takeAwake(uint32_t* streams, uint32_t count) {
 
 // ---- progress ----
 
-// In the order of Reverb's worker of a table: one insert if the limiter lets it through, then all samples, and again.
+// In the order of Reverb's worker of a table: one insert if the rate limiter lets it through, then all samples, and again.
 void Tables::run(ItemTable& table) {
   bool isGoing = true;
   while (isGoing) {
@@ -293,7 +293,7 @@ void Tables::run(ItemTable& table) {
 }
 
 bool Tables::insertOne(ItemTable& table) {
-  if (table.waiting().isEmpty() || !table.limiter().mayInsert(1)) return false;
+  if (table.waiting().isEmpty() || !table.rateLimiter().mayInsert(1)) return false;
   const WaitingItem item = table.popWaiting();
   table.insert(item, now_);
   Inserter* const inserter = findInserter(item.inserter);
@@ -338,7 +338,7 @@ uint32_t Tables::drawFor(ItemTable& table, Sampler& sampler) {
     return count;
   }
   if (table.size() == 0) return 0;
-  const uint32_t allowed = table.limiter().samplesAllowed(wanted);
+  const auto allowed = static_cast<uint32_t>(table.rateLimiter().allowed(EXRP_ALLOW_SAMPLES, wanted));
   if (allowed == 0) return 0;
   const uint32_t count = table.drawMax(allowed);
   if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return 0;
@@ -419,8 +419,8 @@ int32_t Tables::check() {
   for (uint32_t number = 0; number < tableCount_; ++number) {
     ItemTable& table = *tables_[number];
     if (const int32_t broken = table.check(); broken != 0) return 1000 * (static_cast<int32_t>(number) + 1) + broken;
-    if (!table.waiting().isEmpty() && table.limiter().mayInsert(1)) return 1;
-    if (!table.line().isEmpty() && table.size() > 0 && table.limiter().maySample(1)) return 1;
+    if (!table.waiting().isEmpty() && table.rateLimiter().mayInsert(1)) return 1;
+    if (!table.line().isEmpty() && table.size() > 0 && table.rateLimiter().maySample(1)) return 1;
     for (size_t k = 0; k < table.line().count(); ++k) {
       const Sampler* const sampler = findSampler(table.line()[k]);
       if (sampler == nullptr || !sampler->isInLine || sampler->wanted == 0) return 1;

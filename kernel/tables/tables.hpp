@@ -9,7 +9,7 @@
 //
 // Thread safety: none of its own; one thread uses a set.
 // Invariants (check() returns the number of the one that broke):
-//   1. While an item waits in a table, the limiter refuses it; while a sampler waits, the limiter refuses it, or the table is empty;
+//   1. While an item waits in a table, the rate limiter refuses it; while a sampler waits, the rate limiter refuses it, or the table is empty;
 //      and no returned sample is there.
 //   2. An inserter's counts of waiting items and bytes are those of the tables' queues.
 //   3. 1000 x (table + 1) + the number that the table gives; 100000 + the number that the chunks give.
@@ -47,7 +47,7 @@ struct Sampler {
   Queue<DrawnSample> drawn;
   bool isInLine = false;
   bool isWhole = false;    // nothing is read before all is drawn
-  bool isLimited = false;  // the limiter made it wait since it asked
+  bool isLimited = false;  // the rate limiter made it wait since it asked
 };
 
 class Tables {
@@ -63,7 +63,7 @@ class Tables {
   uint32_t tableCount() const { return tableCount_; }
   ItemTable* findTable(uint32_t number) { return number < tableCount_ ? tables_[number].get() : nullptr; }
   Status setName(ItemTable& table, ByteSpan name);
-  Status setLimiter(ItemTable& table, const double* numbers);
+  Status setRateLimiter(ItemTable& table, const double* numbers);
   Status reset(ItemTable& table);
   Status mutate(ByteSpan message);
   void storeInfo(double* info) const;
@@ -130,7 +130,7 @@ class Tables {
   Status prepareItems(Inserter& inserter);
   Status readChanges(ByteSpan message, ItemTable** table);
 
-  /// Does what the table's limiter allows, for all that wait.
+  /// Does what the table's rate limiter allows, for all that wait.
   void run(ItemTable& table);
   bool insertOne(ItemTable& table);
   bool serveOne(ItemTable& table);

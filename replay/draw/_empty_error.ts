@@ -5,13 +5,9 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
+import { numberOf } from "../../base/inspect.ts";
 import { ReplayError } from "../../base/errors.ts";
-import {
-  EXRP_EPISODE_OPEN,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_INFO_RECORD_COUNT,
-  EXRP_STATUS_EMPTY,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
@@ -23,29 +19,15 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
 
 function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
   const info = core.info(operation);
-  const all = core.episodes(operation, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+  const all = core.episodes(operation, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);
-  const counts = new Uint32Array(lengthOf(handles));
-  const states = new Uint32Array(lengthOf(handles));
-  if (lengthOf(handles) > 0) {
-    const { id, kernel: { symbols } } = core;
-    const firsts = new Uint32Array(lengthOf(handles));
-    const status = symbols.exrp_episode_counts(
-      id,
-      handles,
-      lengthOf(handles),
-      counts,
-      firsts,
-      states,
-    );
-    core.check(operation, status);
-  }
+  const { counts, states } = core.episodeCounts(operation, handles);
   return new ReplayError(
     "empty",
     `${operation}: there is no pick to draw yet: ${longestText(counts, states, policy)}; ${
       needText(policy)
     }`,
-    { status: EXRP_STATUS_EMPTY, detail: [info[EXRP_INFO_RECORD_COUNT] ?? 0] },
+    { status: abi.EXRP_STATUS_EMPTY, detail: [info[abi.EXRP_INFO_RECORD_COUNT] ?? 0] },
   );
 }
 
@@ -74,14 +56,14 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
   const which = lengthOf(counts) === 1
     ? `the only episode${tagged}`
     : `the longest of ${lengthOf(counts)} episodes${tagged}`;
-  const state = states[longest] === EXRP_EPISODE_OPEN ? "is open" : "has ended";
-  return `${which} has ${recordsText(count)} and ${state}`;
+  const state = states[longest] === abi.EXRP_EPISODE_OPEN ? "is open" : "has ended";
+  return `${which} has ${numberOf(count, "record")} and ${state}`;
 }
 
 function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy): string {
   if (whole) {
     return `a pick is one whole episode that has ended, of at most ${
-      recordsText(length)
+      numberOf(length, "record")
     } and not trimmed (pick.whole, pick.length ${length})`;
   }
   // The state after the last record of a pick must be known, or the one n steps on.
@@ -90,11 +72,7 @@ function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy
   if (allowShort) reasons.push("pick.allowShort");
   if (nStep.length > 0) reasons.push(`pick.nStep ${nStep.join(" and ")}`);
   if (allowOpenEnd) reasons.push("pick.allowOpenEnd");
-  return `a pick needs ${recordsText(allowShort ? 1 : length)} of an episode that has ended, or ${
-    length + ahead
-  } of one that is open (${reasons.join(", ")})`;
-}
-
-function recordsText(count: number): string {
-  return count === 1 ? "1 record" : `${count} records`;
+  return `a pick needs ${
+    numberOf(allowShort ? 1 : length, "record")
+  } of an episode that has ended, or ${length + ahead} of one that is open (${reasons.join(", ")})`;
 }

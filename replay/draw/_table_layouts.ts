@@ -45,10 +45,7 @@ export class TableLayouts {
     checkInteger(`${operation}: size`, size, 1, EXRP_LIMIT_BATCH);
     let layout = this.#layouts.get(size);
     if (layout === undefined) {
-      const { kernel, id, config } = this.#core;
-      const { id: table, policy } = this.#table;
-      const source = { kernel, id, table, columns: config.columns, policy, key: this.#key };
-      layout = new BatchLayout(source, size);
+      layout = new BatchLayout(this.#core, this.#table, this.#key, size);
       if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
       this.#layouts.set(size, layout);
     }

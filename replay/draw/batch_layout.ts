@@ -7,28 +7,13 @@
 import { ReplayError } from "../../base/errors.ts";
 import { bytesText } from "../../base/inspect.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
-import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import type { PickTable } from "../register/pick_table.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
 import { type Column, type ColumnArray, type NamedColumn, viewOf } from "../../schema/columns.ts";
-
-/** What the batches of one pick table are made of. */
-export interface BatchSource {
-  /** The kernel. */
-  readonly kernel: Kernel;
-  /** The replay in it. */
-  readonly id: number;
-  /** The pick table. */
-  readonly table: number;
-  /** The columns. */
-  readonly columns: readonly NamedColumn[];
-  /** The pick policy. */
-  readonly policy: PickPolicy;
-  /** Two tables have the same key if their batches have the same layout. */
-  readonly key: string;
-}
 
 /** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
@@ -60,26 +45,21 @@ export class BatchLayout {
   readonly #spare: ArrayBuffer[] = [];
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(source: BatchSource, size: number) {
-    const { kernel, columns, policy } = source;
+  constructor(core: ReplayCore, { id, policy }: PickTable, key: string, size: number) {
+    const { columns, extraNames } = core.config;
     const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
       abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
     this.#offsets = new Float64Array(partCount);
-    const status = kernel.symbols.exrp_batch_layout(
-      source.id,
-      source.table,
-      size,
-      this.#offsets,
-      partCount,
-    );
-    checkStatus(kernel, "getBatch()", status);
+    const { symbols } = core.kernel;
+    const status = symbols.exrp_batch_layout(core.id, id, size, this.#offsets, partCount);
+    core.check("getBatch()", status);
     this.size = size;
     this.length = rowCount(policy);
     this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
     this.columns = columns;
     this.policy = policy;
-    this.key = source.key;
-    this.extraNames = columns.slice(3).map(({ name }) => name.slice("extras.".length));
+    this.key = key;
+    this.extraNames = extraNames;
     this.shape = this.#shapes();
     this.nStepShape = Object.freeze({
       reward: this.shape.reward,

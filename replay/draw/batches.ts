@@ -4,8 +4,9 @@
  * @module
  */
 
-import { checkInteger, checkNumber, show } from "../../base/checks.ts";
+import { checkBoolean, checkInteger, checkNumber } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
+import { checkWait } from "../../base/waits.ts";
 import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
 
 /** The options of {@linkcode ExperienceReplay.batches}. */
@@ -33,9 +34,9 @@ export interface BatchStreamSource<B> {
   order(beta: number, into: B | undefined): Promise<B> | undefined;
   /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
   epoch(): number;
-  /** Whether the pace holds a draw back for now. */
+  /** Whether the rate limiter holds a draw back for now. */
   isHeldBack(error: unknown): boolean;
-  /** Draws as soon as the pace allows it. */
+  /** Draws as soon as the rate limiter allows it. */
   drawInTime(
     beta: number,
     into: B | undefined,
@@ -43,6 +44,14 @@ export interface BatchStreamSource<B> {
   ): Promise<B>;
   /** Says whether a batch is the stream's to write into; if not, it is the user's to do with as they like. */
   lend(batch: B, isLent: boolean): void;
+}
+
+/** A batch that is drawn ahead, or will be. */
+interface Ahead<B> {
+  readonly drawn: Promise<B> | B;
+  readonly into: B | undefined;
+  readonly beta: number;
+  readonly epoch: number;
 }
 
 const OPERATION = "batches()";
@@ -56,81 +65,64 @@ export function streamBatches<B>(
   checkOptions(OPERATION, options, ["prefetch", "signal", "beta", "reuse"]);
   const { prefetch = 1, signal, beta = 1, reuse = false } = options;
   checkInteger(`${OPERATION}: prefetch`, prefetch, 0, PREFETCH_MAX);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TypeError(`${OPERATION}: signal must be an AbortSignal, got ${show(signal)}`);
-  }
+  checkWait(OPERATION, options);
   const betaNow = (): number =>
     checkNumber(`${OPERATION}: beta`, typeof beta === "function" ? beta() : beta, 0, 2 ** 53);
   if (typeof beta !== "function") betaNow();
-  if (typeof reuse !== "boolean") {
-    throw new TypeError(`${OPERATION}: reuse must be true or false, got ${show(reuse)}`);
-  }
-  return run(source, { prefetch, signal, betaNow, reuse });
-}
+  checkBoolean(`${OPERATION}: reuse`, reuse);
+  return run();
 
-async function* run<B>(
-  source: BatchStreamSource<B>,
-  { prefetch, signal, betaNow, reuse }: {
-    readonly prefetch: number;
-    readonly signal: AbortSignal | undefined;
-    readonly betaNow: () => number;
-    readonly reuse: boolean;
-  },
-): AsyncGenerator<B, void, void> {
-  const ahead: {
-    readonly drawn: Promise<B> | B;
-    readonly into: B | undefined;
-    readonly beta: number;
-    readonly epoch: number;
-  }[] = [];
-  const spare: B[] = [];
-  const draw = (): typeof ahead[number] => {
-    const epoch = source.epoch();
-    const beta = betaNow();
-    const into = spare.pop();
-    const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
-    const drawn = ordered ?? drawOrWait(source, beta, into);
-    // Whoever waits for it hears of its failure, and perhaps nobody does.
-    if (drawn instanceof Promise) drawn.catch(() => {});
-    return { drawn, into, beta, epoch };
-  };
-  try {
-    while (true) {
-      signal?.throwIfAborted();
-      while (ahead.length < prefetch + 1) ahead.push(draw());
-      // It stays among those ahead until it is there: an abort must not end this while the kernel writes to it.
-      const [{ drawn, into, beta, epoch }] = ahead as [typeof ahead[number]];
-      let batch: B | undefined;
-      try {
-        batch = await untilAborted(drawn, signal);
-      } catch (error) {
-        if (!source.isHeldBack(error)) throw error;
-        // One behind it may have been drawn: it must not wait for this one, as both count in the pace.
-        await dropHeldBack(source, ahead, spare);
-        if (ahead.length > 0) continue;
+  async function* run(): AsyncGenerator<B, void, void> {
+    const ahead: Ahead<B>[] = [];
+    const spare: B[] = [];
+    const draw = (): Ahead<B> => {
+      const epoch = source.epoch();
+      const beta = betaNow();
+      const into = spare.pop();
+      const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
+      const drawn = ordered ?? drawOrWait(source, beta, into);
+      // Whoever waits for it hears of its failure, and perhaps nobody does.
+      if (drawn instanceof Promise) drawn.catch(() => {});
+      return { drawn, into, beta, epoch };
+    };
+    try {
+      while (true) {
+        signal?.throwIfAborted();
+        while (ahead.length < prefetch + 1) ahead.push(draw());
+        // It stays among those ahead until it is there: an abort must not end this while the kernel writes to it.
+        const [{ drawn, into, beta, epoch }] = ahead as [Ahead<B>];
+        let batch: B | undefined;
+        try {
+          batch = await untilAborted(drawn, signal);
+        } catch (error) {
+          if (!source.isHeldBack(error)) throw error;
+          // One behind it may have been drawn: it must not wait for this one, as both count in the rate limiter.
+          await dropHeldBack(source, ahead, spare);
+          if (ahead.length > 0) continue;
+        }
+        // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
+        if (batch === undefined || epoch !== source.epoch()) {
+          batch = await source.drawInTime(beta, batch ?? into, signal);
+        }
+        ahead.shift();
+        source.lend(batch, false);
+        yield batch;
+        if (!reuse) continue;
+        // The user may still hold it, but can't hand its memory back any more.
+        source.lend(batch, true);
+        spare.push(batch);
       }
-      // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
-      if (batch === undefined || epoch !== source.epoch()) {
-        batch = await source.drawInTime(beta, batch ?? into, signal);
-      }
-      ahead.shift();
-      source.lend(batch, false);
-      yield batch;
-      if (!reuse) continue;
-      // The user may still hold it, but can't hand its memory back any more.
-      source.lend(batch, true);
-      spare.push(batch);
+    } finally {
+      // The kernel may be writing still: nothing ends before that does.
+      await Promise.allSettled(ahead.map(({ drawn }) => drawn));
     }
-  } finally {
-    // The kernel may be writing still: nothing ends before that does.
-    await Promise.allSettled(ahead.map(({ drawn }) => drawn));
   }
 }
 
-/** Takes away those that the pace held back, once it is known which they are. */
+/** Takes away those that the rate limiter held back, once it is known which they are. */
 async function dropHeldBack<B>(
   source: BatchStreamSource<B>,
-  ahead: { readonly drawn: Promise<B> | B; readonly into: B | undefined }[],
+  ahead: Ahead<B>[],
   spare: B[],
 ): Promise<void> {
   const settled = await Promise.allSettled(ahead.map(({ drawn }) => drawn));
@@ -139,13 +131,13 @@ async function dropHeldBack<B>(
   );
   for (let at = ahead.length - 1; at >= 0; at--) {
     if (isHeldBack[at] !== true) continue;
-    const [{ into }] = ahead.splice(at, 1) as [typeof ahead[number]];
+    const [{ into }] = ahead.splice(at, 1) as [Ahead<B>];
     // If none is left, the first one's memory is wanted at once.
     if (into !== undefined && (at > 0 || ahead.length > 0)) spare.push(into);
   }
 }
 
-/** Draws a batch now. If the pace holds it back, who waits for it hears that. */
+/** Draws a batch now. If the rate limiter holds it back, who waits for it hears that. */
 function drawOrWait<B>(
   source: BatchStreamSource<B>,
   beta: number,

@@ -13,7 +13,7 @@ import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
-import { isHeldBack, whilePaced } from "../pace/waiting.ts";
+import { isHeldBack, whileLimited } from "../rate_limiter/waiting.ts";
 import type { PickTable } from "../register/pick_table.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
@@ -112,13 +112,15 @@ export class Drawer {
     this.#core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
     const layout = this.#layouts(entry.selector.table).of(size);
-    const batch = into === undefined ? new OwnedBatch(layout) : OwnedBatch.fitting(into, layout);
+    const misfit = into === undefined ? undefined : OwnedBatch.misfit(into, layout);
+    if (misfit !== undefined) throw misfit;
+    const batch = into === undefined ? new OwnedBatch(layout) : into as OwnedBatch;
     const filling = { layout, batch, beta, whole: selector };
-    if (entry.composed === undefined) this.#fillInPace(entry, filling, size);
+    if (entry.composed === undefined) this.#fillAsAllowed(entry, filling, size);
     else this.#fillByParts(entry, filling, size);
     this.#core.changed();
     // Tables of other policies may have batches of the same layout, and `into` may be one of those.
-    if (into !== undefined) OwnedBatch.setPolicy(batch, layout.policy);
+    if (into !== undefined) OwnedBatch.setLayout(batch, layout);
     return batch;
   }
 
@@ -126,7 +128,7 @@ export class Drawer {
   #fillByParts(entry: SelectorEntry, filling: Filling, size: number): void {
     this.#core.together("getBatch()", () => {
       this.#checkParts(entry, size, undefined);
-      this.#fillInPace(entry, filling, size);
+      this.#fillAsAllowed(entry, filling, size);
     });
   }
 
@@ -138,26 +140,12 @@ export class Drawer {
     probability: number,
     into: OwnedBatch | undefined,
   ): OwnedBatch {
-    const core = this.#core;
     const count = lengthOf(indices);
     const layout = this.#layouts(table).of(count, operation);
     const fits = into !== undefined && OwnedBatch.misfit(into, layout) === undefined;
     const batch = fits ? into : new OwnedBatch(layout);
-    const bytes = OwnedBatch.memoryOf(batch);
-    const status = core.kernel.symbols.exrp_batch_gather(
-      core.id,
-      table,
-      indices,
-      new Float64Array(count).fill(probability),
-      0,
-      count,
-      count,
-      0,
-      0,
-      0,
-      bytes,
-      lengthOf(bytes),
-    );
+    const selection = { index: indices, probability: new Float64Array(count).fill(probability) };
+    const status = this.#gather(table, selection, { layout, batch, beta: 0 }, 0, count, false);
     if (status !== 0) throw this.#error(operation, status, table);
     this.#rules.eviction?.sampled(batch.pickEpisode);
     return batch;
@@ -177,7 +165,7 @@ export class Drawer {
       draw,
       epoch: () => this.#core.occupiedId,
       isHeldBack,
-      drawInTime: (beta, into, signal) => whilePaced(this.#core, () => draw(beta, into), signal),
+      drawInTime: (beta, into, signal) => whileLimited(this.#core, () => draw(beta, into), signal),
       lend: (batch, isLent) => {
         OwnedBatch.lend(batch, isLent);
         if (isLent || OwnedBatch.hasMemory(batch)) return;
@@ -209,15 +197,8 @@ export class Drawer {
     const bytes = OwnedBatch.memoryOf(batch);
     const order = new Float64Array(1);
     const { nativeId } = entry;
-    const ordered = symbols.exrp_batch_order(
-      id,
-      nativeId,
-      size,
-      beta,
-      bytes,
-      lengthOf(bytes),
-      order,
-    );
+    const byteCount = lengthOf(bytes);
+    const ordered = symbols.exrp_batch_order(id, nativeId, size, beta, bytes, byteCount, order);
     if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
     // The call keeps the memory while the kernel writes to it: even when this isolate ends.
     const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
@@ -230,17 +211,17 @@ export class Drawer {
     return batch;
   }
 
-  /** Fills a batch, if the pace allows it. Of a rule in TypeScript the kernel sees only parts, so the whole is asked for and counted here. */
-  #fillInPace(entry: SelectorEntry, filling: Filling, size: number): void {
+  /** Fills a batch, if the rate limiter allows it. Of a rule in TypeScript the kernel sees only parts, so the whole is asked for and counted here. */
+  #fillAsAllowed(entry: SelectorEntry, filling: Filling, size: number): void {
     if (entry.native !== undefined) return this.#fill(entry, filling, 0, size);
     const { id, kernel: { symbols } } = this.#core;
-    this.#core.check("getBatch()", symbols.exrp_pace_grant(id, size));
+    this.#core.check("getBatch()", symbols.exrp_rate_limiter_grant(id, size));
     let drawnCount = 0;
     try {
       this.#fill(entry, filling, 0, size);
       drawnCount = size;
     } finally {
-      symbols.exrp_pace_settle(id, drawnCount);
+      symbols.exrp_rate_limiter_settle(id, drawnCount);
     }
   }
 
@@ -266,20 +247,7 @@ export class Drawer {
         bytes,
         lengthOf(bytes),
       )
-      : core.kernel.symbols.exrp_batch_gather(
-        core.id,
-        table,
-        draws.index,
-        draws.probability,
-        first,
-        count,
-        layout.size,
-        beta,
-        0,
-        entry.custom?.rule.weighted === true ? 1 : 0,
-        bytes,
-        lengthOf(bytes),
-      );
+      : this.#gather(table, draws, filling, first, count, entry.custom?.rule.weighted === true);
     if (status !== 0) {
       const { selector } = entry;
       const { whole } = filling;
@@ -293,6 +261,33 @@ export class Drawer {
     if (eviction === undefined) return;
     const all = count === layout.size;
     eviction.sampled(all ? batch.pickEpisode : batch.pickEpisode.slice(first, first + count));
+  }
+
+  /** Copies picks that are chosen into the places of a batch from `first` on; returns the kernel's status. */
+  #gather(
+    table: number,
+    { index, probability }: Selection,
+    { layout, batch, beta }: Omit<Filling, "whole">,
+    first: number,
+    count: number,
+    isWeighted: boolean,
+  ): number {
+    const { id, kernel: { symbols } } = this.#core;
+    const bytes = OwnedBatch.memoryOf(batch);
+    return symbols.exrp_batch_gather(
+      id,
+      table,
+      index,
+      probability,
+      first,
+      count,
+      layout.size,
+      beta,
+      0,
+      isWeighted ? 1 : 0,
+      bytes,
+      lengthOf(bytes),
+    );
   }
 
   /** Tells the kernel's log what a rule in TypeScript drew; the kernel's own rules do so themselves. */

@@ -46,10 +46,8 @@ export class OwnedBatch implements Batch {
   readonly contextMask: Float32Array<ArrayBuffer>;
   readonly nStep: readonly NStepPart[];
   readonly shape: BatchShape;
-  readonly #key: string;
-  #policy: PickPolicy;
   readonly #memory: Uint8Array<ArrayBuffer>;
-  readonly #layout: BatchLayout;
+  #layout: BatchLayout;
   #isLent = false;
 
   /** Makes room for a batch; `getBatch` does. */
@@ -86,8 +84,6 @@ export class OwnedBatch implements Batch {
       ? NO_RETURNS
       : Object.freeze(policy.nStep.map((n, k) => nStepPart(layout, buffer, n, k)));
     this.shape = layout.shape;
-    this.#key = layout.key;
-    this.#policy = policy;
     this.#layout = layout;
   }
 
@@ -122,8 +118,8 @@ export class OwnedBatch implements Batch {
   }
 
   /** The memory of a batch, whatever became of its properties. */
-  static memoryOf(batch: { readonly bytes: Uint8Array<ArrayBuffer> }): Uint8Array<ArrayBuffer> {
-    return #memory in batch ? batch.#memory : batch.bytes;
+  static memoryOf(batch: OwnedBatch): Uint8Array<ArrayBuffer> {
+    return batch.#memory;
   }
 
   /** Copies picks of one batch to the places of another from `first` on; both are of one pick table. */
@@ -147,64 +143,42 @@ export class OwnedBatch implements Batch {
 
   /** The bytes of every part; pick k's are the k-th of as many equal pieces. */
   #parts(): Uint8Array<ArrayBuffer>[] {
-    const views: ArrayBufferView<ArrayBuffer>[] = [
-      this.state,
-      this.action,
-      this.reward,
-      this.nextState,
+    const values: unknown[] = [
+      ...Object.values(this),
       ...Object.values(this.extras),
-      this.seqLen,
-      this.nextSeqLen,
-      this.pickEpisode,
-      this.pickPosition,
-      this.probability,
-      this.importanceWeight,
-      this.discount,
-      this.learnMask,
-      this.contextMask,
-      ...this.nStep.flatMap(({ reward, nextState, discount }) => [reward, nextState, discount]),
+      ...this.nStep.flatMap((part) => Object.values(part)),
     ];
-    return views.map(bytesOf);
+    const views = values.filter((value) => ArrayBuffer.isView(value) && value !== this.bytes);
+    return (views as ArrayBufferView<ArrayBuffer>[]).map(bytesOf);
   }
 
-  /** Records which pick policy chose the picks that are in a batch now. */
-  static setPolicy(batch: OwnedBatch, policy: PickPolicy): void {
-    batch.#policy = policy;
+  /** The picks that are in a batch now are of the table of this layout, which is like the batch's own. */
+  static setLayout(batch: OwnedBatch, layout: BatchLayout): void {
+    batch.#layout = layout;
   }
 
   /** Whether a value is a batch of the library. */
   static isOne(value: unknown): value is OwnedBatch {
-    return typeof value === "object" && value !== null && #key in value;
+    return typeof value === "object" && value !== null && #layout in value;
   }
 
   /** The pick policy of the picks in a batch; undefined for what is no batch. */
   static policyOf(value: object): PickPolicy | undefined {
-    return #policy in value ? value.#policy : undefined;
-  }
-
-  /**
-   * A batch that takes the place of a new one of this layout.
-   *
-   * @throws {TypeError | RangeError} When it does not fit.
-   */
-  static fitting(value: Batch, layout: BatchLayout): OwnedBatch {
-    const misfit = OwnedBatch.misfit(value, layout);
-    if (misfit !== undefined) throw misfit;
-    return value as OwnedBatch;
+    return #layout in value ? value.#layout.policy : undefined;
   }
 
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
   static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
-    if (typeof value !== "object" || value === null || !(#key in value)) {
+    if (typeof value !== "object" || value === null || !(#layout in value)) {
       return new TypeError(
         `getBatch(): into must be a batch that getBatch() returned, got ${
           showUnlike(value, OwnedBatch)
         }`,
       );
     }
-    if (value.#key !== layout.key) {
+    if (value.#layout.key !== layout.key) {
       return new TypeError(
-        `getBatch(): into is a batch of another schema (${value.#key}), needed is ${layout.key}; ${FIRST_WITHOUT}`,
+        `getBatch(): into is a batch of another schema (${value.#layout.key}), needed is ${layout.key}; ${FIRST_WITHOUT}`,
       );
     }
     if (value.#layout.size !== layout.size) {
@@ -287,20 +261,21 @@ showAs(OwnedBatch, (batch) => {
   return `Batch ${batch.size}×${batch.length}${gone} ${columnsText(batch, batch.shape)}`;
 });
 
+/** What a notebook shows of picks, beside their columns. */
+const PICK_PARTS = [
+  ...(["seqLen", "discount", "pickEpisode", "pickPosition"] as const),
+  ...(["probability", "importanceWeight"] as const),
+];
+
 displayAs(OwnedBatch.prototype, (batch) => {
   const { size, length, shape } = batch;
   const gone = OwnedBatch.hasMemory(batch) ? "" : " (handed back)";
   return htmlTable(`Batch of ${numberOf(size, "pick")} × ${numberOf(length, "row")}${gone}`, [
     ...columnRows(batch, shape),
-    ["seqLen", arrayText(batch.seqLen, [size]), firstNumbers(batch.seqLen)],
-    ["discount", arrayText(batch.discount, [size, length]), firstNumbers(batch.discount)],
-    ["pickEpisode", arrayText(batch.pickEpisode, [size]), firstNumbers(batch.pickEpisode)],
-    ["pickPosition", arrayText(batch.pickPosition, [size]), firstNumbers(batch.pickPosition)],
-    ["probability", arrayText(batch.probability, [size]), firstNumbers(batch.probability)],
-    [
-      "importanceWeight",
-      arrayText(batch.importanceWeight, [size]),
-      firstNumbers(batch.importanceWeight),
-    ],
+    ...PICK_PARTS.map((name) => [
+      name,
+      arrayText(batch[name], shape[name]),
+      firstNumbers(batch[name]),
+    ]),
   ], ["part", "type and shape", "first values"]);
 });

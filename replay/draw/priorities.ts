@@ -4,16 +4,10 @@
  * @module
  */
 
-import { checkInteger, show } from "../../base/checks.ts";
-import { checkHonest, countOf, isKind, isOwn, kindOf, lengthOf } from "../../base/typed_arrays.ts";
+import { checkInteger, checkNumbers, show } from "../../base/checks.ts";
+import { checkHonest, countOf, isKind, isOwn, lengthOf } from "../../base/typed_arrays.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
-import {
-  EXRP_EVICTION_LOWEST_PRIORITY_FIRST,
-  EXRP_INDEX_NONE,
-  EXRP_LIMIT_BATCH,
-  EXRP_STATUS_ARGUMENT,
-  EXRP_STATUS_PRIORITY_INVALID,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Batch } from "../../schema/batch.ts";
 import { policyDifferences } from "../../schema/pick_options.ts";
@@ -25,7 +19,17 @@ import type { CustomSelector, CustomSelectors } from "../rules/custom_selectors.
 /** Numbers in a plain or typed array, which {@linkcode ExperienceReplay.setPriority} takes. */
 export type NumberArray = ArrayLike<number>;
 
-const OPERATION = "setPriority()";
+/** Priorities as the kernel reads them. */
+type Floats = Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>;
+
+/** Where picks begin. */
+interface Picks {
+  readonly episodes: Float64Array<ArrayBuffer>;
+  readonly positions: Int32Array<ArrayBuffer>;
+  readonly count: number;
+}
+
+const SET = "setPriority()";
 const GET = "getPriority()";
 
 /** Sets and reads priorities of one replay's picks. */
@@ -45,56 +49,46 @@ export class Priorities {
   /** Sets priorities of picks; returns how many of the picks are in the table. */
   set(
     selector: Selector,
-    picks: Batch | NumberArray,
+    given: Batch | NumberArray,
     second: NumberArray,
     third: NumberArray | undefined,
   ): number {
-    if (OwnedBatch.isOne(picks)) {
-      if (third !== undefined) {
-        throw new TypeError(`${OPERATION} takes a batch and its priorities, got a third array`);
-      }
-      OwnedBatch.checkYours(`${OPERATION}: batch`, picks);
-      return this.#set(selector, picks.pickEpisode, picks.pickPosition, second, picks);
+    this.#core.checkUsable(SET);
+    const entry = this.#register.entry(SET, selector);
+    const batch = OwnedBatch.isOne(given) ? given : undefined;
+    if (batch !== undefined && third !== undefined) {
+      throw new TypeError(`${SET} takes a batch and its priorities, got a third array`);
     }
-    return this.#set(selector, picks as NumberArray, second, third as NumberArray);
+    const picks = this.#picksOf(SET, entry, given, second);
+    const priority = batch === undefined ? third : second;
+    const priorities = isOwn("Float32Array", priority)
+      ? priority
+      : float64(SET, "priority", priority);
+    if (batch !== undefined && lengthOf(priorities) !== picks.count) {
+      throw batchCountError(batch, priorities);
+    }
+    checkCounts(SET, picks, priorities);
+    if (picks.count === 0) return 0;
+    return this.#set(entry, picks, priorities);
   }
 
   /** Reads priorities of picks; NaN for those that are gone, or whose priority is not known. */
   get(
     selector: Selector,
-    picks: Batch | NumberArray,
+    given: Batch | NumberArray,
     second: NumberArray | undefined,
   ): Float64Array<ArrayBuffer> {
     const core = this.#core;
     core.checkUsable(GET);
     const entry = this.#register.entry(GET, selector);
-    let episodes: Float64Array<ArrayBuffer>;
-    let positions: Int32Array<ArrayBuffer>;
-    if (OwnedBatch.isOne(picks)) {
-      if (second !== undefined) {
-        throw new TypeError(`${GET} takes a batch alone, got a second argument after it`);
-      }
-      OwnedBatch.checkYours(`${GET}: batch`, picks);
-      this.#checkTable(GET, entry.selector, picks);
-      [episodes, positions] = [picks.pickEpisode, picks.pickPosition];
-    } else {
-      episodes = float64("pickEpisode", picks, GET);
-      positions = int32("pickPosition", second, GET);
+    if (OwnedBatch.isOne(given) && second !== undefined) {
+      throw new TypeError(`${GET} takes a batch alone, got a second argument after it`);
     }
-    const count = lengthOf(episodes);
-    if (lengthOf(positions) !== count) {
-      throw new RangeError(
-        `${GET} takes as many episodes as positions, got ${count} and ${lengthOf(positions)}`,
-      );
-    }
-    if (count > EXRP_LIMIT_BATCH) {
-      throw new RangeError(
-        `${GET} reads at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
-      );
-    }
+    const picks = this.#picksOf(GET, entry, given, second);
+    checkCounts(GET, picks);
     const found = entry.composed === undefined
-      ? this.#read(entry, episodes, positions)
-      : core.together(GET, () => this.#read(entry, episodes, positions));
+      ? this.#read(entry, picks)
+      : core.together(GET, () => this.#read(entry, picks));
     if (found !== undefined) return found;
     throw new TypeError(
       `${GET}: ${
@@ -105,158 +99,124 @@ export class Priorities {
     );
   }
 
+  /** The picks of a batch, or those that two arrays name. */
+  #picksOf(
+    operation: string,
+    { selector }: SelectorEntry,
+    given: Batch | NumberArray,
+    second: NumberArray | undefined,
+  ): Picks {
+    const isBatch = OwnedBatch.isOne(given);
+    if (isBatch) {
+      OwnedBatch.checkYours(`${operation}: batch`, given);
+      this.#checkTable(operation, selector, given);
+    }
+    const episodes = float64(operation, "pickEpisode", isBatch ? given.pickEpisode : given);
+    const positions = int32(operation, "pickPosition", isBatch ? given.pickPosition : second);
+    return { episodes, positions, count: lengthOf(episodes) };
+  }
+
   /** The priorities that a selector keeps; undefined if it keeps none. */
   #read(
     { custom, composed, nativeId, selector }: SelectorEntry,
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
+    picks: Picks,
   ): Float64Array<ArrayBuffer> | undefined {
     if (composed !== undefined) {
       let all: Float64Array<ArrayBuffer> | undefined;
       for (const part of composed.parts) {
-        const own = this.#read(part, episodes, positions);
+        const own = this.#read(part, picks);
         if (own === undefined) continue;
         all ??= own;
         for (let k = 0; k < all.length; k++) if (Number.isNaN(all[k])) all[k] = own[k] as number;
       }
       return all;
     }
-    const core = this.#core;
-    const count = lengthOf(episodes);
+    if (custom !== undefined) {
+      if (custom.rule.getPriority === undefined) return undefined;
+      const found = this.#findOf(GET, custom, selector.table, picks);
+      const there = found.filter((index) => index !== abi.EXRP_INDEX_NONE);
+      const known = custom.readPriorities(there);
+      let at = 0;
+      return Float64Array.from(
+        found,
+        (index) => index === abi.EXRP_INDEX_NONE ? NaN : known[at++] ?? NaN,
+      );
+    }
+    const { id, kernel: { symbols } } = this.#core;
+    const { episodes, positions, count } = picks;
     const priorities = new Float64Array(count);
-    if (custom !== undefined) return this.#readCustom(custom, selector.table, episodes, positions);
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_priority_get(
-      core.id,
-      nativeId,
-      episodes,
-      positions,
-      count,
-      priorities,
-    );
-    if (status === EXRP_STATUS_ARGUMENT && positions.every((position) => position >= 0)) {
+    const status = symbols.exrp_priority_get(id, nativeId, episodes, positions, count, priorities);
+    if (status === abi.EXRP_STATUS_ARGUMENT && positions.every((position) => position >= 0)) {
       return undefined;
     }
-    if (status !== 0) throw this.#priorityError(status, positions, GET);
+    this.#check(GET, status, positions);
     return priorities;
   }
 
-  #readCustom(
-    custom: CustomSelector,
-    table: number,
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
-  ): Float64Array<ArrayBuffer> | undefined {
-    if (custom.rule.getPriority === undefined) return undefined;
-    const core = this.#core;
-    this.#customs.drain(core.id);
-    custom.checkSound();
-    const count = lengthOf(episodes);
-    const found = new Uint32Array(count);
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, found);
-    if (status !== 0) throw this.#priorityError(status, positions, GET);
-    const there = found.filter((index) => index !== EXRP_INDEX_NONE);
-    const known = custom.readPriorities(there);
-    let at = 0;
-    return Float64Array.from(
-      found,
-      (index) => index === EXRP_INDEX_NONE ? NaN : known[at++] ?? NaN,
-    );
+  #set(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
+    const { composed, custom, nativeId, selector } = entry;
+    if (composed !== undefined) return this.#setTogether(entry, picks, priorities);
+    if (custom !== undefined) {
+      // The rule is the user's code and could take the arrays' memory away, so it gets copies.
+      const own = {
+        ...picks,
+        episodes: new Float64Array(picks.episodes),
+        positions: new Int32Array(picks.positions),
+      };
+      return this.#setCustom(custom, selector.table, own, new Float64Array(priorities));
+    }
+    return this.#setNative(nativeId, picks, priorities);
   }
 
-  #set(
-    selector: Selector,
-    pickEpisode: NumberArray,
-    pickPosition: NumberArray,
-    priority: NumberArray,
-    batch?: OwnedBatch,
-  ): number {
+  #setNative(id: number, { episodes, positions, count }: Picks, priorities: Floats): number {
     const core = this.#core;
-    core.checkUsable(OPERATION);
-    const entry = this.#register.entry(OPERATION, selector);
-    if (batch !== undefined) this.#checkTable(OPERATION, entry.selector, batch);
-    const episodes = float64("pickEpisode", pickEpisode);
-    const positions = int32("pickPosition", pickPosition);
-    const priorities = isOwn("Float32Array", priority) ? priority : float64("priority", priority);
-    const count = lengthOf(episodes);
-    if (lengthOf(positions) !== count || lengthOf(priorities) !== count) {
-      throw this.#countError(pickEpisode, pickPosition, priority, batch);
-    }
-    if (count === 0) {
-      checkHonest(`${OPERATION}: pickEpisode`, pickEpisode);
-      return 0;
-    }
-    if (count > EXRP_LIMIT_BATCH) {
-      throw new RangeError(
-        `${OPERATION} takes at most ${EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
-      );
-    }
-    if (entry.composed !== undefined) {
-      return this.#setParts(entry, episodes, positions, priorities);
-    }
-    if (entry.custom !== undefined) {
-      // The rule is the user's code and could take the arrays' memory away, so it gets copies.
-      const own = [new Float64Array(episodes), new Int32Array(positions)] as const;
-      const values = new Float64Array(priorities);
-      return this.#setCustomPriority(entry.custom, selector.table, ...own, values);
-    }
+    const elementBytes = isKind("Float32Array", priorities) ? 4 : 8;
     const status = core.kernel.symbols.exrp_priority_set(
       core.id,
-      entry.nativeId,
+      id,
       episodes,
       positions,
       priorities,
-      elementBytes(priorities),
+      elementBytes,
       count,
       this.#number,
     );
-    if (status !== 0) throw this.#priorityError(status, positions);
+    this.#check(SET, status, positions);
     return this.#number[0] ?? 0;
   }
 
-  /** Sets priorities in every part. A method of its own, as a closure would make `#set` slower. */
-  #setParts(
-    entry: SelectorEntry,
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
-    priorities: Float64Array<ArrayBuffer> | Float32Array<ArrayBuffer>,
-  ): number {
-    return this.#core.together(OPERATION, () => {
-      // Every part gets the same picks. Parts on one table have the same count.
-      const counts = new Map<number, number>();
-      for (const { selector } of leavesOf(entry)) {
-        counts.set(selector.table, this.#set(selector, episodes, positions, priorities));
+  /** Sets priorities in all parts. A method of its own, as a closure would make `#set` slower. */
+  #setTogether(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
+    return this.#core.together(SET, () => this.#setParts(entry, picks, priorities));
+  }
+
+  /** The same, while no other thread's call comes in between; returns how many of the picks are in one of its tables. */
+  #setParts(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
+    const [first] = leavesOf(entry).map((leaf) => this.#set(leaf, picks, priorities));
+    if (entry.tables.length === 1) return first ?? 0;
+    const isIn = new Set<number>();
+    for (const table of entry.tables) {
+      for (const [k, index] of this.#find(SET, table, picks).entries()) {
+        if (index !== abi.EXRP_INDEX_NONE) isIn.add(k);
       }
-      if (this.#areApart(entry.tables)) return [...counts.values()].reduce((a, b) => a + b, 0);
-      return this.#countIn(entry.tables, episodes, positions);
-    });
-  }
-
-  /** Whether no pick is in two of the tables. */
-  #areApart(tables: readonly number[]): boolean {
-    if (tables.length === 1) return true;
-    const tags = tables.map((table) => this.#register.tables[table]?.policy.where?.tag);
-    return !tags.includes(undefined) && new Set(tags.flat()).size === tags.flat().length;
-  }
-
-  /** How many of the picks are in one of the tables, or in several. */
-  #countIn(
-    tables: readonly number[],
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
-  ): number {
-    const core = this.#core;
-    const count = lengthOf(episodes);
-    const indices = new Uint32Array(count);
-    const isIn = new Uint8Array(count);
-    const { symbols } = core.kernel;
-    for (const table of tables) {
-      const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, indices);
-      core.check(OPERATION, status);
-      for (let k = 0; k < count; k++) if (indices[k] !== EXRP_INDEX_NONE) isIn[k] = 1;
     }
-    return isIn.reduce((sum, each) => sum + each, 0);
+    return isIn.size;
+  }
+
+  /** The place of each pick in a table. */
+  #find(operation: string, table: number, { episodes, positions, count }: Picks): Uint32Array {
+    const { id, kernel: { symbols } } = this.#core;
+    const found = new Uint32Array(count);
+    const status = symbols.exrp_pick_find(id, table, episodes, positions, count, found);
+    this.#check(operation, status, positions);
+    return found;
+  }
+
+  /** The same for a rule in TypeScript, which first hears what happened to its table. */
+  #findOf(operation: string, custom: CustomSelector, table: number, picks: Picks): Uint32Array {
+    this.#customs.drain(this.#core.id);
+    custom.checkSound();
+    return this.#find(operation, table, picks);
   }
 
   /**
@@ -281,130 +241,89 @@ export class Priorities {
     );
   }
 
-  #countError(
-    episodes: NumberArray,
-    positions: NumberArray,
-    priorities: NumberArray,
-    batch: OwnedBatch | undefined,
-  ): RangeError {
-    checkHonest(`${OPERATION}: pickEpisode`, episodes);
-    checkHonest(`${OPERATION}: pickPosition`, positions);
-    checkHonest(`${OPERATION}: priority`, priorities);
-    if (batch !== undefined) return batchCountError(batch, priorities);
-    return new RangeError(
-      `${OPERATION} takes as many episodes as positions and priorities, got ${countOf(episodes)}, ${
-        countOf(positions)
-      } and ${countOf(priorities)}`,
-    );
-  }
-
-  #priorityError(status: number, positions: Int32Array, operation = OPERATION): Error {
+  /** Throws when a call did not succeed. */
+  #check(operation: string, status: number, positions: Int32Array): void {
+    if (status === 0) return;
     const negative = positions.findIndex((position) => position < 0);
-    if (status !== EXRP_STATUS_ARGUMENT || negative < 0) {
-      return this.#core.error(operation, status);
+    if (status !== abi.EXRP_STATUS_ARGUMENT || negative < 0) {
+      throw this.#core.error(operation, status);
     }
-    return new RangeError(
+    throw new RangeError(
       `${operation}: pickPosition[${negative}] must not be negative, got ${positions[negative]}`,
     );
   }
 
-  #setCustomPriority(
+  /** Gives a rule in TypeScript the priorities of the picks that are there. An eviction policy of the kernel that goes by them gets them, too. */
+  #setCustom(
     custom: CustomSelector,
     table: number,
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
+    picks: Picks,
     priorities: Float64Array<ArrayBuffer>,
   ): number {
-    const core = this.#core;
-    const count = lengthOf(episodes);
-    for (let k = 0; k < count; k++) {
-      const value = priorities[k] as number;
-      if (!(value >= 0 && value < Infinity)) {
-        throw errorOfStatus(OPERATION, EXRP_STATUS_PRIORITY_INVALID, [k, value]);
-      }
+    for (const [k, value] of priorities.entries()) {
+      if (value >= 0 && value < Infinity) continue;
+      throw errorOfStatus(SET, abi.EXRP_STATUS_PRIORITY_INVALID, [k, value]);
     }
-    this.#customs.drain(core.id);
-    custom.checkSound();
-    const found = new Uint32Array(count);
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_pick_find(core.id, table, episodes, positions, count, found);
-    if (status !== 0) throw this.#priorityError(status, positions);
-    const values = new Float64Array(count);
-    let applied = 0;
-    for (let k = 0; k < count; k++) {
-      const index = found[k] as number;
-      if (index === EXRP_INDEX_NONE) continue;
-      found[applied] = index;
-      values[applied++] = priorities[k] as number;
+    const found = this.#findOf(SET, custom, table, picks);
+    const isThere = (_: number, k: number): boolean => found[k] !== abi.EXRP_INDEX_NONE;
+    const indices = found.filter(isThere);
+    if (indices.length > 0) custom.rule.setPriority(indices, priorities.filter(isThere));
+    const { eviction } = this.#core.config;
+    if ("native" in eviction && eviction.native === abi.EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
+      this.#setNative(abi.EXRP_INDEX_NONE - table, picks, priorities);
     }
-    if (applied > 0) custom.rule.setPriority(found.slice(0, applied), values.slice(0, applied));
-    this.#tellEviction(table, episodes, positions, priorities);
-    return applied;
-  }
-
-  /** Tells the kernel's eviction policy of the priorities of a selector in TypeScript, where the policy goes by priorities. */
-  #tellEviction(
-    table: number,
-    episodes: Float64Array<ArrayBuffer>,
-    positions: Int32Array<ArrayBuffer>,
-    priorities: Float64Array<ArrayBuffer>,
-  ): void {
-    const { id, kernel, config } = this.#core;
-    if (!("native" in config.eviction)) return;
-    if (config.eviction.native !== EXRP_EVICTION_LOWEST_PRIORITY_FIRST) return;
-    const status = kernel.symbols.exrp_priority_set(
-      id,
-      EXRP_INDEX_NONE - table,
-      episodes,
-      positions,
-      priorities,
-      elementBytes(priorities),
-      lengthOf(episodes),
-      this.#number,
-    );
-    this.#core.check(OPERATION, status);
+    return indices.length;
   }
 }
 
-/** The selectors that draw by themselves, of one that is made of others. */
+/** The selectors that draw by themselves, of which a selector is made. */
 function leavesOf(entry: SelectorEntry): readonly SelectorEntry[] {
   return entry.composed === undefined ? [entry] : entry.composed.parts.flatMap(leavesOf);
 }
 
+/** Refuses arrays of different lengths, and too many picks. */
+function checkCounts(
+  operation: string,
+  { episodes, positions, count }: Picks,
+  priorities?: Floats,
+): void {
+  const places = lengthOf(positions);
+  const values = priorities === undefined ? count : lengthOf(priorities);
+  if (count > 0 && places === count && values === count && count <= abi.EXRP_LIMIT_BATCH) return;
+  checkHonest(`${operation}: pickEpisode`, episodes);
+  checkHonest(`${operation}: pickPosition`, positions);
+  checkHonest(`${operation}: priority`, priorities);
+  if (count > abi.EXRP_LIMIT_BATCH) {
+    throw new RangeError(
+      `${operation} takes at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
+    );
+  }
+  if (places === count && values === count) return;
+  throw new RangeError(
+    priorities === undefined
+      ? `${operation} takes as many episodes as positions, got ${count} and ${places}`
+      : `${operation} takes as many episodes as positions and priorities, got ${count}, ${places} and ${values}`,
+  );
+}
+
 /** The error for another number of priorities than a batch has picks. */
-function batchCountError(batch: OwnedBatch, priorities: NumberArray): RangeError {
-  const count = countOf(priorities);
+function batchCountError(batch: OwnedBatch, priorities: Floats): RangeError {
+  checkHonest(`${SET}: pickEpisode`, batch.pickEpisode);
+  checkHonest(`${SET}: priority`, priorities);
+  const count = lengthOf(priorities);
   const isOfRows = batch.length > 1 && count === batch.size * batch.length;
   return new RangeError(
-    `${OPERATION}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${count}${
+    `${SET}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${count}${
       isOfRows ? " (for the errors of single rows see sequencePriority())" : ""
     }`,
   );
 }
 
-function elementBytes(priorities: Float64Array | Float32Array): number {
-  return isKind("Float32Array", priorities) ? 4 : 8;
-}
-
-function arrayLike(name: string, value: unknown, operation: string): ArrayLike<unknown> {
-  checkHonest(`${operation}: ${name}`, value);
-  if (Array.isArray(value) || kindOf(value) !== undefined) {
-    return value as ArrayLike<unknown>;
-  }
-  throw new TypeError(
-    `${operation}: ${name} must be a plain or typed array of numbers, got ${show(value)}`,
-  );
-}
-
-function float64(
-  name: string,
-  value: unknown,
-  operation = OPERATION,
-): Float64Array<ArrayBuffer> {
+function float64(operation: string, name: string, value: unknown): Float64Array<ArrayBuffer> {
   if (isOwn("Float64Array", value)) return value;
-  const from = arrayLike(name, value, operation);
+  const from = checkNumbers(operation, name, value);
   const numbers = new Float64Array(countOf(from));
-  for (let k = 0; k < countOf(from); k++) {
+  for (let k = 0; k < numbers.length; k++) {
     const element = from[k];
     if (typeof element !== "number") {
       throw new TypeError(`${operation}: ${name}[${k}] must be a number, got ${show(element)}`);
@@ -414,11 +333,11 @@ function float64(
   return numbers;
 }
 
-function int32(name: string, value: unknown, operation = OPERATION): Int32Array<ArrayBuffer> {
+function int32(operation: string, name: string, value: unknown): Int32Array<ArrayBuffer> {
   if (isOwn("Int32Array", value)) return value;
-  const from = arrayLike(name, value, operation);
+  const from = checkNumbers(operation, name, value);
   const numbers = new Int32Array(countOf(from));
-  for (let k = 0; k < countOf(from); k++) {
+  for (let k = 0; k < numbers.length; k++) {
     numbers[k] = checkInteger(`${operation}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
   }
   return numbers;

@@ -4,9 +4,8 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
+import { checkNumbers, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import { checkHonest, kindOf } from "../../base/typed_arrays.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { allocateRows } from "./records.ts";
@@ -86,15 +85,8 @@ function arrayLike(
   count: number,
   hint = "",
 ): ArrayLike<unknown> {
-  checkHonest(`${operation}: ${name}, which reward() returned,`, value);
-  if (!Array.isArray(value) && kindOf(value) === undefined) {
-    throw new TypeError(
-      `${operation}: reward() must return ${name} as a plain or typed array${hint}, got ${
-        show(value)
-      }`,
-    );
-  }
-  const array = value as ArrayLike<unknown>;
+  const needed = `must return ${name} as a plain or typed array${hint}`;
+  const array = checkNumbers(operation, "reward()", value, needed);
   if (array.length === count) return array;
   throw new RangeError(
     `${operation}: reward() must return ${count} ${name}, got ${array.length}`,

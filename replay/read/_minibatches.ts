@@ -29,6 +29,7 @@ export function minibatchesOf<O extends OwnArrays>(
   return run(drained, own, plan) as Generator<Minibatch<AnySchema, O>, void, void>;
 }
 
+/** One minibatch after the other. They share the arrays that rows are copied into. */
 function* run(
   drained: Drained,
   own: OwnArrays,
@@ -36,86 +37,26 @@ function* run(
 ): Generator<Minibatch, void, void> {
   const count = drained.size;
   const order = rowsInOrder(count);
-  const most = Math.min(size, count);
-  const whole = Rows.of(drained, own, most);
-  // The last one of each epoch is smaller: a view of the same memory.
-  const rest = count % size;
-  const last = rest === 0 || rest === most ? whole : whole.first(rest);
+  const index = new Int32Array(Math.min(size, count));
+  const targets = new Map<AnyColumnArray, AnyColumnArray>();
   for (let epoch = 0; epoch < epochs; epoch++) {
     shuffle(random, order);
     for (let from = 0; from < count; from += size) {
-      const rows = count - from < most ? last : whole;
-      if (dropLast && count - from < size) break;
-      rows.fill(order, from);
-      yield rows.minibatch(epoch);
+      const rows = Math.min(size, count - from);
+      if (dropLast && rows < size) break;
+      for (let k = 0; k < rows; k++) index[k] = order[from + k] as number;
+      const gather = (source: AnyColumnArray): AnyColumnArray => {
+        const width = widthOf(source, count);
+        const whole = targets.get(source) ?? sameKind(source, index.length, width);
+        targets.set(source, whole);
+        const target = rows === index.length ? whole : whole.subarray(0, rows * width);
+        gatherRows(source, width, order, from, rows, target);
+        return target;
+      };
+      const part = rows === index.length ? index : index.subarray(0, rows);
+      const columns = eachColumn<AnyColumnArray, AnyColumnArray>(drained, gather);
+      yield new StepMinibatch(epoch, part, columns, eachOf(own, gather), drained.shape);
     }
-  }
-}
-
-/** A column, and the memory of its rows in a minibatch. */
-interface Gathered {
-  readonly source: AnyColumnArray;
-  readonly width: number;
-  readonly rows: AnyColumnArray;
-}
-
-/** The memory of minibatches of one size. */
-class Rows {
-  readonly #index: Int32Array<ArrayBuffer>;
-  readonly #columns: StepColumns<Gathered>;
-  readonly #own: Readonly<Record<string, Gathered>>;
-  readonly #all: readonly Gathered[];
-  readonly #shape: Drained["shape"];
-
-  private constructor(
-    index: Int32Array<ArrayBuffer>,
-    columns: StepColumns<Gathered>,
-    own: Readonly<Record<string, Gathered>>,
-    shape: Drained["shape"],
-  ) {
-    this.#index = index;
-    this.#columns = columns;
-    this.#own = own;
-    const { state, action, reward, extras } = columns;
-    this.#all = [state, action, reward, ...Object.values(extras), ...Object.values(own)];
-    this.#shape = shape;
-  }
-
-  /** Memory for `count` rows. */
-  static of(drained: Drained, own: OwnArrays, count: number): Rows {
-    const gather = (source: AnyColumnArray): Gathered => {
-      const width = widthOf(source, drained.size);
-      return { source, width, rows: sameKind(source, count, width) };
-    };
-    const columns = eachColumn<AnyColumnArray, Gathered>(drained, gather);
-    return new Rows(new Int32Array(count), columns, eachOf(own, gather), drained.shape);
-  }
-
-  /** The first rows of the same memory. */
-  first(count: number): Rows {
-    const fewer = ({ source, width, rows }: Gathered): Gathered => ({
-      source,
-      width,
-      rows: rows.subarray(0, count * width) as AnyColumnArray,
-    });
-    const columns = eachColumn(this.#columns, fewer);
-    return new Rows(this.#index.subarray(0, count), columns, eachOf(this.#own, fewer), this.#shape);
-  }
-
-  /** Copies the rows that `order` has from `from` on. */
-  fill(order: Int32Array, from: number): void {
-    const count = this.#index.length;
-    for (let k = 0; k < count; k++) this.#index[k] = order[from + k] as number;
-    for (const { source, width, rows } of this.#all) {
-      gatherRows(source, width, order, from, count, rows);
-    }
-  }
-
-  minibatch(epoch: number): Minibatch {
-    const rowsOf = ({ rows }: Gathered): AnyColumnArray => rows;
-    const columns = eachColumn(this.#columns, rowsOf);
-    const own = eachOf(this.#own, rowsOf);
-    return new StepMinibatch(epoch, this.#index, columns, own, this.#shape);
   }
 }
 

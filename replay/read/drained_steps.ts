@@ -11,7 +11,7 @@ import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
-import { TimeMajorSteps } from "./_time_major.ts";
+import { timeMajor } from "./_time_major.ts";
 import type {
   Drained,
   Minibatch,
@@ -59,72 +59,57 @@ export interface DrainedParts {
   readonly lost: number;
 }
 
+/** What drained steps have, beside what is computed when it is asked for. */
+type Fields = Omit<Drained, "nextState" | "timeMajor" | "minibatches">;
+
+/** The constructor gives the class these fields. */
+export interface DrainedSteps extends Fields {}
+
 /** Drained steps of any schema. */
 export class DrainedSteps implements Drained {
   /** Users know it as this. */
   static readonly name = "Drained";
-  readonly size: number;
-  readonly segmentCount: number;
-  readonly state: AnyColumnArray;
-  readonly action: AnyColumnArray;
-  readonly reward: AnyColumnArray;
-  readonly extras: Readonly<Record<string, AnyColumnArray>>;
-  readonly discount: Float32Array<ArrayBuffer>;
-  readonly terminated: Uint8Array<ArrayBuffer>;
-  readonly truncated: Uint8Array<ArrayBuffer>;
-  readonly seqLen: Int32Array<ArrayBuffer>;
-  readonly offset: Int32Array<ArrayBuffer>;
-  readonly episode: Float64Array<ArrayBuffer>;
-  readonly position: Int32Array<ArrayBuffer>;
-  readonly actor: Int32Array<ArrayBuffer>;
-  readonly actorCount: number;
-  readonly lastNextState: AnyColumnArray;
-  readonly lost: number;
-  readonly shape: Drained["shape"];
   readonly #random: RandomStream;
   #nextState: AnyColumnArray | undefined;
 
   /** Puts the parts together; call `drain` instead. */
-  constructor(parts: DrainedParts) {
-    const { segments, arrays, extraNames, shapes } = parts;
-    const count = segments.length;
-    this.segmentCount = count;
-    this.seqLen = Int32Array.from(segments, (segment) => segment.count);
-    this.episode = Float64Array.from(segments, (segment) => segment.handle);
-    this.position = Int32Array.from(segments, (segment) => segment.position);
+  constructor({ segments, arrays, extraNames, shapes, random, ...parts }: DrainedParts) {
+    this.#random = random;
+    const seqLen = Int32Array.from(segments, ({ count }) => count);
+    const offset = new Int32Array(segments.length);
+    let size = 0;
+    for (const [k, count] of seqLen.entries()) {
+      offset[k] = size;
+      size += count;
+    }
+    const discount = new Float32Array(size).fill(parts.discount);
+    const terminated = new Uint8Array(size);
+    const truncated = new Uint8Array(size);
+    for (const [k, { ending, count }] of segments.entries()) {
+      const last = (offset[k] as number) + count - 1;
+      if (ending === "terminated") {
+        terminated[last] = 1;
+        discount[last] = 0;
+      } else if (ending === "truncated") truncated[last] = 1;
+    }
     const actors = [...new Set(parts.actors)].sort((a, b) => a - b);
     const numbers = new Map(actors.map((actor, k) => [actor, k]));
-    this.actor = Int32Array.from(parts.actors, (actor) => numbers.get(actor) ?? 0);
-    this.actorCount = actors.length;
-    this.#random = parts.random;
-    this.offset = new Int32Array(count);
-    let size = 0;
-    for (let k = 0; k < count; k++) {
-      this.offset[k] = size;
-      size += this.seqLen[k] as number;
-    }
-    this.size = size;
-    this.discount = new Float32Array(size).fill(parts.discount);
-    this.terminated = new Uint8Array(size);
-    this.truncated = new Uint8Array(size);
-    for (const [k, { ending }] of segments.entries()) {
-      const last = (this.offset[k] as number) + (this.seqLen[k] as number) - 1;
-      if (ending === "terminated") {
-        this.terminated[last] = 1;
-        this.discount[last] = 0;
-      } else if (ending === "truncated") this.truncated[last] = 1;
-    }
     const columns = nameColumns(extraNames, arrays);
-    this.state = columns.state;
-    this.action = columns.action;
-    this.reward = columns.reward;
-    this.extras = Object.freeze(columns.extras);
-    this.lastNextState = parts.lastNextState;
-    this.lost = parts.lost;
-    this.shape = nameColumns(
-      extraNames,
-      shapes.map((shape) => [size, ...shape]),
-    ) as Drained["shape"];
+    const shape = nameColumns<readonly number[]>(extraNames, shapes.map((each) => [size, ...each]));
+    const fields: Fields = {
+      ...{ size, segmentCount: segments.length },
+      ...columns,
+      extras: Object.freeze(columns.extras),
+      ...{ discount, terminated, truncated, seqLen, offset },
+      episode: Float64Array.from(segments, ({ handle }) => handle),
+      position: Int32Array.from(segments, ({ position }) => position),
+      actor: Int32Array.from(parts.actors, (actor) => numbers.get(actor) ?? 0),
+      actorCount: actors.length,
+      lastNextState: parts.lastNextState,
+      lost: parts.lost,
+      shape: shape as Drained["shape"],
+    };
+    Object.assign(this, fields);
   }
 
   /** See {@linkcode Drained}. */
@@ -146,7 +131,7 @@ export class DrainedSteps implements Drained {
 
   /** See {@linkcode Drained}. */
   timeMajor<const O extends OwnArrays = NoOwnArrays>(own?: O): TimeMajor<AnySchema, O> {
-    return new TimeMajorSteps(this, own ?? {}) as TimeMajor<AnySchema, O>;
+    return timeMajor(this, own ?? {}) as TimeMajor<AnySchema, O>;
   }
 
   /** See {@linkcode Drained}. */

@@ -11,12 +11,7 @@
 
 import { checkBoolean, checkInteger } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import {
-  EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_TERMINATED,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_INFO_RECORDED_COUNT,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
@@ -123,7 +118,8 @@ export class Drainer {
 
   /** How many records were neither drained nor known to be lost. */
   get undrainedCount(): number {
-    const recorded = this.#core.info(OPERATION, this.#core.occupiedId)[EXRP_INFO_RECORDED_COUNT];
+    const recorded =
+      this.#core.info(OPERATION, this.#core.occupiedId)[abi.EXRP_INFO_RECORDED_COUNT];
     return (recorded ?? 0) - this.cursor.drained - this.cursor.lost;
   }
 
@@ -149,13 +145,13 @@ export class Drainer {
   #drain(wanted: number, steps: number | undefined, open: boolean, keep: boolean): Drained {
     const core = this.#core;
     const info = core.info(OPERATION);
-    const recorded = info[EXRP_INFO_RECORDED_COUNT] ?? 0;
+    const recorded = info[abi.EXRP_INFO_RECORDED_COUNT] ?? 0;
     // Most calls of a learner that asks after each step end here.
     if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
       this.#nothing ??= this.#read([], 0);
       return this.#nothing as Drained;
     }
-    const handles = core.episodes(OPERATION, info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const handles = core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
     const waiting = this.#look(handles, recorded, open);
     const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);
@@ -168,7 +164,7 @@ export class Drainer {
     core.announce();
     const counted = drained.size + waiting.lost;
     if (counted > 0) {
-      core.check(OPERATION, core.kernel.symbols.exrp_pace_settle(core.id, counted));
+      core.check(OPERATION, core.kernel.symbols.exrp_rate_limiter_settle(core.id, counted));
       core.changed();
     }
     return drained;
@@ -190,12 +186,12 @@ export class Drainer {
       const position = Math.max(handedOut, firsts[k] as number);
       if (handedOut > 0) stored.set(handle, handedOut);
       waits += recordCount - position;
-      const isOpen = state === EXRP_EPISODE_OPEN;
+      const isOpen = state === abi.EXRP_EPISODE_OPEN;
       // The newest record of an open episode waits for its next state, unless that came with it.
       const isWaiting = isOpen && nextStates[k] === 0;
       const known = isOpen && !open ? 0 : isWaiting ? recordCount - 1 : recordCount;
       if (known <= position) continue;
-      const terminated = state === EXRP_EPISODE_TERMINATED;
+      const terminated = state === abi.EXRP_EPISODE_TERMINATED;
       const ending = isOpen ? undefined : terminated ? "terminated" : "truncated";
       const isNewest = isOpen && known === recordCount;
       segments.push({ handle, position, count: known - position, ending, isOpen, isNewest });
@@ -236,22 +232,14 @@ export class Drainer {
   /** The state after each segment's last step. That after an open episode's newest step stands apart. */
   #lastNextState(segments: readonly Segment[]): AnyColumnArray {
     const newest = segments.filter(({ isNewest }) => isNewest);
-    const others = segments.filter(({ isNewest }) => !isNewest);
     const kept = this.#reader.nextStates(OPERATION, handlesOf(newest));
-    const stored = this.#reader.gather(
-      OPERATION,
-      0,
-      handlesOf(others),
-      Int32Array.from(others, ({ position, count }) => position + count),
-    );
-    if (others.length === 0) return kept;
-    if (newest.length === 0) return stored;
+    if (newest.length === segments.length) return kept;
     const width = this.#reader.column(0).elementCount;
     const rows = allocateRows(OPERATION, this.#reader.column(0), segments.length);
-    const next = { kept: 0, stored: 0 };
-    for (const [k, { isNewest }] of segments.entries()) {
-      const from = (isNewest ? next.kept++ : next.stored++) * width;
-      rows.set((isNewest ? kept : stored).subarray(from, from + width), k * width);
+    let from = 0;
+    for (const [k, { handle, position, count, isNewest }] of segments.entries()) {
+      if (isNewest) rows.set(kept.subarray(from, from += width), k * width);
+      else this.#reader.copyRun(OPERATION, 0, [handle, position + count], 1, rows, k);
     }
     return rows;
   }

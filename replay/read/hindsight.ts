@@ -11,12 +11,7 @@ import * as abi from "../../ffi/symbols.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { OwnedBatch } from "../draw/owned_batch.ts";
 import type { ReplayCore } from "../core.ts";
-import type {
-  BatchOfAny,
-  GoalPlace,
-  HindsightConfig,
-  HindsightStrategy,
-} from "./hindsight_options.ts";
+import type { BatchOfAny, HindsightConfig, HindsightStrategy } from "./hindsight_options.ts";
 import {
   type AnyBatch,
   checkAnswer,
@@ -414,33 +409,21 @@ export class Relabeller {
   ): void {
     const { desired } = this.#config;
     const width = this.#reader.column(2).elementCount;
-    const goal = this.#placeIn(batch, desired);
+    const goals = desired.k === 0
+      ? [batch.state, batch.nextState]
+      : [this.#arrayOf(batch, desired.k)];
+    const stride = this.#reader.column(desired.k).elementCount;
     for (let k = 0; k < row.length; k++) {
       const at = row[k] as number;
       copy(rewards, k * width, batch.reward, at * width, width);
-      for (const { array, stride, known } of goal) {
-        if (!known(at)) continue;
-        copy(desiredRows, k * desired.count, array, at * stride + desired.first, desired.count);
+      for (const goal of goals) {
+        if (goal === batch.nextState && !hasNext(batch, at)) continue;
+        copy(desiredRows, k * desired.count, goal, at * stride + desired.first, desired.count);
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;
       batch.discount[at] = terminated[k] ? 0 : this.#policy.discount;
     }
   }
-
-  /** The arrays that hold desired goals. If the goal is part of the state, the next states hold it too. */
-  #placeIn(batch: AnyBatch, { k }: GoalPlace): readonly Target[] {
-    const stride = this.#reader.column(k).elementCount;
-    const own = { array: this.#arrayOf(batch, k), stride, known: () => true };
-    if (k !== 0) return [own];
-    return [own, { array: batch.nextState, stride, known: (row) => hasNext(batch, row) }];
-  }
-}
-
-/** An array that goals are written to. */
-interface Target {
-  readonly array: AnyColumnArray;
-  readonly stride: number;
-  readonly known: (row: number) => boolean;
 }
 
 showAs(

@@ -18,6 +18,7 @@ import {
   viewOf,
 } from "../../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
+import { endingOf } from "../record/episodes.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
 
 /**
@@ -89,15 +90,7 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
   ): EpisodeCounts {
-    const size = lengthOf(handles);
-    const counts = new Uint32Array(size);
-    const firsts = new Uint32Array(size);
-    const states = new Uint32Array(size);
-    if (size > 0) {
-      const { symbols } = this.#core.kernel;
-      const status = symbols.exrp_episode_counts(id, handles, size, counts, firsts, states);
-      this.#core.check(operation, status);
-    }
+    const { counts, firsts, states } = this.#core.episodeCounts(operation, handles, id);
     return { firsts, ends: counts.map((count, k) => count + (firsts[k] ?? 0)), states };
   }
 
@@ -106,12 +99,14 @@ export class RecordReader {
     operation: string,
     handles: Float64Array<ArrayBuffer>,
     id: number = this.#core.id,
+    rows: Uint8Array<ArrayBuffer> = new Uint8Array(0),
   ): Uint8Array<ArrayBuffer> {
     const there = new Uint8Array(lengthOf(handles));
     if (lengthOf(handles) === 0) return there;
     const { symbols } = this.#core.kernel;
-    const none = new Uint8Array(1);
-    const status = symbols.exrp_next_states_get(id, handles, lengthOf(handles), there, none, 0);
+    const count = lengthOf(handles);
+    const size = lengthOf(rows);
+    const status = symbols.exrp_next_states_get(id, handles, count, there, rows, size);
     this.#core.check(operation, status);
     return there;
   }
@@ -119,19 +114,7 @@ export class RecordReader {
   /** The states after the newest records of open episodes, of which all are known. */
   nextStates(operation: string, handles: Float64Array<ArrayBuffer>): AnyColumnArray {
     const rows = allocateRows(operation, this.column(0), lengthOf(handles));
-    if (lengthOf(handles) === 0) return rows;
-    const { symbols } = this.#core.kernel;
-    const there = new Uint8Array(lengthOf(handles));
-    const bytes = new Uint8Array(rows.buffer);
-    const status = symbols.exrp_next_states_get(
-      this.#core.id,
-      handles,
-      lengthOf(handles),
-      there,
-      bytes,
-      lengthOf(bytes),
-    );
-    this.#core.check(operation, status);
+    this.knownNextStates(operation, handles, this.#core.id, new Uint8Array(rows.buffer));
     return rows;
   }
 
@@ -159,17 +142,8 @@ export class RecordReader {
     for (let first = 0; first < lengthOf(handles); first += abi.EXRP_LIMIT_BATCH) {
       const count = Math.min(abi.EXRP_LIMIT_BATCH, lengthOf(handles) - first);
       const part = bytes.subarray(first * rowBytes, (first + count) * rowBytes);
-      const status = this.#core.kernel.symbols.exrp_rows_get(
-        this.#core.id,
-        k,
-        handles.subarray(first, first + count),
-        positions.subarray(first, first + count),
-        count,
-        1,
-        part,
-        lengthOf(part),
-      );
-      this.#core.check(operation, status);
+      const some = handles.subarray(first, first + count);
+      this.#get(operation, k, some, positions.subarray(first, first + count), 1, part);
     }
     return rows;
   }
@@ -189,16 +163,21 @@ export class RecordReader {
     this.#handle[0] = handle;
     this.#position[0] = position;
     const part = new Uint8Array(rows.buffer, rows.byteOffset + to * rowBytes, count * rowBytes);
-    const status = this.#core.kernel.symbols.exrp_rows_get(
-      this.#core.id,
-      k,
-      this.#handle,
-      this.#position,
-      1,
-      count,
-      part,
-      lengthOf(part),
-    );
+    this.#get(operation, k, this.#handle, this.#position, count, part);
+  }
+
+  /** Copies `run` rows of a column from each place into `bytes`. */
+  #get(
+    operation: string,
+    k: number,
+    handles: Float64Array<ArrayBuffer>,
+    positions: Int32Array<ArrayBuffer>,
+    run: number,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): void {
+    const { id, kernel: { symbols } } = this.#core;
+    const [count, size] = [lengthOf(handles), lengthOf(bytes)];
+    const status = symbols.exrp_rows_get(id, k, handles, positions, count, run, bytes, size);
     this.#core.check(operation, status);
   }
 
@@ -218,7 +197,7 @@ export class RecordReader {
     const [end = 0] = ends;
     const size = end - firstPosition;
     const ending = endingOf(states[0] ?? 0);
-    if (ending === undefined) {
+    if (ending === "evicted") {
       throw new ReplayError("record-unknown", `${operation}: episode ${handle} was evicted`, {
         status: abi.EXRP_STATUS_RECORD_UNKNOWN,
         detail: [0, handle, 0, 0],
@@ -246,19 +225,5 @@ export class RecordReader {
     return `EpisodeRecords of episode ${handle} (${ending}): ${numberOf(size, "record")} ${
       stepsText(records, shape, [size])
     }`;
-  }
-}
-
-/** How an episode stands; undefined when it was evicted. */
-function endingOf(state: number): EpisodeRecords["ending"] | undefined {
-  switch (state) {
-    case abi.EXRP_EPISODE_OPEN:
-      return "open";
-    case abi.EXRP_EPISODE_TERMINATED:
-      return "terminated";
-    case abi.EXRP_EPISODE_TRUNCATED:
-      return "truncated";
-    default:
-      return undefined;
   }
 }

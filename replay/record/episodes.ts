@@ -8,24 +8,12 @@ import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkBoolean, show } from "../../base/checks.ts";
 import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import {
-  EXRP_EPISODE_FIRST_POSITION,
-  EXRP_EPISODE_INFO_COUNT,
-  EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_RECORD_COUNT,
-  EXRP_EPISODE_STATE,
-  EXRP_EPISODE_TAG,
-  EXRP_EPISODE_TERMINATED,
-  EXRP_EPISODE_TRUNCATED,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_RECORD_TRUNCATED,
-  EXRP_STATUS_FULL,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
+import { callWithRoom, checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
 import type { Row } from "./row.ts";
 
 /** The state of an episode, as {@linkcode ReplayView.episode} returns it. */
@@ -71,7 +59,7 @@ export class Episodes {
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #number = new Float64Array(1);
-  readonly #info = new Float64Array(EXRP_EPISODE_INFO_COUNT);
+  readonly #info = new Float64Array(abi.EXRP_EPISODE_INFO_COUNT);
   readonly #flag = new Uint32Array(1);
 
   /** The episodes of the replay of `core`. `row` checks final states. */
@@ -89,31 +77,19 @@ export class Episodes {
       checkOptions("newEpisode()", options, NEW_OPTIONS);
       if (options.tag !== undefined) tag = checkTag("newEpisode(): tag", options.tag);
     }
-    if (tag !== 0 && core.shared !== undefined) {
-      return this.#beginShared(tag);
-    }
-    return this.#begin(tag);
-  }
-
-  #beginShared(tag: number): number {
-    return this.#core.together("newEpisode()", () => this.#begin(tag));
+    return tag === 0 ? this.#begin(tag) : core.together("newEpisode()", () => this.#begin(tag));
   }
 
   #begin(tag: number): number {
     const core = this.#core;
     const symbols = core.kernel.symbols;
-    let status = symbols.exrp_episode_create(core.id, this.#number);
-    const { eviction } = this.#rules;
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = symbols.exrp_episode_create(core.id, this.#number);
-    }
-    core.check("newEpisode()", status);
+    const create = (): number => symbols.exrp_episode_create(core.id, this.#number);
+    core.check("newEpisode()", callWithRoom(core, this.#rules, create));
     core.begunCount++;
     core.changed();
     const [handle = 0] = this.#number;
     if (tag !== 0) core.check("newEpisode()", symbols.exrp_episode_tag(core.id, handle, tag));
-    eviction?.recorded(core.id, handle);
+    this.#rules.eviction?.recorded(core.id, handle);
     return handle;
   }
 
@@ -129,13 +105,10 @@ export class Episodes {
       checkBoolean(`${operation}: truncated`, truncated);
     const core = this.#core;
     const row = this.#row;
-    row.turn++;
-    row.operation.name = operation;
-    row.finalState.write(finalState);
-    if (row.isFinite) row.checkFiniteOf(operation, row.finalState);
+    row.writeFinal(operation, finalState);
     const { eviction } = this.#rules;
     const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
-    const flags = isTruncated ? EXRP_RECORD_TRUNCATED : 0;
+    const flags = isTruncated ? abi.EXRP_RECORD_TRUNCATED : 0;
     const end = (): number =>
       core.kernel.symbols.exrp_episode_end(
         core.id,
@@ -145,12 +118,7 @@ export class Episodes {
         flags,
         this.#flag,
       );
-    let status = end();
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      eviction.makeRoom(core.id);
-      status = end();
-    }
-    core.check(operation, status);
+    core.check(operation, callWithRoom(core, this.#rules, end));
     core.changed();
     eviction?.look(core.id);
     return this.#flag[0] === 1;
@@ -167,10 +135,10 @@ export class Episodes {
     core.check(operation, status);
     return showOneAs({
       handle,
-      ending: endingText(info[EXRP_EPISODE_STATE] ?? 0),
-      recordCount: info[EXRP_EPISODE_RECORD_COUNT] ?? 0,
-      firstPosition: info[EXRP_EPISODE_FIRST_POSITION] ?? 0,
-      tag: info[EXRP_EPISODE_TAG] ?? 0,
+      ending: endingOf(info[abi.EXRP_EPISODE_STATE] ?? 0),
+      recordCount: info[abi.EXRP_EPISODE_RECORD_COUNT] ?? 0,
+      firstPosition: info[abi.EXRP_EPISODE_FIRST_POSITION] ?? 0,
+      tag: info[abi.EXRP_EPISODE_TAG] ?? 0,
     }, episodeText);
   }
 
@@ -179,7 +147,7 @@ export class Episodes {
     const core = this.#core;
     return core.together("episodes()", () => {
       const info = core.info("episodes()");
-      return core.episodes("episodes()", info[EXRP_INFO_EPISODE_COUNT] ?? 0);
+      return core.episodes("episodes()", info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
     });
   }
 
@@ -226,13 +194,14 @@ export class Episodes {
   }
 }
 
-function endingText(state: number): EpisodeInfo["ending"] {
+/** How an episode has ended, from its state in the kernel. */
+export function endingOf(state: number): EpisodeInfo["ending"] {
   switch (state) {
-    case EXRP_EPISODE_OPEN:
+    case abi.EXRP_EPISODE_OPEN:
       return "open";
-    case EXRP_EPISODE_TERMINATED:
+    case abi.EXRP_EPISODE_TERMINATED:
       return "terminated";
-    case EXRP_EPISODE_TRUNCATED:
+    case abi.EXRP_EPISODE_TRUNCATED:
       return "truncated";
     default:
       return "evicted";

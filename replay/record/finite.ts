@@ -33,16 +33,14 @@ export function canBeNaN(dtype: DType): boolean {
  */
 export function checkFinite(
   operation: string,
-  values: StagedValues,
+  { name, dtype, view, elementCount }: StagedValues,
   from: number,
   to: number,
   stepShift?: number,
 ): void {
-  const { view } = values;
-  let sum = 0;
-  let other = 0;
-  let k = from;
   // NaN and the infinities times 0 are NaN, every other number is 0. Two sums, because each addition waits for the one before.
+  let [sum, other] = [0, 0];
+  let k = from;
   for (; k + 1 < to; k += 2) {
     sum += (view[k] as number) * 0;
     other += (view[k + 1] as number) * 0;
@@ -50,23 +48,14 @@ export function checkFinite(
   if (k < to) sum += (view[k] as number) * 0;
   if (sum + other === 0) return;
   for (k = from; Number.isFinite(view[k]); k++);
-  throw finiteError(operation, values, k, stepShift);
-}
-
-function finiteError(
-  operation: string,
-  { name, dtype, view, elementCount }: StagedValues,
-  index: number,
-  stepShift: number | undefined,
-): RangeError {
-  const element = index % elementCount;
+  const element = k % elementCount;
   const step = stepShift === undefined
     ? ""
-    : ` of step ${(index - element) / elementCount + stepShift}`;
+    : ` of step ${(k - element) / elementCount + stepShift}`;
   const place = elementCount > 1 ? `element ${element} of ${name}${step}` : `${name}${step}`;
-  return new RangeError(
+  throw new RangeError(
     `${operation}: ${place} is ${
-      view[index]
+      view[k]
     } as ${dtype}; this replay takes only finite states, actions and rewards (checkFinite)`,
   );
 }

@@ -4,25 +4,18 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
+import { checkNumbers, isNumbers, show } from "../../base/checks.ts";
 import { numberOf } from "../../base/inspect.ts";
 import {
   bufferOf,
   byteOffsetOf,
-  checkHonest,
   countOf,
   isKind,
   isNumeric,
   kindOf,
   lengthOf,
 } from "../../base/typed_arrays.ts";
-import {
-  EXRP_STEPS_COLUMN,
-  EXRP_STEPS_FINAL_STATE,
-  EXRP_STEPS_FLAGS,
-  EXRP_STEPS_PRIORITY,
-  EXRP_STEPS_TAG,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import {
   type ArrayOfDType,
   type Column,
@@ -34,44 +27,27 @@ import type { ReplayCore } from "../core.ts";
 import { canBeNaN, checkFinite } from "./finite.ts";
 import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
 
-/** `set` is faster than a loop for this many elements or more. */
-const SET_COUNT_MIN = 48;
-
-/** The values of a column, in any kind of array. */
-export type Values = ArrayOfDType[DType] | readonly unknown[];
-
-/** The kind of typed array that holds each dtype. */
-const KINDS: Readonly<Record<DType, string>> = {
-  uint8: "Uint8Array",
-  int8: "Int8Array",
-  int16: "Int16Array",
-  int32: "Int32Array",
-  float16: "Float16Array",
-  float32: "Float32Array",
-  float64: "Float64Array",
-  bool: "Uint8Array",
-};
-
 /** The values, which must be a plain or typed array of numbers. */
 export function checkValues(
   operation: string,
   { name, column }: NamedColumn,
   value: unknown,
-): Values {
-  if (Array.isArray(value)) return value;
-  // Only an array of the column's own kind may have another prototype or length than its memory says.
-  if (isNumeric(value) && kindOf(value) === KINDS[column.dtype]) return value;
-  checkHonest(`${operation}: ${name}`, value);
-  if (isNumeric(value)) return value;
-  throw new TypeError(
-    `${operation}: ${name} is ${column} and takes the values of all steps as one plain or typed array of numbers, got ${
-      show(value)
-    }`,
+): ArrayLike<unknown> {
+  if (isNumbers(value)) return value;
+  return checkNumbers(
+    operation,
+    name,
+    value,
+    `is ${column} and takes the values of all steps as one plain or typed array of numbers`,
   );
 }
 
 /** How many steps the values of a column belong to. */
-export function countSteps(operation: string, named: NamedColumn, values: Values): number {
+export function countSteps(
+  operation: string,
+  named: NamedColumn,
+  values: ArrayLike<unknown>,
+): number {
   const { elementCount } = named.column;
   const length = countOf(values);
   const count = length / elementCount;
@@ -86,7 +62,6 @@ export function countSteps(operation: string, named: NamedColumn, values: Values
     }
     return count;
   }
-  checkHonest(`${operation}: ${named.name}`, values);
   throw new RangeError(
     `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${length}${
       nestedHint(values[0])
@@ -100,7 +75,6 @@ export class ManyRowsColumn {
   readonly #view: ArrayOfDType[DType];
   readonly #place: ColumnPlace;
   readonly #operation: string;
-  readonly #isFloat: boolean;
 
   /** A column at `offset` bytes, for `count` steps. */
   constructor(
@@ -114,7 +88,6 @@ export class ManyRowsColumn {
     this.#operation = operation;
     this.#named = named;
     this.#view = viewOf(dtype, buffer, offset, count * elementCount);
-    this.#isFloat = canBeNaN(dtype);
     this.#place = {
       operation: { name: operation },
       name: named.name,
@@ -125,17 +98,16 @@ export class ManyRowsColumn {
   }
 
   /** The values, of which there must be as many as the steps take. */
-  check(value: unknown): Values {
+  check(value: unknown): ArrayLike<unknown> {
     const values = checkValues(this.#operation, this.#named, value);
     const { length } = this.#view;
     const given = countOf(values);
     if (given === length) return values;
-    checkHonest(`${this.#operation}: ${this.#named.name}`, values);
-    const { elementCount } = this.#named.column;
+    const { name, column } = this.#named;
     throw new RangeError(
-      `${this.#operation}: ${this.#named.name} is ${this.#named.column} and takes ${
-        numberOf(length, "value")
-      } for ${numberOf(length / elementCount, "step")}, got ${given}${nestedHint(values[0])}`,
+      `${this.#operation}: ${name} is ${column} and takes ${numberOf(length, "value")} for ${
+        numberOf(length / column.elementCount, "step")
+      }, got ${given}${nestedHint(values[0])}`,
     );
   }
 
@@ -148,30 +120,13 @@ export class ManyRowsColumn {
     } else if (view instanceof Int32Array && isKind("Int32Array", value)) {
       if (lengthOf(value) === view.length) return view.set(value);
     }
-    this.#copy(this.check(value), 0, view.length);
-  }
-
-  /** Writes the values of one step, from what {@linkcode ManyRowsColumn.check} gave. */
-  writeStep(values: Values, step: number): void {
-    const { elementCount } = this.#named.column;
-    this.#copy(values, step * elementCount, (step + 1) * elementCount);
+    this.#copy(this.check(value), 0, view.length, 0);
   }
 
   /** Writes the values of step `from` as those of step `to`, from what `check` of a column of the same kind gave. */
-  writeStepTo(values: Values, from: number, to: number): void {
-    const { elementCount, dtype } = this.#named.column;
-    const view = this.#view;
-    const [first, at] = [from * elementCount, to * elementCount];
-    const isOwn = dtype !== "bool" && kindOf(values) === kindOf(view);
-    if (isOwn && elementCount >= SET_COUNT_MIN) {
-      view.set(this.#part(values as ArrayOfDType[DType], first, first + elementCount), at);
-    } else if (isOwn) {
-      for (let k = 0; k < elementCount; k++) view[at + k] = values[first + k] as number;
-    } else {
-      for (let k = 0; k < elementCount; k++) {
-        view[at + k] = checkElement(this.#place, values[first + k], first + k);
-      }
-    }
+  writeStep(values: ArrayLike<unknown>, from: number, to: number): void {
+    const { elementCount } = this.#named.column;
+    this.#copy(values, from * elementCount, elementCount, to * elementCount);
   }
 
   /**
@@ -180,34 +135,31 @@ export class ManyRowsColumn {
    * @throws {RangeError} When there is one.
    */
   checkFinite(first: number, end: number, shift = 0): void {
-    if (!this.#isFloat) return;
-    const { elementCount, dtype } = this.#named.column;
-    const values = { name: this.#named.name, dtype, elementCount, view: this.#view };
+    const { name, column: { dtype, elementCount } } = this.#named;
+    if (!canBeNaN(dtype)) return;
+    const values = { name, dtype, elementCount, view: this.#view };
     checkFinite(this.#operation, values, first * elementCount, end * elementCount, shift);
   }
 
-  #copy(values: Values, from: number, to: number): void {
+  /** Writes `count` elements, those of `values` from `first` on, to `at`. */
+  #copy(values: ArrayLike<unknown>, first: number, count: number, at: number): void {
     const view = this.#view;
-    if (this.#place.dtype !== "bool" && isNumeric(values)) {
-      if (kindOf(values) === kindOf(view)) {
-        view.set(this.#part(values as ArrayOfDType[DType], from, to), from);
-        return;
-      }
+    const { dtype, elementBytes } = this.#named.column;
+    if (dtype !== "bool" && isNumeric(values)) {
+      const isWhole = count === lengthOf(values);
       // Every number is a float, so there is nothing to check.
-      if (this.#isFloat && from === 0 && to === lengthOf(values)) {
-        view.set(values);
-        return;
+      if (isWhole && (canBeNaN(dtype) || kindOf(values) === kindOf(view))) {
+        return view.set(values, at);
+      }
+      if (kindOf(values) === kindOf(view)) {
+        // The array's `subarray` may be the user's code, so it is not called.
+        const offset = byteOffsetOf(values) + first * elementBytes;
+        return view.set(viewOf(dtype, bufferOf(values), offset, count), at);
       }
     }
-    for (let k = from; k < to; k++) view[k] = checkElement(this.#place, values[k], k);
-  }
-
-  /** Elements `from` to `to` of an array of the column's own kind. Its `subarray` may be the user's code, so it is not called. */
-  #part(values: ArrayOfDType[DType], from: number, to: number): ArrayOfDType[DType] {
-    if (from === 0 && to === lengthOf(values)) return values;
-    const { dtype, elementBytes } = this.#named.column;
-    const offset = byteOffsetOf(values) + from * elementBytes;
-    return viewOf(dtype, bufferOf(values), offset, to - from);
+    for (let k = 0; k < count; k++) {
+      view[at + k] = checkElement(this.#place, values[first + k], first + k);
+    }
   }
 }
 
@@ -234,6 +186,10 @@ export class ManyRows {
   readonly finalState: ManyRowsColumn;
   /** The bytes of the final states. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
+  /** The handle of the episode, where all steps are of one or follow it. */
+  readonly handle: Float64Array<ArrayBuffer> = new Float64Array(1);
+  /** How many steps the kernel has stored, and how many episodes got some. */
+  readonly done: Uint32Array<ArrayBuffer> = new Uint32Array(2);
 
   /** The bytes of memory that it takes. */
   get memoryBytes(): number {
@@ -249,22 +205,22 @@ export class ManyRows {
     finalCount: number,
   ) {
     const { columns } = core.config;
-    const offsets = new Float64Array(EXRP_STEPS_COLUMN + columns.length);
+    const offsets = new Float64Array(abi.EXRP_STEPS_COLUMN + columns.length);
     const { symbols } = core.kernel;
     const status = symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets));
     core.check(operation, status);
     const state: Column = (columns[0] as NamedColumn).column;
-    const finalOffset = offsets[EXRP_STEPS_FINAL_STATE] ?? 0;
+    const finalOffset = offsets[abi.EXRP_STEPS_FINAL_STATE] ?? 0;
     const finalSize = finalCount * state.elementBytes * state.elementCount;
     const buffer = new ArrayBuffer(finalOffset + finalSize);
     this.count = count;
     this.finalCount = finalCount;
     this.bytes = new Uint8Array(buffer);
-    this.flags = new Uint8Array(buffer, offsets[EXRP_STEPS_FLAGS] ?? 0, count);
-    this.priorities = new Float64Array(buffer, offsets[EXRP_STEPS_PRIORITY] ?? 0, count);
-    this.tags = new Int32Array(buffer, offsets[EXRP_STEPS_TAG] ?? 0, count);
+    this.flags = new Uint8Array(buffer, offsets[abi.EXRP_STEPS_FLAGS] ?? 0, count);
+    this.priorities = new Float64Array(buffer, offsets[abi.EXRP_STEPS_PRIORITY] ?? 0, count);
+    this.tags = new Int32Array(buffer, offsets[abi.EXRP_STEPS_TAG] ?? 0, count);
     this.columns = columns.map((named, k) =>
-      new ManyRowsColumn(operation, named, buffer, offsets[EXRP_STEPS_COLUMN + k] ?? 0, count)
+      new ManyRowsColumn(operation, named, buffer, offsets[abi.EXRP_STEPS_COLUMN + k] ?? 0, count)
     );
     const final = { name: finalName, column: state };
     this.finalState = new ManyRowsColumn(operation, final, buffer, finalOffset, finalCount);

@@ -7,7 +7,9 @@
 import { checkBoolean, show } from "../../base/checks.ts";
 import { type OptionHints, unknownOption } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
+import { EXRP_STATUS_FULL, EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
+import type { ReplayCore } from "../core.ts";
+import type { UserRules } from "../rules/user_rules.ts";
 
 const ENDS_BY_FINAL_STATE =
   "finalState alone means that the episode terminated; add truncated: true only if it was cut off";
@@ -72,13 +74,18 @@ export function checkTruncated(
   );
 }
 
-/** The extras by name. Refuses a value that is not an object, and any extras if the schema has none. */
-export function checkExtras(
+/**
+ * Writes the extras into their columns, which come after those of state, action and reward. Refuses extras that are missing, unknown, or
+ * not an object.
+ */
+export function writeExtras(
   operation: string,
   extras: unknown,
   names: readonly string[],
-): Readonly<Record<string, unknown>> {
+  columns: readonly { write(value: unknown): void }[],
+): void {
   if (names.length === 0) {
+    if (extras === undefined) return;
     throw new TypeError(`${operation}: extras were given, but the schema of this replay has none`);
   }
   if (extras === undefined) {
@@ -86,32 +93,36 @@ export function checkExtras(
       `${operation}: extras are missing; the schema of this replay has ${names.join(", ")}`,
     );
   }
-  if (typeof extras === "object" && extras !== null) return extras as Record<string, unknown>;
-  throw new TypeError(
-    `${operation}: extras must be an object with ${names.join(", ")}, got ${show(extras)}`,
-  );
-}
-
-/** The value of one extra, which must be there. */
-export function extraOf(
-  operation: string,
-  extras: Readonly<Record<string, unknown>>,
-  name: string,
-): unknown {
-  const value = extras[name];
-  if (value !== undefined) return value;
-  throw new TypeError(
-    `${operation}: extras.${name} is missing; every extra of the schema must be given`,
-  );
-}
-
-/** Refuses extras that the schema does not have. */
-export function refuseUnknownExtras(
-  operation: string,
-  extras: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): void {
+  if (typeof extras !== "object" || extras === null) {
+    throw new TypeError(
+      `${operation}: extras must be an object with ${names.join(", ")}, got ${show(extras)}`,
+    );
+  }
+  for (let k = 0; k < names.length; k++) {
+    const name = names[k] as string;
+    const value = (extras as Readonly<Record<string, unknown>>)[name];
+    if (value === undefined) {
+      throw new TypeError(
+        `${operation}: extras.${name} is missing; every extra of the schema must be given`,
+      );
+    }
+    columns[3 + k]?.write(value);
+  }
   for (const key in extras) {
     if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);
   }
+}
+
+/** Calls the kernel, and again each time that a policy in TypeScript has made room; returns the last status. */
+export function callWithRoom(
+  core: ReplayCore,
+  { eviction }: UserRules,
+  call: () => number,
+): number {
+  let status = call();
+  while (status === EXRP_STATUS_FULL && eviction !== undefined) {
+    eviction.makeRoom(core.id);
+    status = call();
+  }
+  return status;
 }

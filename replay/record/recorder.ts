@@ -6,32 +6,23 @@
 
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
-import {
-  EXRP_RECORD_BEGINS,
-  EXRP_RECORD_ENDS,
-  EXRP_RECORD_NEXT_STATE,
-  EXRP_RECORD_PRIORITY,
-  EXRP_RECORD_TAG,
-  EXRP_RECORD_TRUNCATED,
-  EXRP_STATUS_FULL,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import type { Columns, ColumnValue } from "../../schema/columns.ts";
 import type { anySchema, ExtrasOf, Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import {
+  callWithRoom,
   checkEpisode,
-  checkExtras,
   checkFlag,
   checkPriority,
   checkTruncated,
-  extraOf,
   FINAL_STATE_HINTS,
   FLAG_HINTS,
-  refuseUnknownExtras,
+  writeExtras,
 } from "./record_input.ts";
-import type { Row, RowColumn } from "./row.ts";
+import type { Row } from "./row.ts";
 
 /**
  * What a record may carry beside its values: options of {@linkcode ExperienceReplay.record} and {@linkcode ExperienceReplay.recordStep}.
@@ -131,12 +122,7 @@ const STEP_PARTS = [
 const OPTIONS = ["finalState", "truncated", "extras", "priority"] as const;
 
 /** The options before they are checked. */
-interface LooseOptions {
-  readonly finalState?: unknown;
-  readonly truncated?: unknown;
-  readonly extras?: unknown;
-  readonly priority?: unknown;
-}
+type LooseOptions = Readonly<Partial<Record<(typeof OPTIONS)[number], unknown>>>;
 
 /** A step as it comes. */
 type LooseStep = Readonly<Partial<Record<(typeof STEP_PARTS)[number], unknown>>>;
@@ -146,7 +132,7 @@ export class Recorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
   readonly #row: Row;
-  readonly #extras: readonly RowColumn[];
+  readonly #extraNames: readonly string[];
   readonly #keepsNextState: boolean;
 
   /** Records into the replay of `core`. `row` holds each record until the kernel has it. */
@@ -154,7 +140,7 @@ export class Recorder {
     this.#core = core;
     this.#rules = rules;
     this.#row = row;
-    this.#extras = row.columns.slice(3);
+    this.#extraNames = core.config.extraNames;
     this.#keepsNextState = core.config.keepNextState;
   }
 
@@ -169,7 +155,7 @@ export class Recorder {
     const turn = this.#writeRow("record()", episode, state, action, reward);
     let flags = 0;
     if (options !== undefined) flags = this.#writeOptions(options);
-    else if (this.#extras.length > 0) this.#writeExtras("record()", undefined);
+    else writeExtras("record()", undefined, this.#extraNames, this.#row.columns);
     return this.#store("record()", episode, turn, flags);
   }
 
@@ -204,7 +190,7 @@ export class Recorder {
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = truncated !== undefined &&
       checkFlag("recordStep(): truncated", truncated);
-    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras(operation, extras);
+    writeExtras(operation, extras, this.#extraNames, this.#row.columns);
     let given = this.#writePriority(operation, priority);
     if (tag !== undefined) given |= this.#writeTag(operation, tag);
     if (nextState === undefined) {
@@ -215,13 +201,13 @@ export class Recorder {
     const goesOn = !isTerminated && !isTruncated;
     if (goesOn && !this.#keepsNextState) return this.#store(operation, episode, turn, given);
     this.#row.nextState.write(nextState);
-    if (goesOn) return this.#store(operation, episode, turn, given | EXRP_RECORD_NEXT_STATE);
-    const flags = given | EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
+    if (goesOn) return this.#store(operation, episode, turn, given | abi.EXRP_RECORD_NEXT_STATE);
+    const flags = given | abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_BEGINS;
     return this.#store(
       operation,
       episode,
       turn,
-      isTerminated ? flags : flags | EXRP_RECORD_TRUNCATED,
+      isTerminated ? flags : flags | abi.EXRP_RECORD_TRUNCATED,
     );
   }
 
@@ -253,8 +239,9 @@ export class Recorder {
     const { bytes, byteCount, view } = this.#row;
     if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
-    const status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    if (status !== 0) this.#storeAfter(operation, status, flags);
+    let status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
+    if (status === abi.EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
+    if (status !== 0) core.check(operation, status);
     core.changed();
     const handle = view.getFloat64(0, true);
     const { eviction, selectors } = this.#rules;
@@ -265,38 +252,33 @@ export class Recorder {
 
   #checkFinite(operation: string, flags: number): void {
     const row = this.#row;
-    row.checkFinite(operation);
-    if ((flags & (EXRP_RECORD_ENDS | EXRP_RECORD_NEXT_STATE)) === 0) return;
-    const isStep = (flags & (EXRP_RECORD_BEGINS | EXRP_RECORD_NEXT_STATE)) !== 0;
-    row.checkFiniteOf(operation, isStep ? row.nextState : row.finalState);
+    row.checkFinite(operation, row.state, row.action, row.reward);
+    if ((flags & (abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_NEXT_STATE)) === 0) return;
+    const isStep = (flags & (abi.EXRP_RECORD_BEGINS | abi.EXRP_RECORD_NEXT_STATE)) !== 0;
+    row.checkFinite(operation, isStep ? row.nextState : row.finalState);
   }
 
-  /** Makes room if the store was full, and tries again. */
-  #storeAfter(operation: string, firstStatus: number, flags: number): void {
+  /** Stores the row once there is room. The policy is the user's code: if it records something itself, that must not replace this record. */
+  #storeInRoom(flags: number): number {
     const core = this.#core;
     const { bytes, byteCount } = this.#row;
-    const { eviction } = this.#rules;
-    let status = firstStatus;
-    while (status === EXRP_STATUS_FULL && eviction !== undefined) {
-      // The policy is the user's code. If it records something itself, that must not replace this record.
-      const row = bytes.slice();
-      eviction.makeRoom(core.id);
+    const row = bytes.slice();
+    return callWithRoom(core, this.#rules, () => {
       bytes.set(row);
-      status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    }
-    core.check(operation, status);
+      return core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
+    });
   }
 
   #writeOptions(options: LooseOptions): number {
     checkOptions("record()", options, OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
-    if (extras !== undefined || this.#extras.length > 0) this.#writeExtras("record()", extras);
+    writeExtras("record()", extras, this.#extraNames, this.#row.columns);
     const isTruncated = checkTruncated("record()", truncated, finalState);
     if (finalState === undefined) return given;
     this.#row.finalState.write(finalState);
-    const ends = given | EXRP_RECORD_ENDS;
-    return isTruncated ? ends | EXRP_RECORD_TRUNCATED : ends;
+    const ends = given | abi.EXRP_RECORD_ENDS;
+    return isTruncated ? ends | abi.EXRP_RECORD_TRUNCATED : ends;
   }
 
   /** Puts the priority into the row; returns the flag that tells the kernel so. */
@@ -304,23 +286,13 @@ export class Recorder {
     if (priority === undefined) return 0;
     const { view, priorityOffset } = this.#row;
     view.setFloat64(priorityOffset, checkPriority(`${operation}: priority`, priority), true);
-    return EXRP_RECORD_PRIORITY;
+    return abi.EXRP_RECORD_PRIORITY;
   }
 
   /** Puts the tag into the row; returns the flag that tells the kernel so. */
   #writeTag(operation: string, tag: unknown): number {
     const { view, tagOffset } = this.#row;
     view.setInt32(tagOffset, checkTag(`${operation}: tag`, tag), true);
-    return EXRP_RECORD_TAG;
-  }
-
-  #writeExtras(operation: string, extras: unknown): void {
-    const names = this.#core.config.extraNames;
-    const values = checkExtras(operation, extras, names);
-    for (let k = 0; k < names.length; k++) {
-      const value = extraOf(operation, values, names[k] as string);
-      (this.#extras[k] as RowColumn).write(value);
-    }
-    refuseUnknownExtras(operation, values, names);
+    return abi.EXRP_RECORD_TAG;
   }
 }

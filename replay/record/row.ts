@@ -1,43 +1,17 @@
 /**
  * The staging row: one record's bytes as the kernel reads them, filled column by column with every value checked.
  *
- * This is the hot path of `record`. Each column knows its kind as one small integer, and each kind has its own place
- * in the code. So V8 sees one type of array at each store whatever schemas a process uses.
+ * This is the hot path of `record`: an array of the column's own kind is copied, and anything else is checked element by element.
  *
  * @module
  */
 
-import { show } from "../../base/checks.ts";
-import {
-  checkHonest,
-  countOf,
-  isKind,
-  isNumeric,
-  kindOf,
-  lengthOf,
-} from "../../base/typed_arrays.ts";
+import { checkNumbers, isNumbers, show } from "../../base/checks.ts";
+import { countOf, kindOf, lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
-import {
-  EXRP_ROW_BYTES,
-  EXRP_ROW_COLUMN,
-  EXRP_ROW_FINAL_STATE,
-  EXRP_ROW_PRIORITY,
-  EXRP_ROW_TAG,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import { type ArrayOfDType, type DType, type NamedColumn, viewOf } from "../../schema/columns.ts";
 import { canBeNaN, checkFinite, type StagedValues } from "./finite.ts";
-
-const KIND: Readonly<Record<DType, number>> = {
-  uint8: 0,
-  int8: 1,
-  int16: 2,
-  int32: 3,
-  float16: 4,
-  float32: 5,
-  float64: 6,
-  bool: 7,
-};
-const KIND_ARRAY = 8;
 
 /** `set` is faster than a loop for this many elements or more. */
 const SET_COUNT_MIN = 48;
@@ -108,14 +82,12 @@ export class RowColumn {
   /** The values in the row. */
   readonly staged: StagedValues;
   readonly #place: ColumnPlace;
-  readonly #shapeText: string;
-  readonly #operation: { name: string };
-  readonly #name: string;
-  readonly #dtype: DType;
-  readonly #kind: number;
+  readonly #isScalar: boolean;
+  readonly #isFloat: boolean;
+  readonly #isInt32: boolean;
+  /** The kind of array that is copied as it is; undefined for `bool`, whose elements are always checked. */
+  readonly #kind: string | undefined;
   readonly #count: number;
-  readonly #offset: number;
-  readonly #row: DataView<ArrayBuffer>;
   readonly #view: ArrayOfDType[DType];
 
   /** The place of a column at `offset` bytes in a row. */
@@ -126,18 +98,15 @@ export class RowColumn {
     offset: number,
     operation: { name: string },
   ) {
-    this.#name = name;
-    this.#operation = operation;
-    this.#dtype = column.dtype;
-    this.#kind = KIND[column.dtype] + (column.shape.length > 0 ? KIND_ARRAY : 0);
-    this.#count = column.elementCount;
-    this.#offset = offset;
-    this.#row = new DataView(row);
-    this.#view = viewOf(column.dtype, row, offset, column.elementCount);
-    const { dtype, elementCount } = column;
+    const { dtype, elementCount, shape } = column;
+    this.#isScalar = shape.length === 0;
+    this.#isFloat = canBeNaN(dtype);
+    this.#isInt32 = dtype === "int32";
+    this.#count = elementCount;
+    this.#view = viewOf(dtype, row, offset, elementCount);
+    this.#kind = dtype === "bool" ? undefined : kindOf(this.#view);
     this.staged = { name, dtype, elementCount, view: this.#view };
-    this.#shapeText = String(column);
-    this.#place = { operation, name, dtype: column.dtype, shapeText: this.#shapeText };
+    this.#place = { operation, name, dtype, shapeText: String(column) };
   }
 
   /**
@@ -147,96 +116,47 @@ export class RowColumn {
    * @throws {RangeError} When the value has another number of elements, or a number is out of range.
    */
   write(value: unknown): void {
-    switch (this.#kind) {
-      case 3:
-        // The comparison is true only for whole numbers of 32 bits.
-        if (typeof value === "number" && (value | 0) === value) {
-          this.#row.setInt32(this.#offset, value, true);
-          return;
-        }
-        break;
-      case 5:
-        if (typeof value === "number") {
-          this.#row.setFloat32(this.#offset, value, true);
-          return;
-        }
-        break;
-      case 6:
-        if (typeof value === "number") {
-          this.#row.setFloat64(this.#offset, value, true);
-          return;
-        }
-        break;
-      case 8:
-        if (isKind("Uint8Array", value) && lengthOf(value) === this.#count) {
-          const view = this.#view as Uint8Array;
-          const count = this.#count;
-          if (count < SET_COUNT_MIN) {
-            for (let k = 0; k < count; k++) view[k] = value[k] as number;
-          } else view.set(value);
-          return;
-        }
-        break;
-      case 11:
-        if (isKind("Int32Array", value) && lengthOf(value) === this.#count) {
-          const view = this.#view as Int32Array;
-          const count = this.#count;
-          if (count < SET_COUNT_MIN) {
-            for (let k = 0; k < count; k++) view[k] = value[k] as number;
-          } else view.set(value);
-          return;
-        }
-        break;
-      case 13:
-        if (isKind("Float32Array", value) && lengthOf(value) === this.#count) {
-          const view = this.#view as Float32Array;
-          const count = this.#count;
-          if (count < SET_COUNT_MIN) {
-            for (let k = 0; k < count; k++) view[k] = value[k] as number;
-          } else view.set(value);
-          return;
-        }
-        break;
-      case 14:
-        if (isKind("Float64Array", value) && lengthOf(value) === this.#count) {
-          const view = this.#view as Float64Array;
-          const count = this.#count;
-          if (count < SET_COUNT_MIN) {
-            for (let k = 0; k < count; k++) view[k] = value[k] as number;
-          } else view.set(value);
-          return;
-        }
-        break;
-    }
-    if (this.#kind < KIND_ARRAY) this.#view[0] = checkElement(this.#place, value, -1);
-    else this.#writeArray(value);
+    const view = this.#view;
+    const count = this.#count;
+    if (this.#isScalar) {
+      // The comparison is true only for whole numbers of 32 bits.
+      const fits = typeof value === "number" &&
+        (this.#isFloat || (this.#isInt32 && (value | 0) === value));
+      view[0] = fits ? value : checkElement(this.#place, value, -1);
+    } else if (this.#isOwn(value)) {
+      if (count < SET_COUNT_MIN) { for (let k = 0; k < count; k++) view[k] = value[k] as number; }
+      else view.set(value);
+    } else this.#writeChecked(value);
   }
 
-  /** Writes arrays of the rarer dtypes, arrays of other kinds and plain arrays, and refuses everything else. */
-  #writeArray(value: unknown): void {
+  /** Whether a value is an array of the column's own kind, with as many elements. */
+  #isOwn(value: unknown): value is ArrayOfDType[DType] {
+    return this.#kind !== undefined && kindOf(value) === this.#kind &&
+      lengthOf(value as ArrayBufferView) === this.#count;
+  }
+
+  /** Writes arrays of other kinds and plain arrays, and refuses everything else. */
+  #writeChecked(value: unknown): void {
     const view = this.#view;
-    const where = `${this.#operation.name}: ${this.#name}`;
-    if (ArrayBuffer.isView(value)) checkHonest(where, value);
-    if (!isNumeric(value) && !Array.isArray(value)) {
-      throw new TypeError(
-        `${where} is ${this.#shapeText} and takes ${this.#count} values as a plain or typed array of numbers, got ${
-          show(value)
+    const values = isNumbers(value) ? value : checkNumbers(
+      this.#place.operation.name,
+      this.#place.name,
+      value,
+      `${this.#takes()} as a plain or typed array of numbers`,
+    );
+    if (countOf(values) !== this.#count) {
+      const { operation, name } = this.#place;
+      throw new RangeError(
+        `${operation.name}: ${name} ${this.#takes()}, got ${countOf(values)}${
+          nestedHint(values[0])
         }`,
       );
     }
-    this.#checkLength(value);
-    if (this.#dtype !== "bool" && kindOf(value) === kindOf(view)) view.set(value);
-    else for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, value[k], k);
+    for (let k = 0; k < view.length; k++) view[k] = checkElement(this.#place, values[k], k);
   }
 
-  #checkLength(value: ArrayLike<unknown>): void {
-    const count = countOf(value);
-    if (count === this.#count) return;
-    throw new RangeError(
-      `${this.#operation.name}: ${this.#name} is ${this.#shapeText} and takes ${this.#count} values, got ${count}${
-        nestedHint(value[0])
-      }`,
-    );
+  #takes(): string {
+    return `is ${this.#place.shapeText} and takes ${this.#count} values`;
   }
 }
 
@@ -273,22 +193,26 @@ export class Row {
 
   /** Whether NaN and infinite values are refused. */
   readonly isFinite: boolean;
-  /** Which of the state, action and reward can hold NaN. */
-  readonly #floats: readonly RowColumn[];
 
   /** A row with the layout that the kernel gives for replay `id`. `isFinite` says whether NaN and infinite values are refused. */
   constructor(kernel: Kernel, id: number, columns: readonly NamedColumn[], isFinite: boolean) {
-    const offsets = new Float64Array(EXRP_ROW_COLUMN + columns.length);
+    const offsets = new Float64Array(abi.EXRP_ROW_COLUMN + columns.length);
     const status = kernel.symbols.exrp_row_layout(id, offsets, lengthOf(offsets));
     checkStatus(kernel, "ExperienceReplay.create()", status);
-    this.byteCount = offsets[EXRP_ROW_BYTES] ?? 0;
+    this.byteCount = offsets[abi.EXRP_ROW_BYTES] ?? 0;
     const buffer = new ArrayBuffer(this.byteCount);
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
-    this.priorityOffset = offsets[EXRP_ROW_PRIORITY] ?? 0;
-    this.tagOffset = offsets[EXRP_ROW_TAG] ?? 0;
+    this.priorityOffset = offsets[abi.EXRP_ROW_PRIORITY] ?? 0;
+    this.tagOffset = offsets[abi.EXRP_ROW_TAG] ?? 0;
     this.columns = columns.map((named, k) =>
-      new RowColumn(named, named.name, buffer, offsets[EXRP_ROW_COLUMN + k] ?? 0, this.operation)
+      new RowColumn(
+        named,
+        named.name,
+        buffer,
+        offsets[abi.EXRP_ROW_COLUMN + k] ?? 0,
+        this.operation,
+      )
     );
     const [state, action, reward] = this.columns;
     const [first] = columns;
@@ -298,26 +222,28 @@ export class Row {
     this.state = state;
     this.action = action;
     this.reward = reward;
-    const at = offsets[EXRP_ROW_FINAL_STATE] ?? 0;
+    const at = offsets[abi.EXRP_ROW_FINAL_STATE] ?? 0;
     this.finalState = new RowColumn(first, "finalState", buffer, at, this.operation);
     this.nextState = new RowColumn(first, "nextState", buffer, at, this.operation);
     const { elementBytes, elementCount } = first.column;
     this.finalBytes = new Uint8Array(buffer, at, elementBytes * elementCount);
     this.isFinite = isFinite;
-    this.#floats = [state, action, reward].filter(({ staged }) => canBeNaN(staged.dtype));
+  }
+
+  /** Writes a final state by itself. */
+  writeFinal(operation: string, value: unknown): void {
+    this.turn++;
+    this.operation.name = operation;
+    this.finalState.write(value);
+    if (this.isFinite) this.checkFinite(operation, this.finalState);
   }
 
   /**
-   * Refuses NaN and infinite values in the state, action and reward.
+   * Refuses NaN and infinite values in columns.
    *
    * @throws {RangeError} When there is one.
    */
-  checkFinite(operation: string): void {
-    for (const column of this.#floats) this.checkFiniteOf(operation, column);
-  }
-
-  /** The same for one column, such as the final state. */
-  checkFiniteOf(operation: string, { staged }: RowColumn): void {
-    checkFinite(operation, staged, 0, staged.elementCount);
+  checkFinite(operation: string, ...columns: readonly RowColumn[]): void {
+    for (const { staged } of columns) checkFinite(operation, staged, 0, staged.elementCount);
   }
 }

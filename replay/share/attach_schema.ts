@@ -4,19 +4,12 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import {
-  checkColumn,
-  type Column,
-  type Columns,
-  float32,
-  int32,
-  type NoColumns,
-} from "../../schema/columns.ts";
-import type { ReplayConfig } from "../../schema/create_options.ts";
-import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
+import type { Column, Columns } from "../../schema/columns.ts";
+import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts";
+import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { checkColumns } from "../../schema/record_columns.ts";
 
 /**
  * What {@linkcode ExperienceReplay.attach} expects of a replay: the options of {@linkcode ExperienceReplay.create} that decide the types of
@@ -30,24 +23,9 @@ export interface AttachSchema<
   Stack extends number = number,
   Compact extends boolean = boolean,
   NStep extends number | readonly number[] = number | readonly number[],
-> {
-  /** The column of the state. */
-  readonly state: S;
-  /** The column of the action; `int32()` by default. */
-  readonly action?: A;
-  /** The column of the reward; `float32()` by default. */
-  readonly reward?: R;
-  /** Further columns by name; none by default. */
-  readonly extras?: X;
+> extends Pick<CreateOptions<S, A, R, X>, "state" | "action" | "reward" | "extras"> {
   /** The options of the first pick table that decide the types of its batches. By default, these are the defaults of `create`. */
-  readonly pick?: {
-    /** How many frames make one state. */
-    readonly stack?: Stack;
-    /** Whether a batch has each frame once instead of stacks. */
-    readonly stackCompact?: Compact;
-    /** n of the n-step returns. */
-    readonly nStep?: NStep;
-  };
+  readonly pick?: Pick<PickOptions<Stack, Compact, NStep>, "stack" | "stackCompact" | "nStep">;
 }
 
 const OPERATION = "ExperienceReplay.attach()";
@@ -60,24 +38,10 @@ type Described = ReadonlyMap<string, string>;
 /** Checks a schema; the result is for {@linkcode checkSame}. */
 export function checkAttachSchema(schema: AttachSchema): Described {
   checkOptions(`${OPERATION}: the schema`, schema, PARTS);
-  const { state, action = int32(), reward = float32(), pick = {} } = schema;
-  const extras: Columns | NoColumns = schema.extras ?? {};
-  if (typeof extras !== "object" || extras === null) {
-    throw new TypeError(
-      `${OPERATION}: extras must be an object of columns by name, got ${show(extras)}`,
-    );
-  }
+  const { columns } = checkColumns(OPERATION, schema);
+  const { pick = {} } = schema;
   checkOptions(`${OPERATION}: pick`, pick, PICK);
-  const columns = new Map<string, unknown>([
-    ["state", state],
-    ["action", action],
-    ["reward", reward],
-    ...Object.entries(extras).map(([name, column]) => [`extras.${name}`, column] as const),
-  ]);
-  const described = new Map<string, string>();
-  for (const [name, column] of columns) {
-    described.set(name, String(checkColumn(`${OPERATION}: ${name}`, column)));
-  }
+  const described = new Map(columns.map(({ name, column }) => [name, String(column)]));
   const policy = checkPick(`${OPERATION}: pick`, pick, undefined);
   for (const option of PICK) described.set(`pick.${option}`, JSON.stringify(policy[option]));
   return described;

@@ -1,6 +1,6 @@
 /**
  * The extra state that a snapshot holds beside the kernel's sections: how far the replay was drained, the random numbers of its
- * hindsights, and the counts of its pace.
+ * hindsights, and the counts of its rate limiter.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import {
 import { RANDOM_STREAM_BYTES, RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
 import { CURSOR_AT_FIRST, type DrainCursor, type Drainer } from "../read/drainer.ts";
-import { PACE_NUMBERS, type Pacer } from "../pace/pacer.ts";
+import { type ReplayRateLimiter, SAVED_NUMBERS } from "../rate_limiter/rate_limiter.ts";
 import type { RecordReader } from "../read/records.ts";
-import { corrupt } from "../../snapshot/container.ts";
+import { corrupt } from "../../storage/errors.ts";
 
 /** Random streams of this number and above belong to hindsights, those below to selectors. */
 const STREAM_FIRST = 2 ** 31;
@@ -27,17 +27,22 @@ export class ExtraState {
   readonly #core: ReplayCore;
   readonly #drainer: Drainer;
   readonly #reader: RecordReader;
-  readonly #pacer: Pacer;
+  readonly #rateLimiter: ReplayRateLimiter;
   readonly #streams: RandomStream[] = [];
   /** The states of all streams in the loaded snapshot. Some may belong to hindsights that are not made yet. */
   #loaded: readonly Uint8Array[] = [];
 
   /** The extra state of the replay of `core`. */
-  constructor(core: ReplayCore, drainer: Drainer, reader: RecordReader, pacer: Pacer) {
+  constructor(
+    core: ReplayCore,
+    drainer: Drainer,
+    reader: RecordReader,
+    rateLimiter: ReplayRateLimiter,
+  ) {
     this.#core = core;
     this.#drainer = drainer;
     this.#reader = reader;
-    this.#pacer = pacer;
+    this.#rateLimiter = rateLimiter;
   }
 
   /** The random stream of one more hindsight: from the seed, or as the loaded snapshot has it. */
@@ -62,14 +67,14 @@ export class ExtraState {
     ];
     const { drained, lost } = this.#drainer.cursor;
     const numbers = drained === 0 && lost === 0 ? [] : [drained, lost, ...this.#storedCounts()];
-    const pace = this.#pacer.save();
-    numbers.unshift(...pace);
+    const rateLimiter = this.#rateLimiter.save();
+    numbers.unshift(...rateLimiter);
     if (states.length === 0 && numbers.length === 0) return new Uint8Array(0);
     const begin = HEAD_BYTES + states.length * RANDOM_STREAM_BYTES;
     const bytes = new Uint8Array(begin + 8 * numbers.length);
     const view = new DataView(bytes.buffer);
     view.setUint32(0, states.length, true);
-    view.setUint32(4, pace.length, true);
+    view.setUint32(4, rateLimiter.length, true);
     for (const [k, state] of states.entries()) {
       bytes.set(state, HEAD_BYTES + k * RANDOM_STREAM_BYTES);
     }
@@ -94,18 +99,18 @@ export class ExtraState {
   read(bytes: Uint8Array, id: number): () => void {
     const states: Uint8Array[] = [];
     let cursor = CURSOR_AT_FIRST;
-    let pace: readonly number[] = [];
+    let rateLimiter: readonly number[] = [];
     if (bytes.length > 0) {
       if (bytes.length < HEAD_BYTES) throw corrupt(`its extra state has ${bytes.length} bytes`);
       const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
       const streamCount = view.getUint32(0, true);
-      const paceCount = view.getUint32(4, true);
+      const rateLimiterCount = view.getUint32(4, true);
       const begin = HEAD_BYTES + streamCount * RANDOM_STREAM_BYTES;
       const numberCount = (bytes.length - begin) / 8;
-      const isPace = paceCount === 0 || paceCount === PACE_NUMBERS;
-      if (numberCount < paceCount || numberCount % 2 !== 0 || !isPace) {
+      const isWhole = rateLimiterCount === 0 || rateLimiterCount === SAVED_NUMBERS;
+      if (numberCount < rateLimiterCount || numberCount % 2 !== 0 || !isWhole) {
         throw corrupt(
-          `its extra state has ${bytes.length} bytes for ${streamCount} random streams and ${paceCount} numbers of a pace`,
+          `its extra state has ${bytes.length} bytes for ${streamCount} random streams and ${rateLimiterCount} numbers of a rate limiter`,
         );
       }
       for (let k = HEAD_BYTES; k < begin; k += RANDOM_STREAM_BYTES) {
@@ -119,25 +124,27 @@ export class ExtraState {
         { length: numberCount },
         (_, k) => view.getFloat64(begin + 8 * k, true),
       );
-      pace = this.#paceOf([...numbers.subarray(0, paceCount)], id);
-      if (numberCount > paceCount) cursor = this.#cursorOf(numbers.subarray(paceCount), id);
+      rateLimiter = this.#checkCounts([...numbers.subarray(0, rateLimiterCount)], id);
+      if (numberCount > rateLimiterCount) {
+        cursor = this.#cursorOf(numbers.subarray(rateLimiterCount), id);
+      }
     }
     return () => {
       this.#loaded = states;
       this.#drainer.cursor = cursor;
-      this.#pacer.goOn(pace);
+      this.#rateLimiter.goOn(rateLimiter);
       for (const [k, stream] of this.#streams.entries()) stream.load(this.#begin(k).save());
     };
   }
 
   /** The rule is compared with the replay's own, which decides; so only the counts can be wrong. */
-  #paceOf(numbers: readonly number[], id: number): readonly number[] {
+  #checkCounts(numbers: readonly number[], id: number): readonly number[] {
     const written = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
     const [recorded = 0, drawn = 0] = numbers.slice(-2);
     const areCounts = [recorded, drawn].every((count) => Number.isSafeInteger(count) && count >= 0);
     if (areCounts && recorded <= written) return numbers;
     throw corrupt(
-      `its pace counts ${recorded} records of ${written}, and ${drawn} picks`,
+      `its rate limiter counts ${recorded} records of ${written}, and ${drawn} picks`,
     );
   }
 

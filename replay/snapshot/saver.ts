@@ -4,10 +4,8 @@
  * @module
  */
 
-import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
-import { bytesOf, checkHonest, isKind } from "../../base/typed_arrays.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
@@ -28,16 +26,16 @@ import {
   type SnapshotTarget,
   writeSnapshot,
 } from "./snapshot.ts";
-import type { SnapshotWriting } from "../../snapshot/container.ts";
-import { readFromFile, writeToFile } from "../../snapshot/file.ts";
+import { writeToFile } from "../../storage/file.ts";
+import type { SnapshotWriting } from "../../storage/frames.ts";
 import {
-  readFromBytes,
-  readFromStream,
+  readFrom,
   type SerializeTarget,
   type UnserializeSource,
   writeToBytes,
   writeToStream,
-} from "../../snapshot/io.ts";
+  wrongTarget,
+} from "../../storage/io.ts";
 import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
 
 /** Saves and loads one replay. */
@@ -63,15 +61,11 @@ export class Saver {
       this.#together((writing) => writeToFile(target, writing));
       return undefined;
     }
-    if (!(target instanceof WritableStream)) {
-      throw new TypeError(
-        `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
-      );
-    }
+    if (!(target instanceof WritableStream)) throw wrongTarget(target);
     if (this.#core.shared !== undefined) {
       // Other threads would stand still as long as the stream takes, and its reader may be one of them. So all is copied first.
       const copied = this.#together(({ bytes, pieces }) => ({ bytes, pieces: [...pieces] }));
-      await writeToStream(target, { ...copied, pieces: each(copied.pieces) });
+      await writeToStream(target, copied);
       return undefined;
     }
     const writing = this.#write();
@@ -92,25 +86,15 @@ export class Saver {
     if (core.shared !== undefined) {
       throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
     }
-    checkHonest("unserialize(): the snapshot", source);
-    if (isKind("Uint8Array", source)) {
-      this.#adopt(readFromBytes(bytesOf(source), readSnapshot(this.#target())));
-    } else if (typeof source === "string" || source instanceof URL) {
-      this.#adopt(readFromFile(source, readSnapshot(this.#target())));
-    } else if (source instanceof ReadableStream) {
-      const reading = readSnapshot(this.#target());
-      using _occupied = core.occupy("unserialize()");
-      const loaded = await readFromStream(source, reading);
-      if (core.isDisposed) {
-        loaded.handle[Symbol.dispose]();
-        throw new ReplayError("disposed", "unserialize(): the replay was disposed meanwhile");
-      }
-      this.#adopt(loaded);
-    } else {
-      throw new TypeError(
-        `unserialize() takes a Uint8Array, a path, a URL or a ReadableStream, got ${show(source)}`,
-      );
+    const reading = readSnapshot(this.#target());
+    using _occupied = source instanceof ReadableStream ? core.occupy("unserialize()") : undefined;
+    const read = readFrom(source, reading);
+    const loaded = read instanceof Promise ? await read : read;
+    if (core.isDisposed) {
+      loaded.handle[Symbol.dispose]();
+      throw new ReplayError("disposed", "unserialize(): the replay was disposed meanwhile");
     }
+    this.#adopt(loaded);
   }
 
   #write(): SnapshotWriting {
@@ -248,13 +232,6 @@ export class Saver {
     const info = this.#core.info("unserialize()", id);
     return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
   }
-}
-
-/** Gives one piece after the other. */
-function* each(
-  pieces: readonly Uint8Array<ArrayBuffer>[],
-): Generator<Uint8Array<ArrayBuffer>> {
-  yield* pieces;
 }
 
 function refusable(name: string, load: () => void): void {

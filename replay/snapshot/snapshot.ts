@@ -4,6 +4,7 @@
  * @module
  */
 
+import { joinBytes } from "../../base/bytes.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
@@ -11,25 +12,22 @@ import type { ReplayHandle } from "../../ffi/handle.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { kernelPolicy } from "../../schema/pick_options.ts";
 import { type DType, DTYPES } from "../../schema/columns.ts";
+import { corrupt } from "../../storage/errors.ts";
 import {
-  corrupt,
-  encodeEnd,
+  encodeAll,
+  encodeBegin,
   encodeFrame,
-  encodeHeader,
   END_FRAME_BYTES,
   FRAME_OVERHEAD_BYTES,
   FrameReader,
-  HEADER_BYTES,
   PIECE_BYTES_MAX,
   type Reading,
-  SCHEMA_BYTES_MAX,
   type SnapshotKind,
   type SnapshotWriting,
-  split,
-} from "../../snapshot/container.ts";
+} from "../../storage/frames.ts";
 import {
   checkFits,
-  parseSchema,
+  readSchema,
   type SectionSchema,
   type SnapshotSchema,
 } from "./snapshot_schema.ts";
@@ -55,23 +53,13 @@ export interface SnapshotSource {
 /** Plans a snapshot. Its size is known in advance, and its pieces have at most 1 MiB. */
 export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const { kernel, id } = source;
-  const sections = kernelSections(source);
+  const sections = kernelSections(kernel, id, source.schema, "serialize()");
   const { side: _, ...rest } = source.schema;
   const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
-  const written = { ...rest, ...side, sections };
-  const schema = new TextEncoder().encode(JSON.stringify(written));
-  if (schema.length > SCHEMA_BYTES_MAX) {
-    throw new ReplayError(
-      "not-savable",
-      `serialize(): a schema of ${schema.length} bytes is too large`,
-    );
-  }
-  let bytes = HEADER_BYTES + FRAME_OVERHEAD_BYTES + schema.length + END_FRAME_BYTES;
-  let frameCount = 1;
+  const begin = encodeBegin(kernel, KIND, { ...rest, ...side, sections });
+  let bytes = begin.length + END_FRAME_BYTES;
   const plan = (items: number, itemBytes: number): void => {
-    const frames = Math.ceil(items / itemsPerFrame(itemBytes));
-    frameCount += frames;
-    bytes += items * itemBytes + frames * FRAME_OVERHEAD_BYTES;
+    bytes += items * itemBytes + Math.ceil(items / itemsPerFrame(itemBytes)) * FRAME_OVERHEAD_BYTES;
   };
   for (const { itemCount, itemBytes } of sections) plan(itemCount, itemBytes);
   for (const own of source.rules.values()) plan(own.length, 1);
@@ -79,33 +67,30 @@ export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   plan(source.side.length, 1);
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
-    yield encodeHeader(kernel, KIND);
-    yield encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema));
     for (const section of sections) yield* sectionFrames(kernel, id, section);
     for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
     if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
     yield* ownFrames(kernel, "SIDE", 0, source.side);
-    yield encodeEnd(kernel, frameCount, bytes);
   }
-  return { bytes, pieces: split(frames()) };
+  return { bytes, pieces: encodeAll(kernel, begin, frames()) };
 }
 
 function itemsPerFrame(itemBytes: number): number {
   return Math.max(1, Math.floor((PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES) / Math.max(1, itemBytes)));
 }
 
-function kernelSections(source: SnapshotSource): SectionSchema[] {
-  const native = source.schema.selectors.filter((selector) => selector.runs === "kernel").length;
-  const sections: SectionSchema[] = [];
-  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
-    sections.push(sectionInfo(source.kernel, source.id, section, "serialize()"));
-  }
-  return sections.filter(isThere);
-}
-
-/** A section without bytes has no frames. Where a section has no items, they have no size either. */
-function isThere({ itemBytes }: SectionSchema): boolean {
-  return itemBytes > 0;
+/** The sections of the kernel. One without bytes has no frames. Where a section has no items, they have no size either. */
+function kernelSections(
+  kernel: Kernel,
+  id: number,
+  { selectors }: Pick<SnapshotSchema, "selectors">,
+  operation: string,
+): SectionSchema[] {
+  const native = selectors.filter(({ runs }) => runs === "kernel").length;
+  return Array.from(
+    { length: abi.EXRP_SECTION_SELECTOR + 2 * native },
+    (_, section) => sectionInfo(kernel, id, section, operation),
+  ).filter(({ itemBytes }) => itemBytes > 0);
 }
 
 function sectionInfo(
@@ -187,8 +172,7 @@ export interface LoadedSnapshot {
 export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
   const { kernel } = target;
   const reader = new FrameReader(kernel, KIND);
-  yield* reader.header();
-  const schema = parseSchema(yield* reader.frame("SCHM", 0, SCHEMA_BYTES_MAX));
+  const schema = readSchema("", yield* reader.begin());
   checkFits({ ...target.schema, sections: [] }, schema);
 
   const handle = target.create(schema.seed);
@@ -251,12 +235,7 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
 
 /** Checks that the sections are those that this kernel reads, with items of its size. The kernel checks how many items there are. */
 function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void {
-  const native = schema.selectors.filter((selector) => selector.runs === "kernel").length;
-  const needed: SectionSchema[] = [];
-  for (let section = 0; section < abi.EXRP_SECTION_SELECTOR + 2 * native; section++) {
-    needed.push(sectionInfo(kernel, id, section, "unserialize()"));
-  }
-  const own = needed.filter(isThere);
+  const own = kernelSections(kernel, id, schema, "unserialize()");
   if (schema.sections.length !== own.length) {
     throw corrupt(`it lists ${schema.sections.length} sections, needed are ${own.length}`);
   }
@@ -316,13 +295,7 @@ function* readOwn(
     }
     parts.push(part);
   }
-  const own = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    own.set(part, at);
-    at += part.length;
-  }
-  return own;
+  return joinBytes(parts);
 }
 
 /** The error for a status while loading: the snapshot is wrong, unless memory ran out. */

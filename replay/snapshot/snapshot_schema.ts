@@ -4,167 +4,89 @@
  * @module
  */
 
-import { ReplayError } from "../../base/errors.ts";
-import type { SelectorOption } from "../../selectors/native_selector.ts";
 import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
+import { mismatch } from "../../storage/errors.ts";
 import {
-  array,
+  anyObject,
   count,
+  type Field,
+  type Fields,
+  list,
   malformed,
-  number,
-  NUMBER_MAX,
   object,
+  optional,
   options,
-  parseJson,
+  rule,
   string,
-} from "../../snapshot/fields.ts";
+  unsigned,
+  word,
+} from "../../storage/fields.ts";
 
-/** A rule's name, and where it runs. */
-export interface RuleSchema {
-  /** Where the rule runs: in the kernel, in TypeScript, or by means of other selectors. */
-  readonly runs: "kernel" | "typescript" | "parts";
-  /** The rule's name. */
-  readonly name: string;
-}
+/** Where a rule runs: in the kernel, in TypeScript, or by means of other selectors. */
+const runs = word("kernel", "typescript", "parts");
+
+/** A selector. One that is not the kernel's has 0 as the kernel's number. */
+const selector = {
+  ...rule,
+  runs,
+  /** The number of its pick table. */
+  table: unsigned,
+  /** The numbers of the selectors that it draws with. */
+  parts: list(count),
+  /** Bytes of a TypeScript rule's own section. */
+  bytes: count,
+  /** How many picks it ever drew. Older versions did not count. */
+  drawnCount: optional(count, 0),
+  /** How many of them it drew as a part of other selectors. */
+  drawnAsPart: optional(count, 0),
+} as const;
+
+/** A kernel section: an `EXRP_SECTION_` number, how many items it has, and the bytes of one. */
+const section = { section: count, itemCount: count, itemBytes: count } as const;
+
+const schema = {
+  /** The library's version. */
+  library: string,
+  /** The most records that the replay holds. */
+  capacity: count,
+  /** The most bytes of records and final states; 0 is no limit, as in older versions. */
+  capacityBytes: optional(count, 0),
+  /** An episode is forgotten before this many + 1 records are written since it began; 0 is no limit, as in older versions. */
+  maxAge: optional(count, 0),
+  /** State, action, reward, then the extras as `extras.` and a name. Only every nth record of an episode keeps the column; 1 if all do. */
+  columns: list(object({ name: string, dtype: string, shape: list(count), every: count })),
+  /** The pick policies of the pick tables, in order. */
+  tables: list(policy),
+  /** An open episode is cut after this many records. */
+  segmentLength: count,
+  /** The seed. */
+  seed: count,
+  /** The eviction policy with its options; `bytes` are those of its own section. */
+  eviction: object({ runs, name: string, options: optional(options, {}), bytes: count }),
+  /** The selectors in order. */
+  selectors: list(object(selector)),
+  /** The extra state outside the kernel; `bytes` are those of its section. */
+  side: optional(object({ bytes: count }), { bytes: 0 }),
+  /** The kernel's sections in order. */
+  sections: list(object(section)),
+} as const;
 
 /** A selector. */
-export interface SelectorSchema extends RuleSchema {
-  /** The number of its pick table. */
-  readonly table: number;
-  /** The numbers of the selectors that it draws with. */
-  readonly parts: readonly number[];
-  /** The kernel's number of the rule; 0 for a rule in TypeScript. */
-  readonly native: number;
-  /** The options by name. */
-  readonly options: Readonly<Record<string, SelectorOption>>;
-  /** The options as the kernel takes them. */
-  readonly numbers: readonly number[];
-  /** Bytes of a TypeScript rule's own section. */
-  readonly bytes: number;
-  /** How many picks it ever drew. */
-  readonly drawnCount: number;
-  /** How many of them it drew as a part of other selectors. */
-  readonly drawnAsPart: number;
-}
+export type SelectorSchema = Fields<typeof selector>;
 
 /** A kernel section. */
-export interface SectionSchema {
-  /** An `EXRP_SECTION_` number. */
-  readonly section: number;
-  /** How many items it has. */
-  readonly itemCount: number;
-  /** The bytes of one item. */
-  readonly itemBytes: number;
-}
-
-/** A column. */
-export interface ColumnSchema {
-  /** `state`, `action`, `reward`, or `extras.` and a name. */
-  readonly name: string;
-  /** The dtype. */
-  readonly dtype: string;
-  /** The shape of one record's value. */
-  readonly shape: readonly number[];
-  /** n if only every nth record of an episode keeps the column; 1 if all do. */
-  readonly every: number;
-}
+export type SectionSchema = Fields<typeof section>;
 
 /** The schema of a snapshot. */
-export interface SnapshotSchema {
-  /** The library's version. */
-  readonly library: string;
-  /** The most records that the replay holds. */
-  readonly capacity: number;
-  /** The most bytes of records and final states; 0 is no limit. */
-  readonly capacityBytes: number;
-  /** An episode is forgotten before this many + 1 records are written since it began; 0 is no limit. */
-  readonly maxAge: number;
-  /** State, action, reward, then the extras. */
-  readonly columns: readonly ColumnSchema[];
-  /** The pick policies of the pick tables, in order. */
-  readonly tables: readonly PickPolicy[];
-  /** An open episode is cut after this many records. */
-  readonly segmentLength: number;
-  /** The seed. */
-  readonly seed: number;
-  /** The eviction policy with its options; `bytes` are those of its own section. */
-  readonly eviction: RuleSchema & {
-    readonly options: Readonly<Record<string, SelectorOption>>;
-    readonly bytes: number;
-  };
-  /** The selectors in order. */
-  readonly selectors: readonly SelectorSchema[];
-  /** The extra state outside the kernel; `bytes` are those of its section. */
-  readonly side: { readonly bytes: number };
-  /** The kernel's sections in order. */
-  readonly sections: readonly SectionSchema[];
-}
+export type SnapshotSchema = Fields<typeof schema>;
 
-/** Reads the JSON and checks all of it. */
-export function parseSchema(bytes: Uint8Array): SnapshotSchema {
-  const root = parseJson(bytes);
-  const eviction = object("eviction", root.eviction);
-  return {
-    library: string("library", root.library),
-    capacity: count("capacity", root.capacity),
-    // Older versions did not have these fields.
-    capacityBytes: count("capacityBytes", root.capacityBytes ?? 0),
-    maxAge: count("maxAge", root.maxAge ?? 0),
-    columns: array("columns", root.columns).map((value, k) => {
-      const column = object(`columns[${k}]`, value);
-      return {
-        name: string(`columns[${k}].name`, column.name),
-        dtype: string(`columns[${k}].dtype`, column.dtype),
-        shape: array(`columns[${k}].shape`, column.shape).map((size) => count("shape", size)),
-        every: count(`columns[${k}].every`, column.every),
-      };
-    }),
-    tables: array("tables", root.tables).map((value, k) => policy(`tables[${k}]`, value)),
-    segmentLength: count("segmentLength", root.segmentLength),
-    seed: count("seed", root.seed),
-    eviction: {
-      runs: runs("eviction", eviction.runs),
-      name: string("eviction.name", eviction.name),
-      options: options("eviction.options", eviction.options ?? {}),
-      bytes: count("eviction.bytes", eviction.bytes),
-    },
-    selectors: array("selectors", root.selectors).map((value, k) => {
-      const where = `selectors[${k}]`;
-      const selector = object(where, value);
-      return {
-        runs: runs(where, selector.runs),
-        name: string(`${where}.name`, selector.name),
-        table: count(`${where}.table`, selector.table, NUMBER_MAX),
-        parts: array(`${where}.parts`, selector.parts).map((part) => count(`${where}.parts`, part)),
-        native: count(`${where}.native`, selector.native, NUMBER_MAX),
-        options: options(`${where}.options`, selector.options),
-        numbers: array(`${where}.numbers`, selector.numbers).map((value) => number(where, value)),
-        bytes: count(`${where}.bytes`, selector.bytes),
-        // Older versions did not count.
-        drawnCount: count(`${where}.drawnCount`, selector.drawnCount ?? 0),
-        drawnAsPart: count(`${where}.drawnAsPart`, selector.drawnAsPart ?? 0),
-      };
-    }),
-    // The field is missing if there is no extra state.
-    side: {
-      bytes: root.side === undefined ? 0 : count("side.bytes", object("side", root.side).bytes),
-    },
-    sections: array("sections", root.sections).map((value, k) => {
-      const where = `sections[${k}]`;
-      const section = object(where, value);
-      return {
-        section: count(`${where}.section`, section.section),
-        itemCount: count(`${where}.itemCount`, section.itemCount),
-        itemBytes: count(`${where}.itemBytes`, section.itemBytes),
-      };
-    }),
-  };
-}
+/** Checks all of the JSON. */
+export const readSchema: Field<SnapshotSchema> = object(schema);
 
 /** A whole pick policy: its own check must accept it, and no field may be missing. */
 function policy(where: string, value: unknown): PickPolicy {
-  const given = object(where, value);
+  const given = anyObject(where, value);
   let checked: PickPolicy;
   try {
     checked = checkPick(where, given, 1);
@@ -175,13 +97,6 @@ function policy(where: string, value: unknown): PickPolicy {
     if (given[name] === undefined) throw malformed(`${where}.${name}`);
   }
   return checked;
-}
-
-function runs(where: string, value: unknown): RuleSchema["runs"] {
-  if (value !== "kernel" && value !== "typescript" && value !== "parts") {
-    throw malformed(`${where}.runs`);
-  }
-  return value;
 }
 
 /**
@@ -240,11 +155,7 @@ function same(field: string, mine: unknown, found: unknown): void {
   );
 }
 
-function mismatch(what: string): ReplayError {
-  return new ReplayError("snapshot-mismatch", `unserialize(): the snapshot does not fit: ${what}`);
-}
-
-function ruleText(rule: RuleSchema): string {
+function ruleText(rule: Pick<SelectorSchema, "runs" | "name">): string {
   if (rule.runs === "kernel") return `${rule.name}()`;
   return `${rule.name}, ${rule.runs === "parts" ? "composed of others" : "written in TypeScript"}`;
 }

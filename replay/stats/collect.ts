@@ -5,38 +5,17 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
-import {
-  EXRP_DRAWS_INFO_COUNT,
-  EXRP_DRAWS_NOTED_COUNT,
-  EXRP_EPISODE_OPEN,
-  EXRP_INFO_EPISODE_COUNT,
-  EXRP_INFO_EVICTED_COUNT,
-  EXRP_INFO_MEMORY_BYTES,
-  EXRP_INFO_RECORD_COUNT,
-  EXRP_INFO_RECORDED_COUNT,
-  EXRP_INFO_STORED_BYTES,
-  EXRP_SUMMARY_COUNT,
-  EXRP_SUMMARY_EXISTS,
-  EXRP_SUMMARY_LARGEST,
-  EXRP_SUMMARY_NUMBERS,
-  EXRP_SUMMARY_SMALLEST,
-  EXRP_SUMMARY_SQUARES,
-  EXRP_SUMMARY_SUM,
-  EXRP_SUMS_PRIORITIES,
-  EXRP_SUMS_WEIGHTS,
-} from "../../ffi/symbols.ts";
+import * as abi from "../../ffi/symbols.ts";
 import {
   type AgeStats,
   type NotedDraws,
   type PickNumbers,
-  type PriorityStats,
   type ReplayStats,
   type SelectorStats,
-  type WeightStats,
   withText,
 } from "../../stats/replay_stats.ts";
 import type { ReplayCore } from "../core.ts";
-import { paceState } from "../pace/pacer.ts";
+import { rateLimiterState } from "../rate_limiter/rate_limiter.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import { ageEdges, logEdges } from "./edges.ts";
@@ -77,15 +56,15 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   register.tellRules();
   const info = core.info(OPERATION);
   const number = (index: number): number => info[index] ?? 0;
-  const stored = number(EXRP_INFO_RECORD_COUNT);
-  const written = number(EXRP_INFO_RECORDED_COUNT);
+  const stored = number(abi.EXRP_INFO_RECORD_COUNT);
+  const written = number(abi.EXRP_INFO_RECORDED_COUNT);
   const { capacity, capacityBytes } = core.config;
   const logs = register.entries.map((entry) => readLog(core, register, entry));
   const sumAges = agesOf(core);
   const all = sumAges(new Float64Array(0)).summary;
   const oldest = logs.reduce(
     (largest, { ages }) => ages.reduce((a, b) => Math.max(a, b), largest),
-    all[EXRP_SUMMARY_LARGEST] ?? 0,
+    all[abi.EXRP_SUMMARY_LARGEST] ?? 0,
   );
   const edges = ageEdges(oldest);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
@@ -96,27 +75,26 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   return withText({
     records: { stored, capacity, fill: stored / capacity, written },
     bytes: {
-      stored: number(EXRP_INFO_STORED_BYTES),
+      stored: number(abi.EXRP_INFO_STORED_BYTES),
       capacity: capacityBytes === 0 ? undefined : capacityBytes,
-      memory: number(EXRP_INFO_MEMORY_BYTES),
+      memory: number(abi.EXRP_INFO_MEMORY_BYTES),
     },
     episodes: {
-      ...episodeStats(core, number(EXRP_INFO_EPISODE_COUNT)),
-      evicted: number(EXRP_INFO_EVICTED_COUNT),
+      ...episodeStats(core, number(abi.EXRP_INFO_EPISODE_COUNT)),
+      evicted: number(abi.EXRP_INFO_EVICTED_COUNT),
     },
     ages: storedAges(sumAges, all, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
-    pace: paceOf(core),
+    rateLimiter: rateLimiterState(core, OPERATION),
     selectors: register.entries.map((entry, k): SelectorStats => {
       const { id, kind, table } = entry.selector;
       const pickCount = register.pickCount(table);
       const native = entry.native === undefined
         ? undefined
         : (what: number): Sum => nativeSums(core, entry.nativeId, what);
-      const told = native?.(EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
-      const log = logs[k] ??
-        { drawnCount: 0, ages: new Float64Array(0), picks: new BigUint64Array(0) };
+      const told = native?.(abi.EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
+      const log = logs[k] as Log;
       return {
         id,
         kind,
@@ -126,18 +104,13 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
         drawnCount: log.drawnCount,
         drawsPerRecord: perRecord(log.drawnCount),
         noted: notedDraws(log, edges),
-        weights: native && weightStats(keptNumbers(native(EXRP_SUMS_WEIGHTS))),
-        priorities: told && priorityStats(keptNumbers(told), pickCount),
+        weights: native && keptNumbers(native(abi.EXRP_SUMS_WEIGHTS), (_, sum, squares) => (
+          { effectiveCount: squares === 0 ? 0 : sum ** 2 / squares }
+        )),
+        priorities: told && keptNumbers(told, (count) => ({ unknownCount: pickCount - count })),
       };
     }),
   });
-}
-
-function paceOf(core: ReplayCore): ReplayStats["pace"] {
-  const state = paceState(core, OPERATION);
-  if (state === undefined) return undefined;
-  const { recorded, drawn, difference, differenceMin, differenceMax } = state;
-  return { recorded, drawn, difference, differenceMin, differenceMax };
 }
 
 function episodeStats(
@@ -145,18 +118,9 @@ function episodeStats(
   count: number,
 ): Omit<ReplayStats["episodes"], "evicted"> {
   const handles = core.episodes(OPERATION, count);
-  const [lengths, firsts, states] = [
-    new Uint32Array(Math.max(1, count)),
-    new Uint32Array(Math.max(1, count)),
-    new Uint32Array(Math.max(1, count)),
-  ];
-  const { symbols } = core.kernel;
-  core.check(
-    OPERATION,
-    symbols.exrp_episode_counts(core.id, handles, count, lengths, firsts, states),
-  );
-  const sorted = lengths.subarray(0, count).sort();
-  const open = states.subarray(0, count).filter((state) => state === EXRP_EPISODE_OPEN).length;
+  const { counts, states } = core.episodeCounts(OPERATION, handles);
+  const sorted = counts.sort();
+  const open = states.filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
   return {
     stored: count,
     open,
@@ -169,10 +133,10 @@ function episodeStats(
 
 function readLog(core: ReplayCore, register: Register, entry: SelectorEntry): Log {
   const { log } = entry;
-  const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
+  const info = new Float64Array(abi.EXRP_DRAWS_INFO_COUNT);
   const { symbols } = core.kernel;
   core.check(OPERATION, symbols.exrp_draws_info(core.id, log, info, lengthOf(info)));
-  const count = info[EXRP_DRAWS_NOTED_COUNT] ?? 0;
+  const count = info[abi.EXRP_DRAWS_NOTED_COUNT] ?? 0;
   const draws = new Uint32Array(3 * Math.max(1, count));
   core.check(OPERATION, symbols.exrp_draws_read(core.id, log, draws, lengthOf(draws)));
   const picks = BigUint64Array.from(
@@ -214,23 +178,31 @@ function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
   };
 }
 
-/** Sums up the ages of all records. */
+/** Sums that the kernel makes; `call` has it write them. */
+function kernelSums(
+  core: ReplayCore,
+  call: (
+    edges: Float64Array<ArrayBuffer>,
+    counts: Float64Array<ArrayBuffer>,
+    summary: Float64Array<ArrayBuffer>,
+  ) => number,
+): Sum {
+  return (edges) => {
+    const counts = new Float64Array(lengthOf(edges) + 1);
+    const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
+    core.check(OPERATION, call(edges, counts, summary));
+    return { summary, counts };
+  };
+}
+
+/** The ages of all stored records. */
 function agesOf(core: ReplayCore): Sum {
-  const { symbols } = core.kernel;
-  return (edges) =>
-    summed(
-      core,
-      edges,
-      (counts, summary) =>
-        symbols.exrp_record_ages(
-          core.id,
-          edges,
-          lengthOf(edges),
-          counts,
-          summary,
-          lengthOf(summary),
-        ),
-    );
+  const { id, kernel: { symbols } } = core;
+  return kernelSums(
+    core,
+    (edges, counts, summary) =>
+      symbols.exrp_record_ages(id, edges, lengthOf(edges), counts, summary, lengthOf(summary)),
+  );
 }
 
 function storedAges(
@@ -238,13 +210,13 @@ function storedAges(
   summary: Float64Array,
   edges: Float64Array<ArrayBuffer>,
 ): AgeStats {
-  const count = summary[EXRP_SUMMARY_COUNT] ?? 0;
+  const count = summary[abi.EXRP_SUMMARY_COUNT] ?? 0;
   const { counts } = sum(edges);
   return {
     count,
-    mean: count === 0 ? 0 : (summary[EXRP_SUMMARY_SUM] ?? 0) / count,
-    median: count === 0 ? 0 : medianBySearch(sum, count, summary[EXRP_SUMMARY_LARGEST] ?? 0),
-    largest: summary[EXRP_SUMMARY_LARGEST] ?? 0,
+    mean: count === 0 ? 0 : (summary[abi.EXRP_SUMMARY_SUM] ?? 0) / count,
+    median: count === 0 ? 0 : medianBySearch(sum, count, summary[abi.EXRP_SUMMARY_LARGEST] ?? 0),
+    largest: summary[abi.EXRP_SUMMARY_LARGEST] ?? 0,
     histogram: { edges: [...edges], counts: [...counts.subarray(1, lengthOf(edges))] },
   };
 }
@@ -265,62 +237,48 @@ function medianBySearch(sum: Sum, count: number, largest: number): number {
   return first;
 }
 
-/** What a selector keeps for each pick of its table: undefined if it keeps no such numbers. */
-interface Kept {
-  readonly numbers: PickNumbers;
-  readonly count: number;
-  readonly squares: number;
-}
-
-/** Sums up the weights or priorities of a selector. */
-function keptNumbers(sum: Sum): Kept | undefined {
+/**
+ * Sums up the weights or priorities of a selector; undefined if it keeps none. `own` makes what only one of them has, of how many there are,
+ * their sum and that of their squares.
+ */
+function keptNumbers<T>(
+  sum: Sum,
+  own: (count: number, sum: number, squares: number) => T,
+): PickNumbers & T | undefined {
   const { summary, counts } = sum(new Float64Array(0));
   const at = (index: number): number => summary[index] ?? 0;
-  if (at(EXRP_SUMMARY_EXISTS) === 0) return undefined;
-  const [smallest, largest] = [at(EXRP_SUMMARY_SMALLEST), at(EXRP_SUMMARY_LARGEST)];
+  if (at(abi.EXRP_SUMMARY_EXISTS) === 0) return undefined;
+  const [smallest, largest] = [at(abi.EXRP_SUMMARY_SMALLEST), at(abi.EXRP_SUMMARY_LARGEST)];
   const edges = logEdges(smallest, largest);
   const binned = lengthOf(edges) === 0 ? counts : sum(edges).counts;
+  const all = at(abi.EXRP_SUMMARY_SUM);
   return {
-    count: at(EXRP_SUMMARY_COUNT),
-    squares: at(EXRP_SUMMARY_SQUARES),
-    numbers: {
-      sum: at(EXRP_SUMMARY_SUM),
-      largest,
-      smallest,
-      zeroCount: binned[0] ?? 0,
-      histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
-    },
+    sum: all,
+    largest,
+    smallest,
+    zeroCount: binned[0] ?? 0,
+    histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
+    ...own(at(abi.EXRP_SUMMARY_COUNT), all, at(abi.EXRP_SUMMARY_SQUARES)),
   };
 }
 
-function weightStats(kept: Kept | undefined): WeightStats | undefined {
-  if (kept === undefined) return undefined;
-  const { numbers, squares } = kept;
-  return { ...numbers, effectiveCount: squares === 0 ? 0 : numbers.sum ** 2 / squares };
-}
-
-function priorityStats(kept: Kept | undefined, pickCount: number): PriorityStats | undefined {
-  return kept && { ...kept.numbers, unknownCount: pickCount - kept.count };
-}
-
-/** Sums up what a selector in the kernel keeps. */
+/** What a selector of the kernel keeps of its picks: weights or priorities. */
 function nativeSums(core: ReplayCore, selector: number, what: number): Sum {
-  const { symbols } = core.kernel;
-  return (edges) =>
-    summed(core, edges, (counts, summary) =>
-      symbols.exrp_selector_sums(
-        core.id,
-        selector,
-        what,
-        edges,
-        lengthOf(edges),
-        counts,
-        summary,
-        lengthOf(summary),
-      ));
+  const { id, kernel: { symbols } } = core;
+  return kernelSums(core, (edges, counts, summary) =>
+    symbols.exrp_selector_sums(
+      id,
+      selector,
+      what,
+      edges,
+      lengthOf(edges),
+      counts,
+      summary,
+      lengthOf(summary),
+    ));
 }
 
-/** Sums up the priorities that a rule in TypeScript tells. */
+/** The priorities that a rule in TypeScript keeps; undefined if it does not tell them. */
 function customSums(custom: CustomSelector): Sum | undefined {
   if (custom.rule.getPriority === undefined) return undefined;
   custom.checkSound();
@@ -328,38 +286,22 @@ function customSums(custom: CustomSelector): Sum | undefined {
     custom.readPriorities(Uint32Array.from({ length: custom.count }, (_, k) => k)),
   ).filter((value) => value >= 0 && value < Infinity);
   return (edges) => {
-    const [summary, counts] = [
-      new Float64Array(EXRP_SUMMARY_NUMBERS),
-      new Float64Array(lengthOf(edges) + 1),
-    ];
-    const add = (index: number, value: number): void => {
-      summary[index] = (summary[index] ?? 0) + value;
-    };
-    add(EXRP_SUMMARY_EXISTS, 1);
-    add(EXRP_SUMMARY_COUNT, values.length);
+    const counts = new Float64Array(lengthOf(edges) + 1);
     for (const value of values) {
-      add(EXRP_SUMMARY_SUM, value);
-      add(EXRP_SUMMARY_SQUARES, value * value);
-      summary[EXRP_SUMMARY_LARGEST] = Math.max(summary[EXRP_SUMMARY_LARGEST] ?? 0, value);
-      const least = summary[EXRP_SUMMARY_SMALLEST] ?? 0;
-      if (value > 0 && (least === 0 || value < least)) summary[EXRP_SUMMARY_SMALLEST] = value;
       const above = edges.findIndex((edge) => value < edge);
       const bin = above < 0 ? lengthOf(edges) : above;
       counts[bin] = (counts[bin] ?? 0) + 1;
     }
+    const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
+    summary[abi.EXRP_SUMMARY_EXISTS] = 1;
+    summary[abi.EXRP_SUMMARY_COUNT] = values.length;
+    summary[abi.EXRP_SUMMARY_SUM] = values.reduce((sum, value) => sum + value, 0);
+    summary[abi.EXRP_SUMMARY_SQUARES] = values.reduce((sum, value) => sum + value * value, 0);
+    summary[abi.EXRP_SUMMARY_LARGEST] = values.reduce((a, b) => Math.max(a, b), 0);
+    const least = values.reduce((a, b) => b > 0 ? Math.min(a, b) : a, Infinity);
+    summary[abi.EXRP_SUMMARY_SMALLEST] = least === Infinity ? 0 : least;
     return { summary, counts };
   };
-}
-
-function summed(
-  core: ReplayCore,
-  edges: Float64Array,
-  call: (counts: Float64Array<ArrayBuffer>, summary: Float64Array<ArrayBuffer>) => number,
-): Summed {
-  const counts = new Float64Array(lengthOf(edges) + 1);
-  const summary = new Float64Array(EXRP_SUMMARY_NUMBERS);
-  core.check(OPERATION, call(counts, summary));
-  return { summary, counts };
 }
 
 function meanOf(values: Float64Array | Uint32Array): number {

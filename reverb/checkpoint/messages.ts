@@ -10,6 +10,7 @@ import { MessageReader } from "../../wire/message_reader.ts";
 import {
   ChunkDataSchema,
   PrioritizedItemSchema,
+  type PriorityTableCheckpoint,
   PriorityTableCheckpointSchema,
 } from "../messages/reverb_pb.ts";
 import { StructuredValueSchema } from "../messages/tensorflow_pb.ts";
@@ -21,22 +22,6 @@ const OLD_ITEMS = 2;
 
 /** The most bytes of a table's record without its items. Read, a signature of two bytes takes hundreds of them. */
 const HEAD_BYTES_MAX = 1 << 20;
-
-/** What a checkpoint says of a table. Its whole numbers are as they were written, and perhaps not possible. */
-export interface CheckpointTable {
-  readonly name: string;
-  readonly sampler: SelectorInfo;
-  readonly remover: SelectorInfo;
-  readonly maxSize: bigint;
-  /** 0 or less without limit. */
-  readonly maxTimesSampled: number;
-  /** Undefined where the record has none. */
-  readonly limiter: CheckpointLimiter | undefined;
-  readonly signature: Signature | undefined;
-  readonly uniqueSamples: bigint;
-  readonly episodesDeleted: bigint;
-  readonly oldItems: OldItems;
-}
 
 /** The items in a table's record, as the first versions have them. They stay in one copy of the record and take no other memory. */
 export class OldItems {
@@ -79,15 +64,14 @@ export class OldItems {
   }
 }
 
-/** A rate limiter, and what it has counted since the last reset. */
-export interface CheckpointLimiter {
-  readonly samplesPerInsert: number;
-  readonly minDiff: number;
-  readonly maxDiff: number;
-  readonly minSize: bigint;
-  readonly inserts: bigint;
-  readonly samples: bigint;
-  readonly deletes: bigint;
+/** What a checkpoint says of a table. */
+export interface CheckpointTable {
+  /** The message as it was written, without its items. Its whole numbers are perhaps not possible. */
+  readonly message: PriorityTableCheckpoint;
+  readonly sampler: SelectorInfo;
+  readonly remover: SelectorInfo;
+  readonly signature: Signature | undefined;
+  readonly oldItems: OldItems;
 }
 
 /**
@@ -97,26 +81,13 @@ export interface CheckpointLimiter {
  */
 export function readTable(record: Uint8Array): CheckpointTable {
   const oldItems = new OldItems(record);
-  const table = fromBinary(PriorityTableCheckpointSchema, record, { readUnknownFields: false });
-  const { rateLimiter: limiter, signature } = table;
+  const message = fromBinary(PriorityTableCheckpointSchema, record, { readUnknownFields: false });
+  const { signature } = message;
   return {
-    name: table.tableName,
-    sampler: selectorOf(table.sampler),
-    remover: selectorOf(table.remover),
-    maxSize: table.maxSize,
-    maxTimesSampled: table.maxTimesSampled,
-    limiter: limiter && {
-      samplesPerInsert: limiter.samplesPerInsert,
-      minDiff: limiter.minDiff,
-      maxDiff: limiter.maxDiff,
-      minSize: limiter.minSizeToSample,
-      inserts: limiter.insertCount,
-      samples: limiter.sampleCount,
-      deletes: limiter.deleteCount,
-    },
+    message,
+    sampler: selectorOf(message.sampler),
+    remover: selectorOf(message.remover),
     signature: signature && decodeSignature(toBinary(StructuredValueSchema, signature)),
-    uniqueSamples: table.numUniqueSamples,
-    episodesDeleted: table.numDeletedEpisodes,
     oldItems,
   };
 }

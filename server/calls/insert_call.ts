@@ -1,7 +1,7 @@
 /**
  * InsertStream: a client brings chunks and items, and hears the keys of items that are in their tables.
  *
- * Items that a limiter refuses wait. Their keys are withheld, and once many wait the client's messages are withheld too: that is all the
+ * Items that a rate limiter refuses wait. Their keys are withheld, and once many wait the client's messages are withheld too: that is all the
  * back-pressure that Reverb's clients know. Items that wait when a client goes away still go in, because the client may have written its
  * last; but no more than `exrp.h` allows for each table.
  *

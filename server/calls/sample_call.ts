@@ -13,7 +13,7 @@ import { Status } from "../grpc/status.ts";
 import { CallError, type CallLog, MethodCall } from "./method_call.ts";
 import { readSampleRequest } from "../../reverb/sample_request.ts";
 
-/** The words by which Reverb's clients know that a limiter, and nothing worse, let a sampler wait too long. */
+/** The words by which Reverb's clients know that a rate limiter, and nothing worse, let a sampler wait too long. */
 export const timeoutWords =
   "Rate Limiter: Timeout exceeded before the right to insert was acquired.";
 
@@ -53,7 +53,7 @@ interface Request {
   readonly table: string;
   /** Samples that the kernel was not asked for yet. */
   left: number;
-  /** Milliseconds that the limiter may let it wait; undefined for ever. */
+  /** Milliseconds that the rate limiter may let it wait; undefined for ever. */
   readonly timeoutMs: number | undefined;
   /** How the kernel is asked: an `EXRP_ASK_` constant. */
   readonly how: number;
@@ -135,7 +135,7 @@ export class SampleCall extends MethodCall {
     }
   }
 
-  /** Sends one message of samples, and returns false where the limiter allows none. */
+  /** Sends one message of samples, and returns false where the rate limiter allows none. */
   #send(sampler: Sampler): boolean {
     for (;;) {
       let written = 0;
@@ -167,7 +167,7 @@ export class SampleCall extends MethodCall {
     return this.#sampler;
   }
 
-  /** The timeout counts from when the limiter began to hold the request back. One that is too long for a timer never comes. */
+  /** The timeout counts from when the rate limiter began to hold the request back. One that is too long for a timer never comes. */
   #startTimer({ timeoutMs }: Request): void {
     if (timeoutMs === undefined || timeoutMs > TIMER_MAX_MS || this.#stop !== undefined) return;
     const expire = (): void => {

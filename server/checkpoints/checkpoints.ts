@@ -8,16 +8,17 @@
  */
 
 import { checkBoolean, checkInteger, show } from "../../base/checks.ts";
-import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
+import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import { platformFiles } from "../../base/files.ts";
 import { dispose } from "../../base/platform.ts";
-import { filesFor, pathOf } from "../../snapshot/file.ts";
+import { filesFor, pathOf } from "../../storage/file.ts";
+import type { Files } from "../../storage/files.ts";
+import { type FolderKind, GenerationFolder } from "../../storage/folder.ts";
+import { TABLES_KIND } from "../../tables/saving.ts";
 import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
 import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
-import type { CheckpointFigures, LastCheckpoint } from "../figures.ts";
+import type { CheckpointFigures } from "../figures.ts";
 import type { Checkpointer } from "../service.ts";
-import { CheckpointFolder } from "./checkpoint_folder.ts";
 
 /** Where a server writes checkpoints, and when. {@linkcode serve} takes it. */
 export interface CheckpointOptions {
@@ -40,15 +41,12 @@ export interface CheckpointOptions {
 
 const NAMES = ["folder", "keep", "everyMs", "onStop", "load", "from"];
 
-/**
- * What means that a file is damaged, so that the one before it is tried. A file that can't be read may be whole: whoever began with an older one
- * would lose what only this one has.
- */
-const DAMAGES: readonly ReplayErrorCode[] = [
-  "snapshot-corrupt",
-  "snapshot-truncated",
-  "snapshot-foreign",
-];
+const KIND: FolderKind = {
+  of: TABLES_KIND,
+  generation: "checkpoint",
+  writer: "server",
+  anew: "say load: false",
+};
 
 /** How often a checkpoint looks whether a snapshot that the program itself writes has ended. */
 const BUSY_STEP_MS = 10;
@@ -99,7 +97,7 @@ export async function openCheckpoints(
   if (options.folder === undefined) {
     return { loaded: { path: await loadFrom(tables, options.from), damaged: [] } };
   }
-  const folder = CheckpointFolder.open(options.folder, lowOf(tables).kernel);
+  const folder = new GenerationFolder(KIND, options.folder, lowOf(tables).kernel);
   try {
     const loaded = options.load === false
       ? { path: undefined, damaged: [] }
@@ -108,7 +106,7 @@ export async function openCheckpoints(
       const message = `${show(path)} is damaged, so an older checkpoint was loaded: ${reason}`;
       onError(new ReplayError("snapshot-corrupt", message));
     }
-    const checkpoints = new Checkpoints(tables, folder, options, loaded, onError, busyMs);
+    const checkpoints = new Checkpoints(tables, folder, options, onError, busyMs);
     return { checkpoints, loaded };
   } catch (error) {
     folder[dispose]();
@@ -118,32 +116,12 @@ export async function openCheckpoints(
 
 async function loadNewest(
   tables: Tables,
-  folder: CheckpointFolder,
+  folder: GenerationFolder,
   from: string | URL | undefined,
 ): Promise<LoadedCheckpoint> {
-  const files = folder.list();
-  if (files.length === 0) return { path: await loadFrom(tables, from), damaged: [] };
+  if (folder.count === 0) return { path: await loadFrom(tables, from), damaged: [] };
   checkEmpty(tables, `${show(folder.path)} has checkpoints`);
-  const damaged: { path: string; reason: string }[] = [];
-  for (const { path } of files) {
-    try {
-      await tables.unserialize(path);
-      return { path, damaged };
-    } catch (error) {
-      if (!(error instanceof ReplayError)) throw error;
-      if (!DAMAGES.includes(error.code)) {
-        throw new ReplayError(error.code, `${show(path)}: ${error.message}`, { cause: error });
-      }
-      damaged.push({ path, reason: error.message });
-    }
-  }
-  const [first] = damaged;
-  throw new ReplayError(
-    "snapshot-corrupt",
-    `none of ${files.length} checkpoints in ${show(folder.path)} can be loaded; the newest, ${
-      show(first?.path)
-    }: ${first?.reason}. To begin without them, say load: false`,
-  );
+  return await folder.load((path) => tables.unserialize(path));
 }
 
 /** Loads what tables begin with. Returns its path. */
@@ -155,14 +133,14 @@ async function loadFrom(
   const files = filesFor("checkpoint.from");
   const path = pathOf("checkpoint.from", from, files);
   checkEmpty(tables, `checkpoint.from is ${show(path)}`);
-  if (isFolder(path)) await loadReverbCheckpoint(tables, path);
+  if (isFolder(path, files)) await loadReverbCheckpoint(tables, path);
   else await tables.unserialize(path);
   return path;
 }
 
-function isFolder(path: string): boolean {
+function isFolder(path: string, files: Files): boolean {
   try {
-    platformFiles()?.list(path);
+    files.list(path);
     return true;
   } catch {
     return false;
@@ -184,17 +162,12 @@ function checkEmpty(tables: Tables, why: string): void {
 /** Writes checkpoints of tables into a folder. */
 export class Checkpoints implements Checkpointer {
   readonly #tables: Tables;
-  readonly #folder: CheckpointFolder;
-  readonly #keep: number;
-  readonly #everyMs: number | undefined;
-  readonly #onStop: boolean;
+  readonly #folder: GenerationFolder;
+  readonly #options: CheckpointOptions;
   readonly #busyMs: number;
-  readonly #damaged: ReadonlySet<string>;
   readonly #onError: (error: unknown) => void;
-  #number: number;
-  #written = 0;
-  #failed = 0;
-  #last: LastCheckpoint | undefined;
+  /** What was written since the server started. */
+  figures: CheckpointFigures = { written: 0, failed: 0, last: undefined };
   #current: Promise<unknown> = Promise.resolve();
   #next: Promise<string> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -203,23 +176,16 @@ export class Checkpoints implements Checkpointer {
   /** {@linkcode openCheckpoints} makes it. */
   constructor(
     tables: Tables,
-    folder: CheckpointFolder,
-    { keep = 3, everyMs, onStop = true }: CheckpointOptions,
-    { damaged }: LoadedCheckpoint,
+    folder: GenerationFolder,
+    options: CheckpointOptions,
     onError: (error: unknown) => void,
     busyMs: number,
   ) {
     this.#tables = tables;
-    this.#busyMs = busyMs;
     this.#folder = folder;
-    this.#keep = keep;
-    this.#everyMs = everyMs;
-    this.#onStop = onStop;
+    this.#options = options;
     this.#onError = onError;
-    const files = folder.list();
-    const broken = new Set(damaged.map(({ path }) => path));
-    this.#damaged = new Set(files.filter(({ path }) => broken.has(path)).map(({ name }) => name));
-    this.#number = (files[0]?.number ?? 0) + 1;
+    this.#busyMs = busyMs;
     this.#startTimer();
   }
 
@@ -246,17 +212,33 @@ export class Checkpoints implements Checkpointer {
     return this.#next;
   }
 
-  /** What was written since the server started. */
-  get figures(): CheckpointFigures {
-    return { written: this.#written, failed: this.#failed, last: this.#last };
+  async #write(): Promise<string> {
+    let path: string;
+    try {
+      await this.#untilSaved();
+      path = await this.#writeFile();
+    } catch (error) {
+      const { failed } = this.figures;
+      this.figures = { ...this.figures, failed: failed + 1 };
+      throw error;
+    }
+    // Whether or not old ones can be removed, this one is whole.
+    await this.#folder.removeOld(this.#options.keep ?? 3).catch(this.#onError);
+    return path;
   }
 
-  async #write(): Promise<string> {
-    try {
-      return await this.#writeNext();
-    } catch (error) {
-      this.#failed++;
-      throw error;
+  /** Waits until no snapshot that the program itself writes is open. */
+  async #untilSaved(): Promise<void> {
+    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
+      if (this.#isClosed && waited >= this.#busyMs) {
+        throw new ReplayError(
+          "busy",
+          `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
+            this.#busyMs / 1000
+          } s`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, BUSY_STEP_MS));
     }
   }
 
@@ -270,47 +252,19 @@ export class Checkpoints implements Checkpointer {
         yield piece;
       }
     }
-    const path = await this.#folder.write(
-      this.#number++,
-      (mark) => counted(writeCheckpoint(this.#tables, mark)),
-    );
-    this.#written++;
-    this.#last = { at: Date.now() / 1000, bytes, seconds: (performance.now() - start) / 1000 };
-    return path;
-  }
-
-  async #writeNext(): Promise<string> {
-    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
-      if (this.#isClosed && waited >= this.#busyMs) {
-        throw new ReplayError(
-          "busy",
-          `stop(): the last checkpoint was not written, because tables.serialize() has not ended in ${
-            this.#busyMs / 1000
-          } s`,
-        );
-      }
-      await delay(BUSY_STEP_MS);
-    }
-    const path = await this.#writeFile();
-    try {
-      await this.#folder.removeOld(this.#keep, this.#damaged);
-    } catch (error) {
-      // The checkpoint itself is whole.
-      this.#onError(error);
-    }
+    const path = await this.#folder.write((mark) => counted(writeCheckpoint(this.#tables, mark)));
+    const last = { at: Date.now() / 1000, bytes, seconds: (performance.now() - start) / 1000 };
+    this.figures = { ...this.figures, written: this.figures.written + 1, last };
     return path;
   }
 
   #startTimer(): void {
-    if (this.#everyMs === undefined || this.#isClosed) return;
+    const { everyMs } = this.#options;
+    if (everyMs === undefined || this.#isClosed) return;
     this.#timer = setTimeout(async () => {
-      try {
-        await this.save();
-      } catch (error) {
-        this.#onError(error);
-      }
+      await this.save().catch(this.#onError);
       this.#startTimer();
-    }, this.#everyMs);
+    }, everyMs);
   }
 
   /** Writes the last checkpoint, if that is wanted, and lets the folder go. */
@@ -318,14 +272,10 @@ export class Checkpoints implements Checkpointer {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     try {
-      if (isLast && this.#onStop) await this.#save();
+      if (isLast && this.#options.onStop !== false) await this.#save();
       await this.#current;
     } finally {
       this.#folder[dispose]();
     }
   }
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -22,18 +22,33 @@ const ofTables: readonly (readonly [string, Kind, string, (table: TableFigures) 
   ["unique_samples_total", "counter", "Items drawn at least once.", (it) => it.uniqueSamples],
   ["episodes", "gauge", "Episodes of which something is stored.", (it) => it.episodes],
   ["deleted_episodes_total", "counter", "Episodes that went whole.", (it) => it.deletedEpisodes],
-  ["waiting_inserts", "gauge", "Items that wait for the limiter.", (it) => it.waitingInserts],
+  ["waiting_inserts", "gauge", "Items that wait for the rate limiter.", (it) => it.waitingInserts],
   ["waiting_samplers", "gauge", "Streams that wait for samples.", (it) => it.waitingSamplers],
   ["largest_priority", "gauge", "The largest stored priority.", (it) => it.largestPriority],
   [
-    "limiter_difference",
+    "rate_limiter_difference",
     "gauge",
     "Inserts x samples_per_insert - samples.",
-    (it) => it.inserts * it.limiter.samplesPerInsert - it.samples,
+    (it) => it.inserts * it.rateLimiter.ratio - it.samples,
   ],
-  ["limiter_difference_min", "gauge", "The least difference.", (it) => it.limiter.minDiff],
-  ["limiter_difference_max", "gauge", "The largest difference.", (it) => it.limiter.maxDiff],
-  ["limiter_min_size", "gauge", "Items before the first draw.", (it) => it.limiter.minSize],
+  [
+    "rate_limiter_difference_min",
+    "gauge",
+    "The least difference.",
+    (it) => it.rateLimiter.differenceMin,
+  ],
+  [
+    "rate_limiter_difference_max",
+    "gauge",
+    "The largest difference.",
+    (it) => it.rateLimiter.differenceMax,
+  ],
+  [
+    "rate_limiter_min_size",
+    "gauge",
+    "Items before the first draw.",
+    (it) => it.rateLimiter.minSize,
+  ],
 ];
 
 const ofServers: readonly (readonly [string, Kind, string, (server: ServerFigures) => number])[] = [

@@ -1,12 +1,12 @@
 /**
- * The status page: the tables' fill, limiters and rates. It is whole without script; a little script brings new figures every 2 s.
+ * The status page: the tables' fill, rate limiters and rates. It is whole without script; a little script brings new figures every 2 s.
  *
  * @module
  */
 import { numberOf } from "../../base/inspect.ts";
 import {
   type CheckpointFigures,
-  limiterState,
+  rateLimiterState,
   type Rates,
   type ServerFigures,
   type TableFigures,
@@ -87,7 +87,7 @@ function seconds(value: number): string {
 
 /** What goes in and out now, in words. */
 function stateWords(table: TableFigures): string {
-  const { canInsert, canSample } = limiterState(table);
+  const { canInsert, canSample } = rateLimiterState(table);
   const words = [
     canInsert ? "inserts go in" : "inserts wait",
     table.size === 0 ? "no item to sample" : canSample ? "samples go out" : "samples wait",
@@ -95,13 +95,13 @@ function stateWords(table: TableFigures): string {
   return words.join(", ");
 }
 
-function limitWords({ limiter }: TableFigures): string {
+function limitWords({ rateLimiter }: TableFigures): string {
   const limit = (value: number): string =>
     Math.abs(value) >= 1e300 ? (value < 0 ? "−∞" : "∞") : count(value);
-  const items = `at least ${numberOf(limiter.minSize, "item", count)}`;
-  const band = [limit(limiter.minDiff), limit(limiter.maxDiff)] as const;
+  const items = `at least ${numberOf(rateLimiter.minSize, "item", count)}`;
+  const band = [limit(rateLimiter.differenceMin), limit(rateLimiter.differenceMax)] as const;
   if (band[0] === "−∞" && band[1] === "∞") return items;
-  const samples = numberOf(limiter.samplesPerInsert, "sample", String);
+  const samples = numberOf(rateLimiter.ratio, "sample", String);
   return `${items}; ${samples} an insert; difference ${band.join(" to ")}`;
 }
 
@@ -147,7 +147,7 @@ function checkpointLine(checkpoints: CheckpointFigures | undefined): string {
 }
 
 /** The columns of words. Those of numbers stand right. */
-const textColumns: ReadonlySet<string> = new Set(["now", "sampler", "remover", "limiter"]);
+const textColumns: ReadonlySet<string> = new Set(["now", "sampler", "remover", "rate limiter"]);
 
 /** The page as HTML. */
 export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Rates>): string {
@@ -185,10 +185,10 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
   }</tr></thead>
 <tbody>${rows.join("\n")}</tbody>
 </table></div>
-<h2 id="rules">Rules and limiters</h2>
+<h2 id="rules">Rules and rate limiters</h2>
 <div class="wide" tabindex="0" role="region" aria-labelledby="rules"><table>
 <thead><tr>${
-    columns("table", "sampler", "remover", "limiter", "times sampled", "episodes")
+    columns("table", "sampler", "remover", "rate limiter", "times sampled", "episodes")
   }</tr></thead>
 <tbody>${rules.join("\n")}</tbody>
 </table></div>

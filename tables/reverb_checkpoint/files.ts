@@ -8,7 +8,7 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { attemptOn, filesFor, pathOf } from "../../snapshot/file.ts";
+import { attemptOn, filesFor, pathOf } from "../../storage/file.ts";
 
 /** The bytes that are unpacked at once: zlib makes at most a thousand times as many of them. */
 const PACKED_BYTES = 1 << 14;
@@ -20,8 +20,6 @@ const DONE = "DONE";
 
 /** Where the files of a checkpoint are. */
 export interface CheckpointFiles {
-  /** Its own folder. */
-  readonly folder: string;
   /** The paths of its files. */
   readonly tables: string;
   readonly chunks: string;
@@ -47,7 +45,7 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
   const { join } = files.path;
   let [folder, names] = [root, list(root)];
   if (!names.includes(TABLES)) {
-    const found = attempt(root, () => files.listFolders(root)).sort().reverse()
+    const found = attempt(root, () => files.list(root, "folders")).sort().reverse()
       .map((name) => join(root, name))
       .find((path) => {
         const within = list(path);
@@ -73,7 +71,6 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
     );
   }
   return {
-    folder,
     tables: join(folder, TABLES),
     chunks: join(folder, CHUNKS),
     items: names.includes(ITEMS) ? join(folder, ITEMS) : undefined,
@@ -83,17 +80,19 @@ export function findCheckpoint(where: string, at: string | URL): CheckpointFiles
 /**
  * The bytes of a packed file, in pieces of up to 16 MiB.
  *
- * @throws {ReplayError} `file` or `permission`, `snapshot-corrupt` where it does not unpack, and `snapshot-truncated` where it does not end.
+ * @param bytesMax The most bytes that it may unpack to.
+ * @throws {ReplayError} `limit`, `file` or `permission`, `snapshot-corrupt` where it does not unpack, and `snapshot-truncated` where it does not end.
  */
 export async function* unpacked(
   where: string,
   path: string,
+  bytesMax: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const files = filesFor(where);
   const attempt = <T>(call: () => T): T => attemptOn(where, "read", path, files, call);
   using file = attempt(() => files.open(path));
   const end = new Uint8Array(4); // the last bytes that were read
-  let readBytes = 0;
+  let [readBytes, bytes] = [0, 0];
   const packed = new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull(to): void {
       const piece = new Uint8Array(PACKED_BYTES);
@@ -112,6 +111,15 @@ export async function* unpacked(
     for (;;) {
       const { value, done } = await reader.read();
       if (done) break;
+      bytes += value.length;
+      if (bytes > bytesMax) {
+        throw new ReplayError(
+          "limit",
+          `${where}: the checkpoint unpacks to more than maxBytes, which is left at ${bytesMax} for ${
+            show(path)
+          }; give a larger maxBytes if you trust its writer`,
+        );
+      }
       sum.add(value);
       yield value;
     }

@@ -5,11 +5,10 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { ReplayError } from "../../base/errors.ts";
-import { limiterOf } from "../../pace/limiter.ts";
-import type { PaceRule } from "../../pace/pace_rule.ts";
+import { reasonOf, ReplayError } from "../../base/errors.ts";
+import { rateLimiterOf } from "../../rate_limiters/of_numbers.ts";
+import type { RateLimiter } from "../../rate_limiters/rate_limiter.ts";
 import {
-  type CheckpointLimiter,
   type CheckpointTable,
   type OldItems,
   readTable,
@@ -46,20 +45,20 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
     try {
       return make();
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new ReplayError("snapshot-corrupt", `${where} can't be read: ${why}`, { cause });
+      const why = `${where} can't be read: ${reasonOf(cause)}`;
+      throw new ReplayError("snapshot-corrupt", why, { cause });
     }
   };
-  const found: CheckpointTable = read(() => readTable(record));
-  const { name, limiter, maxTimesSampled, signature, oldItems } = found;
+  const { message, sampler, remover, signature, oldItems } = read(() => readTable(record));
+  const { tableName: name, rateLimiter: rateLimiter, maxTimesSampled } = message;
   const wrong = (why: string): never => {
     throw new ReplayError("snapshot-corrupt", `${where}: table ${show(name)} ${why}`);
   };
-  if (limiter === undefined) return wrong("has no rate limiter");
+  if (rateLimiter === undefined) return wrong("has no rate limiter");
   const count = (what: string, value: bigint): number =>
     value >= 0n && value <= 2n ** 53n ? Number(value) : wrong(`has ${value} ${what}`);
-  const inserts = count("inserts", limiter.inserts);
-  const deletes = count("deletes", limiter.deletes);
+  const inserts = count("inserts", rateLimiter.insertCount);
+  const deletes = count("deletes", rateLimiter.deleteCount);
   if (deletes > inserts) wrong(`has ${deletes} deletes, but ${inserts} inserts`);
   if (oldItems.count > inserts - deletes) {
     wrong(`has ${oldItems.count} items, but ${inserts} inserts and ${deletes} deletes`);
@@ -67,51 +66,52 @@ export function readTableRecord(where: string, record: Uint8Array): TableRecord 
   return {
     name,
     options: {
-      maxSize: count("for max_size", found.maxSize),
+      maxSize: count("for max_size", message.maxSize),
       ...maxTimesSampled > 0 ? { maxTimesSampled } : {},
-      sampler: read(() => selectorOf(found.sampler)) ?? wrong("has an unknown sampler"),
-      remover: read(() => selectorOf(found.remover)) ?? wrong("has an unknown remover"),
-      limiter: readLimiter(limiter, count("for min_size_to_sample", limiter.minSize), wrong),
+      sampler: read(() => selectorOf(sampler)) ?? wrong("has an unknown sampler"),
+      remover: read(() => selectorOf(remover)) ?? wrong("has an unknown remover"),
+      rateLimiter: readRateLimiter(
+        rateLimiter,
+        count("for min_size_to_sample", rateLimiter.minSizeToSample),
+        wrong,
+      ),
       ...signature === undefined ? {} : { signature },
     },
     inserts,
-    samples: count("samples", limiter.samples),
+    samples: count("samples", rateLimiter.sampleCount),
     deletes,
-    uniqueSamples: count("unique samples", found.uniqueSamples),
-    episodesDeleted: count("deleted episodes", found.episodesDeleted),
+    uniqueSamples: count("unique samples", message.numUniqueSamples),
+    episodesDeleted: count("deleted episodes", message.numDeletedEpisodes),
     oldItems,
   };
 }
 
+/** The rules by Reverb's names. */
+const SELECTORS: ReadonlyMap<string, (exponent: number) => NativeSelector> = new Map([
+  ["fifo", () => oldest()],
+  ["lifo", () => newest()],
+  ["uniform", () => uniform()],
+  ["prioritized", (exponent: number) => power({ exponent })],
+  ["min-heap", () => lowestPriority()],
+  ["max-heap", () => highestPriority()],
+]);
+
 function selectorOf({ kind, exponent = 1 }: SelectorInfo): NativeSelector | undefined {
-  switch (kind) {
-    case "fifo":
-      return oldest();
-    case "lifo":
-      return newest();
-    case "uniform":
-      return uniform();
-    case "prioritized":
-      return power({ exponent });
-    case "min-heap":
-      return lowestPriority();
-    case "max-heap":
-      return highestPriority();
-    default:
-      return undefined;
-  }
+  return SELECTORS.get(kind)?.(exponent);
 }
 
-function readLimiter(
-  { samplesPerInsert: ratio, minDiff, maxDiff }: CheckpointLimiter,
+function readRateLimiter(
+  { samplesPerInsert: ratio, minDiff, maxDiff }: NonNullable<
+    CheckpointTable["message"]["rateLimiter"]
+  >,
   size: number,
   wrong: (why: string) => never,
-): PaceRule {
+): RateLimiter {
   if (!(ratio > 0 && Number.isFinite(ratio))) {
     return wrong(`has a rate limiter of ${ratio} samples for an insert`);
   }
   if (!(minDiff <= maxDiff)) {
     return wrong(`has a rate limiter without room between ${minDiff} and ${maxDiff}`);
   }
-  return limiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
+  return rateLimiterOf({ ratio, minSize: size, differenceMin: minDiff, differenceMax: maxDiff });
 }

@@ -461,7 +461,7 @@ Deno.test("close() and flushWhenReady() write when the replay lets them, and tim
   });
   const recordFlat = replay.recordFlat.bind(replay);
   replay.recordFlat = () => {
-    throw new ReplayError("pace", "planned");
+    throw new ReplayError("rate-limiter", "planned");
   };
   const late = await assertRejects(() => writer.flushWhenReady({ timeoutMs: 10 }));
   assertStrictEquals(late instanceof ReplayError && late.code, "timeout");

@@ -1,4 +1,4 @@
-/** ActorWriters in Workers on one shared replay: nothing is lost, doubled or out of order, with a pace and without. */
+/** ActorWriters in Workers on one shared replay: nothing is lost, doubled or out of order, with a rate limiter and without. */
 import { assertEquals, assertStrictEquals } from "../_assert.ts";
 import { ExperienceReplay, float64, int32, prioritized, samplesPerInsert } from "@exrp/replay";
 import type { WriterJob } from "./_writer_worker.ts";
@@ -21,8 +21,8 @@ async function runWriter(job: WriterJob): Promise<void> {
   await promise.finally(() => worker.terminate());
 }
 
-for (const pace of ["with", "without"]) {
-  native.test(`${ACTORS} Workers write ${STEPS} steps each ${pace} a pace: each step is there once, in order (seed ${SEED})`, async () => {
+for (const rateLimiter of ["with", "without"]) {
+  native.test(`${ACTORS} Workers write ${STEPS} steps each ${rateLimiter} a rate limiter: each step is there once, in order (seed ${SEED})`, async () => {
     using replay = await ExperienceReplay.create({
       capacity: 2 * ACTORS * STEPS,
       state: float64(),
@@ -30,7 +30,9 @@ for (const pace of ["with", "without"]) {
     });
     const selector = replay.newPickSelector(prioritized());
     // A chunk has at most 60 records, and each actor may have one on its way.
-    if (pace === "with") replay.setPace(samplesPerInsert(2, { minSize: 100, error: 600 }));
+    if (rateLimiter === "with") {
+      replay.setRateLimiter(samplesPerInsert(2, { minSize: 100, error: 600 }));
+    }
     const ticket = replay.share();
     let isOver = false;
     const writers = Promise.all(
@@ -40,7 +42,7 @@ for (const pace of ["with", "without"]) {
       ),
     ).finally(() => isOver = true);
     let drawn = 0;
-    while (!isOver && pace === "with") {
+    while (!isOver && rateLimiter === "with") {
       // The learner goes on until the actors are done. It may wait for them, so it has a time limit.
       try {
         const batch = await replay.whenReady(() => replay.getBatch(64, selector), {
@@ -53,7 +55,7 @@ for (const pace of ["with", "without"]) {
       }
     }
     await writers;
-    if (pace === "with") assertStrictEquals(replay.pace?.drawn, drawn);
+    if (rateLimiter === "with") assertStrictEquals(replay.rateLimiter?.drawn, drawn);
     const counts = new Int32Array(ACTORS);
     const { state, extras } = replay.drain();
     // Episodes come from the oldest to the newest, so those of one actor are in order.

@@ -204,7 +204,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     "ages",
     "drawnCount",
     "drawsPerRecord",
-    "pace",
+    "rateLimiter",
     "selectors",
   ]);
 

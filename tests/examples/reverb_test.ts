@@ -105,7 +105,7 @@ async function trainShortly(options: Partial<Options>): Promise<void> {
     assert(score >= 8 && score <= 500 && end.worst >= 8, `${score}, ${end.worst}`);
     const replay = server.tables.table("replay");
     const { inserts, samples } = replay.info();
-    // The limiter keeps the learner at one update of 128 for each step, within its error.
+    // The rate limiter keeps the learner at one update of 128 for each step, within its error.
     assert(Math.abs(inserts * 128 - samples) <= 25_600 + 128_000, `${inserts}, ${samples}`);
     const { priorities } = await replay.sample(100);
     assert(new Set(priorities).size > 10, "the learner set no priorities");

@@ -226,10 +226,12 @@ async function findCompiler(): Promise<string | undefined> {
 
 native.test("the kernel is opened once, and a file: URL is as good as a path", async () => {
   const kernel = local;
-  if (given === undefined) assertStrictEquals(await openKernel(), kernel);
-  const named = await openKernel({ kernelPath: kernel.path });
-  assertStrictEquals(named.symbols, kernel.symbols);
-  assertStrictEquals(await openKernel({ kernelPath: new URL(`file://${kernel.path}`) }), named);
+  if (given === undefined) assertStrictEquals((await openKernel()).symbols, kernel.symbols);
+  for (const kernelPath of [kernel.path, new URL(`file://${kernel.path}`)]) {
+    const named = await openKernel({ kernelPath });
+    assertStrictEquals(named.symbols, kernel.symbols);
+    assertEquals([named.path, named.why], [kernel.path, "the option kernelPath"]);
+  }
   using replay = await ExperienceReplay.create({
     capacity: 10,
     state: float32(1),

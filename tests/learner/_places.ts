@@ -16,7 +16,7 @@ import {
   tableReader,
   tableWriter,
 } from "../../learner/mod.ts";
-import type { PaceRule } from "../../types.ts";
+import type { RateLimiter } from "../../types.ts";
 import type { NativeSelector } from "../../selectors/mod.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { serve } from "../../server/mod.ts";
@@ -40,7 +40,7 @@ export type Steps = {
 export interface Settings {
   readonly isPrioritized?: boolean;
   readonly nStep?: number;
-  readonly limiter?: PaceRule;
+  readonly rateLimiter?: RateLimiter;
 }
 
 /** A place with its two ends. */
@@ -56,22 +56,22 @@ const samplerOf = ({ isPrioritized }: Settings): NativeSelector =>
   isPrioritized ? prioritized({ alpha: 1, epsilon: 0 }) : uniform();
 
 // deno-lint-ignore explicit-function-return-type -- what create() returns says what the replay holds
-function replayOf({ nStep, limiter }: Settings) {
+function replayOf({ nStep, rateLimiter }: Settings) {
   return ExperienceReplay.create({
     ...columns,
     capacity: 2000,
     pick: { discount: DISCOUNT, ...nStep === undefined ? {} : { nStep: [nStep] as const } },
-    ...limiter === undefined ? {} : { pace: limiter },
+    ...rateLimiter === undefined ? {} : { rateLimiter },
     seed: SEED,
   });
 }
 
 function tablesOf(settings: Settings): Promise<Tables> {
-  const { limiter } = settings;
+  const { rateLimiter } = settings;
   const steps = {
     maxSize: 2000,
     sampler: samplerOf(settings),
-    ...limiter === undefined ? {} : { limiter },
+    ...rateLimiter === undefined ? {} : { rateLimiter },
   };
   return Tables.create({ tables: { steps }, seed: SEED });
 }

@@ -199,7 +199,7 @@ for (const [way, wait] of Object.entries(waits)) {
     assertEquals(batch.size, 8);
   });
 
-  onAll(`${way}() waits for the rate limiter`, { limiter: minSize(5) }, async (place) => {
+  onAll(`${way}() waits for the rate limiter`, { rateLimiter: minSize(5) }, async (place) => {
     const { reader, writer } = place;
     await writeEpisode(writer, 1, 4, "terminated");
     await writer.flush();
@@ -239,7 +239,7 @@ onAll("sample() that may not wait says that it is too early", {}, async ({ reade
 
 onAll(
   "a writer and a reader keep pace",
-  { limiter: samplesPerInsert(4, { minSize: 10, error: 130 }) },
+  { rateLimiter: samplesPerInsert(4, { minSize: 10, error: 130 }) },
   async ({ reader, writer }) => {
     const act = async (): Promise<void> => {
       for (let first = 0; first < 900; first += 90) {
@@ -258,7 +258,7 @@ onAll(
 
 onAll(
   "a step that the rate limiter held back for too long was not taken",
-  { limiter: samplesPerInsert(1, { minSize: 1, error: 120 }) },
+  { rateLimiter: samplesPerInsert(1, { minSize: 1, error: 120 }) },
   async ({ reader, writer }) => {
     const append = (k: number, options: { readonly timeoutMs?: number }): Promise<void> =>
       writer.append({

@@ -79,8 +79,8 @@ Deno.test("a stream goes on after everything was evicted, once there is somethin
 });
 
 Deno.test("append() says that flushSteps are too many for the rate limiter", async () => {
-  const pace = samplesPerInsert(4, { minSize: 10, error: 40 });
-  using replay = await ExperienceReplay.create({ capacity, state, pace });
+  const rateLimiter = samplesPerInsert(4, { minSize: 10, error: 40 });
+  using replay = await ExperienceReplay.create({ capacity, state, rateLimiter });
   const append = async (flushSteps: number): Promise<void> => {
     const writer = replayWriter(replay, { flushSteps });
     for (let k = 0; k <= flushSteps; k++) {
@@ -88,7 +88,7 @@ Deno.test("append() says that flushSteps are too many for the rate limiter", asy
     }
   };
   const error = await assertRejects(() => append(50), ReplayError, "make the calls smaller");
-  assertStrictEquals(error.code, "pace-size");
+  assertStrictEquals(error.code, "rate-limiter-size");
   await append(5);
   assertStrictEquals(replay.recordCount, 5);
 });

@@ -153,7 +153,7 @@ Deno.test("a writer's items share their states, and have the priority that was a
 
 Deno.test("a call that waits for an earlier one ends by its own limits", async () => {
   const steps = {
-    ...{ maxSize: 10, maxTimesSampled: 1, limiter: queue(1) },
+    ...{ maxSize: 10, maxTimesSampled: 1, rateLimiter: queue(1) },
     ...{ sampler: oldest(), remover: oldest() },
   };
   using tables = await Tables.create({ tables: { steps } });

@@ -13,7 +13,7 @@ export const tables: readonly RealTable[] = [
   plainTable("lifo", {
     sampler: lifo,
     max_size: 3,
-    limiter: {
+    rateLimiter: {
       kind: "sample_to_insert_ratio",
       samples_per_insert: 1.5,
       min_size: 1,
@@ -31,14 +31,14 @@ export const tables: readonly RealTable[] = [
     remover: fifo,
     max_size: 10,
     max_times_sampled: 1,
-    limiter: { kind: "queue", size: 10 },
+    rateLimiter: { kind: "queue", size: 10 },
   }),
   plainTable("stack", {
     sampler: lifo,
     remover: lifo,
     max_size: 10,
     max_times_sampled: 1,
-    limiter: { kind: "stack", size: 10 },
+    rateLimiter: { kind: "stack", size: 10 },
   }),
   plainTable("signed", {
     sampler: fifo,
@@ -48,7 +48,7 @@ export const tables: readonly RealTable[] = [
     },
   }),
   plainTable("empty", {
-    limiter: {
+    rateLimiter: {
       kind: "sample_to_insert_ratio",
       samples_per_insert: 8,
       min_size: 100,

@@ -4,10 +4,10 @@ import * as abi from "../../ffi/symbols.ts";
 import { highestPriority, lowestPriority, newest, oldest, uniform } from "../../mod.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { power } from "../../selectors/power.ts";
-import { type Inserter, type LowLimiter, LowTables } from "../../tables/low.ts";
+import { type Inserter, LowTables } from "../../tables/low.ts";
 import { smallChunk, smallItem } from "./_grpc.ts";
 import { decode, encode, type Message } from "./_proto.ts";
-import type { RealLimiter, RealSelector, RealTable } from "./_real.ts";
+import type { RealRateLimiter, RealSelector, RealTable } from "./_real.ts";
 import { type Counters, type Drawn, readInfo, type Subject } from "./_side_by_side.ts";
 
 /** Our rule for one of Reverb's selectors. */
@@ -29,15 +29,15 @@ export function lowRule({ kind, exponent = 1 }: RealSelector): NativeSelector {
 }
 
 /** The four numbers of one of Reverb's rate limiters. */
-export function lowLimiter(limiter: RealLimiter): LowLimiter {
-  switch (limiter.kind) {
+export function lowRateLimiter(rateLimiter: RealRateLimiter): readonly number[] {
+  switch (rateLimiter.kind) {
     case "min_size":
-      return [1, limiter.min_size, -Number.MAX_VALUE, Number.MAX_VALUE];
+      return [1, rateLimiter.min_size, -Number.MAX_VALUE, Number.MAX_VALUE];
     case "queue":
     case "stack":
-      return [1, 1, 0, limiter.size];
+      return [1, 1, 0, rateLimiter.size];
     case "sample_to_insert_ratio": {
-      const { samples_per_insert, min_size, error_buffer } = limiter;
+      const { samples_per_insert, min_size, error_buffer } = rateLimiter;
       const middle = samples_per_insert * min_size;
       const [least, most] = typeof error_buffer === "number"
         ? [middle - error_buffer, middle + error_buffer]
@@ -63,7 +63,7 @@ export class LowSubject implements Subject {
       maxTimesSampled: table.max_times_sampled ?? 0,
       sampler: lowRule(table.sampler),
       remover: lowRule(table.remover),
-      limiter: lowLimiter(table.limiter),
+      rateLimiter: lowRateLimiter(table.rateLimiter),
     }], seed);
     this.#inserter = this.#tables.inserter();
   }

@@ -51,7 +51,7 @@ async function start(
   tables: readonly RealTable[],
   options: Partial<ServeOptions>,
 ): Promise<{ server: ReverbServer; low: LowTables }> {
-  // A file may not describe a table that is smaller than its limiter waits for; Reverb has such tables.
+  // A file may not describe a table that is smaller than its rate limiter waits for; Reverb has such tables.
   const large = tables.map((table) => ({ ...table, max_size: 1_000_000 }));
   const { tables: read } = readConfig(JSON.stringify({ tables: asConfig(large) }));
   const own = Object.fromEntries(

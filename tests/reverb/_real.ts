@@ -10,7 +10,7 @@ import { PATIENCE_MS } from "../_wait.ts";
 
 export {
   plainTable,
-  type RealLimiter,
+  type RealRateLimiter,
   type RealSelector,
   RealServer,
   type RealSignature,

@@ -8,7 +8,7 @@ export const tables: readonly RealTable[] = [
   plainTable("queue", {
     sampler: fifo,
     max_times_sampled: 1,
-    limiter: { kind: "queue", size: 100 },
+    rateLimiter: { kind: "queue", size: 100 },
     max_size: 100,
   }),
   plainTable("fifo", { sampler: fifo, max_size: 100 }),
@@ -16,7 +16,7 @@ export const tables: readonly RealTable[] = [
   plainTable("heap", {
     sampler: { kind: "max_heap" },
     remover: { kind: "min_heap" },
-    limiter: {
+    rateLimiter: {
       kind: "sample_to_insert_ratio",
       samples_per_insert: 2,
       min_size: 1,

@@ -7,7 +7,7 @@
 import { assertEquals } from "../_assert.ts";
 import { type Call, Connection, smallChunk, smallItem } from "./_grpc.ts";
 import type { Message } from "./_proto.ts";
-import type { RealLimiter, RealSelector, RealTable } from "./_real.ts";
+import type { RealRateLimiter, RealSelector, RealTable } from "./_real.ts";
 import { PATIENCE_MS, until } from "../_wait.ts";
 
 /** A draw. */
@@ -35,7 +35,7 @@ export interface Subject {
   insert(key: bigint, priority: number, episode: bigint): Promise<void>;
   /** The keys confirmed so far, once they are `count`, or after the time. */
   confirmed(count: number, timeoutMs: number): Promise<readonly bigint[]>;
-  /** Draws up to `count`, and fewer where the limiter lets no more through within the time. */
+  /** Draws up to `count`, and fewer where the rate limiter lets no more through within the time. */
   sample(count: number, timeoutMs: number): Promise<readonly Drawn[]>;
   mutate(
     updates: readonly (readonly [bigint, number])[],
@@ -170,8 +170,8 @@ const samplers: readonly RealSelector[] = [
 ];
 const removers = samplers.filter(({ exponent }) => exponent !== 0.5);
 
-/** The limiters of the tables. */
-export const limiters: readonly RealLimiter[] = [
+/** The rate limiters of the tables. */
+export const rateLimiters: readonly RealRateLimiter[] = [
   { kind: "min_size", min_size: 1 },
   { kind: "min_size", min_size: 3 },
   { kind: "sample_to_insert_ratio", samples_per_insert: 1, min_size: 2, error_buffer: 2 },
@@ -185,8 +185,8 @@ function isRandom({ kind }: RealSelector): boolean {
   return kind === "uniform" || kind === "prioritized";
 }
 
-/** Tables of all samplers and removers, and times that an item may be drawn, with this limiter. */
-export function tablesWith(limiter: RealLimiter): RealTable[] {
+/** Tables of all samplers and removers, and times that an item may be drawn, with this rate limiter. */
+export function tablesWith(rateLimiter: RealRateLimiter): RealTable[] {
   const tables: RealTable[] = [];
   for (const sampler of samplers) {
     for (const remover of removers) {
@@ -196,7 +196,7 @@ export function tablesWith(limiter: RealLimiter): RealTable[] {
           " ",
         );
         const max_size = 2 + (tables.length * 5) % 7;
-        tables.push({ name, sampler, remover, max_size, max_times_sampled, limiter });
+        tables.push({ name, sampler, remover, max_size, max_times_sampled, rateLimiter });
       }
     }
   }
@@ -240,7 +240,7 @@ class Run {
   readonly #sampler: RealSelector;
   readonly #keys: bigint[] = [];
   #sent = 0;
-  /** Inserts that wait for the limiter. */
+  /** Inserts that wait for the rate limiter. */
   #waiting = 0;
   /** Probabilities by key since the last change, of both. */
   #probabilities: [Map<bigint, number>, Map<bigint, number>] = [new Map(), new Map()];
@@ -320,7 +320,7 @@ class Run {
       : [...await this.#other.sample(first.length, PATIENCE_MS)];
     if (!isWhole) second.push(...await this.#other.sample(count - first.length, MOMENT_MS));
     this.#said.push(`  ${first.map(({ key }) => key)}`);
-    assertEquals(first.length, second.length, "draws until the limiter let none through");
+    assertEquals(first.length, second.length, "draws until the rate limiter let none through");
     const shared = ({ tableSize }: Drawn): unknown => ({ tableSize });
     const all = (drawn: Drawn): unknown => drawn;
     const known = this.#areItemsRandom || this.#isDrawRandom ? shared : all;

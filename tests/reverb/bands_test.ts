@@ -1,7 +1,7 @@
 /** Which bands of rate limiters go on for ever and which stand still on Reverb's server, and those that ours takes. */
 import { assertEquals } from "../_assert.ts";
-import { type TriedBand, triedBands } from "../pace/_bands.ts";
-import { neverDeadlocks } from "../../pace/limiter.ts";
+import { type TriedBand, triedBands } from "../rate_limiters/_bands.ts";
+import { neverDeadlocks } from "../../rate_limiters/checks.ts";
 import { asConfig } from "../server/_as_config.ts";
 import { served } from "../server/_served.ts";
 import { Connection, smallChunk, smallItem } from "./_grpc.ts";
@@ -17,7 +17,7 @@ function tableOf({ band, maxTimesSampled = 0 }: TriedBand, index: number): RealT
     sampler: { kind: "fifo" },
     max_size: 1000,
     max_times_sampled: maxTimesSampled,
-    limiter: {
+    rateLimiter: {
       kind: "sample_to_insert_ratio",
       samples_per_insert,
       min_size,

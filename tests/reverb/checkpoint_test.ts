@@ -31,7 +31,7 @@ besideReverb("a checkpoint of the real server moves over, as the real client see
           const what = `${name}, ${count}`;
           assertEquals(table.canInsert(count), await real.canInsert(name, count), what);
           const theirs = await real.canSample(name, count);
-          // Reverb asks the limiter alone. Ours also asks whether the items suffice, where each is given a few times only.
+          // Reverb asks the rate limiter alone. Ours also asks whether the items suffice, where each is given a few times only.
           const ours = table.canSample(count);
           if (isLimited.has(name) && count > 1) assert(theirs || !ours, what);
           else assertEquals(ours, theirs, what);

@@ -29,7 +29,7 @@ function line(name: string): RealTable {
   return plainTable(name, {
     sampler: { kind: "fifo" },
     max_times_sampled: 1,
-    limiter: { kind: "queue", size: 100_000 },
+    rateLimiter: { kind: "queue", size: 100_000 },
   });
 }
 
@@ -93,7 +93,7 @@ onBothServers("every call of ReverbClient works", [
       reward: { dtype: "float64", shape: [null] },
     },
     remover: { kind: "min_heap" },
-    limiter: {
+    rateLimiter: {
       kind: "sample_to_insert_ratio",
       samples_per_insert: 2,
       min_size: 1,
@@ -106,7 +106,10 @@ onBothServers("every call of ReverbClient works", [
   assertEquals(info.plain?.sampler, { kind: "prioritized", exponent: 1 });
   assertEquals([info.plain?.remover, info.plain?.maxSize], [{ kind: "fifo" }, 50]);
   assertEquals(info.signed?.remover, { kind: "min-heap" });
-  assertEquals([info.signed?.limiter.samplesPerInsert, info.signed?.limiter.minDiff], [2, -98]);
+  assertEquals([info.signed?.rateLimiter.samplesPerInsert, info.signed?.rateLimiter.minDiff], [
+    2,
+    -98,
+  ]);
   assertEquals(info.line?.maxTimesSampled, 1);
   assert(info.signed?.signature !== undefined && info.plain?.signature === undefined);
 
@@ -183,7 +186,7 @@ onBothServers(
 onBothServers("errors of a server have their code and words, and nothing waits without an end", [
   plainTable("plain"),
   plainTable("full", {
-    limiter: { kind: "queue", size: 1 },
+    rateLimiter: { kind: "queue", size: 1 },
     max_times_sampled: 1,
   }),
 ], async (client) => {
@@ -203,7 +206,7 @@ onBothServers("errors of a server have their code and words, and nothing waits w
   }
   const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
   assertEquals(
-    await code(late, "0 came; the table's limiter lets no more through"),
+    await code(late, "0 came; the table's rate limiter lets no more through"),
     "deadline-exceeded",
   );
   const abort = new AbortController();
@@ -539,7 +542,7 @@ onBothServers("a queue that is full lets createItem wait, and a sample lets it g
   plainTable("queue", {
     sampler: { kind: "fifo" },
     max_times_sampled: 1,
-    limiter: { kind: "queue", size: 3 },
+    rateLimiter: { kind: "queue", size: 3 },
   }),
 ], async (client) => {
   const writer = client.trajectoryWriter<{ a: number }>({

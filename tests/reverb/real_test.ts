@@ -9,7 +9,7 @@ besideReverb("the real client writes into the real server, whose limits are aske
     plainTable("queue", {
       sampler: { kind: "fifo" },
       max_times_sampled: 1,
-      limiter: { kind: "queue", size: 2 },
+      rateLimiter: { kind: "queue", size: 2 },
     }),
   ]);
   const script = `

@@ -165,10 +165,10 @@ Deno.test("clients that read nothing, or say nothing more, hold up themselves on
 });
 
 Deno.test("a writer whose inserts wait is held back, and others go on", async () => {
-  const queue = plainTable("queue", { limiter: { kind: "queue", size: 10 }, max_size: 100 });
+  const queue = plainTable("queue", { rateLimiter: { kind: "queue", size: 10 }, max_size: 100 });
   await using ours = await startTables([...tables, queue]);
   using greedy = await Socket.open(ours.port);
-  // 60 MB of items that the limiter refuses, as fast as they are taken. Frames have at most 16 KiB.
+  // 60 MB of items that the rate limiter refuses, as fast as they are taken. Frames have at most 16 KiB.
   const large = { tensors: [noise(15_000)] };
   const pieces: Uint8Array[] = [greeting(), opening(1, "InsertStream")];
   for (let key = 1n; key <= 4000n; key++) {

@@ -1,5 +1,5 @@
 /**
- * Our tables beside Reverb's server, driven by the same random calls: 700 sequences over all selectors, removers, limiters and times that
+ * Our tables beside Reverb's server, driven by the same random calls: 700 sequences over all selectors, removers, rate limiters and times that
  * an item may be sampled. `EXRP_REVERB_SEED` sets the seed.
  */
 import { assertMatch, assertRejects } from "../_assert.ts";
@@ -7,16 +7,22 @@ import { openKernel } from "../../ffi/library.ts";
 import { LowSubject } from "./_low_subject.ts";
 import { startOurs } from "./_ours.ts";
 import { besideReverb, plainTable, startReal } from "./_real.ts";
-import { inParallel, limiters, runSideBySide, tablesWith, WireSubject } from "./_side_by_side.ts";
+import {
+  inParallel,
+  rateLimiters,
+  runSideBySide,
+  tablesWith,
+  WireSubject,
+} from "./_side_by_side.ts";
 
 const seed = Number(Deno.env.get("EXRP_REVERB_SEED") ?? 261123);
 const kernel = await openKernel();
 
-for (const limiter of limiters) {
-  const name = Object.values(limiter).join(" ");
+for (const rateLimiter of rateLimiters) {
+  const name = Object.values(rateLimiter).join(" ");
   besideReverb(`our server does what Reverb's does, with ${name}, seed ${seed}`, async () => {
     // Each fifth table: the tables themselves are compared below.
-    const tables = tablesWith(limiter).filter((_, index) => index % 5 === seed % 5);
+    const tables = tablesWith(rateLimiter).filter((_, index) => index % 5 === seed % 5);
     await using real = await startReal(tables);
     await using server = await startOurs(tables);
     await inParallel(
@@ -35,7 +41,7 @@ for (const limiter of limiters) {
   });
 
   besideReverb(`tables do what Reverb's do, with ${name}, seed ${seed}`, async () => {
-    const tables = tablesWith(limiter);
+    const tables = tablesWith(rateLimiter);
     await using real = await startReal(tables);
     await inParallel(
       8,
@@ -53,13 +59,13 @@ for (const limiter of limiters) {
   });
 }
 
-besideReverb("a table that differs in its size, or in its limiter, is found out", async () => {
+besideReverb("a table that differs in its size, or in its rate limiter, is found out", async () => {
   const table = plainTable("t", { sampler: { kind: "fifo" }, max_size: 5 });
   await using real = await startReal([table]);
   for (
     const other of [
       { ...table, max_size: 6 },
-      { ...table, limiter: { kind: "min_size", min_size: 2 } } as const,
+      { ...table, rateLimiter: { kind: "min_size", min_size: 2 } } as const,
       { ...table, remover: { kind: "lifo" } } as const,
     ]
   ) {
@@ -68,7 +74,7 @@ besideReverb("a table that differs in its size, or in its limiter, is found out"
     await theirs.reset();
     const run = runSideBySide(table, ours, theirs, 7, { calls: 80, patienceMs: 1000 });
     const { message } = await assertRejects(() => run, Error);
-    assertMatch(message, /not equal|both count the same items/);
+    assertMatch(message, /strictly deep-equal|both count the same items/);
     ours.close();
     theirs.close();
   }

@@ -294,7 +294,7 @@ Deno.test("flush gives up after its time or by its signal, and the items stay on
   for (const table of ["u", "t"]) {
     await writer.createItem(table, 1, [writer.history.state.slice(-1)]);
   }
-  const words = 'the limiters of tables "t", "u" may hold them back';
+  const words = 'the rate limiters of tables "t", "u" may hold them back';
   await assertRejects(() => writer.flush({ timeoutMs: 5 }), ReverbError, words);
   await assertRejects(() => writer.endEpisode({ timeoutMs: 5 }), ReverbError, words);
   const signal = AbortSignal.timeout(20);

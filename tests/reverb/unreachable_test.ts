@@ -64,7 +64,7 @@ Deno.test("an insert that a full queue holds back says what holds it back", asyn
   );
   assertStrictEquals(
     words,
-    'insert() took longer than 50 ms: 0 items wait to be sent, and 1 to be confirmed; the limiter of table "jobs" may hold them back until others sample',
+    'insert() took longer than 50 ms: 0 items wait to be sent, and 1 to be confirmed; the rate limiter of table "jobs" may hold them back until others sample',
   );
 });
 

@@ -6,7 +6,7 @@ import type { Message } from "../reverb/_proto.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
 import { noise } from "../_noise.ts";
 
-Deno.test("ServerInfo says each table's rules, limiter, fill and signature", async () => {
+Deno.test("ServerInfo says each table's rules, rate limiter, fill and signature", async () => {
   const signature = { a: { dtype: "float32", shape: [1] } };
   await using site = await served({
     ...plainTables,
@@ -28,10 +28,10 @@ Deno.test("ServerInfo says each table's rules, limiter, fill and signature", asy
   assertEquals(p.signature, encodeSignature("", signature));
   assertEquals(u.signature, undefined);
   assertEquals(u.max_times_sampled, undefined);
-  const limiter = p.rate_limiter_info;
-  assertEquals([limiter.samples_per_insert, limiter.min_size_to_sample], [1, 1n]);
-  assertEquals([limiter.min_diff, limiter.max_diff], [-Number.MAX_VALUE, Number.MAX_VALUE]);
-  assertEquals([limiter.insert_stats.completed, limiter.sample_stats.completed], [1n, 2n]);
+  const rateLimiter = p.rate_limiter_info;
+  assertEquals([rateLimiter.samples_per_insert, rateLimiter.min_size_to_sample], [1, 1n]);
+  assertEquals([rateLimiter.min_diff, rateLimiter.max_diff], [-Number.MAX_VALUE, Number.MAX_VALUE]);
+  assertEquals([rateLimiter.insert_stats.completed, rateLimiter.sample_stats.completed], [1n, 2n]);
   assertEquals([q.rate_limiter_info.max_diff, q.max_times_sampled], [3, 1]);
 });
 

@@ -42,13 +42,13 @@ Deno.test("a file with everything is read, and its tables are as it says", async
         maxSize: 100,
         maxBytes: 1e6,
         maxTimesSampled: 4,
-        limiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 10, error: 32 } },
+        rateLimiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 10, error: 32 } },
         signature: [{ dtype: "int8", shape: [] }],
       },
       plain: { maxSize: 5 },
       same: {
         maxSize: 10,
-        limiter: { samplesPerInsert: { ratio: 8, minSize: 10, error: [48, 112] } },
+        rateLimiter: { samplesPerInsert: { ratio: 8, minSize: 10, error: [48, 112] } },
       },
       jobs: { queue: 3 },
       undo: { stack: 4 },
@@ -71,13 +71,18 @@ Deno.test("a file with everything is read, and its tables are as it says", async
     ]],
   );
   const [replay, plain, same, jobs, undo] = figures;
-  assertEquals(same?.limiter, replay?.limiter);
+  assertEquals(same?.rateLimiter, replay?.rateLimiter);
   assert(replay?.sampler.startsWith("prioritized({ alpha: 0.6"));
   assert(replay?.remover.startsWith("lowestPriority("));
-  assertEquals(replay?.limiter, { samplesPerInsert: 8, minSize: 10, minDiff: 48, maxDiff: 112 });
+  assertEquals(replay?.rateLimiter, {
+    ratio: 8,
+    minSize: 10,
+    differenceMin: 48,
+    differenceMax: 112,
+  });
   assertEquals([plain?.sampler, plain?.remover], ["uniform()", "oldest()"]);
   assertEquals([jobs?.sampler, undo?.sampler, undo?.remover], ["oldest()", "newest()", "newest()"]);
-  assertEquals([jobs?.limiter.maxDiff, undo?.limiter.maxDiff], [3, 4]);
+  assertEquals([jobs?.rateLimiter.differenceMax, undo?.rateLimiter.differenceMax], [3, 4]);
 });
 
 for (
@@ -177,22 +182,25 @@ for (
       "tables.replay.remover.lifo must be an object, got 3",
     ],
     [
-      "an unknown limiter",
-      withTable({ maxSize: 1, limiter: "minsize" }),
-      'tables.replay.limiter must be one of minSize, samplesPerInsert, sampleToInsertRatio, queue, stack, got "minsize"; did you mean minSize?',
+      "an unknown rate limiter",
+      withTable({ maxSize: 1, rateLimiter: "minsize" }),
+      'tables.replay.rateLimiter must be one of minSize, samplesPerInsert, sampleToInsertRatio, queue, stack, got "minsize"; did you mean minSize?',
     ],
     [
-      "a narrow limiter",
+      "a narrow rate limiter",
       withTable({
         maxSize: 99,
-        limiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 1, error: 1 } },
+        rateLimiter: { sampleToInsertRatio: { samplesPerInsert: 8, minSize: 1, error: 1 } },
       }),
-      "tables.replay.limiter.sampleToInsertRatio: error must be at least 8, or writers and learners could wait for each other for ever, got 1",
+      "tables.replay.rateLimiter.sampleToInsertRatio: error must be at least 8, or writers and learners could wait for each other for ever, got 1",
     ],
     [
-      "a narrow limiter in our words",
-      withTable({ maxSize: 99, limiter: { samplesPerInsert: { ratio: 8, minSize: 1, error: 1 } } }),
-      "tables.replay.limiter.samplesPerInsert: error must be at least 8, or writers and learners could wait",
+      "a narrow rate limiter in our words",
+      withTable({
+        maxSize: 99,
+        rateLimiter: { samplesPerInsert: { ratio: 8, minSize: 1, error: 1 } },
+      }),
+      "tables.replay.rateLimiter.samplesPerInsert: error must be at least 8, or writers and learners could wait",
     ],
     [
       "a ratio of 0 in Reverb's words",
@@ -200,42 +208,42 @@ for (
         tables: {
           ratio: {
             maxSize: 9,
-            limiter: { sampleToInsertRatio: { samplesPerInsert: 0, minSize: 1, error: 1 } },
+            rateLimiter: { sampleToInsertRatio: { samplesPerInsert: 0, minSize: 1, error: 1 } },
           },
         },
       }),
-      "tables.ratio.limiter.sampleToInsertRatio: samplesPerInsert must be above 0, got 0",
+      "tables.ratio.rateLimiter.sampleToInsertRatio: samplesPerInsert must be above 0, got 0",
     ],
     [
       "a least size of 0",
-      withTable({ maxSize: 9, limiter: { minSize: 0 } }),
-      "tables.replay.limiter.minSize: size must be an integer",
+      withTable({ maxSize: 9, rateLimiter: { minSize: 0 } }),
+      "tables.replay.rateLimiter.minSize: size must be an integer",
     ],
     [
-      "a stack in a limiter that is none",
-      withTable({ maxSize: 9, limiter: { stack: 0 } }),
-      "tables.replay.limiter.stack: size must be an integer",
+      "a stack in a rate limiter that is none",
+      withTable({ maxSize: 9, rateLimiter: { stack: 0 } }),
+      "tables.replay.rateLimiter.stack: size must be an integer",
     ],
     [
-      "a limiter that could deadlock",
+      "a rate limiter that could deadlock",
       withTable({
         maxSize: 9,
-        limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
+        rateLimiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
       }),
-      'tables.replay.limiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) could deadlock',
+      'tables.replay.rateLimiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) could deadlock',
     ],
     [
-      "a limiter with a text for an end",
+      "a rate limiter with a text for an end",
       withTable({
         maxSize: 9,
-        limiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: ["0", 5] } },
+        rateLimiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: ["0", 5] } },
       }),
-      "tables.replay.limiter.samplesPerInsert: error[0] must be a number",
+      "tables.replay.rateLimiter.samplesPerInsert: error[0] must be a number",
     ],
     [
-      "a limiter that is larger than its table",
-      withTable({ maxSize: 9, limiter: { minSize: 10 } }),
-      "tables.replay.limiter waits for 10 items, but the table holds at most 9 (maxSize)",
+      "a rate limiter that is larger than its table",
+      withTable({ maxSize: 9, rateLimiter: { minSize: 10 } }),
+      "tables.replay.rateLimiter waits for 10 items, but the table holds at most 9 (maxSize)",
     ],
     [
       "more samples of an item than a table counts",
@@ -319,8 +327,9 @@ Deno.test("a band may be open or narrow, as far as it never deadlocks", () => {
       [2, 4, [9, 14], [9, 14]],
     ] as const
   ) {
-    const limiter = { sampleToInsertRatio: { samplesPerInsert: ratio, minSize, error } };
-    const { limiter: read } = readConfig(withTable({ maxSize: 9, limiter })).tables["replay"] ?? {};
+    const rateLimiter = { sampleToInsertRatio: { samplesPerInsert: ratio, minSize, error } };
+    const { rateLimiter: read } =
+      readConfig(withTable({ maxSize: 9, rateLimiter })).tables["replay"] ?? {};
     assertEquals([read?.numbers.differenceMin, read?.numbers.differenceMax], [...expected]);
   }
 });

@@ -1,20 +1,20 @@
-/** What figures say of limiters, and how rates come of them. */
+/** What figures say of rate limiters, and how rates come of them. */
 import { assertEquals } from "../_assert.ts";
-import { limiterState, RateMeter } from "../../server/figures.ts";
+import { rateLimiterState, RateMeter } from "../../server/figures.ts";
 import { figuresOf, table } from "./web/_figures.ts";
 
-Deno.test("a limiter's state follows its two rules", () => {
-  assertEquals(limiterState(table), { canInsert: true, canSample: true });
+Deno.test("a rate limiter's state follows its two rules", () => {
+  assertEquals(rateLimiterState(table), { canInsert: true, canSample: true });
   // 300 inserts x 2 - 600 samples = 0, and one sample more would be below 0.
-  assertEquals(limiterState({ ...table, samples: 600 }).canSample, false);
-  assertEquals(limiterState({ ...table, samples: 599 }).canSample, true);
-  const narrow = { ...table, limiter: { ...table.limiter, maxDiff: 102 } };
+  assertEquals(rateLimiterState({ ...table, samples: 600 }).canSample, false);
+  assertEquals(rateLimiterState({ ...table, samples: 599 }).canSample, true);
+  const narrow = { ...table, rateLimiter: { ...table.rateLimiter, differenceMax: 102 } };
   // (300 + 1) x 2 - 500 = 102.
-  assertEquals(limiterState(narrow).canInsert, true);
-  assertEquals(limiterState({ ...narrow, samples: 499 }).canInsert, false);
+  assertEquals(rateLimiterState(narrow).canInsert, true);
+  assertEquals(rateLimiterState({ ...narrow, samples: 499 }).canInsert, false);
   // Below minSize, inserts go in whatever the difference is, and nothing comes out.
   const small = { ...narrow, samples: 0, inserts: 90, deletes: 0 };
-  assertEquals(limiterState(small), { canInsert: true, canSample: false });
+  assertEquals(rateLimiterState(small), { canInsert: true, canSample: false });
 });
 
 Deno.test("a rate is that of the last seconds, and of a table that was reset, that since the reset", () => {

@@ -1,4 +1,4 @@
-/** SampleStream: how much is sent ahead of the socket, and how long a limiter may let a request wait. */
+/** SampleStream: how much is sent ahead of the socket, and how long a rate limiter may let a request wait. */
 import { assert, assertEquals } from "../_assert.ts";
 import { GrpcConnection } from "../../server/grpc/calls.ts";
 import { FrameType, Setting } from "../../server/http2/protocol.ts";

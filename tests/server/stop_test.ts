@@ -112,7 +112,7 @@ Deno.test("a stop lets a client finish the inserts that it has begun", async () 
   }
   const keys: bigint[] = [];
   while (keys.length < 3) keys.push(...(await call.receive())?.["keys"] ?? []);
-  // The fourth waits for the limiter, so the stop waits for it, and no longer than it may.
+  // The fourth waits for the rate limiter, so the stop waits for it, and no longer than it may.
   const start = performance.now();
   await site.server.stop({ graceMs: 300 });
   const took = performance.now() - start;

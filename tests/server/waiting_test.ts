@@ -1,4 +1,4 @@
-/** Limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
+/** Rate limiters, timeouts and back-pressure as clients see them; cancelled calls; readers that do not read. */
 import { assert, assertEquals, assertExists } from "../_assert.ts";
 import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
@@ -11,7 +11,7 @@ import { noise } from "../_noise.ts";
 
 type Site = Awaited<ReturnType<typeof served>>;
 
-Deno.test("the timeout of a limiter has the words by which Reverb's clients know it", () => {
+Deno.test("the timeout of a rate limiter has the words by which Reverb's clients know it", () => {
   assertEquals(
     timeoutWords,
     "Rate Limiter: Timeout exceeded before the right to insert was acquired.",
@@ -216,7 +216,7 @@ async function readCrowd(site: Site, writing: Promise<unknown>): Promise<void> {
   assertEquals(ends().filter(({ code }) => ![0, 1, 14].includes(code)), []);
 }
 
-Deno.test("writers that a limiter holds back, more than the server has room for, all come in", async () => {
+Deno.test("writers that a rate limiter holds back, more than the server has room for, all come in", async () => {
   await using site = await served({ q: { queue: 1 } }, crowded);
   const write = async (): Promise<void> => {
     const client = await ReverbClient.connect(site.server.address);
@@ -234,7 +234,7 @@ Deno.test("writers that a limiter holds back, more than the server has room for,
 });
 
 besideReverb(
-  "Reverb's Python writers that a limiter holds back, more than the server has room for, come back and all come in",
+  "Reverb's Python writers that a rate limiter holds back, more than the server has room for, come back and all come in",
   async () => {
     await using site = await served({ q: { queue: 1 } }, crowded);
     const script = `

@@ -10,7 +10,7 @@ const tables = LowTables.create(kernel, [{
   maxSize: 10,
   sampler: uniform(),
   remover: oldest(),
-  limiter: [1, 1, 0, 10],
+  rateLimiter: [1, 1, 0, 10],
 }], 1);
 const inserter = tables.inserter();
 inserter.feed(

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertExists } from "../_assert.ts";
 import { Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
-import { checksum, encodeFrame, encodeHeader } from "../../snapshot/container.ts";
+import { checksum, encodeBegin, encodeFrame } from "../../storage/frames.ts";
 import { onBoth } from "./_backends.ts";
 import { borders } from "./_snapshots.ts";
 import { refused } from "../_refused.ts";
@@ -24,7 +24,7 @@ function beginOf(signature: string): Uint8Array<ArrayBuffer>[] {
     JSON.stringify({ tables: [table] }).replace('"signature":0', `"signature":${signature}`),
   );
   return [
-    encodeHeader(kernel, { magic: "EXRPTABL", version: 1, of: "tables" }),
+    encodeBegin(kernel, { magic: "EXRPTABL", version: 1, of: "tables" }, {}).slice(0, 16),
     encodeFrame(kernel, "SCHM", 0, schema.length, (payload) => payload.set(schema)),
   ];
 }

@@ -113,7 +113,7 @@ onBoth("a batch that waits for the rate limiter in its midst has no item twice",
   const table = tables.table("t");
   await draw(table, 7);
   // 3 of the epoch and 5 of the next one; then each insert lets one through.
-  table.setLimiter(samplesPerInsert(1, { minSize: 1, error: 6 }));
+  table.setRateLimiter(samplesPerInsert(1, { minSize: 1, error: 6 }));
   const waiting = draw(table, 10);
   for (let k = 10; k < 15; k++) await table.insert(k);
   assertEquals(distinct(await waiting), 10);

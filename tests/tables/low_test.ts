@@ -13,15 +13,10 @@ import {
 } from "../../ffi/symbols.ts";
 import { highestPriority, oldest, uniform } from "../../mod.ts";
 import { power } from "../../selectors/mod.ts";
-import {
-  type LowLimiter,
-  type LowTableOptions,
-  LowTables,
-  type Sampler,
-} from "../../tables/low.ts";
+import { type LowTableOptions, LowTables, type Sampler } from "../../tables/low.ts";
 import { chunk, confirmedKeys, insertMessage, mutateMessage, samplesOf } from "./_messages.ts";
 
-const MIN_SIZE_1: LowLimiter = [1, 1, -Number.MAX_VALUE, Number.MAX_VALUE];
+const MIN_SIZE_1: readonly number[] = [1, 1, -Number.MAX_VALUE, Number.MAX_VALUE];
 
 function tableOf(name: string, options: Partial<LowTableOptions> = {}): LowTableOptions {
   return {
@@ -29,7 +24,7 @@ function tableOf(name: string, options: Partial<LowTableOptions> = {}): LowTable
     maxSize: 10,
     sampler: uniform(),
     remover: oldest(),
-    limiter: MIN_SIZE_1,
+    rateLimiter: MIN_SIZE_1,
     ...options,
   };
 }
@@ -103,7 +98,7 @@ for (const backend of ["native", "wasm"] as const) {
   Deno.test(name("streams that wait are told when another call makes progress"), () => {
     using tables = LowTables.create(
       kernel,
-      [tableOf("t", { sampler: oldest(), limiter: [1, 1, 0, 2], maxTimesSampled: 1 })],
+      [tableOf("t", { sampler: oldest(), rateLimiter: [1, 1, 0, 2], maxTimesSampled: 1 })],
       1,
     );
     const told: string[] = [];
@@ -126,7 +121,7 @@ for (const backend of ["native", "wasm"] as const) {
       true,
       false,
     ]);
-    tables.setLimiter(0, [1, 1, 0, 3]);
+    tables.setRateLimiter(0, [1, 1, 0, 3]);
     assertEquals(told, ["sampler", "inserter"]);
     inserter.refresh();
     assertEquals([inserter.waiting, inserter.confirmed], [0, 4]);

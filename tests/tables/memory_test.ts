@@ -35,7 +35,7 @@ for (const [backend, bytesMax] of [["native", 700], ["wasm", 800]] as const) {
       maxSize: COUNT,
       sampler: uniform(),
       remover: oldest(),
-      limiter: [1, 1, -Number.MAX_VALUE, Number.MAX_VALUE],
+      rateLimiter: [1, 1, -Number.MAX_VALUE, Number.MAX_VALUE],
     }], 1);
     using inserter = tables.inserter();
     const out = new Uint8Array(4096);

@@ -77,7 +77,7 @@ for (const backend of ["native", "wasm"] as const) {
       assertEquals([inserts, samples, deletes], [7, 9, 2]);
       assertEquals(tables.table("prioritized").options.sampler.options["exponent"], 0.6);
       assertEquals(tables.table("heap").options.remover, lowestPriority());
-      assertEquals(tables.table("empty").options.limiter.numbers.differenceMin, 720);
+      assertEquals(tables.table("empty").options.rateLimiter.numbers.differenceMin, 720);
       assertEquals(tables.table("empty").canSample(1), false);
       assertEquals(tables.table("signed").options.signature, {
         last: { dtype: "int64", shape: [], name: "last" },
@@ -134,7 +134,7 @@ Deno.test("of several checkpoints the newest whole one is read", async () => {
   });
 });
 
-Deno.test("a table whose clients delete items keeps a limiter that would stand still otherwise", async () => {
+Deno.test("a table whose clients delete items keeps a rate limiter that would stand still otherwise", async () => {
   const files = changedTable("fifo", (table) => {
     const { rateLimiter } = table;
     assert(rateLimiter !== undefined);
@@ -143,7 +143,7 @@ Deno.test("a table whose clients delete items keeps a limiter that would stand s
   });
   await withCheckpoint(files, async (folder) => {
     using tables = await readReverbCheckpoint(folder);
-    const { differenceMin, differenceMax } = tables.table("fifo").options.limiter.numbers;
+    const { differenceMin, differenceMax } = tables.table("fifo").options.rateLimiter.numbers;
     assertEquals([differenceMin, differenceMax], [0, 0.5]);
   });
 });
@@ -220,7 +220,7 @@ Deno.test("tables may be other than in the checkpoint, and there may be more", a
   await withCheckpoint(filesOf(recorded), async (folder) => {
     using tables = await readReverbCheckpoint(folder, {
       tables: {
-        heap: { sampler: lowestPriority(), limiter: minSize(3) },
+        heap: { sampler: lowestPriority(), rateLimiter: minSize(3) },
         more: { maxSize: 5, sampler: uniform() },
       },
     });
@@ -388,7 +388,7 @@ for (
       'table "fifo" has an unknown sampler',
     ],
     [
-      "a table without a limiter",
+      "a table without a rate limiter",
       changedTable("fifo", (one) => delete one.rateLimiter),
       'table "fifo" has no rate limiter',
     ],
@@ -403,7 +403,7 @@ for (
       'table "empty" has -4 inserts',
     ],
     [
-      "a limiter without room",
+      "a rate limiter without room",
       changedTable("fifo", (one) => one.rateLimiter && (one.rateLimiter.minDiff = NaN)),
       'table "fifo" has a rate limiter without room between NaN and',
     ],

@@ -12,7 +12,7 @@ import {
 import { power } from "@exrp/replay/selectors";
 import { Table, type TableOptions, Tables } from "@exrp/replay/tables";
 import { openKernel } from "../../ffi/library.ts";
-import { checksum } from "../../snapshot/container.ts";
+import { checksum } from "../../storage/frames.ts";
 import { type Create, onBoth } from "./_backends.ts";
 import { borders } from "./_snapshots.ts";
 import { refused } from "../_refused.ts";
@@ -26,7 +26,7 @@ const rules: Record<string, TableOptions> = {
   w: {
     maxSize: 40,
     sampler: withoutReplacement(),
-    limiter: samplesPerInsert(2, { minSize: 5, error: 500 }),
+    rateLimiter: samplesPerInsert(2, { minSize: 5, error: 500 }),
   },
   jobs: Table.queue(200),
 };
@@ -309,14 +309,14 @@ onBoth("limits may differ where the items fit, and rules may not", async (create
       more: { maxSize: 3 },
       w,
       r: { ...r, maxBytes: items.bytes, maxSize: 1000 },
-      p: { ...p, limiter: minSize(50) },
+      p: { ...p, rateLimiter: minSize(50) },
     },
   });
   await other.insert(1, { more: 1 });
   await other.unserialize(bytes);
   assertEquals([other.table("r").info(), other.table("more").size], [items, 0]);
   assertEquals(other.table("p").canSample(), true);
-  assertEquals(other.table("p").options.limiter.numbers.minSize, 50);
+  assertEquals(other.table("p").options.rateLimiter.numbers.minSize, 50);
   for (
     const [tables, words] of [
       [{ p, r, w }, /has table "jobs", which is not here; here are "p", "r", "w"/],

@@ -446,9 +446,9 @@ onBoth(
       "tables.t: maxTimesSampled must be an integer from 1 to 2147483647, got 2147483648",
     );
     await assertRejects(
-      () => create({ tables: { t: { maxSize: 1, limiter: 3 as never } } }),
+      () => create({ tables: { t: { maxSize: 1, rateLimiter: 3 as never } } }),
       TypeError,
-      "limiter must be minSize(), samplesPerInsert() or queue(), got 3",
+      "rateLimiter must be minSize(), samplesPerInsert() or queue(), got 3",
     );
     await assertRejects(
       () => create({ tables: { t: { maxSize: 1, sampler: {} as never } } }),

@@ -1,6 +1,6 @@
 /** Waits of tables in process: rate limiters, timeouts, signals, and the order of those who wait. No wait spins, and none leaves anything behind. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
-import { minSize, oldest, queue as queuePace, samplesPerInsert } from "../../mod.ts";
+import { minSize, oldest, queue as queueRateLimiter, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
@@ -162,19 +162,19 @@ onBoth("a sample whose time is over says how many came, and may return them", as
   assertEquals(values(await queue.sample(1)), [7]); // nobody else took it
 });
 
-onBoth("another limiter, a delete or a reset lets those through who wait", async (create) => {
+onBoth("another rate limiter, a delete or a reset lets those through who wait", async (create) => {
   using tables = await create({
-    tables: { t: { maxSize: 100, limiter: minSize(50), sampler: oldest() } },
+    tables: { t: { maxSize: 100, rateLimiter: minSize(50), sampler: oldest() } },
   });
   const table = tables.table("t");
   const waiting = table.sample(1);
   const first = await table.insert(1);
   assertEquals(await isSettled(waiting), false);
-  table.setLimiter(minSize(1));
+  table.setRateLimiter(minSize(1));
   assertEquals(values(await waiting), [1]);
-  assertEquals(table.options.limiter, minSize(1));
+  assertEquals(table.options.rateLimiter, minSize(1));
   // Inserts are one ahead at most. A delete counts too, where the table then has fewer items than it must have.
-  table.setLimiter(samplesPerInsert(1, { minSize: 2, error: [-1, 1] }));
+  table.setRateLimiter(samplesPerInsert(1, { minSize: 2, error: [-1, 1] }));
   await table.insert(2);
   const insert = table.insert(3);
   assertEquals(await isSettled(insert), false);
@@ -191,7 +191,7 @@ onBoth(
   "a narrow band goes on for ever, and one that could deadlock is refused",
   async (create) => {
     const narrow = samplesPerInsert(2, { minSize: 4, error: [9, 11] });
-    using tables = await create({ tables: { t: { maxSize: 20, limiter: narrow } } });
+    using tables = await create({ tables: { t: { maxSize: 20, rateLimiter: narrow } } });
     const table = tables.table("t");
     const inserting = Promise.all(Array.from({ length: 100 }, (_, k) => table.insert(k)));
     assertEquals((await table.sample(190)).size, 190); // 9 of 200 stay
@@ -199,47 +199,57 @@ onBoth(
     const still = samplesPerInsert(2, { minSize: 4, error: [9, 10.5] });
     const words =
       "could deadlock, as inserts × 2 - samples must stay from 9 to 10.5; make error at least 3 wide";
-    assertThrows(() => table.setLimiter(still), RangeError, words);
+    assertThrows(() => table.setRateLimiter(still), RangeError, words);
     const tiny = samplesPerInsert(5e-324, { minSize: 1, error: [5, 5] });
-    assertThrows(() => table.setLimiter(tiny), RangeError, "make error at least 1.001 wide");
-    assertEquals(table.options.limiter, narrow);
-    const options = { t: { maxSize: 20, limiter: still } };
+    assertThrows(() => table.setRateLimiter(tiny), RangeError, "make error at least 1.001 wide");
+    assertEquals(table.options.rateLimiter, narrow);
+    const options = { t: { maxSize: 20, rateLimiter: still } };
     await assertRejects(
       () => create({ tables: options }),
       RangeError,
-      "Tables.create(): tables.t: limiter: samplesPerInsert(",
+      "Tables.create(): tables.t: rateLimiter: samplesPerInsert(",
     );
   },
 );
 
-onBoth("a limiter that its table can't keep is refused, new or later", async (create) => {
+onBoth("a rate limiter that its table can't keep is refused, new or later", async (create) => {
   const waits = "waits for 4 items, but the table holds at most 3 (maxSize); so nothing could";
   await assertRejects(
-    () => create({ tables: { t: { maxSize: 3, limiter: minSize(4) } } }),
+    () => create({ tables: { t: { maxSize: 3, rateLimiter: minSize(4) } } }),
     RangeError,
-    `tables.t: limiter ${waits}`,
+    `tables.t: rateLimiter ${waits}`,
   );
   using tables = await create({ tables: { t: { maxSize: 3 }, q: Table.queue(3) } });
   const [table, line] = [tables.table("t"), tables.table("q")];
-  assertThrows(() => table.setLimiter(minSize(4)), RangeError, `setLimiter(): limiter ${waits}`);
   assertThrows(
-    () => line.setLimiter(queuePace(10)),
+    () => table.setRateLimiter(minSize(4)),
+    RangeError,
+    `setRateLimiter(): rateLimiter ${waits}`,
+  );
+  assertThrows(
+    () => line.setRateLimiter(queueRateLimiter(10)),
     RangeError,
     "lets 10 items wait, but the table holds at most 3 (maxSize); so items would be removed that were never sampled",
   );
-  assertEquals([table.options.limiter, line.options.limiter], [minSize(1), queuePace(3)]);
-  table.setLimiter(queuePace(10)); // its items stay where they were sampled, so it is a pace
-  line.setLimiter(queuePace(2));
+  assertEquals([table.options.rateLimiter, line.options.rateLimiter], [
+    minSize(1),
+    queueRateLimiter(3),
+  ]);
+  table.setRateLimiter(queueRateLimiter(10)); // its items stay where they were sampled, so it is a rate limiter
+  line.setRateLimiter(queueRateLimiter(2));
   assertEquals([line.canInsert(2), line.canInsert(3)], [true, false]);
 });
 
 onBoth("a band may be open to one side", async (create) => {
-  const t = { maxSize: 20, limiter: samplesPerInsert(1, { minSize: 2, error: [-3, Infinity] }) };
+  const t = {
+    maxSize: 20,
+    rateLimiter: samplesPerInsert(1, { minSize: 2, error: [-3, Infinity] }),
+  };
   using tables = await create({ tables: { t } });
   const table = tables.table("t");
   for (let k = 0; k < 50; k++) await table.insert(k);
   assertEquals([table.canSample(53), table.canSample(54)], [true, false]);
-  table.setLimiter(samplesPerInsert(1, { minSize: 2, error: [-Infinity, 7] }));
+  table.setRateLimiter(samplesPerInsert(1, { minSize: 2, error: [-Infinity, 7] }));
   assertEquals([table.canSample(1000), table.canInsert()], [true, false]);
   await table.sample(1000);
   assertEquals(table.canInsert(957), true);
@@ -280,7 +290,7 @@ onBoth("who waits does not look again until something happens", async (create) =
 });
 
 /** Reverb's rules, as its documentation has them. */
-class PlainLimiter {
+class PlainRateLimiter {
   inserts = 0;
   samples = 0;
   deletes = 0;
@@ -306,10 +316,10 @@ onBoth(`random calls are let through as Reverb's rules say (seed ${SEED})`, asyn
     const ratio = [0.25, 0.5, 1, 1.5, 3][random.below(5)] ?? 1;
     const least = 1 + random.below(5);
     const width = Math.max(1, ratio) + random.below(4);
-    const plain = new PlainLimiter(ratio, least, ratio * least - width, ratio * least + width);
+    const plain = new PlainRateLimiter(ratio, least, ratio * least - width, ratio * least + width);
     const maxSize = least + random.below(12);
-    const limiter = samplesPerInsert(ratio, { minSize: least, error: width });
-    using tables = await create({ tables: { t: { maxSize, limiter, sampler: oldest() } } });
+    const rateLimiter = samplesPerInsert(ratio, { minSize: least, error: width });
+    using tables = await create({ tables: { t: { maxSize, rateLimiter, sampler: oldest() } } });
     const table = tables.table("t");
     const keys: bigint[] = [];
     for (let step = 0; step < 60; step++) {

@@ -25,9 +25,9 @@ function stateOf(table: Table): unknown {
   return { info: table.info(), items: table.items() };
 }
 
-/** What a limiter of ours is made of, as Reverb's rules take it. */
+/** What a rate limiter of ours is made of, as Reverb's rules take it. */
 interface Rule {
-  readonly limiter: ReturnType<typeof minSize>;
+  readonly rateLimiter: ReturnType<typeof minSize>;
   readonly least: number;
   readonly ratio: number;
   readonly minDiff: number;
@@ -54,12 +54,12 @@ function certain(table: Table, { least, ratio, minDiff }: Rule, maxTimes: number
 function someRule(random: RandomStream, maxSize: number): Rule {
   const least = 1 + random.below(Math.min(5, maxSize));
   const kind = random.below(3);
-  if (kind === 0) return { limiter: minSize(least), least, ratio: 1, minDiff: -Infinity };
-  if (kind === 1) return { limiter: queue(maxSize), least: 1, ratio: 1, minDiff: 0 };
+  if (kind === 0) return { rateLimiter: minSize(least), least, ratio: 1, minDiff: -Infinity };
+  if (kind === 1) return { rateLimiter: queue(maxSize), least: 1, ratio: 1, minDiff: 0 };
   const ratio = [0.5, 1, 2][random.below(3)] ?? 1;
   const error = Math.max(1, ratio) + random.below(5);
-  const limiter = samplesPerInsert(ratio, { minSize: least, error });
-  return { limiter, least, ratio, minDiff: ratio * least - error };
+  const rateLimiter = samplesPerInsert(ratio, { minSize: least, error });
+  return { rateLimiter, least, ratio, minDiff: ratio * least - error };
 }
 
 onBoth(
@@ -75,7 +75,7 @@ onBoth(
       const options: TableOptions = {
         maxSize,
         sampler: (samplers[random.below(samplers.length)] ?? oldest)(),
-        limiter: rule.limiter,
+        rateLimiter: rule.rateLimiter,
         ...(maxTimesSampled === 0 ? {} : { maxTimesSampled }),
       };
       using tables = await create({ tables: { t: options }, seed: SEED + round });
@@ -187,8 +187,8 @@ onBoth("who takes a part gets it, too, where a signal ends the wait", async (cre
 });
 
 onBoth("a table that keeps its items keeps no samples of a wait that ended", async (create) => {
-  const limiter = samplesPerInsert(1, { minSize: 1, error: 1 });
-  using tables = await create({ tables: { t: { maxSize: 10, limiter } } });
+  const rateLimiter = samplesPerInsert(1, { minSize: 1, error: 1 });
+  using tables = await create({ tables: { t: { maxSize: 10, rateLimiter } } });
   const table = tables.table("t");
   await table.insert(0);
   const error = await assertRejects(() => table.sample(3, { timeoutMs: 1 }), ReplayError);

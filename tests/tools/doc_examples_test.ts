@@ -42,9 +42,9 @@ Deno.test("every statement that prints is checked, over several lines and in a l
 Deno.test("of code the examples alone are run, from where the code lies", () => {
   const code =
     '/**\n * @example\n * ```ts\n * import { a } from "./a.ts";\n * ```\n */\nexport const b = 1;';
-  const { href } = new URL("../../pace/a.ts", import.meta.url);
+  const { href } = new URL("../../rate_limiters/a.ts", import.meta.url);
   assertEquals(
-    checkExamples("pace/b.ts", code),
+    checkExamples("rate_limiters/b.ts", code),
     `\n\n\`\`\`ts\nimport { a } from "${href}";\n\`\`\`\n\n`,
   );
 });

@@ -225,8 +225,8 @@ class Twins {
   void end() {
     for (uint32_t t = 0; t < model_.size(); ++t) {
       // What waits goes in, and goes.
-      const double open[EXRP_LIMITER_COUNT] = {1, 1e9, -1e9, 1e9};
-      CHECK_EQUAL(exrp_tables_limiter_set(real_->id, t, open, EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+      const double open[EXRP_RATE_LIMITER_RULE_COUNT] = {1, 1e9, -1e9, 1e9};
+      CHECK_EQUAL(exrp_tables_rate_limiter_set(real_->id, t, open, EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
       CHECK_EQUAL(exrp_tables_reset(real_->id, t), EXRP_STATUS_OK);
     }
     for (const auto& [id, inserter] : inserters_) CHECK_EQUAL(exrp_inserter_close(real_->id, id), EXRP_STATUS_OK);
@@ -435,7 +435,7 @@ class Twins {
   void setLimiter() {
     const uint32_t t = random_.below(static_cast<uint32_t>(model_.size()));
     model_[t].limiter = randomLimiter();
-    CHECK_EQUAL(exrp_tables_limiter_set(real_->id, t, model_[t].limiter.data(), EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_tables_rate_limiter_set(real_->id, t, model_[t].limiter.data(), EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
     run(model_[t]);
   }
   void ask() {

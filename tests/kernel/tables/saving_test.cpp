@@ -148,7 +148,7 @@ void theSetMayChangeWhileItIsRead() {
   CHECK_EQUAL(exrp_tables_save_end(tables.id), EXRP_STATUS_OK);
   CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
   const std::vector<double> open = minSize(1);
-  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 1, open.data(), EXRP_LIMITER_COUNT), EXRP_STATUS_OK);  // what waits goes in
+  CHECK_EQUAL(exrp_tables_rate_limiter_set(tables.id, 1, open.data(), EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);  // what waits goes in
   for (uint32_t t = 0; t < 3; ++t) CHECK_EQUAL(exrp_tables_reset(tables.id, t), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
 }
@@ -191,7 +191,7 @@ void aSnapshotThatIsNotReadToItsEndIsLetGo() {
   feedSome(tables, inserter, random, 60);
   CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
   const std::vector<double> open = minSize(1);
-  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 1, open.data(), EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_tables_rate_limiter_set(tables.id, 1, open.data(), EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
   const size_t all = save(tables, 500).size();
   for (size_t some = 0; some <= all; ++some) {
     CHECK_EQUAL(exrp_tables_save_begin(tables.id), EXRP_STATUS_OK);

@@ -214,8 +214,8 @@ void insertsThatTheLimiterRefusesWaitInOrder() {
   // A wider limiter lets the next one in at once.
   CHECK_EQUAL(tables.feed(one, single(4, 1)), EXRP_STATUS_OK);
   CHECK(tables.confirmed(one).empty());
-  const double wider[EXRP_LIMITER_COUNT] = {1, 1, 0, 3};
-  CHECK_EQUAL(exrp_tables_limiter_set(tables.id, 0, wider, EXRP_LIMITER_COUNT), EXRP_STATUS_OK);
+  const double wider[EXRP_RATE_LIMITER_RULE_COUNT] = {1, 1, 0, 3};
+  CHECK_EQUAL(exrp_tables_rate_limiter_set(tables.id, 0, wider, EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
   CHECK((tables.awake() == std::vector<uint32_t>{one}));
   CHECK((tables.confirmed(one) == std::vector<uint64_t>{4}));
   CHECK_EQUAL(tables.check(), 0);
@@ -612,7 +612,7 @@ void wrongArgumentsAreRefused() {
   const size_t table = EXRP_TABLES_FIRST;
   for (const double wrong : {0.0, 0.5, -1.0, 1e300, std::nan("")}) CHECK_EQUAL(status(table + EXRP_TABLES_MAX_SIZE, wrong), EXRP_STATUS_ARGUMENT);
   for (const double wrong : {0.0, 2.0, 65.0}) CHECK_EQUAL(status(EXRP_TABLES_COUNT, wrong), EXRP_STATUS_ARGUMENT);
-  for (const double wrong : {0.0, -1.0, std::nan("")}) CHECK_EQUAL(status(table + EXRP_TABLES_LIMITER, wrong), EXRP_STATUS_ARGUMENT);
+  for (const double wrong : {0.0, -1.0, std::nan("")}) CHECK_EQUAL(status(table + EXRP_TABLES_RATE_LIMITER, wrong), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(status(table + EXRP_TABLES_RULES, 999), EXRP_STATUS_ARGUMENT);
   CHECK_EQUAL(status(table + EXRP_TABLES_RULES + 1, 1), EXRP_STATUS_ARGUMENT);
   for (uint32_t count = 0; count < good.size(); ++count) CHECK_EQUAL(exrp_tables_create(good.data(), count, &id), EXRP_STATUS_ARGUMENT);

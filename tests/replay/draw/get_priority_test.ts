@@ -228,7 +228,10 @@ Deno.test("getPriority() refuses wrong arguments, and says what it needs", async
       /TypeError: getPriority\(\): pickEpisode\[0\] must be a number, got "0"/,
     ],
     [[selector, [0]], /TypeError: getPriority\(\): pickPosition must be a plain or typed array/],
-    [[selector, BigInt64Array.of(0n), [0]], /TypeError: getPriority\(\): pickEpisode\[0\] must be/],
+    [
+      [selector, BigInt64Array.of(0n), [0]],
+      /TypeError: getPriority\(\): pickEpisode must be a plain or typed/,
+    ],
     [[selector, [7], [0]], /ReplayError: getPriority\(\): no episode has handle 7/],
     [[foreign.newPickSelector(prioritized()), [0], [0]], /getPriority\(\)/],
     [[selector, replay.getBatch(2, selector), [0]], /getPriority\(\) takes a batch alone/],

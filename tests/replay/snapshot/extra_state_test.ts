@@ -126,16 +126,16 @@ Deno.test("forged sides never crash, and what is accepted hands out each record 
   assert(accepted > 20 && refused > 200, `${accepted} accepted, ${refused} refused`);
 });
 
-Deno.test("impossible counts of a pace are refused, and nothing changes", async () => {
+Deno.test("impossible counts of a rate limiter are refused, and nothing changes", async () => {
   using replay = await smallReplay({ capacity: 50 });
-  replay.setPace(queue(40));
+  replay.setRateLimiter(queue(40));
   recordEpisode(replay, 5);
   const bytes = await replay.serialize();
-  const { pace } = replay;
+  const { rateLimiter } = replay;
   const [, length] = sideOf(bytes);
   assertStrictEquals(length, 8 + 6 * 8);
   const changes: ((side: DataView) => void)[] = [
-    (side) => side.setUint32(4, 4, true), // how many numbers a pace has
+    (side) => side.setUint32(4, 4, true), // how many numbers a rate limiter has
     (side) => side.setUint32(4, 8, true),
     (side) => side.setFloat64(8 + 4 * 8, 6, true), // more records than were written
     (side) => side.setFloat64(8 + 4 * 8, -1, true),
@@ -147,8 +147,8 @@ Deno.test("impossible counts of a pace are refused, and nothing changes", async 
       replay.unserialize(await forge(bytes, change)),
       "snapshot-corrupt",
     );
-    assertEquals(replay.pace, pace);
+    assertEquals(replay.rateLimiter, rateLimiter);
   }
   await replay.unserialize(await forge(bytes, (side) => side.setFloat64(8 + 5 * 8, 3, true)));
-  assertStrictEquals(replay.pace?.drawn, 3);
+  assertStrictEquals(replay.rateLimiter?.drawn, 3);
 });

@@ -143,7 +143,7 @@ Deno.test(`after ${kills} kills at random moments, the tables are those of the l
       const connection = new Connection(program.port);
       const { checkpoint_path } = await connection.call("Checkpoint");
       connection.close();
-      // Items, priorities, times sampled, data, and what selectors and limiters know: bit by bit.
+      // Items, priorities, times sampled, data, and what selectors and rate limiters know: bit by bit.
       assertEquals(await contentOf(checkpoint_path), content, where);
       const names = await namesIn(folder);
       // The server itself may be writing another one.

@@ -19,7 +19,7 @@ export const table: TableFigures = {
   waitingInserts: 0,
   waitingSamplers: 2,
   largestPriority: 7.5,
-  limiter: { samplesPerInsert: 2, minSize: 100, minDiff: 0, maxDiff: Number.MAX_VALUE },
+  rateLimiter: { ratio: 2, minSize: 100, differenceMin: 0, differenceMax: Number.MAX_VALUE },
 };
 
 /** Figures with these tables. */

@@ -3,7 +3,11 @@ import { assert, assertEquals } from "../../_assert.ts";
 import { metricsText } from "../../../server/web/metrics.ts";
 import { figuresOf, table } from "./_figures.ts";
 
-const odd = { ...table, name: 'a"b\\c\nd', limiter: { ...table.limiter, minDiff: -Infinity } };
+const odd = {
+  ...table,
+  name: 'a"b\\c\nd',
+  rateLimiter: { ...table.rateLimiter, differenceMin: -Infinity },
+};
 
 Deno.test("each line of the metrics is a comment or a figure, and each figure has its type before it", () => {
   const lines = metricsText(figuresOf(table, odd)).split("\n");
@@ -29,8 +33,8 @@ Deno.test("the metrics of a table are under its name, with odd letters escaped",
   const text = metricsText(figuresOf(table, odd));
   assert(text.includes('exrp_table_items{table="replay"} 250\n'));
   assert(text.includes('exrp_table_items{table="a\\"b\\\\c\\nd"} 250\n'));
-  assert(text.includes('exrp_table_limiter_difference{table="replay"} 100\n'));
-  assert(text.includes('exrp_table_limiter_difference_min{table="a\\"b\\\\c\\nd"} -Inf\n'));
+  assert(text.includes('exrp_table_rate_limiter_difference{table="replay"} 100\n'));
+  assert(text.includes('exrp_table_rate_limiter_difference_min{table="a\\"b\\\\c\\nd"} -Inf\n'));
   assert(text.includes('exrp_calls_total{method="InsertStream",code="0"} 4\n'));
 });
 

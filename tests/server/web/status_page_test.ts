@@ -3,7 +3,7 @@ import { assert, assertEquals } from "../../_assert.ts";
 import { statusPage } from "../../../server/web/status_page.ts";
 import { figuresOf, table } from "./_figures.ts";
 
-Deno.test("the page has each table's fill, limiter and rates, and escapes names", () => {
+Deno.test("the page has each table's fill, rate limiter and rates, and escapes names", () => {
   const hostile = { ...table, name: "<script>alert('x')</script>" };
   const rates = new Map([["replay", { inserts: 1234.5, samples: 0.25 }]]);
   const page = statusPage(figuresOf(table, hostile), rates);
@@ -23,22 +23,22 @@ Deno.test("the page has each table's fill, limiter and rates, and escapes names"
   assert(!page.includes("<script>alert"));
 });
 
-Deno.test("a limiter without a band says only how many items it needs", () => {
-  const limiter = {
-    samplesPerInsert: 1,
+Deno.test("a rate limiter without a band says only how many items it needs", () => {
+  const rateLimiter = {
+    ratio: 1,
     minSize: 1,
-    minDiff: -Number.MAX_VALUE,
-    maxDiff: Infinity,
+    differenceMin: -Number.MAX_VALUE,
+    differenceMax: Infinity,
   };
-  const page = statusPage({ ...figuresOf({ ...table, limiter }), connections: 1 }, new Map());
+  const page = statusPage({ ...figuresOf({ ...table, rateLimiter }), connections: 1 }, new Map());
   assert(page.includes(">at least 1 item</td>"), page);
   assert(page.includes("1 connection,"), page);
 });
 
 Deno.test("one sample is no samples, and a short time is not 0.0 s", () => {
-  const limiter = { samplesPerInsert: 1, minSize: 10, minDiff: -5, maxDiff: 5 };
+  const rateLimiter = { ratio: 1, minSize: 10, differenceMin: -5, differenceMax: 5 };
   const last = { at: 1_700_000_000, bytes: 1000, seconds: 0.0042 };
-  const figures = figuresOf({ ...table, limiter });
+  const figures = figuresOf({ ...table, rateLimiter });
   const page = statusPage({ ...figures, checkpoints: { written: 1, failed: 0, last } }, new Map());
   assert(page.includes("at least 10 items; 1 sample an insert; difference -5 to 5"), page);
   assert(page.includes("1000 B in 5 ms"), page);

@@ -160,7 +160,7 @@ export const rules: readonly Rule[] = [
     planted: [
       [{ "base/bytes.ts": 'import "../ffi/library.ts";' }, "base/bytes.ts → ffi/library.ts"],
       [{ "wire/keys.ts": 'import "../tables/low.ts";' }, "wire/keys.ts → tables/low.ts"],
-      [{ "pace/queue.ts": planted }, "pace/queue.ts → mod.ts"],
+      [{ "rate_limiters/queue.ts": planted }, "rate_limiters/queue.ts → mod.ts"],
       [{ "envs/mod.ts": 'import "../tables/low.ts";' }, "envs/mod.ts → tables/low.ts"],
       [{ "examples/a.ts": 'import "../replay/core.ts";' }, "examples/a.ts → replay/core.ts"],
       [{ "examples/a.ts": 'import "@exrp/replay/testing";' }],

@@ -5,31 +5,31 @@
 
 /** The parts that each part of the library may import, besides itself. `doors` are the files behind the exports of deno.json. */
 export const parts: Readonly<Record<string, readonly string[]>> = {
-  "mod.ts": ["replay", "schema", "selectors", "eviction", "pace", "snapshot", "base"],
-  "types.ts": ["replay", "schema", "pace"],
-  replay: ["schema", "selectors", "eviction", "pace", "stats", "snapshot", "ffi", "base"],
-  schema: ["selectors", "eviction", "pace", "ffi", "base"],
+  "mod.ts": ["replay", "schema", "selectors", "eviction", "rate_limiters", "storage", "base"],
+  "types.ts": ["replay", "schema", "rate_limiters"],
+  replay: ["schema", "selectors", "eviction", "rate_limiters", "stats", "storage", "ffi", "base"],
+  schema: ["selectors", "eviction", "rate_limiters", "ffi", "base"],
   // A native rule carries its number from the generated constants.
   selectors: ["ffi", "base"],
   eviction: ["ffi", "base"],
-  pace: ["base"],
+  rate_limiters: ["base"],
   returns: ["base"],
   // Small environments: of the library they know its random numbers only.
   envs: ["selectors", "base"],
   // What stats() returns, and its picture: pure data.
-  stats: ["base"],
+  stats: ["rate_limiters", "base"],
   // The kernels that a release carries. A clone that was built has the one of WebAssembly only.
   ffi: ["base", "prebuilt"],
   base: [],
-  // The bytes, files and streams of snapshots, whatever they are of.
-  snapshot: ["ffi", "base"],
+  // Frames with checksums in bytes, files, streams and folders, whatever they are of.
+  storage: ["ffi", "base"],
   // Tensors and samples, which the kernel packs and unpacks, and single fields of messages.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
-  reverb: ["wire", "pace", "ffi", "base"],
+  reverb: ["wire", "rate_limiters", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
-  tables: ["reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
-  server: ["tables", "reverb", "wire", "selectors", "pace", "snapshot", "ffi", "base"],
+  tables: ["reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
+  server: ["tables", "reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
   // What actors in threads of their own need stands above the library.
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
@@ -51,19 +51,19 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
   replay: {
     "experience_replay.ts": [
       ...["replay_view.ts", "share", "snapshot", "read", "draw", "record", "register", "rules"],
-      ...["pace", "core.ts"],
+      ...["rate_limiter", "core.ts"],
     ],
     "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
-    "describe.ts": ["register", "pace", "core.ts"],
-    stats: ["register", "rules", "pace", "core.ts"],
+    "describe.ts": ["register", "rate_limiter", "core.ts"],
+    stats: ["register", "rules", "rate_limiter", "core.ts"],
     share: ["read", "register", "core.ts"],
-    snapshot: ["read", "register", "rules", "pace", "core.ts"],
+    snapshot: ["read", "register", "rules", "rate_limiter", "core.ts"],
     read: ["draw", "record", "rules", "core.ts"],
-    draw: ["register", "rules", "pace", "core.ts"],
+    draw: ["register", "rules", "rate_limiter", "core.ts"],
     record: ["rules", "core.ts"],
     register: ["rules", "core.ts"],
     rules: ["core.ts"],
-    pace: ["core.ts"],
+    rate_limiter: ["core.ts"],
     "core.ts": [],
   },
   server: {
@@ -78,11 +78,11 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     ],
     checkpoints: ["service.ts", "figures.ts"],
     "service.ts": [
-      ...["server_info.ts", "set_limiter.ts", "calls", "figures.ts", "grpc"],
+      ...["server_info.ts", "set_rate_limiter.ts", "calls", "figures.ts", "grpc"],
     ],
     "server_info.ts": ["table_figures.ts"],
     "table_figures.ts": ["figures.ts"],
-    "set_limiter.ts": ["calls", "grpc"],
+    "set_rate_limiter.ts": ["calls", "grpc"],
     calls: ["grpc"],
     "serve_limits.ts": ["http2"],
     web: ["figures.ts"],
@@ -135,7 +135,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["client.ts"],
     // Writers and samplers.
     ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_limiter.ts"],
+    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_rate_limiter.ts"],
     // Steps and items, and what was sampled.
     [
       "trajectories.ts",
@@ -167,7 +167,7 @@ export const packages: Readonly<Record<string, readonly string[]>> = {
 
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
 export const platformFiles: readonly string[] = [
-  ...["base/platform.ts", "base/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
+  ...["base/platform.ts", "storage/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
   ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts", "reverb/_http2.ts"],
 ];
 

@@ -27,7 +27,7 @@ for (const { name, find, planted } of rules) {
 }
 
 Deno.test("all of the house is seen", () => {
-  for (const part of ["tables", "server", "reverb", "wire", "pace", "envs", "replay"]) {
+  for (const part of ["tables", "server", "reverb", "wire", "rate_limiters", "envs", "replay"]) {
     assert(house.parts.includes(part), part);
     assert(house.sources.some((source) => source.part === part), part);
   }

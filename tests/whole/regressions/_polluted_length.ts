@@ -27,7 +27,7 @@ const options = {
   extras: { logProb: float32() },
 } as const;
 const replay = await ExperienceReplay.create(options);
-const paced = await ExperienceReplay.create({ ...options, pace: minSize(1) });
+const limited = await ExperienceReplay.create({ ...options, rateLimiter: minSize(1) });
 const tables = await Tables.create({ tables: { t: { maxSize: 100 } }, seed: 1 });
 const selector = replay.newPickSelector(prioritized());
 replay.newPickSelector(ucb());
@@ -40,7 +40,7 @@ const many = {
 const finalState = Float32Array.of(3, 3);
 const ended = { nextState: new Float32Array(4), terminated: [false, true] };
 const add = { extras: { logProb: 0 } };
-for (const each of [replay, paced]) {
+for (const each of [replay, limited]) {
   const handle = each.newEpisode();
   for (let k = 0; k < 20; k++) each.record(handle, [k, k], 0, 0, add);
   each.recordMany(each.newEpisode(), { ...many, finalState });
@@ -74,15 +74,15 @@ const CALLS: Record<string, () => unknown> = {
   setPriority: () => replay.setPriority(selector, batch, new Float32Array(8)),
   getPriority: () => replay.getPriority(selector, batch),
   minibatches: () => [...replay.minibatches(7)],
-  drain: () => paced.drain({}),
+  drain: () => limited.drain({}),
   episodes: () => replay.episodes(),
   episodeRecords: () => replay.episodeRecords(batch.pickEpisode[0] ?? 0),
   stats: () => replay.stats(),
   describe: () => replay.describe(),
   memoryBytes: () => replay.memoryBytes,
-  clear: () => paced.clear(),
+  clear: () => limited.clear(),
   serialize: () => replay.serialize(),
-  unserialize: () => paced.unserialize(saved),
+  unserialize: () => limited.unserialize(saved),
   share: () => replay.share(),
   tablesCreate: () => Tables.create({ tables: { t: { maxSize: 100 } } }),
   tablesInsert: () => tables.table("t").insert({ a: Float32Array.of(1, 2) }),

@@ -1,0 +1,271 @@
+/**
+ * A file is written beside the old one, whose place it takes once it is on the disk. A process that is killed in between leaves that new file;
+ * the next save of the same name removes it.
+ *
+ * Invariants: 1. A reader finds the old file or the new one, never half of one, also after a power cut: the bytes are on the disk before the file
+ * gets its name, and the name is there before the call ends. 2. What fails on that way is an error with the system's error as its cause.
+ * 3. Only files that this library named are removed, and none that a live process writes: a writer locks its file, and the system frees the lock
+ * of a process that ends. Node and Bun have no locks. Nobody removes what their killed writers leave, and its name says so:
+ * `<name>.exrp-<7 random characters>.part`.
+ *
+ * @module
+ */
+
+import { joinBytes } from "../base/bytes.ts";
+import { show } from "../base/checks.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
+import { truncated } from "./errors.ts";
+import { type Files, type OpenFile, platformFiles } from "./files.ts";
+import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
+
+/** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
+const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
+
+/** A younger file may be between two steps of its writer: made but not locked yet, or about to be renamed. */
+const ABANDONED_AGE_MS = 60_000;
+
+/** Into a new file beside `target`, which takes the place of `target` once everything is on the disk. */
+export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): void {
+  const { operation, path, files } = placeOf(target);
+  for (const _ of newFile(operation, path, files, pieces, false));
+}
+
+/** The same, while the program goes on between two pieces, and while the system writes. */
+export async function writeToFileLater(
+  target: string | URL,
+  { pieces }: SnapshotWriting,
+): Promise<void> {
+  const { operation, path, files } = placeOf(target);
+  await writeNewFile(operation, path, files, pieces);
+}
+
+/** Writes a new file at `path`, in the place of one that may be there, while the program goes on. */
+export async function writeNewFile(
+  operation: string,
+  path: string,
+  files: Files,
+  pieces: Iterable<Uint8Array>,
+): Promise<void> {
+  for (const step of newFile(operation, path, files, pieces, true)) await step;
+}
+
+/** The place that the user named. Nothing is left there of savers that were killed. */
+function placeOf(target: string | URL): {
+  readonly operation: string;
+  readonly path: string;
+  readonly files: Files;
+} {
+  const operation = "serialize()";
+  const files = filesFor(operation);
+  const path = pathOf(operation, target, files);
+  checkPermitted(operation, path, files);
+  removeAbandoned(path, files);
+  return { operation, path, files };
+}
+
+/**
+ * The steps of writing a new file that takes the place of another one. Where the program is to go on (`isLater`), each is a promise to await.
+ * A file that was not renamed in the end is removed.
+ */
+function* newFile(
+  operation: string,
+  path: string,
+  files: Files,
+  pieces: Iterable<Uint8Array>,
+  isLater: boolean,
+): Generator<void | Promise<void>, void> {
+  const attempt = <T>(call: () => T, verb: Verb = "write"): T =>
+    attemptOn(operation, verb, path, files, call);
+  const sync = (file: OpenFile): void | Promise<void> => isLater ? file.syncLater() : file.sync();
+  const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
+  const end = files.hasLocks ? "tmp" : "part";
+  const temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
+  let isRenamed = false;
+  try {
+    {
+      using file = attempt(() => files.create(temporary));
+      // Where the file system has no locks, nobody can remove the file either.
+      ignoreErrors(() => file.lock());
+      for (const piece of pieces) yield attempt(() => writeAll(file, piece, isLater));
+      yield attempt(() => sync(file));
+      // A sync may take minutes; the file is young again when it is renamed.
+      attempt(() => file.touch());
+    }
+    attempt(() => files.rename(temporary, path));
+    isRenamed = true;
+  } finally {
+    if (!isRenamed) ignoreErrors(() => files.remove(temporary));
+  }
+  // The new name is put on the disk, too.
+  using folder = attempt(
+    () => rescue(() => files.open(files.path.dirname(path)), unsyncable),
+    NAME,
+  );
+  if (folder !== undefined) yield attempt(() => rescue(() => sync(folder), unsyncable), NAME);
+}
+
+function writeAll(file: OpenFile, piece: Uint8Array, isLater: boolean): void | Promise<void> {
+  if (isLater) return writeAllLater(file, piece);
+  for (let at = 0; at < piece.length;) at += file.write(piece.subarray(at));
+}
+
+async function writeAllLater(file: OpenFile, piece: Uint8Array): Promise<void> {
+  let at = 0;
+  // An empty piece is a turn for the others, too.
+  do at += await file.writeLater(piece.subarray(at)); while (at < piece.length);
+}
+
+/** How systems say that they open no folder, or sync none, as Windows and some shares. They do it by themselves, sooner or later. */
+const UNSYNCABLE = ["EACCES", "EBADF", "EINVAL", "EISDIR", "ENOSYS", "ENOTSUP", "EPERM"];
+
+function unsyncable(error: unknown): undefined {
+  const { name, code } = error as { readonly name?: string; readonly code?: string };
+  // Deno has no codes for some errors of Windows, but a class for this one.
+  if (name !== "PermissionDenied" && !UNSYNCABLE.includes(code ?? "")) throw error;
+}
+
+/** Most pieces are small or 1 MiB. Before a piece above this size is read, it is checked against the size of the file. */
+const LARGE_BYTES = 2 ** 21;
+
+/** From a file. */
+export function readFromFile<T>(source: string | URL, reading: Reading<T>): T {
+  const operation = "unserialize()";
+  const files = filesFor(operation);
+  const path = pathOf(operation, source, files);
+  const attempt = <R>(call: () => R): R => attemptOn(operation, "read", path, files, call);
+  using file = attempt(() => files.open(path));
+  let taken = 0;
+  return drive(reading, (count) => {
+    const wanted = Math.max(1, count);
+    let chunkBytes = wanted;
+    if (wanted > LARGE_BYTES) {
+      // A lie about size must cost nothing: the file has the bytes, or they are taken as they come.
+      const { bytes } = attempt(() => file.look());
+      if (bytes === undefined) chunkBytes = LARGE_BYTES;
+      else if (bytes - taken < wanted) {
+        throw truncated("a section", bytes, wanted - (bytes - taken));
+      }
+    }
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let have = 0;
+    while (have < wanted) {
+      const chunk = new Uint8Array(Math.min(wanted - have, chunkBytes));
+      const got = attempt(() => file.read(chunk));
+      if (got === 0) break;
+      chunks.push(chunk.subarray(0, got));
+      have += got;
+    }
+    taken += have;
+    const [first] = chunks;
+    return first?.length === have ? first : joinBytes(chunks);
+  });
+}
+
+/** The files of this platform. */
+export function filesFor(operation: string): Files {
+  const files = platformFiles();
+  if (files !== undefined) return files;
+  throw new ReplayError(
+    "file",
+    `${operation}: there are no files here, as in any browser; Deno, Bun and Node (from 20.16 on) have them. Without a path, serialize() returns bytes, and unserialize() takes bytes`,
+  );
+}
+
+/** The path that a file URL stands for: what follows `#` or `?` is no part of it. */
+export function pathOf(operation: string, target: string | URL, files: Files): string {
+  if (typeof target === "string") return target;
+  if (target.protocol === "file:") return files.fromUrl(target);
+  throw new TypeError(`${operation} takes a URL that begins with file:, got ${show(target.href)}`);
+}
+
+/** Asks for all that is needed before anything is written. */
+export function checkPermitted(operation: string, path: string, files: Files): void {
+  const folder = files.path.dirname(path);
+  const lacking = files.lacking(folder);
+  if (lacking.length === 0) return;
+  throw new ReplayError(
+    "permission",
+    `${operation}: to save ${
+      show(path)
+    } the program must be allowed to write and to read its folder, because a new file beside it takes its place; run with ${
+      lacking.map((name) => `--allow-${name}=${folder}`).join(" ")
+    }`,
+  );
+}
+
+/** Removes what savers of this path left that were killed. A file that stays is no reason not to save. */
+function removeAbandoned(path: string, files: Files): void {
+  if (!files.hasLocks) return;
+  const { basename, dirname, join } = files.path;
+  const [folder, name] = [dirname(path), basename(path)];
+  ignoreErrors(() => {
+    for (const other of files.list(folder)) {
+      if (!other.startsWith(name) || !TEMPORARY.test(other.slice(name.length))) continue;
+      ignoreErrors(() => removeUnlocked(join(folder, other), files));
+    }
+  });
+}
+
+function removeUnlocked(path: string, files: Files): void {
+  using file = files.open(path, true);
+  const isOld = Date.now() - file.look().changedMs > ABANDONED_AGE_MS;
+  if (isOld && file.tryLock()) files.remove(path);
+}
+
+/** Calls, and goes on without where that fails. */
+export function ignoreErrors(call: () => void): void {
+  try {
+    call();
+  } catch {
+    // Goes on.
+  }
+}
+
+/** What is done with a file. */
+type Verb = "read" | "write" | typeof NAME;
+
+/** The file is whole and in its place, but a power cut may bring back what was there before. */
+const NAME = "put on the disk the new name of";
+
+/** Does something with a file, or gives a promise to: what the system refuses becomes an error with a code. */
+export function attemptOn<T>(
+  operation: string,
+  verb: Verb,
+  path: string,
+  files: Files,
+  call: () => T,
+): T {
+  return rescue(call, (cause) => {
+    throw refusal(operation, verb, path, files, cause);
+  });
+}
+
+/** Calls, and where that fails, now or later, calls `failed` with the error. */
+function rescue<T, F>(call: () => T, failed: (cause: unknown) => F): T | F {
+  try {
+    const made = call();
+    return made instanceof Promise ? made.catch(failed) as T : made;
+  } catch (cause) {
+    return failed(cause);
+  }
+}
+
+/** The error for what the system refused. */
+function refusal(
+  operation: string,
+  verb: Verb,
+  path: string,
+  files: Files,
+  cause: unknown,
+): ReplayError {
+  const isRefused = files.isRefusal(cause);
+  if (isRefused && verb !== NAME && files.lacking(path).includes(verb)) {
+    const message = `${operation}: the program is not allowed to ${verb} ${
+      show(path)
+    }; run with --allow-${verb}=${path}`;
+    return new ReplayError("permission", message, { cause });
+  }
+  // Deno asks for more than this permission where a path belongs to the system, and Node has flags of its own. Their words say so.
+  const message = `${operation}: can't ${verb} ${show(path)}: ${reasonOf(cause)}`;
+  return new ReplayError(isRefused ? "permission" : "file", message, { cause });
+}

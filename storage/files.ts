@@ -1,0 +1,210 @@
+/**
+ * Files, as storage needs them: by Deno's own functions where there is Deno, and by `node:fs` in Node and Bun. Nothing is imported, so
+ * a bundle for the browser needs no stand-in; there, a call that needs a file says that there are none.
+ *
+ * Invariants: 1. `tryLock()` is true only for a file that no live process holds. `node:fs` has no locks, so there it is always false,
+ * and files are named so that nobody takes them for abandoned ones ({@linkcode Files.hasLocks}).
+ *
+ * @module
+ */
+
+import { deno, dispose } from "../base/platform.ts";
+
+/** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
+interface NodeFs {
+  openSync(path: string, flags: "r" | "r+" | "wx"): number;
+  writeSync(file: number, bytes: Uint8Array): number;
+  write(file: number, bytes: Uint8Array, done: (error: unknown, count: number) => void): void;
+  fsync(file: number, done: (error: unknown) => void): void;
+  mkdirSync(folder: string, options: { recursive: true }): void;
+  readSync(file: number, into: Uint8Array): number;
+  fsyncSync(file: number): void;
+  futimesSync(file: number, accessed: Date, changed: Date): void;
+  fstatSync(file: number): {
+    readonly mtimeMs: number;
+    readonly size: number;
+    isFile(): boolean;
+  };
+  closeSync(file: number): void;
+  renameSync(from: string, to: string): void;
+  unlinkSync(path: string): void;
+  unlink(path: string, done: (error: unknown) => void): void;
+  readdirSync(folder: string, options: { withFileTypes: true }): {
+    readonly name: string;
+    isFile(): boolean;
+    isDirectory(): boolean;
+  }[];
+}
+
+/** What is used of `node:path`. */
+interface NodePath {
+  basename(path: string): string;
+  dirname(path: string): string;
+  join(...parts: string[]): string;
+  resolve(...parts: string[]): string;
+}
+
+/** What is used of `node:url`. */
+interface NodeUrl {
+  fileURLToPath(url: URL): string;
+}
+
+/** A file that is open. */
+export interface OpenFile extends Disposable {
+  /** Writes some of the bytes, at least one, and returns how many. */
+  write(bytes: Uint8Array): number;
+  /** Reads at most as many bytes as fit. Returns how many, 0 at the end of the file. */
+  read(into: Uint8Array): number;
+  /** The same as `write()`, while the program goes on. */
+  writeLater(bytes: Uint8Array): Promise<number>;
+  /** Waits until everything is on the disk. */
+  sync(): void;
+  /** The same, while the program goes on. */
+  syncLater(): Promise<void>;
+  /** Says that the file was changed now. */
+  touch(): void;
+  /**
+   * How many bytes the file has, which is undefined for a pipe or a device, whose end is not known. And when it was changed, in milliseconds since
+   * 1970, which is now where the system does not say.
+   */
+  look(): { readonly bytes: number | undefined; readonly changedMs: number };
+  /** Takes the file for this process alone, and waits for that if need be. The system gives it back when the process ends. */
+  lock(): void;
+  /** The same, without waiting. Returns whether that worked. */
+  tryLock(): boolean;
+}
+
+/** The files of a platform. */
+export interface Files {
+  /** Whether a process can hold a file as its own. */
+  readonly hasLocks: boolean;
+  /** `node:path`. */
+  readonly path: NodePath;
+  /** The path that a `file:` URL stands for. */
+  fromUrl(url: URL): string;
+  /** Makes a file that is not there yet, to write to it. */
+  create(path: string): OpenFile;
+  /** Makes a folder, and those that it is in. One that is there already stays. */
+  makeFolder(path: string): void;
+  /** Opens a file to read it, or also to write to it. Most systems open a folder too, which can then be synced. */
+  open(path: string, forWriting?: boolean): OpenFile;
+  /** Gives a file another name. What had that name before is gone. */
+  rename(from: string, to: string): void;
+  /** Removes a file. */
+  remove(path: string): void;
+  /** The same, while the program goes on: the system may need some 100 ms for a large one. */
+  removeLater(path: string): Promise<void>;
+  /** The names of the files in a folder, or of the folders in it. Links are neither. */
+  list(folder: string, kind?: "files" | "folders"): string[];
+  /** The permissions that the program lacks for a folder. The user is asked for them. */
+  lacking(folder: string): ("write" | "read")[];
+  /** Whether an error says that the program has no permission. */
+  isRefusal(error: unknown): boolean;
+}
+
+/** What Node, Bun and Deno have, and browsers have not. */
+interface Process {
+  getBuiltinModule?: (name: string) => unknown;
+}
+
+let known: Files | undefined;
+
+/** The files of this platform, or undefined where there are none, as in a browser. */
+export function platformFiles(): Files | undefined {
+  // Asked for late: Deno loads what it has of Node's when this name is first read, which takes 7 ms.
+  known ??= filesOf(deno, (globalThis as { process?: Process }).process);
+  return known;
+}
+
+/** The files of a platform that has these. */
+export function filesOf(deno?: typeof Deno, process?: Process): Files | undefined {
+  // Not an import: bundlers for browsers would look for the module.
+  const builtin = <M>(name: string): M | undefined =>
+    process?.getBuiltinModule?.(name) as M | undefined;
+  const path = builtin<NodePath>("node:path");
+  const url = builtin<NodeUrl>("node:url");
+  if (path === undefined || url === undefined) return undefined;
+  const names = { path, fromUrl: (it: URL): string => url.fileURLToPath(it) };
+  if (deno !== undefined) return { ...names, ...filesOfDeno(deno) };
+  const fs = builtin<NodeFs>("node:fs");
+  return fs === undefined ? undefined : { ...names, ...filesOfNode(fs) };
+}
+
+type Named = "path" | "fromUrl";
+
+function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
+  const opened = (file: Deno.FsFile): OpenFile => ({
+    write: (bytes) => file.writeSync(bytes),
+    read: (into) => file.readSync(into) ?? 0,
+    writeLater: (bytes) => file.write(bytes),
+    sync: () => file.syncSync(),
+    syncLater: () => file.sync(),
+    touch: () => file.utimeSync(new Date(), new Date()),
+    look: () => {
+      const { isFile, size, mtime } = file.statSync();
+      return { bytes: isFile ? size : undefined, changedMs: mtime?.getTime() ?? Date.now() };
+    },
+    lock: () => file.lockSync(true),
+    tryLock: () => file.tryLockSync(true),
+    [dispose]: () => file.close(),
+  });
+  return {
+    hasLocks: true,
+    create: (path) => opened(deno.openSync(path, { write: true, createNew: true })),
+    makeFolder: (path) => deno.mkdirSync(path, { recursive: true }),
+    open: (path, write = false) => opened(deno.openSync(path, { read: true, write })),
+    rename: (from, to) => deno.renameSync(from, to),
+    remove: (path) => deno.removeSync(path),
+    removeLater: (path) => deno.remove(path),
+    list: (folder, kind = "files") =>
+      [...deno.readDirSync(folder)]
+        .filter(({ isFile, isDirectory }) => kind === "files" ? isFile : isDirectory)
+        .map(({ name }) => name),
+    lacking: (path) =>
+      (["write", "read"] as const).filter((name) =>
+        deno.permissions.requestSync({ name, path }).state !== "granted"
+      ),
+    isRefusal: (error) => error instanceof deno.errors.NotCapable,
+  };
+}
+
+/** What a call of `node:fs` comes to. */
+function settled<T>(call: (done: (error: unknown, result: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) =>
+    call((error, result) => error ? reject(error) : resolve(result))
+  );
+}
+
+function filesOfNode(fs: NodeFs): Omit<Files, Named> {
+  const opened = (file: number): OpenFile => ({
+    write: (bytes) => fs.writeSync(file, bytes),
+    read: (into) => fs.readSync(file, into),
+    writeLater: (bytes) => settled((done) => fs.write(file, bytes, done)),
+    sync: () => fs.fsyncSync(file),
+    syncLater: () => settled((done) => fs.fsync(file, done)),
+    touch: () => fs.futimesSync(file, new Date(), new Date()),
+    look: () => {
+      const found = fs.fstatSync(file);
+      return { bytes: found.isFile() ? found.size : undefined, changedMs: found.mtimeMs };
+    },
+    lock: () => {},
+    tryLock: () => false,
+    [dispose]: () => fs.closeSync(file),
+  });
+  return {
+    hasLocks: false,
+    create: (path) => opened(fs.openSync(path, "wx")),
+    makeFolder: (path) => fs.mkdirSync(path, { recursive: true }),
+    open: (path, forWriting = false) => opened(fs.openSync(path, forWriting ? "r+" : "r")),
+    rename: (from, to) => fs.renameSync(from, to),
+    remove: (path) => fs.unlinkSync(path),
+    removeLater: (path) => settled((done) => fs.unlink(path, done)),
+    list: (folder, kind = "files") =>
+      fs.readdirSync(folder, { withFileTypes: true })
+        .filter((entry) => kind === "files" ? entry.isFile() : entry.isDirectory())
+        .map(({ name }) => name),
+    lacking: () => [],
+    isRefusal: (error) =>
+      error instanceof Error && "code" in error && error.code === "ERR_ACCESS_DENIED",
+  };
+}
