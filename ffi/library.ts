@@ -50,6 +50,16 @@ const BACKEND_ENVIRONMENT = "EXRP_BACKEND";
 const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
 const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
 
+const open = new Map<string, Kernel>();
+
+/** The same kernel object for the same kernel and reason. */
+function remember(kernel: Kernel): Kernel {
+  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
+  const known = open.get(key) ?? kernel;
+  open.set(key, known);
+  return known;
+}
+
 /**
  * Opens the kernel, or returns the one that is already open.
  *
@@ -111,7 +121,7 @@ function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backe
 }
 
 async function wasmKernel(why: string): Promise<Kernel> {
-  return { backend: "wasm", why, ...await openWasm() };
+  return remember({ backend: "wasm", why, ...await openWasm() });
 }
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
@@ -153,7 +163,8 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
     throw missingPermission("no --allow-ffi", ["--allow-ffi"]);
   }
   try {
-    return { backend: "native", path, why: origin, symbols: openNative(path, BUILD_HINT) };
+    const symbols = openNative(path, BUILD_HINT);
+    return remember({ backend: "native", path, why: origin, symbols });
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
@@ -181,7 +192,7 @@ function missingError(path: string, origin: string, why: string, cause?: unknown
 function openEmbedded(path: string): Kernel {
   try {
     const symbols = openNative(path, BUILD_HINT);
-    return { backend: "native", path, why: "the package's kernel", symbols };
+    return remember({ backend: "native", path, why: "the package's kernel", symbols });
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     throw new ReplayError(

@@ -199,6 +199,10 @@ export const symbols = {
   exrp_draws_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, log, draws, draws_count)` */
   exrp_draws_read: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay)` */
+  exrp_replay_save_begin: { parameters: ["u32"], result: "i32" },
+  /** `(replay)` */
+  exrp_replay_save_end: { parameters: ["u32"], result: "i32" },
   /** `(replay, section, info, info_count)` */
   exrp_section_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, section, first, count, items, items_size)` */
@@ -629,6 +633,10 @@ export interface KernelSymbols {
   exrp_draws_info(replay: number, log: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_draws_read` of kernel/exrp.h. */
   exrp_draws_read(replay: number, log: number, draws: KernelBuffer, draws_count: number): number;
+  /** `exrp_replay_save_begin` of kernel/exrp.h. */
+  exrp_replay_save_begin(replay: number): number;
+  /** `exrp_replay_save_end` of kernel/exrp.h. */
+  exrp_replay_save_end(replay: number): number;
   /** `exrp_section_info` of kernel/exrp.h. */
   exrp_section_info(
     replay: number,
@@ -826,7 +834,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 7;
+export const EXRP_ABI_VERSION = 8;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;

@@ -134,6 +134,8 @@ export const wasmSymbols = {
   exrp_draws_note: { parameters: ["u32", "u32", "in f64", "in i32", "u32"], result: "i32" },
   exrp_draws_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_draws_read: { parameters: ["u32", "u32", "out u32", "u32"], result: "i32" },
+  exrp_replay_save_begin: { parameters: ["u32"], result: "i32" },
+  exrp_replay_save_end: { parameters: ["u32"], result: "i32" },
   exrp_section_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_section_read: { parameters: ["u32", "u32", "f64", "u32", "out u8", "f64"], result: "i32" },
   exrp_section_write: { parameters: ["u32", "u32", "f64", "u32", "in u8", "f64"], result: "i32" },

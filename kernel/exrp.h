@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 7
+#define EXRP_ABI_VERSION 8
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -65,7 +65,7 @@ extern "C" {
 #define EXRP_STATUS_FULL 22              /* the caller must evict an ended episode first; open ones may have lost records before
                                             [record count, capacity, the handle of the episode that must go, as it is too old or all
                                             released, or -1 where the caller chooses] */
-#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or the replay changed while a section was read, or a draw
+#define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or a second snapshot while one is read, or a draw
                                             or change while it is loaded [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, the episode's rows have positions
                                             below this; or, where the position's record is gone, minus the first position] */
@@ -732,10 +732,15 @@ EXRP_API int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws,
 
 /* ---- snapshots ---- */
 
-/* Two numbers: the item count of a section, and the bytes of one item. */
+/* Keeps this moment for a snapshot, until exrp_replay_save_end. It copies what may change, and keeps the records by reference, so the replay may
+ * change while the sections are read. EXRP_STATUS_ORDER where a snapshot is kept already, also for another id of the replay. */
+EXRP_API int32_t exrp_replay_save_begin(uint32_t replay);
+/* Lets go what this id keeps, read or not. */
+EXRP_API int32_t exrp_replay_save_end(uint32_t replay);
+/* Two numbers: the item count of a section, and the bytes of one item. They are of the moment that is kept; without one, of now. */
 EXRP_API int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count);
-/* Reads items of a section in order, in pieces of any size. A piece at item 0 always reads the current state.
- * If the replay has changed before a later piece, the call returns EXRP_STATUS_ORDER: begin the section again at item 0. */
+/* Reads items of a section as they were at the moment that is kept, in pieces of any size. Without one, the call returns EXRP_STATUS_ORDER.
+ * Records are read in order, each once; of other sections any items can be read at any time. */
 EXRP_API int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items,
                                    double items_size);
 /* Loads items into an empty replay of the same configuration and selectors, section by section, each in order from item 0.

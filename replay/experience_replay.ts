@@ -918,7 +918,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * many calls, such as `drain` or `stats`, is whole: no other thread comes in between. A replay that is not shared pays nothing.
    *
    * What runs functions of this thread can't be shared: rules of your own, and `laber`. Neither can a replay of WebAssembly. A shared
-   * replay loads no snapshot, so load it before. `serialize` to a stream copies the snapshot first.
+   * replay loads no snapshot, so load it before.
    *
    * @throws {ReplayError} `not-sharable` if it can't be shared. `limit` if it made 4,096 tickets, or has more than 512 selectors.
    * `disposed`, `busy` or `memory`.

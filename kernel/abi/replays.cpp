@@ -585,9 +585,19 @@ int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint3
   });
 }
 
+int32_t exrp_replay_save_begin(uint32_t replay) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.snapshot.begin(&at); });
+}
+
+int32_t exrp_replay_save_end(uint32_t replay) {
+  return withReplay(replay, [&](Seat& at) {
+    at.instance.snapshot.endFor(&at);
+    return Status::ok;
+  });
+}
+
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
   return withReplay(replay, [&](Instance& found) {
-    found.replay.book().store().settle();
     return found.snapshot.read(section, first, count, items, items_size);
   });
 }

@@ -10,6 +10,7 @@
 
 #include "kernel/replay/eviction.hpp"
 #include "kernel/replay/pick_views.hpp"
+#include "kernel/replay/saved_rows.hpp"
 #include "kernel/store/age_limit.hpp"
 #include "kernel/store/byte_limit.hpp"
 #include "kernel/store/next_states.hpp"
@@ -55,7 +56,8 @@ class Listeners {
       ReleasedRecords,
       OrphanHandles,
       NextStates,
-      PickViews>
+      PickViews,
+      SavedRows>
       all_;
 };
 

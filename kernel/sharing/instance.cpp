@@ -170,6 +170,7 @@ void Instance::dismiss(Seat& seat, bool threadEnded) {
   const bool holds = sharing.isHeldBy(seat);
   // Where the thread holds the lock by another seat, that serves, too.
   const bool taken = holds || sharing.take(seat) == Status::ok;
+  snapshot.endFor(&seat);
   if (!seat.isBarred) endEpisodesOf(replay, seat.number);
   sharing.dismiss(seat);
   sharing.endedCount += threadEnded ? 1 : 0;

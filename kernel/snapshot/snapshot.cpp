@@ -1,4 +1,4 @@
-// Writing a replay as a snapshot: its sections, and the items of each, as the caller asks for them.
+// Saving a replay: what its sections are, and the items of each, as they were when the snapshot was begun.
 #include "kernel/snapshot/snapshot_items.hpp"
 
 namespace exrp {
@@ -78,14 +78,14 @@ double Snapshot::validPicks(const PickPolicy& policy) const {
 uint32_t Snapshot::evictionHeaderItems() const { return replay_.eviction()->headerBytes() / uint32_t{sizeof(EvictionItem)}; }
 
 Status Snapshot::info(uint32_t section, double* info) const {
-  if (section >= sectionCount()) return fail(Status::argument, 2, section);
-  const Shape shape = shapeOf(section);
+  if (section >= (saver_ == nullptr ? sectionCount() : savedCount_)) return fail(Status::argument, 2, section);
+  const Shape shape = saver_ == nullptr ? shapeOf(section) : saved_[section].shape;
   info[0] = shape.itemCount;
   info[1] = shape.itemBytes;
   return Status::ok;
 }
 
-// ---- what is made of the replay for items: ordinals, the policy's items, a cursor ----
+// ---- saving ----
 
 /// Numbers the episodes by age, for items that name them by ordinal. Does nothing where nothing has changed since.
 Status Snapshot::numberEpisodes() {
@@ -113,130 +113,111 @@ Status Snapshot::numberEpisodes() {
   return Status::ok;
 }
 
-/// Asks the eviction policy for its items. Does nothing where nothing has changed since.
-Status Snapshot::saveEviction() {
-  if (evictionAt_ == replay_.book().changeCount()) return Status::ok;
-  const Status status = numberEpisodes();
-  if (status != Status::ok) return status;
-  EvictionItem* const saved = evictionItems_.data() + evictionHeaderItems();
-  replay_.eviction()->saveHeader(reinterpret_cast<uint8_t*>(evictionItems_.data()));
-  replay_.eviction()->save(saved);
-  for (uint32_t item = 0; item < replay_.book().episodes().count(); ++item) saved[item].episode = ordinals_[saved[item].episode];
-  evictionAt_ = replay_.book().changeCount();
-  return Status::ok;
-}
-
-/// Puts the cursor on stored row `row`.
-Status Snapshot::seekRow(double row) {
-  if (row == cursor_.row && cursor_.changeCount == replay_.book().changeCount()) return Status::ok;
-  const EpisodeTable& episodes = replay_.book().episodes();
-  Cursor to;
-  to.episode = episodes.oldest();
-  while (to.episode != episodeNone && to.row + replay_.book().storedRows(to.episode) <= row) {
-    to.row += replay_.book().storedRows(to.episode);
-    to.episode = episodes[to.episode].newer;
-  }
-  if (to.episode == episodeNone) return fail(Status::argument, 3, row);
-  to.position = episodes.first(to.episode) + static_cast<uint32_t>(row - to.row);
-  to.block = replay_.book().blocks().find(replay_.book().store(), episodes[to.episode].handle, replay_.book().store().ordinalOf(to.position));
-  to.row = row;
-  to.changeCount = replay_.book().changeCount();
-  cursor_ = to;
-  return Status::ok;
-}
-
-/// Takes the cursor to the next row.
-void Snapshot::advanceRow() {
-  const Store& store = replay_.book().store();
-  const EpisodeTable& episodes = replay_.book().episodes();
-  ++cursor_.row;
-  if (++cursor_.position < replay_.book().stateRows(episodes[cursor_.episode])) {
-    if (store.within(cursor_.position) == 0) cursor_.block = store.block(cursor_.block).next;
-    return;
-  }
-  do {
-    cursor_.episode = episodes[cursor_.episode].newer;
-  } while (cursor_.episode != episodeNone && replay_.book().storedRows(cursor_.episode) == 0);
-  cursor_.position = cursor_.episode == episodeNone ? 0 : episodes.first(cursor_.episode);
-  cursor_.block = cursor_.episode == episodeNone ? blockNone : episodes[cursor_.episode].firstBlock;
-}
-
-// ---- reading ----
-
-Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes) {
-  if (section >= sectionCount()) return fail(Status::argument, 2, section);
-  if (loadSection_ > 0) return fail(Status::order, section, 0, first);
-  const Shape shape = shapeOf(section);
-  if (!(first >= 0) || first != static_cast<double>(static_cast<uint64_t>(first)) || first + count > shape.itemCount) {
-    return fail(Status::argument, 3, first);
-  }
-  const double needed = double{1} * count * shape.itemBytes;
-  if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
-  if (count == 0) return Status::ok;
-  const uint64_t now = replay_.book().changeCount() + 1;
-  if (first > 0 && begunAt_[section] != now) return fail(Status::order, section, 0, first);
-  const Status status = readPiece(section, first, count, items);
-  if (status == Status::ok) begunAt_[section] = now;
+Status Snapshot::begin(const void* saver) {
+  if (loadSection_ > 0 || saver_ != nullptr) return fail(Status::order, 0, 0, 0);
+  // No large row may be on its way: later, nobody would know which ones were.
+  replay_.book().store().settle();
+  Status status = numberEpisodes();
+  if (status == Status::ok) status = copySections();
+  if (status == Status::ok) status = replay_.part<SavedRows>().take(replay_.book());
+  saver_ = saver;
+  if (status != Status::ok) endFor(saver);
   return status;
 }
 
-Status Snapshot::readPiece(uint32_t section, double first, uint32_t count, uint8_t* items) {
-  Status status = Status::ok;
-  // Of records there may be more than 32 bits count; of no other items.
-  const auto from = static_cast<uint32_t>(section == EXRP_SECTION_RECORDS ? 0 : first);
+void Snapshot::endFor(const void* saver) {
+  if (saver_ == nullptr || saver_ != saver) return;
+  saver_ = nullptr;
+  replay_.part<SavedRows>().release();
+  Scratch<SavedSection>().swap(saved_);
+  Scratch<uint8_t>().swap(items_);
+  ordinals_.destroy();
+  numbered_.destroy();
+  evictionItems_.destroy();
+  numberedAt_ = never;
+}
+
+Status Snapshot::copySections() {
+  savedCount_ = sectionCount();
+  if (!saved_.commit(savedCount_)) return fail(Status::memory, double{sizeof(SavedSection)} * savedCount_);
+  double bytes = 0;
+  for (uint32_t section = 0; section < savedCount_; ++section) {
+    const Shape shape = shapeOf(section);
+    saved_[section] = {shape, static_cast<size_t>(bytes)};
+    if (section == EXRP_SECTION_RECORDS) continue;
+    bytes += shape.itemCount * shape.itemBytes;
+    bytes = (static_cast<double>(static_cast<uint64_t>(bytes / 8)) + 1) * 8;
+  }
+  if (bytes > static_cast<double>(SIZE_MAX) || !items_.commit(static_cast<size_t>(bytes))) return fail(Status::memory, bytes);
+  for (uint32_t section = 0; section < savedCount_; ++section) {
+    const auto count = static_cast<uint32_t>(saved_[section].shape.itemCount);
+    if (section != EXRP_SECTION_RECORDS && count > 0) copySection(section, count, &items_[saved_[section].at]);
+  }
+  return Status::ok;
+}
+
+Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes) {
+  if (saver_ == nullptr) return fail(Status::order, section, 0, first);
+  if (section >= savedCount_) return fail(Status::argument, 2, section);
+  const SavedSection& saved = saved_[section];
+  const double itemBytes = saved.shape.itemBytes;
+  if (!(first >= 0) || first != static_cast<double>(static_cast<uint64_t>(first)) || first + count > saved.shape.itemCount) {
+    return fail(Status::argument, 3, first);
+  }
+  const double needed = count * itemBytes;
+  if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
+  if (count == 0) return Status::ok;
+  SavedRows& rows = replay_.part<SavedRows>();
+  if (section != EXRP_SECTION_RECORDS) {
+    memcpy(items, &items_[saved.at + static_cast<size_t>(first * itemBytes)], static_cast<size_t>(needed));
+    return Status::ok;
+  }
+  return first == rows.readCount() ? rows.read(replay_.book().store(), count, items) : fail(Status::order, section, rows.readCount(), first);
+}
+
+/// Copies all items of a section that is not that of the records.
+void Snapshot::copySection(uint32_t section, uint32_t count, uint8_t* items) {
   switch (section) {
-    case EXRP_SECTION_COUNTERS: readCounters(items); return Status::ok;
-    case EXRP_SECTION_EPISODES:
-      status = numberEpisodes();
-      if (status == Status::ok) readEpisodes(from, count, items);
-      return status;
-    case EXRP_SECTION_RECORDS:
-      status = seekRow(first);
-      if (status == Status::ok) readRecords(count, items);
-      return status;
-    case EXRP_SECTION_EVICTION:
-      status = saveEviction();
-      if (status == Status::ok) memcpy(items, &evictionItems_[from], size_t{count} * sizeof(EvictionItem));
-      return status;
-    case EXRP_SECTION_BIRTHS: readBirths(first, count, items); return Status::ok;
+    case EXRP_SECTION_COUNTERS: return readCounters(items);
+    case EXRP_SECTION_EPISODES: return readEpisodes(count, items);
+    case EXRP_SECTION_EVICTION: return readEviction(count, items);
+    case EXRP_SECTION_BIRTHS: return readBirths(count, items);
     case EXRP_SECTION_PRIORITIES:
-      visitRecords(first, count, [&](uint32_t slot) {
+      return visitRecords(0, count, [&](uint32_t slot) {
         const double priority = replay_.picks().initialPriorities().get(slot);
         memcpy(items, &priority, sizeof priority);
         items += sizeof priority;
       });
-      return Status::ok;
-    case EXRP_SECTION_ORPHANS:
-      readOrphans(from, count, items);
-      return Status::ok;
+    case EXRP_SECTION_ORPHANS: return readOrphans(count, items);
     case EXRP_SECTION_NEXT_STATES:
-      visitNextStates(first, count, [&](uint32_t episode) {
+      return visitNextStates(0, count, [&](uint32_t episode) {
         const NextStates& kept = replay_.part<NextStates>();
         memcpy(items, kept.find(episode, replay_.book().episodes()[episode].count), kept.stateBytes());
         items += kept.stateBytes();
       });
-      return Status::ok;
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
     const Store& store = replay_.book().store();
     const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
     const uint32_t bytes = store.column(column).bytes;
-    visitKept(column, first, count, [&](const uint8_t* row) {
+    return visitKept(column, 0, count, [&](const uint8_t* row) {
       memcpy(items, row, bytes);
       items += bytes;
     });
-    return Status::ok;
   }
-  if (section < EXRP_SECTION_SELECTOR) {
-    status = numberEpisodes();
-    if (status == Status::ok) readPicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, from, count, items);
-    return status;
-  }
+  if (section < EXRP_SECTION_SELECTOR) return readPicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, count, items);
   const PickSelector& selector = replay_.picks().selector((section - EXRP_SECTION_SELECTOR) / 2);
   if ((section - EXRP_SECTION_SELECTOR) % 2 == 0) selector.saveHeader(items);
-  else selector.saveItems(from, count, items);
-  return Status::ok;
+  else selector.saveItems(0, count, items);
+}
+
+/// The policy's header, and its items with the episodes by age. `items` is at a multiple of 8.
+void Snapshot::readEviction(uint32_t count, uint8_t* items) const {
+  replay_.eviction()->saveHeader(items);
+  auto* const saved = reinterpret_cast<EvictionItem*>(items) + evictionHeaderItems();
+  replay_.eviction()->save(saved);
+  for (uint32_t item = 0; item < count - evictionHeaderItems(); ++item) saved[item].episode = ordinals_[saved[item].episode];
 }
 
 void Snapshot::readCounters(uint8_t* items) const {
@@ -253,17 +234,17 @@ void Snapshot::readCounters(uint8_t* items) const {
   memcpy(items, &item, sizeof item);
 }
 
-void Snapshot::readOrphans(uint32_t first, uint32_t count, uint8_t* items) const {
+void Snapshot::readOrphans(uint32_t count, uint8_t* items) const {
   const OrphanHandles& orphans = replay_.part<OrphanHandles>();
   for (uint32_t item = 0; item < count; ++item) {
-    const OrphanItem saved = {orphans.handles()[first + item], orphans.tag(first + item), 0};
+    const OrphanItem saved = {orphans.handles()[item], orphans.tag(item), 0};
     memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
   }
 }
 
-void Snapshot::readEpisodes(uint32_t first, uint32_t count, uint8_t* items) const {
+void Snapshot::readEpisodes(uint32_t count, uint8_t* items) const {
   for (uint32_t item = 0; item < count; ++item) {
-    const uint32_t episode = numbered_[first + item];
+    const uint32_t episode = numbered_[item];
     const Episode& entry = replay_.book().episodes()[episode];
     const bool hasNextState = replay_.part<NextStates>().find(episode, entry.count) != nullptr;
     const EpisodeItem saved = {entry.handle,
@@ -279,9 +260,9 @@ void Snapshot::readEpisodes(uint32_t first, uint32_t count, uint8_t* items) cons
   }
 }
 
-void Snapshot::readBirths(double first, uint32_t count, uint8_t* items) const {
+void Snapshot::readBirths(uint32_t count, uint8_t* items) const {
   const Store& store = replay_.book().store();
-  visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
+  visitBirths(0, count, [&](uint32_t episode, uint32_t position) {
     const uint32_t block = replay_.book().blocks().find(store, replay_.book().episodes()[episode].handle, store.ordinalOf(position));
     const uint64_t birth = store.births().at(store.slotAt(block, position));
     memcpy(items, &birth, sizeof birth);
@@ -289,25 +270,10 @@ void Snapshot::readBirths(double first, uint32_t count, uint8_t* items) const {
   });
 }
 
-void Snapshot::readRecords(uint32_t count, uint8_t* items) {
-  const Store& store = replay_.book().store();
-  for (uint32_t item = 0; item < count; ++item, advanceRow()) {
-    const uint32_t slot = store.slotAt(cursor_.block, cursor_.position);
-    const bool isFinal = cursor_.position == replay_.book().episodes()[cursor_.episode].count;
-    for (uint32_t column = 0; column < store.columnCount(); ++column) {
-      if (store.isKept(column)) continue;
-      const uint32_t bytes = store.column(column).bytes;
-      if (isFinal && column > 0) memset(items, 0, bytes);
-      else memcpy(items, store.at(column, slot), bytes);
-      items += bytes;
-    }
-  }
-}
-
-void Snapshot::readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const {
+void Snapshot::readPicks(const PickTable& picks, uint32_t count, uint8_t* items) const {
   const Store& store = replay_.book().store();
   for (uint32_t item = 0; item < count; ++item) {
-    const uint32_t slot = picks.slot(first + item);
+    const uint32_t slot = picks.slot(item);
     const PickItem saved = {ordinals_[store.head(store.blockOf(slot)).episode], store.positionOf(slot)};
     memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
   }

@@ -4,13 +4,14 @@
 // What is written is logical: episodes by age, picks by episode and position. So it does not depend on block lengths. Everything that is
 // loaded is checked: a hostile file gets a status, never a crash.
 //
-// A section is read from its first item on. When the replay changes between two pieces, the next piece is Status::order: what it would
-// number its items by has changed.
+// A snapshot is of the moment at which it was begun. begin() copies what may change, and keeps the records by reference (saved_rows.hpp).
+// So the replay may change between two pieces.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants:
-//   1. No number that was made of the replay (ordinals, the eviction policy's items, the cursor) is used after the replay has changed.
-// Cost: a section costs what its bytes cost to copy. Episodes are numbered again after each change, in O(episodes).
+//   1. No ordinal is used after the replay has changed.
+// Cost: begin() copies 8 bytes a pick of each table, what the selectors and the policy keep, births, priorities, and the columns that only
+// some records keep. Reading costs what the bytes cost to copy.
 #pragma once
 
 #include "kernel/replay/replay.hpp"
@@ -21,7 +22,13 @@ class Snapshot {
  public:
   explicit Snapshot(Replay& replay) : replay_(replay) {}
 
+  /// Keeps the moment for `saver`. Status::order where another one is kept, or while the replay is being loaded.
+  Status begin(const void* saver);
+  /// Lets go what is kept for `saver`, read or not.
+  void endFor(const void* saver);
+  /// Of the moment that is kept; without one, of now.
   Status info(uint32_t section, double* info) const;
+  /// Records are read in order, once. Status::order without a moment that is kept.
   Status read(uint32_t section, double first, uint32_t count, uint8_t* items, double itemsBytes);
 
   // Loading (snapshot_load.cpp).
@@ -32,10 +39,10 @@ class Snapshot {
     return loadSection_ == 0 ? Status::ok : fail(Status::order, loadSection_ - 1, loadItem_, loadItem_);
   }
 
-  /// Bytes of the pages in use for numbers that were read.
+  /// Bytes of memory in use, beside that of the listener that keeps the records.
   double memoryBytes() const {
     return ordinals_.takenBytes(ordinals_.committed()) + numbered_.takenBytes(numbered_.committed()) +
-           evictionItems_.takenBytes(evictionItems_.committed());
+           evictionItems_.takenBytes(evictionItems_.committed()) + items_.memoryBytes() + saved_.memoryBytes();
   }
 
  private:
@@ -43,39 +50,31 @@ class Snapshot {
     double itemCount;
     uint32_t itemBytes;
   };
-  static constexpr uint32_t sectionMax = EXRP_SECTION_SELECTOR + 2 * EXRP_LIMIT_SELECTORS;
-  static constexpr uint64_t never = UINT64_MAX;
-
-  /// Where a walk over the stored rows stands: records and final states in order of episode and time.
-  struct Cursor {
-    uint32_t episode = episodeNone;
-    uint32_t block = blockNone;
-    uint32_t position = 0;
-    double row = 0;
-    uint64_t changeCount = never;  // the replay's when the cursor was put there
+  /// A section whose items were copied.
+  struct SavedSection {
+    Shape shape;
+    size_t at;  // in items_
   };
+  static constexpr uint64_t never = UINT64_MAX;
 
   uint32_t sectionCount() const { return EXRP_SECTION_SELECTOR + 2 * replay_.picks().selectorCount(); }
   Shape shapeOf(uint32_t section) const;
   double validPicks(const PickPolicy& policy) const;
   uint32_t evictionHeaderItems() const;
   Status numberEpisodes();
-  Status saveEviction();
-  Status seekRow(double row);
-  void advanceRow();
 
-  Status readPiece(uint32_t section, double first, uint32_t count, uint8_t* items);
+  Status copySections();
+  void copySection(uint32_t section, uint32_t count, uint8_t* items);
   void readCounters(uint8_t* items) const;
-  void readEpisodes(uint32_t first, uint32_t count, uint8_t* items) const;
-  void readOrphans(uint32_t first, uint32_t count, uint8_t* items) const;
-  void readRecords(uint32_t count, uint8_t* items);
-  void readBirths(double first, uint32_t count, uint8_t* items) const;
-  void readPicks(const PickTable& picks, uint32_t first, uint32_t count, uint8_t* items) const;
+  void readEpisodes(uint32_t count, uint8_t* items) const;
+  void readOrphans(uint32_t count, uint8_t* items) const;
+  void readEviction(uint32_t count, uint8_t* items) const;
+  void readBirths(uint32_t count, uint8_t* items) const;
+  void readPicks(const PickTable& picks, uint32_t count, uint8_t* items) const;
 
   Status writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
-  void writeRecords(uint32_t count, const uint8_t* items);
   void writeBirths(double first, uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
@@ -95,14 +94,16 @@ class Snapshot {
   void visitBirths(double first, uint32_t count, Visit visit) const;
 
   Replay& replay_;
-  // Reading.
-  uint64_t begunAt_[sectionMax] = {};  // 1 + the replay's changeCount() when the first item of each section was read; 0 for not yet
+  // Saving.
+  const void* saver_ = nullptr;  // null while no moment is kept
+  uint32_t savedCount_ = 0;
+  Scratch<SavedSection> saved_;
+  Scratch<uint8_t> items_;
+  // Both.
   uint64_t numberedAt_ = never;
-  uint64_t evictionAt_ = never;
   ReservedArray<uint32_t> ordinals_;  // episode -> ordinal by age
   ReservedArray<uint32_t> numbered_;  // ordinal -> episode
   ReservedArray<EvictionItem> evictionItems_;
-  Cursor cursor_;
   // Loading.
   uint32_t loadSection_ = 0;       // 1 + the section that is being loaded
   double loadItem_ = 0;            // its next item

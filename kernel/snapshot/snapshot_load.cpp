@@ -46,8 +46,9 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_COUNTERS: return writeCounters(items);
     case EXRP_SECTION_EPISODES: return writeEpisodes(count, items);
     case EXRP_SECTION_RECORDS:
-      status = seekRow(first);
-      if (status == Status::ok) writeRecords(count, items);
+      // The rows' places are those that a snapshot of this replay would have.
+      if (first == 0) status = replay_.part<SavedRows>().take(replay_.book());
+      if (status == Status::ok) replay_.part<SavedRows>().write(replay_.book().store(), count, items);
       return status;
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
@@ -135,19 +136,6 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
     }
   }
   return Status::ok;
-}
-
-void Snapshot::writeRecords(uint32_t count, const uint8_t* items) {
-  Store& store = replay_.book().store();
-  for (uint32_t item = 0; item < count; ++item, advanceRow()) {
-    const uint32_t slot = store.slotAt(cursor_.block, cursor_.position);
-    for (uint32_t column = 0; column < store.columnCount(); ++column) {
-      if (store.isKept(column)) continue;
-      const uint32_t bytes = store.column(column).bytes;
-      memcpy(store.at(column, slot), items, bytes);
-      items += bytes;
-    }
-  }
 }
 
 Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
@@ -259,6 +247,7 @@ Status Snapshot::end() {
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
     if (status != Status::ok) return status;
   }
+  replay_.part<SavedRows>().release();
   replay_.book().endRestoring();
   if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
   loadSection_ = 0;

@@ -5,6 +5,7 @@
  */
 
 import { ReplayError } from "../../base/errors.ts";
+import { dispose } from "../../base/platform.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
@@ -12,6 +13,7 @@ import {
   EXRP_INFO_SEGMENT_LENGTH,
   EXRP_SHARE_LOADING,
   EXRP_STATUS_NOT_SHARABLE,
+  EXRP_STATUS_ORDER,
 } from "../../ffi/symbols.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
@@ -44,6 +46,7 @@ export class Saver {
   readonly #rules: UserRules;
   readonly #register: Register;
   readonly #extra: ExtraState;
+  #isSaving = false;
 
   /** Saves and loads the replay that has these parts. */
   constructor(core: ReplayCore, rules: UserRules, register: Register, extra: ExtraState) {
@@ -62,21 +65,38 @@ export class Saver {
       return undefined;
     }
     if (!(target instanceof WritableStream)) throw wrongTarget(target);
-    if (this.#core.shared !== undefined) {
-      // Other threads would stand still as long as the stream takes, and its reader may be one of them. So all is copied first.
-      const copied = this.#together(({ bytes, pieces }) => ({ bytes, pieces: [...pieces] }));
-      await writeToStream(target, copied);
-      return undefined;
-    }
-    const writing = this.#write();
-    using _occupied = this.#core.occupy("serialize()");
-    await writeToStream(target, writing);
+    using moment = this.#begin();
+    await writeToStream(target, moment.writing);
     return undefined;
   }
 
   /** Takes a snapshot and writes it at once. */
   #together<T>(write: (writing: SnapshotWriting) => T): T {
-    return this.#core.together("serialize()", () => write(this.#write()));
+    return this.#core.together("serialize()", () => {
+      using moment = this.#begin();
+      return write(moment.writing);
+    });
+  }
+
+  /** Keeps this moment until the result is disposed. The replay may change meanwhile. */
+  #begin(): Disposable & { readonly writing: SnapshotWriting } {
+    const { id, kernel: { symbols } } = this.#core;
+    return this.#core.together("serialize()", () => {
+      const status = symbols.exrp_replay_save_begin(id);
+      if (status === EXRP_STATUS_ORDER) throw isSaving("serialize()");
+      this.#core.check("serialize()", status);
+      this.#isSaving = true;
+      const end = (): void => {
+        this.#isSaving = false;
+        symbols.exrp_replay_save_end(id);
+      };
+      try {
+        return { writing: this.#write(), [dispose]: end };
+      } catch (error) {
+        end();
+        throw error;
+      }
+    });
   }
 
   /** Reads a snapshot and puts it in the place of what there is. */
@@ -86,6 +106,7 @@ export class Saver {
     if (core.shared !== undefined) {
       throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
     }
+    if (this.#isSaving) throw isSaving("unserialize()");
     const reading = readSnapshot(this.#target());
     using _occupied = source instanceof ReadableStream ? core.occupy("unserialize()") : undefined;
     const read = readFrom(source, reading);
@@ -232,6 +253,13 @@ export class Saver {
     const info = this.#core.info("unserialize()", id);
     return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
   }
+}
+
+function isSaving(operation: string): ReplayError {
+  return new ReplayError(
+    "busy",
+    `${operation}: another snapshot of this replay is being written; await that serialize() first`,
+  );
 }
 
 function refusable(name: string, load: () => void): void {

@@ -50,7 +50,10 @@ export interface SnapshotSource {
   readonly side: Uint8Array;
 }
 
-/** Plans a snapshot. Its size is known in advance, and its pieces have at most 1 MiB. */
+/**
+ * Plans a snapshot of the moment that the kernel keeps for this replay, by `exrp_replay_save_begin`. Its size is known in advance, and its pieces have
+ * at most 1 MiB. The replay may change meanwhile.
+ */
 export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
   const { kernel, id } = source;
   const sections = kernelSections(kernel, id, source.schema, "serialize()");

@@ -399,6 +399,10 @@ inline bool Recording::call(const std::string& name) {
     uint32_t count = 0;
     const int32_t status = exrp_journal_read(id, u32(1), events.data(), u32(2), &count);
     done(status, events.data(), size_t{count} * 8);
+  } else if (name == "replay_save_begin") {
+    done(exrp_replay_save_begin(id), nullptr, 0);
+  } else if (name == "replay_save_end") {
+    done(exrp_replay_save_end(id), nullptr, 0);
   } else if (name == "section_info") {
     double info[2] = {};
     const int32_t status = exrp_section_info(id, u32(1), info, 2);

@@ -1,5 +1,5 @@
-// section_read: a section of a snapshot is read in pieces, and a piece that goes on after the replay has changed is refused. Policies and
-// counters that can't be are refused too.
+// section_read: a snapshot is read in pieces while the replay changes, and is of the moment at which it was begun. Policies and counters that
+// can't be are refused.
 #include "kernel/base/random.hpp"
 #include "tests/kernel/test_replay.hpp"
 
@@ -11,97 +11,87 @@ constexpr uint32_t recordBytes = 12;
 
 TestSetup small(double capacity = 20) { return {.capacity = capacity, .segmentLength = 8, .blockLength = 2}; }
 
-double sectionItems(uint32_t id, uint32_t section) {
-  double info[2] = {};
-  CHECK_EQUAL(exrp_section_info(id, section, info, 2), 0);
-  return info[0];
-}
-
-/// Reads on from where the last piece ended. While nothing has changed that goes on; after a change it is refused, and nothing is written.
+/// A snapshot is of the moment at which it was begun, whatever happens between two pieces. Records are read once, in order.
 void testChangesBetweenPieces(uint64_t seed) {
   exrp::Random random(seed, 0);
-  TestReplay replay(small());
+  TestSetup setup = small(200);
+  setup.columns = {4, 1, 1, 4, 1, 1, 4, 1, 1, 8, 2, 3};
+  setup.selectors = {prioritized()};
+  TestReplay replay(setup);
   const uint32_t id = replay.id;
-  double handle = replay.record(replay.begin());
-  double at = 0;
-  bool hasChanged = true;
-  int refused = 0;
-  int continued = 0;
-  for (int step = 0; step < 2000; ++step) {
-    const bool changes = random.below(3) == 0;
-    if (changes && random.below(5) > 0) handle = replay.record(handle, random.below(4) == 0 ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : 0);
-    else if (changes) {
-      replay.end(handle);
-      handle = replay.begin();
+  double handle = replay.begin();
+  uint32_t value = 0;
+  const auto change = [&] {
+    for (uint8_t& byte : replay.nextRow.bytes) byte = static_cast<uint8_t>(++value * 7);
+    const uint32_t what = random.below(40);
+    if (what == 0) CHECK_EQUAL(exrp_replay_clear(id), 0);
+    if (what < 3) handle = replay.begin();
+    double first = 0;
+    double trimmed = 0;
+    if (what < 8) CHECK_EQUAL(exrp_open_trim(id, &trimmed, &first), 0);
+    handle = replay.record(handle, random.below(4) == 0 ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : 0);
+    if (what < 20 && replay.picks().first.size() > 0) {
+      const TestBatch batch = replay.draw(3);
+      setPriorities(id, 0, batch.handles(), batch.positions(), {1.0 * what, 2, 3});
     }
-    hasChanged = hasChanged || changes;
-    const double rows = sectionItems(id, EXRP_SECTION_RECORDS);
-    const auto left = static_cast<uint32_t>(rows > at ? rows - at : 0);
-    const uint32_t count = random.below(left + 1);
-    std::vector<uint8_t> items(size_t{count} * recordBytes + 1, 0xa5);
-    const int32_t status = exrp_section_read(id, EXRP_SECTION_RECORDS, at, count, items.data(), static_cast<double>(items.size()));
-    const bool isStale = at > 0 && count > 0 && hasChanged;
-    CHECK_EQUAL(status, at + count > rows ? EXRP_STATUS_ARGUMENT : isStale ? EXRP_STATUS_ORDER : 0);
-    if (status == EXRP_STATUS_ORDER) {
-      ++refused;
-      for (const uint8_t byte : items) CHECK_EQUAL(byte, 0xa5);
-      double detail[3] = {};
-      CHECK_EQUAL(exrp_error_detail(detail, 3), 0);
-      CHECK_EQUAL(detail[0], 1.0 * EXRP_SECTION_RECORDS);
-      CHECK_EQUAL(detail[1], 0.0);
-      CHECK_EQUAL(detail[2], at);
+  };
+  for (int round = 0; round < 20; ++round) {
+    for (uint32_t k = random.below(300); k > 0; --k) change();
+    const Snapshot expected = replay.saved();
+    const double memory = replay.info(EXRP_INFO_MEMORY_BYTES);
+    CHECK_EQUAL(exrp_replay_save_begin(id), 0);
+    CHECK(replay.info(EXRP_INFO_MEMORY_BYTES) > memory);
+    CHECK_EQUAL(exrp_replay_save_begin(id), EXRP_STATUS_ORDER);
+    const bool isGivenUp = random.below(4) == 0;
+    for (uint32_t section = 0; section < expected.size(); ++section) {
+      double info[2] = {};
+      CHECK_EQUAL(exrp_section_info(id, section, info, 2), 0);
+      std::vector<uint8_t> bytes(static_cast<size_t>(info[0] * info[1]) + 1);
+      CHECK_EQUAL(bytes.size(), expected[section].size() + 1);
+      for (double first = 0; first < info[0];) {
+        const uint32_t left = static_cast<uint32_t>(info[0] - first);
+        const uint32_t count = 1 + random.below(left < 30 ? left : 30);
+        for (uint32_t k = random.below(20); k > 0; --k) change();
+        uint8_t* const to = bytes.data() + static_cast<size_t>(first * info[1]);
+        if (section == EXRP_SECTION_RECORDS) CHECK_EQUAL(exrp_section_read(id, section, first + 1, left > 1 ? 1 : 0, to, info[1]), left > 1 ? EXRP_STATUS_ORDER : 0);
+        CHECK_EQUAL(exrp_section_read(id, section, first, count, to, count * info[1]), 0);
+        first += count;
+        if (isGivenUp && random.below(9) == 0) break;
+      }
+      bytes.pop_back();
+      if (!isGivenUp) CHECK(bytes == expected[section]);
     }
-    if (status == 0 && at > 0 && count > 0) ++continued;
-    if (status == 0 && count > 0) hasChanged = false;
-    at = status == 0 && random.below(8) > 0 ? at + count : 0;
-  }
-  CHECK(refused > 20 && continued > 20);
-  replay.sound();
-}
-
-/// Picks and the eviction policy's items name episodes by their ordinal. If thousands of episodes came between two pieces, these
-/// ordinals would name other episodes, or lie past the numbered ones.
-void testOrdinals() {
-  for (const uint32_t section : {uint32_t{EXRP_SECTION_PICKS}, uint32_t{EXRP_SECTION_EVICTION}, uint32_t{EXRP_SECTION_EPISODES}}) {
-    TestReplay replay(small(40000));
-    const uint32_t id = replay.id;
-    double handle = replay.begin();
-    for (int k = 0; k < 3; ++k) handle = replay.record(handle, EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS);
-    std::vector<uint8_t> items(32);
-    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 32), 0);
-    for (int k = 0; k < 20000; ++k) handle = replay.record(handle, EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS);
-    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 32), EXRP_STATUS_ORDER);
-    // From the beginning it can be read, whatever was numbered before.
-    CHECK_EQUAL(exrp_section_read(id, section, 0, 1, items.data(), 32), 0);
-    CHECK_EQUAL(exrp_section_read(id, section, 19000, 1, items.data(), 32), 0);
-    uint32_t ordinal = 0;
-    memcpy(&ordinal, items.data(), sizeof ordinal);
-    CHECK_EQUAL(ordinal, 19000u);  // an episode's item begins with its handle, which is the same here
+    CHECK_EQUAL(exrp_replay_save_end(id), 0);
+    uint8_t item[72];
+    CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_COUNTERS, 0, 1, item, sizeof item), EXRP_STATUS_ORDER);
+    if (!isGivenUp) {
+      const TestReplay loaded(setup);
+      CHECK_EQUAL(loadSnapshot(loaded.id, expected), 0);
+      CHECK(loaded.saved() == expected);
+    }
     replay.sound();
   }
 }
 
-/// The state of a selector changes with each draw and each priority.
-void testSelectorItems() {
-  TestReplay replay(small());
-  const uint32_t id = replay.id;
-  const uint32_t selector = addSelector(id, {EXRP_SELECTOR_PRIORITIZED, {0.6, 0, 1, 0, 0}});
-  const double handle = replay.begin();
-  for (int k = 0; k < 4; ++k) replay.record(handle);
-  const uint32_t section = EXRP_SECTION_SELECTOR + 1;
-  double info[2] = {};
-  CHECK_EQUAL(exrp_section_info(id, section, info, 2), 0);
-  std::vector<uint8_t> items(static_cast<size_t>(info[1]));
-  const auto read = [&](double first) { return exrp_section_read(id, section, first, 1, items.data(), info[1]); };
-  CHECK_EQUAL(read(1), EXRP_STATUS_ORDER);  // not begun
-  CHECK_EQUAL(read(0), 0);
-  CHECK_EQUAL(read(1), 0);
-  CHECK_EQUAL(setPriorities(id, selector, {0}, {1}, {3}), 1u);
-  CHECK_EQUAL(read(2), EXRP_STATUS_ORDER);
-  CHECK_EQUAL(read(0), 0);
-  replay.draw(2, selector, 1);
-  CHECK_EQUAL(read(2), EXRP_STATUS_ORDER);
-  replay.sound();
+/// What a save keeps goes with it, read or given up, and copies that found no memory are an error of the next read only.
+void testMemoryGoesBack() {
+  TestReplay replay({.capacity = 4000, .segmentLength = 50});
+  double handle = replay.begin();
+  const auto fill = [&] {
+    for (int k = 0; k < 4000; ++k) handle = replay.record(handle, k % 9 == 0 ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : 0);
+  };
+  fill();
+  fill();
+  const double before = replay.info(EXRP_INFO_MEMORY_BYTES);
+  for (int round = 0; round < 2; ++round) {
+    CHECK_EQUAL(exrp_replay_save_begin(replay.id), 0);
+    const double begun = replay.info(EXRP_INFO_MEMORY_BYTES);
+    CHECK(begun > before);
+    fill();
+    CHECK(replay.info(EXRP_INFO_MEMORY_BYTES) >= begun + 3900 * recordBytes);
+    CHECK_EQUAL(exrp_replay_save_end(replay.id), 0);
+    CHECK_EQUAL(replay.info(EXRP_INFO_MEMORY_BYTES), before);
+  }
 }
 
 /// More episodes evicted and stored than were ever begun: nothing could be recorded without leaving what a snapshot may say.
@@ -109,7 +99,9 @@ void testCounters() {
   const TestReplay replay(small());
   const uint32_t id = replay.id;
   uint64_t counters[9] = {};
+  CHECK_EQUAL(exrp_replay_save_begin(id), 0);
   CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_COUNTERS, 0, 1, reinterpret_cast<uint8_t*>(counters), sizeof counters), 0);
+  CHECK_EQUAL(exrp_replay_save_end(id), 0);
   counters[0] = 5;  // episodes ever begun
   counters[2] = 4;  // evicted
   counters[3] = 2;  // stored
@@ -153,8 +145,7 @@ void testClosedJournal() {
 
 int main() {
   for (uint64_t seed = 1; seed <= 5; ++seed) testChangesBetweenPieces(seed);
-  testOrdinals();
-  testSelectorItems();
+  testMemoryGoesBack();
   testCounters();
   testRewardTypes();
   testClosedJournal();

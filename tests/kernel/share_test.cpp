@@ -101,14 +101,22 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
     const uint32_t id = ticket.attach();
     while (writing.load() > 0) {
       CHECK_EQUAL(exrp_hold_begin(id), 0);
+      Snapshot whole;
+      CHECK(!takeSnapshot(id, 0, &whole));
+      CHECK_EQUAL(exrp_replay_save_begin(id), 0);
+      CHECK_EQUAL(exrp_hold_end(id), 0);
+      // The others go on, and the snapshot stays that of its beginning.
       double info[2];
       CHECK_EQUAL(exrp_section_info(id, EXRP_SECTION_RECORDS, info, 2), 0);
-      std::vector<uint8_t> piece(static_cast<size_t>(info[1]) * 16);
+      std::vector<uint8_t> saved(static_cast<size_t>(info[0] * info[1]));
       for (double first = 0; first < info[0]; first += 16) {
         const auto count = static_cast<uint32_t>(info[0] - first < 16 ? info[0] - first : 16);
-        CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_RECORDS, first, count, piece.data(), static_cast<double>(piece.size())), 0);
+        uint8_t* const to = saved.data() + static_cast<size_t>(first * info[1]);
+        CHECK_EQUAL(exrp_section_read(id, EXRP_SECTION_RECORDS, first, count, to, count * info[1]), 0);
+        if (static_cast<uint32_t>(first) % 64 == 0) std::this_thread::yield();
       }
-      CHECK_EQUAL(exrp_hold_end(id), 0);
+      CHECK(saved == whole[EXRP_SECTION_RECORDS]);
+      CHECK_EQUAL(exrp_replay_save_end(id), 0);
       CHECK_EQUAL(broken(id), 0);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

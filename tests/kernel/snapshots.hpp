@@ -32,6 +32,7 @@ using Snapshot = std::vector<std::vector<uint8_t>>;
 
 inline Failure takeSnapshot(uint32_t replay, uint32_t selectorCount, Snapshot* snapshot) {
   snapshot->clear();
+  EXRP_REQUIRE(exrp_replay_save_begin(replay) == 0);
   for (uint32_t section = 0; section < EXRP_SECTION_SELECTOR + 2 * selectorCount; ++section) {
     double info[2] = {};
     EXRP_REQUIRE(exrp_section_info(replay, section, info, 2) == 0);
@@ -44,6 +45,7 @@ inline Failure takeSnapshot(uint32_t replay, uint32_t selectorCount, Snapshot* s
     }
     snapshot->push_back(std::move(bytes));
   }
+  EXRP_REQUIRE(exrp_replay_save_end(replay) == 0);
   return {};
 }
 

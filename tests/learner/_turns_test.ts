@@ -12,12 +12,12 @@ Deno.test("regression: all parts of a call have one deadline, which also counts 
   let time = 5000;
   const turns = new Turns(new Waits("writer"), () => time);
   const left: (number | undefined)[] = [];
-  const first = turns.run("append()", { timeoutMs: 1000 }, async (limits) => {
+  const first = turns.run("append()", { timeoutMs: 60_000 }, async (limits) => {
     left.push(limits.timeoutMs);
-    time += 400;
+    time += 24_000;
     await Promise.resolve();
     left.push(limits.timeoutMs);
-    time += 700;
+    time += 42_000;
     left.push(limits.timeoutMs);
   });
   const second = turns.run("flush()", { timeoutMs: 100_000 }, async (limits) => {
@@ -25,8 +25,8 @@ Deno.test("regression: all parts of a call have one deadline, which also counts 
     left.push(limits.timeoutMs);
   });
   await Promise.all([first, second]);
-  // The second call came when 400 ms had passed, and had its turn 700 ms later.
-  assertEquals(left, [1000, 600, 0, 99_300]);
+  // The second call came when 24 s had passed, and had its turn 42 s later.
+  assertEquals(left, [60_000, 36_000, 0, 58_000]);
 });
 
 Deno.test("a call without timeoutMs has no deadline, and one that is no number is refused", async () => {

@@ -268,6 +268,8 @@ const CALLS: Readonly<Record<string, Call>> = {
       return [bytesOf(events, 8 * read)];
     },
   },
+  exrp_replay_save_begin: { roles: [R], written: nothing },
+  exrp_replay_save_end: { roles: [R], written: nothing },
   exrp_section_info: { roles: [R, N, O, N], written: ([, , info]) => [bytesOf(info, 16)] },
   exrp_section_read: {
     roles: [R, N, N, N, O, N],

@@ -1,0 +1,69 @@
+// SavedRows: the rows that a snapshot still has to be given, of the moment at which it was begun.
+//
+// A row that was written never changes until its block goes. So the rows stay where they are, and only those of a block that goes before
+// they were read are copied aside. Records come, are drawn and go meanwhile.
+//
+// Thread safety: none of its own. Where threads share the replay, no large row may still be on its way when take() is called
+// (Store::settle).
+// Invariants:
+//   1. While they are kept, pieceOf_ leads from each block with rows that were not read to its piece, unless its rows were copied aside.
+// Cost: 24 bytes a block, and 4 for each block there ever was; and the rows of the blocks that go before they are read. Nothing while no
+// snapshot is read: a comparison for each block that goes.
+#pragma once
+
+#include "kernel/base/scratch.hpp"
+#include "kernel/store/episode_listener.hpp"
+
+namespace exrp {
+
+class SavedRows final : public EpisodeListener {
+ public:
+  SavedRows() = default;
+  ~SavedRows() { release(); }
+
+  /// Keeps all rows as they are now. Status::memory leaves nothing kept.
+  Status take(const StoredEpisodes& stored);
+  /// Writes the `count` rows that follow on those that were read. There are as many.
+  Status read(const Store& store, uint32_t count, uint8_t* items);
+  /// Loading: fills the next `count` rows, instead of reading them.
+  void write(Store& store, uint32_t count, const uint8_t* items);
+  /// Lets all go.
+  void release();
+
+  /// How many were read.
+  double readCount() const { return static_cast<double>(readCount_); }
+
+  // ---- what it hears ----
+
+  void freed(const StoredEpisodes& stored, uint32_t block) {
+    if (isTaken_) [[unlikely]] copyAside(stored.store(), block);
+  }
+  double memoryBytes() const { return static_cast<double>(copiedBytes_) + pieces_.memoryBytes() + pieceOf_.memoryBytes(); }
+
+ private:
+  /// The rows of one block, all of one episode.
+  struct Piece {
+    uint8_t* copied;  // null while they stand in their block
+    uint32_t block;
+    uint32_t first;  // slot within the block
+    uint32_t count;
+    uint32_t hasFinal;  // 1 where the last one is a final state
+  };
+  static constexpr uint32_t none = UINT32_MAX;
+
+  void copyAside(const Store& store, uint32_t block);
+  void pass(const Store& store);
+
+  Scratch<Piece> pieces_;  // in order of episode and time
+  Scratch<uint32_t> pieceOf_;  // by block
+  uint32_t pieceCount_ = 0;
+  uint32_t blockEnd_ = 0;
+  uint32_t piece_ = 0;  // the next row is in this one
+  uint32_t row_ = 0;    // at this place of it
+  uint64_t readCount_ = 0;
+  uint64_t copiedBytes_ = 0;
+  bool isTaken_ = false;
+  bool hasFailed_ = false;  // a copy found no memory
+};
+
+}  // namespace exrp
