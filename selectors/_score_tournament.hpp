@@ -22,6 +22,7 @@
 #include <limits>
 
 #include "kernel/base/memory.hpp"
+#include "kernel/base/prefetch.hpp"
 
 namespace exrp {
 
@@ -70,7 +71,11 @@ class ScoreTournament {
   void resize(uint32_t count) { count_ = count; }
   /// The pick has changed.
   void change(uint32_t index) {
-    for (uint32_t node = (leafCount_ + index) / 2; node >= 1 && limits_[node] != changed; node /= 2) limits_[node] = changed;
+    for (uint32_t node = (leafCount_ + index) / 2; node >= 1 && limits_[node] != changed; node /= 2) {
+      limits_[node] = changed;
+      const uint32_t other = node > 1 ? winnerOf(node ^ 1) : none;
+      if (other != none) prefetchLine(&picks_[other]);  // it will be played against
+    }
   }
 
   double score(const UcbPick& pick, const UcbScale& scale) const {
