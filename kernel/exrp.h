@@ -189,7 +189,7 @@ extern "C" {
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE. As the sampler of a table, it
-                                             * draws in epochs (kernel/tables/epoch_selector.hpp), and no batch is too large */
+                                             * draws in epochs (selectors/without_replacement.hpp), and no batch is too large */
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
 #define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
