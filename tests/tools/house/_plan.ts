@@ -138,7 +138,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["table.ts", "saving.ts", "tables_options.ts"],
     ["table_batch.ts", "_tables_core.ts"],
     // What makes messages of calls.
-    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_chunks.ts", "_item_data.ts"],
+    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_item_data.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
     ["low.ts", "table_item.ts"],
@@ -148,7 +148,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["client.ts"],
     // Writers and samplers.
     ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_rate_limiter.ts"],
+    ["sampling.ts", "_find_server.ts", "priority_changes.ts", "_set_rate_limiter.ts"],
     // Steps and items, and what was sampled.
     [
       "trajectories.ts",

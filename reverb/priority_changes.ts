@@ -1,12 +1,13 @@
 /**
- * New priorities and keys to delete, as the fields of a message MutatePriorities.
+ * New priorities and keys to delete, as a message `MutatePrioritiesRequest`.
  *
  * @module
  */
 import { show } from "../base/checks.ts";
-import { type MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
+import { KeyWithPriority, MutatePrioritiesRequest } from "../wire/reverb_fields.ts";
 import { checkPriority, isPriority } from "./check_item.ts";
-import { keyOf } from "../wire/keys.ts";
+import { type Key, keyOf } from "../wire/keys.ts";
 
 /** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
 export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;
@@ -24,20 +25,36 @@ export interface PriorityArrays {
   readonly removerPriorities?: ArrayLike<number>;
 }
 
-function checkKey(where: string, key: unknown): bigint {
-  if (typeof key !== "bigint") {
-    throw new TypeError(`${where}: a key must be a bigint, got ${show(key)}`);
-  }
-  return key;
+/** What {@linkcode ReverbClient.mutatePriorities} changes. */
+export interface PriorityChanges {
+  /** New priorities. Keys that the table does not have are skipped. */
+  readonly updates?: PriorityUpdates;
+  /** The keys of items to delete. Keys that the table does not have are skipped. */
+  readonly deletes?: Iterable<bigint>;
 }
 
-/** Writes new priorities. */
-export function writeUpdates(
-  writer: MessageWriter,
+function checkKey(where: string, key: unknown): Key {
+  if (typeof key === "bigint" && key >= 0n && key < 2n ** 64n) return keyOf(key);
+  throw new TypeError(`${where}: a key must be a bigint of 0 to 2^64 - 1, got ${show(key)}`);
+}
+
+/** Writes changes of a table's items. */
+export function mutationOf(
   where: string,
-  updates: PriorityUpdates | undefined,
-): void {
-  if (updates === undefined) return;
+  table: string,
+  { updates, deletes = [] }: PriorityChanges,
+): Uint8Array<ArrayBuffer> {
+  const writer = new MessageWriter();
+  writer.text(MutatePrioritiesRequest.table, table);
+  if (updates !== undefined) writeUpdates(writer, where, updates);
+  writer.keys(
+    MutatePrioritiesRequest.deleteKeys,
+    Array.from(deletes, (key) => checkKey(where, key)),
+  );
+  return writer.message();
+}
+
+function writeUpdates(writer: MessageWriter, where: string, updates: PriorityUpdates): void {
   const { keys, priorities, removerPriorities: own } = updates instanceof Map
     ? { keys: [...updates.keys()], priorities: [...updates.values()] } as PriorityArrays
     : updates as PriorityArrays;
@@ -55,24 +72,15 @@ export function writeUpdates(
     const priority = priorities[k];
     if (!isPriority(priority)) checkPriority(`${where}: the priority of key ${keys[k]}`, priority);
     const key = words === undefined
-      ? keyOf(checkKey(where, keys[k]))
+      ? checkKey(where, keys[k])
       : { low: words[2 * k] ?? 0, high: words[2 * k + 1] ?? 0 };
-    writer.begin(2);
-    writer.key(1, key);
-    writer.double(2, priority ?? 0);
+    writer.begin(MutatePrioritiesRequest.updates);
+    writer.key(KeyWithPriority.key, key);
+    writer.double(KeyWithPriority.priority, priority ?? 0);
     if (own !== undefined) {
       const name = `${where}: the remover's priority of key ${keys[k]}`;
-      writer.double(REMOVER_PRIORITY_FIELD, checkPriority(name, own[k]));
+      writer.double(KeyWithPriority.removerPriority, checkPriority(name, own[k]));
     }
     writer.end();
   }
-}
-
-/** Writes the keys of items to delete. */
-export function writeDeletes(
-  writer: MessageWriter,
-  where: string,
-  deletes: Iterable<bigint> = [],
-): void {
-  writer.keys(3, [...deletes].map((key) => keyOf(checkKey(where, key))));
 }
