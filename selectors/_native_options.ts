@@ -46,7 +46,7 @@ export const INITIAL_PRIORITY = numberFrom(1, Number.MIN_VALUE);
 
 /** What rules have in common that draw in proportion to weights. */
 export const DRAWN_BY_WEIGHT: OptionKinds = {
-  normalize: wordOf("batch", "table"),
+  normalize: wordOf("batch", "view"),
   draw: wordOf("stratified", "independent"),
 };
 

@@ -16,7 +16,7 @@
 // Invariants (check() returns the number of the one that broke):
 //   1. A node's limit is at most those of its children; a node above a changed pick has limit `changed`.
 //   2. A node whose limit is not below the L of the last question has as winner the best of its children's winners.
-// Cost: O(log N) a change and O(1) a question, amortised. 12 bytes a pick, and up to twice that while the table fills.
+// Cost: O(log N) a change and O(1) a question, amortised. 12 bytes a pick, and up to twice that while the view fills.
 #pragma once
 
 #include <limits>

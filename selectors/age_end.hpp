@@ -1,8 +1,8 @@
-// AgeEndSelector: always the oldest pick of the table, or always the newest: the samplers Fifo and Lifo of Reverb.
+// AgeEndSelector: always the oldest pick of the view, or always the newest: the samplers Fifo and Lifo of Reverb.
 //
-// A draw takes nothing out of the table, so all draws of a batch are the same pick. With `distinct`, each draw is the next in age after the
-// draw before, and after the last pick comes the first again. Age is the order in which picks came into the table, as this selector
-// saw it. Picks that were there before the selector count in the table's order. Priorities are ignored.
+// A draw takes nothing out of the view, so all draws of a batch are the same pick. With `distinct`, each draw is the next in age after the
+// draw before, and after the last pick comes the first again. Age is the order in which picks came into the view, as this selector
+// saw it. Picks that were there before the selector count in the view's order. Priorities are ignored.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //
 // Picks are a doubly linked list in order of age, the links by index.

@@ -37,7 +37,7 @@ struct CuriousOptions {
   double alpha = 0.7;           // 0..2^40
   double epsilon = 0.01;        // >= 0, finite
   double pMax = 1e5;            // > 0, finite
-  bool normalizeTable = false;  // importance weights are scaled by the table's largest, not the batch's
+  bool normalizeTable = false;  // importance weights are scaled by the view's largest, not the batch's
   bool independent = false;     // else stratified
 };
 

@@ -20,8 +20,8 @@ export interface CuriousOptions {
   readonly epsilon?: number;
   /** The weight of a pick until you set its first loss; more than 0, 100,000 by default. */
   readonly pMax?: number;
-  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
-  readonly normalize?: "batch" | "table";
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"view"`. */
+  readonly normalize?: "batch" | "view";
   /**
    * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
    * there are draws, and draws once from each part. `"independent"` draws each pick on its own.

@@ -33,8 +33,8 @@ export interface PrioritizedOptions {
   readonly epsilon?: number;
   /** The priority of new picks until one is set: more than 0, 1 by default. */
   readonly initialPriority?: number;
-  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
-  readonly normalize?: "batch" | "table";
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"view"`. */
+  readonly normalize?: "batch" | "view";
   /**
    * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
    * there are draws, and draws once from each part. `"independent"` draws each pick on its own.

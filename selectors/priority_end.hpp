@@ -1,7 +1,7 @@
 // PriorityEndSelector: always the pick of the highest priority, or always that of the lowest: the samplers MaxHeap and MinHeap of
 // Reverb. Of equal priorities, the pick whose priority was given or set least recently.
 //
-// A draw takes nothing out of the table and changes no priority, so all draws of a batch are the same pick. A new pick gets the
+// A draw takes nothing out of the view and changes no priority, so all draws of a batch are the same pick. A new pick gets the
 // largest priority set so far: a running maximum that begins at initialPriority and only rises.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //

@@ -34,7 +34,7 @@ namespace exrp {
 struct RankBasedOptions {
   double alpha = 0.7;            // 0..2^40
   double initialPriority = 1.0;  // >= 0, finite
-  bool normalizeTable = false;   // importance weights are scaled by the table's largest, not the batch's
+  bool normalizeTable = false;   // importance weights are scaled by the view's largest, not the batch's
   bool independent = false;      // else stratified
 };
 

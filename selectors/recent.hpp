@@ -4,7 +4,7 @@
 // Batch k of K draws from the newest c_k = max(fraction N eta^(1000 k / K), newest) of N picks, rounded down, at most N and at
 // least 1; k goes from 1 to K and begins again. With fraction = 1 that is the paper's rule, where K is the number of updates of a phase. With
 // eta = 1 the window is a fixed share, and with fraction = 0 a fixed number.
-// Age is the order in which picks came into the table, as this selector saw it. Priorities are ignored.
+// Age is the order in which picks came into the view, as this selector saw it. Priorities are ignored.
 // P(i) = 1 / c_k for the newest c_k, and the paper has no importance weights: weighted() is false.
 //
 // Thread safety: none of its own.

@@ -1,7 +1,7 @@
-// UniformSelector: every pick of the table with the same probability, with replacement.
+// UniformSelector: every pick of the view with the same probability, with replacement.
 //
 // Thread safety: none of its own.
-// Invariants: 1. it counts the picks of the table.
+// Invariants: 1. it counts the picks of the view.
 // Cost: about 2 ns a draw; no memory per pick. It keeps no priorities: setPriority does nothing.
 // P(i) = 1 / N, so importance weights (N P)^-beta are 1 whatever beta: weighted() is false.
 #pragma once

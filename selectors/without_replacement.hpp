@@ -19,7 +19,7 @@ namespace exrp {
 // 0..j, or j itself if that one is taken. A bit a pick says which are taken, and is cleared after the batch. Then the n picks are
 // shuffled (Fisher and Yates). So draw k alone is uniform too, and a batch can be cut into smaller ones.
 // Each draw on its own has probability 1 / N, so importance weights are 1: weighted() is false. Priorities are ignored.
-// A batch larger than the table is Status::batchSize, with no random number used.
+// A batch larger than the view is Status::batchSize, with no random number used.
 //
 // Invariants (check() returns the number of the one that broke):
 //   1. Between calls no bit is set.

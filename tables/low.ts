@@ -303,7 +303,7 @@ export class LowTables implements Disposable {
    */
   mutate(message: Uint8Array): void {
     const { symbols } = this.kernel;
-    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
+    this.check("setPriority()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
     this.tellReady();
   }
 
@@ -606,7 +606,7 @@ export class Sampler implements Disposable {
   ask(count: number, how = EXRP_ASK_FLOWING): void {
     const tables = this.#tables;
     const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count, how);
-    if (status !== 0) tables.check("sample()", status);
+    if (status !== 0) tables.check("getBatch()", status);
     tables.tellReady();
   }
 
@@ -625,7 +625,7 @@ export class Sampler implements Disposable {
       info,
       EXRP_SAMPLER_COUNT,
     );
-    if (status !== 0) tables.check("sample()", status);
+    if (status !== 0) tables.check("getBatch()", status);
     tables.tellReady();
     return info[EXRP_SAMPLER_BYTES] ?? 0;
   }

@@ -31,7 +31,7 @@ class BlockWitness final : public EpisodeListener {
     notes_[block] = {};
   }
   int32_t check(const StoredEpisodes& stored) const {
-    const EpisodeTable& episodes = stored.episodes();
+    const EpisodeList& episodes = stored.episodes();
     for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
       const Episode& entry = episodes[episode];
       for (uint32_t block = entry.firstBlock; block != blockNone; block = stored.store().block(block).next) {

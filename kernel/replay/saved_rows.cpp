@@ -23,7 +23,7 @@ uint8_t* writeRow(const Store& store, uint32_t slot, bool isFinal, uint8_t* to) 
 Status SavedRows::take(const StoredEpisodes& stored) {
   release();
   const Store& store = stored.store();
-  const EpisodeTable& episodes = stored.episodes();
+  const EpisodeList& episodes = stored.episodes();
   uint32_t blockCount = 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) blockCount += store.isTaken(block) ? 1 : 0;
   if (!pieces_.commit(blockCount) || !pieceOf_.commit(store.highWater())) {

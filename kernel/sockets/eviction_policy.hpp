@@ -49,13 +49,13 @@ class EvictionPolicy {
     (void)episode;
     (void)count;
   }
-  /// An episode has ended, with `pickCount` picks in the first pick table; none will be added. Loading calls it too, before load(), for
+  /// An episode has ended, with `pickCount` picks in the first pick view; none will be added. Loading calls it too, before load(), for
   /// each episode that has ended.
   virtual void ended(uint32_t episode, uint32_t pickCount) {
     (void)episode;
     (void)pickCount;
   }
-  /// An episode that has ended lost its oldest records, which were released, and has `pickCount` picks left in the first pick table.
+  /// An episode that has ended lost its oldest records, which were released, and has `pickCount` picks left in the first pick view.
   virtual void trimmed(uint32_t episode, uint32_t pickCount) {
     (void)episode;
     (void)pickCount;

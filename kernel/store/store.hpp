@@ -1,6 +1,6 @@
 // Store: the records themselves, as columns by slots. An episode takes its slots in blocks (block_pool.hpp).
 //
-//   episode 7: 21 records, ended (episode_table.hpp)
+//   episode 7: 21 records, ended (episode_list.hpp)
 //      |  firstBlock                                       lastBlock
 //      v                                                      |
 //   block 40, ordinal 0            next                       v
@@ -10,7 +10,7 @@
 //   640  641             655                 +---+---+--   --+---+---+---+--   --+---+
 //         ^                                  192  193                             207    <- slots
 //         |
-//   pick 3 of a table: the sequence that begins in slot 641 (pick_table.hpp: index 3 -> slot 641 -> index 3)
+//   pick 3 of a view: the sequence that begins in slot 641 (pick_index.hpp: index 3 -> slot 641 -> index 3)
 //
 // In the boxes stand positions in the episode; F is the final state, in the slot after the last record.
 // An episode and a position lead to a block by block_index.hpp; the slot is block * blockLength + position % blockLength. A slot leads

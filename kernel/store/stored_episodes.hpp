@@ -15,7 +15,7 @@
 
 #include "kernel/base/whole_number.hpp"
 #include "kernel/store/block_index.hpp"
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 #include "kernel/store/pick_policy.hpp"
 #include "kernel/store/store.hpp"
 
@@ -29,7 +29,7 @@ class StoredEpisodes {
 
   const Store& store() const { return store_; }
   const BlockIndex& blocks() const { return blocks_; }
-  const EpisodeTable& episodes() const { return episodes_; }
+  const EpisodeList& episodes() const { return episodes_; }
 
   // ---- how many ----
 
@@ -84,7 +84,7 @@ class StoredEpisodes {
     const uint32_t ordinal = store_.ordinalOf(position);
     return store_.head(entry.firstBlock).ordinal() == ordinal ? entry.firstBlock : blocks_.find(store_, entry.handle, ordinal);
   }
-  /// Whether pick tables of this policy have picks of the episode, by the episode's tag.
+  /// Whether pick views of this policy have picks of the episode, by the episode's tag.
   bool hasPicks(const PickPolicy& policy, uint32_t episode) const {
     return policy.tagCount == 0 || policy.takes(episodes_.tag(episode));
   }
@@ -105,7 +105,7 @@ class StoredEpisodes {
 
   Store store_;
   BlockIndex blocks_;
-  EpisodeTable episodes_;
+  EpisodeList episodes_;
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
   uint64_t recordedCount_ = 0;

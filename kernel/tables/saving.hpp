@@ -60,7 +60,7 @@ class Saver {
   const uint32_t tableCount_;
   ChunkStore& store_;
   /// Those from table_ on, and of that one the items from item_ on: what was written is let go.
-  std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES_TABLES];
+  std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES];
   bool hasBegun_ = false;
   bool isTableOpen_ = false;
   bool hasEnded_ = false;

@@ -26,7 +26,7 @@ async function busyReplay() {
     seed: 1,
   });
   const selector = replay.newPickSelector(uniform());
-  const table = replay.newPickTable({ length: 1, nStep: 2, allowShort: true });
+  const table = replay.newPickView({ length: 1, nStep: 2, allowShort: true });
   const returnsOf = table.newPickSelector(uniform());
   const episode = replay.newEpisode();
   const extras = { achieved: 1, desired: 2 };
@@ -132,7 +132,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
   const own = { advantage: new Float32Array(6), logits: new Float64Array(12) };
   const lines: Record<string, unknown> = {
     "Selector 0: uniform": selector,
-    "PickTable 1: 6 picks of length 1": table,
+    "PickView 1: 6 picks of length 1": table,
     "Batch 4×2 { state: float32[4,2,2],": batch,
     "Batch 4×1 {": withReturns,
     "NStepPart n = 2 { reward: float32[4,1], nextState: float32[4,1,2], discount: float32[4,1] }":
@@ -226,7 +226,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
     displayed(replay)?.["text/html"],
     "<pre>ExperienceReplay (busy until serialize() is done)</pre>",
   );
-  assertMatch(Deno.inspect(table), /^PickTable 1: picks of length 1/);
+  assertMatch(Deno.inspect(table), /^PickView 1: picks of length 1/);
   checkHtml(displayed(table)?.["text/html"] ?? "");
   for await (const _ of readable);
   await saving;

@@ -4,7 +4,7 @@ import http2 from "node:http2";
 import { type Call, type CallEvents, Channel } from "../../reverb/channel.ts";
 import { ReverbError } from "../../reverb/errors.ts";
 import type { SampleBatch } from "../../reverb/samples.ts";
-import { type SampleOptions, Samplers } from "../../reverb/sampling.ts";
+import { type ClientGetBatchOptions, Samplers } from "../../reverb/sampling.ts";
 import { inTime } from "../_wait.ts";
 
 /** A sample without data: an entry that says that it is the last one. */
@@ -45,8 +45,8 @@ class Timers {
   }
 }
 
-/** A call of `sample()` to a server that the test plays. */
-function ask(count: number, options: SampleOptions): {
+/** A call of `getBatch()` to a server that the test plays. */
+function ask(count: number, options: ClientGetBatchOptions): {
   events: CallEvents;
   batch: Promise<SampleBatch>;
 } {
@@ -64,7 +64,7 @@ function ask(count: number, options: SampleOptions): {
     () => Promise.resolve({}),
   );
   const batch = samplers.sample("t", count, options);
-  if (events === undefined) throw new Error("sample() opened no call");
+  if (events === undefined) throw new Error("getBatch() opened no call");
   return { events, batch };
 }
 
