@@ -1,4 +1,5 @@
-// hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
+// hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, and those marked EXRP_CRC32, which compute
+// CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined.
 // isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
@@ -12,6 +13,7 @@
 #include <cpuid.h>
 
 #define EXRP_AVX2 __attribute__((target("avx2,popcnt")))
+#define EXRP_CRC32 __attribute__((target("sse4.2,crc32,pclmul")))
 
 namespace exrp {
 
@@ -34,6 +36,17 @@ inline bool hasAvx2() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
 }
 
+inline bool hasCrc32() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned sse42 = 1u << 20;
+  constexpr unsigned pclmul = 1u << 1;
+  constexpr unsigned needed = sse42 | pclmul;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & needed) == needed;
+}
+
 /// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.
 inline bool isIntel() {
   unsigned highest = 0;
@@ -44,12 +57,26 @@ inline bool isIntel() {
 
 }  // namespace exrp
 #else
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 #define EXRP_AVX2
 
 namespace exrp {
 
 inline bool hasAvx2() { return false; }
 inline bool isIntel() { return false; }
+
+#if defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#define EXRP_CRC32 __attribute__((target("+crc")))
+
+#if defined(__linux__)
+inline bool hasCrc32() { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
+#else
+inline bool hasCrc32() { return true; }
+#endif
+#endif
 
 }  // namespace exrp
 #endif
