@@ -192,7 +192,11 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   return { low: fresh, columns };
 }
 
-/** The field of an item in a piece, and what may be wrong with it, by the rules of kernel/tables/saving.hpp. */
+/** The fields of a chunk and of an item in a piece, and what may be wrong with them, by the rules of kernel/tables/saving.hpp. */
+const CHUNK_FIELD = 3;
+const CHUNK_FAULTS: ReadonlyMap<number, string> = new Map([
+  [2, "has changed since it was inserted"],
+]);
 const ITEM_FIELD = 4;
 const ITEM_FAULTS: ReadonlyMap<number, string> = new Map([
   [3, "has a priority or a time that is not possible"],
@@ -207,10 +211,11 @@ function loading(call: () => void): void {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
     const [field, index = 0, rule = 0] = error.detail;
-    const words = error.code === "snapshot-corrupt" && field === ITEM_FIELD
-      ? ITEM_FAULTS.get(rule)
-      : undefined;
-    const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
+    const isChunk = field === CHUNK_FIELD;
+    const faults = isChunk ? CHUNK_FAULTS : field === ITEM_FIELD ? ITEM_FAULTS : undefined;
+    const words = error.code === "snapshot-corrupt" ? faults?.get(rule) : undefined;
+    const item = `${isChunk ? "a chunk of " : ""}item ${index + 1}`;
+    const why = words === undefined ? error.message : `${item} ${words}`;
     throw new ReplayError(
       error.code === "order" ? "snapshot-corrupt" : error.code,
       `unserialize(): the snapshot is damaged, although its checksums are right: ${why}`,

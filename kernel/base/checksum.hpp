@@ -4,7 +4,7 @@
 // because in the library they would be 8 KiB that can't be compressed.
 //
 // Thread safety: any thread.
-// Cost: COST
+// Cost: 61 ns for 1 KB by the instructions of x86-64, 490 ns by the tables (one thread of an AMD EPYC).
 #pragma once
 
 #include <cstddef>

@@ -14,9 +14,8 @@ Chunk* ChunkStore::add(ByteSpan message, uint64_t episode) {
   }
   memset(block.at, 0, 4 * tableCount_);
   auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * tableCount_);
-  *chunk = {{block.slab, number}, {1, static_cast<uint32_t>(message.size), SealedChunk::reverbSchema, 0}};
+  *chunk = {{block.slab, number}, {1, static_cast<uint32_t>(message.size), SealedChunk::reverbSchema, checksum(0, message.data, message.size)}};
   if (message.size > 0) memcpy(chunk->data(), message.data, message.size);
-  chunk->checksum();
   ++chunkCount_;
   chunkBytes_ += message.size;
   return chunk;

@@ -13,6 +13,8 @@
 //   5 end   {1 chunks, 2 items}
 // It is loaded into a set that has tables of these names and rules, in any order, which are empty and have room for the items. Tables that
 // the snapshot lacks stay empty.
+// A chunk whose CRC-32C differs from that which it had when it was inserted is Status::dataCorrupt, with the field, the number of items before it,
+// and 2. Snapshots of before have none.
 // What is wrong with an item is Status::dataCorrupt, with the field, the number of items before it, and a rule:
 //   1 it is of no table   2 it is damaged, or has no chunk   3 a priority or its time is not possible   4 a selector refuses it
 //   5 its trajectory does not name its chunks   6 its trajectory has steps that a chunk lacks
