@@ -192,16 +192,12 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   return { low: fresh, columns };
 }
 
-/** The fields of a chunk and of an item in a piece, and what may be wrong with them, by the rules of kernel/tables/saving.hpp. */
-const CHUNK_FIELD = 3;
-const CHUNK_FAULTS: ReadonlyMap<number, string> = new Map([
-  [2, "has changed since it was inserted"],
-]);
-const ITEM_FIELD = 4;
-const ITEM_FAULTS: ReadonlyMap<number, string> = new Map([
-  [3, "has a priority or a time that is not possible"],
-  [5, "does not name its chunks"],
-  [6, "has steps that its chunk does not have"],
+/** What may be wrong with an item, by the field and the rule of kernel/tables/saving.hpp. */
+const ITEM_FAULTS: ReadonlyMap<string, string> = new Map([
+  ["3 2", "has a chunk that has changed since it was inserted"],
+  ["4 3", "has a priority or a time that is not possible"],
+  ["4 5", "does not name its chunks"],
+  ["4 6", "has steps that its chunk does not have"],
 ]);
 
 /** The kernel's error for a piece: unless memory ran out, the snapshot is wrong. */
@@ -211,11 +207,10 @@ function loading(call: () => void): void {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
     const [field, index = 0, rule = 0] = error.detail;
-    const isChunk = field === CHUNK_FIELD;
-    const faults = isChunk ? CHUNK_FAULTS : field === ITEM_FIELD ? ITEM_FAULTS : undefined;
-    const words = error.code === "snapshot-corrupt" ? faults?.get(rule) : undefined;
-    const item = `${isChunk ? "a chunk of " : ""}item ${index + 1}`;
-    const why = words === undefined ? error.message : `${item} ${words}`;
+    const words = error.code === "snapshot-corrupt"
+      ? ITEM_FAULTS.get(`${field} ${rule}`)
+      : undefined;
+    const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
     throw new ReplayError(
       error.code === "order" ? "snapshot-corrupt" : error.code,
       `unserialize(): the snapshot is damaged, although its checksums are right: ${why}`,

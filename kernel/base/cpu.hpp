@@ -17,34 +17,37 @@
 
 namespace exrp {
 
-inline bool hasAvx2() {
+/// Whether the processor says in leaf 1 that it has all of these features.
+inline bool hasFeatures(unsigned needed) {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & needed) == needed;
+}
+
+inline bool hasAvx2() {
   constexpr unsigned osxsave = 1u << 27;
   constexpr unsigned avx = 1u << 28;
   constexpr unsigned popcnt = 1u << 23;
-  constexpr unsigned needed = osxsave | avx | popcnt;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & needed) != needed) return false;
+  if (!hasFeatures(osxsave | avx | popcnt)) return false;
   // XCR0: the system saves both halves of the vector registers when it switches threads.
   unsigned low = 0;
   unsigned high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));
   if ((low & 6u) != 6u) return false;
   constexpr unsigned avx2 = 1u << 5;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
-}
-
-inline bool hasCrc32() {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
+}
+
+inline bool hasCrc32() {
   constexpr unsigned sse42 = 1u << 20;
   constexpr unsigned pclmul = 1u << 1;
-  constexpr unsigned needed = sse42 | pclmul;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & needed) == needed;
+  return hasFeatures(sse42 | pclmul);
 }
 
 /// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.
