@@ -245,6 +245,13 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "u32", "f64", "buffer", "u32"],
     result: "i32",
   },
+  /** `(tables, inserter, numbers, numbers_count, rows, rows_size, now, info, info_count)` */
+  exrp_inserter_insert: {
+    parameters: ["u32", "u32", "buffer", "u32", "buffer", "f64", "f64", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, inserter, withdraw, counts, counts_count)` */
+  exrp_inserter_waiting: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, inserter, info, info_count)` */
   exrp_inserter_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, inserter, message, message_size, written)` */
@@ -264,17 +271,11 @@ export const symbols = {
   exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
   /** `(tables, streams, streams_count, count)` */
   exrp_tables_awake: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(rank, data_size, flags, capacity)` */
-  exrp_tensor_capacity: { parameters: ["u32", "f64", "u32", "buffer"], result: "i32" },
-  /** `(dtype, shape, rank, data, data_size, flags, tensor, tensor_size, written)` */
-  exrp_tensor_encode: {
-    parameters: ["u32", "buffer", "u32", "buffer", "f64", "u32", "buffer", "f64", "buffer"],
+  /** `(numbers, numbers_count, rows, rows_size, chunk, chunk_size, place, place_count)` */
+  exrp_chunk_encode: {
+    parameters: ["buffer", "u32", "buffer", "f64", "buffer", "f64", "buffer", "u32"],
     result: "i32",
   },
-  /** `(tensor, tensor_size, info, info_count)` */
-  exrp_tensor_info: { parameters: ["buffer", "u32", "buffer", "u32"], result: "i32" },
-  /** `(tensor, tensor_size, flags, data, data_size)` */
-  exrp_tensor_decode: { parameters: ["buffer", "u32", "u32", "buffer", "f64"], result: "i32" },
   /** `(message, message_size, samples_max, flags, layout, layout_count)` */
   exrp_samples_scan: {
     parameters: ["buffer", "u32", "u32", "u32", "buffer", "u32"],
@@ -725,6 +726,26 @@ export interface KernelSymbols {
     info: KernelBuffer,
     info_count: number,
   ): number;
+  /** `exrp_inserter_insert` of kernel/exrp.h. */
+  exrp_inserter_insert(
+    tables: number,
+    inserter: number,
+    numbers: KernelBuffer,
+    numbers_count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    now: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_inserter_waiting` of kernel/exrp.h. */
+  exrp_inserter_waiting(
+    tables: number,
+    inserter: number,
+    withdraw: number,
+    counts: KernelBuffer,
+    counts_count: number,
+  ): number;
   /** `exrp_inserter_info` of kernel/exrp.h. */
   exrp_inserter_info(
     tables: number,
@@ -764,39 +785,16 @@ export interface KernelSymbols {
     streams_count: number,
     count: KernelBuffer,
   ): number;
-  /** `exrp_tensor_capacity` of kernel/exrp.h. */
-  exrp_tensor_capacity(
-    rank: number,
-    data_size: number,
-    flags: number,
-    capacity: KernelBuffer,
-  ): number;
-  /** `exrp_tensor_encode` of kernel/exrp.h. */
-  exrp_tensor_encode(
-    dtype: number,
-    shape: KernelBuffer,
-    rank: number,
-    data: KernelBuffer,
-    data_size: number,
-    flags: number,
-    tensor: KernelBuffer,
-    tensor_size: number,
-    written: KernelBuffer,
-  ): number;
-  /** `exrp_tensor_info` of kernel/exrp.h. */
-  exrp_tensor_info(
-    tensor: KernelBuffer,
-    tensor_size: number,
-    info: KernelBuffer,
-    info_count: number,
-  ): number;
-  /** `exrp_tensor_decode` of kernel/exrp.h. */
-  exrp_tensor_decode(
-    tensor: KernelBuffer,
-    tensor_size: number,
-    flags: number,
-    data: KernelBuffer,
-    data_size: number,
+  /** `exrp_chunk_encode` of kernel/exrp.h. */
+  exrp_chunk_encode(
+    numbers: KernelBuffer,
+    numbers_count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    chunk: KernelBuffer,
+    chunk_size: number,
+    place: KernelBuffer,
+    place_count: number,
   ): number;
   /** `exrp_samples_scan` of kernel/exrp.h. */
   exrp_samples_scan(
@@ -1134,9 +1132,34 @@ export const EXRP_TENSOR_COMPLEX128 = 18;
 export const EXRP_TENSOR_FLOAT16 = 19;
 export const EXRP_TENSOR_UINT32 = 22;
 export const EXRP_TENSOR_UINT64 = 23;
-export const EXRP_PACK_DELTA = 1;
-export const EXRP_PACK_PLAIN = 2;
-export const EXRP_PACK_FLAGS_ALL = 3;
+export const EXRP_CHUNK_KEY = 0;
+export const EXRP_CHUNK_EPISODE = 2;
+export const EXRP_CHUNK_FIRST = 4;
+export const EXRP_CHUNK_LAST = 5;
+export const EXRP_CHUNK_FLAGS = 6;
+export const EXRP_CHUNK_COLUMNS = 7;
+export const EXRP_CHUNK_HEAD = 8;
+export const EXRP_COLUMN_DTYPE = 0;
+export const EXRP_COLUMN_BYTES = 1;
+export const EXRP_COLUMN_RANK = 2;
+export const EXRP_COLUMN_HEAD = 3;
+export const EXRP_ROWS_DELTA = 1;
+export const EXRP_ROWS_SPARSE = 2;
+export const EXRP_INSERT_CHUNKS = 0;
+export const EXRP_INSERT_ITEMS = 1;
+export const EXRP_INSERT_HEAD = 2;
+export const EXRP_NEW_ITEM_TABLE = 0;
+export const EXRP_NEW_ITEM_KEY = 1;
+export const EXRP_NEW_ITEM_PRIORITY = 3;
+export const EXRP_NEW_ITEM_REMOVER_PRIORITY = 4;
+export const EXRP_NEW_ITEM_COLUMNS = 5;
+export const EXRP_NEW_ITEM_HEAD = 6;
+export const EXRP_SLICE_CHUNK = 0;
+export const EXRP_SLICE_COLUMN = 1;
+export const EXRP_SLICE_OFFSET = 2;
+export const EXRP_SLICE_LENGTH = 3;
+export const EXRP_SLICE_SQUEEZED = 4;
+export const EXRP_SLICE_COUNT = 5;
 export const EXRP_DAMAGE_PROTOBUF = 1;
 export const EXRP_DAMAGE_ITEM = 2;
 export const EXRP_DAMAGE_CHUNK = 3;
@@ -1148,11 +1171,6 @@ export const EXRP_DAMAGE_DTYPE = 8;
 export const EXRP_DAMAGE_SHAPE = 9;
 export const EXRP_DAMAGE_CONTENT = 10;
 export const EXRP_DAMAGE_LAYOUT = 11;
-export const EXRP_TENSOR_INFO_DTYPE = 0;
-export const EXRP_TENSOR_INFO_RANK = 1;
-export const EXRP_TENSOR_INFO_BYTES = 2;
-export const EXRP_TENSOR_INFO_DIMS = 3;
-export const EXRP_TENSOR_INFO_COUNT = 35;
 export const EXRP_SCAN_ALL = 0;
 export const EXRP_SCAN_ALIKE = 1;
 export const EXRP_SAMPLES_COUNT = 0;

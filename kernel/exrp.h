@@ -189,7 +189,7 @@ extern "C" {
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
 #define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE. As the sampler of a table, it
-                                             * draws in epochs (kernel/tables/epoch_selector.hpp), and no batch is too large */
+                                             * draws in epochs (selectors/without_replacement.hpp), and no batch is too large */
 #define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
 #define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
@@ -433,10 +433,40 @@ extern "C" {
 #define EXRP_TENSOR_UINT32 22
 #define EXRP_TENSOR_UINT64 23
 
-/* How a tensor is packed. */
-#define EXRP_PACK_DELTA 1 /* integers of rank 2 or more: each row as its difference to the one before */
-#define EXRP_PACK_PLAIN 2 /* not made smaller: for what stays in this process */
-#define EXRP_PACK_FLAGS_ALL 3
+/* New chunks, as numbers: EXRP_CHUNK_HEAD of them, then those of its columns, whose rows follow one another as bytes. A column has
+ * EXRP_COLUMN_HEAD numbers and then its shape, rows first; all columns of a chunk have as many rows. Elements are little-endian. A column of
+ * strings has the length of each as an uint32, and then all their bytes. A key of 64 bits is its low and its high half. */
+#define EXRP_CHUNK_KEY 0     /* two numbers */
+#define EXRP_CHUNK_EPISODE 2 /* two numbers */
+#define EXRP_CHUNK_FIRST 4   /* the number of the first row's step in its episode, and that of the last */
+#define EXRP_CHUNK_LAST 5
+#define EXRP_CHUNK_FLAGS 6   /* EXRP_ROWS_* */
+#define EXRP_CHUNK_COLUMNS 7 /* how many, from 1 on */
+#define EXRP_CHUNK_HEAD 8
+#define EXRP_COLUMN_DTYPE 0  /* EXRP_TENSOR_* */
+#define EXRP_COLUMN_BYTES 1  /* of its rows */
+#define EXRP_COLUMN_RANK 2   /* sizes of its shape, 1..EXRP_LIMIT_RANK */
+#define EXRP_COLUMN_HEAD 3
+#define EXRP_ROWS_DELTA 1    /* rows of integers with a shape are written as differences to the row before */
+#define EXRP_ROWS_SPARSE 2   /* some steps between the first and the last are left out */
+
+/* New items, as the numbers of exrp_inserter_insert: two, then the chunks, then the items. An item has EXRP_NEW_ITEM_HEAD numbers, and then
+ * EXRP_SLICE_COUNT for each of its columns. */
+#define EXRP_INSERT_CHUNKS 0
+#define EXRP_INSERT_ITEMS 1
+#define EXRP_INSERT_HEAD 2
+#define EXRP_NEW_ITEM_TABLE 0
+#define EXRP_NEW_ITEM_KEY 1              /* two numbers */
+#define EXRP_NEW_ITEM_PRIORITY 3
+#define EXRP_NEW_ITEM_REMOVER_PRIORITY 4 /* its own for the remover; NaN: none */
+#define EXRP_NEW_ITEM_COLUMNS 5          /* how many, from 1 on */
+#define EXRP_NEW_ITEM_HEAD 6
+#define EXRP_SLICE_CHUNK 0    /* which chunk of this call */
+#define EXRP_SLICE_COLUMN 1   /* which of its columns */
+#define EXRP_SLICE_OFFSET 2   /* the first row */
+#define EXRP_SLICE_LENGTH 3   /* rows */
+#define EXRP_SLICE_SQUEEZED 4 /* 1 where the only row stands for itself, without a dimension of rows; else 0 */
+#define EXRP_SLICE_COUNT 5
 
 /* What is wrong with samples or a tensor. */
 #define EXRP_DAMAGE_PROTOBUF 1 /* no protobuf message */
@@ -450,13 +480,6 @@ extern "C" {
 #define EXRP_DAMAGE_SHAPE 9    /* a shape that is unknown, too large, or has no rows */
 #define EXRP_DAMAGE_CONTENT 10 /* elements that do not unpack to what the shape says */
 #define EXRP_DAMAGE_LAYOUT 11  /* samples other than those that the layout is of; after EXRP_SCAN_ALIKE, samples that are not like the first */
-
-/* Indices into the numbers of exrp_tensor_info. */
-#define EXRP_TENSOR_INFO_DTYPE 0
-#define EXRP_TENSOR_INFO_RANK 1
-#define EXRP_TENSOR_INFO_BYTES 2 /* of its elements; 0 for strings */
-#define EXRP_TENSOR_INFO_DIMS 3  /* EXRP_LIMIT_RANK numbers */
-#define EXRP_TENSOR_INFO_COUNT 35
 
 /* How exrp_samples_scan looks. */
 #define EXRP_SCAN_ALL 0
@@ -781,6 +804,12 @@ EXRP_API int32_t exrp_inserter_open(uint32_t tables, uint32_t* inserter);
  * time at which items are inserted from here on. */
 EXRP_API int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const uint8_t* message, uint32_t message_size, double now,
                                     double* info, uint32_t info_count);
+/* Inserts new items, as EXRP_INSERT_* says, with the rows of their chunks one after another. They stand in the same lines as items of messages, and
+ * their keys are not confirmed: the numbers of exrp_inserter_info say how many wait. The inserter holds no chunk of theirs. */
+EXRP_API int32_t exrp_inserter_insert(uint32_t tables, uint32_t inserter, const double* numbers, uint32_t numbers_count, const uint8_t* rows,
+                                      double rows_size, double now, double* info, uint32_t info_count);
+/* How many items of this inserter wait, for each table of the set. Where `withdraw` is 1, they leave the lines, and are never inserted. */
+EXRP_API int32_t exrp_inserter_waiting(uint32_t tables, uint32_t inserter, uint32_t withdraw, double* counts, uint32_t counts_count);
 EXRP_API int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count);
 /* Writes an InsertStreamResponse with the keys that were inserted since the last one: as many as fit, and so perhaps none. */
 EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written);
@@ -805,16 +834,10 @@ EXRP_API int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t 
 
 /* ---- Reverb's data (kernel/wire/) ---- */
 
-/* Room for exrp_tensor_encode, for elements of data_size bytes. */
-EXRP_API int32_t exrp_tensor_capacity(uint32_t rank, double data_size, uint32_t flags, double* capacity);
-/* Writes a TensorProto of the elements, packed as EXRP_PACK_* says. `shape` is the whole shape, rows first. `tensor` has the room that
- * exrp_tensor_capacity says. Strings are EXRP_STATUS_ARGUMENT. */
-EXRP_API int32_t exrp_tensor_encode(uint32_t dtype, const double* shape, uint32_t rank, const uint8_t* data, double data_size,
-                                    uint32_t flags, uint8_t* tensor, double tensor_size, double* written);
-/* What a TensorProto says of itself, EXRP_TENSOR_INFO_*. Its elements stay packed. */
-EXRP_API int32_t exrp_tensor_info(const uint8_t* tensor, uint32_t tensor_size, double* info, uint32_t info_count);
-/* Unpacks a TensorProto's elements; `flags` is EXRP_PACK_DELTA where its chunk has that mark. After a failure `data` holds anything. */
-EXRP_API int32_t exrp_tensor_decode(const uint8_t* tensor, uint32_t tensor_size, uint32_t flags, uint8_t* data, double data_size);
+/* Writes a ChunkData of new rows into `chunk`: EXRP_CHUNK_* says what `numbers` are. `place` gets two numbers: where in `chunk` the message
+ * begins, and its bytes. EXRP_STATUS_BUFFER_SIZE says how much room it needs. */
+EXRP_API int32_t exrp_chunk_encode(const double* numbers, uint32_t numbers_count, const uint8_t* rows, double rows_size, uint8_t* chunk,
+                                   double chunk_size, double* place, uint32_t place_count);
 /* Looks at the first samples of a SampleStreamResponse, at most samples_max: EXRP_SAMPLES_*. Messages one after another are a message too, so a
  * sample may come in several. What is left of one at the end is not counted. */
 EXRP_API int32_t exrp_samples_scan(const uint8_t* message, uint32_t message_size, uint32_t samples_max, uint32_t flags,

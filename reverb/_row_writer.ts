@@ -107,7 +107,7 @@ export class RowWriter {
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined || chunk.encoded !== undefined) {
       const plan = {
-        codec: this.#door.codec,
+        encoder: this.#door.encoder,
         specs: this.#columns?.map(({ spec }) => spec) ?? [],
         capacity: this.#chunkLength,
         delta: this.#delta,

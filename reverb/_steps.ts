@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import { Column, type ColumnSettings } from "./_column.ts";
 import { type Key, KeySource } from "../wire/keys.ts";
 import { type Path, showPath } from "./path.ts";
@@ -43,7 +43,7 @@ function newPlace(path: Path): Place {
 
 /** The steps of a writer. */
 export class Steps {
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #settings: ColumnSettings;
   /** Where the keys of chunks, items and episodes come from. */
   readonly keys: KeySource = new KeySource();
@@ -60,9 +60,9 @@ export class Steps {
   readonly #places: Place[] = [];
   readonly #leaves: unknown[] = [];
 
-  constructor(settings: ColumnSettings, codec: TensorCodec) {
+  constructor(settings: ColumnSettings, encoder: ChunkEncoder) {
     this.#settings = settings;
-    this.#codec = codec;
+    this.#encoder = encoder;
     this.#episode = this.keys.next();
   }
 
@@ -158,7 +158,7 @@ export class Steps {
     if (place.column === undefined) {
       const settings = place.settings ?? this.#settings;
       const spec = this.#specOf(place, leaf);
-      place.column = new Column(place.path, spec, settings, this.#codec, this.keys);
+      place.column = new Column(place.path, spec, settings, this.#encoder, this.keys);
       this.columns.push(place.column);
     }
     const isDone = place.column.add(leaf, position, this.#episode, this.#episodeSteps);

@@ -10,7 +10,6 @@ import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { checkRateLimiter } from "../rate_limiters/checks.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter } from "../wire/message_writer.ts";
 import { Channel } from "./channel.ts";
 import {
   checkPriority,
@@ -21,10 +20,10 @@ import {
   type Signatures,
 } from "./check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
-import { TensorCodec } from "../wire/tensor_codec.ts";
+import { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
-import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
+import { mutationOf, type PriorityChanges } from "./priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
 import { callSetRateLimiter } from "./_set_rate_limiter.ts";
 import type { WriterDoor } from "./trajectories.ts";
@@ -74,14 +73,6 @@ export interface ClientInsertOptions extends WaitLimits {
   readonly removerPriorities?: Readonly<Record<string, number>>;
 }
 
-/** What {@linkcode ReverbClient.mutatePriorities} changes. */
-export interface PriorityChanges {
-  /** New priorities. Keys that the table does not have are skipped. */
-  readonly updates?: PriorityUpdates;
-  /** The keys of items to delete. Keys that the table does not have are skipped. */
-  readonly deletes?: Iterable<bigint>;
-}
-
 const WAIT = ["timeoutMs", "signal"];
 const INSERT = ["removerPriorities", ...WAIT];
 const NOTHING = new Uint8Array();
@@ -116,7 +107,7 @@ const EXPLAIN_MS = 1000;
  */
 export class ReverbClient {
   readonly #channel: Channel;
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
   /** Those of writers, with items that the server has not confirmed. */
@@ -127,7 +118,7 @@ export class ReverbClient {
 
   private constructor(channel: Channel, kernel: Kernel) {
     this.#channel = channel;
-    this.#codec = new TensorCodec(kernel);
+    this.#encoder = new ChunkEncoder(kernel);
     const decoder = new SampleDecoder(kernel);
     this.#samplers = new Samplers(
       channel,
@@ -273,12 +264,9 @@ export class ReverbClient {
     checkTable(`${where}: table`, table);
     checkOptions(where, changes, ["updates", "deletes"]);
     checkOptions(where, options, WAIT);
-    const writer = new MessageWriter();
-    writer.text(1, table);
-    writeUpdates(writer, where, changes.updates);
-    writeDeletes(writer, where, changes.deletes);
+    const message = mutationOf(where, table, changes);
     try {
-      await this.#channel.unary("MutatePriorities", writer.message(), options);
+      await this.#channel.unary("MutatePriorities", message, options);
     } catch (error) {
       throw await explained(where, table, error, this.#ask);
     }
@@ -432,7 +420,7 @@ export class ReverbClient {
   }
 
   #door(stream: ItemStream): WriterDoor {
-    return { stream, codec: this.#codec, signatures: this.#signatures };
+    return { stream, encoder: this.#encoder, signatures: this.#signatures };
   }
 
   /**

@@ -24,10 +24,9 @@
 export {
   type ClientInsertOptions,
   type ConnectOptions,
-  type PriorityChanges,
   ReverbClient,
 } from "./client.ts";
-export type { PriorityArrays, PriorityUpdates } from "./_priority_changes.ts";
+export type { PriorityArrays, PriorityChanges, PriorityUpdates } from "./priority_changes.ts";
 export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";

@@ -29,16 +29,10 @@ import {
   stringsOfLeaf,
   writeLeaf,
 } from "../reverb/tensor.ts";
+import type { ColumnRows } from "../wire/new_rows.ts";
 
-/** One column of one or several items. */
-export interface ColumnData extends ColumnShape {
-  /** Its rows. */
-  readonly rows: number;
-  /** The elements, little-endian; undefined for strings. */
-  readonly bytes: Uint8Array | undefined;
-  /** The strings; undefined for numbers. */
-  readonly strings: readonly Uint8Array[] | undefined;
-}
+/** One column of one or several items, with its rows. */
+export interface ColumnData extends ColumnShape, Omit<ColumnRows, "spec"> {}
 
 /** How the leaves of some data stand: `"step"`, each is a row; `"steps"`, each has as many rows; `"trajectory"`, each has rows of its own. */
 export type Form = "step" | "steps" | "trajectory";

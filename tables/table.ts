@@ -23,11 +23,11 @@ import {
 } from "../ffi/symbols.ts";
 import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
 import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
-import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
+import { checkPriority } from "../reverb/check_item.ts";
+import { mutationOf } from "../reverb/priority_changes.ts";
+import { toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
-import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
@@ -244,15 +244,11 @@ export class Table<D = StepData> {
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
     beginWait(where, options);
     const item = this.#itemOf(where, options);
-    const { core, known } = this.#parts();
+    const { known } = this.#table;
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "step", [known]));
     known.check(where, columns);
-    const chunk = core.keys.next();
-    const insertion = {
-      chunks: [{ key: chunk, bytes: chunkOf(core.codec, chunk, chunk, columns) }],
-      items: [{ ...item, columns: rowsOf(chunk, columns, 0, 1) }],
-    };
-    await this.#insert(where, insertion, columns, data, options);
+    const items = [{ ...item, columns: rowOf(columns, 0) }];
+    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
     return toBigInt(item.key);
   }
 
@@ -281,17 +277,15 @@ export class Table<D = StepData> {
     }
     if (count === 0) throw new RangeError(`${where} needs at least one step`);
     known.check(where, columns, 1);
-    const chunk = core.keys.next();
     const items = Array.from({ length: count }, (_, k): NewItem => ({
       table: this.#table.number,
       key: core.keys.next(),
       priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
       removerPriority: own &&
         checkPriority(`${where}: removerPriorities[${k}]`, own[k]),
-      columns: rowsOf(chunk, columns, k, 1),
+      columns: rowOf(columns, k),
     }));
-    const bytes = chunkOf(core.codec, chunk, chunk, columns);
-    await this.#insert(where, { chunks: [{ key: chunk, bytes }], items }, columns, data, options);
+    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
     return BigUint64Array.from(items, ({ key }) => toBigInt(key));
   }
 
@@ -322,32 +316,16 @@ export class Table<D = StepData> {
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
     beginWait(where, options);
     const item = this.#itemOf(where, options);
-    const { core, known } = this.#parts();
+    const { known } = this.#table;
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "trajectory", [known]));
     known.check(where, columns);
-    const episode = core.keys.next();
-    const chunks: { key: Key; bytes: Uint8Array }[] = [];
-    const parts = columns.map((column): NewColumn => {
-      if (column.rows === 0) {
-        throw new RangeError(`${where}: ${column.path.join("/")} needs at least one step`);
-      }
-      const key = core.keys.next();
-      chunks.push({ key, bytes: chunkOf(core.codec, key, episode, [column]) });
-      return {
-        chunk: key,
-        offset: 0,
-        length: column.rows,
-        index: 0,
-        isSqueezed: column.isSqueezed,
-      };
+    const parts = columns.map(({ path, rows, isSqueezed }, chunk): NewColumn => {
+      if (rows > 0) return { chunk, column: 0, offset: 0, length: rows, isSqueezed };
+      throw new RangeError(`${where}: ${path.join("/")} needs at least one step`);
     });
-    await this.#insert(
-      where,
-      { chunks, items: [{ ...item, columns: parts }] },
-      columns,
-      data,
-      options,
-    );
+    const chunks = columns.map((column) => [column]);
+    const items = [{ ...item, columns: parts }];
+    await this.#insert(where, { chunks, items, columns, data }, options);
     return toBigInt(item.key);
   }
 
@@ -362,15 +340,10 @@ export class Table<D = StepData> {
 
   async #insert(
     where: string,
-    content: Omit<Insertion, "entered">,
-    columns: readonly ColumnData[],
-    data: unknown,
+    content: Omit<Insertion, "tables">,
     options: TableWaitOptions,
   ): Promise<void> {
-    const { inserting } = this.#core;
-    const insertion = { ...content, entered: () => this.#table.known.learn(columns, data) };
-    if (inserting.mayNow(insertion)) inserting.now(insertion);
-    else await inserting.later(where, insertion, options);
+    await this.#core.inserting.insert(where, { ...content, tables: [this.#table] }, options);
   }
 
   /**
@@ -451,20 +424,10 @@ export class Table<D = StepData> {
     if (removerPriorities !== undefined) {
       checkCount(where, "removerPriorities", keys, removerPriorities);
     }
-    const writer = this.#mutation();
-    for (let k = 0; k < keys.length; k++) {
-      writer.begin(2);
-      writer.key(1, keyAt(where, keys, k));
-      writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
-      if (removerPriorities !== undefined) {
-        writer.double(
-          REMOVER_PRIORITY_FIELD,
-          checkPriority(`${where}: removerPriorities[${k}]`, removerPriorities[k]),
-        );
-      }
-      writer.end();
-    }
-    this.#core.low.mutate(writer.message());
+    const updates = removerPriorities === undefined
+      ? { keys, priorities }
+      : { keys, priorities, removerPriorities };
+    this.#core.low.mutate(mutationOf(where, this.name, { updates }));
   }
 
   /**
@@ -473,15 +436,7 @@ export class Table<D = StepData> {
    * @throws {ReplayError} `disposed`.
    */
   delete(keys: ArrayLike<bigint>): void {
-    const writer = this.#mutation();
-    writer.keys(3, Array.from(keys, (_, k) => keyAt("delete()", keys, k)));
-    this.#core.low.mutate(writer.message());
-  }
-
-  #mutation(): MessageWriter {
-    const writer = new MessageWriter();
-    writer.text(1, this.name);
-    return writer;
+    this.#core.low.mutate(mutationOf("delete()", this.name, { deletes: Array.from(keys) }));
   }
 
   /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
@@ -503,8 +458,7 @@ export class Table<D = StepData> {
       uniqueSamples: at(EXRP_TABLES_INFO_UNIQUE_SAMPLES),
       episodes: at(EXRP_TABLES_INFO_EPISODES),
       deletedEpisodes: at(EXRP_TABLES_INFO_EPISODES_DELETED),
-      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING) +
-        this.#core.inserting.waiting(this.#table.number),
+      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING),
       samplersWaiting: at(EXRP_TABLES_INFO_SAMPLERS_WAITING),
       largestPriority: at(EXRP_TABLES_INFO_PRIORITY_MAX),
     };
@@ -594,18 +548,9 @@ export class Table<D = StepData> {
   }
 }
 
-/** One row of each column of a chunk. */
-function rowsOf(
-  chunk: Key,
-  columns: readonly ColumnData[],
-  offset: number,
-  length: number,
-): NewColumn[] {
-  return columns.map((_, index) => ({ chunk, offset, length, index, isSqueezed: false }));
-}
-
-function checkPriority(where: string, priority: unknown): number {
-  return checkNumber(where, priority, 0);
+/** One row of each column of the only chunk. */
+function rowOf(columns: readonly ColumnData[], offset: number): NewColumn[] {
+  return columns.map((_, column) => ({ chunk: 0, column, offset, length: 1, isSqueezed: false }));
 }
 
 function checkCount(
@@ -618,10 +563,4 @@ function checkCount(
   throw new RangeError(
     `${where}: ${name} must have a number for each key, got ${show(keys)} and ${show(numbers)}`,
   );
-}
-
-function keyAt(where: string, keys: ArrayLike<bigint>, k: number): Key {
-  const key = keys[k];
-  if (typeof key === "bigint" && key >= 0n && key < 2n ** 64n) return keyOf(key);
-  throw new TypeError(`${where}: keys[${k}] must be a bigint of 0 to 2^64 - 1, got ${show(key)}`);
 }

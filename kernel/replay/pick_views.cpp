@@ -52,7 +52,7 @@ Status PickViews::createSelector(uint32_t view, uint32_t kind, const double* opt
   if (selectorCount_ == EXRP_LIMIT_SELECTORS) return fail(Status::limit, EXRP_LIMIT_SELECTORS);
   std::unique_ptr<PickSelector> made;
   const Random random(seed_, selectorCount_ + 1);
-  const Status status = createPickSelector(kind, options, optionCount, random, capacity_, &made);
+  const Status status = createPickSelector(kind, options, optionCount, random, capacity_, Draws::inBatches, &made);
   if (status != Status::ok) return status;
   PickTable& picks = found->picks;
   if (!made->prepare(picks.preparedCount())) return fail(Status::memory, 4.0 * picks.preparedCount());

@@ -65,8 +65,12 @@ class PickSelector {
   }
 
   /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0: the caller has checked it. The same index may
-  /// come twice: the last wins.
-  virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
+  /// come twice: the last wins. A rule that ignores priorities does nothing.
+  virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) {
+    (void)index;
+    (void)priority;
+    (void)count;
+  }
   /// The same for priorities that a user sets, with an order that says which picks come before each in its episode. Priorities that come
   /// with records are set by setPriority(). For a rule that knows single picks only, both are the same. What `priority` holds afterwards
   /// is undefined.
@@ -121,18 +125,12 @@ class PickSelector {
 
   // Saving: a header of headerBytes(), then one item of itemBytes() for each index in order, all little-endian.
   // Loading happens into a selector made with the same options that already saw `count` pushes.
+  // Rules derive from SavedSelector, which has the next six of plain data (saved_selector.hpp).
   virtual uint32_t headerBytes() const = 0;
   virtual uint32_t itemBytes() const = 0;
   virtual void saveHeader(uint8_t* bytes) const = 0;
   virtual void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const = 0;
   virtual Status loadHeader(const uint8_t* bytes) = 0;
-  /// Loads a header of `size` bytes that a snapshot has in place of headerBytes(), because an earlier rule of the same number wrote it. The
-  /// items of such a snapshot have no bytes, and loadItems() is not called. Status::dataCorrupt where there was no such rule.
-  virtual Status loadEarlierHeader(const uint8_t* bytes, size_t size) {
-    (void)bytes;
-    (void)size;
-    return Status::dataCorrupt;
-  }
   /// Items arrive in order of index, in pieces of any size. A value that can't be is Status::dataCorrupt.
   virtual Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) = 0;
   /// Called after the last item: builds what is derived, checks what only the whole shows.

@@ -304,14 +304,13 @@ Status Loader::loadChunk(ByteSpan message) {
     else if (from.is(3, Wire::varint)) sum = from.varint();
     else from.skip();
   }
-  uint64_t key = 0;
-  uint64_t episodeInside = 0;
-  if (!from.isGood() || chunks_.count() == UINT32_MAX || !readChunkHead(bytes, &key, &episodeInside)) return corrupt(chunkField, 1);
+  ChunkHead head;
+  if (!from.isGood() || chunks_.count() == UINT32_MAX || !head.read(bytes)) return corrupt(chunkField, 1);
   if (!chunks_.prepare(1) || !keys_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
   Chunk* const chunk = store_.add(bytes, episode);
   if (chunk == nullptr) return fail(Status::memory, static_cast<double>(bytes.size));
   chunks_.push(chunk);
-  keys_.push(key);
+  keys_.push(head.key);
   return sum == UINT64_MAX || sum == chunk->checksum() ? Status::ok : corrupt(chunkField, 2);
 }
 

@@ -4,7 +4,7 @@ import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import { encode } from "../reverb/_proto.ts";
-import { data, headers, hello, join, settings, word } from "./http2/_peer.ts";
+import { data, headers, hello, join, settings, word } from "../net/http2/_peer.ts";
 import { passTime, serve } from "../../server/serve.ts";
 import { Tables } from "../../tables/tables.ts";
 import { insert, plainTables, sample, served } from "./_served.ts";

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts
 import { minSize, oldest, queue as queueRateLimiter, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { tensor } from "../../reverb/mod.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
 import { lowOf } from "../../tables/tables.ts";
 import { isSettled, onBoth } from "./_backends.ts";
@@ -102,6 +103,44 @@ onBoth(
     assertEquals(await codeOf(queue.sample(1, { timeoutMs: 0 })), "timeout");
   },
 );
+
+onBoth("items of inserts and of writers wait in one line, as they came", async (create) => {
+  // A writer sends no more once a tenth of maxSize waits.
+  const q = { ...Table.queue(100), rateLimiter: queueRateLimiter(1) };
+  using tables = await create({ tables: { q } });
+  const queue = tables.table("q");
+  await queue.insert(0);
+  await using writer = tables.writer({ maxSequenceLength: 1 });
+  const written: Promise<void>[] = [];
+  const write = async (value: number): Promise<void> => {
+    writer.append(value);
+    await writer.createItem("q", 1, 1);
+    written.push(writer.flush());
+  };
+  const first = queue.insert(1);
+  await write(2);
+  const late = assertRejects(() => queue.insert(3, { timeoutMs: 1 }), ReplayError, "let 0 of 1");
+  await write(4);
+  const last = queue.insert(5);
+  await late;
+  assertEquals([queue.info().insertsWaiting, tables.info().chunks], [4, 5]);
+  assertEquals(values(await queue.sample(5)), [0, 1, 2, 4, 5]);
+  await Promise.all([first, last, ...written]);
+  assertEquals(queue.info().insertsWaiting, 0);
+});
+
+onBoth("an insert goes on by what it made others do", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(1) } });
+  const queue = tables.table("q");
+  // The kernel holds at most 4 MiB for who takes a part, here 26 samples. The others are drawn while it is told of these, within the insert.
+  const sample = queue.sample(100, { isPartialAllowed: true });
+  const random = new RandomStream(SEED);
+  const rows = Float64Array.from({ length: 100 * 200 }, () => random.next());
+  const keys = await queue.insert(tensor(rows, { shape: [100, 200] }), {
+    priorities: new Float64Array(100).fill(1),
+  });
+  assertEquals((await sample).keys, keys);
+});
 
 onBoth("many steps go in one by one, and a timeout says how many did", async (create) => {
   using tables = await create({ tables: { q: Table.queue(3) } });
@@ -280,8 +319,8 @@ onBoth("who waits does not look again until something happens", async (create) =
   await isSettled(Promise.race(waits));
   const low = lowOf(tables);
   let looks = 0;
-  const canInsert = low.canInsert.bind(low);
-  low.canInsert = (table, count) => (looks++, canInsert(table, count));
+  const tellReady = low.tellReady.bind(low);
+  low.tellReady = () => (looks++, tellReady());
   await pause(30);
   assertEquals(looks, 0);
   assertEquals(values(await queue.sample(3)), [1, 2, 3]);
