@@ -131,6 +131,8 @@ class Store {
   uint32_t highWater() const { return pool_.highWater(); }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
+  /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every.
+  uint32_t schema() const { return schema_; }
   double columnBytes() const {
     double bytes = kept_.memoryBytes();
     for (uint32_t group = 0; group < groupCount_; ++group) {
@@ -158,6 +160,7 @@ class Store {
   const CopyPins* pins_ = nullptr;
   CopyQueue* copies_ = nullptr;
   uint32_t recordBytes_ = 0;
+  uint32_t schema_ = 0;
 
   KeptColumns kept_;
   BlockPool pool_;

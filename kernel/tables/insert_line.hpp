@@ -1,7 +1,9 @@
 // InsertLine: the items that wait to be inserted into one table, in the order in which they came: those of clients and those of this process.
 //
 // Thread safety: none of its own.
-// Invariants (check() is false where one broke): bytes() are those of the items, and so are the counts of items whose stream has ended.
+// Invariants (check() returns the number of the one that broke):
+//   1. bytes() are those of the items.
+//   2. So are the counts of items whose stream has ended.
 // Cost: O(1) an item that comes or goes in; leave() and withdraw() pass over the line.
 #pragma once
 
@@ -75,7 +77,7 @@ class InsertLine {
     keepIf(stays, dropped);
   }
 
-  bool check() const {
+  int32_t check() const {
     uint64_t bytes = 0;
     uint64_t leftItems = 0;
     uint64_t leftBytes = 0;
@@ -85,7 +87,7 @@ class InsertLine {
       ++leftItems;
       leftBytes += items_[k].bytes;
     }
-    return bytes == bytes_ && leftItems == leftItems_ && leftBytes == leftBytes_;
+    return bytes != bytes_ ? 1 : leftItems != leftItems_ || leftBytes != leftBytes_ ? 2 : 0;
   }
 
  private:

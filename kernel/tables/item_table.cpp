@@ -360,7 +360,7 @@ double ItemTable::memoryBytes() const {
 
 int32_t ItemTable::check() const {
   if (indexOf_.count() != size_ || size_ > config_.maxSize) return 1;
-  if (!inserts_.check()) return 2;
+  if (inserts_.check() != 0) return 2;
   double largest = 0;
   for (uint32_t index = 0; index < size_; ++index) {
     const ItemRow& row = rows_[index];
