@@ -218,18 +218,19 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
   for (const value of [moved, stale]) assertEquals(typeof Deno.inspect(value), "string");
   checkHtml(displayed(moved)?.["text/html"] ?? "");
 
-  // Busy: while a snapshot streams.
-  const { readable, writable } = new TransformStream();
-  const saving = replay.serialize(writable);
-  assertMatch(Deno.inspect(replay), /^ExperienceReplay \(busy until serialize\(\) is done\)$/);
+  // Busy: while a snapshot is loaded from a stream.
+  const saved = await replay.serialize();
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const loading = replay.unserialize(readable);
+  assertMatch(Deno.inspect(replay), /^ExperienceReplay \(busy until unserialize\(\) is done\)$/);
   assertEquals(
     displayed(replay)?.["text/html"],
-    "<pre>ExperienceReplay (busy until serialize() is done)</pre>",
+    "<pre>ExperienceReplay (busy until unserialize() is done)</pre>",
   );
   assertMatch(Deno.inspect(table), /^PickView 1: picks of length 1/);
   checkHtml(displayed(table)?.["text/html"] ?? "");
-  for await (const _ of readable);
-  await saving;
+  const writer = writable.getWriter();
+  await Promise.all([writer.write(saved), writer.close(), loading]);
 
   replay[Symbol.dispose]();
   assertEquals(Deno.inspect(replay), "ExperienceReplay (disposed)");

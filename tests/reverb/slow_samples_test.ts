@@ -81,7 +81,7 @@ Deno.test("samples that are on their way when timeoutMs is over are not given up
   assertStrictEquals(timers.count, 0);
 });
 
-Deno.test("a server that falls silent ends sample(), whose words say so", async () => {
+Deno.test("a server that falls silent ends getBatch(), whose words say so", async () => {
   for (const isPartialAllowed of [false, true]) {
     using timers = new Timers();
     const { events, batch } = ask(3, { timeoutMs: 500, isPartialAllowed });
@@ -96,7 +96,7 @@ Deno.test("a server that falls silent ends sample(), whose words say so", async 
         [error.code, error.message],
         [
           "deadline-exceeded",
-          'sample() of 3 items from table "t": the server sent nothing for 10500 ms; 1 came before',
+          'getBatch() of 3 items from table "t": the server sent nothing for 10500 ms; 1 came before',
         ],
       );
     }
@@ -104,7 +104,7 @@ Deno.test("a server that falls silent ends sample(), whose words say so", async 
   }
 });
 
-Deno.test("a signal ends sample() at once: it gives the part that came, where a part is allowed", async () => {
+Deno.test("a signal ends getBatch() at once: it gives the part that came, where a part is allowed", async () => {
   for (const isPartialAllowed of [false, true]) {
     const controller = new AbortController();
     const { events, batch } = ask(3, { signal: controller.signal, isPartialAllowed });

@@ -194,7 +194,7 @@ onBoth("a sample whose time is over says how many came, and may return them", as
   const error = await assertRejects(() => queue.getBatch(2, { timeoutMs: 5 }), ReplayError);
   assertEquals(
     error.message,
-    'sample(): 0 of 2 samples came within 5 ms, as the rate limiter of table "q" lets no more through',
+    'getBatch(): 0 of 2 samples came within 5 ms, as the rate limiter of table "q" lets no more through',
   );
   const controller = new AbortController();
   const aborted = queue.getBatch(1, { signal: controller.signal });

@@ -141,7 +141,7 @@ onBoth("what came before a wait ended goes to the next call", async (create) => 
   const error = await assertRejects(() => q.getBatch(5, { timeoutMs: 1 }), ReplayError);
   assertEquals(
     error.message,
-    'sample(): 3 of 5 samples came within 1 ms, as the rate limiter of table "q" lets no more through; the next call gets them first',
+    'getBatch(): 3 of 5 samples came within 1 ms, as the rate limiter of table "q" lets no more through; the next call gets them first',
   );
   assertEquals([q.size, q.info().samples, q.canSample(3), q.canSample(4)], [0, 3, true, false]);
   assertEquals(values(await q.getBatch(2, { timeoutMs: 0 })), [0, 1]);

@@ -321,7 +321,7 @@ Deno.test("describe() names every view, and each selector's", async () => {
   assertEquals(selectors.map(({ view }) => view), [0, 1, 2, 1]);
   assertStrictEquals(pickCount, 10);
   const text = String(replay);
-  assertMatch(text, /picks {9}10 of length 1\n/);
+  assertMatch(text, /picks {8}10 of length 1\n/);
   assertMatch(
     text,
     /pick view 1 {2}10 of length 1, padded with zeros, stacks of 2, n-step 1 and 3, no next states\n/,
