@@ -331,7 +331,7 @@ Deno.test("describe() names every view, and each selector's", async () => {
     /pick view 2 {2}4 of length 4, stride 2, discount 0\.9, burn-in 2, masks\n/,
   );
   assertMatch(text, /selector 2 {3}uniform\(\) on pick view 2\n/);
-  assertMatch(text, /selector 0 {4}prioritized\(alpha: [^\n]*\)\n/);
+  assertMatch(text, /selector 0 {3}prioritized\(alpha: [^\n]*\)\n/);
 });
 
 Deno.test("a view's policy can't be changed, and the options' object is not kept", async () => {
