@@ -79,6 +79,8 @@ class Client {
   readonly #buffer = new Uint8Array(1 << 20);
   #have = 0;
   data = 0;
+  /** Bytes of DATA whose windows the server got back, or that were of streams before. */
+  returned = 0;
   ends = 0;
   window = 65_535;
   /** The stream whose window is counted. */
@@ -128,6 +130,13 @@ class Client {
     }
     this.#buffer.copyWithin(0, at, this.#have);
     this.#have -= at;
+    const more = this.data - this.returned;
+    if (more < 1 << 28) return;
+    // A turn brings more than the largest window has room for.
+    this.returned = this.data;
+    for (const id of new Set([0, this.streamId])) {
+      await this.write(frame(FrameType.windowUpdate, 0, id, word(more)));
+    }
   }
 
   close(): void {
@@ -167,6 +176,7 @@ function stream(path: string, sent: number, received: number, inFlight: number):
     client.nextId += 2;
     client.streamId = id;
     client.streamWindow = 1 << 20;
+    client.returned = client.data;
     await client.write(frame(1, 4, id, headersOf(path)));
     const one = frame(0, 0, id, message(sent));
     const many = Buffer.concat(Array(inFlight).fill(one));

@@ -105,11 +105,11 @@ export const symbols = {
   },
   /** `(replay, episodes, count, actors)` */
   exrp_episode_actors: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, policy, policy_count, table)` */
-  exrp_table_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, table, info, info_count)` */
-  exrp_table_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(replay, table, kind, options, option_count, selector)` */
+  /** `(replay, policy, policy_count, view)` */
+  exrp_pick_view_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, view, info, info_count)` */
+  exrp_pick_view_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, view, kind, options, option_count, selector)` */
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "buffer", "u32", "buffer"],
     result: "i32",
@@ -124,7 +124,7 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, table, count, offsets, offset_count)` */
+  /** `(replay, view, count, offsets, offset_count)` */
   exrp_batch_layout: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, selector, count)` */
   exrp_batch_check: { parameters: ["u32", "u32", "u32"], result: "i32" },
@@ -133,7 +133,7 @@ export const symbols = {
     parameters: ["u32", "u32", "u32", "u32", "u32", "f64", "buffer", "f64"],
     result: "i32",
   },
-  /** `(replay, table, indices, probabilities, first, count, total, beta, probability_min, weighted, batch, batch_size)` */
+  /** `(replay, view, indices, probabilities, first, count, total, beta, probability_min, weighted, batch, batch_size)` */
   exrp_batch_gather: {
     parameters: [
       "u32",
@@ -160,20 +160,20 @@ export const symbols = {
   exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
-  /** `(replay, table, episodes, positions, count, indices)` */
+  /** `(replay, view, episodes, positions, count, indices)` */
   exrp_pick_find: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, table, first, count, episodes, positions)` */
+  /** `(replay, view, first, count, episodes, positions)` */
   exrp_pick_list: { parameters: ["u32", "u32", "u32", "u32", "buffer", "buffer"], result: "i32" },
-  /** `(replay, table, first, count, priorities)` */
+  /** `(replay, view, first, count, priorities)` */
   exrp_pick_priorities: { parameters: ["u32", "u32", "u32", "u32", "buffer"], result: "i32" },
-  /** `(replay, table)` */
+  /** `(replay, view)` */
   exrp_journal_open: { parameters: ["u32", "u32"], result: "i32" },
-  /** `(replay, table, count)` */
+  /** `(replay, view, count)` */
   exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
-  /** `(replay, table, events, event_count, read_count)` */
+  /** `(replay, view, events, event_count, read_count)` */
   exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, numbers, number_count)` */
   exrp_rate_limiter_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
@@ -463,19 +463,19 @@ export interface KernelSymbols {
     count: number,
     actors: KernelBuffer,
   ): number;
-  /** `exrp_table_create` of kernel/exrp.h. */
-  exrp_table_create(
+  /** `exrp_pick_view_create` of kernel/exrp.h. */
+  exrp_pick_view_create(
     replay: number,
     policy: KernelBuffer,
     policy_count: number,
-    table: KernelBuffer,
+    view: KernelBuffer,
   ): number;
-  /** `exrp_table_info` of kernel/exrp.h. */
-  exrp_table_info(replay: number, table: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_pick_view_info` of kernel/exrp.h. */
+  exrp_pick_view_info(replay: number, view: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_selector_create` of kernel/exrp.h. */
   exrp_selector_create(
     replay: number,
-    table: number,
+    view: number,
     kind: number,
     options: KernelBuffer,
     option_count: number,
@@ -504,7 +504,7 @@ export interface KernelSymbols {
   /** `exrp_batch_layout` of kernel/exrp.h. */
   exrp_batch_layout(
     replay: number,
-    table: number,
+    view: number,
     count: number,
     offsets: KernelBuffer,
     offset_count: number,
@@ -525,7 +525,7 @@ export interface KernelSymbols {
   /** `exrp_batch_gather` of kernel/exrp.h. */
   exrp_batch_gather(
     replay: number,
-    table: number,
+    view: number,
     indices: KernelBuffer,
     probabilities: KernelBuffer,
     first: number,
@@ -559,7 +559,7 @@ export interface KernelSymbols {
   /** `exrp_pick_find` of kernel/exrp.h. */
   exrp_pick_find(
     replay: number,
-    table: number,
+    view: number,
     episodes: KernelBuffer,
     positions: KernelBuffer,
     count: number,
@@ -568,7 +568,7 @@ export interface KernelSymbols {
   /** `exrp_pick_list` of kernel/exrp.h. */
   exrp_pick_list(
     replay: number,
-    table: number,
+    view: number,
     first: number,
     count: number,
     episodes: KernelBuffer,
@@ -577,19 +577,19 @@ export interface KernelSymbols {
   /** `exrp_pick_priorities` of kernel/exrp.h. */
   exrp_pick_priorities(
     replay: number,
-    table: number,
+    view: number,
     first: number,
     count: number,
     priorities: KernelBuffer,
   ): number;
   /** `exrp_journal_open` of kernel/exrp.h. */
-  exrp_journal_open(replay: number, table: number): number;
+  exrp_journal_open(replay: number, view: number): number;
   /** `exrp_journal_count` of kernel/exrp.h. */
-  exrp_journal_count(replay: number, table: number, count: KernelBuffer): number;
+  exrp_journal_count(replay: number, view: number, count: KernelBuffer): number;
   /** `exrp_journal_read` of kernel/exrp.h. */
   exrp_journal_read(
     replay: number,
-    table: number,
+    view: number,
     events: KernelBuffer,
     event_count: number,
     read_count: KernelBuffer,
@@ -874,7 +874,7 @@ export const EXRP_STATUS_ITEM_EMPTY = 59;
 export const EXRP_STATUS_ITEM_SLICE = 61;
 export const EXRP_STATUS_DAMAGED = 60;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
-export const EXRP_LIMIT_TABLES_TABLES = 64;
+export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_ITEMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_BYTES = 268435456;
@@ -883,7 +883,7 @@ export const EXRP_LIMIT_BATCH = 16777216;
 export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
 export const EXRP_LIMIT_SELECTORS = 64;
-export const EXRP_LIMIT_TABLES = 16;
+export const EXRP_LIMIT_PICK_VIEWS = 16;
 export const EXRP_LIMIT_LOGS = 128;
 export const EXRP_LIMIT_NOTED = 2048;
 export const EXRP_LIMIT_ORDERS = 32;
@@ -979,9 +979,9 @@ export const EXRP_INFO_RECORD_BYTES = 13;
 export const EXRP_INFO_TABLE_COUNT = 14;
 export const EXRP_INFO_STORED_BYTES = 15;
 export const EXRP_INFO_COUNT = 16;
-export const EXRP_TABLE_PICK_COUNT = 0;
-export const EXRP_TABLE_SELECTOR_COUNT = 1;
-export const EXRP_TABLE_INFO_COUNT = 2;
+export const EXRP_PICK_VIEW_PICK_COUNT = 0;
+export const EXRP_PICK_VIEW_SELECTOR_COUNT = 1;
+export const EXRP_PICK_VIEW_INFO_COUNT = 2;
 export const EXRP_EPISODE_STATE = 0;
 export const EXRP_EPISODE_RECORD_COUNT = 1;
 export const EXRP_EPISODE_TAG = 2;

@@ -67,8 +67,8 @@ export const wasmSymbols = {
     result: "i32",
   },
   exrp_episode_actors: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
-  exrp_table_create: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
-  exrp_table_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
+  exrp_pick_view_create: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
+  exrp_pick_view_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "in f64", "u32", "out u32"],
     result: "i32",

@@ -12,7 +12,7 @@ import { Chunk } from "./_chunk.ts";
 import { ChunkLengthTuner } from "./_chunk_length.ts";
 import type { ChunkSlice } from "./item_stream.ts";
 import type { Key, KeySource } from "../wire/keys.ts";
-import type { Path } from "./path.ts";
+import type { StepPath } from "./path.ts";
 import type { RowSpec } from "./tensor.ts";
 
 /** What can be set for one column. */
@@ -35,7 +35,7 @@ export interface Cell {
 
 /** One column. */
 export class Column {
-  readonly path: Path;
+  readonly path: StepPath;
   readonly spec: RowSpec;
   readonly #encoder: ChunkEncoder;
   readonly #keys: KeySource;
@@ -46,7 +46,7 @@ export class Column {
   #chunk: Chunk | undefined;
 
   constructor(
-    path: Path,
+    path: StepPath,
     spec: RowSpec,
     settings: ColumnSettings,
     encoder: ChunkEncoder,

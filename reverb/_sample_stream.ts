@@ -141,7 +141,7 @@ export class SampleStream {
           const text = error instanceof Error ? error.message : String(error);
           this.#error = new ReverbError(
             "data-loss",
-            `sample(): what the server sent is damaged: ${text}`,
+            `getBatch(): what the server sent is damaged: ${text}`,
           );
           this.#isOver = true;
         }

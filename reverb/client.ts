@@ -32,13 +32,13 @@ import {
   ResetRequestSchema,
   ServerInfoResponseSchema,
 } from "./messages/reverb_pb.ts";
-import type { Config } from "./patterns.ts";
+import type { PatternConfig } from "./patterns.ts";
 import { findServer } from "./_find_server.ts";
 import { decodeSamples, type SampleBatch } from "./samples.ts";
 import {
   checkBatches,
-  type SampleBatchesOptions,
-  type SampleOptions,
+  type ClientBatchesOptions,
+  type ClientGetBatchOptions,
   Samplers,
 } from "./sampling.ts";
 import type { Signature } from "./signature.ts";
@@ -98,10 +98,10 @@ const EXPLAIN_MS = 1000;
  *
  * const step = { state: Float32Array.of(1, 2), reward: 0.5 };
  * await client.insert(step, { replay: 1 }, { removerPriorities: { replay: 7 } }); // you may leave the last one out
- * const { columns, keys, priorities } = await client.sample("replay", 32);
+ * const { columns, keys, priorities } = await client.getBatch("replay", 32);
  * console.log(columns.map(({ shape }) => shape)); // [[32, 1], [32, 1, 2]]: reward, state: items, steps, the rest
  * console.log(priorities[0]); // 1
- * await client.mutatePriorities("replay", { updates: { keys, priorities: new Float64Array(32).fill(2) } });
+ * await client.setPriority("replay", { updates: { keys, priorities: new Float64Array(32).fill(2) } });
  * console.log(tables.table("replay").largestPriority); // 2
  * ```
  */
@@ -255,12 +255,12 @@ export class ReverbClient {
    * @throws {RangeError} If a priority is negative, infinite or NaN. Nothing was changed then.
    * @throws {ReverbError} `not-found` if the server has no such table.
    */
-  async mutatePriorities(
+  async setPriority(
     table: string,
     changes: PriorityChanges,
     options: WaitLimits = {},
   ): Promise<void> {
-    const where = "mutatePriorities()";
+    const where = "setPriority()";
     checkTable(`${where}: table`, table);
     checkOptions(where, changes, ["updates", "deletes"]);
     checkOptions(where, options, WAIT);
@@ -277,7 +277,7 @@ export class ReverbClient {
    *
    * @throws {ReverbError} `not-found` if the server has no such table.
    */
-  async reset(table: string, options: WaitLimits = {}): Promise<void> {
+  async clear(table: string, options: WaitLimits = {}): Promise<void> {
     checkTable("reset(): table", table);
     checkOptions("reset()", options, WAIT);
     const message = toBinary(ResetRequestSchema, create(ResetRequestSchema, { table }));
@@ -310,7 +310,7 @@ export class ReverbClient {
    * await using client = await ReverbClient.connect(server.address);
    *
    * await client.insert({ reward: 1 }, { replay: 1 });
-   * const waiting = client.sample("replay", 32); // 99 items are missing
+   * const waiting = client.getBatch("replay", 32); // 99 items are missing
    * await client.setRateLimiter("replay", minSize(1));
    * console.log((await waiting).size); // 32
    * ```
@@ -354,10 +354,10 @@ export class ReverbClient {
    * @throws {ReverbError} `deadline-exceeded` if the table's rate limiter held samples back for `timeoutMs`, or the server is silent. Samples that came
    * before are lost then, unless `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
    */
-  sample<D = StepData>(
+  getBatch<D = StepData>(
     table: string,
     count = 1,
-    options: SampleOptions = {},
+    options: ClientGetBatchOptions = {},
   ): Promise<SampleBatch<D>> {
     const batch: Promise<unknown> = this.#samplers.sample(table, count, options);
     return batch as Promise<SampleBatch<D>>;
@@ -386,7 +386,7 @@ export class ReverbClient {
    */
   batches<D = StepData>(
     table: string,
-    options: SampleBatchesOptions,
+    options: ClientBatchesOptions,
   ): AsyncGenerator<SampleBatch<D>, void> {
     checkBatches(table, options);
     const batches: AsyncGenerator<unknown, void> = this.#samplers.batches(table, options);
@@ -408,7 +408,7 @@ export class ReverbClient {
 
   /** A writer that makes items by patterns and conditions. {@linkcode StructuredWriter} has an example. */
   structuredWriter(
-    configs: readonly Config[],
+    configs: readonly PatternConfig[],
     options: StructuredWriterOptions = {},
   ): StructuredWriter {
     return newStructuredWriter(this.#newDoor(), configs, options);

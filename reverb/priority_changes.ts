@@ -9,7 +9,7 @@ import { KeyWithPriority, MutatePrioritiesRequest } from "../wire/reverb_fields.
 import { checkPriority, isPriority } from "./check_item.ts";
 import { type Key, keyOf } from "../wire/keys.ts";
 
-/** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.mutatePriorities}. */
+/** New priorities, by key, or as arrays of one length. See {@linkcode ReverbClient.setPriority}. */
 export type PriorityUpdates = ReadonlyMap<bigint, number> | PriorityArrays;
 
 /** New priorities as arrays of one length. {@linkcode ReverbClient} has an example. */
@@ -25,7 +25,7 @@ export interface PriorityArrays {
   readonly removerPriorities?: ArrayLike<number>;
 }
 
-/** What {@linkcode ReverbClient.mutatePriorities} changes. */
+/** What {@linkcode ReverbClient.setPriority} changes. */
 export interface PriorityChanges {
   /** New priorities. Keys that the table does not have are skipped. */
   readonly updates?: PriorityUpdates;

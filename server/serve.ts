@@ -131,7 +131,7 @@ export class ReverbServer implements AsyncDisposable {
     } catch (error) {
       await checkpoints?.close(false);
       // They were empty before, so that the next serve() can load again.
-      if (loaded.path !== undefined) tables.names.forEach((name) => tables.table(name).reset());
+      if (loaded.path !== undefined) tables.names.forEach((name) => tables.table(name).clear());
       throw error;
     }
   }

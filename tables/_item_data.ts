@@ -9,15 +9,15 @@ import { bytesOf } from "../base/typed_arrays.ts";
 import {
   type AtPath,
   inOrderOf,
-  type Path,
   samePaths,
   showPath,
   showPaths,
+  type StepPath,
 } from "../reverb/path.ts";
 import { type ColumnShape, fitsShape, showShape, type SignedColumn } from "../reverb/check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
-import type { Nest, StepData } from "../reverb/structure.ts";
+import type { StepData, StepNest } from "../reverb/structure.ts";
 import {
   isLeaf,
   ofColumn,
@@ -72,8 +72,8 @@ export function columnsOf(
 function eachSorted(
   where: string,
   data: unknown,
-  path: Path,
-  found: (path: Path, leaf: unknown) => void,
+  path: StepPath,
+  found: (path: StepPath, leaf: unknown) => void,
 ): void {
   if (data === null || data === undefined) {
     throw new TypeError(
@@ -144,7 +144,7 @@ function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "st
 }
 
 /** Where columns stand in nested data: the number of each column in its leaf's place. */
-export type ColumnNest = Nest<number>;
+export type ColumnNest = StepNest<number>;
 
 /** The places of the columns of some data. */
 function nestOf(data: unknown): ColumnNest {
@@ -161,9 +161,9 @@ function nestOf(data: unknown): ColumnNest {
 }
 
 /** The same by the ways to the columns. */
-function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
+function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNest {
   if ((paths[0]?.length ?? 0) <= depth) return first;
-  const parts = new Map<string | number, { readonly first: number; readonly paths: Path[] }>();
+  const parts = new Map<string | number, { readonly first: number; readonly paths: StepPath[] }>();
   for (const [k, path] of paths.entries()) {
     const step = path[depth] ?? "";
     const part = parts.get(step);
@@ -180,7 +180,7 @@ function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
 
 /** A column of the first item, as it is saved. */
 export interface KnownColumn {
-  readonly path: Path;
+  readonly path: StepPath;
   readonly dtype: DTypeInfo;
   /** The shape of a row. */
   readonly shape: readonly number[];

@@ -273,7 +273,7 @@ export class LowTables implements Disposable {
    */
   mutate(message: Uint8Array): void {
     const { symbols } = this.kernel;
-    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
+    this.check("setPriority()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
     this.tellReady();
   }
 
@@ -585,7 +585,7 @@ export class Sampler extends Stream {
   ask(count: number, how = abi.EXRP_ASK_FLOWING): void {
     const tables = this.tables;
     const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.id, count, how);
-    this.end("sample()", status);
+    this.end("getBatch()", status);
   }
 
   /**
@@ -603,7 +603,7 @@ export class Sampler extends Stream {
       info,
       abi.EXRP_SAMPLER_COUNT,
     );
-    this.end("sample()", status);
+    this.end("getBatch()", status);
     return info[abi.EXRP_SAMPLER_BYTES] ?? 0;
   }
 

@@ -49,7 +49,7 @@ export interface InsertManyOptions extends TableWaitOptions {
 }
 
 /**
- * The options of {@linkcode Table.sample}.
+ * The options of {@linkcode Table.getBatch}.
  *
  * @example As many as come within 10 ms
  * ```ts
@@ -58,17 +58,17 @@ export interface InsertManyOptions extends TableWaitOptions {
  * using tables = await Tables.create({ tables: { jobs: Table.queue(100) } });
  * const jobs = tables.table("jobs");
  * await jobs.insert(1);
- * const batch = await jobs.sample(32, { timeoutMs: 10, isPartialAllowed: true });
+ * const batch = await jobs.getBatch(32, { timeoutMs: 10, isPartialAllowed: true });
  * console.log(batch.size); // 1
  * ```
  */
-export interface TableSampleOptions extends TableWaitOptions {
+export interface TableGetBatchOptions extends TableWaitOptions {
   /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;
 }
 
-/** The options of {@linkcode Table.setPriorities}. */
-export interface SetPrioritiesOptions {
+/** The options of {@linkcode Table.setPriority}. */
+export interface SetPriorityOptions {
   /**
    * Priorities of their own for the remover, one for each key. By default, an item that has one keeps it, and another one has the same priority
    * for both.
@@ -140,7 +140,7 @@ export class Table<D = StepData> {
    * const jobs = tables.table<{ number: number }>("jobs");
    * await jobs.insert({ number: 1 });
    * await jobs.insert({ number: 2 });
-   * const { data } = await jobs.sample(2);
+   * const { data } = await jobs.getBatch(2);
    * console.log([...data.number.data]); // [1, 2]
    * console.log(jobs.size); // 0
    * ```
@@ -162,7 +162,7 @@ export class Table<D = StepData> {
    * const jobs = tables.table<{ number: number }>("jobs");
    * await jobs.insert({ number: 1 });
    * await jobs.insert({ number: 2 });
-   * const { data } = await jobs.sample(2);
+   * const { data } = await jobs.getBatch(2);
    * console.log([...data.number.data]); // [2, 1]
    * ```
    */
@@ -293,7 +293,7 @@ export class Table<D = StepData> {
    * const sequences = tables.table<Sequence>("sequences");
    * await sequences.insertTrajectory({ reward: Float32Array.of(1, 2, 3), total: 6 });
    * await sequences.insertTrajectory({ reward: Float32Array.of(4), total: 4 });
-   * const { reward, total } = (await sequences.sample(4)).data;
+   * const { reward, total } = (await sequences.getBatch(4)).data;
    * console.log(total.shape); // [4]
    * const lengths = [...reward.lengths ?? []]; // 3 or 1 for each item
    * console.log(reward.shape); // [8]
@@ -354,17 +354,17 @@ export class Table<D = StepData> {
    * const steps = tables.table<{ state: Float32Array }>("steps");
    * await steps.insert({ state: Float32Array.of(1, 2) }, { priority: 1 });
    * await steps.insert({ state: Float32Array.of(3, 4) }, { priority: 0 });
-   * const batch = await steps.sample(32, { timeoutMs: 1000 });
+   * const batch = await steps.getBatch(32, { timeoutMs: 1000 });
    * const { state } = batch.data;
    * console.log(state.shape); // [32, 1, 2]: items, steps, the state
    * console.log([...state.data.slice(0, 2)]); // [1, 2]
    * console.log(batch.probabilities[0]); // 1
-   * steps.setPriorities(batch.keys.slice(0, 1), [3]);
+   * steps.setPriority(batch.keys.slice(0, 1), [3]);
    * console.log(steps.largestPriority); // 3
    * ```
    */
-  async sample(count: number, options: TableSampleOptions = {}): Promise<TableBatch<D>> {
-    const where = "sample()";
+  async getBatch(count: number, options: TableGetBatchOptions = {}): Promise<TableBatch<D>> {
+    const where = "getBatch()";
     checkInteger(`${where}: count`, count, 1, 2 ** 24);
     checkOptions(where, options, ["isPartialAllowed", ...WAIT_NAMES]);
     beginWait(where, options);
@@ -394,18 +394,18 @@ export class Table<D = StepData> {
    * using tables = await Tables.create({ tables: { steps: { maxSize: 2, ...rules } } });
    * const steps = tables.table<number>("steps");
    * const keys = [await steps.insert(10), await steps.insert(20)];
-   * steps.setPriorities(keys, [5, 1], { removerPriorities: [0, 9] });
-   * steps.setPriorities(keys, [6, 1]); // for the sampler only
+   * steps.setPriority(keys, [5, 1], { removerPriorities: [0, 9] });
+   * steps.setPriority(keys, [6, 1]); // for the sampler only
    * await steps.insert(30, { priority: 2 }); // 10 goes, although it is drawn first
-   * console.log([...(await steps.sample(1)).data.data]); // [30]
+   * console.log([...(await steps.getBatch(1)).data.data]); // [30]
    * ```
    */
-  setPriorities(
+  setPriority(
     keys: ArrayLike<bigint>,
     priorities: ArrayLike<number>,
-    options: SetPrioritiesOptions = {},
+    options: SetPriorityOptions = {},
   ): void {
-    const where = "setPriorities()";
+    const where = "setPriority()";
     checkOptions(where, options, ["removerPriorities"]);
     const { removerPriorities } = options;
     checkCount(where, "priorities", keys, priorities);
@@ -428,7 +428,7 @@ export class Table<D = StepData> {
   }
 
   /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
-  reset(): void {
+  clear(): void {
     this.#table.known.forget();
     this.#core.low.reset(this.#table.number);
   }
@@ -466,7 +466,7 @@ export class Table<D = StepData> {
    * using tables = await Tables.create({ tables: { steps: { maxSize: 100 } } });
    * const steps = tables.table("steps");
    * const key = await steps.insert(7, { priority: 2 });
-   * await steps.sample(3);
+   * await steps.getBatch(3);
    * const [item] = steps.items({ limit: 1 });
    * console.log([item?.key === key, item?.priority, item?.timesSampled]); // [true, 2, 3]
    * ```
@@ -507,7 +507,7 @@ export class Table<D = StepData> {
    *
    * using tables = await Tables.create({ tables: { steps: { maxSize: 100, rateLimiter: minSize(10) } } });
    * const steps = tables.table("steps");
-   * const waiting = steps.sample(1);
+   * const waiting = steps.getBatch(1);
    * await steps.insert(7);
    * steps.setRateLimiter(minSize(1));
    * console.log((await waiting).size); // 1

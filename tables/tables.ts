@@ -18,7 +18,7 @@ import {
 } from "../ffi/symbols.ts";
 import { checkRemoverPriorities, flatSignature } from "../reverb/check_item.ts";
 import { ItemStream } from "../reverb/item_stream.ts";
-import type { Config } from "../reverb/patterns.ts";
+import type { PatternConfig } from "../reverb/patterns.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "../reverb/structured_writer.ts";
 import type { WriterDoor } from "../reverb/trajectories.ts";
@@ -106,10 +106,10 @@ export let replaceContents: (
  * await replay.insert({ state: Float32Array.of(0, 1), action: 3 }, { priority: 1 });
  * await replay.insert({ state: Float32Array.of(1, 0), action: 2 }, { priority: 2 });
  *
- * const { data, keys } = await replay.sample(16, { timeoutMs: 1000 });
+ * const { data, keys } = await replay.getBatch(16, { timeoutMs: 1000 });
  * console.log(data.state.shape); // [16, 1, 2]
  * console.log(data.action.shape); // [16, 1]
- * replay.setPriorities(keys, new Float64Array(16).fill(0.5));
+ * replay.setPriority(keys, new Float64Array(16).fill(0.5));
  * ```
  */
 export class Tables implements Disposable {
@@ -297,7 +297,7 @@ export class Tables implements Disposable {
    *   if (k > 0) await writer.createItem("pairs", 1, { states: writer.history.state.slice(-2) });
    * }
    * await writer.flush();
-   * const { columns } = await tables.table("pairs").sample(8);
+   * const { columns } = await tables.table("pairs").getBatch(8);
    * console.log(columns.map(({ shape }) => shape)); // [[8, 2, 1]]
    * ```
    */
@@ -307,7 +307,7 @@ export class Tables implements Disposable {
 
   /** A writer that makes items by patterns and conditions: the `StructuredWriter` of `@exrp/replay/reverb`, without a server. */
   structuredWriter(
-    configs: readonly Config[],
+    configs: readonly PatternConfig[],
     options: StructuredWriterOptions = {},
   ): StructuredWriter {
     return newStructuredWriter(this.#door(), configs, options);
@@ -373,7 +373,7 @@ export class Tables implements Disposable {
    *
    * using copy = await Tables.create(options);
    * await copy.unserialize(path);
-   * const { data } = await copy.table<{ reward: number }>("steps").sample(1);
+   * const { data } = await copy.table<{ reward: number }>("steps").getBatch(1);
    * console.log([...data.reward.data]); // [7]
    * await Deno.remove(path);
    * ```

@@ -15,7 +15,7 @@
 #include "kernel/batches/batch_layout.hpp"
 #include "kernel/batches/copy_runs.hpp"
 #include "kernel/batches/large_copy.hpp"
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 
 namespace exrp {
 

@@ -23,7 +23,7 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   const Store& store = replay.book().store();
-  const EpisodeTable& episodes = replay.book().episodes();
+  const EpisodeList& episodes = replay.book().episodes();
   uint32_t blocks[BlockIndex::findPiece];
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
@@ -111,7 +111,7 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   const Store& store = replay.book().store();
-  const EpisodeTable& episodes = replay.book().episodes();
+  const EpisodeList& episodes = replay.book().episodes();
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t piece = count - first < BlockIndex::findPiece ? count - first : BlockIndex::findPiece;
     uint32_t found[BlockIndex::findPiece];

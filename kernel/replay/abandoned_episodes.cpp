@@ -20,7 +20,7 @@ void endAbandoned(Replay& replay, uint32_t episode) {
 
 void endEpisodesOf(Replay& replay, uint16_t writer) {
   const EpisodeBook& book = replay.book();
-  const EpisodeTable& episodes = book.episodes();
+  const EpisodeList& episodes = book.episodes();
   // The end of one may evict others, so handles are kept, and not indices.
   constexpr uint32_t pieceLength = 64;
   double handles[pieceLength];

@@ -3,7 +3,7 @@
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. bytes() are those of the items.
-//   2. The counts of items whose stream has ended, and of their bytes, are those of such items.
+//   2. So are the counts of items whose stream has ended.
 // Cost: O(1) an item that comes or goes in; leave() and withdraw() pass over the line.
 #pragma once
 
@@ -87,8 +87,7 @@ class InsertLine {
       ++leftItems;
       leftBytes += items_[k].bytes;
     }
-    if (bytes != bytes_) return 1;
-    return leftItems == leftItems_ && leftBytes == leftBytes_ ? 0 : 2;
+    return bytes != bytes_ ? 1 : leftItems != leftItems_ || leftBytes != leftBytes_ ? 2 : 0;
   }
 
  private:

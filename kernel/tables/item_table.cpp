@@ -251,20 +251,19 @@ bool ItemTable::save(SavedTable* saved) {
 
 Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover) {
   if (!prepare(size)) return fail(Status::memory, 64.0 * size);
-  if (remover.size != remover_->headerBytes()) return Status::dataCorrupt;
+  if (sampler.size != sampler_->headerBytes() || remover.size != remover_->headerBytes()) return Status::dataCorrupt;
   sampler_->pushedRun(0, size);
   remover_->pushedRun(0, size);
   restoreCounts(counts);
-  loadsEarlier_ = sampler.size != sampler_->headerBytes();
-  const Status status = loadsEarlier_ ? sampler_->loadEarlierHeader(sampler.data, sampler.size) : sampler_->loadHeader(sampler.data);
+  const Status status = sampler_->loadHeader(sampler.data);
   return status == Status::ok ? remover_->loadHeader(remover.data) : status;
 }
 
 Status ItemTable::loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover) {
-  if (sampler.size != (loadsEarlier_ ? 0 : sampler_->itemBytes()) || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
+  if (sampler.size != sampler_->itemBytes() || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
   if (find(row.key) != KeyMap::none) return Status::dataCorrupt;
   if (!std::isnan(own) && !prepareOwn()) return fail(Status::memory, 8.0 * config_.maxSize);
-  Status status = loadsEarlier_ ? Status::ok : sampler_->loadItems(size_, 1, sampler.data);
+  Status status = sampler_->loadItems(size_, 1, sampler.data);
   if (status == Status::ok) status = remover_->loadItems(size_, 1, remover.data);
   if (status != Status::ok) return status;
   rows_[size_] = row;

@@ -191,7 +191,6 @@ class ItemTable {
   ReservedArray<ItemRow> rows_;
   ReservedArray<double> own_;  // by index, where keepsOwn_
   bool keepsOwn_ = false;      // an item came with a priority of its own for the remover
-  bool loadsEarlier_ = false;  // the snapshot's items have no bytes of the sampler
   KeyMap indexOf_;
   uint32_t size_ = 0;
   uint32_t sizeMax_ = 0;  // most items that there ever were

@@ -9,13 +9,12 @@
 #include "kernel/base/process.hpp"
 #include "kernel/base/whole_number.hpp"
 #include "kernel/sockets/rules.hpp"
-#include "kernel/tables/epoch_selector.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {
 namespace {
 
-/// The selector whose kind, count of options and options come next. A sampler without replacement draws in epochs.
+/// The selector whose kind, count of options and options come next. A table can't know where a client's batch ends.
 Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t countMax, std::unique_ptr<PickSelector>* made) {
   if (!from.has(2)) return fail(Status::argument, 2, from.left);
   const double* const head = from.take(2);
@@ -23,8 +22,8 @@ Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t count
   if (!isWhole(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
   const auto count = static_cast<uint32_t>(head[1]);
   const auto kind = static_cast<uint32_t>(head[0]);
-  if (isSampler && count == 0 && drawsInEpochs(kind)) return EpochSelector::make(random, countMax, made);
-  return createPickSelector(kind, from.take(count), count, random, countMax, made);
+  const Draws draws = isSampler ? Draws::inStreams : Draws::inBatches;
+  return createPickSelector(kind, from.take(count), count, random, countMax, draws, made);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ class Tables {
   int32_t check();
 
  private:
-  static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES_TABLES;
+  static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES;
   static constexpr uint32_t streamMax = EXRP_LIMIT_TABLES_STREAMS;
   static constexpr uint32_t none = 0xffffffffu;  // no stream has this id
   static_assert(none == WaitingItem::gone);

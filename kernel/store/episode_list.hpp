@@ -1,4 +1,4 @@
-// EpisodeTable: what is known of each episode, at a small dense index that is reused after removal.
+// EpisodeList: what is known of each episode, at a small dense index that is reused after removal.
 //
 // An open episode can be trimmed: its oldest records go, and the others keep their positions. So it has a first position, that of its
 // oldest record. This stands apart from the rest, as batches read the rest at random and have no use for it.
@@ -34,7 +34,7 @@ struct Episode {
   bool ended() const { return state != EXRP_EPISODE_OPEN; }
 };
 
-class EpisodeTable {
+class EpisodeList {
  public:
   Status create(uint32_t countMax) {
     const bool made = episodes_.create(countMax, Pages::huge, 0) && firsts_.create(countMax, Pages::small) && tags_.create(countMax, Pages::small) &&

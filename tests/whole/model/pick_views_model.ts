@@ -1,5 +1,5 @@
 /**
- * Pick tables and selectors, plain and slow. A table is an array of picks, and it tells its selectors every change.
+ * Pick views and selectors, plain and slow. A view is an array of picks, and it tells its selectors every change.
  *
  * @module
  */
@@ -45,7 +45,7 @@ interface ComposedModel {
   readonly random: RandomStream;
 }
 
-/** One pick table, and the selectors that draw from it. */
+/** One pick view, and the selectors that draw from it. */
 class TableModel {
   readonly policy: PickPolicy;
   readonly picks: Pick[] = [];
@@ -73,7 +73,7 @@ class TableModel {
   }
 }
 
-/** The parts of the replay that its tables need. */
+/** The parts of the replay that its views need. */
 export interface TablesHost {
   /** The stored episodes by handle, oldest first. */
   readonly episodes: ReadonlyMap<number, Episode>;
@@ -85,13 +85,13 @@ export interface TablesHost {
   prioritized(handles: readonly number[], priorities: readonly number[]): void;
 }
 
-/** The pick tables and selectors of one replay. */
+/** The pick views and selectors of one replay. */
 export class TablesModel {
   readonly #config: ModelConfig;
   readonly #host: TablesHost;
   readonly #fault: Fault | undefined;
-  readonly #tables: TableModel[] = [];
-  /** The table and the rule of each selector, in order of creation. */
+  readonly #views: TableModel[] = [];
+  /** The view and the rule of each selector, in order of creation. */
   readonly #selectors: SelectorOfTable[] = [];
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
   #streams = 0;
@@ -100,46 +100,46 @@ export class TablesModel {
     this.#config = config;
     this.#host = host;
     this.#fault = fault;
-    this.#tables.push(new TableModel(config.pick));
+    this.#views.push(new TableModel(config.pick));
   }
 
   get tableCount(): number {
-    return this.#tables.length;
+    return this.#views.length;
   }
   get selectorCount(): number {
     return this.#selectors.length;
   }
-  /** The picks of a table. */
-  picks(table: number): readonly Pick[] {
-    return this.#table(table).picks;
+  /** The picks of a view. */
+  picks(view: number): readonly Pick[] {
+    return this.#view(view).picks;
   }
 
-  /** A further pick table; the picks there are already come oldest episode first. */
-  newPickTable(policy: PickPolicy): number {
-    this.#tables.push(new TableModel(policy));
+  /** A further pick view; the picks there are already come oldest episode first. */
+  newPickView(policy: PickPolicy): number {
+    this.#views.push(new TableModel(policy));
     for (const episode of this.#host.episodes.values()) this.pushPicks(episode);
-    return this.#tables.length - 1;
+    return this.#views.length - 1;
   }
 
   newPickSelector(spec: SelectorSpec, ordinalOfTable = 0): number {
-    const table = this.#table(ordinalOfTable);
+    const view = this.#view(ordinalOfTable);
     if (isComposedSpec(spec)) {
       const rules = partsOf(spec);
       const parts = rules.map((rule) => this.newPickSelector(rule, ordinalOfTable));
       const random = new RandomStream(this.#config.seed, this.#selectors.length);
       const owed = rules.map(() => 0);
-      return this.#selectors.push([table, { spec, parts, owed, random }]) - 1;
+      return this.#selectors.push([view, { spec, parts, owed, random }]) - 1;
     }
     const ordinal = this.#selectors.length;
     if (spec.kind !== "sweep") this.#streams++;
     const selector = selectorModel(spec, this.#config.seed, this.#streams, this.#fault);
-    for (const [index, pick] of table.picks.entries()) {
+    for (const [index, pick] of view.picks.entries()) {
       selector.pushed();
       const priority = this.#host.episodes.get(pick.episode)?.priorities[pick.position];
       if (priority !== undefined) selector.setPriority([index], [priority]);
     }
-    table.selectors.push(selector);
-    this.#selectors.push([table, selector]);
+    view.selectors.push(selector);
+    this.#selectors.push([view, selector]);
     return ordinal;
   }
 
@@ -149,7 +149,7 @@ export class TablesModel {
     positions: readonly number[],
     priorities: readonly number[],
   ): number {
-    const [table, selector] = this.#selector(ordinal);
+    const [view, selector] = this.#selector(ordinal);
     if ("parts" in selector) {
       const applied = selector.parts.map((part) =>
         this.setPriority(part, episodes, positions, priorities)
@@ -165,13 +165,13 @@ export class TablesModel {
     const indices: number[] = [];
     const kept: number[] = [];
     for (const [k, handle] of episodes.entries()) {
-      const index = table.indexOf(handle, positions[k] ?? -1);
+      const index = view.indexOf(handle, positions[k] ?? -1);
       if (index < 0) continue;
       indices.push(index);
       kept.push(priorities[k] ?? NaN);
     }
-    selector.setPriority(indices, kept, (index) => this.#picksBefore(table, index));
-    const named = indices.map((index) => table.picks[index]?.episode ?? NaN);
+    selector.setPriority(indices, kept, (index) => this.#picksBefore(view, index));
+    const named = indices.map((index) => view.picks[index]?.episode ?? NaN);
     this.#host.prioritized(named, kept);
     return this.#fault === "evictedPicksCount" ? episodes.length : indices.length;
   }
@@ -182,7 +182,7 @@ export class TablesModel {
     episodes: readonly number[],
     positions: readonly number[],
   ): number[] | undefined {
-    const [table, selector] = this.#selector(ordinal);
+    const [view, selector] = this.#selector(ordinal);
     if ("parts" in selector) {
       const all = selector.parts.map((part) => this.getPriority(part, episodes, positions));
       const kept = all.filter((each) => each !== undefined);
@@ -192,20 +192,20 @@ export class TablesModel {
     if (selector.priority === undefined) return undefined;
     for (const handle of episodes) this.#host.checkHandle(handle);
     return episodes.map((handle, k) => {
-      const index = table.indexOf(handle, positions[k] ?? -1);
+      const index = view.indexOf(handle, positions[k] ?? -1);
       if (index < 0) return this.#fault === "goneHaveZero" ? 0 : NaN;
       return selector.priority?.(index) ?? NaN;
     });
   }
 
   getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
-    const [table, selector] = this.#selector(ordinal);
+    const [view, selector] = this.#selector(ordinal);
     if (this.#fault !== "refusedPartsDraw" || !("parts" in selector)) {
       this.#checkDraw(ordinal, count);
     }
     if ("parts" in selector) return this.#compose(selector, count, beta, seen);
-    const draws = selector.select(count, seen === undefined ? undefined : drawsOf(table, seen));
-    const batch = this.#assemble(table, draws);
+    const draws = selector.select(count, seen === undefined ? undefined : drawsOf(view, seen));
+    const batch = this.#assemble(view, draws);
     this.#host.sampled(batch.pickEpisode);
 
     const least = selector.probabilityMin() || Math.min(...draws.probabilities);
@@ -221,8 +221,8 @@ export class TablesModel {
 
   /** Refuses a batch that a rule, or any part of it, can't give. */
   #checkDraw(ordinal: number, count: number): void {
-    const [table, selector] = this.#selector(ordinal);
-    if (table.picks.length === 0) throw new ModelError("empty", "there is no pick");
+    const [view, selector] = this.#selector(ordinal);
+    if (view.picks.length === 0) throw new ModelError("empty", "there is no pick");
     if (!("parts" in selector)) {
       if (count <= (selector.batchMax ?? Infinity)) return;
       throw new ModelError("batch-size", "there are fewer picks");
@@ -264,95 +264,95 @@ export class TablesModel {
     return joinBatches(batches);
   }
 
-  /** How many picks of the first pick table an episode has. */
+  /** How many picks of the first pick view an episode has. */
   firstTablePicks(episode: Episode): number {
-    const [table] = this.#tables;
+    const [view] = this.#views;
     return episode.records.filter((_, position) =>
-      table !== undefined && isPick(table.policy, episode, position, this.#fault)
+      view !== undefined && isPick(view.policy, episode, position, this.#fault)
     ).length;
   }
 
-  /** Picks of an episode that were none before join their tables, in order of position. */
+  /** Picks of an episode that were none before join their views, in order of position. */
   pushPicks(episode: Episode): void {
-    for (const table of this.#tables) {
+    for (const view of this.#views) {
       for (let position = episode.first; position < episode.records.length; position++) {
-        if (table.indexOf(episode.handle, position) >= 0) continue;
-        if (!isPick(table.policy, episode, position, this.#fault)) continue;
+        if (view.indexOf(episode.handle, position) >= 0) continue;
+        if (!isPick(view.policy, episode, position, this.#fault)) continue;
         const priority = this.#fault === "firstPrioritiesLost"
           ? undefined
           : episode.priorities[position];
-        table.push({ episode: episode.handle, position }, priority);
+        view.push({ episode: episode.handle, position }, priority);
       }
     }
   }
 
-  /** The picks of a table before one in its episode, the nearest first. */
-  #picksBefore(table: TableModel, index: number): number[] {
-    const pick = table.picks[index];
+  /** The picks of a view before one in its episode, the nearest first. */
+  #picksBefore(view: TableModel, index: number): number[] {
+    const pick = view.picks[index];
     if (pick === undefined) throw new RangeError(`the model has no pick ${index}`);
     const before: number[] = [];
     // Where the pick before is gone, so are those before it.
-    const { stride } = table.policy;
+    const { stride } = view.policy;
     for (let position = pick.position - stride; position >= 0; position -= stride) {
-      const earlier = table.indexOf(pick.episode, position);
+      const earlier = view.indexOf(pick.episode, position);
       if (earlier < 0) break;
       before.push(earlier);
     }
-    if (this.#fault === "pserCrossesEpisodes") before.push(...table.picks.keys());
+    if (this.#fault === "pserCrossesEpisodes") before.push(...view.picks.keys());
     return before;
   }
 
-  /** The picks of an episode go, table after table. */
+  /** The picks of an episode go, view after view. */
   removePicks(episode: Episode): void {
-    for (const table of this.#tables) {
-      this.#removePicks(table, episode, positionsOf(episode), () => true);
+    for (const view of this.#views) {
+      this.#removePicks(view, episode, positionsOf(episode), () => true);
     }
   }
 
-  /** The picks of an episode go that show a record before `first`, table after table. */
+  /** The picks of an episode go that show a record before `first`, view after view. */
   trimPicks(episode: Episode, first: number): void {
-    for (const table of this.#tables) {
+    for (const view of this.#views) {
       const goes = (position: number): boolean =>
-        !isWithin(table.policy, first, position, this.#fault);
+        !isWithin(view.policy, first, position, this.#fault);
       // The newest first, so that what moves into the gap keeps its order.
-      this.#removePicks(table, episode, positionsOf(episode).reverse(), goes);
+      this.#removePicks(view, episode, positionsOf(episode).reverse(), goes);
     }
   }
 
   #removePicks(
-    table: TableModel,
+    view: TableModel,
     { handle }: Episode,
     positions: readonly number[],
     goes: (position: number) => boolean,
   ): void {
     for (const position of positions) {
-      const index = goes(position) ? table.indexOf(handle, position) : -1;
+      const index = goes(position) ? view.indexOf(handle, position) : -1;
       if (index < 0) continue;
       // A pick at the end that goes too is not moved into the gap first.
       const goesToo = ({ episode, position }: Pick): boolean =>
         episode === handle && goes(position);
       while (
-        this.#fault !== "swapsOwnPicks" && table.picks.length > index &&
-        table.picks.slice(-1).some(goesToo)
-      ) table.pop();
-      const last = table.picks.at(-1);
-      if (index >= table.picks.length || last === undefined) continue;
-      if (index < table.picks.length - 1) {
-        table.picks[index] = last;
-        for (const selector of table.selectors) selector.moved(index);
+        this.#fault !== "swapsOwnPicks" && view.picks.length > index &&
+        view.picks.slice(-1).some(goesToo)
+      ) view.pop();
+      const last = view.picks.at(-1);
+      if (index >= view.picks.length || last === undefined) continue;
+      if (index < view.picks.length - 1) {
+        view.picks[index] = last;
+        for (const selector of view.selectors) selector.moved(index);
       }
-      table.pop();
+      view.pop();
     }
   }
 
   /** Everything of a batch that the rule which drew it has no say in. */
   #assemble(
-    table: TableModel,
+    view: TableModel,
     draws: Draws,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
     const { columnBytes, every, reward } = this.#config;
     const picks = draws.indices.map((index) => {
-      const pick = table.picks[index];
+      const pick = view.picks[index];
       const episode = pick && this.#host.episodes.get(pick.episode);
       if (pick === undefined || episode === undefined) {
         throw new Error(`the model has no pick ${index}`);
@@ -360,7 +360,7 @@ export class TablesModel {
       const { position } = pick;
       return {
         pick,
-        rows: pickRows(table.policy, episode, position, columnBytes, every, reward, this.#fault),
+        rows: pickRows(view.policy, episode, position, columnBytes, every, reward, this.#fault),
       };
     });
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
@@ -375,7 +375,7 @@ export class TablesModel {
       discount: all(({ discount }) => discount),
       learnMask: all(({ learnMask }) => learnMask),
       contextMask: all(({ contextMask }) => contextMask),
-      nStep: table.policy.nStep.map((_, k) => ({
+      nStep: view.policy.nStep.map((_, k) => ({
         reward: all(({ nStep }) => nStep[k]?.reward ?? []),
         state: join(all(({ nStep }) => nStep[k]?.state ?? [])),
         discount: all(({ nStep }) => nStep[k]?.discount ?? []),
@@ -383,17 +383,17 @@ export class TablesModel {
     };
   }
 
-  /** The same tables and selectors for another replay, going their own way from here. */
+  /** The same views and selectors for another replay, going their own way from here. */
   clone(host: TablesHost): TablesModel {
     const copy = new TablesModel(this.#config, host, this.#fault);
-    copy.#tables.length = 0;
-    for (const table of this.#tables) {
-      const twin = new TableModel(table.policy);
-      twin.picks.push(...table.picks);
-      copy.#tables.push(twin);
+    copy.#views.length = 0;
+    for (const view of this.#views) {
+      const twin = new TableModel(view.policy);
+      twin.picks.push(...view.picks);
+      copy.#views.push(twin);
     }
-    for (const [table, selector] of this.#selectors) {
-      const twin = copy.#table(this.#tables.indexOf(table));
+    for (const [view, selector] of this.#selectors) {
+      const twin = copy.#view(this.#views.indexOf(view));
       if ("parts" in selector) {
         const random = new RandomStream(0);
         random.load(selector.random.save());
@@ -408,10 +408,10 @@ export class TablesModel {
     return copy;
   }
 
-  #table(ordinal: number): TableModel {
-    const table = this.#tables[ordinal];
-    if (table === undefined) throw new RangeError(`the model has no pick table ${ordinal}`);
-    return table;
+  #view(ordinal: number): TableModel {
+    const view = this.#views[ordinal];
+    if (view === undefined) throw new RangeError(`the model has no pick view ${ordinal}`);
+    return view;
   }
 
   #selector(ordinal: number): SelectorOfTable {
@@ -421,9 +421,9 @@ export class TablesModel {
   }
 }
 
-function drawsOf(table: TableModel, seen: SeenBatch): Draws {
+function drawsOf(view: TableModel, seen: SeenBatch): Draws {
   const indices = Array.from(seen.pickEpisode, (handle, k) => {
-    const index = table.indexOf(handle, seen.pickPosition[k] ?? -1);
+    const index = view.indexOf(handle, seen.pickPosition[k] ?? -1);
     if (index < 0) throw new Error(`draw ${k} is no pick: episode ${handle}`);
     return index;
   });

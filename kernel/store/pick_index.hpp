@@ -1,15 +1,15 @@
-// PickTable: the dense array of all picks that are valid now, for one pick policy.
+// PickIndex: the dense array of all picks that are valid now, for one pick policy.
 //
 // A pick is known by the slot of its first record. It is checked once, when the record that completes it arrives: everything in the
-// table may be drawn. On removal the last pick takes the index of the removed one. So forgetting n records costs O(n),
-// whatever the table holds (Chen and Wang, section 3.2, the nine steps).
+// view may be drawn. On removal the last pick takes the index of the removed one. So forgetting n records costs O(n),
+// whatever the view holds (Chen and Wang, section 3.2, the nine steps).
 //
 // Thread safety: none of its own.
 // Invariants:
 //   1. indexOf(slot(i)) is i for every i below count(); every other slot has no index.
 //   2. Every pick satisfies the policy: it starts in a live episode, and its records (and, unless openEnd is allowed, its next
 //      states) are all there.
-//   3. Every pick that satisfies the policy is in the table.
+//   3. Every pick that satisfies the policy is in the view.
 //   4. Every selector has heard of exactly the picks 0..count()-1.
 // Cost: push and removal O(1), and what the selectors take. 4 bytes a pick and 4 a slot.
 #pragma once
@@ -26,7 +26,7 @@ namespace exrp {
 
 constexpr uint32_t pickNone = EXRP_INDEX_NONE;
 
-class PickTable {
+class PickIndex {
  public:
   Status create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax);
   /// Takes the memory that the next `count` push() calls on slots below `slotCount` need, whatever is removed between them.

@@ -1,5 +1,5 @@
 /**
- * Pick tables side by side on one store: what they share, what each has of its own, and what is refused.
+ * Pick views side by side on one store: what they share, what each has of its own, and what is refused.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
   float16,
   highestPriority,
   type PickOptions,
-  type PickTable,
+  type PickView,
   prioritized,
   type Selector,
   uniform,
@@ -35,11 +35,11 @@ import {
 } from "../_helpers.ts";
 import { choose, positions } from "../_pick_helpers.ts";
 
-/** Every pick of a table, each drawn once, with the bytes of its states: one line each, in order. */
-function contents(replay: SmallReplay, table: PickTable): string[] {
-  if (table.pickCount === 0) return [];
-  const selector = table.newPickSelector(withoutReplacement());
-  const batch = replay.getBatch(table.pickCount, selector) as Batch;
+/** Every pick of a view, each drawn once, with the bytes of its states: one line each, in order. */
+function contents(replay: SmallReplay, view: PickView): string[] {
+  if (view.pickCount === 0) return [];
+  const selector = view.newPickSelector(withoutReplacement());
+  const batch = replay.getBatch(view.pickCount, selector) as Batch;
   const width = batch.state.length / batch.size;
   return Array.from(batch.pickEpisode, (episode, k) => {
     const states = batch.state.subarray(k * width, (k + 1) * width);
@@ -47,27 +47,27 @@ function contents(replay: SmallReplay, table: PickTable): string[] {
   }).sort();
 }
 
-Deno.test("tables side by side hold what their policies allow, of the same records", async () => {
+Deno.test("views side by side hold what their policies allow, of the same records", async () => {
   using replay = await smallReplay({ capacity: 40 });
-  const pairs = replay.newPickTable({ length: 2, stride: 2 });
-  const whole = replay.newPickTable({ whole: true, length: 5 });
-  assertEquals(replay.pickTables.slice(1), [pairs, whole]);
+  const pairs = replay.newPickView({ length: 2, stride: 2 });
+  const whole = replay.newPickView({ whole: true, length: 5 });
+  assertEquals(replay.pickViews.slice(1), [pairs, whole]);
   assertEquals([pairs.id, whole.id], [1, 2]);
   recordEpisode(replay, 5);
   const open = replay.newEpisode();
   for (const state of [50, 51, 52]) replay.record(open, [state], 0, 0);
   // Singles: 5 of the ended, 2 of the open one. Pairs: 0, 2 of the ended; 0 of the open one. Whole: 1.
-  assertEquals(replay.pickTables.map(({ pickCount }) => pickCount), [7, 3, 1]);
+  assertEquals(replay.pickViews.map(({ pickCount }) => pickCount), [7, 3, 1]);
   assertStrictEquals(replay.pickCount, 7);
   replay.record(open, [53], 0, 0, { finalState: [54] });
-  assertEquals(replay.pickTables.map(({ pickCount }) => pickCount), [9, 4, 2]);
+  assertEquals(replay.pickViews.map(({ pickCount }) => pickCount), [9, 4, 2]);
   replay.evict(0);
-  assertEquals(replay.pickTables.map(({ pickCount }) => pickCount), [4, 2, 1]);
+  assertEquals(replay.pickViews.map(({ pickCount }) => pickCount), [4, 2, 1]);
   assertEquals(contents(replay, pairs), ["1 0: 50,51", "1 2: 52,53"]);
   assertEquals(contents(replay, whole), ["1 0: 50,51,52,53,0"]);
 });
 
-Deno.test("a table made late holds what one made at once does, then and later", async () => {
+Deno.test("a view made late holds what one made at once does, then and later", async () => {
   const policies: PickOptions[] = [
     { length: 3, stride: 2, allowShort: true },
     { nStep: 4 },
@@ -75,7 +75,7 @@ Deno.test("a table made late holds what one made at once does, then and later", 
     { stack: 3, length: 2, allowOpenEnd: true },
   ];
   using replay = await smallReplay({ capacity: 60, segmentLength: 9 });
-  const early = policies.map((policy) => replay.newPickTable(policy));
+  const early = policies.map((policy) => replay.newPickView(policy));
   const seed = 20261121;
   console.log(`seed ${seed}`);
   const random = testRandom(seed);
@@ -91,21 +91,21 @@ Deno.test("a table made late holds what one made at once does, then and later", 
     }
   };
   record(200); // filled more than three times over
-  const late = policies.map((policy) => replay.newPickTable(policy));
+  const late = policies.map((policy) => replay.newPickView(policy));
   for (const round of [0, 1, 2]) {
-    for (const [k, table] of early.entries()) {
+    for (const [k, view] of early.entries()) {
       const twin = late[k];
       assert(twin);
-      assertEquals(contents(replay, twin), contents(replay, table), `round ${round}, policy ${k}`);
-      assert(table.pickCount > 0);
+      assertEquals(contents(replay, twin), contents(replay, view), `round ${round}, policy ${k}`);
+      assert(view.pickCount > 0);
     }
     record(40);
   }
 });
 
-Deno.test("priorities belong to a table's selector, and positions that begin no pick of it are skipped", async () => {
+Deno.test("priorities belong to a view's selector, and positions that begin no pick of it are skipped", async () => {
   using replay = await smallReplay();
-  const strided = replay.newPickTable({ length: 2, stride: 3 });
+  const strided = replay.newPickView({ length: 2, stride: 3 });
   const selector = strided.newPickSelector(prioritized({ alpha: 1, epsilon: 0 }));
   const single = replay.newPickSelector(prioritized({ alpha: 1, epsilon: 0 }));
   const episode = recordEpisode(replay, 8); // 0 to 7: strided picks at 0, 3 and 6
@@ -114,7 +114,7 @@ Deno.test("priorities belong to a table's selector, and positions that begin no 
   assertStrictEquals(replay.setPriority(selector, handles, all, all.map(() => 0)), 3);
   assertStrictEquals(replay.setPriority(selector, [episode], [3], [2]), 1);
   assertEquals(new Set(replay.getBatch(50, selector).pickPosition), new Set([3]));
-  // The other table's selector has heard nothing of it.
+  // The other view's selector has heard nothing of it.
   assertEquals(new Set(replay.getBatch(400, single).pickPosition), new Set(all));
   assertStrictEquals(replay.setPriority(single, handles, all, all.map((k) => k === 4 ? 1 : 0)), 8);
   assertEquals(new Set(replay.getBatch(50, single).pickPosition), new Set([4]));
@@ -123,10 +123,10 @@ Deno.test("priorities belong to a table's selector, and positions that begin no 
 
 Deno.test("picks that overlap share records, and each has a priority of its own", async () => {
   using replay = await smallReplay();
-  const table = replay.newPickTable({ length: 4, stride: 2 }); // half of each is in the next
-  const selector = table.newPickSelector(highestPriority());
+  const view = replay.newPickView({ length: 4, stride: 2 }); // half of each is in the next
+  const selector = view.newPickSelector(highestPriority());
   const episode = recordEpisode(replay, 8);
-  assertEquals(positions(replay, table), [0, 2, 4]);
+  assertEquals(positions(replay, view), [0, 2, 4]);
   choose(replay, selector, episode, 2);
   const middle = [...replay.getBatch(1, selector).state];
   choose(replay, selector, episode, 4);
@@ -161,12 +161,12 @@ class Latest implements PickSelector {
   load(): void {}
 }
 
-Deno.test("a rule in TypeScript serves a table of its own, one made late too", async () => {
+Deno.test("a rule in TypeScript serves a view of its own, one made late too", async () => {
   using replay = await smallReplay({ capacity: 20 });
   recordEpisode(replay, 6);
-  const table = replay.newPickTable({ length: 2, stride: 2, nStep: 2, masks: true });
+  const view = replay.newPickView({ length: 2, stride: 2, nStep: 2, masks: true });
   const [rule, other] = [new Latest(), new Latest()];
-  const selector = table.newPickSelector(rule);
+  const selector = view.newPickSelector(rule);
   const single = replay.newPickSelector(other);
   assertEquals([rule.count, other.count], [3, 6]);
   const batch = replay.getBatch(2, selector);
@@ -176,21 +176,21 @@ Deno.test("a rule in TypeScript serves a table of its own, one made late too", a
   assertEquals([...replay.getBatch(1, single).state], [5]);
   assertStrictEquals(replay.setPriority(selector, [0, 0], [2, 3], [7, 8]), 1);
   assertEquals([...rule.priorities], [[1, 7]]);
-  // Evictions reach both, each by its own table's numbers.
+  // Evictions reach both, each by its own view's numbers.
   for (let k = 0; k < 9; k++) recordEpisode(replay, 5);
   assertEquals([...replay.getBatch(1, selector).pickPosition], [2]);
   assertEquals([...replay.getBatch(1, single).pickPosition], [4]);
-  assertEquals([rule.count, other.count], [table.pickCount, replay.pickCount]);
+  assertEquals([rule.count, other.count], [view.pickCount, replay.pickCount]);
   assertEquals([rule.count, other.count], [8, 20]);
 });
 
-/** A replay with three tables and four selectors, one of them in TypeScript if asked for. */
+/** A replay with three views and four selectors, one of them in TypeScript if asked for. */
 async function several(): Promise<{ replay: SmallReplay; selectors: Selector[] }> {
   const replay = await smallReplay({ capacity: 50, seed: 3 });
-  const stacks = replay.newPickTable({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
+  const stacks = replay.newPickView({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
   const first = replay.newPickSelector(prioritized());
   const onStacks = stacks.newPickSelector(prioritized({ alpha: 0.9 }));
-  const sequences = replay.newPickTable({ length: 4, stride: 2, burnIn: 2, discount: 0.9 });
+  const sequences = replay.newPickView({ length: 4, stride: 2, burnIn: 2, discount: 0.9 });
   const onSequences = sequences.newPickSelector(uniform());
   return { replay, selectors: [first, onStacks, onSequences, stacks.newPickSelector(uniform())] };
 }
@@ -204,7 +204,7 @@ function future(replay: SmallReplay, selectors: readonly Selector[]): Uint8Array
   });
 }
 
-Deno.test("a snapshot brings its tables and their selectors along", async () => {
+Deno.test("a snapshot brings its views and their selectors along", async () => {
   const { replay, selectors } = await several();
   using _disposed = replay;
   for (let k = 0; k < 12; k++) recordEpisode(replay, 3 + k % 5, 100 * k);
@@ -213,45 +213,45 @@ Deno.test("a snapshot brings its tables and their selectors along", async () => 
   using fresh = await smallReplay({ capacity: 50, seed: 99 });
   await fresh.unserialize(bytes);
   assertEquals(
-    fresh.pickTables.map(({ policy }) => policy),
-    replay.pickTables.map((t) => t.policy),
+    fresh.pickViews.map(({ policy }) => policy),
+    replay.pickViews.map((t) => t.policy),
   );
-  assertEquals(fresh.selectors.map(({ table }) => table), [0, 1, 2, 1]);
+  assertEquals(fresh.selectors.map(({ view: view }) => view), [0, 1, 2, 1]);
   assertEquals(
-    fresh.pickTables.map(({ pickCount }) => pickCount),
-    replay.pickTables.map(({ pickCount }) => pickCount),
+    fresh.pickViews.map(({ pickCount }) => pickCount),
+    replay.pickViews.map(({ pickCount }) => pickCount),
   );
   assertEquals(future(fresh, fresh.selectors), future(replay, selectors));
   // What came by itself is as good as what was made: it can be added to, and saved again.
-  const added = fresh.pickTables[2]?.newPickSelector(highestPriority());
-  assertEquals([added?.table, added?.id], [2, 4]);
-  assertStrictEquals(fresh.newPickTable({ whole: true, length: 5 }).id, 3);
+  const added = fresh.pickViews[2]?.newPickSelector(highestPriority());
+  assertEquals([added?.view, added?.id], [2, 4]);
+  assertStrictEquals(fresh.newPickView({ whole: true, length: 5 }).id, 3);
   using again = await smallReplay({ capacity: 50 });
   await again.unserialize(await fresh.serialize());
-  assertEquals(again.pickTables.length, 4);
-  assertEquals(again.selectors.map(({ table }) => table), [0, 1, 2, 1, 2]);
+  assertEquals(again.pickViews.length, 4);
+  assertEquals(again.selectors.map(({ view: view }) => view), [0, 1, 2, 1, 2]);
 });
 
-Deno.test("a snapshot loads into a replay that has its first tables, and their references stay good", async () => {
+Deno.test("a snapshot loads into a replay that has its first views, and their references stay good", async () => {
   const { replay } = await several();
   using _disposed = replay;
   recordEpisode(replay, 20);
   const bytes = await replay.serialize();
   using other = await smallReplay({ capacity: 50, seed: 8 });
-  const table = other.newPickTable({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
+  const view = other.newPickView({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
   const first = other.newPickSelector(prioritized());
-  const selector = table.newPickSelector(prioritized({ alpha: 0.9 }));
+  const selector = view.newPickSelector(prioritized({ alpha: 0.9 }));
   await other.unserialize(bytes);
-  assertStrictEquals(other.pickTables[1], table);
-  assertStrictEquals(table.pickCount, 20);
+  assertStrictEquals(other.pickViews[1], view);
+  assertStrictEquals(view.pickCount, 20);
   assertEquals(future(other, [first, selector]), future(replay, replay.selectors.slice(0, 2)));
 });
 
-Deno.test("a rule in TypeScript on a second table is saved and loaded with it", async () => {
+Deno.test("a rule in TypeScript on a second view is saved and loaded with it", async () => {
   const make = async (): Promise<[SmallReplay, Latest, Selector]> => {
     const replay = await smallReplay();
     const rule = new Latest();
-    return [replay, rule, replay.newPickTable({ length: 2, stride: 2 }).newPickSelector(rule)];
+    return [replay, rule, replay.newPickView({ length: 2, stride: 2 }).newPickSelector(rule)];
   };
   const [replay, , selector] = await make();
   using _first = replay;
@@ -270,34 +270,34 @@ Deno.test("a rule in TypeScript on a second table is saved and loaded with it", 
   assertMatch(error.message, /selector 0 the rule "latest", written in TypeScript: give this/);
 });
 
-Deno.test("a snapshot that does not fit a replay's tables is refused, and names what differs", async () => {
+Deno.test("a snapshot that does not fit a replay's views is refused, and names what differs", async () => {
   const { replay } = await several();
   using _disposed = replay;
   recordEpisode(replay, 20);
   const bytes = await replay.serialize();
   const cases: [(replay: SmallReplay) => void, RegExp][] = [
     [
-      (other) => other.newPickTable({ stack: 3, stackPadding: "zeros", nStep: [1, 3] }),
-      /pick table 1: policy\.stack: this replay has 3, the snapshot 2/,
+      (other) => other.newPickView({ stack: 3, stackPadding: "zeros", nStep: [1, 3] }),
+      /pick view 1: policy\.stack: this replay has 3, the snapshot 2/,
     ],
     [
-      (other) => other.newPickTable({ stack: 2, stackPadding: "zeros", nStep: 1 }),
-      /pick table 1: policy\.nStep: this replay has 1, the snapshot 1,3/,
-    ],
-    [
-      (other) => {
-        other.newPickTable({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
-        other.newPickTable({ length: 4, stride: 2, burnIn: 2, discount: 0.9 });
-        other.newPickTable({});
-      },
-      /pick table 3: policy: this replay has one, the snapshot none/,
+      (other) => other.newPickView({ stack: 2, stackPadding: "zeros", nStep: 1 }),
+      /pick view 1: policy\.nStep: this replay has 1, the snapshot 1,3/,
     ],
     [
       (other) => {
-        other.newPickTable({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
-        other.pickTables[1]?.newPickSelector(prioritized());
+        other.newPickView({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
+        other.newPickView({ length: 4, stride: 2, burnIn: 2, discount: 0.9 });
+        other.newPickView({});
       },
-      /selector 0's pick table: this replay has 1, the snapshot 0/,
+      /pick view 3: policy: this replay has one, the snapshot none/,
+    ],
+    [
+      (other) => {
+        other.newPickView({ stack: 2, stackPadding: "zeros", nStep: [1, 3] });
+        other.pickViews[1]?.newPickSelector(prioritized());
+      },
+      /selector 0's pick view: this replay has 1, the snapshot 0/,
     ],
   ];
   for (const [prepare, text] of cases) {
@@ -311,59 +311,59 @@ Deno.test("a snapshot that does not fit a replay's tables is refused, and names 
   }
 });
 
-Deno.test("describe() names every table, and each selector's", async () => {
+Deno.test("describe() names every view, and each selector's", async () => {
   const { replay } = await several();
   using _disposed = replay;
   recordEpisode(replay, 10);
-  const { pickTables, selectors, pickCount } = replay.describe();
-  assertEquals(pickTables.map(({ id, pickCount }) => [id, pickCount]), [[0, 10], [1, 10], [2, 4]]);
-  assertEquals([pickTables[2]?.policy.stride, pickTables[1]?.policy.nStep], [2, [1, 3]]);
-  assertEquals(selectors.map(({ table }) => table), [0, 1, 2, 1]);
+  const { pickViews, selectors, pickCount } = replay.describe();
+  assertEquals(pickViews.map(({ id, pickCount }) => [id, pickCount]), [[0, 10], [1, 10], [2, 4]]);
+  assertEquals([pickViews[2]?.policy.stride, pickViews[1]?.policy.nStep], [2, [1, 3]]);
+  assertEquals(selectors.map(({ view }) => view), [0, 1, 2, 1]);
   assertStrictEquals(pickCount, 10);
   const text = String(replay);
-  assertMatch(text, /picks {9}10 of length 1\n/);
+  assertMatch(text, /picks {8}10 of length 1\n/);
   assertMatch(
     text,
-    /pick table 1 {2}10 of length 1, padded with zeros, stacks of 2, n-step 1 and 3, no next states\n/,
+    /pick view 1 {2}10 of length 1, padded with zeros, stacks of 2, n-step 1 and 3, no next states\n/,
   );
   assertMatch(
     text,
-    /pick table 2 {2}4 of length 4, stride 2, discount 0\.9, burn-in 2, masks\n/,
+    /pick view 2 {2}4 of length 4, stride 2, discount 0\.9, burn-in 2, masks\n/,
   );
-  assertMatch(text, /selector 2 {4}uniform\(\) on pick table 2\n/);
-  assertMatch(text, /selector 0 {4}prioritized\(alpha: [^\n]*\)\n/);
+  assertMatch(text, /selector 2 {3}uniform\(\) on pick view 2\n/);
+  assertMatch(text, /selector 0 {3}prioritized\(alpha: [^\n]*\)\n/);
 });
 
-Deno.test("a table's policy can't be changed, and the options' object is not kept", async () => {
+Deno.test("a view's policy can't be changed, and the options' object is not kept", async () => {
   using replay = await smallReplay();
   const nStep = [1, 2];
   const options = { nStep, length: 2 };
-  const table = replay.newPickTable(options);
+  const view = replay.newPickView(options);
   nStep.push(3);
   options.length = 9;
-  assertEquals([table.policy.nStep, table.policy.length], [[1, 2], 2]);
-  assert(Object.isFrozen(table.policy) && Object.isFrozen(table.policy.nStep));
-  assert(Object.isFrozen(table));
+  assertEquals([view.policy.nStep, view.policy.length], [[1, 2], 2]);
+  assert(Object.isFrozen(view.policy) && Object.isFrozen(view.policy.nStep));
+  assert(Object.isFrozen(view));
 });
 
-Deno.test("a replay has at most 16 tables, the first included", async () => {
+Deno.test("a replay has at most 16 views, the first included", async () => {
   using replay = await smallReplay();
-  for (let k = 1; k < 16; k++) replay.newPickTable({ length: k });
+  for (let k = 1; k < 16; k++) replay.newPickView({ length: k });
   const before = visibleState(replay);
-  const error = assertReplayError(() => replay.newPickTable({}), "limit");
-  assertMatch(error.message, /newPickTable\(\).*16/);
+  const error = assertReplayError(() => replay.newPickView({}), "limit");
+  assertMatch(error.message, /newPickView\(\).*16/);
   assertEquals(visibleState(replay), before);
   recordEpisode(replay, 16);
   assertEquals(
-    replay.pickTables.map(({ pickCount }) => pickCount),
+    replay.pickViews.map(({ pickCount }) => pickCount),
     [16, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2],
   );
 });
 
-Deno.test("an empty table is an error with code empty, whatever the others hold", async () => {
+Deno.test("an empty view is an error with code empty, whatever the others hold", async () => {
   using replay = await smallReplay();
   recordEpisode(replay, 3);
-  const selector = replay.newPickTable({ length: 4 }).newPickSelector(uniform());
+  const selector = replay.newPickView({ length: 4 }).newPickSelector(uniform());
   const error = assertReplayError(() => replay.getBatch(1, selector), "empty");
   assertEquals([error.status, error.detail[0]], [20, 3]);
 });
@@ -372,12 +372,12 @@ Deno.test("into takes batches that are laid out alike, and no others", async () 
   using replay = await smallReplay();
   recordEpisode(replay, 9);
   const draw = (policy: PickOptions, size = 4): [Selector, Batch] => {
-    const selector = replay.newPickTable(policy).newPickSelector(uniform());
+    const selector = replay.newPickView(policy).newPickSelector(uniform());
     return [selector, replay.getBatch(size, selector) as unknown as Batch];
   };
   const [selector] = draw({ length: 2, nStep: 3 });
   const loose = replay as unknown as { getBatch(...args: unknown[]): unknown };
-  // Another table's, but with rows and parts of the same sizes.
+  // Another view's, but with rows and parts of the same sizes.
   for (
     const alike of [{ length: 2, nStep: 3, stride: 2 }, { length: 2, nStep: 3, reversed: true }]
   ) {
@@ -409,7 +409,7 @@ Deno.test("into takes batches that are laid out alike, and no others", async () 
 
 Deno.test("what does not depend on dtypes takes any: float16 stacks, with n-step returns of them", async () => {
   using replay = await ExperienceReplay.create({ capacity: 40, state: float16(2) });
-  const selector = replay.newPickTable({ stack: 2, nStep: 2 }).newPickSelector(highestPriority());
+  const selector = replay.newPickView({ stack: 2, nStep: 2 }).newPickSelector(highestPriority());
   const episode = replay.newEpisode();
   replay.record(episode, [0.5, 1.5], 0, 1);
   replay.record(episode, [2.5, 3.5], 0, 1, { finalState: [4.5, 5.5], truncated: true });

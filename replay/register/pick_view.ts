@@ -1,5 +1,5 @@
 /**
- * A pick table, as you hold it.
+ * A pick view, as you hold it.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import type { Batch } from "../../schema/batch.ts";
 import type { Selector } from "./selector.ts";
 
 /**
- * One of a replay's pick tables: the picks that one pick policy allows. All tables share the records. `newPickTable` makes a
- * table; `replay.pickTables[0]` is the one that `create` made. A table lives as long as its replay.
+ * One of a replay's pick views: the picks that one pick policy allows. All views share the records. `newPickView` makes a
+ * view; `replay.pickViews[0]` is the one that `create` made. A view lives as long as its replay.
  *
- * `S` is the schema of its batches. `PickTable` alone is a pick table of any replay.
+ * `S` is the schema of its batches. `PickView` alone is a pick view of any replay.
  *
  * @example One store, two ways to draw from it
  * ```ts
@@ -24,7 +24,7 @@ import type { Selector } from "./selector.ts";
  *
  * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2) });
  * const steps = replay.newPickSelector(uniform());
- * const sequences = replay.newPickTable({ length: 8, stride: 4, allowShort: true });
+ * const sequences = replay.newPickView({ length: 8, stride: 4, allowShort: true });
  * const selector = sequences.newPickSelector(prioritized());
  *
  * let episode = replay.newEpisode();
@@ -36,17 +36,17 @@ import type { Selector } from "./selector.ts";
  * console.log(replay.getBatch(5, selector).shape.state); // [5, 8, 2]
  * ```
  */
-export interface PickTable<S extends Schema = AnySchema> {
+export interface PickView<S extends Schema = AnySchema> {
   /** The type of its batches, for TypeScript alone. */
   readonly [known]?: Known<S>;
-  /** The table's number: 0, 1, … in order of creation. */
+  /** The view's number: 0, 1, … in order of creation. */
   readonly id: number;
   /** The pick policy, with every option filled in. */
   readonly policy: PickPolicy;
   /** How many picks may be drawn now. */
   readonly pickCount: number;
   /**
-   * Adds a rule that draws picks of this table. `replay.newPickSelector` does the same for table 0.
+   * Adds a rule that draws picks of this view. `replay.newPickSelector` does the same for view 0.
    *
    * @throws {TypeError} If the value is not a rule.
    * @throws {ReplayError} `limit` if the replay has 64 selectors in the kernel already.
@@ -54,67 +54,67 @@ export interface PickTable<S extends Schema = AnySchema> {
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S>;
 }
 
-/** What a pick table asks its replay for. */
-export interface PickTableOwner {
-  /** How many picks table `id` has. */
+/** What a pick view asks its replay for. */
+export interface PickViewOwner {
+  /** How many picks view `id` has. */
   pickCount(id: number): number;
-  /** Adds a selector to table `id`. */
+  /** Adds a selector to view `id`. */
   newPickSelector(rule: AnySelectorRule, id: number): Selector;
 }
 
-/** The object behind a {@linkcode PickTable}. */
-export class OwnedPickTable implements PickTable {
+/** The object behind a {@linkcode PickView}. */
+export class OwnedPickView implements PickView {
   /** You see it under this name. */
-  static readonly name = "PickTable";
+  static readonly name = "PickView";
   readonly id: number;
   readonly policy: PickPolicy;
-  readonly #owner: PickTableOwner;
+  readonly #owner: PickViewOwner;
 
-  /** Makes a reference; call `newPickTable` instead. */
-  constructor(owner: PickTableOwner, id: number, policy: PickPolicy) {
+  /** Makes a reference; call `newPickView` instead. */
+  constructor(owner: PickViewOwner, id: number, policy: PickPolicy) {
     this.#owner = owner;
     this.id = id;
     this.policy = policy;
     Object.freeze(this);
   }
 
-  /** See {@linkcode PickTable}. */
+  /** See {@linkcode PickView}. */
   get pickCount(): number {
-    return OwnedPickTable.#ownerOf(this, "pickCount").pickCount(this.id);
+    return OwnedPickView.#ownerOf(this, "pickCount").pickCount(this.id);
   }
 
-  /** See {@linkcode PickTable}. */
+  /** See {@linkcode PickView}. */
   newPickSelector(rule: AnySelectorRule): Selector {
-    return OwnedPickTable.#ownerOf(this, "newPickSelector()").newPickSelector(rule, this.id);
+    return OwnedPickView.#ownerOf(this, "newPickSelector()").newPickSelector(rule, this.id);
   }
 
-  /** The owner of a pick table: its prototype alone makes none. */
-  static #ownerOf(table: OwnedPickTable, operation: string): PickTableOwner {
-    if (#owner in table) return table.#owner;
-    throw new TypeError(`${operation} is that of a pick table which newPickTable() made`);
+  /** The owner of a pick view: its prototype alone makes none. */
+  static #ownerOf(view: OwnedPickView, operation: string): PickViewOwner {
+    if (#owner in view) return view.#owner;
+    throw new TypeError(`${operation} is that of a pick view which newPickView() made`);
   }
 }
 
-showAs(OwnedPickTable, (table) => {
-  const { id, policy } = table;
+showAs(OwnedPickView, (view) => {
+  const { id, policy } = view;
   const more = describePolicy(policy);
-  return `PickTable ${id}: ${countText(table)} of length ${policy.length}${more && `, ${more}`}`;
+  return `PickView ${id}: ${countText(view)} of length ${policy.length}${more && `, ${more}`}`;
 });
 
 /** How many picks there are, where that can be asked now. */
-function countText(table: PickTable): string {
+function countText(view: PickView): string {
   try {
-    return numberOf(table.pickCount, "pick");
+    return numberOf(view.pickCount, "pick");
   } catch {
     return "picks";
   }
 }
 
 displayAs(
-  OwnedPickTable.prototype,
-  (table) =>
-    htmlTable(`PickTable ${table.id}: ${countText(table)}`, [
-      ...Object.entries(table.policy).map(([name, value]) => [
+  OwnedPickView.prototype,
+  (view) =>
+    htmlTable(`PickView ${view.id}: ${countText(view)}`, [
+      ...Object.entries(view.policy).map(([name, value]) => [
         name,
         Array.isArray(value) ? `[${value.join(", ")}]` : String(value),
       ]),

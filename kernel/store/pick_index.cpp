@@ -1,10 +1,10 @@
-#include "kernel/store/pick_table.hpp"
+#include "kernel/store/pick_index.hpp"
 
 #include <algorithm>
 
 namespace exrp {
 
-Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
+Status PickIndex::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
   policy_ = policy;
   countMax_ = countMax;
   if (!slots_.create(countMax) || !indices_.create(slotCountMax, Pages::huge, countMax)) {
@@ -13,8 +13,8 @@ Status PickTable::create(const PickPolicy& policy, uint32_t countMax, uint32_t s
   return Status::ok;
 }
 
-Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
-  // A full table can be asked to take what eviction will make room for first.
+Status PickIndex::prepare(uint64_t count, uint32_t slotCount) {
+  // A full view can be asked to take what eviction will make room for first.
   const auto needed = static_cast<size_t>(count_ + count < countMax_ ? count_ + count : countMax_);
   if (!slots_.commit(needed) || !indices_.commit(slotCount) || !prepareSelectors(static_cast<uint32_t>(needed))) {
     return fail(Status::memory, 4.0 * static_cast<double>(needed) + 4.0 * slotCount);
@@ -25,7 +25,7 @@ Status PickTable::prepare(uint64_t count, uint32_t slotCount) {
 }
 
 /// Takes what the selectors need for as many picks as slots_ has memory for, or for `count` picks where memory is short.
-bool PickTable::prepareSelectors(uint32_t count) {
+bool PickIndex::prepareSelectors(uint32_t count) {
   if (count <= preparedCount_) return true;
   const auto ample = static_cast<uint32_t>(slots_.committed());
   const auto prepare = [this](uint32_t each) {
@@ -38,7 +38,7 @@ bool PickTable::prepareSelectors(uint32_t count) {
   return prepare(ample) || prepare(count);
 }
 
-void PickTable::pushRun(uint32_t slot, uint32_t count) {
+void PickIndex::pushRun(uint32_t slot, uint32_t count) {
   const uint32_t first = count_;
   for (uint32_t k = 0; k < count; ++k) slots_[first + k] = slot + k;
   for (uint32_t k = 0; k < count; ++k) indices_[slot + k] = first + k + 1;
@@ -48,7 +48,7 @@ void PickTable::pushRun(uint32_t slot, uint32_t count) {
   if (count_ > countHighWater_) countHighWater_ = count_;
 }
 
-void PickTable::setFirstPriority(double priority) {
+void PickIndex::setFirstPriority(double priority) {
   const uint32_t index = count_ - 1;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->setPriority(&index, &priority, 1);
   if (!journal_.isOpen()) return;
@@ -59,7 +59,7 @@ void PickTable::setFirstPriority(double priority) {
   journal_.add(halves[0], halves[1]);
 }
 
-void PickTable::setFirstPriorities(const InitialPriorities& priorities, uint32_t slot, uint32_t count) {
+void PickIndex::setFirstPriorities(const InitialPriorities& priorities, uint32_t slot, uint32_t count) {
   constexpr uint32_t pieceMax = 64;
   uint32_t index[pieceMax];
   double priority[pieceMax];
@@ -74,14 +74,14 @@ void PickTable::setFirstPriorities(const InitialPriorities& priorities, uint32_t
   }
 }
 
-void PickTable::popLast() {
+void PickIndex::popLast() {
   const uint32_t last = --count_;
   indices_[slots_[last]] = 0;
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
-void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
+void PickIndex::moveLastTo(uint32_t index, uint32_t removed) {
   const uint32_t last = count_ - 1;
   indices_[removed] = 0;  // it is slots_[index], but reading that would wait for it
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
@@ -96,7 +96,7 @@ void PickTable::moveLastTo(uint32_t index, uint32_t removed) {
 
 /// Removes the `count` picks from `index` on, of the slots from `removed` on. The last pick takes the first one's index, the one before
 /// it the second one's, and so on.
-void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
+void PickIndex::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   std::fill_n(&indices_[removed], count, 0u);
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedRun(last, index, count);
@@ -115,7 +115,7 @@ void PickTable::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
 }
 
 /// Removes the `count` picks from `index` on, of the slots from `removed` on. The last picks take their indices, in their order.
-void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
+void PickIndex::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   const uint32_t from = count_ - count;
   std::fill_n(&indices_[removed], count, 0u);
@@ -133,20 +133,20 @@ void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
 
 /// How many of the picks that go, from `slot` on, have the indices from `index` on and will have them taken by picks that stay: at least
 /// one, at most `countMax`. (The run ends before the picks that move, as those stay.)
-uint32_t PickTable::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
+uint32_t PickIndex::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
   uint32_t run = 1;
   while (run < countMax && indices_[slot + run] == index + run + 1 && !goes(store, range, count_ - 1 - run)) ++run;
   return run;
 }
 
-void PickTable::prefetchRemoval(const Store& store, uint32_t block) const {
+void PickIndex::prefetchRemoval(const Store& store, uint32_t block) const {
   const uint32_t first = store.firstSlot(block);
   for (uint32_t slot = first; slot < first + store.blockLength(); ++slot) {
     if (indices_[slot] != 0) prefetchLineFar(&slots_[indices_[slot] - 1]);
   }
 }
 
-void PickTable::removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+void PickIndex::removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
   if (begin >= end) return;
   const uint32_t blockEnd = store.ordinalOf(end - 1) + 1;
   uint32_t left = blockEnd - store.ordinalOf(begin);
@@ -191,7 +191,7 @@ void PickTable::removeAll(const Store& store, uint32_t firstBlock, uint32_t begi
   }
 }
 
-void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+void PickIndex::removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
   uint32_t block = firstBlock;
   for (uint32_t steps = store.ordinalOf(end - 1) - store.ordinalOf(begin); steps > 0; --steps) block = store.block(block).next;
   const bool isOneBlock = block == firstBlock;
@@ -206,7 +206,7 @@ void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t b
       if (index != pickNone) {
         while (count_ > index && goes(store, range, count_ - 1)) popLast();
         if (index < count_) {
-          // Neighbours in time that are neighbours in the table go together, as long as picks that stay take their indices.
+          // Neighbours in time that are neighbours in the view go together, as long as picks that stay take their indices.
           while (position - run > pieceBegin && indices_[slot - run] == index + 1 - run && indices_[slot - run] != 0 &&
                  !goes(store, range, count_ - 1 - run)) {
             ++run;
@@ -221,20 +221,20 @@ void PickTable::removeOldest(const Store& store, uint32_t firstBlock, uint32_t b
   }
 }
 
-void PickTable::remove(uint32_t slot) {
+void PickIndex::remove(uint32_t slot) {
   const uint32_t index = indexOf(slot);
   if (index == pickNone) return;
   if (index + 1 == count_) popLast();
   else moveLastTo(index, slot);
 }
 
-void PickTable::attach(PickSelector* selector) {
+void PickIndex::attach(PickSelector* selector) {
   selectors_[selectorCount_++] = selector;
 }
 
-Status PickTable::openJournal() { return journal_.open(countMax_); }
+Status PickIndex::openJournal() { return journal_.open(countMax_); }
 
-int32_t PickTable::check(const Store& store) const {
+int32_t PickIndex::check(const Store& store) const {
   for (uint32_t index = 0; index < count_; ++index) {
     if (indexOf(slots_[index]) != index || !store.isTaken(store.blockOf(slots_[index]))) return 1;
   }

@@ -1,6 +1,7 @@
 // EpochSelector against what it promises, kept as plain sets; by statistics; and saved and loaded.
-#include "kernel/tables/epoch_selector.hpp"
+#include "selectors/without_replacement.hpp"
 
+#include <memory>
 #include <set>
 
 #include "tests/selectors/_table.hpp"
@@ -11,8 +12,8 @@ using namespace exrp::test;
 namespace {
 
 std::unique_ptr<PickSelector> made(uint64_t seed, uint32_t countMax) {
-  std::unique_ptr<PickSelector> selector;
-  CHECK_EQUAL(EpochSelector::make(Random(seed, 1), countMax, &selector), Status::ok);
+  auto selector = std::make_unique<EpochSelector>(Random(seed, 1), countMax);
+  CHECK_EQUAL(selector->create(), Status::ok);
   return selector;
 }
 
@@ -159,5 +160,5 @@ int main() {
   drawsAreUniformAmongThoseThatMayBe();
   eachOrderIsAlike();
   savedAndLoadedItGoesOn();
-  return checkResult("tables/epoch selector");
+  return checkResult("epochs");
 }
