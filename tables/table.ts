@@ -6,7 +6,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import {
   EXRP_TABLES_INFO_BYTES,

@@ -50,7 +50,11 @@ function someBytes(shape: readonly number[], elementBytes: number): Uint8Array<A
   return Uint8Array.from({ length: size }, () => random.below(spread));
 }
 
-function column(dtype: number, [rows = 0, ...shape]: readonly number[], bytes: Uint8Array) {
+function column(
+  dtype: number,
+  [rows = 0, ...shape]: readonly number[],
+  bytes: Uint8Array,
+): ColumnRows & { readonly bytes: Uint8Array } {
   return { spec: { dtype: { number: dtype }, shape }, rows, bytes, strings: undefined };
 }
 
