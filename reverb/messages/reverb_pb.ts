@@ -1116,7 +1116,7 @@ export const ReverbService: GenService<{
    *
    * @generated from rpc deepmind.reverb.ReverbService.MutatePriorities
    */
-  setPriority: {
+  mutatePriorities: {
     methodKind: "unary";
     input: typeof MutatePrioritiesRequestSchema;
     output: typeof MutatePrioritiesResponseSchema;
