@@ -7,7 +7,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { checkWait } from "../base/waits.ts";
 
-/** How long a call such as {@linkcode Table.sample} may wait, and what ends it early. */
+/** How long a call such as {@linkcode Table.getBatch} may wait, and what ends it early. */
 export interface TableWaitOptions {
   /** The most milliseconds, 0 to 2^31 - 1. Without it, the call waits for as long as it takes. */
   readonly timeoutMs?: number;
