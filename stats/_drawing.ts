@@ -56,100 +56,87 @@ export function cut(text: string, most: number): string {
   return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** A coordinate, without more digits than a picture shows. */
-export function coordinate(value: number): string {
+/** What an element has beside its content. */
+type Attributes = Readonly<Record<string, string | number>>;
+
+/** An element. Its numbers have no more digits than a picture shows. */
+export function tag(name: string, attributes: Attributes, content?: string): string {
+  const given = Object.entries(attributes).map(([key, value]) =>
+    ` ${key}="${typeof value === "number" ? coordinate(value) : value}"`
+  );
+  const end = content === undefined ? "/>" : `>${escapeText(content)}</${name}>`;
+  return `<${name}${given.join("")}${end}`;
+}
+
+function coordinate(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
 /** A line of text. */
-export function text(
-  x: number,
-  y: number,
-  content: string,
-  { fill, size = 12, anchor = "start", weight = "normal" }: {
-    readonly fill: string;
-    readonly size?: number;
-    readonly anchor?: "start" | "middle" | "end";
-    readonly weight?: "normal" | "bold";
-  },
-): string {
-  return `<text x="${coordinate(x)}" y="${
-    coordinate(y)
-  }" fill="${fill}" font-size="${size}" text-anchor="${anchor}" font-weight="${weight}">${
-    escapeText(content)
-  }</text>`;
+export function text(x: number, y: number, content: string, style: Attributes): string {
+  return tag("text", { x, y, "font-size": 12, ...style }, content);
+}
+
+/** What stands at an axis of a chart. */
+interface Axis {
+  readonly ticks: readonly Tick[];
+  readonly title: string;
 }
 
 /** The frame of a chart: grid lines, ticks, and the titles of the axes. */
-export function frame(
-  box: Box,
-  theme: Theme,
-  x: { readonly ticks: readonly Tick[]; readonly title: string },
-  y: { readonly ticks: readonly Tick[]; readonly title: string },
-): string {
-  const bottom = box.y + box.height;
-  const parts: string[] = [];
-  for (const { at, label } of y.ticks) {
-    const height = bottom - at * box.height;
-    parts.push(
-      `<path d="M${coordinate(box.x)} ${coordinate(height)}h${box.width}" stroke="${theme.grid}"/>`,
-      text(box.x - 6, height + 3.5, label, { fill: theme.faint, size: 10, anchor: "end" }),
-    );
-  }
-  for (const { at, label } of x.ticks) {
-    const left = box.x + at * box.width;
-    parts.push(
-      `<path d="M${coordinate(left)} ${coordinate(bottom)}v4" stroke="${theme.faint}"/>`,
-      text(left, bottom + 15, label, { fill: theme.faint, size: 10, anchor: "middle" }),
-    );
-  }
-  parts.push(
-    `<path d="M${coordinate(box.x)} ${coordinate(bottom)}h${box.width}" stroke="${theme.faint}"/>`,
-    text(box.x + box.width / 2, bottom + 29, x.title, {
-      fill: theme.faint,
-      size: 11,
-      anchor: "middle",
-    }),
-    text(box.x, box.y - 8, y.title, { fill: theme.faint, size: 11 }),
-  );
-  return parts.join("");
+export function frame(box: Box, { grid, faint }: Theme, x: Axis, y: Axis): string {
+  const [right, bottom] = [box.x + box.width, box.y + box.height];
+  const mark = (x1: number, y1: number, x2: number, y2: number, stroke: string): string =>
+    tag("line", { x1, y1, x2, y2, stroke });
+  const label = (x: number, y: number, content: string, anchor: string, size = 10): string =>
+    text(x, y, content, { fill: faint, "font-size": size, "text-anchor": anchor });
+  const rows = y.ticks.map((tick) => {
+    const height = bottom - tick.at * box.height;
+    return mark(box.x, height, right, height, grid) +
+      label(box.x - 6, height + 3.5, tick.label, "end");
+  });
+  const columns = x.ticks.map((tick) => {
+    const left = box.x + tick.at * box.width;
+    return mark(left, bottom, left, bottom + 4, faint) +
+      label(left, bottom + 15, tick.label, "middle");
+  });
+  return [
+    ...rows,
+    ...columns,
+    mark(box.x, bottom, right, bottom, faint),
+    label(box.x + box.width / 2, bottom + 29, x.title, "middle", 11),
+    label(box.x, box.y - 8, y.title, "start", 11),
+  ].join("");
 }
 
 /** Bars that stand side by side; heights are from 0 to 1. */
 export function bars(box: Box, heights: readonly number[], fill: string, gap = 1): string {
   const width = box.width / Math.max(1, heights.length);
-  return heights.map((height, k) =>
-    height <= 0
-      ? ""
-      : `<rect x="${coordinate(box.x + k * width + gap / 2)}" y="${
-        coordinate(box.y + (1 - height) * box.height)
-      }" width="${coordinate(Math.max(0.5, width - gap))}" height="${
-        coordinate(height * box.height)
-      }" fill="${fill}"/>`
-  ).join("");
+  return heights.map((share, k) => {
+    const [x, height] = [box.x + k * width + gap / 2, share * box.height];
+    const y = box.y + box.height - height;
+    return share <= 0 ? "" : tag("rect", { x, y, width: Math.max(0.5, width - gap), height, fill });
+  }).join("");
 }
 
 /** A line through points that are equally far apart; heights are from 0 to 1. */
 export function line(box: Box, heights: readonly number[], stroke: string, dash: string): string {
-  return `<path d="${
-    path(box, heights)
-  }" fill="none" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/>`;
+  const style = { fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": dash };
+  return tag("path", { d: path(box, heights), ...style });
 }
 
 /** The area below such a line. */
 export function area(box: Box, heights: readonly number[], fill: string): string {
   const bottom = coordinate(box.y + box.height);
-  const outline = `${path(box, heights)}V${bottom}H${coordinate(box.x)}Z`;
-  return `<path d="${outline}" fill="${fill}"/>`;
+  return tag("path", { d: `${path(box, heights)}V${bottom}H${coordinate(box.x)}Z`, fill });
 }
 
 function path(box: Box, heights: readonly number[]): string {
   const width = box.width / Math.max(1, heights.length - 1);
-  return heights.map((height, k) =>
-    `${k === 0 ? "M" : "L"}${coordinate(box.x + k * width)} ${
-      coordinate(box.y + (1 - height) * box.height)
-    }`
-  ).join("");
+  const points = heights.map((height, k) =>
+    `${coordinate(box.x + k * width)} ${coordinate(box.y + (1 - height) * box.height)}`
+  );
+  return `M${points.join("L")}`;
 }
 
 /** A number of at most four characters or so, such as 20k. */

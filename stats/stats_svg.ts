@@ -12,12 +12,12 @@ import {
   bars,
   type Box,
   brief,
-  coordinate,
   cut,
   frame,
   line,
   logTicks,
   roundTicks,
+  tag,
   text,
   type Theme,
   THEMES,
@@ -88,7 +88,7 @@ export function statsSvg(
   const height = end + (left > 0 ? 28 : 6);
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, 'Segoe UI', Helvetica, Arial, sans-serif" role="img">`,
-    `<rect width="${WIDTH}" height="${height}" rx="6" fill="${theme.paper}"/>`,
+    tag("rect", { width: WIDTH, height, rx: 6, fill: theme.paper }),
     head(stats, title, theme),
     ages(stats, shown, theme),
     ...shown.map((selector, k) =>
@@ -96,11 +96,8 @@ export function statsSvg(
     ),
   ];
   if (left > 0) {
-    parts.push(
-      text(24, end + 14, `${left} more ${left === 1 ? "selector is" : "selectors are"} not shown`, {
-        fill: theme.faint,
-      }),
-    );
+    const more = `${left} more ${left === 1 ? "selector is" : "selectors are"} not shown`;
+    parts.push(text(24, end + 14, more, { fill: theme.faint }));
   }
   return `${parts.join("\n")}\n</svg>\n`;
 }
@@ -130,44 +127,32 @@ function colour({ series }: Theme, k: number): string {
 /** The heading: what is stored, the fill as a bar, and what was drawn. */
 function head(stats: ReplayStats, title: string, theme: Theme): string {
   const { records, episodes, drawnCount, drawsPerRecord } = stats;
-  const bar = { x: 24, y: 84, width: WIDTH - 48, height: 6 };
-  const rect = (width: number, fill: string): string =>
-    `<rect x="${bar.x}" y="${bar.y}" width="${
-      coordinate(width)
-    }" height="${bar.height}" rx="3" fill="${fill}"/>`;
+  const bar = (share: number, fill: string): string =>
+    tag("rect", { x: 24, y: 84, width: share * (WIDTH - 48), height: 6, rx: 3, fill });
+  const stored = `${group(records.stored)} of ${group(records.capacity)} records (${
+    percent(records.fill)
+  }) in ${count(episodes.stored, "episode")} of mean length ${short(episodes.meanLength, group)}; ${
+    group(episodes.open)
+  } open`;
+  const drawn = `${count(records.written, "record")} written; ${count(drawnCount, "pick")} drawn, ${
+    brief(drawsPerRecord)
+  } for each record written`;
+  const fill = theme.text;
   return [
-    text(24, 30, cut(title, 60), { fill: theme.text, size: 17, weight: "bold" }),
-    text(
-      24,
-      52,
-      `${group(records.stored)} of ${group(records.capacity)} records (${
-        percent(records.fill)
-      }) in ${count(episodes.stored, "episode")} of mean length ${
-        short(episodes.meanLength, group)
-      }; ${group(episodes.open)} open`,
-      { fill: theme.text },
-    ),
-    text(
-      24,
-      71,
-      `${count(records.written, "record")} written; ${count(drawnCount, "pick")} drawn, ${
-        brief(drawsPerRecord)
-      } for each record written`,
-      { fill: theme.text },
-    ),
-    rect(bar.width, theme.grid),
-    rect(Math.min(1, records.fill) * bar.width, theme.faint),
+    text(24, 30, cut(title, 60), { fill, "font-size": 17, "font-weight": "bold" }),
+    text(24, 52, stored, { fill }),
+    text(24, 71, drawn, { fill }),
+    bar(1, theme.grid),
+    bar(Math.min(1, records.fill), theme.faint),
   ].join("");
 }
 
 /** The ages of what is stored, as an area, and of what each selector drew, as lines: the share that is at most so old. */
 function ages({ ages }: ReplayStats, selectors: readonly SelectorStats[], theme: Theme): string {
   const box = { x: 64, y: HEAD + 56, width: 500, height: 150 };
-  const heading = text(24, HEAD + 28, "How old are the records: those stored, and those drawn", {
-    fill: theme.text,
-    size: 14,
-    weight: "bold",
-  });
+  const style = { fill: theme.text, "font-size": 14, "font-weight": "bold" };
+  const asked = "How old are the records: those stored, and those drawn";
+  const heading = text(24, HEAD + 28, asked, style);
   if (ages.count === 0) return heading + nothing(box, "no record is stored", theme);
   const largest = ages.histogram.edges.at(-1) ?? 1;
   const quarters = [0, 0.25, 0.5, 0.75, 1].map((at): Tick => ({ at, label: percent(at) }));
@@ -208,10 +193,8 @@ function legendLine(
 ): string {
   const [x, y] = [588, HEAD + 60 + 19 * k];
   const mark = dash === ""
-    ? `<rect x="${x}" y="${y - 9}" width="22" height="10" fill="${stroke}"/>`
-    : `<path d="M${x} ${
-      y - 4
-    }h22" stroke="${stroke}" stroke-width="2" stroke-dasharray="${dash}"/>`;
+    ? tag("rect", { x, y: y - 9, width: 22, height: 10, fill: stroke })
+    : tag("path", { d: `M${x} ${y - 4}h22`, stroke, "stroke-width": 2, "stroke-dasharray": dash });
   const middle = count === 0 ? "none noted" : `median ${brief(median)}`;
   return mark + text(x + 30, y, `${cut(name, 16)}: ${middle}`, { fill: theme.text });
 }
@@ -235,8 +218,8 @@ function selectorRow(stats: SelectorStats, top: number, fill: string, theme: The
     ]),
   ];
   return [
-    `<path d="M24 ${top}h${WIDTH - 48}" stroke="${theme.grid}"/>`,
-    text(24, top + 28, `${id} ${name}`, { fill, size: 14, weight: "bold" }),
+    tag("path", { d: `M24 ${top}h${WIDTH - 48}`, stroke: theme.grid }),
+    text(24, top + 28, `${id} ${name}`, { fill, "font-size": 14, "font-weight": "bold" }),
     ...facts.map((fact, k) => text(24, top + 50 + 18 * k, fact, { fill: theme.text })),
     weightChart(stats, { x: 300, y: top + 44, width: 210, height: 96 }, fill, theme),
     repeatChart(stats, { x: 590, y: top + 44, width: 200, height: 96 }, fill, theme),
@@ -288,10 +271,8 @@ function repeatChart({ noted }: SelectorStats, box: Box, fill: string, theme: Th
 }
 
 /** A chart without values says why. */
-function nothing(box: Box, why: string, theme: Theme): string {
-  return `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="none" stroke="${theme.grid}"/>` +
-    text(box.x + box.width / 2, box.y + box.height / 2 + 4, why, {
-      fill: theme.faint,
-      anchor: "middle",
-    });
+function nothing(box: Box, why: string, { grid, faint }: Theme): string {
+  const style = { fill: faint, "text-anchor": "middle" };
+  return tag("rect", { ...box, rx: 4, fill: "none", stroke: grid }) +
+    text(box.x + box.width / 2, box.y + box.height / 2 + 4, why, style);
 }
