@@ -12,9 +12,7 @@
 
 import { checkNumber, show } from "../base/checks.ts";
 import { isKind } from "../base/typed_arrays.ts";
-import { ManyRowsColumn } from "../replay/record/many_rows.ts";
-import { RowColumn } from "../replay/record/row.ts";
-import { checkFinite } from "../replay/record/finite.ts";
+import { StagedColumn } from "../replay/record/staged_column.ts";
 import {
   type AnyColumnArray,
   float64,
@@ -38,9 +36,9 @@ export class LocalColumn {
   /** How many elements a step has. */
   readonly width: number;
   /** Checks and stages the value of one step. */
-  readonly one: RowColumn;
+  readonly one: StagedColumn;
   /** Checks and stages the values of a step of each environment. */
-  readonly many: ManyRowsColumn;
+  readonly many: StagedColumn;
   readonly #all: AnyColumnArray;
   readonly #room: number;
 
@@ -48,10 +46,11 @@ export class LocalColumn {
   constructor(named: NamedColumn, environments: number, room: number) {
     const { dtype, elementBytes, elementCount } = named.column;
     const count = environments * elementCount;
-    const staging = new ArrayBuffer(count * elementBytes);
-    this.staged = viewOf(dtype, staging, 0, count);
-    this.one = new RowColumn(named, named.name, staging, 0, { name: STEP });
-    this.many = new ManyRowsColumn(STEP_BATCH, named, staging, 0, environments);
+    const buffer = new ArrayBuffer(count * elementBytes);
+    this.one = new StagedColumn(named, { operation: { name: STEP }, buffer });
+    const steps = environments;
+    this.many = new StagedColumn(named, { operation: { name: STEP_BATCH }, buffer, steps });
+    this.staged = this.many.view;
     this.#all = viewOf(dtype, new ArrayBuffer(room * count * elementBytes), 0, room * count);
     this.width = elementCount;
     this.#room = room;
@@ -59,9 +58,7 @@ export class LocalColumn {
 
   /** Refuses NaN and infinite values among those that are staged. */
   checkFinite(isOne: boolean): void {
-    const { staged } = this.one;
-    if (isOne) checkFinite(STEP, staged, 0, staged.elementCount);
-    else this.many.checkFinite(0, this.staged.length / this.width);
+    (isOne ? this.one : this.many).checkFinite();
   }
 
   /** Keeps the staged step of an environment as its step `at`. */
@@ -125,9 +122,9 @@ export class LocalSteps {
   /** State, action, reward, then the extras. */
   readonly columns: readonly LocalColumn[];
   /** What stages the values of one step in these columns. */
-  readonly ones: readonly RowColumn[];
+  readonly ones: readonly StagedColumn[];
   /** What stages those of a step of each environment. */
-  readonly manys: readonly ManyRowsColumn[];
+  readonly manys: readonly StagedColumn[];
   /** The state that each step led to. */
   readonly nextState: LocalColumn;
   /** What the actor's value function says of each step's action. */

@@ -24,7 +24,7 @@ export function checkWait(
  * Waits until `begin`, or what it has started, calls back: with a value or with an error. Whatever ends the wait, what `begin` returned is called then, and no
  * timer or listener is left behind.
  *
- * @param late The error after `timeoutMs`. It is made before anything is given back, so its words may say what was reached.
+ * @param late The error after `timeoutMs`, needed where there is one. It is made before anything is given back, so its words may say what was reached.
  */
 export function waitUntil<T>(
   { timeoutMs = Infinity, signal }: {
@@ -32,7 +32,7 @@ export function waitUntil<T>(
     readonly signal?: AbortSignal | undefined;
   },
   begin: (done: (value: T) => void, fail: (error: unknown) => void) => () => void,
-  late: () => Error,
+  late?: () => Error,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     signal?.throwIfAborted();
@@ -54,7 +54,7 @@ export function waitUntil<T>(
     leave = left;
     signal?.addEventListener("abort", abort);
     if (timeoutMs !== Infinity) {
-      timer = setTimeout(() => fail(late()), Math.min(timeoutMs, TIMER_MAX_MS));
+      timer = setTimeout(() => fail(late?.()), Math.min(timeoutMs, TIMER_MAX_MS));
     }
   });
 }

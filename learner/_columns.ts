@@ -11,7 +11,7 @@ import type { SampleBatch } from "../reverb/samples.ts";
 import { eachLeaf } from "../reverb/structure.ts";
 import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
-import { RowColumn } from "../replay/record/row.ts";
+import { StagedColumn } from "../replay/record/staged_column.ts";
 import { type AnyColumnArray, type Column, float32 } from "../schema/columns.ts";
 import { checkColumns, columnsOf, type RecordColumns } from "../schema/record_columns.ts";
 import type { TransitionColumns } from "./types.ts";
@@ -59,21 +59,21 @@ export function itemOrder({ state, action, reward, extras }: RecordColumns): Pla
 
 /** Takes the values of one column of steps, checked as a replay checks them. */
 export class StepColumn {
-  readonly #row: RowColumn;
+  readonly #staged: StagedColumn;
   readonly #column: Column;
 
   /** @param where The call that errors name. */
   constructor(where: string, name: string, column: Column) {
-    const bytes = new ArrayBuffer(column.elementBytes * column.elementCount);
-    this.#row = new RowColumn({ name, column }, name, bytes, 0, { name: where });
+    const buffer = new ArrayBuffer(column.elementBytes * column.elementCount);
+    this.#staged = new StagedColumn({ name, column }, { operation: { name: where }, buffer });
     this.#column = column;
   }
 
   /** A copy of a value, as the leaf of a row. */
   take(value: unknown): Tensor {
     const { dtype, shape } = this.#column;
-    this.#row.write(value);
-    return tensor(this.#row.staged.view.slice(), { dtype, shape });
+    this.#staged.write(value);
+    return tensor(this.#staged.view.slice(), { dtype, shape });
   }
 }
 

@@ -76,9 +76,3 @@ export function kernelNumbers(
 ): readonly number[] {
   return [ratio, minSize, differenceMin, differenceMax];
 }
-
-/** The numbers that begin at `at` of what the kernel gives. */
-export function numbersAt(info: Float64Array, at: number): RateLimiterNumbers {
-  const [ratio = 0, minSize = 0, differenceMin = 0, differenceMax = 0] = info.subarray(at);
-  return { ratio, minSize, differenceMin, differenceMax };
-}

@@ -48,6 +48,8 @@ export class ReplayCore {
   thread = 0;
   /** How many episodes `newEpisode` began in this thread. */
   begunCount = 0;
+  /** Ends the snapshot that is being written, if one is. */
+  saving: AbortController | undefined;
   /** What wakes those who wait for the replay. */
   bell: Bell = new LocalBell();
   #handle: ReplayHandle;
@@ -119,6 +121,7 @@ export class ReplayCore {
   dispose(): void {
     this.id = NO_ID;
     this.#handle[Symbol.dispose]();
+    this.saving?.abort(this.#unusable("serialize()"));
     this.changed();
   }
 
@@ -219,14 +222,11 @@ export class ReplayCore {
   }
 
   /** The handles of all episodes of replay `id` in the kernel, oldest first. */
-  episodes(
-    operation: string,
-    episodeCount: number,
-    id: number = this.id,
-  ): Float64Array<ArrayBuffer> {
-    const handles = new Float64Array(Math.max(1, episodeCount));
+  episodes(operation: string, id: number = this.id): Float64Array<ArrayBuffer> {
+    const count = this.info(operation, id)[abi.EXRP_INFO_EPISODE_COUNT] ?? 0;
+    const handles = new Float64Array(Math.max(1, count));
     this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, lengthOf(handles)));
-    return handles.subarray(0, episodeCount);
+    return handles.subarray(0, count);
   }
 
   /** How many records episodes hold, the first position of each, and their states, for replay `id` of the kernel. */

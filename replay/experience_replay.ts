@@ -67,22 +67,7 @@ import { Saver } from "./snapshot/saver.ts";
 import type { SerializeTarget, UnserializeSource } from "../storage/io.ts";
 
 /** The parts of a replay, which do its work. */
-interface Parts {
-  readonly core: ReplayCore;
-  readonly register: Register;
-  readonly episodes: Episodes;
-  readonly recorder: Recorder;
-  readonly manyRecorder: ManyRecorder;
-  readonly drawer: Drawer;
-  readonly minibatches: PickMinibatches;
-  readonly priorities: Priorities;
-  readonly saver: Saver;
-  readonly reader: RecordReader;
-  readonly drainer: Drainer;
-  readonly extra: ExtraState;
-  readonly sharing: Sharing;
-  readonly rateLimiter: ReplayRateLimiter;
-}
+type Parts = ReturnType<typeof partsOf>;
 
 /**
  * A store of experience. It takes one record for each step, and gives you batches of short sequences, which a selector draws. When it
@@ -145,6 +130,21 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     this.#parts = parts;
   }
 
+  /** The replay of `core`, once `begin` has done its work. If that fails, `core` is freed. */
+  static #of<S extends Schema>(
+    core: ReplayCore,
+    begin: (parts: Parts) => void,
+  ): ExperienceReplay<S> {
+    try {
+      const parts = partsOf(core);
+      begin(parts);
+      return new ExperienceReplay(parts);
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
+  }
+
   /**
    * Makes an empty replay. The first call also finds and opens the kernel.
    *
@@ -190,9 +190,9 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const rateLimiter = checkForReplay(`${where}: rateLimiter`, options.rateLimiter, config);
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
-    const parts = partsOf(new ReplayCore(kernel, config));
-    if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
-    return new ExperienceReplay(parts);
+    return ExperienceReplay.#of(new ReplayCore(kernel, config), (parts) => {
+      if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
+    });
   }
 
   /** Attaches to the replay of a ticket whose type says what the replay holds. */
@@ -254,14 +254,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   // deno-lint-ignore require-await -- every error is a rejection
   static async attach(value: unknown, schema?: AttachSchema): Promise<ExperienceReplay<never>> {
     const { core, ticket } = takeSeat(value, schema);
-    try {
-      const parts = partsOf(core);
-      parts.sharing.join(ticket);
-      return new ExperienceReplay(parts);
-    } catch (error) {
-      core.dispose();
-      throw error;
-    }
+    return ExperienceReplay.#of(core, ({ sharing }) => sharing.join(ticket));
   }
 
   /**
@@ -1036,9 +1029,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * @param target Without a target, you get the bytes. With a path or a file URL, a new file is written beside it, and replaces it when
    * it is complete. So nobody ever sees half of a snapshot. This needs permission to write and to read the folder (`--allow-write=DIR
    * --allow-read=DIR`). A process that is killed while it saves leaves a file `<name>.exrp-<tag>.tmp`. A later save of the same name
-   * removes it. A stream gets pieces of at most 1 MiB and is closed at the end. You can't use the replay until then.
+   * removes it. The new file has the old one's mode, and takes the place of the file behind a link. A stream gets pieces of at most 1 MiB
+   * and is closed at the end. You may use the replay meanwhile: the snapshot is of the moment of the call.
    * @throws {ReplayError} `not-savable` if a rule of your own has no `save()`. `permission` or `file` if the file can't be written,
-   * with the system's error as `cause`.
+   * with the system's error as `cause`. `busy` while another snapshot of this replay is being written. `disposed`, also if you dispose
+   * the replay before all is written.
    * @example
    * ```ts
    * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -1160,10 +1155,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 }
 
 /** The parts of the replay of `core`. */
-function partsOf(core: ReplayCore): Parts {
-  const rules = userRulesOf(core);
+// deno-lint-ignore explicit-function-return-type
+function partsOf(core: ReplayCore) {
+  const rules = new UserRules(core);
   const register = new Register(core, rules.selectors);
-  const row = new Row(core.kernel, core.id, core.config.columns, core.config.checkFinite);
+  const row = new Row(core);
   const episodes = new Episodes(core, rules, row);
   const reader = new RecordReader(core);
   const drainer = new Drainer(core, episodes, rules.selectors, reader);
@@ -1171,29 +1167,12 @@ function partsOf(core: ReplayCore): Parts {
   const rateLimiter = new ReplayRateLimiter(core, () => drainer.undrainedCount);
   const extra = new ExtraState(core, drainer, reader, rateLimiter);
   return {
-    core,
-    register,
-    episodes,
+    ...{ core, register, episodes, reader, drainer, drawer, rateLimiter, extra },
     recorder: new Recorder(core, rules, row),
-    manyRecorder: new ManyRecorder(core, rules, row),
-    drawer,
+    manyRecorder: new ManyRecorder(core, rules),
     minibatches: new PickMinibatches(core, register, drawer),
     priorities: new Priorities(core, register, rules.selectors),
     saver: new Saver(core, rules, register, extra),
-    reader,
-    drainer,
-    extra,
-    rateLimiter,
     sharing: new Sharing(core, register, drainer),
   };
-}
-
-/** The rules that the user wrote, for a new replay. If they already serve another replay, the new one is freed. */
-function userRulesOf(core: ReplayCore): UserRules {
-  try {
-    return new UserRules(core);
-  } catch (error) {
-    core.dispose();
-    throw error;
-  }
 }

@@ -5,6 +5,7 @@
  */
 
 import { show } from "../base/checks.ts";
+import { showAs } from "../base/inspect.ts";
 import { displayAs, htmlTable } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
@@ -18,13 +19,10 @@ import { collectStats } from "./stats/collect.ts";
 import type { ReplayStats } from "../stats/replay_stats.ts";
 import { statsSvg } from "../stats/stats_svg.ts";
 
-/** What a view looks at. */
+/** What a view looks at: the replay's place in the kernel, its episodes, and its pick views and selectors. */
 interface ViewParts {
-  /** The replay's place in the kernel. */
   readonly core: ReplayCore;
-  /** Its episodes. */
   readonly episodes: Episodes;
-  /** Its pick views and selectors. */
   readonly register: Register;
 }
 
@@ -51,14 +49,12 @@ export let coreOf: (where: string, replay: unknown) => ReplayCore;
  * ```
  */
 export class ReplayView<S extends Schema = AnySchema> implements Disposable {
-  readonly #core: ReplayCore;
-  readonly #episodes: Episodes;
-  readonly #register: Register;
+  readonly #parts: ViewParts;
 
   static {
     coreOf = (where, replay) => {
-      const isReplay = typeof replay === "object" && replay !== null && #core in replay;
-      if (isReplay) return replay.#core;
+      const isReplay = typeof replay === "object" && replay !== null && #parts in replay;
+      if (isReplay) return replay.#parts.core;
       throw new TypeError(`${where} takes a replay, got ${show(replay)}`);
     };
   }
@@ -68,15 +64,13 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     if (!(parts?.core instanceof ReplayCore)) {
       throw new TypeError("a replay is made by ExperienceReplay.create(), which finds its kernel");
     }
-    this.#core = parts.core;
-    this.#episodes = parts.episodes;
-    this.#register = parts.register;
+    this.#parts = parts;
   }
 
   /** The pick views, in order of creation. The first one is that of `create`. Those that other threads made are among them. */
   get pickViews(): readonly [PickView<S>, ...PickView<ViewSchema<S, AnyPick>>[]] {
-    this.#core.catchUp("pickViews");
-    const views: readonly unknown[] = this.#register.views;
+    this.#parts.core.catchUp("pickViews");
+    const views: readonly unknown[] = this.#parts.register.views;
     return views as readonly [PickView<S>, ...PickView<ViewSchema<S, AnyPick>>[]];
   }
 
@@ -96,7 +90,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * ```
    */
   episode(handle: number): EpisodeInfo {
-    return this.#episodes.info("episode()", handle);
+    return this.#parts.episodes.info("episode()", handle);
   }
 
   /**
@@ -112,13 +106,15 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * ```
    */
   episodes(): Float64Array<ArrayBuffer> {
-    return this.#episodes.list();
+    return this.#parts.episodes.list();
   }
 
   /** The selectors, in order of creation. Those that other threads made are among them, whenever you ask. */
   get selectors(): readonly Selector<ViewSchema<S, AnyPick>>[] {
-    this.#core.catchUp("selectors");
-    const selectors: readonly unknown[] = this.#register.entries.map(({ selector }) => selector);
+    this.#parts.core.catchUp("selectors");
+    const selectors: readonly unknown[] = this.#parts.register.entries.map(({ selector }) =>
+      selector
+    );
     return selectors as readonly Selector<ViewSchema<S, AnyPick>>[];
   }
 
@@ -147,21 +143,21 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
 
   /** How many records the replay holds at most. With `capacityBytes` it can be less than the `capacity` of `create`. */
   get capacity(): number {
-    return this.#core.config.capacity;
+    return this.#parts.core.config.capacity;
   }
 
   /** The seed, from which all random draws follow. */
   get seed(): number {
-    return this.#core.seed;
+    return this.#parts.core.seed;
   }
 
   /** True once the replay was freed. */
   get isDisposed(): boolean {
-    return this.#core.isDisposed;
+    return this.#parts.core.isDisposed;
   }
 
   #info(operation: string, index: number): number {
-    return this.#core.info(operation)[index] ?? 0;
+    return this.#parts.core.info(operation)[index] ?? 0;
   }
 
   /**
@@ -178,7 +174,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * ```
    */
   describe(): ReplayDescription {
-    return describeReplay(this.#core, this.#register);
+    return describeReplay(this.#parts.core, this.#parts.register);
   }
 
   /**
@@ -213,15 +209,15 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * ```
    */
   stats(): ReplayStats {
-    return collectStats(this.#core, this.#register);
+    return collectStats(this.#parts.core, this.#parts.register);
   }
 
   /** The view of `describe()`. It never throws: if the replay can't be read now, the text says why. */
   toString(): string {
     // A console may look at the prototype alone.
-    if (!(#core in this)) return "ExperienceReplay";
+    if (!(#parts in this)) return "ExperienceReplay";
     if (this.isDisposed) return "ExperienceReplay (disposed)";
-    const { busyWith } = this.#core;
+    const { busyWith } = this.#parts.core;
     if (busyWith !== undefined) return `ExperienceReplay (busy until ${busyWith} is done)`;
     try {
       return String(this.describe());
@@ -230,25 +226,16 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     }
   }
 
-  /** What `console.log` shows. */
-  [Symbol.for("Deno.customInspect")](): string {
-    return this.toString();
-  }
-
-  /** What `console.log` of Node and Bun shows. */
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
-  }
-
   /**
    * Frees the replay's memory. A second call does nothing. Any other call afterwards throws a `ReplayError` with code `disposed`.
    */
   // Where a platform lacks the symbol, `base/platform.ts` has added it by now: `ffi/handle.ts` needs it first.
   [Symbol.dispose](): void {
-    this.#core.dispose();
+    this.#parts.core.dispose();
   }
 }
 
+showAs(ReplayView, (replay) => replay.toString());
 // A replay that can't be read now is shown by its text.
 displayAs(ReplayView.prototype, (replay) => {
   const stats = replay.stats();

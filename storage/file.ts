@@ -4,7 +4,7 @@
  *
  * Invariants: 1. A reader finds the old file or the new one, never half of one, also after a power cut: the bytes are on the disk before the file
  * gets its name, and the name is there before the call ends. 2. What fails on that way is an error with the system's error as its cause.
- * 3. Only files that this library named are removed, and none that a live process writes: a writer locks its file, and the system frees the lock
+ * 3. The new file can be read and written by those who could the old one, as far as the file system has modes. 4. Only files that this library named are removed, and none that a live process writes: a writer locks its file, and the system frees the lock
  * of a process that ends. Node and Bun have no locks. Nobody removes what their killed writers leave, and its name says so:
  * `<name>.exrp-<7 random characters>.part`.
  *
@@ -15,8 +15,8 @@ import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { truncated } from "./errors.ts";
-import { type Files, type OpenFile, platformFiles } from "./files.ts";
-import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
+import { type Files, type Found, type OpenFile, platformFiles } from "./files.ts";
+import { drive, type Reading } from "./frames.ts";
 
 /** The end of the names of files that are being written: `<name>.exrp-<7 random characters>.tmp`. */
 const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
@@ -24,73 +24,82 @@ const TEMPORARY = /^\.exrp-[0-9a-z]{7}\.tmp$/;
 /** A younger file may be between two steps of its writer: made but not locked yet, or about to be renamed. */
 const ABANDONED_AGE_MS = 60_000;
 
-/** Into a new file beside `target`, which takes the place of `target` once everything is on the disk. */
-export function writeToFile(target: string | URL, { pieces }: SnapshotWriting): void {
-  const { operation, path, files } = placeOf(target);
-  for (const _ of newFile(operation, path, files, pieces, false));
-}
-
-/** The same, while the program goes on between two pieces, and while the system writes. */
-export async function writeToFileLater(
+/**
+ * Into a new file beside `target`, which takes the place of `target` once everything is on the disk, while the program goes on. The new file
+ * has the mode of the old one. Behind a link, it takes the place of the link's target. What is no file, such as a pipe, is written to as it is.
+ */
+export async function writeToFile(
   target: string | URL,
-  { pieces }: SnapshotWriting,
+  pieces: Iterable<Uint8Array>,
 ): Promise<void> {
-  const { operation, path, files } = placeOf(target);
-  await writeNewFile(operation, path, files, pieces);
+  const operation = "serialize()";
+  const files = filesFor(operation);
+  const named = pathOf(operation, target, files);
+  checkPermitted(operation, named, files);
+  const attempt = <T>(call: () => T): T => attemptOn(operation, "write", named, files, call);
+  const { path, found } = attempt(() => endOf(named, files));
+  if (found?.isFile === false || DESCRIPTOR.test(path)) {
+    using file = attempt(() => files.open(named, "a"));
+    for (const piece of pieces) await attempt(() => writeAll(file, piece));
+    return;
+  }
+  if (path !== named) checkPermitted(operation, path, files);
+  removeAbandoned(path, files);
+  await writeNewFile(operation, path, files, pieces, found?.mode);
 }
 
-/** Writes a new file at `path`, in the place of one that may be there, while the program goes on. */
+/** What a process has open, such as that behind `/dev/stdout`. Nothing takes its place, even where it is a file: others write to it, too. */
+const DESCRIPTOR = /^[/](dev|proc[/][^/]+)[/]fd[/]\d+$/;
+
+/** As many links as systems follow. */
+const LINKS_MAX = 40;
+
+/** Where a path leads behind links, and what is there; undefined where nothing is yet. */
+function endOf(named: string, files: Files): { path: string; found: Found | undefined } {
+  const { dirname, resolve } = files.path;
+  let path = named;
+  for (let k = 0; k <= LINKS_MAX; k++) {
+    const found = rescue(() => files.find(path), missing);
+    if (found?.link === undefined || DESCRIPTOR.test(path)) return { path, found };
+    path = resolve(files.realPath(dirname(path)), found.link);
+  }
+  throw new Error(`it is a link, and still no file is found behind ${LINKS_MAX} links`);
+}
+
+function missing(error: unknown): undefined {
+  if ((error as { readonly code?: string }).code !== "ENOENT") throw error;
+}
+
+/**
+ * Writes a new file at `path`, in the place of one that may be there and has this `mode`, while the program goes on. A file that was not renamed
+ * in the end is removed.
+ */
 export async function writeNewFile(
   operation: string,
   path: string,
   files: Files,
   pieces: Iterable<Uint8Array>,
+  mode?: number,
 ): Promise<void> {
-  for (const step of newFile(operation, path, files, pieces, true)) await step;
-}
-
-/** The place that the user named. Nothing is left there of savers that were killed. */
-function placeOf(target: string | URL): {
-  readonly operation: string;
-  readonly path: string;
-  readonly files: Files;
-} {
-  const operation = "serialize()";
-  const files = filesFor(operation);
-  const path = pathOf(operation, target, files);
-  checkPermitted(operation, path, files);
-  removeAbandoned(path, files);
-  return { operation, path, files };
-}
-
-/**
- * The steps of writing a new file that takes the place of another one. Where the program is to go on (`isLater`), each is a promise to await.
- * A file that was not renamed in the end is removed.
- */
-function* newFile(
-  operation: string,
-  path: string,
-  files: Files,
-  pieces: Iterable<Uint8Array>,
-  isLater: boolean,
-): Generator<void | Promise<void>, void> {
   const attempt = <T>(call: () => T, verb: Verb = "write"): T =>
     attemptOn(operation, verb, path, files, call);
-  const sync = (file: OpenFile): void | Promise<void> => isLater ? file.syncLater() : file.sync();
   const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
   const end = files.hasLocks ? "tmp" : "part";
   const temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
   let isRenamed = false;
   try {
     {
-      using file = attempt(() => files.create(temporary));
+      // Nobody may read it meanwhile who may not read the old one.
+      using file = attempt(() => files.create(temporary, mode === undefined ? 0o666 : 0o600));
       // Where the file system has no locks, nobody can remove the file either.
       ignoreErrors(() => file.lock());
-      for (const piece of pieces) yield attempt(() => writeAll(file, piece, isLater));
-      yield attempt(() => sync(file));
+      for (const piece of pieces) await attempt(() => writeAll(file, piece));
+      await attempt(() => file.syncLater());
       // A sync may take minutes; the file is young again when it is renamed.
       attempt(() => file.touch());
     }
+    // Some file systems have no modes.
+    if (mode !== undefined) ignoreErrors(() => files.setMode(temporary, mode));
     attempt(() => files.rename(temporary, path));
     isRenamed = true;
   } finally {
@@ -101,15 +110,12 @@ function* newFile(
     () => rescue(() => files.open(files.path.dirname(path)), unsyncable),
     NAME,
   );
-  if (folder !== undefined) yield attempt(() => rescue(() => sync(folder), unsyncable), NAME);
+  if (folder !== undefined) {
+    await attempt(() => rescue(() => folder.syncLater(), unsyncable), NAME);
+  }
 }
 
-function writeAll(file: OpenFile, piece: Uint8Array, isLater: boolean): void | Promise<void> {
-  if (isLater) return writeAllLater(file, piece);
-  for (let at = 0; at < piece.length;) at += file.write(piece.subarray(at));
-}
-
-async function writeAllLater(file: OpenFile, piece: Uint8Array): Promise<void> {
+async function writeAll(file: OpenFile, piece: Uint8Array): Promise<void> {
   let at = 0;
   // An empty piece is a turn for the others, too.
   do at += await file.writeLater(piece.subarray(at)); while (at < piece.length);
@@ -207,7 +213,7 @@ function removeAbandoned(path: string, files: Files): void {
 }
 
 function removeUnlocked(path: string, files: Files): void {
-  using file = files.open(path, true);
+  using file = files.open(path, "r+");
   const isOld = Date.now() - file.look().changedMs > ABANDONED_AGE_MS;
   if (isOld && file.tryLock()) files.remove(path);
 }

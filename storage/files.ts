@@ -12,7 +12,7 @@ import { deno, dispose } from "../base/platform.ts";
 
 /** What is used of `node:fs`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeFs {
-  openSync(path: string, flags: "r" | "r+" | "wx"): number;
+  openSync(path: string, flags: Flags | "wx", mode?: number): number;
   writeSync(file: number, bytes: Uint8Array): number;
   write(file: number, bytes: Uint8Array, done: (error: unknown, count: number) => void): void;
   fsync(file: number, done: (error: unknown) => void): void;
@@ -26,6 +26,14 @@ interface NodeFs {
     isFile(): boolean;
   };
   closeSync(file: number): void;
+  chmodSync(path: string, mode: number): void;
+  lstatSync(path: string): {
+    readonly mode: number;
+    isFile(): boolean;
+    isSymbolicLink(): boolean;
+  };
+  readlinkSync(path: string): string;
+  realpathSync(path: string): string;
   renameSync(from: string, to: string): void;
   unlinkSync(path: string): void;
   unlink(path: string, done: (error: unknown) => void): void;
@@ -47,6 +55,19 @@ interface NodePath {
 /** What is used of `node:url`. */
 interface NodeUrl {
   fileURLToPath(url: URL): string;
+}
+
+/** How a file is opened: to read it, also to write to it, or to write behind its end. */
+type Flags = "r" | "r+" | "a";
+
+/** What stands at a path. */
+export interface Found {
+  /** Whether it is a file: no folder, link, pipe or device. */
+  readonly isFile: boolean;
+  /** Who may read and write it; undefined where the system has no modes. */
+  readonly mode: number | undefined;
+  /** Where it leads to, if it is a link. */
+  readonly link: string | undefined;
 }
 
 /** A file that is open. */
@@ -82,12 +103,18 @@ export interface Files {
   readonly path: NodePath;
   /** The path that a `file:` URL stands for. */
   fromUrl(url: URL): string;
-  /** Makes a file that is not there yet, to write to it. */
-  create(path: string): OpenFile;
+  /** Makes a file that is not there yet, to write to it. `mode` is 0o666 by default; the program's umask takes away from it. */
+  create(path: string, mode?: number): OpenFile;
   /** Makes a folder, and those that it is in. One that is there already stays. */
   makeFolder(path: string): void;
-  /** Opens a file to read it, or also to write to it. Most systems open a folder too, which can then be synced. */
-  open(path: string, forWriting?: boolean): OpenFile;
+  /** Opens a file, to read it by default. Most systems open a folder too, which can then be synced. */
+  open(path: string, flags?: Flags): OpenFile;
+  /** What stands at a path. Links are not followed. It throws where nothing is. */
+  find(path: string): Found;
+  /** The same path without any links. It throws where nothing is. */
+  realPath(path: string): string;
+  /** Says who may read and write a file. */
+  setMode(path: string, mode: number): void;
   /** Gives a file another name. What had that name before is gone. */
   rename(from: string, to: string): void;
   /** Removes a file. */
@@ -150,9 +177,21 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
   });
   return {
     hasLocks: true,
-    create: (path) => opened(deno.openSync(path, { write: true, createNew: true })),
+    create: (path, mode = 0o666) =>
+      opened(deno.openSync(path, { write: true, createNew: true, mode })),
     makeFolder: (path) => deno.mkdirSync(path, { recursive: true }),
-    open: (path, write = false) => opened(deno.openSync(path, { read: true, write })),
+    open: (path, flags = "r") =>
+      opened(deno.openSync(path, {
+        read: flags !== "a",
+        write: flags === "r+",
+        append: flags === "a",
+      })),
+    find: (path) => {
+      const { isFile, isSymlink, mode } = deno.lstatSync(path);
+      return foundAt(isFile, mode, isSymlink ? deno.readLinkSync(path) : undefined);
+    },
+    realPath: (path) => deno.realPathSync(path),
+    setMode: (path, mode) => deno.chmodSync(path, mode),
     rename: (from, to) => deno.renameSync(from, to),
     remove: (path) => deno.removeSync(path),
     removeLater: (path) => deno.remove(path),
@@ -166,6 +205,11 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
       ),
     isRefusal: (error) => error instanceof deno.errors.NotCapable,
   };
+}
+
+/** Of a mode, only the bits that `setMode` takes. */
+function foundAt(isFile: boolean, mode: number | null, link: string | undefined): Found {
+  return { isFile, mode: mode === null ? undefined : mode & 0o7777, link };
 }
 
 /** What a call of `node:fs` comes to. */
@@ -193,9 +237,16 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
   });
   return {
     hasLocks: false,
-    create: (path) => opened(fs.openSync(path, "wx")),
+    create: (path, mode) => opened(fs.openSync(path, "wx", mode)),
     makeFolder: (path) => fs.mkdirSync(path, { recursive: true }),
-    open: (path, forWriting = false) => opened(fs.openSync(path, forWriting ? "r+" : "r")),
+    open: (path, flags = "r") => opened(fs.openSync(path, flags)),
+    find: (path) => {
+      const found = fs.lstatSync(path);
+      const link = found.isSymbolicLink() ? fs.readlinkSync(path) : undefined;
+      return foundAt(found.isFile(), found.mode, link);
+    },
+    realPath: (path) => fs.realpathSync(path),
+    setMode: (path, mode) => fs.chmodSync(path, mode),
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => fs.unlinkSync(path),
     removeLater: (path) => settled((done) => fs.unlink(path, done)),

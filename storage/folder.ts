@@ -255,7 +255,7 @@ export class GenerationFolder implements Disposable {
       refusal = error; // it may be there already
     }
     try {
-      return open(this.#lockPath, true);
+      return open(this.#lockPath, "r+");
     } catch (error) {
       // Where there is none, the reason is that it could not be made.
       const name = this.#files.path.basename(this.#lockPath);

@@ -162,14 +162,8 @@ export class FrameReader {
     this.#kind = kind;
   }
 
-  /** Reads the head and the schema, whose fields are not checked yet. */
+  /** Reads the head, of this kind and version, and the schema, whose fields are not checked yet. */
   *begin(): Reading<Readonly<Record<string, unknown>>> {
-    yield* this.#begin();
-    return parseJson(yield* this.frame("SCHM", 0, SCHEMA_BYTES_MAX));
-  }
-
-  /** Reads the head: checks that this is a snapshot, and its version. */
-  *#begin(): Reading<void> {
     const { magic, version: known, of } = this.#kind;
     const bytes = yield HEADER_BYTES;
     if (!bytes.subarray(0, 8).every((byte, k) => byte === magic.charCodeAt(k))) {
@@ -196,6 +190,7 @@ export class FrameReader {
       );
     }
     this.#offset = HEADER_BYTES;
+    return parseJson(yield* this.frame("SCHM", 0, SCHEMA_BYTES_MAX));
   }
 
   /** Reads the frame that must come next; returns its payload, whose checksum is right. */

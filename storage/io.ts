@@ -7,7 +7,7 @@
 import { joinBytes } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { bytesOf, checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
-import { readFromFile, writeToFileLater } from "./file.ts";
+import { readFromFile, writeToFile } from "./file.ts";
 import { drive, type Reading, type SnapshotWriting } from "./frames.ts";
 
 /** Where {@linkcode ExperienceReplay.serialize} and that of tables write a snapshot: a file (path or URL), or a stream, which is closed at the end. */
@@ -22,16 +22,15 @@ export type SerializeTarget =
  */
 export type UnserializeSource = Uint8Array | string | URL | ReadableStream<Uint8Array>;
 
-/** Writes a whole snapshot to a file or a stream, while the program goes on between two pieces. */
-export async function writeTo(target: SerializeTarget, writing: SnapshotWriting): Promise<void> {
-  if (typeof target === "string" || target instanceof URL) await writeToFileLater(target, writing);
-  else if (target instanceof WritableStream) await writeToStream(target, writing);
-  else throw wrongTarget(target);
-}
-
-/** The error for what is no place to write to. */
-export function wrongTarget(target: unknown): TypeError {
-  return new TypeError(
+/** Writes a whole snapshot to a file or a stream, while the program goes on between two pieces. Where `ended` aborts, nobody waits for a stream any more. */
+export async function writeTo(
+  target: SerializeTarget,
+  { pieces }: SnapshotWriting,
+  ended?: AbortSignal,
+): Promise<void> {
+  if (typeof target === "string" || target instanceof URL) return await writeToFile(target, pieces);
+  if (target instanceof WritableStream) return await writeToStream(target, pieces, ended);
+  throw new TypeError(
     `serialize() takes a path, a URL, a WritableStream or nothing, got ${show(target)}`,
   );
 }
@@ -49,14 +48,20 @@ export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<Arr
 }
 
 /** Writes a snapshot into a stream, one piece whenever the stream has room, and then closes the stream. */
-export async function writeToStream(
+async function writeToStream(
   stream: WritableStream<Uint8Array> | WritableStream<BufferSource>,
-  { pieces }: SnapshotWriting,
+  pieces: SnapshotWriting["pieces"],
+  ended: AbortSignal | undefined,
 ): Promise<void> {
   const writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>> = stream.getWriter();
+  const end = new Promise<never>((_, reject) => {
+    ended?.addEventListener("abort", () => reject(ended.reason));
+  });
+  // Whoever reads the stream may have stalled for ever, and then lets no end through either.
+  const orEnd = <T>(step: Promise<T>): Promise<T> => Promise.race([step, end]);
   try {
     for (const piece of pieces) {
-      await writer.ready;
+      await orEnd(writer.ready);
       // Some streams take no empty pieces. It is a turn for the others.
       if (piece.length === 0) {
         await new Promise((resolve) => setTimeout(resolve, 0));
@@ -65,9 +70,9 @@ export async function writeToStream(
       // Not awaited: `ready` tells when the stream has room, and it and close() show a failure.
       writer.write(piece).catch(() => {});
     }
-    await writer.close();
+    await orEnd(writer.close());
   } catch (error) {
-    await writer.abort(error).catch(() => {});
+    await orEnd(writer.abort(error).catch(() => {}));
     throw error;
   } finally {
     writer.releaseLock();

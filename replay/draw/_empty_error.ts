@@ -19,7 +19,7 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
 
 function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
   const info = core.info(operation);
-  const all = core.episodes(operation, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
+  const all = core.episodes(operation);
   const handles = all.length === 0 ? all : taken(core, operation, all, policy);
   const { counts, states } = core.episodeCounts(operation, handles);
   return new ReplayError(

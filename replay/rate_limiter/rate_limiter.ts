@@ -7,13 +7,11 @@
 import { lengthOf } from "../../base/typed_arrays.ts";
 import {
   EXRP_RATE_LIMITER_COUNT,
-  EXRP_RATE_LIMITER_INSERTS,
   EXRP_RATE_LIMITER_MIN_SIZE,
   EXRP_RATE_LIMITER_SAVED_COUNT,
 } from "../../ffi/symbols.ts";
 import {
   kernelNumbers,
-  numbersAt,
   type RateLimiter,
   type RateLimiterState,
 } from "../../rate_limiters/rate_limiter.ts";
@@ -84,13 +82,15 @@ export function rateLimiterState(
   operation: string,
 ): RateLimiterState | undefined {
   const info = infoOf(core, operation);
-  const numbers = numbersAt(info, 0);
-  if (numbers.minSize === 0) return undefined;
-  const [recorded = 0, drawn = 0, recordsAllowed = 0, picksAllowed = 0] = info.subarray(
-    EXRP_RATE_LIMITER_INSERTS,
-  );
-  const difference = recorded * numbers.ratio - drawn;
-  return Object.freeze({ ...numbers, recorded, drawn, difference, recordsAllowed, picksAllowed });
+  // In the order of EXRP_RATE_LIMITER_*.
+  const [ratio = 0, minSize = 0, differenceMin = 0, differenceMax = 0, ...counts] = info;
+  const [recorded = 0, drawn = 0, recordsAllowed = 0, picksAllowed = 0] = counts;
+  if (minSize === 0) return undefined;
+  return Object.freeze({
+    ...{ ratio, minSize, differenceMin, differenceMax },
+    ...{ recorded, drawn, difference: recorded * ratio - drawn },
+    ...{ recordsAllowed, picksAllowed },
+  });
 }
 
 function infoOf(core: ReplayCore, operation: string): Float64Array {

@@ -7,7 +7,7 @@
 import { checkInteger, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { checkWait } from "../../base/waits.ts";
+import { checkWait, waitUntil } from "../../base/waits.ts";
 import {
   EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_PICK_COUNT,
@@ -78,10 +78,10 @@ export async function waitFor(core: ReplayCore, options: WaitForOptions): Promis
     count = core.info(WAIT_FOR)[index] ?? 0;
     return count >= wanted ? count : NOT_YET;
   };
-  const late = (timeoutMs: number): ReplayError =>
+  const late = (): ReplayError =>
     new ReplayError(
       "timeout",
-      `${WAIT_FOR}: ${name} was to be at least ${wanted} within ${timeoutMs} ms, but it is ${count} (${text})`,
+      `${WAIT_FOR}: ${name} was to be at least ${wanted} within ${options.timeoutMs} ms, but it is ${count} (${text})`,
     );
   return await attemptUntil(core, options, look, late);
 }
@@ -125,11 +125,11 @@ export async function whenReady<T>(
       { cause: why },
     );
   };
-  const late = (timeoutMs: number): ReplayError => {
+  const late = (): ReplayError => {
     const reason = why instanceof Error ? why.message : tooFewSteps(core);
     return new ReplayError(
       "timeout",
-      `${WHEN_READY}: the replay was not ready within ${timeoutMs} ms: ${reason}`,
+      `${WHEN_READY}: the replay was not ready within ${options.timeoutMs} ms: ${reason}`,
       { cause: why },
     );
   };
@@ -151,7 +151,7 @@ export function whileLimited<T>(
   call: () => T,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  return attemptUntil(core, signal === undefined ? {} : { signal }, () => {
+  return attemptUntil(core, { signal }, () => {
     try {
       return call();
     } catch (error) {
@@ -179,52 +179,45 @@ function isPassing(core: ReplayCore, error: unknown): boolean {
  */
 async function attemptUntil<T>(
   core: ReplayCore,
-  { signal, timeoutMs }: WaitOptions,
+  options: { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number },
   attempt: () => T | typeof NOT_YET,
-  late?: (timeoutMs: number) => ReplayError,
+  late?: () => ReplayError,
   onlyBegan?: () => void,
 ): Promise<T> {
+  const { signal } = options;
   signal?.throwIfAborted();
   const first = attempt();
   if (first !== NOT_YET) return first;
-  let stop: { readonly reason: unknown } | undefined;
-  let { bell } = core;
-  let ear = bell.listen();
-  const abort = (): void => {
-    stop = { reason: signal?.reason };
-    ear.wake();
-  };
-  signal?.addEventListener("abort", abort, { once: true });
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => {
-    stop ??= { reason: late?.(timeoutMs) };
-    ear.wake();
-  }, timeoutMs);
-  try {
-    for (;;) {
-      ear.ready();
-      if (stop !== undefined) throw stop.reason;
-      const [rings, begun] = [bell.ringCount, core.begunCount];
-      const result = attempt();
-      if (result !== NOT_YET) return result;
-      const own = bell.ringCount - rings;
-      if (own > 0 && own === core.begunCount - begun) onlyBegan?.();
-      if (own > 0) {
-        // It did a part of its work, which may wake others, and they it. So all else that is ready has its turn first.
-        await new Promise((done) => setTimeout(done, 0));
-        continue;
+  return await waitUntil<T>(options, (done, fail) => {
+    let isOver = false;
+    let pause: ReturnType<typeof setTimeout> | undefined;
+    let { bell } = core;
+    let ear = bell.listen();
+    const again = async (): Promise<void> => {
+      while (!isOver) {
+        ear.ready();
+        const [rings, begun] = [bell.ringCount, core.begunCount];
+        const result = attempt();
+        if (result !== NOT_YET) return done(result);
+        signal?.throwIfAborted(); // what was attempted may have aborted it
+        const own = bell.ringCount - rings;
+        if (own > 0 && own === core.begunCount - begun) onlyBegan?.();
+        // If it did a part of its work, that may wake others, and they it. So all else that is ready has its turn first.
+        if (own > 0) await new Promise((resolve) => pause = setTimeout(resolve, 0));
+        else if (core.bell === bell) await ear.heard();
+        else {
+          // The replay was shared meanwhile.
+          ear.close();
+          bell = core.bell;
+          ear = bell.listen();
+        }
       }
-      if (core.bell === bell) {
-        await ear.heard();
-        continue;
-      }
-      // The replay was shared meanwhile.
+    };
+    again().catch(fail);
+    return () => {
+      isOver = true;
+      clearTimeout(pause);
       ear.close();
-      bell = core.bell;
-      ear = bell.listen();
-    }
-  } finally {
-    ear.close();
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", abort);
-  }
+    };
+  }, late);
 }

@@ -151,7 +151,7 @@ export class Drainer {
       this.#nothing ??= this.#read([], 0);
       return this.#nothing as Drained;
     }
-    const handles = core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const handles = core.episodes(OPERATION);
     const waiting = this.#look(handles, recorded, open);
     const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);

@@ -306,8 +306,7 @@ export class Relabeller {
   }
 
   #allRecords(): AllRecords {
-    const info = this.#core.info(OPERATION);
-    const handles = this.#core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
+    const handles = this.#core.episodes(OPERATION);
     const { firsts, ends: counts, states } = this.#reader.counts(OPERATION, handles);
     let end = 0;
     const ends = new Float64Array(handles.length);

@@ -109,15 +109,10 @@ export class Episodes {
     const { eviction } = this.#rules;
     const bytes = eviction === undefined ? row.finalBytes : row.finalBytes.slice();
     const flags = isTruncated ? abi.EXRP_RECORD_TRUNCATED : 0;
+    const size = lengthOf(bytes);
+    const { symbols } = core.kernel;
     const end = (): number =>
-      core.kernel.symbols.exrp_episode_end(
-        core.id,
-        episode,
-        bytes,
-        lengthOf(bytes),
-        flags,
-        this.#flag,
-      );
+      symbols.exrp_episode_end(core.id, episode, bytes, size, flags, this.#flag);
     core.check(operation, callWithRoom(core, this.#rules, end));
     core.changed();
     eviction?.look(core.id);
@@ -145,10 +140,7 @@ export class Episodes {
   /** The handles of all episodes, oldest first. */
   list(): Float64Array<ArrayBuffer> {
     const core = this.#core;
-    return core.together("episodes()", () => {
-      const info = core.info("episodes()");
-      return core.episodes("episodes()", info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
-    });
+    return core.together("episodes()", () => core.episodes("episodes()"));
   }
 
   /** Forgets all episodes, the oldest first. */
@@ -194,16 +186,13 @@ export class Episodes {
   }
 }
 
+const ENDINGS: Readonly<Partial<Record<number, EpisodeInfo["ending"]>>> = {
+  [abi.EXRP_EPISODE_OPEN]: "open",
+  [abi.EXRP_EPISODE_TERMINATED]: "terminated",
+  [abi.EXRP_EPISODE_TRUNCATED]: "truncated",
+};
+
 /** How an episode has ended, from its state in the kernel. */
 export function endingOf(state: number): EpisodeInfo["ending"] {
-  switch (state) {
-    case abi.EXRP_EPISODE_OPEN:
-      return "open";
-    case abi.EXRP_EPISODE_TERMINATED:
-      return "terminated";
-    case abi.EXRP_EPISODE_TRUNCATED:
-      return "truncated";
-    default:
-      return "evicted";
-  }
+  return ENDINGS[state] ?? "evicted";
 }

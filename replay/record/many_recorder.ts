@@ -14,18 +14,18 @@ import type { NamedColumn } from "../../schema/columns.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
-import { checkValues, countSteps, ManyRows } from "./many_rows.ts";
+import { ManyRows } from "./many_rows.ts";
 import type { FlatRecorded } from "./many_steps.ts";
 import {
   checkEpisode,
   checkPriority,
-  checkTruncated,
   FINAL_STATE_HINTS,
   FLAG_HINTS,
   flagError,
+  writeEnd,
   writeExtras,
 } from "./record_input.ts";
-import type { Row } from "./row.ts";
+import { countSteps } from "./staged_column.ts";
 
 const MANY = "recordMany()";
 const BATCH = "recordBatch()";
@@ -53,16 +53,14 @@ type Loose = Readonly<Record<string, unknown>>;
 export class ManyRecorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
-  readonly #row: Row;
   readonly #state: NamedColumn;
   /** The staging rows of the latest call of each kind, for the next one. A call takes them out, as it may run the user's code. */
   readonly #kept = new Map<string, ManyRows | undefined>();
 
-  /** Records into the replay of `core`. `row` checks single final states. */
-  constructor(core: ReplayCore, rules: UserRules, row: Row) {
+  /** Records into the replay of `core`. */
+  constructor(core: ReplayCore, rules: UserRules) {
     this.#core = core;
     this.#rules = rules;
-    this.#row = row;
     this.#state = core.config.columns[0] as NamedColumn;
     core.countBuffers(() => {
       let bytes = 0;
@@ -76,12 +74,13 @@ export class ManyRecorder {
     checkEpisode(MANY, episode);
     checkOptions(MANY, options, MANY_OPTIONS, FINAL_STATE_HINTS);
     const loose = options as Loose;
-    const steps = this.#rows(MANY, this.#countOf(MANY, loose), "finalState", 1);
+    const steps = this.#rows(MANY, this.#countOf(MANY, loose), undefined);
     const { count, bytes, handle, done } = steps;
     this.#writeColumns(MANY, steps, loose);
     if (loose["tag"] !== undefined) checkTag(`${MANY}: tag`, loose["tag"]);
     const flags = writePriorities(MANY, steps, loose["priority"]) |
-      writeTags(MANY, steps, loose["tag"]) | this.#writeEnd(steps, loose);
+      writeTags(MANY, steps, loose["tag"]) |
+      writeEnd(MANY, steps.finalState, loose["finalState"], loose["truncated"]);
     handle[0] = episode;
     const { symbols } = this.#core.kernel;
     const store = (id: number): number =>
@@ -106,7 +105,7 @@ export class ManyRecorder {
     checkInteger(`${BATCH}: the number of environments`, count, 1, abi.EXRP_LIMIT_BATCH);
     checkOptions(BATCH, options, BATCH_OPTIONS, FLAG_HINTS);
     const loose = options as Loose;
-    const steps = this.#rows(BATCH, count, "nextState", count);
+    const steps = this.#rows(BATCH, count, count);
     const { bytes, done } = steps;
     this.#writeColumns(BATCH, steps, loose);
     const doneCount = writeEnds(BATCH, steps.flags, loose, ENDS_TRUNCATED);
@@ -140,28 +139,19 @@ export class ManyRecorder {
     const leftOut = isUnknown ? ends.filter((end) => end === cut).length : 0;
     const keepsLast = nextState !== undefined && ends[count - 1] === 0;
     const finalCount = doneCount - leftOut + (keepsLast ? 1 : 0);
-    const steps = this.#rows(FLAT, count, "nextState", finalCount);
+    const steps = this.#rows(FLAT, count, finalCount);
     const { bytes, handle, done } = steps;
     this.#writeColumns(FLAT, steps, loose);
     steps.flags.set(ends);
-    this.#writeFinalStates(steps, loose, isUnknown, finalCount, keepsLast);
+    writeFinalStates(steps, loose, isUnknown, finalCount, keepsLast);
     const flags = (nextState === undefined ? 0 : abi.EXRP_RECORD_NEXT_STATE) |
       writePriorities(FLAT, steps, loose["priority"]) | writeTags(FLAT, steps, loose["tag"]);
     handle[0] = episode;
     const episodes = new Float64Array(count);
     const { symbols } = this.#core.kernel;
+    const size = lengthOf(bytes);
     const store = (id: number): number =>
-      symbols.exrp_record_flat(
-        id,
-        handle,
-        bytes,
-        lengthOf(bytes),
-        count,
-        flags,
-        done,
-        episodes,
-        count,
-      );
+      symbols.exrp_record_flat(id, handle, bytes, size, count, flags, done, episodes, count);
     this.#store(FLAT, steps, handle, store);
     return {
       episode: handle[0],
@@ -172,37 +162,26 @@ export class ManyRecorder {
 
   /** How many steps there are, by the states. */
   #countOf(operation: string, { state }: Loose): number {
-    const count = countSteps(operation, this.#state, checkValues(operation, this.#state, state));
+    const count = countSteps(operation, this.#state, state);
     return checkInteger(`${operation}: the number of steps`, count, 1, abi.EXRP_LIMIT_BATCH);
   }
 
-  /** Staging rows for so many steps and at least so many final states. */
-  #rows(operation: string, count: number, finalName: string, finalCount: number): ManyRows {
+  /** Staging rows for so many steps and at least so many of their next states, or for one final state by itself. */
+  #rows(operation: string, count: number, finals: number | undefined): ManyRows {
     const kept = this.#kept.get(operation);
     this.#kept.set(operation, undefined);
-    if (kept?.count === count && kept.finalCount >= finalCount) return kept;
-    return new ManyRows(this.#core, operation, count, finalName, finalCount);
+    if (kept?.count === count && kept.finalCount >= (finals ?? 1)) return kept;
+    return new ManyRows(this.#core, operation, count, finals);
   }
 
   /** Writes the values of all columns. */
   #writeColumns(operation: string, steps: ManyRows, loose: Loose): void {
-    const { columns, count } = steps;
+    const { columns } = steps;
     const [state, action, reward] = columns;
     state?.write(loose["state"]);
     action?.write(loose["action"]);
     reward?.write(loose["reward"]);
     writeExtras(operation, loose["extras"], this.#core.config.extraNames, columns);
-    if (!this.#row.isFinite) return;
-    for (const column of columns.slice(0, 3)) column.checkFinite(0, count);
-  }
-
-  /** Writes the final state of one episode; returns the flags of its end. */
-  #writeEnd(steps: ManyRows, { finalState, truncated }: Loose): number {
-    const isTruncated = checkTruncated(MANY, truncated, finalState);
-    if (finalState === undefined) return 0;
-    this.#row.writeFinal(MANY, finalState);
-    steps.finalBytes.set(this.#row.finalBytes);
-    return isTruncated ? abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_TRUNCATED : abi.EXRP_RECORD_ENDS;
   }
 
   /** Writes the next states that are kept; returns the flag that tells the kernel of those that are no final states. */
@@ -216,54 +195,13 @@ export class ManyRecorder {
         } is done, and its next state is the episode's final state`,
       );
     }
-    const { isFinite } = this.#row;
     if (this.#core.config.keepNextState) {
       finalState.write(nextState);
-      if (isFinite) finalState.checkFinite(0, flags.length);
       return abi.EXRP_RECORD_NEXT_STATE;
     }
     const values = finalState.check(nextState);
-    for (let k = 0; k < flags.length; k++) {
-      if (flags[k] === 0) continue;
-      finalState.writeStep(values, k, k);
-      if (isFinite) finalState.checkFinite(k, k + 1);
-    }
+    for (let k = 0; k < flags.length; k++) if (flags[k] !== 0) finalState.writeStep(values, k, k);
     return 0;
-  }
-
-  /** Writes the final states of the episodes that end, and that of the last step. */
-  #writeFinalStates(
-    { finalState, flags, count }: ManyRows,
-    { state, nextState }: Loose,
-    isUnknown: boolean,
-    finalCount: number,
-    keepsLast: boolean,
-  ): void {
-    if (nextState === undefined && finalCount === 0) return;
-    if (nextState === undefined && !isUnknown) {
-      const step = flags.findIndex((each) => each !== 0);
-      const how = flags[step] === ENDS ? "terminated" : "truncated";
-      throw new TypeError(
-        `${FLAT}: nextState is missing: step ${step} is ${how}, and its next state is the final state of its episode; if you do not have it, add nextStateUnknown: true`,
-      );
-    }
-    const { column } = this.#state;
-    const named = { name: "nextState", column };
-    const values = checkValues(FLAT, named, nextState ?? state);
-    const given = countSteps(FLAT, named, values);
-    if (given !== count) {
-      throw new RangeError(
-        `${FLAT}: nextState is ${column} and takes the values of ${count} steps, got those of ${given}`,
-      );
-    }
-    let at = 0;
-    for (let k = 0; k < count; k++) {
-      const isFinal = ((flags[k] as number) & abi.EXRP_RECORD_ENDS) !== 0;
-      if (!isFinal && !(keepsLast && k === count - 1)) continue;
-      finalState.writeStep(values, k, at);
-      if (this.#row.isFinite) finalState.checkFinite(at, at + 1, k - at);
-      at++;
-    }
   }
 
   /** Calls the kernel until all steps are stored. One call does it, unless rules in TypeScript must be served in between. */
@@ -290,6 +228,30 @@ export class ManyRecorder {
     }
     if (selectors.size > 0) selectors.recorded(core.id, count);
     if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept.set(operation, steps);
+  }
+}
+
+/** Writes the final states of the episodes that end, and that of the last step. */
+function writeFinalStates(
+  { finalState, flags, count }: ManyRows,
+  { state, nextState }: Loose,
+  isUnknown: boolean,
+  finalCount: number,
+  keepsLast: boolean,
+): void {
+  if (finalCount === 0) return;
+  if (nextState === undefined && !isUnknown) {
+    const step = flags.findIndex((each) => each !== 0);
+    const how = flags[step] === ENDS ? "terminated" : "truncated";
+    throw new TypeError(
+      `${FLAT}: nextState is missing: step ${step} is ${how}, and its next state is the final state of its episode; if you do not have it, add nextStateUnknown: true`,
+    );
+  }
+  const values = finalState.check(nextState ?? state, count);
+  let at = 0;
+  for (let k = 0; k < count; k++) {
+    const isFinal = ((flags[k] as number) & abi.EXRP_RECORD_ENDS) !== 0;
+    if (isFinal || (keepsLast && k === count - 1)) finalState.writeStep(values, k, at++);
   }
 }
 

@@ -1,167 +1,14 @@
 /**
- * The staging rows: many records' bytes as the kernel reads them, column by column, with every value checked.
+ * The staging rows: many records' bytes as the kernel reads them, column by column.
  *
  * @module
  */
 
-import { checkNumbers, isNumbers, show } from "../../base/checks.ts";
-import { numberOf } from "../../base/inspect.ts";
-import {
-  bufferOf,
-  byteOffsetOf,
-  countOf,
-  isKind,
-  isNumeric,
-  kindOf,
-  lengthOf,
-} from "../../base/typed_arrays.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
-import {
-  type ArrayOfDType,
-  type Column,
-  type DType,
-  type NamedColumn,
-  viewOf,
-} from "../../schema/columns.ts";
+import type { NamedColumn } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
-import { canBeNaN, checkFinite } from "./finite.ts";
-import { checkElement, type ColumnPlace, nestedHint } from "./row.ts";
-
-/** The values, which must be a plain or typed array of numbers. */
-export function checkValues(
-  operation: string,
-  { name, column }: NamedColumn,
-  value: unknown,
-): ArrayLike<unknown> {
-  if (isNumbers(value)) return value;
-  return checkNumbers(
-    operation,
-    name,
-    value,
-    `is ${column} and takes the values of all steps as one plain or typed array of numbers`,
-  );
-}
-
-/** How many steps the values of a column belong to. */
-export function countSteps(
-  operation: string,
-  named: NamedColumn,
-  values: ArrayLike<unknown>,
-): number {
-  const { elementCount } = named.column;
-  const length = countOf(values);
-  const count = length / elementCount;
-  if (Number.isInteger(count) && count > 0) {
-    // Rows in the place of numbers would be counted as numbers, and other columns blamed for their count.
-    if (Array.isArray(values) && nestedHint(values[0]) !== "") {
-      throw new TypeError(
-        `${operation}: ${named.name}[0] must be a number (it is ${named.column}), got ${
-          show(values[0])
-        }${nestedHint(values[0])}`,
-      );
-    }
-    return count;
-  }
-  throw new RangeError(
-    `${operation}: ${named.name} is ${named.column} and takes ${elementCount} values for each of one or more steps, got ${length}${
-      nestedHint(values[0])
-    }`,
-  );
-}
-
-/** One column of the staging rows. */
-export class ManyRowsColumn {
-  readonly #named: NamedColumn;
-  readonly #view: ArrayOfDType[DType];
-  readonly #place: ColumnPlace;
-  readonly #operation: string;
-
-  /** A column at `offset` bytes, for `count` steps. */
-  constructor(
-    operation: string,
-    named: NamedColumn,
-    buffer: ArrayBuffer,
-    offset: number,
-    count: number,
-  ) {
-    const { dtype, elementCount } = named.column;
-    this.#operation = operation;
-    this.#named = named;
-    this.#view = viewOf(dtype, buffer, offset, count * elementCount);
-    this.#place = {
-      operation: { name: operation },
-      name: named.name,
-      dtype,
-      shapeText: String(named.column),
-      stepElements: elementCount,
-    };
-  }
-
-  /** The values, of which there must be as many as the steps take. */
-  check(value: unknown): ArrayLike<unknown> {
-    const values = checkValues(this.#operation, this.#named, value);
-    const { length } = this.#view;
-    const given = countOf(values);
-    if (given === length) return values;
-    const { name, column } = this.#named;
-    throw new RangeError(
-      `${this.#operation}: ${name} is ${column} and takes ${numberOf(length, "value")} for ${
-        numberOf(length / column.elementCount, "step")
-      }, got ${given}${nestedHint(values[0])}`,
-    );
-  }
-
-  /** Writes the values of all steps. */
-  write(value: unknown): void {
-    const view = this.#view;
-    // Nearly all columns are of these two kinds. V8 sees one type of array at each store.
-    if (view instanceof Float32Array && isKind("Float32Array", value)) {
-      if (lengthOf(value) === view.length) return view.set(value);
-    } else if (view instanceof Int32Array && isKind("Int32Array", value)) {
-      if (lengthOf(value) === view.length) return view.set(value);
-    }
-    this.#copy(this.check(value), 0, view.length, 0);
-  }
-
-  /** Writes the values of step `from` as those of step `to`, from what `check` of a column of the same kind gave. */
-  writeStep(values: ArrayLike<unknown>, from: number, to: number): void {
-    const { elementCount } = this.#named.column;
-    this.#copy(values, from * elementCount, elementCount, to * elementCount);
-  }
-
-  /**
-   * Refuses NaN and infinite values of steps `first` to `end`, which were written. The error counts the steps from `-shift`.
-   *
-   * @throws {RangeError} When there is one.
-   */
-  checkFinite(first: number, end: number, shift = 0): void {
-    const { name, column: { dtype, elementCount } } = this.#named;
-    if (!canBeNaN(dtype)) return;
-    const values = { name, dtype, elementCount, view: this.#view };
-    checkFinite(this.#operation, values, first * elementCount, end * elementCount, shift);
-  }
-
-  /** Writes `count` elements, those of `values` from `first` on, to `at`. */
-  #copy(values: ArrayLike<unknown>, first: number, count: number, at: number): void {
-    const view = this.#view;
-    const { dtype, elementBytes } = this.#named.column;
-    if (dtype !== "bool" && isNumeric(values)) {
-      const isWhole = count === lengthOf(values);
-      // Every number is a float, so there is nothing to check.
-      if (isWhole && (canBeNaN(dtype) || kindOf(values) === kindOf(view))) {
-        return view.set(values, at);
-      }
-      if (kindOf(values) === kindOf(view)) {
-        // The array's `subarray` may be the user's code, so it is not called.
-        const offset = byteOffsetOf(values) + first * elementBytes;
-        return view.set(viewOf(dtype, bufferOf(values), offset, count), at);
-      }
-    }
-    for (let k = 0; k < count; k++) {
-      view[at + k] = checkElement(this.#place, values[first + k], first + k);
-    }
-  }
-}
+import { StagedColumn } from "./staged_column.ts";
 
 /** What the views of a ManyRows take in the engine, about. */
 const VIEW_BYTES = 8 * 1024;
@@ -181,11 +28,9 @@ export class ManyRows {
   /** The tag of each step, for episodes that begin there. */
   readonly tags: Int32Array<ArrayBuffer>;
   /** State, action, reward, then the extras. */
-  readonly columns: readonly ManyRowsColumn[];
-  /** The final states. */
-  readonly finalState: ManyRowsColumn;
-  /** The bytes of the final states. */
-  readonly finalBytes: Uint8Array<ArrayBuffer>;
+  readonly columns: readonly StagedColumn[];
+  /** The final states: one by itself, or some of the next states. */
+  readonly finalState: StagedColumn;
   /** The handle of the episode, where all steps are of one or follow it. */
   readonly handle: Float64Array<ArrayBuffer> = new Float64Array(1);
   /** How many steps the kernel has stored, and how many episodes got some. */
@@ -196,34 +41,34 @@ export class ManyRows {
     return this.bytes.length + VIEW_BYTES;
   }
 
-  /** `count` steps in the layout of the kernel, with room for `finalCount` final states. */
-  constructor(
-    core: ReplayCore,
-    operation: string,
-    count: number,
-    finalName: string,
-    finalCount: number,
-  ) {
-    const { columns } = core.config;
+  /** `count` steps in the layout of the kernel, with room for `finals` of their next states, or for one final state by itself. */
+  constructor(core: ReplayCore, name: string, count: number, finals: number | undefined) {
+    const { config: { columns, checkFinite }, kernel: { symbols } } = core;
     const offsets = new Float64Array(abi.EXRP_STEPS_COLUMN + columns.length);
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets));
-    core.check(operation, status);
-    const state: Column = (columns[0] as NamedColumn).column;
-    const finalOffset = offsets[abi.EXRP_STEPS_FINAL_STATE] ?? 0;
-    const finalSize = finalCount * state.elementBytes * state.elementCount;
-    const buffer = new ArrayBuffer(finalOffset + finalSize);
+    core.check(name, symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets)));
+    const at = (part: number): number => offsets[part] ?? 0;
+    const operation = { name };
     this.count = count;
-    this.finalCount = finalCount;
+    this.finalCount = finals ?? 1;
+    const { column } = columns[0] as NamedColumn;
+    const finalBytes = this.finalCount * column.elementBytes * column.elementCount;
+    const buffer = new ArrayBuffer(at(abi.EXRP_STEPS_FINAL_STATE) + finalBytes);
     this.bytes = new Uint8Array(buffer);
-    this.flags = new Uint8Array(buffer, offsets[abi.EXRP_STEPS_FLAGS] ?? 0, count);
-    this.priorities = new Float64Array(buffer, offsets[abi.EXRP_STEPS_PRIORITY] ?? 0, count);
-    this.tags = new Int32Array(buffer, offsets[abi.EXRP_STEPS_TAG] ?? 0, count);
+    this.flags = new Uint8Array(buffer, at(abi.EXRP_STEPS_FLAGS), count);
+    this.priorities = new Float64Array(buffer, at(abi.EXRP_STEPS_PRIORITY), count);
+    this.tags = new Int32Array(buffer, at(abi.EXRP_STEPS_TAG), count);
+    const stage = (
+      named: NamedColumn,
+      part: number,
+      steps: number | undefined,
+      isFinite: boolean,
+    ): StagedColumn => {
+      return new StagedColumn(named, { operation, buffer, offset: at(part), steps, isFinite });
+    };
     this.columns = columns.map((named, k) =>
-      new ManyRowsColumn(operation, named, buffer, offsets[abi.EXRP_STEPS_COLUMN + k] ?? 0, count)
+      stage(named, abi.EXRP_STEPS_COLUMN + k, count, checkFinite && k < 3)
     );
-    const final = { name: finalName, column: state };
-    this.finalState = new ManyRowsColumn(operation, final, buffer, finalOffset, finalCount);
-    this.finalBytes = new Uint8Array(buffer, finalOffset, finalSize);
+    const final = { name: finals === undefined ? "finalState" : "nextState", column };
+    this.finalState = stage(final, abi.EXRP_STEPS_FINAL_STATE, finals, checkFinite);
   }
 }

@@ -7,7 +7,12 @@
 import { checkBoolean, show } from "../../base/checks.ts";
 import { type OptionHints, unknownOption } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { EXRP_STATUS_FULL, EXRP_STATUS_PRIORITY_INVALID } from "../../ffi/symbols.ts";
+import {
+  EXRP_RECORD_ENDS,
+  EXRP_RECORD_TRUNCATED,
+  EXRP_STATUS_FULL,
+  EXRP_STATUS_PRIORITY_INVALID,
+} from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 
@@ -42,9 +47,7 @@ export function checkPriority(name: string, value: unknown): number {
   throw new ReplayError(
     "invalid-priority",
     `${name} must be finite and not negative, got ${value}`,
-    {
-      status: EXRP_STATUS_PRIORITY_INVALID,
-    },
+    { status: EXRP_STATUS_PRIORITY_INVALID },
   );
 }
 
@@ -61,14 +64,20 @@ export function flagError(where: string, value: unknown): Error {
   return typeof value === "number" ? new RangeError(message) : new TypeError(message);
 }
 
-/** Whether the episode was cut off, which needs a final state. */
-export function checkTruncated(
+/** Writes the final state that ends an episode, if there is one; returns the flags of that end. */
+export function writeEnd(
   operation: string,
-  truncated: unknown,
+  column: { write(value: unknown): void },
   finalState: unknown,
-): boolean {
-  if (truncated === undefined || !checkBoolean(`${operation}: truncated`, truncated)) return false;
-  if (finalState !== undefined) return true;
+  truncated: unknown,
+): number {
+  const isTruncated = truncated !== undefined &&
+    checkBoolean(`${operation}: truncated`, truncated);
+  if (finalState !== undefined) {
+    column.write(finalState);
+    return isTruncated ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED : EXRP_RECORD_ENDS;
+  }
+  if (!isTruncated) return 0;
   throw new TypeError(
     `${operation}: truncated needs finalState, the state after the last step, to bootstrap from`,
   );

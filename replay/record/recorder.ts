@@ -17,9 +17,9 @@ import {
   checkEpisode,
   checkFlag,
   checkPriority,
-  checkTruncated,
   FINAL_STATE_HINTS,
   FLAG_HINTS,
+  writeEnd,
   writeExtras,
 } from "./record_input.ts";
 import type { Row } from "./row.ts";
@@ -237,7 +237,6 @@ export class Recorder {
     }
     const core = this.#core;
     const { bytes, byteCount, view } = this.#row;
-    if (this.#row.isFinite) this.#checkFinite(operation, flags);
     view.setFloat64(0, episode, true);
     let status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
     if (status === abi.EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
@@ -248,14 +247,6 @@ export class Recorder {
     if (eviction !== undefined) eviction.recorded(core.id, handle);
     if (selectors.size > 0) selectors.recorded(core.id);
     return handle;
-  }
-
-  #checkFinite(operation: string, flags: number): void {
-    const row = this.#row;
-    row.checkFinite(operation, row.state, row.action, row.reward);
-    if ((flags & (abi.EXRP_RECORD_ENDS | abi.EXRP_RECORD_NEXT_STATE)) === 0) return;
-    const isStep = (flags & (abi.EXRP_RECORD_BEGINS | abi.EXRP_RECORD_NEXT_STATE)) !== 0;
-    row.checkFinite(operation, isStep ? row.nextState : row.finalState);
   }
 
   /** Stores the row once there is room. The policy is the user's code: if it records something itself, that must not replace this record. */
@@ -274,11 +265,7 @@ export class Recorder {
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
     writeExtras("record()", extras, this.#extraNames, this.#row.columns);
-    const isTruncated = checkTruncated("record()", truncated, finalState);
-    if (finalState === undefined) return given;
-    this.#row.finalState.write(finalState);
-    const ends = given | abi.EXRP_RECORD_ENDS;
-    return isTruncated ? ends | abi.EXRP_RECORD_TRUNCATED : ends;
+    return given | writeEnd("record()", this.#row.finalState, finalState, truncated);
   }
 
   /** Puts the priority into the row; returns the flag that tells the kernel so. */

@@ -46,16 +46,9 @@ export function planSelector(rule: SelectorRule | SelectorPart): SelectorPlan {
   return { kind: "composed", rule, composition, parts: rule.parts.map(planSelector) };
 }
 
-/** The selectors that a plan adds, in this order: parts first. */
+/** All selectors of a plan, those that are there already and those that it adds: parts first. */
 export function inOrder(plan: SelectorPlan): readonly SelectorPlan[] {
-  if (plan.kind === "there") return [];
   return plan.kind === "composed" ? [...plan.parts.flatMap(inOrder), plan] : [plan];
-}
-
-/** The selectors in a plan that are there already. */
-export function thereIn(plan: SelectorPlan): readonly Selector[] {
-  if (plan.kind === "there") return [plan.selector];
-  return plan.kind === "composed" ? plan.parts.flatMap(thereIn) : [];
 }
 
 /**

@@ -15,13 +15,7 @@ import {
   EXRP_PICK_VIEW_INFO_COUNT,
   EXRP_PICK_VIEW_PICK_COUNT,
 } from "../../ffi/symbols.ts";
-import { rewardDType } from "../../schema/create_options.ts";
-import {
-  checkPick,
-  kernelPolicy,
-  type PickOptions,
-  type PickPolicy,
-} from "../../schema/pick_options.ts";
+import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
 import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
 import {
   type AnySelectorRule,
@@ -35,6 +29,7 @@ import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
 import { beginServing, endServing } from "../rules/serving.ts";
+import { makePickView, makeSelector } from "./make.ts";
 import { checkShareCount, notSharable } from "./sharable.ts";
 import {
   checkPlans,
@@ -42,7 +37,6 @@ import {
   inOrder,
   planSelector,
   type SelectorPlan,
-  thereIn,
 } from "./_selector_plan.ts";
 import { OwnedPickView, type PickView } from "./pick_view.ts";
 import { OwnedSelector, type Selector } from "./selector.ts";
@@ -78,9 +72,9 @@ export class Register {
   readonly #customs: CustomSelectors;
   readonly #owner = Symbol("replay");
   #views: readonly PickView[] = [];
-  #drawnBefore: readonly number[] = [];
+  /** How many picks each selector had drawn when the snapshot was saved that this replay was loaded from. */
+  drawnBefore: readonly number[] = [];
   #drawnAsPart: number[] | Float64Array = [];
-  readonly #number = new Uint32Array(1);
 
   /** Enters the first pick view of `core`; `customs` serves the rules in TypeScript. */
   constructor(core: ReplayCore, customs: CustomSelectors) {
@@ -114,14 +108,7 @@ export class Register {
       // A thread may end at any moment. So the others hear of a view before it is made, and look whether it was.
       const view = this.addTable(policy);
       core.announce();
-      const numbers = kernelPolicy(policy, rewardDType(core.config));
-      const { symbols } = core.kernel;
-      const status = symbols.exrp_pick_view_create(
-        core.id,
-        numbers,
-        lengthOf(numbers),
-        this.#number,
-      );
+      const status = makePickView(core.kernel, core.id, policy, core.config);
       if (status === 0) return view;
       const error = core.error(where, status);
       this.#views = before;
@@ -158,16 +145,19 @@ export class Register {
   #newPickSelector(value: AnySelectorRule, view: number): Selector {
     const core = this.#core;
     const plan = planSelector(checkSelectorRule(OPERATION, value));
-    for (const selector of thereIn(plan)) {
+    const nodes = inOrder(plan);
+    for (const each of nodes) {
+      if (each.kind !== "there") continue;
+      const { selector } = each;
       this.entry(OPERATION, selector);
       const [own, whole] = [this.#views[selector.view], this.#views[view]];
       if (own !== undefined && whole !== undefined) checkSameLayout(selector.kind, own, whole);
     }
-    const plans = inOrder(plan);
+    const plans = nodes.filter((each) => each.kind !== "there");
     const { entries } = this;
     if (core.shared !== undefined) {
       for (const each of plans) {
-        if (each.kind === "native" || each.kind === "there" || isRemakable(each.rule)) continue;
+        if (each.kind === "native" || isRemakable(each.rule)) continue;
         throw notSharable(OPERATION, `the rule ${each.rule.name}`);
       }
       checkShareCount(OPERATION, entries.length + plans.length);
@@ -235,24 +225,13 @@ export class Register {
 
   #createNative(rule: NativeSelector, view: number): Selector {
     const core = this.#core;
-    const { entries } = this;
-    const { nativeCount } = this;
     // See newPickView().
-    const selector = this.addNative(rule, nativeCount, view);
+    const selector = this.addNative(rule, this.nativeCount, view);
     core.announce();
-    const numbers = new Float64Array(Math.max(1, rule.numbers.length));
-    numbers.set(rule.numbers);
-    const status = core.kernel.symbols.exrp_selector_create(
-      core.id,
-      view,
-      rule.native,
-      numbers,
-      rule.numbers.length,
-      this.#number,
-    );
+    const status = makeSelector(core.kernel, core.id, view, rule);
     if (status === 0) return selector;
     const error = core.error(OPERATION, status);
-    entries.pop();
+    this.entries.pop();
     core.announce();
     throw error;
   }
@@ -282,11 +261,6 @@ export class Register {
     return Math.min(EXRP_LIMIT_SELECTORS + others, EXRP_LIMIT_LOGS - 1);
   }
 
-  /** How many picks a selector had drawn when the snapshot was saved that this replay was loaded from; 0 if it was not loaded. */
-  drawnBefore(selector: number): number {
-    return this.#drawnBefore[selector] ?? 0;
-  }
-
   /** Tells the rules in TypeScript what happened to their views. */
   tellRules(): void {
     if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
@@ -307,7 +281,7 @@ export class Register {
     const core = this.#core;
     const info = new Float64Array(EXRP_DRAWS_INFO_COUNT);
     core.check(operation, core.kernel.symbols.exrp_draws_info(core.id, log, info, lengthOf(info)));
-    return this.drawnBefore(selector.id) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
+    return (this.drawnBefore[selector.id] ?? 0) + (info[EXRP_DRAWS_DRAWN_COUNT] ?? 0);
   }
 
   /** From now on, the counts of picks that were drawn as parts are in this memory, which all threads see. The first one fills it. */
@@ -321,19 +295,9 @@ export class Register {
     return this.entries.filter(({ native }) => native !== undefined).length;
   }
 
-  /** The replay was loaded, before it was shared, from a snapshot whose selectors had drawn so many picks. */
-  setDrawnBefore(counts: readonly number[]): void {
-    this.#drawnBefore = counts;
-  }
-
-  /** The counts of picks that selectors had drawn when the snapshot was saved. */
-  get allDrawnBefore(): readonly number[] {
-    return this.#drawnBefore;
-  }
-
   /** A snapshot was loaded whose selectors had drawn so many picks, and so many of them as parts. */
   setDrawn(counts: readonly number[], asPart: readonly number[]): void {
-    this.#drawnBefore = counts;
+    this.drawnBefore = counts;
     this.#drawnAsPart = [...asPart];
   }
 

@@ -173,7 +173,7 @@ export class Sharing implements SharedState {
     }
     const { drained, lost, counts } = note.drained;
     this.#drainer.cursor = { drained, lost, counts: new Map(counts) };
-    register.setDrawnBefore(note.drawnBefore);
+    register.drawnBefore = note.drawnBefore;
     core.seed = note.seed;
     this.#attachedCount = note.attachedCount;
     this.#seen = seen;
@@ -190,7 +190,7 @@ export class Sharing implements SharedState {
       config: plainConfig(core.config),
       attachedCount: this.#attachedCount,
       seed: core.seed,
-      drawnBefore: register.allDrawnBefore,
+      drawnBefore: register.drawnBefore,
       views: register.views.map(({ policy }) => policy),
       selectors: register.entries.map(noted),
       drained: { drained, lost, counts: [...counts] },

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { joinBytes } from "../../base/bytes.ts";
+import { bytesOf } from "../../base/typed_arrays.ts";
 import {
   EXRP_EPISODE_EVICTED,
   EXRP_EPISODE_OPEN,
@@ -66,20 +68,13 @@ export class ExtraState {
       ...this.#loaded.slice(this.#streams.length),
     ];
     const { drained, lost } = this.#drainer.cursor;
-    const numbers = drained === 0 && lost === 0 ? [] : [drained, lost, ...this.#storedCounts()];
     const rateLimiter = this.#rateLimiter.save();
-    numbers.unshift(...rateLimiter);
+    const isDrained = drained > 0 || lost > 0;
+    const cursor = isDrained ? [drained, lost, ...this.#storedCounts()] : [];
+    const numbers = Float64Array.from([...rateLimiter, ...cursor]);
     if (states.length === 0 && numbers.length === 0) return new Uint8Array(0);
-    const begin = HEAD_BYTES + states.length * RANDOM_STREAM_BYTES;
-    const bytes = new Uint8Array(begin + 8 * numbers.length);
-    const view = new DataView(bytes.buffer);
-    view.setUint32(0, states.length, true);
-    view.setUint32(4, rateLimiter.length, true);
-    for (const [k, state] of states.entries()) {
-      bytes.set(state, HEAD_BYTES + k * RANDOM_STREAM_BYTES);
-    }
-    for (const [k, number] of numbers.entries()) view.setFloat64(begin + 8 * k, number, true);
-    return bytes;
+    const head = Uint32Array.of(states.length, rateLimiter.length);
+    return joinBytes([bytesOf(head), ...states, bytesOf(numbers)]);
   }
 
   /** Pairs of handle and count, for the episodes that are still stored. */
@@ -102,9 +97,8 @@ export class ExtraState {
     let rateLimiter: readonly number[] = [];
     if (bytes.length > 0) {
       if (bytes.length < HEAD_BYTES) throw corrupt(`its extra state has ${bytes.length} bytes`);
-      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-      const streamCount = view.getUint32(0, true);
-      const rateLimiterCount = view.getUint32(4, true);
+      const { buffer } = bytes.slice();
+      const [streamCount = 0, rateLimiterCount = 0] = new Uint32Array(buffer, 0, 2);
       const begin = HEAD_BYTES + streamCount * RANDOM_STREAM_BYTES;
       const numberCount = (bytes.length - begin) / 8;
       const isWhole = rateLimiterCount === 0 || rateLimiterCount === SAVED_NUMBERS;
@@ -120,13 +114,11 @@ export class ExtraState {
         }
         states.push(state);
       }
-      const numbers = Float64Array.from(
-        { length: numberCount },
-        (_, k) => view.getFloat64(begin + 8 * k, true),
-      );
-      rateLimiter = this.#checkCounts([...numbers.subarray(0, rateLimiterCount)], id);
+      const numbers = new Float64Array(buffer, begin);
+      const recorded = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
+      rateLimiter = checkCounts([...numbers.subarray(0, rateLimiterCount)], recorded);
       if (numberCount > rateLimiterCount) {
-        cursor = this.#cursorOf(numbers.subarray(rateLimiterCount), id);
+        cursor = this.#cursorOf(numbers.subarray(rateLimiterCount), id, recorded);
       }
     }
     return () => {
@@ -137,20 +129,11 @@ export class ExtraState {
     };
   }
 
-  /** The rule is compared with the replay's own, which decides; so only the counts can be wrong. */
-  #checkCounts(numbers: readonly number[], id: number): readonly number[] {
-    const written = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
-    const [recorded = 0, drawn = 0] = numbers.slice(-2);
-    const areCounts = [recorded, drawn].every((count) => Number.isSafeInteger(count) && count >= 0);
-    if (areCounts && recorded <= written) return numbers;
-    throw corrupt(
-      `its rate limiter counts ${recorded} records of ${written}, and ${drawn} picks`,
-    );
-  }
-
-  #cursorOf([drained = 0, lost = 0, ...pairs]: Float64Array, id: number): DrainCursor {
-    const recorded = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
-    const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+  #cursorOf(
+    [drained = 0, lost = 0, ...pairs]: Float64Array,
+    id: number,
+    recorded: number,
+  ): DrainCursor {
     if (!isCount(drained) || !isCount(lost) || drained + lost > recorded) {
       throw corrupt(`its extra state says that ${drained} of ${recorded} records were drained`);
     }
@@ -198,4 +181,15 @@ export class ExtraState {
       throw corrupt("its extra state names an episode that was never begun", cause);
     }
   }
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** The rule is compared with the replay's own, which decides; so only the counts can be wrong. */
+function checkCounts(numbers: readonly number[], written: number): readonly number[] {
+  const [recorded = 0, drawn = 0] = numbers.slice(-2);
+  if (isCount(recorded) && isCount(drawn) && recorded <= written) return numbers;
+  throw corrupt(`its rate limiter counts ${recorded} records of ${written}, and ${drawn} picks`);
 }

@@ -8,37 +8,28 @@ import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
-  EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
   EXRP_INFO_SEGMENT_LENGTH,
   EXRP_SHARE_LOADING,
   EXRP_STATUS_NOT_SHARABLE,
   EXRP_STATUS_ORDER,
 } from "../../ffi/symbols.ts";
-import type { ReplayHandle } from "../../ffi/handle.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
-import type { Register, SelectorEntry } from "../register/register.ts";
+import type { Register } from "../register/register.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ExtraState } from "./extra_state.ts";
-import {
-  type LoadedSnapshot,
-  readSnapshot,
-  type SnapshotTarget,
-  writeSnapshot,
-} from "./snapshot.ts";
-import { writeToFile } from "../../storage/file.ts";
+import { type LoadedSnapshot, type OwnBytes, readSnapshot, writeSnapshot } from "./snapshot.ts";
 import type { SnapshotWriting } from "../../storage/frames.ts";
 import {
   readFrom,
   type SerializeTarget,
   type UnserializeSource,
+  writeTo,
   writeToBytes,
-  writeToStream,
-  wrongTarget,
 } from "../../storage/io.ts";
-import type { SelectorSchema, SnapshotSchema } from "./snapshot_schema.ts";
+import type { OwnSchema } from "./snapshot_schema.ts";
 
 /** Saves and loads one replay. */
 export class Saver {
@@ -46,7 +37,6 @@ export class Saver {
   readonly #rules: UserRules;
   readonly #register: Register;
   readonly #extra: ExtraState;
-  #isSaving = false;
 
   /** Saves and loads the replay that has these parts. */
   constructor(core: ReplayCore, rules: UserRules, register: Register, extra: ExtraState) {
@@ -56,42 +46,30 @@ export class Saver {
     this.#extra = extra;
   }
 
-  /** Writes a snapshot. */
+  /** Writes a snapshot of this moment. The replay may change meanwhile. */
   async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    this.#core.checkUsable("serialize()");
-    if (target === undefined) return this.#together(writeToBytes);
-    if (typeof target === "string" || target instanceof URL) {
-      this.#together((writing) => writeToFile(target, writing));
-      return undefined;
-    }
-    if (!(target instanceof WritableStream)) throw wrongTarget(target);
     using moment = this.#begin();
-    await writeToStream(target, moment.writing);
+    if (target === undefined) return writeToBytes(moment.writing);
+    await writeTo(target, moment.writing, moment.ended);
     return undefined;
   }
 
-  /** Takes a snapshot and writes it at once. */
-  #together<T>(write: (writing: SnapshotWriting) => T): T {
-    return this.#core.together("serialize()", () => {
-      using moment = this.#begin();
-      return write(moment.writing);
-    });
-  }
-
-  /** Keeps this moment until the result is disposed. The replay may change meanwhile. */
-  #begin(): Disposable & { readonly writing: SnapshotWriting } {
-    const { id, kernel: { symbols } } = this.#core;
-    return this.#core.together("serialize()", () => {
+  /** Keeps this moment until the result is disposed. `ended` aborts if the replay is disposed before. */
+  #begin(): Disposable & { readonly writing: SnapshotWriting; readonly ended: AbortSignal } {
+    const core = this.#core;
+    const { id, kernel: { symbols } } = core;
+    return core.together("serialize()", () => {
       const status = symbols.exrp_replay_save_begin(id);
       if (status === EXRP_STATUS_ORDER) throw isSaving("serialize()");
-      this.#core.check("serialize()", status);
-      this.#isSaving = true;
+      core.check("serialize()", status);
+      const saving = new AbortController();
+      core.saving = saving;
       const end = (): void => {
-        this.#isSaving = false;
+        core.saving = undefined;
         symbols.exrp_replay_save_end(id);
       };
       try {
-        return { writing: this.#write(), [dispose]: end };
+        return { writing: this.#write(), ended: saving.signal, [dispose]: end };
       } catch (error) {
         end();
         throw error;
@@ -106,8 +84,8 @@ export class Saver {
     if (core.shared !== undefined) {
       throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
     }
-    if (this.#isSaving) throw isSaving("unserialize()");
-    const reading = readSnapshot(this.#target());
+    if (core.saving !== undefined) throw isSaving("unserialize()");
+    const reading = readSnapshot(core, this.#schema(new Map()));
     using _occupied = source instanceof ReadableStream ? core.occupy("unserialize()") : undefined;
     const read = readFrom(source, reading);
     const loaded = read instanceof Promise ? await read : read;
@@ -119,34 +97,24 @@ export class Saver {
   }
 
   #write(): SnapshotWriting {
-    const core = this.#core;
-    const { selectors } = this.#rules;
-    if (selectors.size > 0) selectors.drain(core.id);
-    const rules = new Map<number, Uint8Array>();
+    const { eviction } = this.#rules;
+    this.#register.tellRules();
+    const own = new Map<string, Uint8Array>();
     for (const { selector, custom, composed } of this.#register.entries) {
-      const own = custom ?? composed;
-      if (own !== undefined) rules.set(selector.id, own.save());
+      const rule = custom ?? composed;
+      if (rule !== undefined) own.set(`RULE ${selector.id}`, rule.save());
     }
-    const eviction = this.#rules.eviction?.save();
-    const schema = this.#schema(core.id, rules, eviction?.length ?? 0);
-    const side = this.#extra.save();
-    return writeSnapshot({ kernel: core.kernel, id: core.id, schema, rules, eviction, side });
+    if (eviction !== undefined) own.set("EVIC 0", eviction.save());
+    own.set("SIDE 0", this.#extra.save());
+    return writeSnapshot(this.#core, this.#schema(own), own);
   }
 
-  #target(): SnapshotTarget {
-    const core = this.#core;
-    const schema = this.#schema(core.id, new Map(), 0);
-    const create = (seed: number): ReplayHandle => core.createHandle(seed, "unserialize()");
-    return { kernel: core.kernel, schema, create };
-  }
-
-  #schema(
-    id: number,
-    rules: ReadonlyMap<number, Uint8Array>,
-    evictionBytes: number,
-  ): Omit<SnapshotSchema, "sections"> {
+  /** The schema of this replay, whose sections in `own` have so many bytes. */
+  #schema(own: OwnBytes): OwnSchema {
     const { config, seed } = this.#core;
     const { eviction } = config;
+    const register = this.#register;
+    const bytesOf = (section: string): number => own.get(section)?.length ?? 0;
     return {
       library: VERSION,
       capacity: config.capacity,
@@ -158,100 +126,107 @@ export class Saver {
         shape: column.shape,
         every: column.every,
       })),
-      views: this.#register.views.map(({ policy }) => policy),
-      segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
+      views: register.views.map(({ policy }) => policy),
+      segmentLength: this.#core.info("serialize()")[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
       seed,
       eviction: {
         runs: "native" in eviction ? "kernel" : "typescript",
         name: eviction.name,
         options: "native" in eviction ? eviction.options : {},
-        bytes: evictionBytes,
+        bytes: bytesOf("EVIC 0"),
       },
-      selectors: this.#register.entries.map((entry) =>
-        selectorSchema(entry, rules, this.#register)
-      ),
-      side: { bytes: 0 },
+      selectors: register.entries.map((entry) => {
+        const { selector: { id, kind, view, parts }, native, custom, composed } = entry;
+        return {
+          runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
+          view,
+          parts: parts.map(({ id }) => id),
+          name: kind,
+          native: native?.native ?? 0,
+          options: native?.options ?? composed?.rule.options ?? {},
+          numbers: native?.numbers ?? [],
+          bytes: bytesOf(`RULE ${id}`),
+          drawnCount: register.drawnCount("serialize()", entry),
+          drawnAsPart: register.drawnAsPart(id),
+        };
+      }),
+      side: { bytes: bytesOf("SIDE 0") },
     };
   }
 
   /** Puts a loaded snapshot in the place of what there is. On failure everything stays as it was. */
-  #adopt(loaded: LoadedSnapshot): void {
+  #adopt({ handle, schema, own }: LoadedSnapshot): void {
     const core = this.#core;
+    const register = this.#register;
     const { selectors } = this.#rules;
-    const { entries } = this.#register;
-    const { handle, schema } = loaded;
     let takeSide: () => void;
     try {
-      takeSide = this.#extra.read(loaded.side, handle.id);
-      const info = core.info("unserialize()", handle.id);
+      takeSide = this.#extra.read(own.get("SIDE 0") ?? new Uint8Array(0), handle.id);
       if (selectors.size > 0) {
         selectors.drain(core.occupiedId);
         selectors.openJournals(handle.id);
       }
-      this.#loadRules(loaded, info);
+      this.#loadRules(handle.id, own);
     } catch (error) {
       handle[Symbol.dispose]();
       throw error;
     }
     core.adopt(handle, schema.seed);
-    this.#register.setDrawn(
+    register.setDrawn(
       schema.selectors.map(({ drawnCount }) => drawnCount),
       schema.selectors.map(({ drawnAsPart }) => drawnAsPart),
     );
     takeSide();
-    for (const policy of schema.views.slice(this.#register.views.length)) {
-      this.#register.addTable(policy);
-    }
-    let nativeId = this.#register.nativeCount;
-    for (
-      const { name, native, options, numbers, view } of schema.selectors.slice(entries.length)
-    ) {
-      this.#register.addNative(
-        new NativeSelector(name, native, options, numbers),
-        nativeId++,
-        view,
-      );
+    for (const policy of schema.views.slice(register.views.length)) register.addTable(policy);
+    for (const rule of schema.selectors.slice(register.entries.length)) {
+      const { name, native, options, numbers, view } = rule;
+      const selector = new NativeSelector(name, native, options, numbers);
+      register.addNative(selector, register.nativeCount, view);
     }
   }
 
-  /** Gives each rule in TypeScript its bytes. If one refuses, all get back what they had. */
-  #loadRules(loaded: LoadedSnapshot, info: Float64Array): void {
+  /** Gives each rule in TypeScript its bytes, and replay `id` of the kernel. If one refuses, all get back what they had. */
+  #loadRules(id: number, own: OwnBytes): void {
     const core = this.#core;
     const undo: (() => void)[] = [];
+    const give = (name: string, load: () => void, takeBack: () => void): void => {
+      undo.push(takeBack);
+      try {
+        load();
+      } catch (cause) {
+        throw new ReplayError(
+          "rule",
+          `unserialize(): the rule ${name} refused its part of the snapshot: ${cause}`,
+          { cause },
+        );
+      }
+    };
     try {
-      for (const { selector, custom, composed } of this.#register.entries) {
-        const bytes = loaded.rules.get(selector.id);
-        if (composed !== undefined && bytes !== undefined) {
-          const before = composed.save();
-          undo.push(() => composed.load(before));
-          refusable(composed.rule.name, () => composed.load(bytes));
-        }
-        if (custom === undefined || bytes === undefined) continue;
-        const [countBefore, before] = [custom.count, custom.save()];
-        undo.push(() => custom.load(countBefore, before));
-        const count = this.#register.pickCount(selector.view, loaded.handle.id);
-        refusable(custom.rule.name, () => custom.load(count, bytes));
+      for (const { selector: { id: k, kind, view }, custom, composed } of this.#register.entries) {
+        const [rule, bytes] = [custom ?? composed, own.get(`RULE ${k}`)];
+        if (rule === undefined || bytes === undefined) continue;
+        const load = (count: number, from: Uint8Array): void =>
+          custom === undefined ? composed?.load(from) : custom.load(count, from);
+        const [countBefore, before] = [custom?.count ?? 0, rule.save()];
+        const count = this.#register.pickCount(view, id);
+        give(kind, () => load(count, bytes), () => load(countBefore, before));
       }
       const { eviction } = this.#rules;
-      if (eviction === undefined || loaded.eviction === undefined) return;
-      const own = loaded.eviction;
-      const after = this.#episodesOf(loaded.handle.id);
-      const before = this.#episodesOf(core.occupiedId);
+      const bytes = own.get("EVIC 0");
+      if (eviction === undefined || bytes === undefined) return;
+      const before = core.episodes("unserialize()", core.occupiedId);
+      const after = core.episodes("unserialize()", id);
       const [saved, nextBefore] = [eviction.save(), eviction.nextHandle];
-      undo.push(() => eviction.load(after, before, core.occupiedId, nextBefore, saved));
-      refusable(eviction.policy.name, () => {
-        const nextHandle = info[EXRP_INFO_NEXT_HANDLE] ?? 0;
-        eviction.load(before, after, loaded.handle.id, nextHandle, own);
-      });
+      const next = core.info("unserialize()", id)[EXRP_INFO_NEXT_HANDLE] ?? 0;
+      give(
+        eviction.policy.name,
+        () => eviction.load(before, after, id, next, bytes),
+        () => eviction.load(after, before, core.occupiedId, nextBefore, saved),
+      );
     } catch (error) {
       for (const step of undo.reverse()) step();
       throw error;
     }
-  }
-
-  #episodesOf(id: number): Float64Array {
-    const info = this.#core.info("unserialize()", id);
-    return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
   }
 }
 
@@ -260,36 +235,4 @@ function isSaving(operation: string): ReplayError {
     "busy",
     `${operation}: another snapshot of this replay is being written; await that serialize() first`,
   );
-}
-
-function refusable(name: string, load: () => void): void {
-  try {
-    load();
-  } catch (cause) {
-    throw new ReplayError(
-      "rule",
-      `unserialize(): the rule ${name} refused its part of the snapshot: ${cause}`,
-      { cause },
-    );
-  }
-}
-
-function selectorSchema(
-  entry: SelectorEntry,
-  rules: ReadonlyMap<number, Uint8Array>,
-  register: Register,
-): SelectorSchema {
-  const { selector, native, custom, composed } = entry;
-  return {
-    runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
-    view: selector.view,
-    parts: selector.parts.map(({ id }) => id),
-    name: selector.kind,
-    native: native?.native ?? 0,
-    options: native?.options ?? composed?.rule.options ?? {},
-    numbers: native?.numbers ?? [],
-    bytes: rules.get(selector.id)?.length ?? 0,
-    drawnCount: register.drawnCount("serialize()", entry),
-    drawnAsPart: register.drawnAsPart(selector.id),
-  };
 }

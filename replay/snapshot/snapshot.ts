@@ -10,9 +10,9 @@ import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import * as abi from "../../ffi/symbols.ts";
-import { kernelPolicy } from "../../schema/pick_options.ts";
-import { type DType, DTYPES } from "../../schema/columns.ts";
 import { corrupt } from "../../storage/errors.ts";
+import type { ReplayCore } from "../core.ts";
+import { makePickView, makeSelector } from "../register/make.ts";
 import {
   encodeAll,
   encodeBegin,
@@ -27,6 +27,7 @@ import {
 } from "../../storage/frames.ts";
 import {
   checkFits,
+  type OwnSchema,
   readSchema,
   type SectionSchema,
   type SnapshotSchema,
@@ -34,46 +35,65 @@ import {
 
 const KIND: SnapshotKind = { magic: "EXRPSNAP", version: 2, of: "a replay" };
 
-/** What a snapshot is written from. */
-export interface SnapshotSource {
-  /** The kernel. */
-  readonly kernel: Kernel;
-  /** The replay in it. */
-  readonly id: number;
-  /** The schema without its list of sections. */
-  readonly schema: Omit<SnapshotSchema, "sections">;
-  /** The bytes of each selector written in TypeScript, by the selector's number. */
-  readonly rules: ReadonlyMap<number, Uint8Array>;
-  /** The bytes of an eviction policy written in TypeScript. */
-  readonly eviction: Uint8Array | undefined;
-  /** The bytes of the extra state. */
-  readonly side: Uint8Array;
+/** The bytes that the kernel knows nothing of, by section, such as `RULE 3`. */
+export type OwnBytes = ReadonlyMap<string, Uint8Array>;
+
+/** Where a section stands in a snapshot, and of what size it is. It is cut into frames of whole items. */
+interface Section {
+  readonly tag: "KERN" | "RULE" | "EVIC" | "SIDE";
+  readonly index: number;
+  readonly itemCount: number;
+  readonly itemBytes: number;
+}
+
+/** All sections: those of the kernel, of rules in TypeScript, of such an eviction policy, and of the extra state. */
+function sectionsOf({ sections, selectors, eviction, side }: SnapshotSchema): Section[] {
+  const own = (tag: Section["tag"], index: number, itemCount: number): Section => (
+    { tag, index, itemCount, itemBytes: 1 }
+  );
+  return [
+    ...sections.map(({ section, ...size }): Section => ({ tag: "KERN", index: section, ...size })),
+    ...selectors.flatMap(({ runs, bytes }, index) =>
+      runs === "kernel" ? [] : [own("RULE", index, bytes)]
+    ),
+    ...(eviction.runs === "kernel" ? [] : [own("EVIC", 0, eviction.bytes)]),
+    own("SIDE", 0, side.bytes),
+  ];
 }
 
 /**
  * Plans a snapshot of the moment that the kernel keeps for this replay, by `exrp_replay_save_begin`. Its size is known in advance, and its pieces have
  * at most 1 MiB. The replay may change meanwhile.
  */
-export function writeSnapshot(source: SnapshotSource): SnapshotWriting {
-  const { kernel, id } = source;
-  const sections = kernelSections(kernel, id, source.schema, "serialize()");
-  const { side: _, ...rest } = source.schema;
-  const side = source.side.length > 0 ? { side: { bytes: source.side.length } } : {};
-  const begin = encodeBegin(kernel, KIND, { ...rest, ...side, sections });
+export function writeSnapshot(
+  { kernel, id }: ReplayCore,
+  mine: OwnSchema,
+  own: OwnBytes,
+): SnapshotWriting {
+  const schema = { ...mine, sections: kernelSections(kernel, id, mine, "serialize()") };
+  const side = mine.side.bytes > 0 ? mine.side : undefined;
+  const begin = encodeBegin(kernel, KIND, { ...schema, side });
+  const all = sectionsOf(schema);
   let bytes = begin.length + END_FRAME_BYTES;
-  const plan = (items: number, itemBytes: number): void => {
-    bytes += items * itemBytes + Math.ceil(items / itemsPerFrame(itemBytes)) * FRAME_OVERHEAD_BYTES;
-  };
-  for (const { itemCount, itemBytes } of sections) plan(itemCount, itemBytes);
-  for (const own of source.rules.values()) plan(own.length, 1);
-  plan(source.eviction?.length ?? 0, 1);
-  plan(source.side.length, 1);
+  for (const { itemCount, itemBytes } of all) {
+    const frameCount = Math.ceil(itemCount / itemsPerFrame(itemBytes));
+    bytes += itemCount * itemBytes + frameCount * FRAME_OVERHEAD_BYTES;
+  }
 
   function* frames(): Generator<Uint8Array<ArrayBuffer>> {
-    for (const section of sections) yield* sectionFrames(kernel, id, section);
-    for (const [index, own] of source.rules) yield* ownFrames(kernel, "RULE", index, own);
-    if (source.eviction !== undefined) yield* ownFrames(kernel, "EVIC", 0, source.eviction);
-    yield* ownFrames(kernel, "SIDE", 0, source.side);
+    for (const section of all) {
+      const { tag, index, itemBytes } = section;
+      const known = own.get(`${tag} ${index}`);
+      for (const [first, count] of runsOf(section)) {
+        yield encodeFrame(kernel, tag, index, count * itemBytes, (payload) => {
+          if (known !== undefined) return payload.set(known.subarray(first, first + count));
+          const size = lengthOf(payload);
+          const { symbols } = kernel;
+          const status = symbols.exrp_section_read(id, index, first, count, payload, size);
+          checkStatus(kernel, "serialize()", status);
+        });
+      }
+    }
   }
   return { bytes, pieces: encodeAll(kernel, begin, frames()) };
 }
@@ -82,79 +102,32 @@ function itemsPerFrame(itemBytes: number): number {
   return Math.max(1, Math.floor((PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES) / Math.max(1, itemBytes)));
 }
 
+/** The first item of each frame of a section, and how many items it has. */
+function* runsOf(
+  { itemCount, itemBytes }: Section,
+): Generator<readonly [first: number, count: number]> {
+  const step = itemsPerFrame(itemBytes);
+  for (let first = 0; first < itemCount; first += step) {
+    yield [first, Math.min(step, itemCount - first)];
+  }
+}
+
 /** The sections of the kernel. One without bytes has no frames. Where a section has no items, they have no size either. */
 function kernelSections(
   kernel: Kernel,
   id: number,
-  { selectors }: Pick<SnapshotSchema, "selectors">,
+  { selectors }: OwnSchema,
   operation: string,
 ): SectionSchema[] {
   const native = selectors.filter(({ runs }) => runs === "kernel").length;
-  return Array.from(
-    { length: abi.EXRP_SECTION_SELECTOR + 2 * native },
-    (_, section) => sectionInfo(kernel, id, section, operation),
-  ).filter(({ itemBytes }) => itemBytes > 0);
-}
-
-function sectionInfo(
-  kernel: Kernel,
-  id: number,
-  section: number,
-  operation: string,
-): SectionSchema {
-  const info = new Float64Array(2);
-  checkStatus(
-    kernel,
-    operation,
-    kernel.symbols.exrp_section_info(id, section, info, lengthOf(info)),
-  );
-  return { section, itemCount: info[0] ?? 0, itemBytes: info[1] ?? 0 };
-}
-
-function* sectionFrames(
-  kernel: Kernel,
-  id: number,
-  { section, itemCount, itemBytes }: SectionSchema,
-): Generator<Uint8Array<ArrayBuffer>> {
-  const step = itemsPerFrame(itemBytes);
-  for (let first = 0; first < itemCount; first += step) {
-    const count = Math.min(step, itemCount - first);
-    yield encodeFrame(kernel, "KERN", section, count * itemBytes, (payload) => {
-      if (payload.length === 0) return;
-      const status = kernel.symbols.exrp_section_read(
-        id,
-        section,
-        first,
-        count,
-        payload,
-        lengthOf(payload),
-      );
-      checkStatus(kernel, "serialize()", status);
-    });
-  }
-}
-
-function* ownFrames(
-  kernel: Kernel,
-  tag: "RULE" | "EVIC" | "SIDE",
-  index: number,
-  own: Uint8Array,
-): Generator<Uint8Array<ArrayBuffer>> {
-  const step = itemsPerFrame(1);
-  for (let first = 0; first < own.length; first += step) {
-    const part = own.subarray(first, first + step);
-    yield encodeFrame(kernel, tag, index, part.length, (payload) => payload.set(part));
-  }
-}
-
-/** The replay that a snapshot is read for. */
-export interface SnapshotTarget {
-  /** The kernel. */
-  readonly kernel: Kernel;
-  /** The schema of that replay, with the selectors that it has now. */
-  readonly schema: Omit<SnapshotSchema, "sections">;
-  /** Makes an empty replay of the same configuration with another seed. */
-  readonly create: (seed: number) => ReplayHandle;
+  const length = abi.EXRP_SECTION_SELECTOR + 2 * native;
+  const sections = Array.from({ length }, (_, section): SectionSchema => {
+    const info = new Float64Array(2);
+    const status = kernel.symbols.exrp_section_info(id, section, info, lengthOf(info));
+    checkStatus(kernel, operation, status);
+    return { section, itemCount: info[0] ?? 0, itemBytes: info[1] ?? 0 };
+  });
+  return sections.filter(({ itemBytes }) => itemBytes > 0);
 }
 
 /** A snapshot that was read and found sound. */
@@ -163,76 +136,44 @@ export interface LoadedSnapshot {
   readonly handle: ReplayHandle;
   /** The schema that the snapshot holds. */
   readonly schema: SnapshotSchema;
-  /** The bytes of each selector written in TypeScript, by the selector's number. */
-  readonly rules: ReadonlyMap<number, Uint8Array>;
-  /** The bytes of an eviction policy written in TypeScript. */
-  readonly eviction: Uint8Array | undefined;
-  /** The bytes of the extra state; no bytes if there is none. */
-  readonly side: Uint8Array;
+  /** What the kernel knows nothing of. */
+  readonly own: OwnBytes;
 }
 
-/** Reads a snapshot into a new replay of the kernel. */
-export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
-  const { kernel } = target;
+/** Reads a snapshot into a new replay of the kernel, for a replay of this schema. */
+export function* readSnapshot(core: ReplayCore, mine: OwnSchema): Reading<LoadedSnapshot> {
+  const { kernel } = core;
   const reader = new FrameReader(kernel, KIND);
   const schema = readSchema("", yield* reader.begin());
-  checkFits({ ...target.schema, sections: [] }, schema);
-
-  const handle = target.create(schema.seed);
+  checkFits(mine, schema);
+  const handle = core.createHandle(schema.seed, "unserialize()");
   let done = false;
   try {
-    createTables(kernel, handle.id, schema);
-    createSelectors(kernel, handle.id, schema);
+    makeRules(core, handle.id, schema);
     checkSections(kernel, handle.id, schema);
-    for (const section of schema.sections) yield* readSection(kernel, handle.id, reader, section);
-    const rules = new Map<number, Uint8Array>();
-    for (const [index, selector] of schema.selectors.entries()) {
-      if (selector.runs === "kernel") continue;
-      rules.set(index, yield* readOwn(reader, "RULE", index, selector.bytes));
+    const own = new Map<string, Uint8Array>();
+    for (const section of sectionsOf(schema)) {
+      const bytes = yield* readSection(kernel, handle.id, reader, section);
+      own.set(`${section.tag} ${section.index}`, bytes);
     }
-    const eviction = schema.eviction.runs === "kernel"
-      ? undefined
-      : yield* readOwn(reader, "EVIC", 0, schema.eviction.bytes);
-    const side = yield* readOwn(reader, "SIDE", 0, schema.side.bytes);
     yield* reader.end();
     loadStatus(kernel, "the whole", kernel.symbols.exrp_snapshot_end(handle.id));
     done = true;
-    return { handle, schema, rules, eviction, side };
+    return { handle, schema, own };
   } finally {
     if (!done) handle[Symbol.dispose]();
   }
 }
 
-function createTables(kernel: Kernel, id: number, schema: SnapshotSchema): void {
-  const number = new Uint32Array(1);
-  const reward = dtypeOf(schema.columns[2]?.dtype);
+/** Makes the pick views and the selectors of a snapshot in replay `id` of the kernel, which was made with the first view. */
+function makeRules({ kernel, config }: ReplayCore, id: number, schema: SnapshotSchema): void {
   for (const [k, policy] of schema.views.entries()) {
-    if (k === 0) continue; // the replay was made with it
-    const numbers = kernelPolicy(policy, reward);
-    const status = kernel.symbols.exrp_pick_view_create(id, numbers, lengthOf(numbers), number);
-    loadStatus(kernel, `pick view ${k}`, status);
+    if (k === 0) continue;
+    loadStatus(kernel, `pick view ${k}`, makePickView(kernel, id, policy, config));
   }
-}
-
-function dtypeOf(name: string | undefined): DType {
-  return DTYPES.find((dtype) => dtype === name) ?? "float32";
-}
-
-function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): void {
-  const number = new Uint32Array(1);
-  for (const [k, selector] of schema.selectors.entries()) {
-    if (selector.runs !== "kernel") continue;
-    const numbers = new Float64Array(Math.max(1, selector.numbers.length));
-    numbers.set(selector.numbers);
-    const status = kernel.symbols.exrp_selector_create(
-      id,
-      selector.view,
-      selector.native,
-      numbers,
-      selector.numbers.length,
-      number,
-    );
-    loadStatus(kernel, `selector ${k}`, status);
+  for (const [k, rule] of schema.selectors.entries()) {
+    if (rule.runs !== "kernel") continue;
+    loadStatus(kernel, `selector ${k}`, makeSelector(kernel, id, rule.view, rule));
   }
 }
 
@@ -255,48 +196,27 @@ function checkSections(kernel: Kernel, id: number, schema: SnapshotSchema): void
   }
 }
 
+/** Reads a section: gives the kernel what is its own, and returns the bytes of any other. */
 function* readSection(
   kernel: Kernel,
   id: number,
   reader: FrameReader,
-  { section, itemCount, itemBytes }: SectionSchema,
-): Reading<void> {
-  const step = itemsPerFrame(itemBytes);
-  for (let first = 0; first < itemCount; first += step) {
-    const count = Math.min(step, itemCount - first);
-    const payload = yield* reader.frame("KERN", section, count * itemBytes);
-    if (payload.length !== count * itemBytes) {
-      throw corrupt(
-        `section ${section} has ${payload.length} bytes, needed are ${count * itemBytes}`,
-      );
-    }
-    const status = kernel.symbols.exrp_section_write(
-      id,
-      section,
-      first,
-      count,
-      payload.length === 0 ? new Uint8Array(1) : payload,
-      lengthOf(payload),
-    );
-    loadStatus(kernel, `section ${section}`, status);
-  }
-}
-
-function* readOwn(
-  reader: FrameReader,
-  tag: "RULE" | "EVIC" | "SIDE",
-  index: number,
-  bytes: number,
+  section: Section,
 ): Reading<Uint8Array> {
+  const { tag, index, itemBytes } = section;
   // The pieces are joined after the last one: until then the number of bytes in the schema may be wrong.
   const parts: Uint8Array[] = [];
-  const step = itemsPerFrame(1);
-  for (let first = 0; first < bytes; first += step) {
-    const part = yield* reader.frame(tag, index, Math.min(step, bytes - first));
-    if (part.length !== Math.min(step, bytes - first)) {
-      throw corrupt(`section ${tag} ${index} has a part of ${part.length} bytes`);
+  for (const [first, count] of runsOf(section)) {
+    const payload = yield* reader.frame(tag, index, count * itemBytes);
+    const size = lengthOf(payload);
+    if (size !== count * itemBytes) {
+      const needed = count * itemBytes;
+      throw corrupt(`section ${tag} ${index} has ${size} bytes, needed are ${needed}`);
     }
-    parts.push(part);
+    if (tag === "KERN") {
+      const status = kernel.symbols.exrp_section_write(id, index, first, count, payload, size);
+      loadStatus(kernel, `section ${index}`, status);
+    } else parts.push(payload);
   }
   return joinBytes(parts);
 }

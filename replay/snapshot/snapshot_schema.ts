@@ -81,6 +81,9 @@ export type SectionSchema = Fields<typeof section>;
 /** The schema of a snapshot. */
 export type SnapshotSchema = Fields<typeof schema>;
 
+/** What a replay itself says of it: not the sections, which only the kernel knows. */
+export type OwnSchema = Omit<SnapshotSchema, "sections">;
+
 /** Checks all of the JSON. */
 export const readSchema: Field<SnapshotSchema> = object(schema);
 
@@ -99,41 +102,47 @@ function policy(where: string, value: unknown): PickPolicy {
   return checked;
 }
 
+/** What must be equal in a replay and a snapshot, by its name in errors. */
+function* factsOf(schema: OwnSchema): Generator<readonly [name: string, fact: unknown]> {
+  yield ["capacity", schema.capacity];
+  yield ["capacityBytes", schema.capacityBytes || undefined];
+  yield ["maxAge", schema.maxAge || undefined];
+  for (const [k, { name, dtype, shape, every }] of schema.columns.entries()) {
+    yield [`column ${k}`, name];
+    yield [`${name}'s dtype`, dtype];
+    yield [`${name}'s shape`, `[${shape}]`];
+    yield [`how many records keep ${name}: one in`, every];
+  }
+  for (const [k, { where, ...policy }] of schema.views.entries()) {
+    const name = k === 0 ? "pick" : `pick view ${k}: policy`;
+    yield [name, "one"];
+    for (const [option, value] of Object.entries(policy)) yield [`${name}.${option}`, `${value}`];
+    yield [`${name}.where`, where && tagsText(where)];
+  }
+  yield ["segmentLength", schema.segmentLength];
+  yield ["eviction", ruleText(schema.eviction)];
+  yield ["the eviction's options", optionsText(schema.eviction)];
+  for (const [k, selector] of schema.selectors.entries()) {
+    yield [`selector ${k}`, ruleText(selector)];
+    yield [`selector ${k}'s pick view`, selector.view];
+    yield [`selector ${k}'s parts`, `${selector.parts}`];
+    yield [`selector ${k}'s options`, optionsText(selector)];
+    yield [`selector ${k}'s kernel rule`, kernelText(selector)];
+  }
+}
+
 /**
- * Compares a snapshot's schema with a replay's.
+ * Compares a snapshot's schema with a replay's. A snapshot may have more pick views and selectors, which are made.
  *
  * @throws {ReplayError} `snapshot-mismatch`, naming the first field that differs.
  */
-export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
-  same("capacity", mine.capacity, found.capacity);
-  same("capacityBytes", mine.capacityBytes || undefined, found.capacityBytes || undefined);
-  same("maxAge", mine.maxAge || undefined, found.maxAge || undefined);
-  for (let k = 0; k < Math.max(mine.columns.length, found.columns.length); k++) {
-    const [a, b] = [mine.columns[k], found.columns[k]];
-    same(`column ${k}`, a?.name, b?.name);
-    same(`${a?.name}'s dtype`, a?.dtype, b?.dtype);
-    same(`${a?.name}'s shape`, `[${a?.shape}]`, `[${b?.shape}]`);
-    same(`how many records keep ${a?.name}: one in`, a?.every, b?.every);
-  }
-  for (const [k, a] of mine.views.entries()) {
-    const b = found.views[k];
-    const name = k === 0 ? "pick" : `pick view ${k}: policy`;
-    if (b === undefined) throw mismatch(`${name}: this replay has one, the snapshot none`);
-    for (const key of Object.keys(a) as (keyof PickPolicy)[]) {
-      if (key !== "where") same(`${name}.${key}`, String(a[key]), String(b[key]));
-    }
-    same(`${name}.where`, a.where && tagsText(a.where), b.where && tagsText(b.where));
-  }
-  same("segmentLength", mine.segmentLength, found.segmentLength);
-  same("eviction", ruleText(mine.eviction), ruleText(found.eviction));
-  same("the eviction's options", optionsText(mine.eviction), optionsText(found.eviction));
-  for (const [k, a] of mine.selectors.entries()) {
-    const b = found.selectors[k];
-    same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
-    same(`selector ${k}'s pick view`, a.view, b?.view);
-    same(`selector ${k}'s parts`, String(a.parts), String(b?.parts));
-    same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
-    same(`selector ${k}'s kernel rule`, kernelText(a), b && kernelText(b));
+export function checkFits(mine: OwnSchema, found: OwnSchema): void {
+  const facts = new Map(factsOf(found));
+  const columnAfter = [`column ${mine.columns.length}`, undefined] as const;
+  for (const [name, fact] of [...factsOf(mine), columnAfter]) {
+    const other = facts.get(name);
+    if (fact === other) continue;
+    throw mismatch(`${name}: this replay has ${fact ?? "none"}, the snapshot ${other ?? "none"}`);
   }
   for (const [k, b] of found.selectors.entries()) {
     if (k >= mine.selectors.length && b.runs !== "kernel") {
@@ -146,13 +155,6 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
       );
     }
   }
-}
-
-function same(field: string, mine: unknown, found: unknown): void {
-  if (mine === found) return;
-  throw mismatch(
-    `${field}: this replay has ${mine ?? "none"}, the snapshot ${found ?? "none"}`,
-  );
 }
 
 function ruleText(rule: Pick<SelectorSchema, "runs" | "name">): string {

@@ -5,6 +5,7 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
+import type { KernelSymbols } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import {
   type AgeStats,
@@ -28,19 +29,29 @@ const REPEATS = 8;
 /** How many bins one search for a median has. */
 const SEARCH_BINS = 256;
 
-/** What the kernel says of many values: its summary, and the counts between the edges. */
+/** What is said of many values: of all together, and how many lie between the edges. */
 interface Summed {
-  readonly summary: Float64Array;
+  /** False where a selector keeps no such values. */
+  readonly exists: boolean;
+  readonly count: number;
+  readonly sum: number;
+  readonly squares: number;
+  readonly largest: number;
+  /** The smallest above 0; 0 if there is none. */
+  readonly smallest: number;
+  /** Those below the first edge, those between two edges, and those from the last edge on. */
   readonly counts: Float64Array;
 }
 
 /** A call that sums values up. */
 type Sum = (edges: Float64Array<ArrayBuffer>) => Summed;
 
+const NO_EDGES = new Float64Array(0);
+
 /** The noted draws of a selector, as the kernel has them. */
 interface Log {
   readonly drawnCount: number;
-  readonly ages: Float64Array;
+  readonly ages: Sum;
   /** One number for each pick that was drawn; the same pick has the same number. */
   readonly picks: BigUint64Array;
 }
@@ -55,18 +66,16 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   // Rules in TypeScript hear of changes late.
   register.tellRules();
   const info = core.info(OPERATION);
-  const number = (index: number): number => info[index] ?? 0;
-  const stored = number(abi.EXRP_INFO_RECORD_COUNT);
-  const written = number(abi.EXRP_INFO_RECORDED_COUNT);
+  const at = (index: number): number => info[index] ?? 0;
+  const stored = at(abi.EXRP_INFO_RECORD_COUNT);
+  const written = at(abi.EXRP_INFO_RECORDED_COUNT);
   const { capacity, capacityBytes } = core.config;
   const logs = register.entries.map((entry) => readLog(core, register, entry));
-  const sumAges = agesOf(core);
-  const all = sumAges(new Float64Array(0)).summary;
-  const oldest = logs.reduce(
-    (largest, { ages }) => ages.reduce((a, b) => Math.max(a, b), largest),
-    all[abi.EXRP_SUMMARY_LARGEST] ?? 0,
+  const { id, kernel: { symbols } } = core;
+  const ages = kernelSums(core, (...last) => symbols.exrp_record_ages(id, ...last));
+  const edges = ageEdges(
+    Math.max(...[ages, ...logs.map((log) => log.ages)].map((sum) => sum(NO_EDGES).largest)),
   );
-  const edges = ageEdges(oldest);
   const perRecord = (count: number): number => written === 0 ? 0 : count / written;
   const drawnCount = register.entries.reduce(
     (sum, { selector }, k) => sum + (logs[k]?.drawnCount ?? 0) - register.drawnAsPart(selector.id),
@@ -75,59 +84,58 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   return withText({
     records: { stored, capacity, fill: stored / capacity, written },
     bytes: {
-      stored: number(abi.EXRP_INFO_STORED_BYTES),
+      stored: at(abi.EXRP_INFO_STORED_BYTES),
       capacity: capacityBytes === 0 ? undefined : capacityBytes,
-      memory: number(abi.EXRP_INFO_MEMORY_BYTES),
+      memory: at(abi.EXRP_INFO_MEMORY_BYTES),
     },
     episodes: {
-      ...episodeStats(core, number(abi.EXRP_INFO_EPISODE_COUNT)),
-      evicted: number(abi.EXRP_INFO_EVICTED_COUNT),
+      ...episodeStats(core),
+      evicted: at(abi.EXRP_INFO_EVICTED_COUNT),
     },
-    ages: storedAges(sumAges, all, edges),
+    ages: ageStats(ages, edges),
     drawnCount,
     drawsPerRecord: perRecord(drawnCount),
     rateLimiter: rateLimiterState(core, OPERATION),
     selectors: register.entries.map((entry, k): SelectorStats => {
-      const { id, kind, view: view } = entry.selector;
+      const { id: number, kind, view, parts } = entry.selector;
       const pickCount = register.pickCount(view);
       const native = entry.native === undefined
         ? undefined
-        : (what: number): Sum => nativeSums(core, entry.nativeId, what);
+        : (what: number): Sum =>
+          kernelSums(core, (...last) =>
+            symbols.exrp_selector_sums(id, entry.nativeId, what, ...last));
       const told = native?.(abi.EXRP_SUMS_PRIORITIES) ?? (entry.custom && customSums(entry.custom));
       const log = logs[k] as Log;
       return {
-        id,
+        id: number,
         kind,
         view,
-        parts: entry.selector.parts.map((part) => part.id),
+        parts: parts.map((part) => part.id),
         pickCount,
         drawnCount: log.drawnCount,
         drawsPerRecord: perRecord(log.drawnCount),
         noted: notedDraws(log, edges),
-        weights: native && keptNumbers(native(abi.EXRP_SUMS_WEIGHTS), (_, sum, squares) => (
+        weights: native && keptNumbers(native(abi.EXRP_SUMS_WEIGHTS), ({ sum, squares }) => (
           { effectiveCount: squares === 0 ? 0 : sum ** 2 / squares }
         )),
-        priorities: told && keptNumbers(told, (count) => ({ unknownCount: pickCount - count })),
+        priorities: told && keptNumbers(told, ({ count }) => ({ unknownCount: pickCount - count })),
       };
     }),
   });
 }
 
-function episodeStats(
-  core: ReplayCore,
-  count: number,
-): Omit<ReplayStats["episodes"], "evicted"> {
-  const handles = core.episodes(OPERATION, count);
+function episodeStats(core: ReplayCore): Omit<ReplayStats["episodes"], "evicted"> {
+  const handles = core.episodes(OPERATION);
   const { counts, states } = core.episodeCounts(OPERATION, handles);
-  const sorted = counts.sort();
   const open = states.filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
+  const { count, mean, median, largest } = spreadOf(sumsOf(counts));
   return {
     stored: count,
     open,
     ended: count - open,
-    meanLength: meanOf(sorted),
-    medianLength: medianOf(sorted),
-    longestLength: sorted[count - 1] ?? 0,
+    meanLength: mean,
+    medianLength: median,
+    longestLength: largest,
   };
 }
 
@@ -143,11 +151,11 @@ function readLog(core: ReplayCore, register: Register, entry: SelectorEntry): Lo
     { length: count },
     (_, k) => BigInt(draws[3 * k] ?? 0) << 32n | BigInt(draws[3 * k + 1] ?? 0),
   );
-  const ages = Float64Array.from({ length: count }, (_, k) => draws[3 * k + 2] ?? 0).sort();
+  const ages = sumsOf(Float64Array.from({ length: count }, (_, k) => draws[3 * k + 2] ?? 0));
   return { drawnCount: register.drawnCount(OPERATION, entry), ages, picks };
 }
 
-function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
+function notedDraws({ ages, picks }: Log, edges: Float64Array<ArrayBuffer>): NotedDraws {
   const times = new Map<bigint, number>();
   for (const pick of picks) times.set(pick, (times.get(pick) ?? 0) + 1);
   const repeats = Array.from({ length: REPEATS }, () => 0);
@@ -157,66 +165,75 @@ function notedDraws({ ages, picks }: Log, edges: Float64Array): NotedDraws {
     const at = Math.min(count, REPEATS) - 1;
     repeats[at] = (repeats[at] ?? 0) + 1;
   }
-  const counts = Array.from({ length: lengthOf(edges) - 1 }, () => 0);
-  const width = edges[1] ?? 1;
-  for (const age of ages) {
-    const at = Math.floor(age / width);
-    counts[at] = (counts[at] ?? 0) + 1;
-  }
   return {
     count: picks.length,
     distinctCount: times.size,
     mostCount,
     repeats,
-    ages: {
-      count: ages.length,
-      mean: meanOf(ages),
-      median: medianOf(ages),
-      largest: ages.at(-1) ?? 0,
-      histogram: { edges: [...edges], counts },
-    },
+    ages: ageStats(ages, edges),
   };
 }
+
+/** What a call of the kernel that sums up takes last. */
+type Last<F> = F extends (replay: number, ...last: infer L) => number ? L : never;
 
 /** Sums that the kernel makes; `call` has it write them. */
 function kernelSums(
   core: ReplayCore,
-  call: (
-    edges: Float64Array<ArrayBuffer>,
-    counts: Float64Array<ArrayBuffer>,
-    summary: Float64Array<ArrayBuffer>,
-  ) => number,
+  call: (...last: Last<KernelSymbols["exrp_record_ages"]>) => number,
 ): Sum {
   return (edges) => {
     const counts = new Float64Array(lengthOf(edges) + 1);
     const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
-    core.check(OPERATION, call(edges, counts, summary));
-    return { summary, counts };
+    const size = lengthOf(summary);
+    core.check(OPERATION, call(edges, lengthOf(edges), counts, summary, size));
+    const at = (index: number): number => summary[index] ?? 0;
+    return {
+      exists: at(abi.EXRP_SUMMARY_EXISTS) !== 0,
+      count: at(abi.EXRP_SUMMARY_COUNT),
+      sum: at(abi.EXRP_SUMMARY_SUM),
+      squares: at(abi.EXRP_SUMMARY_SQUARES),
+      largest: at(abi.EXRP_SUMMARY_LARGEST),
+      smallest: at(abi.EXRP_SUMMARY_SMALLEST),
+      counts,
+    };
   };
 }
 
-/** The ages of all stored records. */
-function agesOf(core: ReplayCore): Sum {
-  const { id, kernel: { symbols } } = core;
-  return kernelSums(
-    core,
-    (edges, counts, summary) =>
-      symbols.exrp_record_ages(id, edges, lengthOf(edges), counts, summary, lengthOf(summary)),
-  );
+/** The same of values that are here. */
+function sumsOf(values: Iterable<number>): Sum {
+  const sorted = Float64Array.from(values).sort();
+  const add = (all: number, value: number): number => all + value;
+  const all = {
+    exists: true,
+    count: sorted.length,
+    sum: sorted.reduce(add, 0),
+    squares: sorted.map((value) => value ** 2).reduce(add, 0),
+    largest: sorted.at(-1) ?? 0,
+    smallest: sorted.find((value) => value > 0) ?? 0,
+  };
+  return (edges) => {
+    let at = 0;
+    const countBelow = (edge: number): number => {
+      const from = at;
+      while (at < sorted.length && (sorted[at] as number) < edge) at++;
+      return at - from;
+    };
+    return { ...all, counts: Float64Array.from([...edges, Infinity], countBelow) };
+  };
 }
 
-function storedAges(
-  sum: Sum,
-  summary: Float64Array,
-  edges: Float64Array<ArrayBuffer>,
-): AgeStats {
-  const count = summary[abi.EXRP_SUMMARY_COUNT] ?? 0;
+/** The mean of whole numbers, their median and the largest; zeros if there are none. */
+function spreadOf(sum: Sum): Pick<AgeStats, "count" | "mean" | "median" | "largest"> {
+  const { count, sum: all, largest } = sum(NO_EDGES);
+  const median = count === 0 ? 0 : medianBySearch(sum, count, largest);
+  return { count, mean: count === 0 ? 0 : all / count, median, largest };
+}
+
+function ageStats(sum: Sum, edges: Float64Array<ArrayBuffer>): AgeStats {
   const { counts } = sum(edges);
   return {
-    count,
-    mean: count === 0 ? 0 : (summary[abi.EXRP_SUMMARY_SUM] ?? 0) / count,
-    median: count === 0 ? 0 : medianBySearch(sum, count, summary[abi.EXRP_SUMMARY_LARGEST] ?? 0),
-    largest: summary[abi.EXRP_SUMMARY_LARGEST] ?? 0,
+    ...spreadOf(sum),
     histogram: { edges: [...edges], counts: [...counts.subarray(1, lengthOf(edges))] },
   };
 }
@@ -237,80 +254,27 @@ function medianBySearch(sum: Sum, count: number, largest: number): number {
   return first;
 }
 
-/**
- * Sums up the weights or priorities of a selector; undefined if it keeps none. `own` makes what only one of them has, of how many there are,
- * their sum and that of their squares.
- */
-function keptNumbers<T>(
-  sum: Sum,
-  own: (count: number, sum: number, squares: number) => T,
-): PickNumbers & T | undefined {
-  const { summary, counts } = sum(new Float64Array(0));
-  const at = (index: number): number => summary[index] ?? 0;
-  if (at(abi.EXRP_SUMMARY_EXISTS) === 0) return undefined;
-  const [smallest, largest] = [at(abi.EXRP_SUMMARY_SMALLEST), at(abi.EXRP_SUMMARY_LARGEST)];
+/** Sums up the weights or priorities of a selector; undefined if it keeps none. `own` makes what only one of them has. */
+function keptNumbers<T>(sum: Sum, own: (all: Summed) => T): PickNumbers & T | undefined {
+  const all = sum(NO_EDGES);
+  if (!all.exists) return undefined;
+  const { smallest, largest } = all;
   const edges = logEdges(smallest, largest);
-  const binned = lengthOf(edges) === 0 ? counts : sum(edges).counts;
-  const all = at(abi.EXRP_SUMMARY_SUM);
+  const { counts } = lengthOf(edges) === 0 ? all : sum(edges);
   return {
-    sum: all,
+    sum: all.sum,
     largest,
     smallest,
-    zeroCount: binned[0] ?? 0,
-    histogram: { edges: [...edges], counts: [...binned.subarray(1, lengthOf(edges))] },
-    ...own(at(abi.EXRP_SUMMARY_COUNT), all, at(abi.EXRP_SUMMARY_SQUARES)),
+    zeroCount: counts[0] ?? 0,
+    histogram: { edges: [...edges], counts: [...counts.subarray(1, lengthOf(edges))] },
+    ...own(all),
   };
-}
-
-/** What a selector of the kernel keeps of its picks: weights or priorities. */
-function nativeSums(core: ReplayCore, selector: number, what: number): Sum {
-  const { id, kernel: { symbols } } = core;
-  return kernelSums(core, (edges, counts, summary) =>
-    symbols.exrp_selector_sums(
-      id,
-      selector,
-      what,
-      edges,
-      lengthOf(edges),
-      counts,
-      summary,
-      lengthOf(summary),
-    ));
 }
 
 /** The priorities that a rule in TypeScript keeps; undefined if it does not tell them. */
 function customSums(custom: CustomSelector): Sum | undefined {
   if (custom.rule.getPriority === undefined) return undefined;
   custom.checkSound();
-  const values = Float64Array.from(
-    custom.readPriorities(Uint32Array.from({ length: custom.count }, (_, k) => k)),
-  ).filter((value) => value >= 0 && value < Infinity);
-  return (edges) => {
-    const counts = new Float64Array(lengthOf(edges) + 1);
-    for (const value of values) {
-      const above = edges.findIndex((edge) => value < edge);
-      const bin = above < 0 ? lengthOf(edges) : above;
-      counts[bin] = (counts[bin] ?? 0) + 1;
-    }
-    const summary = new Float64Array(abi.EXRP_SUMMARY_NUMBERS);
-    summary[abi.EXRP_SUMMARY_EXISTS] = 1;
-    summary[abi.EXRP_SUMMARY_COUNT] = values.length;
-    summary[abi.EXRP_SUMMARY_SUM] = values.reduce((sum, value) => sum + value, 0);
-    summary[abi.EXRP_SUMMARY_SQUARES] = values.reduce((sum, value) => sum + value * value, 0);
-    summary[abi.EXRP_SUMMARY_LARGEST] = values.reduce((a, b) => Math.max(a, b), 0);
-    const least = values.reduce((a, b) => b > 0 ? Math.min(a, b) : a, Infinity);
-    summary[abi.EXRP_SUMMARY_SMALLEST] = least === Infinity ? 0 : least;
-    return { summary, counts };
-  };
-}
-
-function meanOf(values: Float64Array | Uint32Array): number {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return values.length === 0 ? 0 : sum / values.length;
-}
-
-/** The smallest of the sorted values that at least half of them do not exceed. */
-function medianOf(sorted: Float64Array | Uint32Array): number {
-  return sorted[Math.ceil(sorted.length / 2) - 1] ?? 0;
+  const values = custom.readPriorities(Uint32Array.from({ length: custom.count }, (_, k) => k));
+  return sumsOf(Float64Array.from(values).filter((value) => value >= 0 && value < Infinity));
 }

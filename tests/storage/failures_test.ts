@@ -1,7 +1,7 @@
 /** A disk that fails, is full, or may only be read: an error with the system's as its cause, and the old file as it was. */
 import { assert, assertEquals, assertMatch, assertStrictEquals } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { writeToFile, writeToFileLater } from "../../storage/file.ts";
+import { writeToFile } from "../../storage/file.ts";
 import { type Files, type OpenFile, platformFiles } from "../../storage/files.ts";
 
 /** What the system says, as Deno and Node put it. */
@@ -20,16 +20,16 @@ function failAt(step: Step, error: Error): () => void {
     throw error;
   };
   const later = (): Promise<never> => Promise.reject(error);
-  const noSync = { sync: fail, syncLater: later };
+  const noSync = { syncLater: later };
   const changed = (file: OpenFile, is: boolean, how: Partial<OpenFile>): OpenFile =>
     is ? Object.assign(file, how) : file;
   const broken: Partial<Files> = {
-    create: (path) => {
-      const file = changed(create(path), step === "sync", noSync);
-      return changed(file, step === "write", { write: fail, writeLater: later });
+    create: (path, mode) => {
+      const file = changed(create(path, mode), step === "sync", noSync);
+      return changed(file, step === "write", { writeLater: later });
     },
-    open: (path, forWriting) => {
-      const file = open(path, forWriting);
+    open: (path, flags) => {
+      const file = open(path, flags);
       return changed(
         file,
         step === "sync of the folder" && file.look().bytes === undefined,
@@ -48,54 +48,48 @@ function* pieces(): Generator<Uint8Array<ArrayBuffer>> {
   yield Uint8Array.of(119);
 }
 
-const writers = {
-  "at once": (path: string) =>
-    Promise.resolve().then(() => writeToFile(path, { pieces: pieces() })),
-  "while the program goes on": (path: string) => writeToFileLater(path, { pieces: pieces() }),
-};
+const write = (path: string): Promise<void> => writeToFile(path, pieces());
 
-for (const [name, write] of Object.entries(writers)) {
-  const inFolder = async (use: (path: string) => Promise<void>): Promise<void> => {
-    const folder = await Deno.realPath(await Deno.makeTempDir());
-    await Deno.writeTextFile(`${folder}/a`, "old");
-    try {
-      await use(`${folder}/a`);
-      assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), ["a"]);
-    } finally {
-      await Deno.remove(folder, { recursive: true });
-    }
-  };
-
-  for (const step of ["write", "sync", "rename", "sync of the folder"] as const) {
-    Deno.test(`${name}: a ${step} that fails is an error with its cause`, async () => {
-      await inFolder(async (path) => {
-        const cause = systemError("EIO");
-        const end = failAt(step, cause);
-        const error = await write(path).catch((error) => error).finally(end);
-        assert(error instanceof ReplayError, String(error));
-        assertEquals([error.code, error.cause], ["file", cause]);
-        assertMatch(error.message, /^serialize\(\): can't .* ".*\/a": the system says EIO$/);
-        // The name is the last step: the new file is whole, and only not known to be there after a power cut.
-        const isNew = step === "sync of the folder";
-        assertEquals(error.message.includes("the new name of"), isNew);
-        assertEquals(await Deno.readTextFile(path), isNew ? "new" : "old");
-        await write(path);
-        assertEquals(await Deno.readTextFile(path), "new");
-      });
-    });
+async function inFolder(use: (path: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.realPath(await Deno.makeTempDir());
+  await Deno.writeTextFile(`${folder}/a`, "old");
+  try {
+    await use(`${folder}/a`);
+    assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), ["a"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
   }
+}
 
-  Deno.test(`${name}: a system that syncs no folders is none that fails`, async () => {
-    const denied = new Deno.errors.PermissionDenied("Access is denied. (os error 5)");
-    for (const error of [systemError("EINVAL"), systemError("EPERM"), denied]) {
-      await inFolder(async (path) => {
-        const end = failAt("sync of the folder", error);
-        await write(path).finally(end);
-        assertEquals(await Deno.readTextFile(path), "new");
-      });
-    }
+for (const step of ["write", "sync", "rename", "sync of the folder"] as const) {
+  Deno.test(`a ${step} that fails is an error with its cause`, async () => {
+    await inFolder(async (path) => {
+      const cause = systemError("EIO");
+      const end = failAt(step, cause);
+      const error = await write(path).catch((error) => error).finally(end);
+      assert(error instanceof ReplayError, String(error));
+      assertEquals([error.code, error.cause], ["file", cause]);
+      assertMatch(error.message, /^serialize\(\): can't .* ".*\/a": the system says EIO$/);
+      // The name is the last step: the new file is whole, and only not known to be there after a power cut.
+      const isNew = step === "sync of the folder";
+      assertEquals(error.message.includes("the new name of"), isNew);
+      assertEquals(await Deno.readTextFile(path), isNew ? "new" : "old");
+      await write(path);
+      assertEquals(await Deno.readTextFile(path), "new");
+    });
   });
 }
+
+Deno.test("a system that syncs no folders is none that fails", async () => {
+  const denied = new Deno.errors.PermissionDenied("Access is denied. (os error 5)");
+  for (const error of [systemError("EINVAL"), systemError("EPERM"), denied]) {
+    await inFolder(async (path) => {
+      const end = failAt("sync of the folder", error);
+      await write(path).finally(end);
+      assertEquals(await Deno.readTextFile(path), "new");
+    });
+  }
+});
 
 const PROGRAM = `
 import { ExperienceReplay, float32 } from ${

@@ -215,3 +215,121 @@ Deno.test("a URL of another scheme is refused with what is needed", async () => 
     );
   }
 });
+
+Deno.test("a save to a link replaces the file behind it, and the link stays", async () => {
+  // The link became a plain file, and the file that it led to kept the old snapshot.
+  await inFolder(async (folder) => {
+    using replay = await smallReplay();
+    recordEpisode(replay, 3);
+    const bytes = await replay.serialize();
+    await Deno.mkdir(`${folder}/disk/inner`, { recursive: true });
+    await Deno.symlink("disk/inner", `${folder}/short`);
+    const links = [["near", "disk/a.snap"], ["far", "near"], ["short/up", "../b.snap"]] as const;
+    for (const [link, to] of links) await Deno.symlink(to, `${folder}/${link}`);
+    for (const round of ["new", "old"]) {
+      for (const [link, to] of links) {
+        const path = `${folder}/${link}`;
+        await replay.serialize(path);
+        assertStrictEquals(await Deno.readLink(path), to, round);
+        assertEquals(await Deno.readFile(path), bytes);
+      }
+    }
+    assertEquals(namesIn(`${folder}/disk`), ["a.snap", "b.snap", "inner"]);
+    await Deno.symlink("loop", `${folder}/loop`);
+    const { message } = await assertReplayRejects(replay.serialize(`${folder}/loop`), "file");
+    assert(message.endsWith("still no file is found behind 40 links"), message);
+    assertStrictEquals(await Deno.readLink(`${folder}/loop`), "loop");
+  });
+});
+
+Deno.test({
+  name: "a save keeps the mode of the file that it replaces",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    // A file that only its owner may read became one that everybody may.
+    await inFolder(async (folder) => {
+      using replay = await smallReplay();
+      const path = `${folder}/a.snap`;
+      for (const mode of [0o600, 0o666, 0o640]) {
+        await Deno.writeTextFile(path, "old");
+        await Deno.chmod(path, mode);
+        await replay.serialize(path);
+        assertStrictEquals(((await Deno.stat(path)).mode ?? 0) & 0o7777, mode);
+      }
+      await Deno.writeTextFile(`${folder}/umask`, "");
+      await replay.serialize(`${folder}/b.snap`);
+      const [own, usual] = [`${folder}/b.snap`, `${folder}/umask`].map((each) =>
+        Deno.statSync(each).mode
+      );
+      assertStrictEquals(own, usual);
+    });
+  },
+});
+
+Deno.test({
+  name: "a save to a pipe goes through it, and the pipe stays",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    // The pipe became a plain file, and so did a device.
+    await inFolder(async (folder) => {
+      using replay = await smallReplay();
+      recordEpisode(replay, 3);
+      const bytes = await replay.serialize();
+      const pipe = `${folder}/pipe`;
+      await new Deno.Command("mkfifo", { args: [pipe] }).output();
+      const reader = new Deno.Command("cat", { args: [pipe], stdout: "piped" }).spawn();
+      await replay.serialize(pipe);
+      if (!(await Deno.lstat(pipe)).isFifo) reader.kill();
+      assertEquals((await reader.output()).stdout, bytes);
+      assert((await Deno.lstat(pipe)).isFifo);
+    });
+  },
+});
+
+Deno.test({
+  name: "a save to a link like /dev/stdout writes behind what others wrote there",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    await inFolder(async (folder) => {
+      await Deno.symlink("/proc/self/fd/1", `${folder}/out`);
+      const code = `
+        import { ExperienceReplay, float32 } from ${JSON.stringify(MOD)};
+        const replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 5 });
+        await replay.serialize(${JSON.stringify(`${folder}/out`)});
+      `;
+      await Deno.writeTextFile(`${folder}/main.ts`, code);
+      const command = '(printf begin; "$0" run -A --no-check --quiet "$1"; printf end)';
+      const args = [Deno.execPath(), `${folder}/main.ts`, `${folder}/all`];
+      const run = async (shell: string): Promise<Uint8Array> => {
+        const options = { args: ["-c", shell, ...args], cwd: ROOT };
+        const { stdout, stderr } = await new Deno.Command("sh", options).output();
+        assertEquals(new TextDecoder().decode(stderr), "");
+        return stdout;
+      };
+      using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 5 });
+      const expected = await new Blob(["begin", await replay.serialize(), "end"]).bytes();
+      assertEquals(await run(command), expected);
+      await run(`${command} >"$2"`);
+      // The shell writes "end" where it left off, as it did not open the file to append.
+      const whole = await Deno.readFile(`${folder}/all`);
+      assertEquals(whole.subarray(8), expected.subarray(8, -3));
+      assertStrictEquals(await Deno.readLink(`${folder}/out`), "/proc/self/fd/1");
+    });
+  },
+});
+
+Deno.test("a replay that is disposed while it is saved to a file leaves the old file as it was", async () => {
+  await inFolder(async (folder) => {
+    const replay = await ExperienceReplay.create({ capacity: 20_000, state: float32(64) });
+    const state = new Float32Array(64);
+    let episode = replay.newEpisode();
+    for (let k = 0; k < 20_000; k++) episode = replay.record(episode, state, 0, 0);
+    await Deno.writeTextFile(`${folder}/a.snap`, "old");
+    const saving = replay.serialize(`${folder}/a.snap`);
+    replay[Symbol.dispose]();
+    const { message } = await assertReplayRejects(saving, "disposed");
+    assertStrictEquals(message, "serialize(): the replay is disposed");
+    assertStrictEquals(await Deno.readTextFile(`${folder}/a.snap`), "old");
+    assertEquals(namesIn(folder), ["a.snap"]);
+  });
+});

@@ -54,7 +54,7 @@ for (const [name, files] of Object.entries(platforms)) {
         assertStrictEquals(file.read(into), 0);
       }
       {
-        using file = files.open(moved, true);
+        using file = files.open(moved, "r+");
         assertStrictEquals(file.tryLock(), files.hasLocks);
       }
       assertEquals(files.lacking(folder), []);
@@ -81,7 +81,7 @@ Deno.test("a platform without Deno and node:fs has no files, and says so in word
       "eval",
       `const { log } = console; delete globalThis.Deno; delete globalThis.process;
       const { writeToFile } = await import(${JSON.stringify(main)});
-      try { writeToFile("a.bin", { pieces: [] }); } catch (error) { log(error.code, error.message); }`,
+      try { await writeToFile("a.bin", []); } catch (error) { log(error.code, error.message); }`,
     ],
   }).output();
   const text = new TextDecoder().decode(stdout);

@@ -307,12 +307,12 @@ const REFUSALS: [string, unknown[], RegExp][] = [
   [
     "a next state too few",
     [0, { ...good, nextState: [1, 2], terminated: [1, 0] }],
-    /nextState is float32\(2\) and takes the values of 2 steps, got those of 1/,
+    /nextState is float32\(2\) and takes 4 values for 2 steps, got 2/,
   ],
   [
     "a next state too many",
     [0, { ...good, nextState: [1, 2, 3, 4, 5, 6] }],
-    /nextState is float32\(2\) and takes the values of 2 steps, got those of 3/,
+    /nextState is float32\(2\) and takes 4 values for 2 steps, got 6/,
   ],
   [
     "a next state of text",

@@ -142,6 +142,41 @@ Deno.test("one save at a time, and nothing is loaded meanwhile", async () => {
   assertSame(await replay.serialize(), expected);
 });
 
+for (const readCount of [1, 2]) {
+  Deno.test(`dispose() ends a save whose stream has stalled after ${readCount} of its pieces, and says why`, async () => {
+    // The save never ended, and nor did who waited for it.
+    const used = await newReplay(3, false);
+    use(used, testRandom(3), 900);
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const saving = used.replay.serialize(writable);
+    const reader = readable.getReader();
+    for (let k = 0; k < readCount; k++) await reader.read();
+    used.replay[Symbol.dispose]();
+    const { message } = await assertReplayRejects(saving, "disposed");
+    assertEquals(message, "serialize(): the replay is disposed");
+    const left = async (): Promise<void> => {
+      while (!(await reader.read()).done);
+    };
+    await assertReplayRejects(left(), "disposed");
+  });
+}
+
+Deno.test("records and draws go on while a file is written", async () => {
+  const used = await newReplay(8, false);
+  using replay = used.replay;
+  use(used, testRandom(8), 900);
+  const expected = await replay.serialize();
+  const path = await Deno.makeTempFile();
+  try {
+    const saving = replay.serialize(path);
+    use(used, testRandom(9), 900);
+    await saving;
+    assertSame(await Deno.readFile(path), expected);
+  } finally {
+    await Deno.remove(path);
+  }
+});
+
 native.test("a shared replay is saved while another seat records large rows", async () => {
   const used = await newReplay(5, false);
   using replay = used.replay;
