@@ -72,6 +72,39 @@ for (const [name, files] of Object.entries(platforms)) {
   });
 }
 
+for (const [name, files] of Object.entries(platforms)) {
+  Deno.test({
+    name: `${name} say what stands at a path, and who may read it`,
+    ignore: Deno.build.os === "windows",
+    fn: async () => {
+      assert(files !== undefined);
+      const folder = await Deno.realPath(await Deno.makeTempDir());
+      const [path, link] = [`${folder}/file`, `${folder}/link`];
+      try {
+        files.create(path, 0o600)[Symbol.dispose]();
+        assertEquals(files.find(path), { isFile: true, mode: 0o600, link: undefined });
+        files.setMode(path, 0o640);
+        assertStrictEquals(files.find(path).mode, 0o640);
+        await Deno.symlink("file", link);
+        const { isFile, link: to } = files.find(link);
+        assertEquals([isFile, to, files.realPath(link)], [false, "file", path]);
+        assertStrictEquals(files.find(folder).isFile, false);
+        assertStrictEquals(
+          Reflect.get(assertThrows(() => files.find(`${path}s`)), "code"),
+          "ENOENT",
+        );
+        for (const text of ["be", "hind"]) {
+          using file = files.open(link, "a");
+          await file.writeLater(new TextEncoder().encode(text));
+        }
+        assertStrictEquals(await Deno.readTextFile(path), "behind");
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  });
+}
+
 Deno.test("a platform without Deno and node:fs has no files, and says so in words", async () => {
   assertStrictEquals(filesOf(), undefined);
   assertStrictEquals(filesOf(undefined, {}), undefined);
