@@ -7,6 +7,7 @@
  * @module
  */
 
+import { changeOf, SharedBell } from "../base/bell.ts";
 import { checkNumber, show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { showAs } from "../base/inspect.ts";
@@ -15,7 +16,6 @@ import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts"
 import { checkWait } from "../base/waits.ts";
 import type { WaitOptions } from "../replay/rate_limiter/waiting.ts";
 import { type AnyColumnArray, BYTES, type DType, DTYPES, viewOf } from "../schema/columns.ts";
-import { changeOf } from "./_change.ts";
 import { Slots } from "./_slots.ts";
 
 /** Typed arrays by name, for {@linkcode Broadcast.create}: those of the dtypes that columns have. */
@@ -270,7 +270,12 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
           `waitFor(): version ${version} did not come within ${timeoutMs} ms; the newest one is ${newest}`,
         );
       }
-      await changeOf(this.#slots.words, 0, head, leftMs, signal);
+      // A thread may end between its change and its notice.
+      const ms = Math.min(leftMs, SharedBell.netMs);
+      const { changed, end: stop } = changeOf(this.#slots.words, 0, head, ms);
+      signal?.addEventListener("abort", stop);
+      await changed;
+      signal?.removeEventListener("abort", stop);
     }
   }
 

@@ -144,17 +144,11 @@ export function moveMemory(buffer: ArrayBuffer, bytes: number): ArrayBuffer | un
 /** True where a typed array has lost its memory, for example by a transfer. */
 export function isDetached(value: unknown): boolean {
   if (KIND.call(value) === undefined) return false;
-  const buffer = BUFFER.call(value);
-  return !isShared(buffer) && BUFFER_BYTES.call(buffer) === 0 && !isUsable(buffer);
-}
-
-/** False for a buffer that has lost its memory: no view of it can be made. */
-function isUsable(buffer: ArrayBuffer): boolean {
   try {
-    new DataView(buffer);
-    return true;
-  } catch {
+    new DataView(BUFFER.call(value));
     return false;
+  } catch {
+    return true; // no view of its buffer can be made
   }
 }
 

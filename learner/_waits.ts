@@ -5,81 +5,73 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { checkWait } from "../base/waits.ts";
 import type { WaitOptions } from "../mod.ts";
 import { ReverbError } from "../reverb/errors.ts";
-
-/** A wait that has begun. */
-interface Begun {
-  /** Aborts with the caller's signal, or when the waits are closed. */
-  readonly signal: AbortSignal;
-  /** Leaves nothing behind. */
-  end(): void;
-}
 
 /** The waits of one object. */
 export class Waits {
   readonly #what: string;
-  readonly #open = new Set<AbortController>();
-  #isClosed = false;
+  readonly #end = new AbortController();
 
   /** @param what What errors call the object. */
   constructor(what: string) {
     this.#what = what;
   }
 
-  /** Whether `close` was called. */
+  /** Whether `end` was called. */
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#end.signal.aborted;
   }
 
   /** Throws if the object is closed. */
   check(operation: string): void {
-    if (this.#isClosed) throw this.#closed(operation);
+    if (this.isClosed) throw this.#closed(operation);
   }
 
-  /** Begins a wait. */
-  begin(operation: string, signal: AbortSignal | undefined): Begun {
-    this.check(operation);
-    signal?.throwIfAborted();
-    const own = new AbortController();
-    const abort = (): void => own.abort(signal?.reason);
-    signal?.addEventListener("abort", abort);
-    this.#open.add(own);
-    return {
-      signal: own.signal,
-      end: () => {
-        signal?.removeEventListener("abort", abort);
-        this.#open.delete(own);
-      },
-    };
+  /** A signal that aborts with the caller's, or when the object is closed. */
+  signalOf(signal: AbortSignal | undefined): AbortSignal {
+    const end = this.#end.signal;
+    return signal === undefined ? end : AbortSignal.any([signal, end]);
   }
 
-  /** Makes one call that may wait. A server's deadline becomes the error `timeout`, as that of a replay or a table. */
+  /** Makes one call that may wait. Where it takes too long, the error `timeout` names the operation, and the time that its caller gave. */
   async run<T>(
     operation: string,
-    { signal, timeoutMs }: WaitOptions,
-    call: (options: WaitOptions) => Promise<T>,
+    options: WaitOptions,
+    call: (limits: WaitOptions) => Promise<T>,
   ): Promise<T> {
-    const begun = this.begin(operation, signal);
+    this.check(operation);
+    checkWait(operation, options);
+    options.signal?.throwIfAborted();
+    const { timeoutMs } = options;
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
     try {
-      const limit = timeoutMs === undefined ? {} : { timeoutMs };
-      return await call({ signal: begun.signal, ...limit });
+      return await call({ ...limit, signal: this.signalOf(options.signal) });
     } catch (error) {
-      const isLate = error instanceof ReverbError && error.code === "deadline-exceeded";
-      if (!isLate) throw error;
-      throw new ReplayError("timeout", `${operation}: ${error.message}`, { cause: error });
-    } finally {
-      begun.end();
+      const reason = reasonOfDelay(error);
+      if (reason === undefined) throw error;
+      const words = `${operation}: not done after ${timeoutMs} ms: ${reason}`;
+      throw new ReplayError("timeout", words, { cause: error });
     }
   }
 
   /** Ends all waits. */
-  close(): void {
-    this.#isClosed = true;
-    for (const own of this.#open) own.abort(this.#closed("close()"));
+  end(): void {
+    this.#end.abort(this.#closed("close()"));
   }
 
   #closed(operation: string): ReplayError {
     return new ReplayError("disposed", `${operation}: the ${this.#what} is closed`);
   }
+}
+
+/** What held back a call that took too long; undefined for other errors, and for those that say it in the words of the caller. */
+function reasonOfDelay(error: unknown): string | undefined {
+  if (error instanceof ReverbError) {
+    return error.code === "deadline-exceeded" ? error.message : undefined;
+  }
+  if (!(error instanceof ReplayError && error.code === "timeout")) return undefined;
+  // whenReady() has the error of the last attempt.
+  return error.cause instanceof ReplayError ? error.cause.message : undefined;
 }

@@ -75,6 +75,7 @@ export class Trajectories {
     const { maxPendingItems = Math.max(256, 2 * numKeepAliveRefs) } = options;
     this.#most = checkInteger(`${where}: maxPendingItems`, maxPendingItems, 1, 2 ** 30);
     this.stream = door.stream;
+    this.stream.reconnectMs = options.reconnectMs ?? Infinity;
     this.#signatures = door.signatures;
     this.#isChecked = options.validateItems ?? true;
     this.#note = this.#isChecked ? door.note : undefined;

@@ -35,6 +35,7 @@ const OPTIONS = [
   "chunkLength",
   "deltaEncoded",
   "maxPendingItems",
+  "reconnectMs",
 ];
 const WAIT = ["timeoutMs", "signal"];
 const CREATE = ["removerPriority", ...WAIT];

@@ -1,5 +1,6 @@
 /**
- * Errors for missing permissions. Their text is long, because it says what to do. Each also has a short reason, for `describe()`.
+ * Errors where no kernel can be opened. That for missing permissions is long, because it says what to do. It also has a short reason, for
+ * `describe()`.
  *
  * @module
  */
@@ -7,6 +8,11 @@
 import { ReplayError } from "../base/errors.ts";
 
 const reasons = new WeakMap<ReplayError, string>();
+
+/** The error where a kernel is not there, or can't run. */
+export function kernelMissing(message: string, cause?: unknown): ReplayError {
+  return new ReplayError("kernel-missing", message, { cause });
+}
 
 /** The error where permissions are missing; `flags` are those of Deno, such as `--allow-ffi`. */
 export function missingPermission(
