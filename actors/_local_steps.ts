@@ -51,13 +51,14 @@ export class LocalColumn {
 
   /** Stages the value of one step, or those of a step of each environment. `missing` stands for what is not given, where that may be. */
   stage(isOne: boolean, value: unknown, missing?: number): void {
-    if (value === undefined && missing !== undefined) this.staged.fill(missing);
-    else (isOne ? this.one : this.many).write(value);
+    if (value !== undefined || missing === undefined) (isOne ? this.one : this.many).write(value);
+    else for (let k = 0; k < this.staged.length; k++) this.staged[k] = missing;
   }
 
   /** Stages numbers that a step may have beside its columns, such as values of states. A missing one is NaN. */
   stageNumbers(isOne: boolean, value: unknown): void {
     this.stage(isOne, value, NaN);
+    if (value === undefined) return;
     const { staged } = this;
     for (let e = 0; e < staged.length; e++) {
       if (Math.abs(staged[e] as number) !== Infinity) continue;

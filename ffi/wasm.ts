@@ -120,13 +120,8 @@ function bind(
       : [{ index, isRead: use !== "out", isWritten: use !== "in", at: 0 }];
   });
   const count = buffers.find(({ index }) => index === counting);
-  const numbers = parameters.map(() => 0);
   const unsigned = result === "u32";
   return (...values) => {
-    for (let k = 0; k < values.length; k++) {
-      const value = values[k];
-      if (typeof value === "number") numbers[k] = value;
-    }
     let bytes = 0;
     for (const buffer of buffers) {
       buffer.at = bytes;
@@ -134,6 +129,7 @@ function bind(
     }
     if (!arena.reserve(bytes)) return EXRP_STATUS_MEMORY;
     const { base } = arena;
+    const numbers = values.slice() as number[];
     for (const { index, isRead, at } of buffers) {
       numbers[index] = base + at;
       if (isRead) arena.write(base + at, values[index] as KernelBuffer);

@@ -35,25 +35,28 @@ export class Waits {
     return signal === undefined ? end : AbortSignal.any([signal, end]);
   }
 
-  /** Makes one call that may wait. Where it takes too long, the error `timeout` names the operation, and the time that its caller gave. */
+  /** Makes one call that may wait. */
   async run<T>(
     operation: string,
     options: WaitOptions,
     call: (limits: WaitOptions) => Promise<T>,
   ): Promise<T> {
+    const limits = this.begin(operation, options);
+    try {
+      return await call(limits);
+    } catch (error) {
+      throw errorOfWait(operation, options, error);
+    }
+  }
+
+  /** The limits of a call that begins. */
+  protected begin(operation: string, options: WaitOptions): WaitOptions {
     this.check(operation);
     checkWait(operation, options);
-    options.signal?.throwIfAborted();
-    const { timeoutMs } = options;
-    const limit = timeoutMs === undefined ? {} : { timeoutMs };
-    try {
-      return await call({ ...limit, signal: this.signalOf(options.signal) });
-    } catch (error) {
-      const reason = reasonOfDelay(error);
-      if (reason === undefined) throw error;
-      const words = `${operation}: not done after ${timeoutMs} ms: ${reason}`;
-      throw new ReplayError("timeout", words, { cause: error });
-    }
+    const { signal, timeoutMs } = options;
+    signal?.throwIfAborted();
+    const both = this.signalOf(signal);
+    return timeoutMs === undefined ? { signal: both } : { signal: both, timeoutMs };
   }
 
   /** Ends all waits. */
@@ -66,12 +69,19 @@ export class Waits {
   }
 }
 
-/** What held back a call that took too long; undefined for other errors, and for those that say it in the words of the caller. */
-function reasonOfDelay(error: unknown): string | undefined {
-  if (error instanceof ReverbError) {
-    return error.code === "deadline-exceeded" ? error.message : undefined;
+/** An error as a caller gets it: where the call took too long, `timeout` names the operation, and the time that its caller gave. */
+export function errorOfWait(
+  operation: string,
+  { timeoutMs }: WaitOptions,
+  error: unknown,
+): unknown {
+  let reason: string | undefined;
+  if (error instanceof ReverbError && error.code === "deadline-exceeded") reason = error.message;
+  if (error instanceof ReplayError && error.code === "timeout") {
+    // whenReady() has the error of the last attempt. Others say it in the words of the caller.
+    if (error.cause instanceof ReplayError) reason = error.cause.message;
   }
-  if (!(error instanceof ReplayError && error.code === "timeout")) return undefined;
-  // whenReady() has the error of the last attempt.
-  return error.cause instanceof ReplayError ? error.cause.message : undefined;
+  if (reason === undefined) return error;
+  const words = `${operation}: not done after ${timeoutMs} ms: ${reason}`;
+  return new ReplayError("timeout", words, { cause: error });
 }
