@@ -10,7 +10,7 @@ import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
-import { kernelMissing, missingPermission, shortReason, withReason } from "./open_errors.ts";
+import { kernelMissing, missingPermission, shortReason } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_STATUS_MEMORY } from "./symbols.ts";
@@ -81,7 +81,8 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
     return await wasmKernel(shortReason(error)).catch((other) => {
-      throw both(error, "Nor can WebAssembly run", other);
+      const message = `${error.message}. Nor can WebAssembly run: ${reasonOf(other)}`;
+      throw new ReplayError(error.code, message, { cause: other });
     });
   }
 }
@@ -125,11 +126,7 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
       failed = error;
     }
   }
-  const embedded = await embeddedKernel(cache).catch((error) => {
-    if (failed?.code !== "permission") throw error;
-    const whole = both(error, "Nor could a local build be opened", failed);
-    throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
-  });
+  const embedded = await embeddedKernel(cache);
   if (embedded === undefined) throw failed ?? remoteError();
   return nativeKernel({ path: embedded, origin: "the package's kernel" }, true, unpackedError);
 }
@@ -182,12 +179,6 @@ function unpackedError({ path }: Place, why: string, cause?: unknown): ReplayErr
     `the package's kernel was unpacked to ${path}, but the system does not load it: ${why}; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
     cause,
   );
-}
-
-/** The error where neither of two kernels can be had. */
-function both(error: ReplayError, words: string, other: unknown): ReplayError {
-  const message = `${error.message}. ${words}: ${reasonOf(other)}`;
-  return new ReplayError(error.code, message, { cause: other });
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */

@@ -6,6 +6,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { EXRP_ABI_VERSION } from "./symbols.ts";
 
 const reasons = new WeakMap<ReplayError, string>();
 
@@ -14,18 +15,24 @@ export function kernelMissing(message: string, cause?: unknown): ReplayError {
   return new ReplayError("kernel-missing", message, { cause });
 }
 
+/** Throws unless a kernel is of the version that this library needs. `hint` says what to do. */
+export function checkVersion(kernel: string, version: number, hint: string): void {
+  if (version === EXRP_ABI_VERSION) return;
+  throw new ReplayError(
+    "kernel-version",
+    `${kernel} has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; ${hint}`,
+    { detail: [version, EXRP_ABI_VERSION] },
+  );
+}
+
 /** The error where permissions are missing; `flags` are those of Deno, such as `--allow-ffi`. */
 export function missingPermission(
   message: string,
   flags: readonly string[],
   cause?: unknown,
 ): ReplayError {
-  return withReason(new ReplayError("permission", message, { cause }), `no ${flags.join(", ")}`);
-}
-
-/** The error, with the reason of another one. */
-export function withReason(error: ReplayError, reason: string): ReplayError {
-  reasons.set(error, reason);
+  const error = new ReplayError("permission", message, { cause });
+  reasons.set(error, `no ${flags.join(", ")}`);
   return error;
 }
 

@@ -12,10 +12,9 @@
 
 import { expand, fromBase64, sha256 } from "../base/bytes.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
-import { kernelMissing } from "./open_errors.ts";
+import { checkVersion, kernelMissing } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
 import {
-  EXRP_ABI_VERSION,
   EXRP_STATUS_MEMORY,
   EXRP_STATUS_OK,
   type KernelBuffer,
@@ -252,14 +251,8 @@ export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<K
   const { memory, _initialize, ...calls } = instance.exports;
   if (typeof _initialize === "function") _initialize();
   const symbols = bindAll(calls as Record<string, Call>, memory as WebAssembly.Memory);
-  const version = symbols.exrp_abi_version();
-  if (version !== EXRP_ABI_VERSION) {
-    throw new ReplayError(
-      "kernel-version",
-      `the WebAssembly kernel has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; build it with \`deno task build\``,
-      { detail: [version, EXRP_ABI_VERSION] },
-    );
-  }
+  const hint = "build it with `deno task build`";
+  checkVersion("the WebAssembly kernel", symbols.exrp_abi_version(), hint);
   return symbols;
 }
 

@@ -117,11 +117,10 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   readonly #table: string;
   readonly #take: Readonly<Record<"state" | "action" | "reward" | "nextState", TakeValue>>;
   readonly #takeExtras: readonly (readonly [string, TakeValue])[];
-  readonly #rewardColumn: Column;
   readonly #options: Required<TableWriterOptions>;
   readonly #turns = new Turns();
   /** The rewards of the latest steps whose transitions are not complete. */
-  readonly #rewards: Float32Array[] = [];
+  readonly #rewards: Tensor[] = [];
   /** The state that the latest step led to. */
   #last: Tensor | undefined;
   /** Why the writer can't go on. */
@@ -147,7 +146,6 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     this.#takeExtras = Object.entries(extras).map(([name, column]) =>
       [name, take(`extras.${name}`, column)] as const
     );
-    this.#rewardColumn = reward;
     this.#options = options;
   }
 
@@ -230,9 +228,9 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     const row: Row = {
       state: this.#take.state(given["state"]),
       action: this.#take.action(given["action"]),
-      ...extras.length === 0 ? {} : { extras: Object.fromEntries(extras) },
+      extras: Object.fromEntries(extras),
     };
-    const reward = this.#take.reward(given["reward"]).data as Float32Array;
+    const reward = this.#take.reward(given["reward"]);
     const nextState = this.#take.nextState(given["nextState"]);
     return async () => {
       const { nStep } = this.#options;
@@ -262,13 +260,11 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
 
   /** The sum of the discounted rewards that wait, and the discount of what comes after them. */
   #returnOf(isTerminated: boolean): Required<Pick<Row, "reward" | "discount">> {
-    const { shape, elementCount } = this.#rewardColumn;
-    const sum = new Float64Array(elementCount);
+    const [{ shape, data: { length } }] = this.#rewards as [Tensor];
+    const sum = new Float64Array(length);
     let discount = 1;
-    for (const reward of this.#rewards) {
-      for (let k = 0; k < elementCount; k++) {
-        sum[k] = (sum[k] as number) + discount * (reward[k] as number);
-      }
+    for (const { data } of this.#rewards) {
+      for (let k = 0; k < length; k++) (sum[k] as number) += discount * (data[k] as number);
       discount *= this.#options.discount;
     }
     return {
@@ -288,7 +284,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
       reward: reward.at(-1),
       nextState: state.at(-1 - after),
       discount: discount.at(-1),
-      ...own.length === 0 ? {} : { extras: Object.fromEntries(own) },
+      extras: Object.fromEntries(own),
     });
   }
 }
