@@ -8,8 +8,8 @@ import { checkInteger } from "../base/checks.ts";
 import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { ColumnShape } from "./check_item.ts";
-import { type Cell, Column, type ColumnSettings, slicesOf } from "./_column.ts";
-import type { ItemHead } from "./item_stream.ts";
+import { Column, type ColumnSettings } from "./_column.ts";
+import type { ChunkSlice, ItemHead } from "./item_stream.ts";
 import { ItemSender, type WriterDoor } from "./item_writer.ts";
 import type { Key } from "../wire/keys.ts";
 import { type AtPath, samePaths, showPaths, type StepPath } from "./path.ts";
@@ -140,12 +140,15 @@ export class Rows extends ItemSender {
       throw new RangeError(`${where}: there are ${steps} steps, so no item of ${numTimesteps}`);
     }
     const columns = this.check(where, head, numTimesteps);
-    const cells: Cell[] = [];
-    for (let position = steps - numTimesteps; position < steps; position++) {
-      const cell = this.#layout?.rows.cell(position, steps);
-      if (cell !== undefined) cells.push(cell);
+    const slices: ChunkSlice[] = [];
+    for (let rest = numTimesteps; rest > 0;) {
+      const cell = this.#layout?.rows.cell(steps - rest, steps);
+      if (cell === undefined) break;
+      // No step lacks a row, so the rows that follow in the chunk are those of the next steps.
+      const length = Math.min(rest, cell.chunk.length - cell.offset);
+      slices.push({ ...cell, length });
+      rest -= length;
     }
-    const slices = slicesOf(cells);
     this.send(
       where,
       head,
