@@ -120,17 +120,19 @@ export class Steps extends ItemSender {
     this.#leaves.length = 0;
     this.#look(this.root, data);
     const position = this.isOpen ? this.length - 1 : this.length;
-    this.#places.forEach((place, k) => this.#check(place, this.#leaves[k], position));
+    let k = 0;
+    for (const place of this.#places) this.#check(place, this.#leaves[k++], position);
     if (!this.isOpen) {
       for (const column of this.columns) column.open(position);
       this.length += 1;
     }
     let isChunkDone = false;
-    this.#places.forEach((place, k) => {
+    k = 0;
+    for (const place of this.#places) {
       const column = place.column ??= this.#newColumn(place, this.#leaves[k]);
-      const isDone = column.add(this.#leaves, k, position, this.#episode, this.episodeSteps);
+      const isDone = column.add(this.#leaves, k++, position, this.#episode, this.episodeSteps);
       isChunkDone ||= isDone;
-    });
+    }
     this.isOpen = isPartial;
     if (!isPartial) this.episodeSteps += 1;
     this.#leaves.length = 0;
