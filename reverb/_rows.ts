@@ -112,11 +112,11 @@ export class Rows extends ItemSender {
     }
     if (length === 0) return;
     this.stream.check();
-    const layout = this.#check(where, leaves.map(({ path, rows }) => ({ path, leaf: rows.at(0) })));
+    const layout = this.#check(where, leaves.map(({ path, rows }) => ({ path, leaf: rows[0] })));
     for (let row = 0; row < length; row++) {
       this.#add(
         layout,
-        leaves.map(({ rows }) => rows.at(row)),
+        leaves.map(({ rows }) => rows[row]),
       );
     }
   }
@@ -158,32 +158,21 @@ export class Rows extends ItemSender {
   }
 }
 
-interface TensorRows {
-  readonly length: number;
-  at(row: number): Tensor;
-}
-
-/** A leaf as a list of its rows. */
-function rowsOf(path: StepPath, leaf: unknown): TensorRows {
-  const spec = specOfLeaf(path, leaf);
-  const [length, ...shape] = spec.shape;
+/** A leaf as its rows. */
+function rowsOf(path: StepPath, leaf: unknown): Tensor[] {
+  const { shape: [length, ...shape], elements } = specOfLeaf(path, leaf);
   if (length === undefined) {
     throw new TypeError(
       `appendSequence(): ${path.join("/")} must have a first dimension that counts the steps`,
     );
   }
-  const whole = leaf instanceof Object && "dtype" in leaf
-    ? leaf as Tensor
-    : tensor(leaf as ArrayBufferView);
-  const elements = spec.elements / Math.max(1, length);
-  const data = whole.data as Float64Array;
-  return {
-    length,
-    at: (row) => {
-      const part = data.subarray === undefined
-        ? data.slice(row * elements, (row + 1) * elements)
-        : data.subarray(row * elements, (row + 1) * elements);
-      return tensor(part, { dtype: whole.dtype, shape });
-    },
-  };
+  const { dtype, data } = leaf instanceof Object && "dtype" in leaf
+    ? leaf as Tensor<"float64">
+    : tensor<"float64">(leaf as ArrayBufferView);
+  const size = elements / length;
+  return Array.from({ length }, (_, row) => {
+    const [from, to] = [row * size, (row + 1) * size];
+    // Strings have no views.
+    return tensor(data.subarray?.(from, to) ?? data.slice(from, to), { dtype, shape });
+  });
 }

@@ -33,11 +33,6 @@ export function checkPriority(where: string, priority: unknown): number {
   return priority;
 }
 
-/** Throws unless an item's own priority for the remover is one, or is left out. */
-export function checkRemoverPriority(where: string, priority: unknown): void {
-  if (priority !== undefined) checkPriority(`${where}: removerPriority`, priority);
-}
-
 /** Throws unless the items' own priorities for the removers are some, each for a table that gets an item. */
 export function checkRemoverPriorities(
   where: string,

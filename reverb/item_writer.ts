@@ -11,7 +11,6 @@ import type { ChunkEncoder } from "../wire/new_rows.ts";
 import {
   checkAgainst,
   checkPriority,
-  checkRemoverPriority,
   checkTable,
   type ColumnShape,
   type ItemCheck,
@@ -67,7 +66,9 @@ export class ItemSender {
   ): readonly C[] {
     checkTable(`${where}: table`, table);
     checkPriority(`${where}: priority`, priority);
-    checkRemoverPriority(where, removerPriority);
+    if (removerPriority !== undefined) {
+      checkPriority(`${where}: removerPriority`, removerPriority);
+    }
     const { signatures } = this.#door;
     return signatures ? checkAgainst(where, signatures, table, columns, check) : columns;
   }
