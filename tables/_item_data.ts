@@ -150,15 +150,6 @@ function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNe
     : Object.fromEntries(nests);
 }
 
-/** A column of the first item, as it is saved. */
-export interface KnownColumn {
-  readonly path: StepPath;
-  readonly dtype: DTypeInfo;
-  /** The shape of a row. */
-  readonly shape: readonly number[];
-  readonly isSqueezed: boolean;
-}
-
 /**
  * What the columns of a table's items must be: what its signature says, or else what the first item was that this program or its writers inserted.
  * Clients of a server may write other items.
@@ -230,25 +221,15 @@ export class KnownColumns {
     this.nest ??= nest ?? nestOfPaths(columns.map(({ path }) => path));
   }
 
-  /** What is known of the first item, to be saved; undefined if nothing is. */
-  save(): readonly KnownColumn[] | undefined {
-    return this.#first?.map(({ path, spec, isSqueezed }) => ({
-      path,
-      dtype: spec.dtype,
-      shape: spec.shape,
-      isSqueezed,
-    }));
+  /** The columns of the first item, to be saved; undefined if there was none. */
+  get first(): readonly ColumnShape[] | undefined {
+    return this.#first;
   }
 
   /** Knows what was saved, instead of what it knew. */
-  load(saved: readonly KnownColumn[] | undefined): void {
+  load(saved: readonly ColumnShape[] | undefined): void {
     this.forget();
-    if (saved === undefined) return;
-    this.#know(saved.map(({ path, dtype, shape, isSqueezed }) => ({
-      path,
-      spec: rowSpec(dtype, shape),
-      isSqueezed,
-    })));
+    if (saved !== undefined) this.#know(saved);
   }
 
   /** Forgets the first item, as the table is empty. */
