@@ -94,7 +94,6 @@ export class ItemStream {
   readonly #soon: (send: () => void) => void;
   readonly #unconfirmed: Set<ItemStream> | undefined;
   #queue: Item[] = [];
-  #head = 0;
   readonly #inFlight = new Map<number, Item>();
   #streamed = new Set<Chunk>();
   readonly #writer = new MessageWriter();
@@ -125,7 +124,7 @@ export class ItemStream {
 
   /** Items that were not sent yet. */
   get queued(): number {
-    return this.#queue.length - this.#head;
+    return this.#queue.length;
   }
 
   /** Items that were sent, and that the server has not confirmed. */
@@ -172,9 +171,9 @@ export class ItemStream {
 
   /** Completes the chunks of all items but the last few, so that they can be sent, and sends them. */
   force(allBut: number): void {
-    let count = this.queued - allBut;
-    for (let k = this.#head; count > 0; k++, count--) {
-      for (const chunk of this.#queue[k]?.chunks ?? []) chunk.finish();
+    const count = Math.max(0, this.queued - allBut);
+    for (const { chunks } of this.#queue.slice(0, count)) {
+      for (const chunk of chunks) chunk.finish();
     }
     this.pump();
   }
@@ -182,7 +181,7 @@ export class ItemStream {
   /** Sends what is ready, now. */
   pump(): void {
     if (this.#failure !== undefined || this.#isBlocked || this.#retry !== undefined) return;
-    while (!this.#isBlocked && this.#isReady(this.#queue[this.#head])) this.#send();
+    while (!this.#isBlocked && this.#isReady(this.#queue[0])) this.#send();
   }
 
   #isReady(item: Item | undefined): boolean {
@@ -197,17 +196,17 @@ export class ItemStream {
     if (call === undefined) return;
     const writer = this.#writer;
     writer.reset();
-    for (;;) {
-      const item = this.#queue[this.#head];
-      if (item === undefined || writer.length >= MESSAGE_BYTES || !this.#isReady(item)) break;
+    let count = 0;
+    for (const item of this.#queue) {
+      if (writer.length >= MESSAGE_BYTES || !this.#isReady(item)) break;
       for (const chunk of item.chunks) this.#writeChunk(call, chunk);
       writeItem(writer, item);
-      this.#head += 1;
+      count += 1;
       this.#inFlight.set(item.key.low, item);
       for (const chunk of item.chunks) chunk.waiting -= 1;
       tell(item);
     }
-    this.#tidy();
+    this.#queue.splice(0, count);
     this.#writeKept();
     this.#isBlocked = !call.write(writer.framed());
   }
@@ -230,12 +229,6 @@ export class ItemStream {
       else this.#streamed.delete(chunk);
     }
     this.#writer.keys(InsertStreamRequest.keepChunkKeys, kept);
-  }
-
-  #tidy(): void {
-    if (this.#head < 1024 && this.#head < this.#queue.length) return;
-    this.#queue = this.#queue.slice(this.#head);
-    this.#head = 0;
   }
 
   #open(): Call | undefined {
@@ -291,8 +284,7 @@ export class ItemStream {
     }
     this.#lastLoss = error;
     for (const item of this.#inFlight.values()) for (const chunk of item.chunks) chunk.waiting += 1;
-    this.#queue = [...this.#inFlight.values(), ...this.#queue.slice(this.#head)];
-    this.#head = 0;
+    this.#queue = [...this.#inFlight.values(), ...this.#queue];
     this.#inFlight.clear();
     if (this.queued === 0) return;
     const isGood = performance.now() - this.#openedAt > GOOD_MS;
@@ -321,7 +313,6 @@ export class ItemStream {
     this.#call = undefined;
     call?.cancel();
     this.#queue = [];
-    this.#head = 0;
     this.#inFlight.clear();
     this.#unconfirmed?.delete(this);
     for (const { reject } of this.#waiters) reject(this.#failure);
