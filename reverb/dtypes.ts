@@ -85,7 +85,7 @@ export interface DTypeInfo {
   /** Its number in TensorFlow's `types.proto`. */
   readonly number: number;
   /** The class of its typed array; undefined for `string`. */
-  readonly array?: ReverbArrayClass;
+  readonly array: ReverbArrayClass | undefined;
   /** Elements of the typed array for one value: 2 for complex numbers. */
   readonly parts: number;
 }
@@ -103,7 +103,7 @@ const of = (
   number: number,
   array?: ReverbArrayClass,
   parts = 1,
-): DTypeInfo => ({ name, number, ...(array === undefined ? {} : { array }), parts });
+): DTypeInfo => ({ name, number, array, parts });
 
 /** All dtypes. Those whose typed array stands for them where none is named come first among the ones that share it. */
 export const DTYPES: readonly DTypeInfo[] = [
