@@ -1,7 +1,7 @@
 /**
  * One column of what is appended, or several that share their chunks: the latest rows, by chunk and offset, and the chunk that grows.
  *
- * Invariants: 1. Position p of a column is at the place p modulo the capacity, and is kept until position p + capacity comes. 2. A
+ * Invariants: 1. Position p of a column is at the place p modulo the reach, and is kept until position p + reach comes. 2. A
  * chunk's `live` is the number of places that hold one of its rows.
  *
  * @module
@@ -53,6 +53,7 @@ export class Column {
   readonly #source: { readonly encoder: ChunkEncoder; readonly keys: KeySource };
   #settings: ColumnSettings;
   #tuner: ChunkLengthTuner | undefined;
+  /** It grows to the reach. */
   #cells: (Cell | undefined)[] = [];
   #chunk: Chunk | undefined;
 
@@ -79,18 +80,17 @@ export class Column {
     this.clear();
     this.#settings = settings;
     this.#tuner = chunkLength === "auto" ? new ChunkLengthTuner(numKeepAliveRefs) : undefined;
-    this.#cells = new Array(numKeepAliveRefs).fill(undefined);
     for (const [k, cell] of kept.entries()) if (cell !== undefined) this.#put(from + k, cell);
   }
 
   /** How many of the latest positions it keeps. */
   get reach(): number {
-    return this.#cells.length;
+    return this.#settings.numKeepAliveRefs;
   }
 
   /** Makes room for a position: what is too old for the history goes. */
   open(position: number): void {
-    const at = position % this.#cells.length;
+    const at = position % this.reach;
     const old = this.#cells[at];
     if (old === undefined) return;
     old.chunk.live -= 1;
@@ -99,7 +99,7 @@ export class Column {
 
   /** Whether a position has a value. */
   has(position: number): boolean {
-    return this.#cells[position % this.#cells.length] !== undefined;
+    return this.#cells[position % this.reach] !== undefined;
   }
 
   /**
@@ -127,7 +127,7 @@ export class Column {
   }
 
   #put(position: number, cell: Cell): void {
-    this.#cells[position % this.#cells.length] = cell;
+    this.#cells[position % this.reach] = cell;
     cell.chunk.live += 1;
   }
 
@@ -139,15 +139,16 @@ export class Column {
 
   /** Forgets all rows. */
   clear(): void {
-    for (let position = 0; position < this.#cells.length; position++) this.open(position);
+    for (const cell of this.#cells) if (cell !== undefined) cell.chunk.live -= 1;
+    this.#cells = [];
     this.#chunk = undefined;
   }
 
   /** The row at a position; undefined where there is none, or no longer. `length` is the number of positions so far. */
   cell(position: number, length: number): Cell | undefined {
-    const { length: capacity } = this.#cells;
-    if (position < 0 || position >= length || position < length - capacity) return undefined;
-    return this.#cells[position % capacity];
+    const { reach } = this;
+    if (position < 0 || position >= length || position < length - reach) return undefined;
+    return this.#cells[position % reach];
   }
 }
 
