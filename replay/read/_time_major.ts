@@ -30,15 +30,11 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
     times[of] = time + count;
     last[of] = segment;
   }
-  const arrange = <A extends AnyColumnArray>(array: A): A => {
-    const width = widthOf(array, size);
-    const arranged = sameKind(array, size, width);
-    gatherRows(array, width, index, 0, size, arranged);
-    return arranged;
+  const rowsOf = <A extends AnyColumnArray>(array: A, count: number, rows: Int32Array): A => {
+    const width = widthOf(array, count);
+    return gatherRows(array, width, rows, sameKind(array, rows.length * width));
   };
-  const width = widthOf(drained.lastNextState, segmentCount);
-  const lastNextState = sameKind(drained.lastNextState, actorCount, width);
-  gatherRows(drained.lastNextState, width, last, 0, actorCount, lastNextState);
+  const arrange = <A extends AnyColumnArray>(array: A): A => rowsOf(array, size, index);
   const shape = eachColumn<readonly number[], readonly number[]>(
     drained.shape,
     ([, ...rest]) => [length, actorCount, ...rest],
@@ -50,7 +46,8 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
     first: arrange(isFirst),
     terminated: arrange(drained.terminated),
     truncated: arrange(drained.truncated),
-    ...{ lastNextState, index, own: eachOf(own, arrange) },
+    lastNextState: rowsOf(drained.lastNextState, segmentCount, last),
+    ...{ index, own: eachOf(own, arrange) },
     shape: shape as TimeMajor["shape"],
   };
   return showOneAs(

@@ -219,12 +219,10 @@ export class Drainer {
     return new DrainedSteps({
       segments,
       arrays,
-      extraNames: config.extraNames,
-      shapes: config.columns.map(({ column }) => column.shape),
+      config,
       lastNextState: this.#lastNextState(segments),
       actors: this.#reader.actors(OPERATION, handlesOf(segments)),
       random: new RandomStream(this.#core.seed, SHUFFLE_STREAM + this.cursor.drained % 2 ** 29),
-      discount: config.pick.discount,
       lost,
     });
   }
@@ -274,14 +272,11 @@ function handlesOf(segments: readonly Segment[]): Float64Array<ArrayBuffer> {
 
 /** The first `steps` steps. If the last run is cut, it has no ending. */
 function take(segments: readonly Segment[], steps: number): readonly Segment[] {
-  const taken: Segment[] = [];
   let left = steps;
-  for (const segment of segments) {
-    if (left === 0) break;
-    const isWhole = segment.count <= left;
-    const cut = { ...segment, count: left, ending: undefined, isNewest: false };
-    taken.push(isWhole ? segment : cut);
-    left -= isWhole ? segment.count : left;
-  }
-  return taken;
+  return segments.flatMap((segment) => {
+    const count = Math.min(segment.count, left);
+    left -= count;
+    if (count === segment.count) return segment;
+    return count === 0 ? [] : { ...segment, count, ending: undefined, isNewest: false };
+  });
 }
