@@ -130,7 +130,7 @@ export class BatchLayout {
    * @throws {ReplayError} `memory`.
    */
   takeMemory(): ArrayBuffer {
-    return this.#spare.pop() ?? allocate(this.bytes);
+    return this.#spare.pop() ?? allocate("getBatch()", this.bytes, "a batch of ");
   }
 
   /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */
@@ -154,12 +154,16 @@ function shapesOf<Name extends string>(
   return Object.freeze(Object.fromEntries(shapes));
 }
 
-function allocate(bytes: number): ArrayBuffer {
+/**
+ * New memory. `what` stands before the bytes in the error.
+ *
+ * @throws {ReplayError} `memory`.
+ */
+export function allocate(operation: string, bytes: number, what = ""): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (cause) {
-    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytesText(bytes)}`, {
-      cause,
-    });
+    const text = `${operation}: no memory for ${what}${bytesText(bytes)}`;
+    throw new ReplayError("memory", text, { cause });
   }
 }

@@ -127,6 +127,12 @@ class EpochPicks {
   readonly #episodes: Float64Array<ArrayBuffer>;
   readonly #positions: Int32Array<ArrayBuffer>;
   readonly #found: Uint32Array<ArrayBuffer>;
+  /** Episodes, positions and indices of picks, which the kernel is asked for. */
+  readonly #asked: readonly [
+    Float64Array<ArrayBuffer>,
+    Int32Array<ArrayBuffer>,
+    Uint32Array<ArrayBuffer>,
+  ];
   #at = 0;
 
   constructor(core: ReplayCore, view: number, count: number, size: number, random: RandomStream) {
@@ -135,7 +141,9 @@ class EpochPicks {
     this.count = count;
     this.#episodes = new Float64Array(Math.max(1, count));
     this.#positions = new Int32Array(Math.max(1, count));
-    this.#found = new Uint32Array(Math.min(size, count));
+    const piece = Math.min(size, count);
+    this.#found = new Uint32Array(piece);
+    this.#asked = [new Float64Array(piece), new Int32Array(piece), new Uint32Array(piece)];
     const { id, kernel: { symbols } } = core;
     const status = symbols.exrp_pick_list(id, view, 0, count, this.#episodes, this.#positions);
     core.check(MINIBATCHES, status);
@@ -146,21 +154,22 @@ class EpochPicks {
   /** The indices in the view of the next picks that are still there. */
   next(): Uint32Array<ArrayBuffer> {
     const found = this.#found;
+    const [episodes, positions, indices] = this.#asked;
     const { id, kernel: { symbols } } = this.#core;
     let foundCount = 0;
     while (foundCount < found.length && this.#at < this.count) {
-      const picks = this.#order.subarray(this.#at, this.#at + found.length - foundCount);
-      const { length } = picks;
-      this.#at += length;
-      const [episodes, positions] = [new Float64Array(length), new Int32Array(length)];
-      for (let k = 0; k < length; k++) {
-        episodes[k] = this.#episodes[picks[k] as number] as number;
-        positions[k] = this.#positions[picks[k] as number] as number;
+      const count = Math.min(found.length - foundCount, this.count - this.#at);
+      for (let k = 0; k < count; k++) {
+        const pick = this.#order[this.#at++] as number;
+        episodes[k] = this.#episodes[pick] as number;
+        positions[k] = this.#positions[pick] as number;
+        indices[k] = pick; // where it was when the epoch began
       }
-      const indices = new Uint32Array(picks); // where they were when the epoch began
-      const status = symbols.exrp_pick_find(id, this.#view, episodes, positions, length, indices);
+      const status = symbols.exrp_pick_find(id, this.#view, episodes, positions, count, indices);
       this.#core.check(MINIBATCHES, status);
-      for (const index of indices) if (index !== EXRP_INDEX_NONE) found[foundCount++] = index;
+      for (let k = 0; k < count; k++) {
+        if (indices[k] !== EXRP_INDEX_NONE) found[foundCount++] = indices[k] as number;
+      }
     }
     return found.subarray(0, foundCount);
   }

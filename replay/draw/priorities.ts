@@ -73,7 +73,9 @@ export class Priorities {
       : numbersOf("Float64Array", SET, "priority", priority);
     checkCounts(SET, picks, priorities, isBatch ? given : undefined);
     if (picks.count === 0) return 0;
-    if (entry.native !== undefined) return this.#setNative(entry.nativeId, picks, priorities);
+    if (entry.native !== undefined || this.#customs.size === 0) {
+      return this.#set(entry, picks, priorities);
+    }
     // Rules in TypeScript are the user's code and could take the arrays' memory away, so they get copies.
     const own = {
       ...picks,
@@ -166,7 +168,7 @@ export class Priorities {
     return priorities;
   }
 
-  #set(entry: SelectorEntry, picks: Picks, priorities: Float64Array<ArrayBuffer>): number {
+  #set(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
     const { composed, custom, nativeId, selector } = entry;
     if (composed !== undefined) return this.#setParts(entry, picks, priorities);
     if (custom !== undefined) return this.#setCustom(custom, selector.view, picks, priorities);
@@ -191,7 +193,7 @@ export class Priorities {
   }
 
   /** Sets priorities in all parts, while no other thread's call comes in between; returns how many of the picks are in one of its views. */
-  #setParts(entry: SelectorEntry, picks: Picks, priorities: Float64Array<ArrayBuffer>): number {
+  #setParts(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
     return this.#core.together(SET, () => {
       const [first = 0] = leavesOf(entry).map((leaf) => this.#set(leaf, picks, priorities));
       if (entry.views.length === 1) return first;
@@ -257,7 +259,7 @@ export class Priorities {
     custom: CustomSelector,
     view: number,
     picks: Picks,
-    priorities: Float64Array<ArrayBuffer>,
+    priorities: Floats,
   ): number {
     for (const [k, value] of priorities.entries()) {
       if (value >= 0 && value < Infinity) continue;
@@ -266,7 +268,9 @@ export class Priorities {
     const found = this.#findOf(SET, custom, view, picks);
     const isThere = (_: number, k: number): boolean => found[k] !== abi.EXRP_INDEX_NONE;
     const indices = found.filter(isThere);
-    if (indices.length > 0) custom.rule.setPriority(indices, priorities.filter(isThere));
+    if (indices.length > 0) {
+      custom.rule.setPriority(indices, new Float64Array(priorities.filter(isThere)));
+    }
     const { eviction } = this.#core.config;
     if ("native" in eviction && eviction.native === abi.EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
       this.#setNative(abi.EXRP_INDEX_NONE - view, picks, priorities);

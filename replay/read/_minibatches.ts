@@ -49,30 +49,40 @@ function* run(
         const width = widthOf(source, count);
         const whole = targets.get(source) ?? sameKind(source, index.length * width);
         targets.set(source, whole);
-        return gatherRows(source, width, rows, whole.subarray(0, length * width));
+        const part = length === index.length ? whole : whole.subarray(0, length * width);
+        return gatherRows(source, width, rows, part);
       };
       index.set(rows);
-      yield new StepMinibatch({
-        ...{ size: length, epoch, index: index.subarray(0, length) },
-        ...eachColumn<AnyColumnArray, AnyColumnArray>(drained, gather),
-        own: eachOf(own, gather),
-      }, drained.shape);
+      const part = length === index.length ? index : index.subarray(0, length);
+      const { state, action, reward, extras } = eachColumn<AnyColumnArray, AnyColumnArray>(
+        drained,
+        gather,
+      );
+      const mine = eachOf(own, gather);
+      yield new StepMinibatch(epoch, part, state, action, reward, extras, mine, drained.shape);
     }
   }
 }
-
-/** The constructor gives the class these fields. */
-interface StepMinibatch extends Minibatch {}
 
 /** The object behind a {@linkcode Minibatch}. */
 class StepMinibatch implements Minibatch {
   /** The name that `console.log` shows, if all else fails. */
   static readonly name = "Minibatch";
+  readonly size: number;
   readonly #shape: Drained["shape"];
 
-  /** Makes it of its fields, and of the shapes of the drained columns. */
-  constructor(fields: Minibatch, shape: Drained["shape"]) {
-    Object.assign(this, fields);
+  /** Takes its fields, and the shapes of the drained columns. */
+  constructor(
+    readonly epoch: number,
+    readonly index: Minibatch["index"],
+    readonly state: Minibatch["state"],
+    readonly action: Minibatch["action"],
+    readonly reward: Minibatch["reward"],
+    readonly extras: Minibatch["extras"],
+    readonly own: OwnArrays,
+    shape: Drained["shape"],
+  ) {
+    this.size = index.length;
     this.#shape = shape;
   }
 

@@ -72,8 +72,13 @@ export function gatherRows<A extends AnyColumnArray>(
   first = 0,
   count = width,
 ): A {
-  for (let k = 0; k < rows.length; k++) {
-    copy(source, (rows[k] as number) * width + first, target, k * count, count);
+  const { length } = rows;
+  if (width === 1) {
+    for (let k = 0; k < length; k++) target[k] = source[rows[k] as number] as number;
+  } else {
+    for (let k = 0; k < length; k++) {
+      copy(source, (rows[k] as number) * width + first, target, k * count, count);
+    }
   }
   return target;
 }

@@ -144,15 +144,12 @@ export class Drainer {
   /** Hands out at least `wanted` steps, or none; exactly `steps`, where a number is given. `open` says whether those of open episodes, too. */
   #drain(wanted: number, steps: number | undefined, open: boolean, keep: boolean): Drained {
     const core = this.#core;
-    const info = core.info(OPERATION);
-    const recorded = info[abi.EXRP_INFO_RECORDED_COUNT] ?? 0;
     // Most calls of a learner that asks after each step end here.
-    if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
+    if (this.undrainedCount < wanted) {
       this.#nothing ??= this.#read([], 0);
       return this.#nothing as Drained;
     }
-    const handles = core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
-    const waiting = this.#look(handles, recorded, open);
+    const waiting = this.#look(open);
     const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);
     this.#forget(segments, waiting, keep);
@@ -170,7 +167,10 @@ export class Drainer {
     return drained;
   }
 
-  #look(handles: Float64Array<ArrayBuffer>, recorded: number, open: boolean): Waiting {
+  #look(open: boolean): Waiting {
+    const core = this.#core;
+    const count = core.info(OPERATION)[abi.EXRP_INFO_EPISODE_COUNT] ?? 0;
+    const handles = core.episodes(OPERATION, count);
     const { firsts, ends, states } = this.#reader.counts(OPERATION, handles);
     const nextStates = this.#reader.knownNextStates(OPERATION, handles);
     const segments: Segment[] = [];
@@ -197,8 +197,7 @@ export class Drainer {
       segments.push({ handle, position, count: known - position, ending, isOpen, isNewest });
       ready += known - position;
     }
-    const { drained, lost } = this.cursor;
-    return { segments, ready, lost: recorded - drained - lost - waits, counts: stored };
+    return { segments, ready, lost: this.undrainedCount - waits, counts: stored };
   }
 
   #read(

@@ -331,11 +331,8 @@ export class Relabeller {
         } ${name}, needed are ${count} elements of ${column?.dtype}: it is of another schema, or its buffer was transferred`,
       );
     }
-    this.#checkPlaces(batch);
-  }
-
-  /** Refuses a batch whose pick arrays were replaced by arrays of other kinds. */
-  #checkPlaces({ size, pickEpisode, pickPosition, seqLen, nextSeqLen }: AnyBatch): void {
+    // The pick arrays may have been replaced by arrays of other kinds.
+    const { size, pickEpisode, pickPosition, seqLen, nextSeqLen } = batch;
     const isWhole = isOwn("Float64Array", pickEpisode) && lengthOf(pickEpisode) === size &&
       [pickPosition, seqLen, nextSeqLen].every((array) =>
         isOwn("Int32Array", array) && lengthOf(array) === size

@@ -5,7 +5,7 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { bytesText, numberOf, showOneAs } from "../../base/inspect.ts";
+import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -19,6 +19,7 @@ import {
 } from "../../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 import { endingOf } from "../record/episodes.ts";
+import { allocate } from "../draw/batch_layout.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
 
 /**
@@ -63,12 +64,7 @@ export function allocateRows(
   width: number = column.elementCount,
 ): AnyColumnArray {
   const count = rows * width;
-  const bytes = count * column.elementBytes;
-  try {
-    return viewOf(column.dtype, new ArrayBuffer(bytes), 0, count);
-  } catch (cause) {
-    throw new ReplayError("memory", `${operation}: no memory for ${bytesText(bytes)}`, { cause });
-  }
+  return viewOf(column.dtype, allocate(operation, count * column.elementBytes), 0, count);
 }
 
 /** Reads records of one replay. */

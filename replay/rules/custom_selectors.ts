@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ReplayError } from "../../base/errors.ts";
+import { ReplayError, type ReplayErrorOptions } from "../../base/errors.ts";
 import { show } from "../../base/checks.ts";
 import { checkHonest, countOf, isNumeric, lengthOf } from "../../base/typed_arrays.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
@@ -39,23 +39,26 @@ export class CustomSelector {
 
   /** Tells the rule of events of the journal, each a pair of numbers. */
   tell(events: Uint32Array<ArrayBuffer>): void {
+    this.#attempt(() => this.#tell(events));
+  }
+
+  #tell(events: Uint32Array<ArrayBuffer>): void {
     const { rule } = this;
-    this.#attempt(() => {
-      for (let k = 0; k < events.length; k += 2) {
-        const [from, to] = [events[k] as number, events[k + 1] as number];
-        if (from === to) {
-          // The event after "pick i was given a priority" holds the priority.
-          k += 2;
-          rule.setPriority(Uint32Array.of(to), new Float64Array(events.slice(k, k + 2).buffer));
-        } else if (from === EXRP_INDEX_NONE) {
-          this.count = to + 1;
-          rule.pushed(to);
-        } else if (to === EXRP_INDEX_NONE) {
-          this.count = from;
-          rule.popped(from);
-        } else rule.moved(from, to);
-      }
-    });
+    for (let k = 0; k < events.length; k += 2) {
+      const from = events[k] as number;
+      const to = events[k + 1] as number;
+      if (from === to) {
+        // The event after "pick i was given a priority" holds the priority.
+        k += 2;
+        rule.setPriority(Uint32Array.of(to), new Float64Array(events.slice(k, k + 2).buffer));
+      } else if (from === EXRP_INDEX_NONE) {
+        this.count = to + 1;
+        rule.pushed(to);
+      } else if (to === EXRP_INDEX_NONE) {
+        this.count = from;
+        rule.popped(from);
+      } else rule.moved(from, to);
+    }
   }
 
   /** Tells the rule of priorities that came with records. */
@@ -85,11 +88,12 @@ export class CustomSelector {
   checkSound(): void {
     if (this.#failure === undefined) return;
     const { cause } = this.#failure;
-    throw new ReplayError(
-      "rule",
-      `the selector ${this.rule.name} threw in pushed(), moved() or popped(), and can't be used any more: ${cause}`,
-      { cause },
-    );
+    const methods = "pushed(), moved() or popped()";
+    throw this.#error(`threw in ${methods}, and can't be used any more: ${cause}`, { cause });
+  }
+
+  #error(what: string, options?: ReplayErrorOptions): ReplayError {
+    return new ReplayError("rule", `the selector ${this.rule.name} ${what}`, options);
   }
 
   /** Asks the rule for the priorities of picks, and checks what it answers. */
@@ -131,27 +135,21 @@ export class CustomSelector {
 
   #checkSelection(size: number, { index, probability }: Selection): void {
     if (lengthOf(index) !== size || lengthOf(probability) !== size) {
-      throw new ReplayError(
-        "rule",
-        `the selector ${this.rule.name} took away the arrays it was to fill: they are lent for the call only`,
-      );
+      throw this.#error("took away the arrays it was to fill: they are lent for the call only");
     }
     for (let k = 0; k < size; k++) {
       const drawn = index[k] as number;
       const chance = probability[k] as number;
       if (drawn >= this.count) {
-        throw new ReplayError(
-          "rule",
-          `the selector ${this.rule.name} drew ${
-            drawn === EXRP_INDEX_NONE ? "nothing" : drawn
-          } as pick ${k} of ${size}; there are picks 0 to ${this.count - 1}`,
+        const what = drawn === EXRP_INDEX_NONE ? "nothing" : drawn;
+        throw this.#error(
+          `drew ${what} as pick ${k} of ${size}; there are picks 0 to ${this.count - 1}`,
           { detail: [k, drawn, this.count] },
         );
       }
       if (!(chance > 0 && chance <= PROBABILITY_MAX)) {
-        throw new ReplayError(
-          "rule",
-          `the selector ${this.rule.name} gave probability ${chance} for pick ${k} of ${size}; it must be more than 0 and at most 1`,
+        throw this.#error(
+          `gave probability ${chance} for pick ${k} of ${size}; it must be more than 0 and at most 1`,
           { detail: [k, chance] },
         );
       }

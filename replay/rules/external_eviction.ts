@@ -26,8 +26,8 @@ export class ExternalEviction {
   readonly #core: ReplayCore;
   /** The episodes that are open as far as the policy knows, and the first position of each, as it knows it. */
   readonly #open = new Map<number, number>();
-  /** The handles of `#open` for the kernel; undefined after a change. */
-  #handles: Float64Array<ArrayBuffer> | undefined;
+  /** The handles of `#open`, and room for what the kernel says of them; undefined after a change. */
+  #seen: ReturnType<typeof roomFor> | undefined;
   #nextHandle = 0;
 
   /** Serves `policy` at the replay of `core`. */
@@ -54,9 +54,12 @@ export class ExternalEviction {
   /** Tells the policy of open episodes that have ended, were trimmed or are gone since the last look. */
   look(id: number): void {
     if (this.#open.size === 0) return;
-    const handles = this.#handles ??= Float64Array.from(this.#open.keys());
-    const { firsts, states } = this.#core.episodeCounts(OPERATION, handles, id);
-    for (let k = 0; k < states.length; k++) {
+    const { handles, counts, firsts, states } = this.#seen ??= roomFor(this.#open.keys());
+    const { symbols } = this.#core.kernel;
+    const count = lengthOf(handles);
+    const status = symbols.exrp_episode_counts(id, handles, count, counts, firsts, states);
+    this.#core.check(OPERATION, status);
+    for (let k = 0; k < count; k++) {
       const handle = handles[k] as number;
       const state = states[k] as number;
       const first = firsts[k] as number;
@@ -76,13 +79,13 @@ export class ExternalEviction {
 
   #created(handle: number): void {
     this.#open.set(handle, 0);
-    this.#handles = undefined;
+    this.#seen = undefined;
     this.policy.created(handle);
   }
 
   /** The policy takes an episode for an open one no more. */
   #close(handle: number): void {
-    if (this.#open.delete(handle)) this.#handles = undefined;
+    if (this.#open.delete(handle)) this.#seen = undefined;
   }
 
   /** Tells the policy that an episode is gone. */
@@ -176,4 +179,15 @@ export class ExternalEviction {
   get nextHandle(): number {
     return this.#nextHandle;
   }
+}
+
+/** The handles of episodes, and room for what the kernel says of them. */
+function roomFor(
+  episodes: Iterable<number>,
+): Record<"counts" | "firsts" | "states", Uint32Array<ArrayBuffer>> & {
+  readonly handles: Float64Array<ArrayBuffer>;
+} {
+  const handles = Float64Array.from(episodes);
+  const numbers = (): Uint32Array<ArrayBuffer> => new Uint32Array(handles.length);
+  return { handles, counts: numbers(), firsts: numbers(), states: numbers() };
 }
