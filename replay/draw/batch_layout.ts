@@ -47,8 +47,8 @@ export class BatchLayout {
   readonly key: string;
   /** The arrays that each batch has. */
   readonly parts: Parts<Exclude<keyof BatchShape & string, "extras">>;
-  /** The arrays of the extras. */
-  readonly extras: Parts<string>;
+  /** The arrays of the extras, each with its name. */
+  readonly extras: readonly (readonly [name: string, part: BatchPart])[];
   /** The arrays of each n-step return. */
   readonly nStep: readonly Parts<keyof NStepPart["shape"]>[];
   /** The shapes of all arrays but those of n-step returns. */
@@ -105,7 +105,7 @@ export class BatchLayout {
       learnMask: part(abi.EXRP_BATCH_LEARN_MASK, "float32", size, maskRows),
       contextMask: part(abi.EXRP_BATCH_CONTEXT_MASK, "float32", size, maskRows),
     };
-    this.extras = Object.fromEntries(extraNames.map((name, k) => [name, extras[k] as BatchPart]));
+    this.extras = extraNames.map((name, k) => [name, extras[k] as BatchPart]);
     this.nStep = policy.nStep.map((_, k) => {
       const first = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * k;
       return {
@@ -114,14 +114,16 @@ export class BatchLayout {
         discount: part(first + abi.EXRP_BATCH_N_STEP_DISCOUNT, "float32", size, length),
       };
     });
-    const shape: object = { ...shapesOf(this.parts), extras: shapesOf(this.extras) };
+    const extraParts = Object.fromEntries(this.extras);
+    const shape: object = { ...shapesOf(this.parts), extras: shapesOf(extraParts) };
     this.shape = Object.freeze(shape) as BatchShape;
     this.nStepShapes = this.nStep.map(shapesOf) as readonly object[] as NStepPart["shape"][];
   }
 
   /** All arrays, in an order that is the same for all layouts of a key. */
   get all(): readonly BatchPart[] {
-    return [this.parts, this.extras, ...this.nStep].flatMap((parts) => Object.values(parts));
+    const extras = this.extras.map(([, part]) => part);
+    return [this.parts, extras, ...this.nStep].flatMap((parts) => Object.values(parts));
   }
 
   /**

@@ -288,8 +288,9 @@ export class Drawer {
   /** Tells the kernel's log what a rule in TypeScript drew; the kernel's own rules do so themselves. */
   #note({ log }: SelectorEntry, { batch }: Filling, first: number, count: number): void {
     const { kernel: { symbols }, id } = this.#core;
-    const episodes = batch.pickEpisode.subarray(first, first + count);
-    const positions = batch.pickPosition.subarray(first, first + count);
+    const { pickEpisode, pickPosition } = batch;
+    const episodes = first === 0 ? pickEpisode : pickEpisode.subarray(first);
+    const positions = first === 0 ? pickPosition : pickPosition.subarray(first);
     const status = symbols.exrp_draws_note(id, log, episodes, positions, count);
     this.#core.check("getBatch()", status);
   }

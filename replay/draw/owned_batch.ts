@@ -178,10 +178,9 @@ function extrasOf(
   { extras }: BatchLayout,
   buffer: ArrayBuffer,
 ): Readonly<Record<string, AnyColumnArray>> {
-  const parts = Object.entries(extras);
-  if (parts.length === 0) return NO_EXTRAS;
+  if (extras.length === 0) return NO_EXTRAS;
   return Object.freeze(
-    Object.fromEntries(parts.map(([name, part]) => [name, viewOfPart(buffer, part)])),
+    Object.fromEntries(extras.map(([name, part]) => [name, viewOfPart(buffer, part)])),
   );
 }
 
