@@ -19,7 +19,6 @@ class UniformSelector final : public PickSelector {
   void moved(uint32_t, uint32_t) override {}
   void popped(uint32_t) override { --count_; }
   void pushedRun(uint32_t, uint32_t count) override { count_ += count; }
-  void movedRun(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
   void movedBlock(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
   void setPriority(const uint32_t*, const double*, uint32_t) override {}
 

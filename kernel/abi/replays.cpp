@@ -389,7 +389,6 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay, [&](Instance& found, ThreadScratch& thread) {
-    found.replay.book().store().settle();
     return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }

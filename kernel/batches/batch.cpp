@@ -25,8 +25,6 @@ Status BatchMaker::createScratch(BatchScratch* scratch) const {
 }
 
 void BatchMaker::gather(const GatherJob& job) const {
-  // Rewards of which returns are made are read at once, and not through LargeCopier.
-  if (policy_.nStepCount > 0 && store_->isAlone(2)) store_->settle();
   switch (route_) {
     case Route::flights: return copyFlights(job);
     case Route::records:

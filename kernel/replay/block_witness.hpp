@@ -5,7 +5,7 @@
 // Invariants, which assertions or check() hold the book to:
 //   1. A block is sealed at most once before it is freed.
 //   2. Between calls, a block of an episode is sealed exactly if records fill it, or if its episode has ended.
-//   3. The rows of a block are the same when it is sealed and when it is freed. (Where threads share the replay, some come later.)
+//   3. The rows of a block are the same when it is sealed and when it is freed.
 // Cost: a checksum of a block's rows when it is sealed and when it is freed.
 #pragma once
 
@@ -22,12 +22,11 @@ class BlockWitness final : public EpisodeListener {
   void sealed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) notes_.resize(size_t{block} + 1);
     assert(!notes_[block].isSealed && "invariant 1");
-    const bool isWritten = stored.store().copies() == nullptr;
-    notes_[block] = {true, isWritten, isWritten ? sumOf(stored.store(), block) : 0};
+    notes_[block] = {true, sumOf(stored.store(), block)};
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) return;
-    assert((!notes_[block].isSummed || notes_[block].sum == sumOf(stored.store(), block)) && "invariant 3");
+    assert((!notes_[block].isSealed || notes_[block].sum == sumOf(stored.store(), block)) && "invariant 3");
     notes_[block] = {};
   }
   int32_t check(const StoredEpisodes& stored) const {
@@ -45,7 +44,6 @@ class BlockWitness final : public EpisodeListener {
  private:
   struct Note {
     bool isSealed = false;
-    bool isSummed = false;
     uint32_t sum = 0;
   };
 

@@ -27,25 +27,8 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
 
 void Instance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
-  if (seat.copies.isEmpty()) return sharing.giveBack();
-  // Rows that are still being written. Their writers are few: those beyond the first ones are waited for at once.
-  constexpr uint32_t writerMax = 16;
-  uint32_t writers[writerMax];
-  uint64_t pins[writerMax];
-  uint32_t count = 0;
-  const CopyPins& all = *sharing.pins();
-  for (const Seat* other = sharing.seats(); other != nullptr; other = other->next) {
-    const uint64_t pin = other == &seat ? 0 : all.get(other->number);
-    if (pin == 0 || !other->copies.writes() || !seat.copies.reads(other->copies)) continue;
-    if (count == writerMax) {
-      all.awaitOne(other->number, pin);
-      continue;
-    }
-    writers[count] = other->number;
-    pins[count++] = pin;
-  }
   sharing.giveBack();
-  for (uint32_t at = 0; at < count; ++at) all.awaitOne(writers[at], pins[at]);
+  if (seat.copies.count() == 0) return;
   copier_.run(seat.copies);
   sharing.pins()->clear(seat.number);
 }
@@ -199,7 +182,6 @@ Status Instance::hold(Seat& seat) {
     if (status != Status::ok) return status;
     // Its calls copy at once from now on.
     replay.book().store().setCopies(nullptr);
-    replay.book().store().settle();
   }
   sharing.hold(seat);
   return Status::ok;

@@ -115,8 +115,6 @@ Status Snapshot::numberEpisodes() {
 
 Status Snapshot::begin(const void* saver) {
   if (loadSection_ > 0 || saver_ != nullptr) return fail(Status::order, 0, 0, 0);
-  // No large row may be on its way: later, nobody would know which ones were.
-  replay_.book().store().settle();
   Status status = numberEpisodes();
   if (status == Status::ok) status = copySections();
   if (status == Status::ok) status = replay_.part<SavedRows>().take(replay_.book());

@@ -71,13 +71,12 @@ class Store {
     pins_ = pins;
     pool_.keepPins(pins, &copies_);
   }
-  /// Waits until no other seat copies: to be called before large rows are read at once, and before their memory grows.
+  /// Waits until no other seat copies: to be called before the memory of large rows grows.
   void settle() const {
     if (pins_ != nullptr) pins_->await(copies_ == nullptr ? 0 : copies_->seat());
   }
-  /// Where the call that is under way leaves its copies of large rows; null where it copies at once.
+  /// Where the draw that is under way leaves its copies of large rows; null where it copies at once.
   void setCopies(CopyQueue* copies) { copies_ = copies; }
-  CopyQueue* copies() const { return copies_; }
   /// Where that stands, for those that copy.
   CopyQueue* const* copiesPlace() const { return &copies_; }
 

@@ -305,7 +305,7 @@ export class TablesModel {
   /** The picks of an episode go, table after table. */
   removePicks(episode: Episode): void {
     for (const table of this.#tables) {
-      this.#removePicks(table, episode, positionsOf(episode), () => true);
+      this.#removePicks(table, episode, () => true);
     }
   }
 
@@ -314,18 +314,14 @@ export class TablesModel {
     for (const table of this.#tables) {
       const goes = (position: number): boolean =>
         !isWithin(table.policy, first, position, this.#fault);
-      // The newest first, so that what moves into the gap keeps its order.
-      this.#removePicks(table, episode, positionsOf(episode).reverse(), goes);
+      this.#removePicks(table, episode, goes);
     }
   }
 
-  #removePicks(
-    table: TableModel,
-    { handle }: Episode,
-    positions: readonly number[],
-    goes: (position: number) => boolean,
-  ): void {
-    for (const position of positions) {
+  /** The newest first, so that what moves into the gap keeps its order. */
+  #removePicks(table: TableModel, of: Episode, goes: (position: number) => boolean): void {
+    const { handle } = of;
+    for (const position of positionsOf(of).reverse()) {
       const index = goes(position) ? table.indexOf(handle, position) : -1;
       if (index < 0) continue;
       // A pick at the end that goes too is not moved into the gap first.
