@@ -163,28 +163,22 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
 Status Recording::openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps) {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   if ((flags & ~known) != 0) return fail(Status::argument, 6, flags);
-  const StepsLayout layout = layoutSteps(count);
-  Store& store = replay_.book().store();
+  steps->layout = layoutSteps(count);
+  steps->bytes = bytes;
   steps->bytesCount = bytesCount;
-  steps->flags = bytes + layout.flags;
-  steps->priorities = (flags & EXRP_RECORD_PRIORITY) != 0 ? bytes + layout.priorities : nullptr;
-  steps->tags = (flags & EXRP_RECORD_TAG) != 0 ? bytes + layout.tags : nullptr;
-  steps->states = bytes + layout.columns[0];
-  steps->finalStates = bytes + layout.finalState;
-  steps->finalStatesFrom = layout.finalState;
-  steps->stateBytes = store.column(0).bytes;
-  for (uint32_t column = 0; column < store.columnCount(); ++column) {
-    const uint8_t* const from = bytes + layout.columns[column];
-    if (store.isKept(column)) steps->kept[steps->keptCount++] = {from, column};
-    else steps->dense[steps->denseCount++] = {from, column, store.stride(column), store.column(column).bytes};
-  }
+  steps->flags = bytes + steps->layout.flags;
+  steps->priorities = (flags & EXRP_RECORD_PRIORITY) != 0 ? bytes + steps->layout.priorities : nullptr;
+  steps->tags = (flags & EXRP_RECORD_TAG) != 0 ? bytes + steps->layout.tags : nullptr;
+  steps->states = bytes + steps->layout.columns[0];
+  steps->finalStates = bytes + steps->layout.finalState;
+  steps->stateBytes = replay_.book().store().column(0).bytes;
   if (const Status status = checkBytes(*steps, 0); status != Status::ok) return status;
   return first < count ? Status::ok : fail(Status::argument, 7, first);
 }
 
 /// Whether so many states after steps are there.
 Status Recording::checkBytes(const Steps& steps, uint64_t stateCount) const {
-  const auto needed = static_cast<double>(steps.finalStatesFrom + stateCount * steps.stateBytes);
+  const auto needed = static_cast<double>(steps.layout.finalState + stateCount * steps.stateBytes);
   return steps.bytesCount < needed ? fail(Status::bufferSize, steps.bytesCount, needed) : Status::ok;
 }
 
@@ -196,6 +190,18 @@ Status Recording::readyPriorities(const uint8_t* priorities, uint32_t first, uin
     if (!isPriority(priority)) return fail(Status::priorityInvalid, at, priority);
   }
   return replay_.picks().reservePriorities(replay_.book().store());
+}
+
+/// Takes the memory for `count` records, and finds where their columns go.
+Status Recording::prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCount, uint32_t blockCount) {
+  if (const Status status = replay_.book().prepare(count, episodeCount, blockCount); status != Status::ok) return status;
+  Store& store = replay_.book().store();
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    const uint8_t* const from = steps->bytes + steps->layout.columns[column];
+    if (store.isKept(column)) steps->kept[steps->keptCount++] = {from, column};
+    else steps->dense[steps->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
+  }
+  return Status::ok;
 }
 
 /// Where the steps of one call end: with a journal open it stores no more than that has room for.
@@ -214,17 +220,16 @@ inline uint32_t Recording::beginRun(const Steps& steps, uint32_t step, uint32_t*
 /// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only.
 inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState,
                               uint32_t* episode) {
-  Store& store = replay_.book().store();
   for (uint32_t at = 0; at < steps.denseCount; ++at) {
     const Steps::Dense& column = steps.dense[at];
-    uint8_t* const to = store.at(column.column, slot);
+    uint8_t* const to = column.to + slot * column.stride;
     const uint8_t* const from = column.from + size_t{step} * column.bytes;
     if (run == 1) copyRow(to, from, column.bytes);
     else copyRows(to, column.stride, from, column.bytes, column.bytes, run);
   }
   for (uint32_t at = 0; at < steps.keptCount; ++at) {
     const Steps::Kept& column = steps.kept[at];
-    copyKept(*episode, column.column, column.from + size_t{step} * store.column(column.column).bytes);
+    copyKept(*episode, column.column, column.from + size_t{step} * replay_.book().store().column(column.column).bytes);
   }
   replay_.publish(episode, run, steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double), flags, finalState);
   giveTag(steps.tags, *episode, step);
@@ -256,14 +261,14 @@ void Recording::prefetchBlocks(uint32_t episode, uint32_t count) const {
 
 /// Records the steps from `first` to `end` of one episode after the other. `last` are the flags of the last of all `count` steps where they have
 /// none each; `needs` says what they take at most. It lists the handles of episodes that get records, where `episodes` is not null.
-Status Recording::recordRuns(double* handle, const Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
+Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
                              double* episodes, uint32_t* done) {
   double current = *handle;
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(current, &episode);
   if (status == Status::ok) status = readyPriorities(steps.priorities, first, count);
   if (status == Status::ok && needs.hasNextState && end == count) status = replay_.reserveNextStates(needs.episodeCount, 1);
-  if (status == Status::ok) status = replay_.book().prepare(end - first, needs.episodeCount, needs.blockCount);
+  if (status == Status::ok) status = prepareSteps(&steps, end - first, needs.episodeCount, needs.blockCount);
   if (status != Status::ok) return status;
 
   const bool hasFlags = episodes != nullptr;
@@ -437,7 +442,7 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
   const uint32_t blockCountMax = replay_.book().store().blockCountMax();
   if (status == Status::ok && hasNextStates) status = replay_.reserveNextStates(2 * (end - first), end - first);
   if (status == Status::ok) {
-    status = replay_.book().prepare(end - first, 2 * (end - first), blockCount < blockCountMax ? static_cast<uint32_t>(blockCount) : blockCountMax);
+    status = prepareSteps(&steps, end - first, 2 * (end - first), blockCount < blockCountMax ? static_cast<uint32_t>(blockCount) : blockCountMax);
   }
   if (status != Status::ok) return status;
 

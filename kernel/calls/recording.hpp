@@ -43,7 +43,7 @@ class Recording {
   struct Steps {
     struct Dense {
       const uint8_t* from;
-      uint32_t column;
+      uint8_t* to;
       size_t stride;
       size_t bytes;
     };
@@ -51,13 +51,14 @@ class Recording {
       const uint8_t* from;
       uint32_t column;
     };
+    const uint8_t* bytes;
     double bytesCount;
+    StepsLayout layout;
     const uint8_t* flags;
     const uint8_t* priorities;  // null where none came
     const uint8_t* tags;        // likewise
     const uint8_t* states;
     const uint8_t* finalStates;
-    uint64_t finalStatesFrom;
     size_t stateBytes;
     Dense dense[columnMax];
     uint32_t denseCount = 0;
@@ -78,13 +79,14 @@ class Recording {
   Status openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps);
   Status checkBytes(const Steps& steps, uint64_t stateCount) const;
   Status readyPriorities(const uint8_t* priorities, uint32_t first, uint32_t count);
+  Status prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCount, uint32_t blockCount);
   uint32_t endOfCall(uint32_t first, uint32_t count) const;
   void giveTag(const uint8_t* tags, uint32_t episode, uint32_t step);
   void giveOne(const uint8_t* tags, uint32_t episode, uint32_t step);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
   uint32_t beginRun(const Steps& steps, uint32_t step, uint32_t* episode);
   void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState, uint32_t* episode);
-  Status recordRuns(double* handle, const Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
+  Status recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
                     double* episodes, uint32_t* done);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;
   Status findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count);

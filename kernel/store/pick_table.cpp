@@ -106,8 +106,11 @@ void PickTable::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
       journal_.add(last - k, pickNone);
     }
   }
-  for (uint32_t k = 0; k < count; ++k) slots_[index + k] = slots_[from + k];
-  for (uint32_t k = 0; k < count; ++k) indices_[slots_[index + k]] = index + k + 1;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t slot = slots_[from + k];
+    slots_[index + k] = slot;
+    indices_[slot] = index + k + 1;
+  }
   count_ -= count;
 }
 
