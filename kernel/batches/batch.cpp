@@ -15,40 +15,16 @@ void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t r
   policy_ = policy;
   large_.useQueue(store.copiesPlace());
   walk_.create(store, policy, tuning);
-  if (policy.plain()) records_.create(store, policy);
-  else window_.create(store, policy, recordCountMax);
-  route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;
+  window_.create(store, policy, recordCountMax);
 }
 
-Status BatchMaker::createScratch(BatchScratch* scratch) const {
-  return policy_.plain() ? Status::ok : window_.createScratch(&scratch->window);
-}
-
-void BatchMaker::gather(const GatherJob& job) const {
-  switch (route_) {
-    case Route::flights: return copyFlights(job);
-    case Route::records:
-      records_.begin(job.range, job.target);
-      return copyRing(job, [&](const Episode& episode, const Pick& pick, size_t index) {
-        records_.copy(episode, pick.slot, pick.position, index, job.target);
-      });
-    case Route::window:
-      copyRing(job, [&](const Episode&, const Pick& pick, size_t index) {
-        window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
-      });
-      return window_.finish(job.target, job.scratch.window);
-  }
-}
+void BatchMaker::gather(const GatherJob& job) const { walk_.takes() ? copyFlights(job) : copyRing(job); }
 
 // ---- the flights ----
 
 void BatchMaker::copyFlights(const GatherJob& job) const {
   walk_.run(
-      job,
-      [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-        if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, job.target);
-        else window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
-      },
+      job, [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);
@@ -70,8 +46,7 @@ inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const Batc
 
 // ---- the ring ----
 
-template <typename CopyPick>
-void BatchMaker::copyRing(const GatherJob& job, CopyPick copyPick) const {
+void BatchMaker::copyRing(const GatherJob& job) const {
   const uint32_t count = job.range.count;
   Pick ring[ringCount];
   constexpr uint32_t d = stageDistance;
@@ -86,14 +61,14 @@ void BatchMaker::copyRing(const GatherJob& job, CopyPick copyPick) const {
     if (step >= 2 * d && step - 2 * d < count) follow(job.episodes, &ring[(step - 2 * d) % ringCount]);
     if (step < 3 * d) continue;
     const Pick& pick = ring[(step - 3 * d) % ringCount];
-    const Episode& episode = job.episodes[pick.episode];
     const size_t index = job.range.first + (step - 3 * d);
-    job.target.pickEpisode[index] = static_cast<double>(episode.handle);
+    job.target.pickEpisode[index] = static_cast<double>(job.episodes[pick.episode].handle);
     job.target.pickPosition[index] = static_cast<int32_t>(pick.position);
     job.pickedEpisodes[step - 3 * d] = pick.episode;
     copyKept(job, pick.slot, pick.position, index);
-    copyPick(episode, pick, index);
+    window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
   }
+  window_.finish(job.target, job.scratch.window);
 }
 
 /// Reads the pick's block, and asks for its episode and rows.

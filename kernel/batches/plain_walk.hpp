@@ -17,7 +17,7 @@
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
-//   1. It writes what BatchMaker's other routes would write, to the byte.
+//   1. It writes what the window route would write, to the byte.
 //   2. The size of its flights, and the cache for look-ups, change the speed alone.
 // Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
@@ -47,7 +47,7 @@ class PlainWalk {
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
-  /// Fills the range. `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Fills the range. `copyAlone(pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
@@ -73,7 +73,7 @@ class PlainWalk {
       const uint32_t apartCount = copy(job, done, cutCount, &flight);
       for (uint32_t at = 0; at < apartCount; ++at) {
         const uint32_t k = flight.apart[at];
-        copyAlone(job.episodes[job.pickedEpisodes[done * flightCount + k]], pickAt(k), first + k);
+        copyAlone(pickAt(k), first + k);
       }
       uint32_t at = 0;
       for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) {

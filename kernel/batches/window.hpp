@@ -18,8 +18,11 @@
 // Cost: one copy of the bytes, and 4 bytes a row.
 #pragma once
 
+#include <cstring>
+
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch_layout.hpp"
+#include "kernel/batches/copy_runs.hpp"
 #include "kernel/batches/large_copy.hpp"
 #include "kernel/batches/locator.hpp"
 
@@ -64,6 +67,12 @@ class WindowCopier {
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
+  /// How many of `count` slots follow one on another from the first on.
+  uint32_t runAt(const uint32_t* slots, uint32_t count) const {
+    uint32_t run = store_->blockLength() - store_->within(slots[0]);
+    while (run < count && slots[run] == slots[0] + run) run += store_->blockLength();
+    return smaller(run, count);
+  }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
   void copyOne(uint8_t* to, uint32_t column, uint32_t slot) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
@@ -77,17 +86,27 @@ class WindowCopier {
   void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
   void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
+  void copyStacks(uint8_t* part, const Window& window, uint32_t first, uint32_t count) const;
   void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
   double reward(const uint8_t* from) const;
-  void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const;
+  /// Zeros the rows of a part that stand for no record.
+  void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
+    const auto rows = static_cast<size_t>(policy_.rows());
+    if (window.real == rows) return;
+    uint8_t* const from = part + window.row * rowBytes;
+    const size_t end = size_t{window.lead} + window.real;
+    memset(from, 0, window.lead * rowBytes);
+    memset(from + end * rowBytes, 0, (rows - end) * rowBytes);
+  }
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
   Locator locator_;
   LargeCopier large_;
+  CopyRuns copyRuns_[columnMax] = {};  // of small columns
 };
 
 }  // namespace exrp

@@ -17,8 +17,7 @@ namespace exrp {
 void WindowCopier::copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const {
   const size_t bytes = store_->column(0).bytes;
   for (uint32_t at = 0; at < count;) {
-    uint32_t run = 1;
-    while (at + run < count && slots[at + run] == slots[at] + run) ++run;
+    const uint32_t run = runAt(slots + at, count - at);
     large_.copyTwice(to + at * bytes, also + at * bytes, store_->at(0, slots[at]), run * bytes);
     at += run;
   }
