@@ -8,7 +8,6 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
   const Column& state = store.column(0);
-  copyBoth_ = copyBothOf(state.bytes, single, avx2);
   // With the overlap there is one row more.
   copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
@@ -170,24 +169,23 @@ void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};
   const Runs runs = {rows, count, length, stride_};
-  if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
-    copyBoth_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, target.nextState + row * stateBytes_);
-  } else if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
+  if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
     const Runs longer = {rows, count, length + 1, stride_};
-    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_);
+    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_, nullptr);
   } else {
-    copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_);
+    uint8_t* const next = policy_.nextState == EXRP_NEXT_STATE_COPY ? target.nextState + row * stateBytes_ : nullptr;
+    copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, next);
   }
   // These first, as they touch the most lines with the fewest instructions: what was not asked for in time is waited for together.
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
-    copyStates_(runs, policy_.nSteps[part] * stride_ + stateOffset_, stateBytes_, target.nSteps[part].state + row * stateBytes_);
+    copyStates_(runs, policy_.nSteps[part] * stride_ + stateOffset_, stateBytes_, target.nSteps[part].state + row * stateBytes_, nullptr);
   }
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     copyReturns(rows, count, length, policy_.nSteps[part], target.nSteps[part].reward + row);
   }
   for (uint32_t index = 0; index < partCount_; ++index) {
     const Part& part = parts_[index];
-    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes);
+    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes, nullptr);
   }
 }
 

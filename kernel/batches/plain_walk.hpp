@@ -143,7 +143,6 @@ class PlainWalk {
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
   void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
   uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
-  CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
 };
 

@@ -77,7 +77,7 @@ void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, 
     const uint32_t run = runAt(slots + at, count - at);
     const uint8_t* const from = store_->at(column, slots[at]);
     if (store_->isAlone(column)) large_.copy(to, from, run * bytes);
-    else copyRuns_[column]({&from, 1, run, stride}, 0, static_cast<uint32_t>(bytes), to);
+    else copyRuns_[column]({&from, 1, run, stride}, 0, static_cast<uint32_t>(bytes), to, nullptr);
     to += run * bytes;
     at += run;
   }
