@@ -161,29 +161,6 @@ void moveToHugePage(uint8_t* bytes, size_t count) {
   munmap(kept, count);
 }
 
-/// Whether all small pages of a huge one are in use.
-bool isFull(void* bytes) {
-  unsigned char pages[hugePageBytes / 4096] = {};
-  if (mincore(bytes, hugePageBytes, pages) != 0) return false;
-  for (size_t page = 0; page < hugePageBytes / smallPageBytes(); ++page) {
-    if ((pages[page] & 1) == 0) return false;
-  }
-  return true;
-}
-
-/// More of the array is used than was expected. Makes huge pages of the small ones there, below `count`, as far as all are in use.
-void joinFullPages(uint8_t* bytes, size_t count, Reservation* reservation) {
-  if (reservation->pages == Pages::small || !isHugeOffered()) return;
-  size_t& joined = reservation->joinedBytes;
-  if (joined < wholeHuge(reservation->expectedBytes)) joined = wholeHuge(reservation->expectedBytes);
-  const size_t end = count < hugeAgainFrom(*reservation) ? count : hugeAgainFrom(*reservation);
-  for (; joined + hugePageBytes <= end && isFull(bytes + joined); joined += hugePageBytes) {
-    madvise(bytes + joined, hugePageBytes, MADV_HUGEPAGE);
-    // Linux 6.1 and later join them now, others by and by.
-    constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
-    madvise(bytes + joined, hugePageBytes, collapse);
-  }
-}
 #endif
 
 void* reserve(Reservation* reservation) {
@@ -209,8 +186,7 @@ void* reserve(Reservation* reservation) {
   return reinterpret_cast<void*>(aligned);
 }
 
-bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
-  const Reservation& reservation = *reserved;
+bool makeUsable(void* base, size_t from, size_t to, const Reservation& reservation) {
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservation);
   const size_t end = usableEnd(to, reservation);
@@ -226,7 +202,6 @@ bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
   if (from <= again && to > again && isHuge(again, to, reservation)) {
     madvise(bytes + again, wholeHuge(reservation.reservedBytes) - again, MADV_HUGEPAGE);
   }
-  joinFullPages(bytes, from, reserved);
 #endif
   return true;
 }
@@ -235,10 +210,9 @@ bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
 /// Moves the array to another place, where that is asked for.
 void* placeAfter(void* base, size_t committed, Reservation* reservation) {
   Reservation other = *reservation;
-  other.joinedBytes = 0;
   void* const moved = isMovingMemory ? reserve(&other) : nullptr;
   if (moved == nullptr) return base;
-  if (!makeUsable(moved, 0, committed, &other)) {
+  if (!makeUsable(moved, 0, committed, other)) {
     munmap(moved, other.reservedBytes);
     return base;
   }
@@ -256,7 +230,7 @@ void* placeAfter(void* base, size_t, Reservation*) { return base; }
 void* reserveMemory(Reservation* reservation) { return isGranted() ? reserve(reservation) : nullptr; }
 
 void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
-  if (!isGranted() || !makeUsable(base, from, to, reservation)) return nullptr;
+  if (!isGranted() || !makeUsable(base, from, to, *reservation)) return nullptr;
   return placeAfter(base, to, reservation);
 }
 
