@@ -1,9 +1,9 @@
-// WindowCopier: copies one pick's window into a batch, where a batch holds more than each record and its next state.
+// WindowCopier: copies one pick's window into a batch, whatever the batch holds.
 //
 // The copier first lists the slots of the pick's window and of what lies around it (kernel/batches/locator.hpp). Then it copies every part
 // by walking that list.
 //
-// Large states (frames) are copied in their own way: each is read once and written to all stacks that it is in (window_large.cpp).
+// Where a batch has next states, each frame is read once and written to the stack that it is in and to the next one.
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -74,20 +74,16 @@ class WindowCopier {
     return smaller(run, count);
   }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
-  void copyOne(uint8_t* to, uint32_t column, uint32_t slot) const;
-  void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
-  void copyStates(const Window& window, size_t index, uint8_t* part) const;
   static constexpr uint32_t askedAhead = 2;
 
-  void copyStatesOnce(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
-  void copyStatesOf(const Window& window, const BatchTarget& target) const;
+  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const;
+  void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
+  void copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const;
+  void copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
-  void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
-  void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
+  void copyStates(const Window& window, size_t index, uint8_t* part) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
-  void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
-  void copyStacks(uint8_t* part, const Window& window, uint32_t first, uint32_t count) const;
-  void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
