@@ -8,6 +8,8 @@ namespace {
 constexpr uint32_t stepsBackMax = 4;  // blocks
 constexpr uint32_t groupNone = UINT32_MAX;
 
+uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 }  // namespace
 
 void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning) {
@@ -76,17 +78,9 @@ inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) con
   const uint32_t index = store_->blockOf(pick->slot);
   const BlockHead head = store_->head(index);
   pick->episode = head.episode;
-  const uint32_t within = store_->within(pick->slot);
-  pick->position = (head.ordinal() << store_->blockShift()) + within;
+  pick->position = store_->positionOf(pick->slot);
   prefetchLine(&episodeTable[head.episode]);
-  if (window_.looksBack()) return prefetchWindow(pick->slot);
-  // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
-  const uint32_t rowCount = policy_.length + policy_.ahead();  // the records, and the states after them
-  const uint32_t run = store_->blockLength() - within;
-  const uint32_t two = (head.link & 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
-  const uint32_t joined = static_cast<uint32_t>(run >= rowCount) | two;
-  if (joined != 0) prefetchRows(pick->slot, rowCount, groupNone);
-  else prefetchChain(pick->slot, store_->block(index).next);
+  prefetchWindow(pick->slot);
 }
 
 /// Asks for the lines of rows that lie one after another, in all groups but `groupLeft`; with groupNone, in all.
@@ -100,34 +94,30 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t 
   }
 }
 
-/// Asks for the lines of a pick's window, as far as it lies in the pick's first block or in a neighbouring one.
+/// Asks for the lines of a pick's window, as far back as it lies in the pick's first block or in a neighbouring one.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
-  const uint32_t index = store_->blockOf(slot);
-  const Block& block = store_->block(index);
-  const uint32_t within = store_->within(slot);
   const uint32_t length = store_->blockLength();
+  uint32_t block = store_->blockOf(slot);
+  const uint32_t within = store_->within(slot);
+  const uint32_t previous = store_->block(block).previous;
   const uint32_t back = policy_.before + policy_.stack - 1;
-  const uint32_t there = within + (block.previous != blockNone && block.previous + 1 == index ? length : 0);
-  const uint32_t first = there < back ? there : back;
-  const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
-  const uint32_t run = length - within + (block.next == index + 1 ? length : 0);
-  const bool whole = there >= back && run >= ahead;
-  // States that wait are asked for when their turn comes.
-  const uint32_t groupLeft = whole && window_.statesWait() ? store_->column(0).group : groupNone;
-  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run), groupLeft);
-}
-
-/// Asks for the lines of a pick's rows, along the chain.
-void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
-  uint32_t left = policy_.length + policy_.ahead();
-  uint32_t run = store_->blockLength() - store_->within(slot);
+  const uint32_t there = within + (previous != blockNone && previous + 1 == block ? length : 0);
+  uint32_t left = smaller(there, back);
+  slot -= left;
+  left += policy_.length + policy_.ahead();
+  uint32_t run = store_->firstSlot(block) + length - slot;
+  bool joined = there >= back;
   while (true) {
-    prefetchRows(slot, run < left ? run : left, groupNone);
+    uint32_t next = store_->block(block).next;
+    for (; run < left && next == block + 1; run += length, next = store_->block(block).next) block = next;
+    joined = joined && run >= left;
+    // States that wait are asked for when their turn comes.
+    prefetchRows(slot, smaller(run, left), joined && window_.statesWait() ? store_->column(0).group : groupNone);
     if (run >= left || next == blockNone) return;
     left -= run;
-    run = store_->blockLength();
+    run = length;
+    block = next;
     slot = store_->firstSlot(next);
-    if (left > run) next = store_->block(next).next;
   }
 }
 

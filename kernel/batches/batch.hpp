@@ -64,7 +64,6 @@ class BatchMaker final : public Gatherer {
   void follow(const EpisodeTable& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
-  void prefetchChain(uint32_t slot, uint32_t next) const;
 
   const Store* store_ = nullptr;
   PickPolicy policy_;

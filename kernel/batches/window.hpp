@@ -48,8 +48,6 @@ class WindowCopier {
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
   /// Takes the memory that copy() needs.
   Status createScratch(WindowScratch* scratch) const;
-  /// True where windows reach to slots before the pick's.
-  bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
   /// True where the states of a window that lies in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
