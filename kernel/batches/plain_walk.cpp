@@ -61,36 +61,23 @@ void PlainWalk::fill(const GatherJob& job) const {
   for (size_t index = 0; index < count; ++index) nextSeqLen[index] = static_cast<int32_t>(length);
 }
 
-/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of eight picks at once,
-/// two in a vector, so that they don't wait for one another.
+/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of some picks at once, so that they
+/// don't wait for one another.
 void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
-  typedef float Floats __attribute__((vector_size(8)));
-  typedef double Doubles __attribute__((vector_size(16)));
-  constexpr uint32_t pairCount = 4;
-  const auto valueAt = [](const uint8_t* from) {
-    float value = 0;
-    __builtin_memcpy(&value, from, sizeof value);
-    return value;
-  };
+  constexpr uint32_t pieceMax = 8;
   for (uint32_t row = 0; row < length; ++row) {
-    const size_t first = store_->column(2).offset + row * stride_;
-    uint32_t pick = 0;
-    for (; pick + 2 * pairCount <= count; pick += 2 * pairCount) {
-      Doubles sums[pairCount] = {};
-      size_t offset = first;
+    for (uint32_t first = 0; first < count; first += pieceMax) {
+      const uint32_t piece = smaller(pieceMax, count - first);
+      double sums[pieceMax] = {};
+      size_t offset = store_->column(2).offset + row * stride_;
       for (uint32_t step = 0; step < n; ++step, offset += stride_) {
-        for (uint32_t pair = 0; pair < pairCount; ++pair) {
-          const uint8_t* const* const two = rows + pick + 2 * pair;
-          sums[pair] += powers_[step] * __builtin_convertvector((Floats{valueAt(two[0] + offset), valueAt(two[1] + offset)}), Doubles);
+        for (uint32_t k = 0; k < piece; ++k) {
+          float value = 0;
+          __builtin_memcpy(&value, rows[first + k] + offset, sizeof value);
+          sums[k] += powers_[step] * static_cast<double>(value);
         }
       }
-      for (uint32_t k = 0; k < 2 * pairCount; ++k) to[size_t{pick + k} * length + row] = static_cast<float>(sums[k / 2][k % 2]);
-    }
-    for (; pick < count; ++pick) {
-      double sum = 0;
-      size_t offset = first;
-      for (uint32_t step = 0; step < n; ++step, offset += stride_) sum += powers_[step] * static_cast<double>(valueAt(rows[pick] + offset));
-      to[size_t{pick} * length + row] = static_cast<float>(sum);
+      for (uint32_t k = 0; k < piece; ++k) to[size_t{first + k} * length + row] = static_cast<float>(sums[k]);
     }
   }
 }
