@@ -131,38 +131,6 @@ size_t usableEnd(size_t committed, const Reservation& reservation) {
   return end < reservation.reservedBytes ? end : reservation.reservedBytes;
 }
 
-#if defined(MADV_HUGEPAGE)
-/// Whether any of the first `count` bytes has a page: not, where they were committed and never used.
-bool isTouched(void* bytes, size_t count) {
-  unsigned char pages[hugeFromBytes / 4096] = {};
-  if (count == 0 || mincore(bytes, count, pages) != 0) return count > 0;
-  for (const unsigned char page : pages) {
-    if ((page & 1) != 0) return true;
-  }
-  return false;
-}
-
-/// The first bytes of an array were written to small pages, and a huge page can't come where small ones were. So this maps the first
-/// 2 MiB anew and writes the bytes again. Without memory for the copy they stay in small pages.
-void moveToHugePage(uint8_t* bytes, size_t count) {
-  static const bool isStrict = lineHas("/proc/sys/vm/overcommit_memory", "2", false);
-  if (isStrict || !isTouched(bytes, count)) return;
-  // A mapping of its own: std::free() would keep the memory for later.
-  void* const kept = mmap(nullptr, count, PROT_READ | PROT_WRITE, reservedFlags, -1, 0);
-  if (kept == MAP_FAILED) return;
-  memcpy(kept, bytes, count);
-  // Where the system doesn't promise more memory than there is, this could fail after it took the old pages away. So it is not tried
-  // there. Elsewhere it fails only before that: where the process has as many mappings as it may have.
-  void* const fresh = mmap(bytes, hugePageBytes, PROT_READ | PROT_WRITE, reservedFlags | MAP_FIXED, -1, 0);
-  if (fresh != MAP_FAILED) {
-    madvise(fresh, hugePageBytes, MADV_HUGEPAGE);
-    memcpy(bytes, kept, count);
-  }
-  munmap(kept, count);
-}
-
-#endif
-
 void* reserve(Reservation* reservation) {
   const size_t bytes = reservation->reservedBytes;
   const int access = bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
@@ -196,7 +164,9 @@ bool makeUsable(void* base, size_t from, size_t to, const Reservation& reservati
   // This is advice only: the array works without it. It is given once for all that may come.
   if (from < hugeFromBytes && isHuge(0, to, reservation)) {
     madvise(bytes, wholeHuge(reservation.expectedBytes), MADV_HUGEPAGE);
-    moveToHugePage(bytes, from);
+    // The first bytes were written to small pages. Linux 6.1 and later make a huge one of them now, others by and by.
+    constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
+    if (from > 0) madvise(bytes, hugePageBytes, collapse);
   }
   const size_t again = hugeAgainFrom(reservation);
   if (from <= again && to > again && isHuge(again, to, reservation)) {
