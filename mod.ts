@@ -64,7 +64,7 @@ export type { BatchShape } from "./schema/batch_shape.ts";
 export type { GetBatchOptions } from "./replay/draw/drawer.ts";
 export type { BatchesOptions } from "./replay/draw/batches.ts";
 export type { NumberArray } from "./replay/draw/priorities.ts";
-export type { PickTable } from "./replay/register/pick_table.ts";
+export type { PickView } from "./replay/register/pick_view.ts";
 export type { Selector } from "./replay/register/selector.ts";
 export type { RecordOptions, Step } from "./replay/record/recorder.ts";
 export type {
@@ -91,7 +91,7 @@ export type { SerializeTarget, UnserializeSource } from "./storage/io.ts";
 export type {
   ColumnDescription,
   MemoryDescription,
-  PickTableDescription,
+  PickViewDescription,
   ReplayDescription,
   SelectorDescription,
 } from "./replay/describe.ts";

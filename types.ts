@@ -37,7 +37,7 @@ export type {
   RecordValue,
   SchemaOf,
   StackOf,
-  TableSchema,
+  ViewSchema as TableSchema,
   Written,
 } from "./schema/schema.ts";
 export type {

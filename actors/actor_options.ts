@@ -25,7 +25,7 @@ export interface ActorWriterOptions<S extends Schema = AnySchema> {
   readonly nStep?: number;
   /** γ of these returns: from 0 to 1. By default it is that of the replay's option `pick`. */
   readonly discount?: number;
-  /** The tag of the actor's episodes: a whole number from -2^31 to 2^31 - 1; 0 by default. Pick tables can choose by it. */
+  /** The tag of the actor's episodes: a whole number from -2^31 to 2^31 - 1; 0 by default. Pick views can choose by it. */
   readonly tag?: number;
 }
 

@@ -85,7 +85,7 @@ export interface ReplayErrorOptions {
  *
  * | code | when |
  * |---|---|
- * | `empty` | a batch from a pick table without picks |
+ * | `empty` | a batch from a pick view without picks |
  * | `batch-size` | a batch of `withoutReplacement` is larger than the table |
  * | `episode-ended`, `episode-unknown` | a record for an episode that has ended, stored or not, or with a handle that no episode has had |
  * | `record-unknown` | the records of an episode that was evicted |

@@ -232,7 +232,7 @@ async function sequences(measurer: Measurer): Promise<void> {
     ];
     await measurer.with(KIND.gatherSequences, 2 ** power, names, async () => {
       const replay = await fillVectors(2 ** power);
-      const table = replay.newPickTable({ length: 8 });
+      const table = replay.newPickView({ length: 8 });
       const selector = table.newPickSelector(uniform());
       const into = replay.getBatch(5000, selector);
       let episode = replay.newEpisode();

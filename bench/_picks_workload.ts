@@ -50,7 +50,7 @@ export function nStepSelector(
 ): Selector<
   { state: Column<"float32", [15]>; action: Column<"float32", [3]>; pick: { nStep: number } }
 > {
-  const selector = replay.newPickTable({ nStep, discount: 0.5 }).newPickSelector(uniform());
+  const selector = replay.newPickView({ nStep, discount: 0.5 }).newPickSelector(uniform());
   const { pickPosition, nStep: [part] } = replay.getBatch(500, selector);
   for (const [pick, position] of pickPosition.entries()) {
     const m = Math.min(nStep, EPISODE_LENGTH - position);
@@ -96,7 +96,7 @@ export async function fillFrames(capacity: number): Promise<FrameReplay> {
 
 /** Makes a selector for a new table of stacks of four frames, and checks the frames of one batch. */
 export function stackSelector(replay: FrameReplay, options: PickOptions): Selector {
-  const table = replay.newPickTable({ ...options, stack: 4 });
+  const table = replay.newPickView({ ...options, stack: 4 });
   const selector = table.newPickSelector(uniform());
   const { state, nextState, pickPosition, size } = replay.getBatch(32, selector);
   const perPick = state.length / size / FRAME_BYTES;

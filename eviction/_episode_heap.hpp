@@ -3,6 +3,7 @@
 //
 // A key is a value, then a time. The policy never gives the same time twice, so no two keys are equal. A member waits until it is filed,
 // which is when its episode ends: it has a key, but first() does not see it. Waiting members stand behind the heap in the same array.
+// A parent has four children, which begin at a multiple of four and so share a cache line: those of entry p begin at 4 p - 8.
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
@@ -20,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "eviction/_key_heap.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/sockets/eviction_policy.hpp"
 
@@ -28,7 +28,12 @@ namespace exrp {
 
 class EpisodeHeap {
  public:
-  static constexpr uint32_t countLimit = KeyHeap::countLimit;
+  static constexpr uint32_t countLimit = 0x7FFFFFF0;
+
+  /// What the key of an item's episode begins with: mostly what the item says.
+  struct ItemValue {
+    uint32_t operator()(const EvictionItem& item) const { return item.value; }
+  };
 
   explicit EpisodeHeap(uint32_t countMax) {
     if (countMax > countLimit) return;
@@ -52,6 +57,7 @@ class EpisodeHeap {
   bool contains(uint32_t episode) const { return episode < indexCount_ && entries_[episode] != 0; }
   bool isFiled(uint32_t episode) const { return contains(episode) && entries_[episode] < heapEnd(); }
   uint32_t value(uint32_t episode) const { return heap_[entries_[episode]].value; }
+  uint64_t time(uint32_t episode) const { return heap_[entries_[episode]].time; }
 
   /// Makes `episode`, no member yet, one that waits.
   void add(uint32_t episode, uint32_t value, uint64_t time) {
@@ -107,21 +113,32 @@ class EpisodeHeap {
   }
 
   /// Whether the items name every member once and nothing else, and their values never fall. It leaves the heap as it was. O(count).
-  bool fits(const EvictionItem* items, uint32_t count) {
+  template <typename Value = ItemValue>
+  bool fits(const EvictionItem* items, uint32_t count, Value value = {}) {
+    if (count != count_) return false;
+    uint32_t marked = 0;
+    for (; marked < count; ++marked) {
+      const uint32_t episode = items[marked].episode;
+      if (!contains(episode) || (entries_[episode] & mark) != 0) break;
+      entries_[episode] |= mark;
+    }
+    for (uint32_t item = 0; item < marked; ++item) entries_[items[item].episode] &= ~mark;
+    if (marked != count) return false;
     for (uint32_t item = 1; item < count; ++item)
-      if (items[item].value < items[item - 1].value) return false;
-    return KeyHeap::namesEach(items, count, count_, [&](uint32_t episode) { return contains(episode) ? &entries_[episode] : nullptr; });
+      if (value(items[item]) < value(items[item - 1])) return false;
+    return true;
   }
 
   /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ... Who waits stays as it is.
-  void load(const EvictionItem* items, uint32_t count) {
+  template <typename Value = ItemValue>
+  void load(const EvictionItem* items, uint32_t count, Value value = {}) {
     // Filed items in order of their keys are a heap already. All places are chosen before the first note changes.
     uint32_t filed = heapRoot;
     uint32_t waiting = heapEnd();
     for (uint32_t item = 0; item < count; ++item) {
       const uint32_t episode = items[item].episode;
       const uint32_t entry = entries_[episode] < heapEnd() ? filed++ : waiting++;
-      heap_[entry] = Filed{uint64_t{item} + 1, items[item].value, episode};
+      heap_[entry] = Filed{uint64_t{item} + 1, value(items[item]), episode};
     }
     for (uint32_t entry = heapRoot; entry < heapRoot + count; ++entry) entries_[heap_[entry].episode] = entry;
   }
@@ -143,16 +160,23 @@ class EpisodeHeap {
     for (uint32_t entry = heapRoot; entry < heapRoot + count_; ++entry) {
       const Filed& filed = heap_[entry];
       if (filed.episode >= indexCount_ || entries_[filed.episode] != entry) return 1;
-      if (entry > heapRoot && entry < heapEnd() && !less(heap_[KeyHeap::parentOf(entry)], filed)) return 2;
+      if (entry > heapRoot && entry < heapEnd() && !less(heap_[parentOf(entry)], filed)) return 2;
     }
     return 0;
   }
 
  private:
-  using Filed = KeyHeap::Entry;
-  static constexpr uint32_t heapRoot = KeyHeap::root;
+  struct Filed {
+    uint64_t time;
+    uint32_t value;
+    uint32_t episode;
+  };
+  static constexpr uint32_t heapRoot = 3;
+  /// The top bit of an entry's number is spare.
+  static constexpr uint32_t mark = 0x80000000u;
 
-  static bool less(const Filed& a, const Filed& b) { return KeyHeap::less(a, b); }
+  static uint32_t parentOf(uint32_t at) { return at / 4 + 2; }
+  static bool less(const Filed& a, const Filed& b) { return a.value != b.value ? a.value < b.value : a.time < b.time; }
   uint32_t heapEnd() const { return heapRoot + filedCount_; }
 
   void put(uint32_t entry, const Filed& filed) {
@@ -162,9 +186,23 @@ class EpisodeHeap {
 
   /// Puts `filed` at the free entry of the heap, or at an ancestor's, or at a descendant's.
   void sift(uint32_t entry, const Filed filed) {
-    const auto move = [this](uint32_t to, const Filed& from) { put(to, from); };
-    entry = KeyHeap::up(heap_.data(), entry, filed, move);
-    put(KeyHeap::down(heap_.data(), entry, heapEnd(), filed, move), filed);
+    for (; entry > heapRoot && less(filed, heap_[parentOf(entry)]); entry = parentOf(entry)) put(entry, heap_[parentOf(entry)]);
+    for (uint32_t least = leastChild(entry); least != heapEnd() && less(heap_[least], filed); least = leastChild(entry)) {
+      put(entry, heap_[least]);
+      entry = least;
+    }
+    put(entry, filed);
+  }
+
+  /// The one of the least key among the children of an entry, or the heap's end if there is none.
+  uint32_t leastChild(uint32_t at) const {
+    const uint64_t begin = uint64_t{at} * 4 - 8;
+    if (begin >= heapEnd()) return heapEnd();
+    const auto end = static_cast<uint32_t>(std::min<uint64_t>(begin + 4, heapEnd()));
+    auto least = static_cast<uint32_t>(begin);
+    for (uint32_t child = least + 1; child < end; ++child)
+      if (less(heap_[child], heap_[least])) least = child;
+    return least;
   }
 
   ReservedArray<uint32_t> entries_;  // by episode

@@ -223,4 +223,23 @@ class EpisodeList {
   uint32_t indexCount_ = 0;
 };
 
+/// A policy whose victim is the first in a list: by creation, unless the policy moves episodes.
+class ListPolicy : public EvictionPolicy {
+ public:
+  explicit ListPolicy(uint32_t countMax) : list_(countMax) {}
+  bool valid() const { return list_.valid(); }
+
+  bool prepare(uint32_t count) override { return list_.prepare(count); }
+  void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
+  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
+  void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
+  uint32_t victim() override { return list_.firstEnded(); }
+  double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
+  void save(EvictionItem* items) const override { list_.save(items); }
+  int32_t check() const override { return list_.check(); }
+
+ protected:
+  EpisodeList list_;
+};
+
 }  // namespace exrp

@@ -7,21 +7,19 @@
 //
 // Thread safety: none of its own; the replay's caller serialises.
 // Invariants:
-//   1 to 5. Those of EpisodeList, for the list of spent episodes, in the order in which they were spent, and for that of the others,
-//      in the order of creation.
-//   6. Every member is in one list: in that of the spent exactly when its draws are not fewer than those it needs.
-//   7. No more draws are counted or needed than `countLargest`, unless it is open: then `unknown` are needed.
-//   8. Marks are 0.
-// Cost: all O(1), but that victim() takes a step for each open episode before it where none is spent; sampled one count a pick. 27 bytes an
+//   1 to 3. Those of EpisodeHeap, in which open episodes wait; a value is 0 for a spent episode and 1 for another, and its time that at
+//      which it was spent or created.
+//   4. A value is 0 exactly when the episode's draws are not fewer than those it needs.
+//   5. No more draws are counted or needed than `countLargest`, unless it is open: then `unknown` are needed.
+// Cost: created, victim O(1); ended, removed O(log E); sampled one count a pick, and O(log E) for one that is spent by it. 28 bytes an
 // episode. A saved item's value is the count of draws.
 // It does not forget anything by itself: a spent episode stays, and can be drawn, until room is needed.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
-#include "eviction/_episode_list.hpp"
+#include "eviction/_episode_heap.hpp"
 
 namespace exrp {
 
@@ -31,19 +29,17 @@ class AfterDraws final : public EvictionPolicy {
   static constexpr uint32_t countLargest = UINT32_MAX - 1;
 
   /// `draws` is 1..countLargest.
-  AfterDraws(uint32_t countMax, uint32_t draws) : spent_(countMax), others_(countMax), draws_(draws) {
-    if (spent_.valid() && others_.valid() && uses_.create(countMax)) marks_.create(countMax);
+  AfterDraws(uint32_t countMax, uint32_t draws) : heap_(countMax), draws_(draws) {
+    if (heap_.valid()) uses_.create(countMax);
   }
-  bool valid() const { return marks_.data() != nullptr; }
+  bool valid() const { return uses_.data() != nullptr; }
 
-  bool prepare(uint32_t count) override {
-    return spent_.prepare(count) && others_.prepare(count) && uses_.commit(count) && marks_.commit(count);
-  }
+  bool prepare(uint32_t count) override { return heap_.prepare(count) && uses_.commit(count); }
 
   void created(uint32_t episode) override {
     if (episode >= indexCount_) indexCount_ = episode + 1;
     uses_[episode] = Use{0, unknown};
-    others_.pushBack(EpisodeList::nodeOf(episode));
+    heap_.add(episode, 1, ++now_);
   }
 
   void sampled(const uint32_t* episode, uint32_t count) override {
@@ -51,64 +47,46 @@ class AfterDraws final : public EvictionPolicy {
     for (uint32_t pick = 0; pick < count; ++pick) {
       Use& use = uses[episode[pick]];
       if (use.draws == countLargest) continue;
-      if (++use.draws == use.needed) spend(episode[pick]);
+      if (++use.draws == use.needed) heap_.set(episode[pick], 0, ++now_);
     }
   }
 
   void ended(uint32_t episode, uint32_t pickCount) override {
-    others_.noteEnded(EpisodeList::nodeOf(episode));
+    heap_.file(episode);
     needFor(episode, pickCount);
   }
   /// Fewer picks need fewer draws. All draws still count, those of the picks that went among them.
   void trimmed(uint32_t episode, uint32_t pickCount) override { needFor(episode, pickCount); }
 
-  void removed(uint32_t episode) override {
-    const uint32_t node = EpisodeList::nodeOf(episode);
-    (isSpent(episode) ? spent_ : others_).remove(node);
-    uses_[episode] = Use{0, 0};
-  }
+  void removed(uint32_t episode) override { heap_.remove(episode); }
+  uint32_t victim() override { return heap_.first(); }
 
-  uint32_t victim() override { return (spent_.count() > 0 ? spent_ : others_).firstEnded(); }
-
-  double memoryBytes() const override {
-    return static_cast<double>(spent_.memoryBytes() + others_.memoryBytes()) + uses_.takenBytes(indexCount_);
-  }
+  double memoryBytes() const override { return static_cast<double>(heap_.memoryBytes()) + uses_.takenBytes(indexCount_); }
 
   /// In the order in which they would go, were nothing drawn any more and all ended.
   void save(EvictionItem* items) const override {
-    spent_.save(items);
-    others_.save(items + spent_.count());
-    for (uint32_t item = 0; item < spent_.count() + others_.count(); ++item) items[item].value = uses_[items[item].episode].draws;
+    heap_.save(items);
+    for (uint32_t item = 0; item < heap_.count(); ++item) items[item].value = uses_[items[item].episode].draws;
   }
 
-  /// Which are spent follows from the draws; the order of the others is known from the creations already.
+  /// Which are spent follows from the draws.
   Status load(const EvictionItem* items, uint32_t count) override {
-    if (count != spent_.count() + others_.count()) return Status::dataCorrupt;
-    uint32_t spentCount = 0;
-    while (spentCount < count && markSpent(items[spentCount])) ++spentCount;
-    const bool fits = othersAre(items + spentCount, count - spentCount);
-    for (uint32_t item = 0; item < spentCount; ++item) marks_[items[item].episode] = 0;
-    if (!fits) return Status::dataCorrupt;
-    for (uint32_t item = 0; item < count; ++item) {
-      uses_[items[item].episode].draws = items[item].value;
-      if (item >= spentCount) continue;
-      (spent_.contains(EpisodeList::nodeOf(items[item].episode)) ? spent_ : others_).remove(EpisodeList::nodeOf(items[item].episode));
-      addSpent(items[item].episode);
-    }
+    const auto value = [this](const EvictionItem& item) { return item.value >= uses_[item.episode].needed ? 0u : 1u; };
+    for (uint32_t item = 0; item < count; ++item)
+      if (items[item].value > countLargest) return Status::dataCorrupt;
+    if (!heap_.fits(items, count, value)) return Status::dataCorrupt;
+    heap_.load(items, count, value);
+    for (uint32_t item = 0; item < count; ++item) uses_[items[item].episode].draws = items[item].value;
+    now_ = count;
     return Status::ok;
   }
 
   int32_t check() const override {
-    if (const int32_t broken = spent_.check(); broken != 0) return broken;
-    if (const int32_t broken = others_.check(); broken != 0) return broken;
+    if (const int32_t broken = heap_.check(); broken != 0) return broken;
     for (uint32_t episode = 0; episode < indexCount_; ++episode) {
-      const uint32_t node = EpisodeList::nodeOf(episode);
-      const bool isMember = spent_.contains(node) || others_.contains(node);
-      if (isMember && (spent_.contains(node) != isSpent(episode) || others_.contains(node) == isSpent(episode))) return 6;
-      const bool hasEnded = spent_.hasEnded(node) || others_.hasEnded(node);
-      if (isMember && hasEnded == (uses_[episode].needed == unknown)) return 7;
-      if (uses_[episode].draws > countLargest) return 7;
-      if (marks_[episode] != 0) return 8;
+      if (!heap_.contains(episode)) continue;
+      if (heap_.value(episode) != (isSpent(episode) ? 0 : 1)) return 4;
+      if (heap_.isFiled(episode) == (uses_[episode].needed == unknown) || uses_[episode].draws > countLargest) return 5;
     }
     return 0;
   }
@@ -128,49 +106,14 @@ class AfterDraws final : public EvictionPolicy {
     const bool wasSpent = isSpent(episode);
     const uint64_t needed = uint64_t{draws_} * pickCount;
     uses_[episode].needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
-    if (!wasSpent && isSpent(episode)) spend(episode);
+    if (!wasSpent && isSpent(episode)) heap_.set(episode, 0, ++now_);
   }
 
-  void spend(uint32_t episode) {
-    const uint32_t node = EpisodeList::nodeOf(episode);
-    others_.remove(node);
-    addSpent(episode);
-  }
-
-  void addSpent(uint32_t episode) {
-    spent_.pushBack(EpisodeList::nodeOf(episode));
-    spent_.noteEnded(EpisodeList::nodeOf(episode));
-  }
-
-  /// True when the item is a spent episode's that was not marked before; it is now.
-  bool markSpent(const EvictionItem& item) {
-    if (item.episode >= indexCount_ || item.value > countLargest || marks_[item.episode] != 0) return false;
-    const uint32_t node = EpisodeList::nodeOf(item.episode);
-    if (!spent_.contains(node) && !others_.contains(node)) return false;
-    if (item.value < uses_[item.episode].needed) return false;
-    marks_[item.episode] = 1;
-    return true;
-  }
-
-  /// True when the items are all episodes that are not marked, in order, and none of them is spent.
-  bool othersAre(const EvictionItem* items, uint32_t count) const {
-    uint32_t item = 0;
-    for (uint32_t node = others_.first(); node != EpisodeList::end; node = others_.next(node)) {
-      const uint32_t episode = EpisodeList::episodeOf(node);
-      if (marks_[episode] != 0) continue;
-      if (item == count || items[item].episode != episode) return false;
-      if (items[item].value > countLargest || items[item].value >= uses_[episode].needed) return false;
-      ++item;
-    }
-    return item == count;
-  }
-
-  EpisodeList spent_;
-  EpisodeList others_;
-  ReservedArray<Use> uses_;       // by episode
-  ReservedArray<uint8_t> marks_;  // by episode, while loading
+  EpisodeHeap heap_;
+  ReservedArray<Use> uses_;  // by episode
   uint32_t draws_;
-  uint32_t indexCount_ = 0;       // one more than the largest index ever a member
+  uint32_t indexCount_ = 0;  // one more than the largest index ever a member
+  uint64_t now_ = 0;
 };
 
 }  // namespace exrp

@@ -17,8 +17,8 @@ const DRAWS_MAX = 2 ** 32 - 2;
  *
  * The draws of all picks of an episode count together: an episode with n picks is spent after n × `draws` draws, whichever
  * picks were drawn. Reverb's `max_times_sampled` sets such a limit for single items.
- * Unlike there, a spent episode stays, and can be drawn, until room is needed. Draws from every pick table count, but n is the
- * number of picks in the first table. An open episode is not spent before it ends. An episode that ended too short for a pick
+ * Unlike there, a spent episode stays, and can be drawn, until room is needed. Draws from every pick view count, but n is the
+ * number of picks in the first view. An open episode is not spent before it ends. An episode that ended too short for a pick
  * is spent at once.
  *
  * Cost: O(1).

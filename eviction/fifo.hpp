@@ -12,23 +12,9 @@
 
 namespace exrp {
 
-class Fifo final : public EvictionPolicy {
+class Fifo final : public ListPolicy {
  public:
-  explicit Fifo(uint32_t countMax) : list_(countMax) {}
-  bool valid() const { return list_.valid(); }
-
-  bool prepare(uint32_t count) override { return list_.prepare(count); }
-
-  void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
-  void sampled(const uint32_t*, uint32_t) override {}
-  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
-  void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
-
-  uint32_t victim() override { return list_.firstEnded(); }
-
-  double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
-
-  void save(EvictionItem* items) const override { list_.save(items); }
+  using ListPolicy::ListPolicy;
 
   /// The order is known from the creations already: the items must agree with it.
   Status load(const EvictionItem* items, uint32_t count) override {
@@ -38,11 +24,6 @@ class Fifo final : public EvictionPolicy {
       if (items[item].value != 0 || items[item].episode != EpisodeList::episodeOf(node)) return Status::dataCorrupt;
     return Status::ok;
   }
-
-  int32_t check() const override { return list_.check(); }
-
- private:
-  EpisodeList list_;
 };
 
 }  // namespace exrp

@@ -41,7 +41,6 @@ class LowestPriorityFirst final : public EvictionPolicy {
     if (episode >= indexCount_) indexCount_ = episode + 1;
     heap_.add(episode, largest_, ++now_);
   }
-  void sampled(const uint32_t*, uint32_t) override {}
   void ended(uint32_t episode, uint32_t pickCount) override {
     if (pickCount == 0) heap_.set(episode, 0, ++now_);
     heap_.file(episode);

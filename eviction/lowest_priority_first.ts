@@ -17,7 +17,7 @@ import { NativeEviction } from "./native_eviction.ts";
  *
  * Before the first such call, an episode has the largest priority that any episode has had, at first 1. So it is not evicted
  * before a learner saw it. Priorities given with records do not count. An episode that ended too short for a pick of the first
- * pick table has priority 0. Means are float32: 0, or from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A mean outside
+ * pick view has priority 0. Means are float32: 0, or from 2^-126 to the largest float32, (2 − 2^-23) · 2^127. A mean outside
  * counts as the nearest of these.
  *
  * Cost: O(log E) per episode in a call of `setPriority`, and per eviction from E episodes. Draws cost nothing.

@@ -14,24 +14,11 @@
 
 namespace exrp {
 
-class Lru final : public EvictionPolicy {
+class Lru final : public ListPolicy {
  public:
-  explicit Lru(uint32_t countMax) : list_(countMax) {}
-  bool valid() const { return list_.valid(); }
-
-  bool prepare(uint32_t count) override { return list_.prepare(count); }
-
-  void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
+  using ListPolicy::ListPolicy;
 
   void sampled(const uint32_t* episode, uint32_t count) override { list_.moveToBack(episode, count); }
-  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
-  void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
-
-  uint32_t victim() override { return list_.firstEnded(); }
-
-  double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
-
-  void save(EvictionItem* items) const override { list_.save(items); }
 
   Status load(const EvictionItem* items, uint32_t count) override {
     for (uint32_t item = 0; item < count; ++item)
@@ -40,11 +27,6 @@ class Lru final : public EvictionPolicy {
     list_.reorder(items, count);
     return Status::ok;
   }
-
-  int32_t check() const override { return list_.check(); }
-
- private:
-  EpisodeList list_;
 };
 
 }  // namespace exrp

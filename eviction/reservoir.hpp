@@ -30,7 +30,6 @@ class Reservoir final : public EvictionPolicy {
   bool prepare(uint32_t count) override { return heap_.prepare(count); }
 
   void created(uint32_t episode) override { heap_.add(episode, 0, ++now_); }
-  void sampled(const uint32_t*, uint32_t) override {}
   void ended(uint32_t episode, uint32_t) override {
     heap_.set(episode, static_cast<uint32_t>(random_.next() >> 32), ++now_);
     heap_.file(episode);

@@ -23,9 +23,9 @@
 
 namespace exrp {
 
-class SecondChance final : public EvictionPolicy {
+class SecondChance final : public ListPolicy {
  public:
-  explicit SecondChance(uint32_t countMax) : list_(countMax) {
+  explicit SecondChance(uint32_t countMax) : ListPolicy(countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
     if (list_.valid()) flags_.create(nodeCount);
   }
@@ -43,8 +43,6 @@ class SecondChance final : public EvictionPolicy {
     uint8_t* flags = flags_.data();
     for (uint32_t pick = 0; pick < count; ++pick) flags[EpisodeList::nodeOf(episode[pick])] = 1;
   }
-
-  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
 
   void removed(uint32_t episode) override {
     const uint32_t node = EpisodeList::nodeOf(episode);
@@ -98,7 +96,6 @@ class SecondChance final : public EvictionPolicy {
   }
 
  private:
-  EpisodeList list_;
   ReservedArray<uint8_t> flags_;  // by node
   uint32_t hand_ = EpisodeList::end;
 };

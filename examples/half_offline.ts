@@ -65,7 +65,7 @@ type MazeReplay = ExperienceReplay<Move>;
 /** The ways to draw that are compared. */
 export const WAYS: Readonly<Record<string, (replay: MazeReplay) => Selector<Move>>> = {
   "online data only": (replay) =>
-    replay.newPickTable({ where: { tag: ONLINE } }).newPickSelector(byPriority()),
+    replay.newPickView({ where: { tag: ONLINE } }).newPickSelector(byPriority()),
   "all data, uniformly": (replay) => replay.newPickSelector(uniform()),
   "all data, by priority": (replay) => replay.newPickSelector(byPriority()),
   "half and half, uniformly": (replay) => halfAndHalf(replay, uniform),
@@ -79,8 +79,8 @@ function byPriority(): SelectorRule {
 
 /** One half of each batch from each kind of episode, each drawn by a rule of its own. */
 function halfAndHalf(replay: MazeReplay, rule: () => SelectorRule): Selector<Move> {
-  const offline = replay.newPickTable({ where: { tag: OFFLINE } }).newPickSelector(rule());
-  const online = replay.newPickTable({ where: { tag: ONLINE } }).newPickSelector(rule());
+  const offline = replay.newPickView({ where: { tag: OFFLINE } }).newPickSelector(rule());
+  const online = replay.newPickView({ where: { tag: ONLINE } }).newPickSelector(rule());
   return replay.newPickSelector(mixture([
     { selector: offline, share: 1 },
     { selector: online, share: 1 },

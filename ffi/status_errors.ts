@@ -57,7 +57,7 @@ const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorC
 
 /** What a call makes one more of. */
 const COUNTED: ReadonlyMap<string, string> = new Map([
-  ["newPickTable()", " pick tables"],
+  ["newPickView()", " pick views"],
   ["newPickSelector()", " selectors"],
   ["share()", " tickets"],
   ["ExperienceReplay.attach()", " threads at one replay"],
@@ -110,7 +110,7 @@ function text(
         ? `capacity must be ${b} to ${c} records, because one pick has ${b} (pick.length), got ${a}`
         : `capacity must be ${b} to ${c} records, got ${a}`;
     case abi.EXRP_STATUS_PICK_INDEX:
-      return `index[${a}] is ${b}, but the pick table has ${c} picks`;
+      return `index[${a}] is ${b}, but the pick view has ${c} picks`;
     case abi.EXRP_STATUS_EPISODE_TWICE:
       return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
     case abi.EXRP_STATUS_EMPTY:
@@ -150,7 +150,7 @@ function text(
     case abi.EXRP_STATUS_LIMIT:
       return `too many${COUNTED.get(operation) ?? ""}: the limit is ${a}`;
     case abi.EXRP_STATUS_JOURNAL_FULL:
-      return `a pick table has ${a} unread changes, and its journal holds at most ${b}`;
+      return `a pick view has ${a} unread changes, and its journal holds at most ${b}`;
     case abi.EXRP_STATUS_ORDERS_FULL:
       return `too many batches are ordered and not yet taken: the limit is ${a}`;
     case abi.EXRP_STATUS_RATE_LIMITER: {

@@ -105,11 +105,11 @@ export const symbols = {
   },
   /** `(replay, episodes, count, actors)` */
   exrp_episode_actors: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, policy, policy_count, table)` */
-  exrp_table_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(replay, table, info, info_count)` */
-  exrp_table_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(replay, table, kind, options, option_count, selector)` */
+  /** `(replay, policy, policy_count, view)` */
+  exrp_pick_view_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, view, info, info_count)` */
+  exrp_pick_view_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, view, kind, options, option_count, selector)` */
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "buffer", "u32", "buffer"],
     result: "i32",
@@ -124,7 +124,7 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, table, count, offsets, offset_count)` */
+  /** `(replay, view, count, offsets, offset_count)` */
   exrp_batch_layout: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, selector, count)` */
   exrp_batch_check: { parameters: ["u32", "u32", "u32"], result: "i32" },
@@ -133,7 +133,7 @@ export const symbols = {
     parameters: ["u32", "u32", "u32", "u32", "u32", "f64", "buffer", "f64"],
     result: "i32",
   },
-  /** `(replay, table, indices, probabilities, first, count, total, beta, probability_min, weighted, batch, batch_size)` */
+  /** `(replay, view, indices, probabilities, first, count, total, beta, probability_min, weighted, batch, batch_size)` */
   exrp_batch_gather: {
     parameters: [
       "u32",
@@ -160,20 +160,20 @@ export const symbols = {
   exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
-  /** `(replay, table, episodes, positions, count, indices)` */
+  /** `(replay, view, episodes, positions, count, indices)` */
   exrp_pick_find: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
     result: "i32",
   },
-  /** `(replay, table, first, count, episodes, positions)` */
+  /** `(replay, view, first, count, episodes, positions)` */
   exrp_pick_list: { parameters: ["u32", "u32", "u32", "u32", "buffer", "buffer"], result: "i32" },
-  /** `(replay, table, first, count, priorities)` */
+  /** `(replay, view, first, count, priorities)` */
   exrp_pick_priorities: { parameters: ["u32", "u32", "u32", "u32", "buffer"], result: "i32" },
-  /** `(replay, table)` */
+  /** `(replay, view)` */
   exrp_journal_open: { parameters: ["u32", "u32"], result: "i32" },
-  /** `(replay, table, count)` */
+  /** `(replay, view, count)` */
   exrp_journal_count: { parameters: ["u32", "u32", "buffer"], result: "i32" },
-  /** `(replay, table, events, event_count, read_count)` */
+  /** `(replay, view, events, event_count, read_count)` */
   exrp_journal_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, numbers, number_count)` */
   exrp_rate_limiter_set: { parameters: ["u32", "buffer", "u32"], result: "i32" },
@@ -245,6 +245,13 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "u32", "f64", "buffer", "u32"],
     result: "i32",
   },
+  /** `(tables, inserter, numbers, numbers_count, rows, rows_size, now, info, info_count)` */
+  exrp_inserter_insert: {
+    parameters: ["u32", "u32", "buffer", "u32", "buffer", "f64", "f64", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, inserter, withdraw, counts, counts_count)` */
+  exrp_inserter_waiting: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, inserter, info, info_count)` */
   exrp_inserter_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(tables, inserter, message, message_size, written)` */
@@ -264,17 +271,11 @@ export const symbols = {
   exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
   /** `(tables, streams, streams_count, count)` */
   exrp_tables_awake: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(rank, data_size, flags, capacity)` */
-  exrp_tensor_capacity: { parameters: ["u32", "f64", "u32", "buffer"], result: "i32" },
-  /** `(dtype, shape, rank, data, data_size, flags, tensor, tensor_size, written)` */
-  exrp_tensor_encode: {
-    parameters: ["u32", "buffer", "u32", "buffer", "f64", "u32", "buffer", "f64", "buffer"],
+  /** `(numbers, numbers_count, rows, rows_size, chunk, chunk_size, place, place_count)` */
+  exrp_chunk_encode: {
+    parameters: ["buffer", "u32", "buffer", "f64", "buffer", "f64", "buffer", "u32"],
     result: "i32",
   },
-  /** `(tensor, tensor_size, info, info_count)` */
-  exrp_tensor_info: { parameters: ["buffer", "u32", "buffer", "u32"], result: "i32" },
-  /** `(tensor, tensor_size, flags, data, data_size)` */
-  exrp_tensor_decode: { parameters: ["buffer", "u32", "u32", "buffer", "f64"], result: "i32" },
   /** `(message, message_size, samples_max, flags, layout, layout_count)` */
   exrp_samples_scan: {
     parameters: ["buffer", "u32", "u32", "u32", "buffer", "u32"],
@@ -462,19 +463,19 @@ export interface KernelSymbols {
     count: number,
     actors: KernelBuffer,
   ): number;
-  /** `exrp_table_create` of kernel/exrp.h. */
-  exrp_table_create(
+  /** `exrp_pick_view_create` of kernel/exrp.h. */
+  exrp_pick_view_create(
     replay: number,
     policy: KernelBuffer,
     policy_count: number,
-    table: KernelBuffer,
+    view: KernelBuffer,
   ): number;
-  /** `exrp_table_info` of kernel/exrp.h. */
-  exrp_table_info(replay: number, table: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_pick_view_info` of kernel/exrp.h. */
+  exrp_pick_view_info(replay: number, view: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_selector_create` of kernel/exrp.h. */
   exrp_selector_create(
     replay: number,
-    table: number,
+    view: number,
     kind: number,
     options: KernelBuffer,
     option_count: number,
@@ -503,7 +504,7 @@ export interface KernelSymbols {
   /** `exrp_batch_layout` of kernel/exrp.h. */
   exrp_batch_layout(
     replay: number,
-    table: number,
+    view: number,
     count: number,
     offsets: KernelBuffer,
     offset_count: number,
@@ -524,7 +525,7 @@ export interface KernelSymbols {
   /** `exrp_batch_gather` of kernel/exrp.h. */
   exrp_batch_gather(
     replay: number,
-    table: number,
+    view: number,
     indices: KernelBuffer,
     probabilities: KernelBuffer,
     first: number,
@@ -558,7 +559,7 @@ export interface KernelSymbols {
   /** `exrp_pick_find` of kernel/exrp.h. */
   exrp_pick_find(
     replay: number,
-    table: number,
+    view: number,
     episodes: KernelBuffer,
     positions: KernelBuffer,
     count: number,
@@ -567,7 +568,7 @@ export interface KernelSymbols {
   /** `exrp_pick_list` of kernel/exrp.h. */
   exrp_pick_list(
     replay: number,
-    table: number,
+    view: number,
     first: number,
     count: number,
     episodes: KernelBuffer,
@@ -576,19 +577,19 @@ export interface KernelSymbols {
   /** `exrp_pick_priorities` of kernel/exrp.h. */
   exrp_pick_priorities(
     replay: number,
-    table: number,
+    view: number,
     first: number,
     count: number,
     priorities: KernelBuffer,
   ): number;
   /** `exrp_journal_open` of kernel/exrp.h. */
-  exrp_journal_open(replay: number, table: number): number;
+  exrp_journal_open(replay: number, view: number): number;
   /** `exrp_journal_count` of kernel/exrp.h. */
-  exrp_journal_count(replay: number, table: number, count: KernelBuffer): number;
+  exrp_journal_count(replay: number, view: number, count: KernelBuffer): number;
   /** `exrp_journal_read` of kernel/exrp.h. */
   exrp_journal_read(
     replay: number,
-    table: number,
+    view: number,
     events: KernelBuffer,
     event_count: number,
     read_count: KernelBuffer,
@@ -725,6 +726,26 @@ export interface KernelSymbols {
     info: KernelBuffer,
     info_count: number,
   ): number;
+  /** `exrp_inserter_insert` of kernel/exrp.h. */
+  exrp_inserter_insert(
+    tables: number,
+    inserter: number,
+    numbers: KernelBuffer,
+    numbers_count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    now: number,
+    info: KernelBuffer,
+    info_count: number,
+  ): number;
+  /** `exrp_inserter_waiting` of kernel/exrp.h. */
+  exrp_inserter_waiting(
+    tables: number,
+    inserter: number,
+    withdraw: number,
+    counts: KernelBuffer,
+    counts_count: number,
+  ): number;
   /** `exrp_inserter_info` of kernel/exrp.h. */
   exrp_inserter_info(
     tables: number,
@@ -764,39 +785,16 @@ export interface KernelSymbols {
     streams_count: number,
     count: KernelBuffer,
   ): number;
-  /** `exrp_tensor_capacity` of kernel/exrp.h. */
-  exrp_tensor_capacity(
-    rank: number,
-    data_size: number,
-    flags: number,
-    capacity: KernelBuffer,
-  ): number;
-  /** `exrp_tensor_encode` of kernel/exrp.h. */
-  exrp_tensor_encode(
-    dtype: number,
-    shape: KernelBuffer,
-    rank: number,
-    data: KernelBuffer,
-    data_size: number,
-    flags: number,
-    tensor: KernelBuffer,
-    tensor_size: number,
-    written: KernelBuffer,
-  ): number;
-  /** `exrp_tensor_info` of kernel/exrp.h. */
-  exrp_tensor_info(
-    tensor: KernelBuffer,
-    tensor_size: number,
-    info: KernelBuffer,
-    info_count: number,
-  ): number;
-  /** `exrp_tensor_decode` of kernel/exrp.h. */
-  exrp_tensor_decode(
-    tensor: KernelBuffer,
-    tensor_size: number,
-    flags: number,
-    data: KernelBuffer,
-    data_size: number,
+  /** `exrp_chunk_encode` of kernel/exrp.h. */
+  exrp_chunk_encode(
+    numbers: KernelBuffer,
+    numbers_count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    chunk: KernelBuffer,
+    chunk_size: number,
+    place: KernelBuffer,
+    place_count: number,
   ): number;
   /** `exrp_samples_scan` of kernel/exrp.h. */
   exrp_samples_scan(
@@ -876,7 +874,7 @@ export const EXRP_STATUS_ITEM_EMPTY = 59;
 export const EXRP_STATUS_ITEM_SLICE = 61;
 export const EXRP_STATUS_DAMAGED = 60;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
-export const EXRP_LIMIT_TABLES_TABLES = 64;
+export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_ITEMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_BYTES = 268435456;
@@ -885,7 +883,7 @@ export const EXRP_LIMIT_BATCH = 16777216;
 export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;
 export const EXRP_LIMIT_SELECTORS = 64;
-export const EXRP_LIMIT_TABLES = 16;
+export const EXRP_LIMIT_PICK_VIEWS = 16;
 export const EXRP_LIMIT_LOGS = 128;
 export const EXRP_LIMIT_NOTED = 2048;
 export const EXRP_LIMIT_ORDERS = 32;
@@ -981,9 +979,9 @@ export const EXRP_INFO_RECORD_BYTES = 13;
 export const EXRP_INFO_TABLE_COUNT = 14;
 export const EXRP_INFO_STORED_BYTES = 15;
 export const EXRP_INFO_COUNT = 16;
-export const EXRP_TABLE_PICK_COUNT = 0;
-export const EXRP_TABLE_SELECTOR_COUNT = 1;
-export const EXRP_TABLE_INFO_COUNT = 2;
+export const EXRP_PICK_VIEW_PICK_COUNT = 0;
+export const EXRP_PICK_VIEW_SELECTOR_COUNT = 1;
+export const EXRP_PICK_VIEW_INFO_COUNT = 2;
 export const EXRP_EPISODE_STATE = 0;
 export const EXRP_EPISODE_RECORD_COUNT = 1;
 export const EXRP_EPISODE_TAG = 2;
@@ -1134,9 +1132,34 @@ export const EXRP_TENSOR_COMPLEX128 = 18;
 export const EXRP_TENSOR_FLOAT16 = 19;
 export const EXRP_TENSOR_UINT32 = 22;
 export const EXRP_TENSOR_UINT64 = 23;
-export const EXRP_PACK_DELTA = 1;
-export const EXRP_PACK_PLAIN = 2;
-export const EXRP_PACK_FLAGS_ALL = 3;
+export const EXRP_CHUNK_KEY = 0;
+export const EXRP_CHUNK_EPISODE = 2;
+export const EXRP_CHUNK_FIRST = 4;
+export const EXRP_CHUNK_LAST = 5;
+export const EXRP_CHUNK_FLAGS = 6;
+export const EXRP_CHUNK_COLUMNS = 7;
+export const EXRP_CHUNK_HEAD = 8;
+export const EXRP_COLUMN_DTYPE = 0;
+export const EXRP_COLUMN_BYTES = 1;
+export const EXRP_COLUMN_RANK = 2;
+export const EXRP_COLUMN_HEAD = 3;
+export const EXRP_ROWS_DELTA = 1;
+export const EXRP_ROWS_SPARSE = 2;
+export const EXRP_INSERT_CHUNKS = 0;
+export const EXRP_INSERT_ITEMS = 1;
+export const EXRP_INSERT_HEAD = 2;
+export const EXRP_NEW_ITEM_TABLE = 0;
+export const EXRP_NEW_ITEM_KEY = 1;
+export const EXRP_NEW_ITEM_PRIORITY = 3;
+export const EXRP_NEW_ITEM_REMOVER_PRIORITY = 4;
+export const EXRP_NEW_ITEM_COLUMNS = 5;
+export const EXRP_NEW_ITEM_HEAD = 6;
+export const EXRP_SLICE_CHUNK = 0;
+export const EXRP_SLICE_COLUMN = 1;
+export const EXRP_SLICE_OFFSET = 2;
+export const EXRP_SLICE_LENGTH = 3;
+export const EXRP_SLICE_SQUEEZED = 4;
+export const EXRP_SLICE_COUNT = 5;
 export const EXRP_DAMAGE_PROTOBUF = 1;
 export const EXRP_DAMAGE_ITEM = 2;
 export const EXRP_DAMAGE_CHUNK = 3;
@@ -1148,11 +1171,6 @@ export const EXRP_DAMAGE_DTYPE = 8;
 export const EXRP_DAMAGE_SHAPE = 9;
 export const EXRP_DAMAGE_CONTENT = 10;
 export const EXRP_DAMAGE_LAYOUT = 11;
-export const EXRP_TENSOR_INFO_DTYPE = 0;
-export const EXRP_TENSOR_INFO_RANK = 1;
-export const EXRP_TENSOR_INFO_BYTES = 2;
-export const EXRP_TENSOR_INFO_DIMS = 3;
-export const EXRP_TENSOR_INFO_COUNT = 35;
 export const EXRP_SCAN_ALL = 0;
 export const EXRP_SCAN_ALIKE = 1;
 export const EXRP_SAMPLES_COUNT = 0;

@@ -67,8 +67,8 @@ export const wasmSymbols = {
     result: "i32",
   },
   exrp_episode_actors: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
-  exrp_table_create: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
-  exrp_table_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
+  exrp_pick_view_create: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
+  exrp_pick_view_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "in f64", "u32", "out u32"],
     result: "i32",
@@ -160,6 +160,11 @@ export const wasmSymbols = {
     parameters: ["u32", "u32", "in u8", "u32", "f64", "out f64", "u32"],
     result: "i32",
   },
+  exrp_inserter_insert: {
+    parameters: ["u32", "u32", "in f64", "u32", "in u8", "f64", "f64", "out f64", "u32"],
+    result: "i32",
+  },
+  exrp_inserter_waiting: { parameters: ["u32", "u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_inserter_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
   exrp_inserter_read: { parameters: ["u32", "u32", "out u8", "u32", "out u32"], result: "i32" },
   exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
@@ -171,13 +176,10 @@ export const wasmSymbols = {
   },
   exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
   exrp_tables_awake: { parameters: ["u32", "out u32", "u32", "out u32"], result: "i32" },
-  exrp_tensor_capacity: { parameters: ["u32", "f64", "u32", "out f64"], result: "i32" },
-  exrp_tensor_encode: {
-    parameters: ["u32", "in f64", "u32", "in u8", "f64", "u32", "out u8", "f64", "out f64"],
+  exrp_chunk_encode: {
+    parameters: ["in f64", "u32", "in u8", "f64", "out u8", "f64", "out f64", "u32"],
     result: "i32",
   },
-  exrp_tensor_info: { parameters: ["in u8", "u32", "out f64", "u32"], result: "i32" },
-  exrp_tensor_decode: { parameters: ["in u8", "u32", "u32", "out u8", "f64"], result: "i32" },
   exrp_samples_scan: {
     parameters: ["in u8", "u32", "u32", "u32", "out f64", "u32"],
     result: "i32",

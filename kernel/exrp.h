@@ -6,7 +6,7 @@
  *  2. A function that can fail returns an int32_t status. Results leave through out-pointers, which are the last parameters. The
  *     kernel writes them only on success. A call that fails has changed nothing that a caller can see. A status never changes its number.
  *  3. Objects are integer ids. The id of a replay carries a generation, so a stale id gives a status, not a crash.
- *     Pick tables and selectors are numbered 0, 1, ... within their replay, in order of creation. They live as long as the replay.
+ *     Pick views and selectors are numbered 0, 1, ... within their replay, in order of creation. They live as long as the replay.
  *  4. The caller owns every buffer. No buffer is null unless a line says so, and each comes with its size. A count is a number of
  *     elements, a size a number of bytes; the name says which. The kernel keeps no pointer after a call, except exrp_batch_order.
  *  5. Scalars are uint32_t, int32_t, float, double. A double carries counts, sizes and episode handles: exact integers up to 2^53.
@@ -57,9 +57,9 @@ extern "C" {
 #define EXRP_STATUS_BATCH_SIZE 15        /* not 1..EXRP_LIMIT_BATCH [count, largest] */
 #define EXRP_STATUS_BUFFER_SIZE 16       /* a buffer is too small [bytes or elements given, needed] */
 #define EXRP_STATUS_CAPACITY 17          /* too small for one pick, or too large [capacity, smallest, largest] */
-#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick table [index in the argument, pick index, pick count] */
+#define EXRP_STATUS_PICK_INDEX 18        /* an index that is not in the pick view [index in the argument, pick index, pick count] */
 #define EXRP_STATUS_EPISODE_TWICE 19     /* two steps of a batch have the same handle [handle, index of the first step, of the second] */
-#define EXRP_STATUS_EMPTY 20             /* a batch from an empty pick table [record count] */
+#define EXRP_STATUS_EMPTY 20             /* a batch from an empty pick view [record count] */
 #define EXRP_STATUS_EPISODE_ENDED 21     /* a record for an episode that has ended [handle, its record count, or -1 where it was
                                             evicted since] */
 #define EXRP_STATUS_FULL 22              /* the caller must evict an ended episode first; open ones may have lost records before
@@ -76,7 +76,7 @@ extern "C" {
 #define EXRP_STATUS_RATE_LIMITER 29      /* the rate limiter holds the call back for now [EXRP_ALLOW_*; how many were asked for; how many may come now;
                                             records stored] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
-#define EXRP_STATUS_LIMIT 31             /* too many replays, pick tables or selectors [largest] */
+#define EXRP_STATUS_LIMIT 31             /* too many replays, pick views or selectors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
 #define EXRP_STATUS_ORDERS_FULL 33       /* too many ordered batches are not yet taken [largest] */
 #define EXRP_STATUS_RATE_LIMITER_SIZE 34 /* the band of the rate limiter is too narrow for the call [EXRP_ALLOW_*; how many were asked for; the size
@@ -101,7 +101,7 @@ extern "C" {
 
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
-#define EXRP_LIMIT_TABLES_TABLES 64    /* tables of one set */
+#define EXRP_LIMIT_TABLES 64    /* tables of one set */
 #define EXRP_LIMIT_TABLES_STREAMS 65536 /* inserters and samplers of one set */
 #define EXRP_LIMIT_TABLES_LEFT_ITEMS 65536     /* items of streams that ended, which wait in one table */
 #define EXRP_LIMIT_TABLES_LEFT_BYTES 268435456 /* of their chunks, once for each item */
@@ -110,13 +110,13 @@ extern "C" {
 #define EXRP_LIMIT_CAPACITY 268435456
 #define EXRP_LIMIT_COLUMNS 64
 #define EXRP_LIMIT_SELECTORS 64
-#define EXRP_LIMIT_TABLES 16
+#define EXRP_LIMIT_PICK_VIEWS 16
 #define EXRP_LIMIT_LOGS 128      /* logs of draws: those of the selectors, then the caller's own from EXRP_LIMIT_SELECTORS on */
 #define EXRP_LIMIT_NOTED 2048    /* draws that a log keeps */
 #define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
-#define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick table */
-#define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick table takes */
+#define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick view */
+#define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick view takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_RANK 32       /* dimensions of a tensor in a message */
 #define EXRP_LIMIT_REPLAYS 65536 /* ids in use */
@@ -132,10 +132,10 @@ extern "C" {
 #define EXRP_CONFIG_BLOCK_LENGTH 4    /* slots, a power of two 2..1024; 0: 16, or less where slot numbers would exceed 32 bits */
 #define EXRP_CONFIG_EVICTION_OPTION 5 /* the option of the eviction policy; 0 where it has none */
 #define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes for records and final states, enough for capacity records and a final state; 0: no limit */
-#define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of table 0; 0: no limit */
+#define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of view 0; 0: no limit */
 #define EXRP_CONFIG_COUNT 8
 
-/* Indices into the numbers of a pick policy. The policy says what a pick of the table is, and which parts of it a batch holds.
+/* Indices into the numbers of a pick policy. The policy says what a pick of the view is, and which parts of it a batch holds.
  * A batch has ROWS = BEFORE + LENGTH rows per pick. */
 #define EXRP_POLICY_LENGTH 0      /* records of a pick, from its position on, >= 1 */
 #define EXRP_POLICY_STRIDE 1      /* picks begin at multiples of this number, >= 1 */
@@ -146,7 +146,7 @@ extern "C" {
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
 #define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; as many bytes as an element of the column */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
-#define EXRP_POLICY_TAG_COUNT 16  /* how many tags follow; 0: the table has picks of all episodes */
+#define EXRP_POLICY_TAG_COUNT 16  /* how many tags follow; 0: the view has picks of all episodes */
 #define EXRP_POLICY_TAG 17        /* EXRP_LIMIT_TAGS numbers, int32, rising: only episodes with one of these tags have picks */
 #define EXRP_POLICY_COUNT 33
 
@@ -183,16 +183,16 @@ extern "C" {
 #define EXRP_EVICTION_RESERVOIR 7
 
 #define EXRP_SELECTOR_UNIFORM 1      /* no numbers */
-#define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
+#define EXRP_SELECTOR_PRIORITIZED 2  /* alpha, epsilon, initial priority, normalize (0 batch, 1 view), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_UCB 3          /* c, mode (0 greedy, 1 proportional), initial priority */
 #define EXRP_SELECTOR_AGE_END 4      /* which end (0 oldest, 1 newest), distinct (1: a batch takes the next pick in age for each place; else 0) */
 #define EXRP_SELECTOR_PRIORITY_END 5 /* which end (0 highest, 1 lowest), initial priority */
 #define EXRP_SELECTOR_RECENT 6       /* newest, fraction, eta, updates */
-#define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick table is EXRP_STATUS_BATCH_SIZE. As the sampler of a table, it
-                                             * draws in epochs (kernel/tables/epoch_selector.hpp), and no batch is too large */
-#define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 table), draw (0 stratified, 1 independent) */
+#define EXRP_SELECTOR_WITHOUT_REPLACEMENT 7 /* no numbers; a batch larger than the pick view is EXRP_STATUS_BATCH_SIZE. As the sampler of a table, it
+                                             * draws in epochs (selectors/without_replacement.hpp), and no batch is too large */
+#define EXRP_SELECTOR_RANK_BASED 8   /* alpha, initial priority, normalize (0 batch, 1 view), draw (0 stratified, 1 independent) */
 #define EXRP_SELECTOR_PSER 9         /* the numbers of PRIORITIZED, then decay, window (1..1024), retain */
-#define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 table), draw (0, 1) */
+#define EXRP_SELECTOR_CURIOUS 10     /* c, beta, alpha, epsilon, weight of new picks, normalize (0 batch, 1 view), draw (0, 1) */
 #define EXRP_SELECTOR_POWER 11       /* exponent, initial priority */
 
 /* Flags of a record. */
@@ -211,10 +211,10 @@ extern "C" {
 #define EXRP_INFO_CAPACITY 0
 #define EXRP_INFO_EPISODE_COUNT 1
 #define EXRP_INFO_RECORD_COUNT 2
-#define EXRP_INFO_PICK_COUNT 3      /* of pick table 0 */
+#define EXRP_INFO_PICK_COUNT 3      /* of pick view 0 */
 #define EXRP_INFO_MEMORY_BYTES 4    /* all of the replay: COLUMN_BYTES, INDEX_BYTES, what has a fixed size, and scratch */
 #define EXRP_INFO_COLUMN_BYTES 5    /* slots ever used x bytes of a record */
-#define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick table, selectors, eviction */
+#define EXRP_INFO_INDEX_BYTES 6     /* blocks, episodes, pick view, selectors, eviction */
 #define EXRP_INFO_BLOCK_LENGTH 7
 #define EXRP_INFO_SEGMENT_LENGTH 8
 #define EXRP_INFO_NEXT_HANDLE 9     /* the handle the next episode will have */
@@ -226,10 +226,10 @@ extern "C" {
 #define EXRP_INFO_STORED_BYTES 15   /* bytes of the records and final states that are stored */
 #define EXRP_INFO_COUNT 16
 
-/* Indices into the numbers of exrp_table_info. */
-#define EXRP_TABLE_PICK_COUNT 0
-#define EXRP_TABLE_SELECTOR_COUNT 1
-#define EXRP_TABLE_INFO_COUNT 2
+/* Indices into the numbers of exrp_pick_view_info. */
+#define EXRP_PICK_VIEW_PICK_COUNT 0
+#define EXRP_PICK_VIEW_SELECTOR_COUNT 1
+#define EXRP_PICK_VIEW_INFO_COUNT 2
 
 /* Indices into the numbers of exrp_episode_info. */
 #define EXRP_EPISODE_STATE 0  /* EXRP_EPISODE_* below */
@@ -342,7 +342,7 @@ extern "C" {
 /* Indices into the numbers of exrp_tables_create: two, then those of each table. EXRP_TABLES_RULES are followed by the kind of the sampler
  * (EXRP_SELECTOR_*), the count of its options and the options, and then by the same of the remover. */
 #define EXRP_TABLES_SEED 0            /* an integer, 0..2^53 */
-#define EXRP_TABLES_COUNT 1           /* tables, 1..EXRP_LIMIT_TABLES_TABLES */
+#define EXRP_TABLES_COUNT 1           /* tables, 1..EXRP_LIMIT_TABLES */
 #define EXRP_TABLES_FIRST 2
 #define EXRP_TABLES_MAX_SIZE 0        /* items, 1..EXRP_LIMIT_CAPACITY */
 #define EXRP_TABLES_MAX_BYTES 1       /* bytes of the chunks that the table's items refer to, each chunk once; 0: no limit */
@@ -433,10 +433,40 @@ extern "C" {
 #define EXRP_TENSOR_UINT32 22
 #define EXRP_TENSOR_UINT64 23
 
-/* How a tensor is packed. */
-#define EXRP_PACK_DELTA 1 /* integers of rank 2 or more: each row as its difference to the one before */
-#define EXRP_PACK_PLAIN 2 /* not made smaller: for what stays in this process */
-#define EXRP_PACK_FLAGS_ALL 3
+/* New chunks, as numbers: EXRP_CHUNK_HEAD of them, then those of its columns, whose rows follow one another as bytes. A column has
+ * EXRP_COLUMN_HEAD numbers and then its shape, rows first; all columns of a chunk have as many rows. Elements are little-endian. A column of
+ * strings has the length of each as an uint32, and then all their bytes. A key of 64 bits is its low and its high half. */
+#define EXRP_CHUNK_KEY 0     /* two numbers */
+#define EXRP_CHUNK_EPISODE 2 /* two numbers */
+#define EXRP_CHUNK_FIRST 4   /* the number of the first row's step in its episode, and that of the last */
+#define EXRP_CHUNK_LAST 5
+#define EXRP_CHUNK_FLAGS 6   /* EXRP_ROWS_* */
+#define EXRP_CHUNK_COLUMNS 7 /* how many, from 1 on */
+#define EXRP_CHUNK_HEAD 8
+#define EXRP_COLUMN_DTYPE 0  /* EXRP_TENSOR_* */
+#define EXRP_COLUMN_BYTES 1  /* of its rows */
+#define EXRP_COLUMN_RANK 2   /* sizes of its shape, 1..EXRP_LIMIT_RANK */
+#define EXRP_COLUMN_HEAD 3
+#define EXRP_ROWS_DELTA 1    /* rows of integers with a shape are written as differences to the row before */
+#define EXRP_ROWS_SPARSE 2   /* some steps between the first and the last are left out */
+
+/* New items, as the numbers of exrp_inserter_insert: two, then the chunks, then the items. An item has EXRP_NEW_ITEM_HEAD numbers, and then
+ * EXRP_SLICE_COUNT for each of its columns. */
+#define EXRP_INSERT_CHUNKS 0
+#define EXRP_INSERT_ITEMS 1
+#define EXRP_INSERT_HEAD 2
+#define EXRP_NEW_ITEM_TABLE 0
+#define EXRP_NEW_ITEM_KEY 1              /* two numbers */
+#define EXRP_NEW_ITEM_PRIORITY 3
+#define EXRP_NEW_ITEM_REMOVER_PRIORITY 4 /* its own for the remover; NaN: none */
+#define EXRP_NEW_ITEM_COLUMNS 5          /* how many, from 1 on */
+#define EXRP_NEW_ITEM_HEAD 6
+#define EXRP_SLICE_CHUNK 0    /* which chunk of this call */
+#define EXRP_SLICE_COLUMN 1   /* which of its columns */
+#define EXRP_SLICE_OFFSET 2   /* the first row */
+#define EXRP_SLICE_LENGTH 3   /* rows */
+#define EXRP_SLICE_SQUEEZED 4 /* 1 where the only row stands for itself, without a dimension of rows; else 0 */
+#define EXRP_SLICE_COUNT 5
 
 /* What is wrong with samples or a tensor. */
 #define EXRP_DAMAGE_PROTOBUF 1 /* no protobuf message */
@@ -450,13 +480,6 @@ extern "C" {
 #define EXRP_DAMAGE_SHAPE 9    /* a shape that is unknown, too large, or has no rows */
 #define EXRP_DAMAGE_CONTENT 10 /* elements that do not unpack to what the shape says */
 #define EXRP_DAMAGE_LAYOUT 11  /* samples other than those that the layout is of; after EXRP_SCAN_ALIKE, samples that are not like the first */
-
-/* Indices into the numbers of exrp_tensor_info. */
-#define EXRP_TENSOR_INFO_DTYPE 0
-#define EXRP_TENSOR_INFO_RANK 1
-#define EXRP_TENSOR_INFO_BYTES 2 /* of its elements; 0 for strings */
-#define EXRP_TENSOR_INFO_DIMS 3  /* EXRP_LIMIT_RANK numbers */
-#define EXRP_TENSOR_INFO_COUNT 35
 
 /* How exrp_samples_scan looks. */
 #define EXRP_SCAN_ALL 0
@@ -502,8 +525,8 @@ extern "C" {
 #define EXRP_SECTION_BIRTHS 6    /* an item per run of records of an episode: how many records had been written before the run's first, u64 */
 #define EXRP_SECTION_NEXT_STATES 7 /* an item per open episode that has a next state, in order of age: the state */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
-#define EXRP_SECTION_PICKS 16    /* pick table t is section 16 + t: an item per pick, in the order of the table */
-#define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its table) */
+#define EXRP_SECTION_PICKS 16    /* pick view t is section 16 + t: an item per pick, in the order of the view */
+#define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its view) */
 /* Sections between these are empty. */
 
 /* ---- the library ---- */
@@ -521,7 +544,7 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 /* Columns are triples (bytes of an element, elements of a row, n). Column 0 is the state, 1 the action, 2 the reward; extras follow.
  * An extra with n > 1 comes with every record. The kernel keeps it for every nth record of an episode only, from the first on.
  * A batch has one row of such an extra per pick: the newest row kept at or before the pick's first row.
- * `policy` is the policy of pick table 0. */
+ * `policy` is the policy of pick view 0. */
 EXRP_API int32_t exrp_replay_create(const double* config, uint32_t config_count, const double* policy, uint32_t policy_count,
                                     const uint32_t* columns, uint32_t column_count, uint32_t* replay);
 /* Gives the id back. The replay goes with its last id. */
@@ -627,40 +650,40 @@ EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, u
  * has the actor of that one; any other episode has one of its own: the low 32 bits of its handle. */
 EXRP_API int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors);
 
-/* ---- pick tables ---- */
+/* ---- pick views ---- */
 
-/* Creates another pick table. It begins with the picks of the records already stored, oldest episode first. */
-EXRP_API int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table);
-EXRP_API int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count);
+/* Creates another pick view. It begins with the picks of the records already stored, oldest episode first. */
+EXRP_API int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* view);
+EXRP_API int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32_t info_count);
 
 /* ---- selectors and priorities ---- */
 
-EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options,
+EXRP_API int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options,
                                       uint32_t option_count, uint32_t* selector);
 /* Priorities are floats (priority_size 4) or doubles (8). The call skips evicted picks; `applied` counts the others.
- * Selector EXRP_INDEX_NONE - t stands for a selector of the caller's own on pick table t. Then only the eviction policy gets the
+ * Selector EXRP_INDEX_NONE - t stands for a selector of the caller's own on pick view t. Then only the eviction policy gets the
  * priorities. */
 EXRP_API int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied);
 
 /* The priorities of `count` picks as this selector keeps them: those set last, or those that new picks began with. NaN where the pick
- * table does not hold the pick, or the rule does not know the priority. A rule that keeps none gives EXRP_STATUS_ARGUMENT [2, selector]. */
+ * view does not hold the pick, or the rule does not know the priority. A rule that keeps none gives EXRP_STATUS_ARGUMENT [2, selector]. */
 EXRP_API int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                                    uint32_t count, double* priorities);
 
 /* ---- batches ---- */
 
 /* The offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n in the policy) elements. */
-EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count);
+EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double* offsets, uint32_t offset_count);
 /* Whether this selector could draw `count` picks now. The status is that of exrp_batch_get, as far as these arguments decide it. The call
  * draws nothing, but it takes the scratch memory of such a draw. A count of 0 asks only whether there is any pick. */
 EXRP_API int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count);
 /* Draws `count` picks, which become picks first..first + count - 1 of a batch of `total`. */
 EXRP_API int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                                 EXRP_INOUT uint8_t* batch, double batch_size);
-/* Like exrp_batch_get, but the caller chooses the picks. With probability_min > 0 the largest weight of the table scales the weights,
+/* Like exrp_batch_get, but the caller chooses the picks. With probability_min > 0 the largest weight of the view scales the weights,
  * else the largest weight of these picks. Without `weighted`, all importance weights are 1. */
-EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities,
+EXRP_API int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indices, const double* probabilities,
                                    uint32_t first, uint32_t count, uint32_t total, double beta, double probability_min,
                                    uint32_t weighted, EXRP_INOUT uint8_t* batch, double batch_size);
 
@@ -676,24 +699,24 @@ EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, 
 /* Ends the order and returns the status that exrp_batch_get would have returned. */
 EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 
-/* ---- a pick table, for selectors written outside the kernel ---- */
+/* ---- a pick view, for selectors written outside the kernel ---- */
 
-/* The index of each pick in the pick table, or EXRP_INDEX_NONE where the table does not hold the pick.
+/* The index of each pick in the pick view, or EXRP_INDEX_NONE where the view does not hold the pick.
  * The kernel takes the old contents of `indices` as guesses: a right guess saves a search, and a wrong one does no harm. */
-EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
+EXRP_API int32_t exrp_pick_find(uint32_t replay, uint32_t view, const double* episodes, const int32_t* positions, uint32_t count,
                                 EXRP_INOUT uint32_t* indices);
-/* The picks at `first`..first + count - 1 of the pick table. */
-EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes,
+/* The picks at `first`..first + count - 1 of the pick view. */
+EXRP_API int32_t exrp_pick_list(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* episodes,
                                 int32_t* positions);
 /* The first priorities of the picks `first`..first + count - 1, each given with the pick's first record; -1 for none. */
-EXRP_API int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities);
-/* Opens the journal of the pick table: it keeps every later change until you read it. */
-EXRP_API int32_t exrp_journal_open(uint32_t replay, uint32_t table);
+EXRP_API int32_t exrp_pick_priorities(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* priorities);
+/* Opens the journal of the pick view: it keeps every later change until you read it. */
+EXRP_API int32_t exrp_journal_open(uint32_t replay, uint32_t view);
 /* The number of unread events. Read them often: each takes 8 bytes. */
-EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count);
+EXRP_API int32_t exrp_journal_count(uint32_t replay, uint32_t view, uint32_t* count);
 /* Takes up to event_count of the oldest events. (NONE, i): pick i was added. (j, i): pick j moved to i. (i, NONE): pick i was removed.
  * (i, i): pick i got a priority. The next event holds the 64 bits of that priority, a double, low half first. */
-EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count);
+EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* events, uint32_t event_count, uint32_t* read_count);
 
 /* ---- the rate limiter of a replay ---- */
 
@@ -781,6 +804,12 @@ EXRP_API int32_t exrp_inserter_open(uint32_t tables, uint32_t* inserter);
  * time at which items are inserted from here on. */
 EXRP_API int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const uint8_t* message, uint32_t message_size, double now,
                                     double* info, uint32_t info_count);
+/* Inserts new items, as EXRP_INSERT_* says, with the rows of their chunks one after another. They stand in the same lines as items of messages, and
+ * their keys are not confirmed: the numbers of exrp_inserter_info say how many wait. The inserter holds no chunk of theirs. */
+EXRP_API int32_t exrp_inserter_insert(uint32_t tables, uint32_t inserter, const double* numbers, uint32_t numbers_count, const uint8_t* rows,
+                                      double rows_size, double now, double* info, uint32_t info_count);
+/* How many items of this inserter wait, for each table of the set. Where `withdraw` is 1, they leave the lines, and are never inserted. */
+EXRP_API int32_t exrp_inserter_waiting(uint32_t tables, uint32_t inserter, uint32_t withdraw, double* counts, uint32_t counts_count);
 EXRP_API int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count);
 /* Writes an InsertStreamResponse with the keys that were inserted since the last one: as many as fit, and so perhaps none. */
 EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written);
@@ -805,16 +834,10 @@ EXRP_API int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t 
 
 /* ---- Reverb's data (kernel/wire/) ---- */
 
-/* Room for exrp_tensor_encode, for elements of data_size bytes. */
-EXRP_API int32_t exrp_tensor_capacity(uint32_t rank, double data_size, uint32_t flags, double* capacity);
-/* Writes a TensorProto of the elements, packed as EXRP_PACK_* says. `shape` is the whole shape, rows first. `tensor` has the room that
- * exrp_tensor_capacity says. Strings are EXRP_STATUS_ARGUMENT. */
-EXRP_API int32_t exrp_tensor_encode(uint32_t dtype, const double* shape, uint32_t rank, const uint8_t* data, double data_size,
-                                    uint32_t flags, uint8_t* tensor, double tensor_size, double* written);
-/* What a TensorProto says of itself, EXRP_TENSOR_INFO_*. Its elements stay packed. */
-EXRP_API int32_t exrp_tensor_info(const uint8_t* tensor, uint32_t tensor_size, double* info, uint32_t info_count);
-/* Unpacks a TensorProto's elements; `flags` is EXRP_PACK_DELTA where its chunk has that mark. After a failure `data` holds anything. */
-EXRP_API int32_t exrp_tensor_decode(const uint8_t* tensor, uint32_t tensor_size, uint32_t flags, uint8_t* data, double data_size);
+/* Writes a ChunkData of new rows into `chunk`: EXRP_CHUNK_* says what `numbers` are. `place` gets two numbers: where in `chunk` the message
+ * begins, and its bytes. EXRP_STATUS_BUFFER_SIZE says how much room it needs. */
+EXRP_API int32_t exrp_chunk_encode(const double* numbers, uint32_t numbers_count, const uint8_t* rows, double rows_size, uint8_t* chunk,
+                                   double chunk_size, double* place, uint32_t place_count);
 /* Looks at the first samples of a SampleStreamResponse, at most samples_max: EXRP_SAMPLES_*. Messages one after another are a message too, so a
  * sample may come in several. What is left of one at the end is not counted. */
 EXRP_API int32_t exrp_samples_scan(const uint8_t* message, uint32_t message_size, uint32_t samples_max, uint32_t flags,

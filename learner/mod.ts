@@ -22,7 +22,7 @@
  *   await writer.append({ state: 1, action: 0, reward: 2, nextState: 3, terminated: false });
  *   await writer.append({ state: 3, action: 0, reward: 4, nextState: 5, terminated: true });
  *   await writer.flush();
- *   const { state, nextState } = await reader.sample(1);
+ *   const { state, nextState } = await reader.getBatch(1);
  *   return `${(nextState[0] ?? 0) - (state[0] ?? 0)}`;
  * }
  *
@@ -43,7 +43,7 @@ export { tableReader } from "./table_reader.ts";
 export { tableWriter, type TableWriterOptions } from "./table_writer.ts";
 export type {
   ReaderBatchesOptions,
-  ReaderSampleOptions,
+  ReaderGetBatchOptions as ReaderSampleOptions,
   ReaderStats,
   ReplayReader,
   ReplayWriter,

@@ -12,7 +12,7 @@ import { coreOf } from "../replay/replay_view.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type {
   ReaderBatchesOptions,
-  ReaderSampleOptions,
+  ReaderGetBatchOptions,
   ReaderStats,
   ReplayReader,
   TransitionBatch,
@@ -26,7 +26,7 @@ const SAMPLE = ["beta", "timeoutMs", "signal"];
 /**
  * Makes the {@linkcode ReplayReader} of a replay: one of `create`, or one that this thread attached to.
  *
- * A pick must be one step. If the pick table of the selector has one n-step return, `reward`, `nextState` and `discount` are those of
+ * A pick must be one step. If the pick view of the selector has one n-step return, `reward`, `nextState` and `discount` are those of
  * it. For sequences, call the replay itself.
  *
  * @param selector What draws: a selector of the replay.
@@ -43,11 +43,11 @@ const SAMPLE = ["beta", "timeoutMs", "signal"];
  * await writer.append({ state: [0, 1], action: 1, reward: 0.5, nextState: [1, 2], terminated: true });
  * await writer.flush();
  *
- * const batch = await reader.sample(32, { beta: 0.4, timeoutMs: 1000 });
+ * const batch = await reader.getBatch(32, { beta: 0.4, timeoutMs: 1000 });
  * console.log(batch.shape.state); // [32, 2]
  * console.log(batch.nextState.subarray(0, 2)); // Float32Array(2) [1, 2]
  * console.log(batch.reward[0], batch.discount[0]); // 0.5 0
- * await reader.setPriorities(batch, batch.reward.map(Math.abs)); // yours: the TD errors
+ * await reader.setPriority(batch, batch.reward.map(Math.abs)); // yours: the TD errors
  * console.log(await reader.stats()); // { size: 1, inserted: 1, drawn: 32 }
  * ```
  */
@@ -77,17 +77,17 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 
   /** Throws unless a batch of the selector has transitions. */
   #checkPicks(): void {
-    const { pickTables, selectors, columns } = this.#replay;
+    const { pickViews, selectors, columns } = this.#replay;
     if (selectors[this.#selector?.id] !== this.#selector) {
       throw new ReplayError("foreign-selector", `${WHERE} takes a selector of the same replay`);
     }
-    const policy = pickTables[this.#selector.table]?.policy;
+    const policy = pickViews[this.#selector.view]?.policy;
     if (policy === undefined) return;
     const { length, burnIn, before, nStep, nextState, stackCompact, allowOpenEnd } = policy;
     const rows = length + burnIn + before;
     const refuse = (needed: string, got: string): never => {
       throw new TypeError(
-        `${WHERE}: the selector's pick table must have ${needed}, got ${got}; make another one by newPickTable()`,
+        `${WHERE}: the selector's pick view must have ${needed}, got ${got}; make another one by newPickView()`,
       );
     };
     if (rows !== 1) refuse("picks of one step", `${rows} rows`);
@@ -99,11 +99,11 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     if (columns.reward.dtype !== "float32") refuse("an n-step return", String(columns.reward));
   }
 
-  async sample(
+  async getBatch(
     size: number,
-    options?: ReaderSampleOptions,
+    options?: ReaderGetBatchOptions,
   ): Promise<TransitionBatch<S>> {
-    const where = "sample()";
+    const where = "getBatch()";
     this.#waits.check(where);
     if (options !== undefined) checkOptions(where, options, SAMPLE);
     options?.signal?.throwIfAborted();
@@ -136,7 +136,10 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     try {
       for (;;) {
         // The replay's own stream does not wait for a first pick.
-        yield await this.sample(size, { beta: typeof beta === "function" ? beta() : beta, signal });
+        yield await this.getBatch(size, {
+          beta: typeof beta === "function" ? beta() : beta,
+          signal,
+        });
         try {
           const stream = this.#replay.batches(size, this.#selector, { ...options, signal });
           for await (const batch of stream) yield this.#transitions(batch);
@@ -150,14 +153,14 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   }
 
   // deno-lint-ignore require-await -- every error is a rejection
-  async setPriorities(
+  async setPriority(
     { keys }: { readonly keys: unknown },
     priorities: Float32Array | Float64Array | readonly number[],
   ): Promise<void> {
-    this.#waits.check("setPriorities()");
+    this.#waits.check("setPriority()");
     const { pickEpisode, pickPosition } = (keys ?? {}) as Keys;
     if (pickEpisode === undefined || pickPosition === undefined) {
-      throw new TypeError("setPriorities() takes a batch of this reader, got one of a table");
+      throw new TypeError("setPriority() takes a batch of this reader, got one of a table");
     }
     this.#replay.setPriority(this.#selector, pickEpisode, pickPosition, priorities);
   }

@@ -24,7 +24,7 @@ import {
 } from "./_columns.ts";
 import type {
   ReaderBatchesOptions,
-  ReaderSampleOptions,
+  ReaderGetBatchOptions,
   ReaderStats,
   ReplayReader,
   TransitionBatch,
@@ -72,10 +72,10 @@ const PREFETCH_MAX = 16;
  * await writer.append({ state: [0, 1], action: 1, reward: 0.5, nextState: [1, 2], terminated: true });
  * await writer.flush();
  *
- * const batch = await reader.sample(32, { beta: 0.4, timeoutMs: 1000 });
+ * const batch = await reader.getBatch(32, { beta: 0.4, timeoutMs: 1000 });
  * console.log(batch.shape.state); // [32, 2]
  * console.log(batch.nextState.subarray(0, 2)); // Float32Array(2) [1, 2]
- * await reader.setPriorities(batch, batch.reward.map(Math.abs)); // yours: the TD errors
+ * await reader.setPriority(batch, batch.reward.map(Math.abs)); // yours: the TD errors
  * console.log(tables.table("steps").largestPriority); // 0.5
  * ```
  */
@@ -104,12 +104,12 @@ function isClient(tables: Tables | ReverbClient): tables is ReverbClient {
 function localDoor(tables: Tables, name: string): Door {
   const table = tables.table(name);
   return {
-    sample: (count, options) => table.sample(count, options),
+    sample: (count, options) => table.getBatch(count, options),
     async *batches(size, _prefetch, signal): AsyncGenerator<SampleBatch, void, void> {
-      for (;;) yield await table.sample(size, { signal });
+      for (;;) yield await table.getBatch(size, { signal });
     },
     // deno-lint-ignore require-await -- every error is a rejection
-    setPriorities: async (keys, priorities) => table.setPriorities(keys, priorities),
+    setPriorities: async (keys, priorities) => table.setPriority(keys, priorities),
     // deno-lint-ignore require-await -- every error is a rejection
     stats: async () => {
       const { size, inserts, samples } = table.info();
@@ -120,11 +120,11 @@ function localDoor(tables: Tables, name: string): Door {
 
 function remoteDoor(client: ReverbClient, table: string): Door {
   return {
-    sample: (count, options) => client.sample(table, count, options),
+    sample: (count, options) => client.getBatch(table, count, options),
     batches: (batchSize, prefetch, signal) =>
       client.batches(table, { batchSize, prefetch, signal }),
     setPriorities: (keys, priorities) =>
-      client.mutatePriorities(table, {
+      client.setPriority(table, {
         updates: { keys, priorities: Float64Array.from(priorities) },
       }),
     stats: async () => {
@@ -149,11 +149,11 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
     this.#order = order;
   }
 
-  async sample(
+  async getBatch(
     size: number,
-    options: ReaderSampleOptions = {},
+    options: ReaderGetBatchOptions = {},
   ): Promise<TransitionBatch<S>> {
-    const where = "sample()";
+    const where = "getBatch()";
     checkOptions(where, options, ["beta", "timeoutMs", "signal"]);
     const { beta = 1, ...wait } = options;
     checkNumber(`${where}: beta`, beta, 0, BETA_MAX);
@@ -181,17 +181,17 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
     }
   }
 
-  async setPriorities(
+  async setPriority(
     { keys }: { readonly keys: unknown },
     priorities: Float32Array | Float64Array | readonly number[],
   ): Promise<void> {
-    this.#waits.check("setPriorities()");
+    this.#waits.check("setPriority()");
     if (!(keys instanceof BigUint64Array)) {
-      throw new TypeError("setPriorities() takes a batch of this reader, got one of a replay");
+      throw new TypeError("setPriority() takes a batch of this reader, got one of a replay");
     }
     if (priorities.length !== keys.length) {
       throw new RangeError(
-        `setPriorities() takes a priority for each of ${keys.length} transitions, got ${priorities.length}`,
+        `setPriority() takes a priority for each of ${keys.length} transitions, got ${priorities.length}`,
       );
     }
     await this.#door.setPriorities(keys as BigUint64Array<ArrayBuffer>, priorities);
@@ -229,7 +229,7 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
     return {
       ...arrays,
       ...{ size, extras, shape, keys },
-      probability: Float32Array.from(drawn.probabilities),
+      probability: Float32Array.from(drawn.probability),
       importanceWeight: weightsOf(drawn, beta),
       [dispose]: () => {},
     } as unknown as TransitionBatch<S>;
@@ -241,7 +241,7 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
  * correct.
  */
 function weightsOf(
-  { size, probabilities, tableSizes }: SampleBatch,
+  { size, probability: probabilities, tableSizes }: SampleBatch,
   beta: number,
 ): Float32Array<ArrayBuffer> {
   const weights = new Float64Array(size);

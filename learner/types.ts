@@ -70,8 +70,8 @@ export interface TransitionBatch<S extends Schema = AnySchema> {
   [Symbol.dispose](): void;
 }
 
-/** The options of {@linkcode ReplayReader.sample}, as in the example of {@linkcode replayReader}. */
-export interface ReaderSampleOptions extends WaitOptions {
+/** The options of {@linkcode ReplayReader.getBatch}, as in the example of {@linkcode replayReader}. */
+export interface ReaderGetBatchOptions extends WaitOptions {
   /** The exponent of importance weights, at least 0; 1 by default. */
   readonly beta?: number;
 }
@@ -128,7 +128,7 @@ export interface ReplayReader<S extends Schema = AnySchema> extends AsyncDisposa
    * @param size How many transitions, 1 to 2^24. One may come several times.
    * @throws {ReplayError} `timeout` if it could not be drawn in time; `disposed` if the reader was closed, also during the wait.
    */
-  sample(size: number, options?: ReaderSampleOptions): Promise<TransitionBatch<S>>;
+  getBatch(size: number, options?: ReaderGetBatchOptions): Promise<TransitionBatch<S>>;
   /**
    * Draws batch after batch, for `for await`, and some ahead. Each waits as `sample` does. Leave the loop by `break` or the `signal`.
    *
@@ -145,7 +145,7 @@ export interface ReplayReader<S extends Schema = AnySchema> extends AsyncDisposa
    * @param drawn The batch, or an object with its `keys`.
    * @param priorities `[size]`: one for each transition, finite and not negative.
    */
-  setPriorities(
+  setPriority(
     drawn: { readonly keys: unknown },
     priorities: Float32Array | Float64Array | readonly number[],
   ): Promise<void>;

@@ -35,16 +35,16 @@ export interface SelectorDescription {
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
-  /** The number of its pick table. */
-  readonly table: number;
+  /** The number of its pick view. */
+  readonly view: number;
   /** The numbers of the selectors that it draws with. */
   readonly parts: readonly number[];
   /** The rule's options; empty for a rule of your own. */
   readonly options: Readonly<Record<string, SelectorOption>>;
 }
 
-/** One pick table of a {@linkcode ReplayDescription}. */
-export interface PickTableDescription {
+/** One pick view of a {@linkcode ReplayDescription}. */
+export interface PickViewDescription {
   /** Its number. */
   readonly id: number;
   /** Its pick policy. */
@@ -61,7 +61,7 @@ export interface MemoryDescription {
   readonly columns: number;
   /** The bytes of the records and final states that are stored now. `capacityBytes` limits them. */
   readonly stored: number;
-  /** Blocks, episodes, pick table, selectors and eviction. */
+  /** Blocks, episodes, pick view, selectors and eviction. */
   readonly index: number;
 }
 
@@ -85,10 +85,10 @@ export interface ReplayDescription {
   readonly evictedCount: number;
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnDescription[];
-  /** The pick policy of the first pick table. */
+  /** The pick policy of the first pick view. */
   readonly pick: PickPolicy;
-  /** The pick tables, in order of creation; `pick` and `pickCount` are those of the first. */
-  readonly pickTables: readonly PickTableDescription[];
+  /** The pick views, in order of creation; `pick` and `pickCount` are those of the first. */
+  readonly pickViews: readonly PickViewDescription[];
   /** The seed. */
   readonly seed: number;
   /** An open episode is cut after this many records; undefined if no length was given, and so none is cut. */
@@ -140,7 +140,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
         ...(column.every === 1 ? {} : { every: column.every }),
       })),
       pick: config.pick,
-      pickTables: register.tables.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
+      pickViews: register.views.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
       seed,
       segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH) || undefined,
       blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
@@ -149,7 +149,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
       selectors: register.entries.map(({ selector, native, composed }) => ({
         id: selector.id,
         kind: selector.kind,
-        table: selector.table,
+        view: selector.view,
         parts: selector.parts.map(({ id }) => id),
         options: native?.options ?? composed?.rule.options ?? {},
       })),
@@ -182,9 +182,9 @@ export function describedRows(description: ReplayDescription): TextRow[] {
         count(description.evictedCount, "episode")
       } evicted`,
     ],
-    ...description.pickTables.map((table): TextRow => [
-      table.id === 0 ? "picks" : `pick table ${table.id}`,
-      pickText(table),
+    ...description.pickViews.map((view): TextRow => [
+      view.id === 0 ? "picks" : `pick view ${view.id}`,
+      pickText(view),
     ]),
     ...description.columns.map(({ name, dtype, shape, every }): TextRow => [
       name,
@@ -195,11 +195,11 @@ export function describedRows(description: ReplayDescription): TextRow[] {
     ...rowIf(capacityBytes, "bytes", (most) => `${group(memory.stored)} of ${group(most)}`),
     ...rowIf(maxAge, "max. age", (age) => count(age, "record")),
     ["eviction", options === "" ? eviction : `${eviction}(${options})`],
-    ...description.selectors.map(({ id, kind, options, table, parts }): TextRow => [
+    ...description.selectors.map(({ id, kind, options, view, parts }): TextRow => [
       `selector ${id}`,
       `${kind}(${optionsText(options)})${
         parts.length === 0 ? "" : ` of selectors ${parts.join(", ")}`
-      }${table === 0 ? "" : ` on pick table ${table}`}`,
+      }${view === 0 ? "" : ` on pick view ${view}`}`,
     ]),
     ...rowIf(rateLimiter, "rate limiter", rateLimiterText),
     [
@@ -241,7 +241,7 @@ function optionsText(options: Readonly<Record<string, SelectorOption>>): string 
   return Object.entries(options).map(([key, value]) => `${key}: ${value}`).join(", ");
 }
 
-function pickText({ policy, pickCount }: PickTableDescription): string {
+function pickText({ policy, pickCount }: PickViewDescription): string {
   const more = describePolicy(policy);
   return `${group(pickCount)} of length ${policy.length}${more === "" ? "" : `, ${more}`}`;
 }

@@ -2,7 +2,7 @@
  * The replay: you do everything through it.
  *
  * The file is long because it has the documentation of every method. The code of a method is one call. `record/` stores steps, and
- * `register/` keeps pick tables and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `snapshot/`
+ * `register/` keeps pick views and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `snapshot/`
  * saves and loads, and `rules/` runs the rules that you write.
  *
  * @module
@@ -21,7 +21,7 @@ import type {
   RecordValue,
   Schema,
   SchemaOf,
-  TableSchema,
+  ViewSchema,
 } from "../schema/schema.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
@@ -54,7 +54,7 @@ import {
 } from "./rate_limiter/waiting.ts";
 import { Recorder, type RecordRest, type Step } from "./record/recorder.ts";
 import { Row } from "./record/row.ts";
-import type { PickTable } from "./register/pick_table.ts";
+import type { PickView } from "./register/pick_view.ts";
 import { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 import { ReplayView } from "./replay_view.ts";
@@ -267,7 +267,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /**
    * Begins an episode.
    *
-   * You may give it a `tag`, such as 1 for offline data. A pick table can then have the picks of some tags only: see `where` of
+   * You may give it a `tag`, such as 1 for offline data. A pick view can then have the picks of some tags only: see `where` of
    * {@linkcode PickOptions}. An episode that the replay begins by itself has the tag of the episode before it: after a cut, and after
    * the end of an environment's episode in `recordStep`, `recordBatch` or `recordFlat`. These calls and `recordMany` take a `tag`, too, for
    * the episodes that begin in them.
@@ -524,21 +524,21 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Adds a pick table: another way to draw from the same records, with its own selectors. Stored records are in it at once. No record
-   * is stored twice: a table costs 4 bytes for each pick and 4 bytes for each slot.
+   * Adds a pick view: another way to draw from the same records, with its own selectors. Stored records are in it at once. No record
+   * is stored twice: a view costs 4 bytes for each pick and 4 bytes for each slot.
    *
    * @param options Its pick policy. Options that you leave out have their defaults, and not the values of `pick` of `create`. Only
    * `discount` is then that of `pick`. `length` is at most `segmentLength`.
    * @throws {TypeError} For an unknown option, an option of the wrong kind, or options that exclude each other.
    * @throws {RangeError} For a number out of its range.
-   * @throws {ReplayError} `limit` if the replay has 16 tables already.
+   * @throws {ReplayError} `limit` if the replay has 16 views already.
    * @example n-step returns of frame stacks, beside single frames
    * ```ts
    * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
    *
    * using replay = await ExperienceReplay.create({ capacity: 100, state: uint8(2), seed: 2 });
-   * const table = replay.newPickTable({ stack: 3, nStep: 2, discount: 0.5 });
-   * const selector = table.newPickSelector(uniform());
+   * const view = replay.newPickView({ stack: 3, nStep: 2, discount: 0.5 });
+   * const selector = view.newPickSelector(uniform());
    *
    * let episode = replay.newEpisode();
    * episode = replay.record(episode, [1, 1], 0, 8);
@@ -554,24 +554,24 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * console.log(part?.discount[0]); // 0.25
    * ```
    */
-  newPickTable<
+  newPickView<
     const Stack extends number = 1,
     const Compact extends boolean = false,
     const NStep extends number | readonly number[] = readonly [],
   >(
     options: PickOptions<Stack, Compact, NStep>,
-  ): PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
-    const table: unknown = this.#parts.register.newPickTable(options);
-    return table as PickTable<TableSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
+  ): PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
+    const view: unknown = this.#parts.register.newPickView(options);
+    return view as PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
   }
 
   /**
    * Adds a selector, which draws picks by a rule. You can use many selectors on the same records. Each has its own priorities and
-   * random numbers. Picks that are already in the table get the initial priority of the rule.
+   * random numbers. Picks that are already in the view get the initial priority of the rule.
    *
    * @param rule A rule of the library, such as `uniform()`, `prioritized()` or `mixture()`. Or a rule of your own: an object with the
    * methods of {@linkcode PickSelector} or {@linkcode ComposedSelector}.
-   * @throws {TypeError} If `rule` is not a rule. Also if it has a selector as a part, and the pick table of that selector differs from
+   * @throws {TypeError} If `rule` is not a rule. Also if it has a selector as a part, and the pick view of that selector differs from
    * the first one in more than `where`.
    * @throws {ReplayError} `limit` if the replay has 64 selectors in the kernel already.
    * @example
@@ -661,18 +661,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
-   * Goes through all picks of a pick table in random order, each once an epoch, batch after batch. Use it where you learn from the same
+   * Goes through all picks of a pick view in random order, each once an epoch, batch after batch. Use it where you learn from the same
    * records several times, such as behaviour cloning from a fixed data set.
    *
-   * An epoch has the picks that are in the table when it begins. If you record or evict during an epoch, picks that are gone are passed
+   * An epoch has the picks that are in the view when it begins. If you record or evict during an epoch, picks that are gone are passed
    * over, and new ones come in the next epoch. Importance weights are 1.
    *
    * Without `seed`, the order follows from the replay's seed and from how many calls came before. Cost: that of `getBatch`, and the
-   * search of each pick if the table has changed; 16 bytes a pick during the epoch.
+   * search of each pick if the view has changed; 16 bytes a pick during the epoch.
    *
    * @param size How many picks a batch has: 1 to 2^24. The last one of an epoch may have fewer.
    * @throws {RangeError} For a number out of its range.
-   * @throws {TypeError} For an unknown option, one of the wrong kind, or a pick table of another replay.
+   * @throws {TypeError} For an unknown option, one of the wrong kind, or a pick view of another replay.
    * @throws {ReplayError} `record-unknown` if a snapshot was loaded during the epoch. `disposed`, `busy` or `memory`.
    * @example
    * ```ts
@@ -706,12 +706,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Picks that were evicted in the meantime are skipped. If a pick comes twice, its last priority counts. Arrays of a batch are used as
    * they are, and so is a `Float32Array` or `Float64Array` of priorities. Other arrays are copied first.
    *
-   * A selector made of others sets the priorities in each part, for those picks that are in the pick table of the part.
+   * A selector made of others sets the priorities in each part, for those picks that are in the pick view of the part.
    *
    * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
    * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it.
    * @param priority `[n]`: the priority of each pick, finite and 0 or more. n is at most 2^24.
-   * @returns How many of the picks are in the table, or in at least one of the tables of the parts. A rule that ignores priorities
+   * @returns How many of the picks are in the view, or in at least one of the views of the parts. A rule that ignores priorities
    * returns the same number.
    * @throws {ReplayError} `invalid-priority` if a priority is NaN, negative or infinite. `episode-unknown` for a handle that the replay
    * never gave. `foreign-selector` for a selector of another replay.
@@ -756,7 +756,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * @param pickEpisode `[n]`: the handle of each pick's episode, as `batch.pickEpisode` has it.
    * @param pickPosition `[n]`: where in its episode each pick begins, as `batch.pickPosition` has it. n is at most 2^24.
-   * @returns `[n]`: the priorities. NaN for a pick that is not in the table, as after its eviction. NaN also with `alpha` 0, which keeps
+   * @returns `[n]`: the priorities. NaN for a pick that is not in the view, as after its eviction. NaN also with `alpha` 0, which keeps
    * no priorities, and with `curious` before a pick's first loss.
    * @throws {TypeError} For a rule that keeps no priorities, such as `uniform`, or one of your own without `getPriority()`. Also if an
    * argument is not an array of numbers.
@@ -855,7 +855,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Waits until the replay has at least so many records, picks or episodes: `await replay.waitFor({ records: 10_000 })`.
    *
    * Give exactly one of four numbers. `records` are stored now, and `recorded` were written since the replay was created, whatever was
-   * evicted since. So `recorded: 1 + replay.describe().recordedCount` waits for the next record. `picks` are in the first pick table now, and
+   * evicted since. So `recorded: 1 + replay.describe().recordedCount` waits for the next record. `picks` are in the first pick view now, and
    * `episodes` in the replay now. It looks at once, and again after each change, so it takes no time while it waits.
    *
    * A private replay changes only in this thread: something in your program must record while you wait.
@@ -1064,8 +1064,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Replaces everything in this replay by what was saved, the seed included. You must have created the replay with the same capacity,
    * limits, columns, pick policy, segment length and eviction policy.
    *
-   * Its pick tables and selectors must be the first ones of the snapshot, in the same order and with equal options. They go on as the
-   * saved ones, and your references to them stay valid. Missing ones are made. You find them in {@linkcode ExperienceReplay.pickTables}
+   * Its pick views and selectors must be the first ones of the snapshot, in the same order and with equal options. They go on as the
+   * saved ones, and your references to them stay valid. Missing ones are made. You find them in {@linkcode ExperienceReplay.pickViews}
    * and {@linkcode ExperienceReplay.selectors}. A selector written in TypeScript must be there before the call.
    *
    * Handles stay valid: save those of your actors too, and go on with them. If your environments begin anew, call
@@ -1111,7 +1111,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /**
    * Forgets all episodes, as {@linkcode ExperienceReplay.evict} does for each, the oldest first. The replay is then empty.
    *
-   * Everything else stays: pick tables, selectors, options and counts, the random numbers of each rule, and the largest priority so
+   * Everything else stays: pick views, selectors, options and counts, the random numbers of each rule, and the largest priority so
    * far, with which new picks begin. Handles never come again. The handle of an episode that was open goes on: the next record with it
    * begins a new episode. Records that you had not drained count as lost. The memory stays with the replay, for its next records.
    *

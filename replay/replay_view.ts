@@ -10,8 +10,8 @@ import * as abi from "../ffi/symbols.ts";
 import { ReplayCore } from "./core.ts";
 import { describedRows, describeReplay, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
-import type { PickTable } from "./register/pick_table.ts";
-import type { AnyPick, AnySchema, Schema, TableSchema } from "../schema/schema.ts";
+import type { PickView } from "./register/pick_view.ts";
+import type { AnyPick, AnySchema, Schema, ViewSchema } from "../schema/schema.ts";
 import type { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 import { collectStats } from "./stats/collect.ts";
@@ -24,7 +24,7 @@ interface ViewParts {
   readonly core: ReplayCore;
   /** Its episodes. */
   readonly episodes: Episodes;
-  /** Its pick tables and selectors. */
+  /** Its pick views and selectors. */
   readonly register: Register;
 }
 
@@ -73,11 +73,11 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     this.#register = parts.register;
   }
 
-  /** The pick tables, in order of creation. The first one is that of `create`. Those that other threads made are among them. */
-  get pickTables(): readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]] {
-    this.#core.catchUp("pickTables");
-    const tables: readonly unknown[] = this.#register.tables;
-    return tables as readonly [PickTable<S>, ...PickTable<TableSchema<S, AnyPick>>[]];
+  /** The pick views, in order of creation. The first one is that of `create`. Those that other threads made are among them. */
+  get pickViews(): readonly [PickView<S>, ...PickView<ViewSchema<S, AnyPick>>[]] {
+    this.#core.catchUp("pickViews");
+    const views: readonly unknown[] = this.#register.views;
+    return views as readonly [PickView<S>, ...PickView<ViewSchema<S, AnyPick>>[]];
   }
 
   /**
@@ -116,10 +116,10 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
   }
 
   /** The selectors, in order of creation. Those that other threads made are among them, whenever you ask. */
-  get selectors(): readonly Selector<TableSchema<S, AnyPick>>[] {
+  get selectors(): readonly Selector<ViewSchema<S, AnyPick>>[] {
     this.#core.catchUp("selectors");
     const selectors: readonly unknown[] = this.#register.entries.map(({ selector }) => selector);
-    return selectors as readonly Selector<TableSchema<S, AnyPick>>[];
+    return selectors as readonly Selector<ViewSchema<S, AnyPick>>[];
   }
 
   /** How many episodes the replay holds. */
@@ -132,7 +132,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#info("recordCount", abi.EXRP_INFO_RECORD_COUNT);
   }
 
-  /** How many picks the first pick table has now. */
+  /** How many picks the first pick view has now. */
   get pickCount(): number {
     return this.#info("pickCount", abi.EXRP_INFO_PICK_COUNT);
   }
@@ -216,7 +216,7 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return collectStats(this.#core, this.#register);
   }
 
-  /** The table of `describe()`. It never throws: if the replay can't be read now, the text says why. */
+  /** The view of `describe()`. It never throws: if the replay can't be read now, the text says why. */
   toString(): string {
     // A console may look at the prototype alone.
     if (!(#core in this)) return "ExperienceReplay";

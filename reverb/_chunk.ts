@@ -8,8 +8,8 @@
  */
 
 import { bytesOf } from "../base/typed_arrays.ts";
-import { MessageWriter } from "../wire/message_writer.ts";
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import { EXRP_ROWS_DELTA, EXRP_ROWS_SPARSE } from "../ffi/symbols.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import type { Key } from "../wire/keys.ts";
 import type { ChunkLengthTuner } from "./_chunk_length.ts";
 import type { ReverbArray } from "./dtypes.ts";
@@ -24,8 +24,8 @@ interface ChunkColumn {
 
 /** What a chunk is made for. */
 export interface ChunkPlan {
-  /** How tensors are encoded. */
-  readonly codec: TensorCodec;
+  /** Writes it. */
+  readonly encoder: ChunkEncoder;
   /** The dtype and shape of each column's rows. */
   readonly specs: readonly RowSpec[];
   /** The most rows. */
@@ -35,8 +35,6 @@ export interface ChunkPlan {
   /** What learns from the chunk's size, if anything. */
   readonly tuner?: ChunkLengthTuner;
 }
-
-const writer = new MessageWriter();
 
 /** Rows that travel together. */
 export class Chunk {
@@ -103,38 +101,18 @@ export class Chunk {
   /** Completes the chunk: no row comes after this. */
   finish(): void {
     if (this.encoded !== undefined) return;
-    writer.reset();
-    writer.key(1, this.key);
-    writer.begin(2);
-    writer.key(1, this.episode);
-    writer.number(2, this.#first);
-    writer.number(3, this.#last);
-    writer.number(4, this.#isSparse ? 1 : 0);
-    writer.end();
-    writer.number(4, this.plan.delta ? 1 : 0);
-    writer.begin(5);
-    let raw = 0;
-    for (const { spec, rows, strings } of this.#columns) {
-      const shape = [this.length, ...spec.shape];
-      if (rows === undefined) {
-        raw += strings.reduce((sum, text) => sum + text.length, 0);
-        writer.bytes(1, stringTensor(shape, strings));
-      } else {
-        const bytes = bytesOf(rows).subarray(
-          0,
-          this.length * spec.elements * rows.BYTES_PER_ELEMENT,
-        );
-        raw += bytes.length;
-        writer.bytes(
-          1,
-          this.plan.codec.encode(spec.dtype.number, shape, bytes, { delta: this.plan.delta }),
-        );
-      }
-    }
-    writer.end();
-    writer.number(6, this.#columns.length);
-    writer.number(7, raw);
-    this.encoded = writer.message();
+    const { encoder, delta } = this.plan;
+    const flags = (delta ? EXRP_ROWS_DELTA : 0) | (this.#isSparse ? EXRP_ROWS_SPARSE : 0);
+    const columns = this.#columns.map(({ spec, rows, strings }) => ({
+      spec,
+      rows: this.length,
+      strings,
+      bytes: rows &&
+        bytesOf(rows).subarray(0, this.length * spec.elements * rows.BYTES_PER_ELEMENT),
+    }));
+    const { key, episode } = this;
+    const head = { key, episode, first: this.#first, last: this.#last, flags };
+    this.encoded = encoder.encode(head, columns);
   }
 
   /** One row of a column, as a new array. */
@@ -143,19 +121,4 @@ export class Chunk {
     const elements = spec?.elements ?? 1;
     return (rows ?? strings).slice(row * elements, (row + 1) * elements) as ReverbArray;
   }
-}
-
-/** A tensor of texts as a message: texts are not compressed. */
-function stringTensor(shape: readonly number[], strings: readonly Uint8Array[]): Uint8Array {
-  const out = new MessageWriter();
-  out.number(1, 7);
-  out.begin(2);
-  for (const size of shape) {
-    out.begin(2);
-    out.number(1, size);
-    out.end();
-  }
-  out.end();
-  for (const text of strings) out.bytes(8, text);
-  return out.message();
 }

@@ -7,12 +7,12 @@
  * @module
  */
 
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import { Chunk } from "./_chunk.ts";
 import { ChunkLengthTuner } from "./_chunk_length.ts";
 import type { ChunkSlice } from "./item_stream.ts";
 import type { Key, KeySource } from "../wire/keys.ts";
-import type { Path } from "./path.ts";
+import type { StepPath } from "./path.ts";
 import type { RowSpec } from "./tensor.ts";
 
 /** What can be set for one column. */
@@ -35,9 +35,9 @@ export interface Cell {
 
 /** One column. */
 export class Column {
-  readonly path: Path;
+  readonly path: StepPath;
   readonly spec: RowSpec;
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #keys: KeySource;
   #settings: ColumnSettings;
   #tuner: ChunkLengthTuner | undefined;
@@ -46,15 +46,15 @@ export class Column {
   #chunk: Chunk | undefined;
 
   constructor(
-    path: Path,
+    path: StepPath,
     spec: RowSpec,
     settings: ColumnSettings,
-    codec: TensorCodec,
+    encoder: ChunkEncoder,
     keys: KeySource,
   ) {
     this.path = path;
     this.spec = spec;
-    this.#codec = codec;
+    this.#encoder = encoder;
     this.#keys = keys;
     this.#settings = settings;
     this.#chunks = new Array(settings.numKeepAliveRefs).fill(undefined);
@@ -101,7 +101,7 @@ export class Column {
   add(leaf: unknown, position: number, episode: Key, step: number): boolean {
     const chunk = this.#chunk ??= new Chunk(
       {
-        codec: this.#codec,
+        encoder: this.#encoder,
         specs: [this.spec],
         capacity: this.#tuner?.length ?? this.#settings.chunkLength as number,
         delta: this.#settings.deltaEncoded,

@@ -19,7 +19,7 @@ import {
 import { Chunk } from "./_chunk.ts";
 import { type ChunkSlice, type ItemColumn, itemOf } from "./item_stream.ts";
 import { type Key, KeySource } from "../wire/keys.ts";
-import { type AtPath, type Path, samePaths, showPaths } from "./path.ts";
+import { type AtPath, samePaths, showPaths, type StepPath } from "./path.ts";
 import type { TensorSpec } from "./signature.ts";
 import { flatten, type StepData } from "./structure.ts";
 import { checkLeaf, type RowSpec, specOfLeaf, type Tensor, tensor } from "./tensor.ts";
@@ -107,7 +107,7 @@ export class RowWriter {
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined || chunk.encoded !== undefined) {
       const plan = {
-        codec: this.#door.codec,
+        encoder: this.#door.encoder,
         specs: this.#columns?.map(({ spec }) => spec) ?? [],
         capacity: this.#chunkLength,
         delta: this.#delta,
@@ -254,7 +254,7 @@ interface Rows {
 }
 
 /** A leaf as a list of its rows. */
-function rowsOf(path: Path, leaf: unknown): Rows {
+function rowsOf(path: StepPath, leaf: unknown): Rows {
   const spec = specOfLeaf(path, leaf);
   const [length, ...shape] = spec.shape;
   if (length === undefined) {

@@ -9,7 +9,13 @@
 
 import { joinBytes } from "../base/bytes.ts";
 import { MessageReader } from "../wire/message_reader.ts";
-import { MessageWriter, WHOLE_FIELD } from "../wire/message_writer.ts";
+import { MessageWriter } from "../wire/message_writer.ts";
+import {
+  SampleEntry,
+  SampleStreamRequest,
+  SampleStreamResponse,
+  Timeout,
+} from "../wire/reverb_fields.ts";
 import type { Call, Channel } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 
@@ -33,7 +39,7 @@ export class SampleBuffer {
     const ends: number[] = [];
     const reader = new MessageReader(message);
     while (reader.next()) {
-      if (reader.field !== 1 || reader.kind !== 2) {
+      if (reader.field !== SampleStreamResponse.entries || reader.kind !== 2) {
         reader.skip();
         continue;
       }
@@ -95,8 +101,9 @@ function isLastEntry(message: Uint8Array, from: number, end: number): boolean {
   const reader = new MessageReader(message, from, end);
   let isLast = false;
   while (reader.next()) {
-    if (reader.field === 3 && reader.kind === 0) isLast = reader.number() !== 0;
-    else reader.skip();
+    if (reader.field === SampleEntry.endOfSequence && reader.kind === 0) {
+      isLast = reader.number() !== 0;
+    } else reader.skip();
   }
   return isLast;
 }
@@ -134,7 +141,7 @@ export class SampleStream {
           const text = error instanceof Error ? error.message : String(error);
           this.#error = new ReverbError(
             "data-loss",
-            `sample(): what the server sent is damaged: ${text}`,
+            `getBatch(): what the server sent is damaged: ${text}`,
           );
           this.#isOver = true;
         }
@@ -164,13 +171,13 @@ export class SampleStream {
    */
   ask(count: number, timeoutMs: number, isWhole = false): void {
     writer.reset();
-    writer.text(1, this.#table);
-    writer.number(2, count);
-    writer.begin(3);
-    if (timeoutMs < 0) writer.key(1, { low: 0xffffffff, high: 0xffffffff });
-    else writer.long(1, timeoutMs);
+    writer.text(SampleStreamRequest.table, this.#table);
+    writer.number(SampleStreamRequest.numSamples, count);
+    writer.begin(SampleStreamRequest.rateLimiterTimeout);
+    if (timeoutMs < 0) writer.key(Timeout.milliseconds, { low: 0xffffffff, high: 0xffffffff });
+    else writer.long(Timeout.milliseconds, timeoutMs);
     writer.end();
-    if (isWhole) writer.number(WHOLE_FIELD, 1);
+    if (isWhole) writer.number(SampleStreamRequest.isWhole, 1);
     this.#call.write(writer.framed());
   }
 

@@ -6,10 +6,10 @@
  * @module
  */
 
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import { Column, type ColumnSettings } from "./_column.ts";
 import { type Key, KeySource } from "../wire/keys.ts";
-import { type Path, showPath } from "./path.ts";
+import { showPath, type StepPath } from "./path.ts";
 import { checkPlain } from "./structure.ts";
 import { checkLeaf, isLeaf, type RowSpec, rowSpec, specOfLeaf } from "./tensor.ts";
 import { type DTypeInfo, dtypeOfName } from "./dtypes.ts";
@@ -17,7 +17,7 @@ import { type DTypeInfo, dtypeOfName } from "./dtypes.ts";
 /** A place in the structure of a step: a column, or a part with other places. */
 export interface Place {
   /** The way to it. */
-  readonly path: Path;
+  readonly path: StepPath;
   /** The places within it. */
   readonly parts: Map<string | number, Place>;
   /** Whether it stands for an array, not for an object. */
@@ -30,7 +30,7 @@ export interface Place {
   dtype: DTypeInfo | undefined;
 }
 
-function newPlace(path: Path): Place {
+function newPlace(path: StepPath): Place {
   return {
     path,
     parts: new Map(),
@@ -43,7 +43,7 @@ function newPlace(path: Path): Place {
 
 /** The steps of a writer. */
 export class Steps {
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #settings: ColumnSettings;
   /** Where the keys of chunks, items and episodes come from. */
   readonly keys: KeySource = new KeySource();
@@ -60,9 +60,9 @@ export class Steps {
   readonly #places: Place[] = [];
   readonly #leaves: unknown[] = [];
 
-  constructor(settings: ColumnSettings, codec: TensorCodec) {
+  constructor(settings: ColumnSettings, encoder: ChunkEncoder) {
     this.#settings = settings;
-    this.#codec = codec;
+    this.#encoder = encoder;
     this.#episode = this.keys.next();
   }
 
@@ -158,7 +158,7 @@ export class Steps {
     if (place.column === undefined) {
       const settings = place.settings ?? this.#settings;
       const spec = this.#specOf(place, leaf);
-      place.column = new Column(place.path, spec, settings, this.#codec, this.keys);
+      place.column = new Column(place.path, spec, settings, this.#encoder, this.keys);
       this.columns.push(place.column);
     }
     const isDone = place.column.add(leaf, position, this.#episode, this.#episodeSteps);
@@ -166,7 +166,7 @@ export class Steps {
   }
 
   /** Changes what holds for one column. */
-  configure(path: Path, changes: Partial<ColumnSettings>, dtype: string | undefined): void {
+  configure(path: StepPath, changes: Partial<ColumnSettings>, dtype: string | undefined): void {
     const place = path.reduce(partOf, this.root);
     const settings = { ...(place.settings ?? this.#settings), ...changes };
     if (dtype !== undefined) {
@@ -182,7 +182,7 @@ export class Steps {
   }
 
   /** The settings of a column, or those of all. */
-  settingsOf(path: Path): ColumnSettings {
+  settingsOf(path: StepPath): ColumnSettings {
     return path.reduce(partOf, this.root).settings ?? this.#settings;
   }
 

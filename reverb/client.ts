@@ -10,7 +10,6 @@ import { checkOptions } from "../base/option_names.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { checkRateLimiter } from "../rate_limiters/checks.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter } from "../wire/message_writer.ts";
 import { Channel } from "./channel.ts";
 import {
   checkPriority,
@@ -21,10 +20,10 @@ import {
   type Signatures,
 } from "./check_item.ts";
 import { SampleDecoder } from "../wire/samples.ts";
-import { TensorCodec } from "../wire/tensor_codec.ts";
+import { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
-import { type PriorityUpdates, writeDeletes, writeUpdates } from "./_priority_changes.ts";
+import { mutationOf, type PriorityChanges } from "./priority_changes.ts";
 import { RowWriter } from "./_row_writer.ts";
 import { callSetRateLimiter } from "./_set_rate_limiter.ts";
 import type { WriterDoor } from "./trajectories.ts";
@@ -33,13 +32,13 @@ import {
   ResetRequestSchema,
   ServerInfoResponseSchema,
 } from "./messages/reverb_pb.ts";
-import type { Config } from "./patterns.ts";
+import type { PatternConfig } from "./patterns.ts";
 import { findServer } from "./_find_server.ts";
 import { decodeSamples, type SampleBatch } from "./samples.ts";
 import {
   checkBatches,
-  type SampleBatchesOptions,
-  type SampleOptions,
+  type ClientBatchesOptions,
+  type ClientGetBatchOptions,
   Samplers,
 } from "./sampling.ts";
 import type { Signature } from "./signature.ts";
@@ -74,14 +73,6 @@ export interface ClientInsertOptions extends WaitLimits {
   readonly removerPriorities?: Readonly<Record<string, number>>;
 }
 
-/** What {@linkcode ReverbClient.mutatePriorities} changes. */
-export interface PriorityChanges {
-  /** New priorities. Keys that the table does not have are skipped. */
-  readonly updates?: PriorityUpdates;
-  /** The keys of items to delete. Keys that the table does not have are skipped. */
-  readonly deletes?: Iterable<bigint>;
-}
-
 const WAIT = ["timeoutMs", "signal"];
 const INSERT = ["removerPriorities", ...WAIT];
 const NOTHING = new Uint8Array();
@@ -107,16 +98,16 @@ const EXPLAIN_MS = 1000;
  *
  * const step = { state: Float32Array.of(1, 2), reward: 0.5 };
  * await client.insert(step, { replay: 1 }, { removerPriorities: { replay: 7 } }); // you may leave the last one out
- * const { columns, keys, priorities } = await client.sample("replay", 32);
+ * const { columns, keys, priorities } = await client.getBatch("replay", 32);
  * console.log(columns.map(({ shape }) => shape)); // [[32, 1], [32, 1, 2]]: reward, state: items, steps, the rest
  * console.log(priorities[0]); // 1
- * await client.mutatePriorities("replay", { updates: { keys, priorities: new Float64Array(32).fill(2) } });
+ * await client.setPriority("replay", { updates: { keys, priorities: new Float64Array(32).fill(2) } });
  * console.log(tables.table("replay").largestPriority); // 2
  * ```
  */
 export class ReverbClient {
   readonly #channel: Channel;
-  readonly #codec: TensorCodec;
+  readonly #encoder: ChunkEncoder;
   readonly #samplers: Samplers;
   readonly #inserters: ItemStream[] = [];
   /** Those of writers, with items that the server has not confirmed. */
@@ -127,7 +118,7 @@ export class ReverbClient {
 
   private constructor(channel: Channel, kernel: Kernel) {
     this.#channel = channel;
-    this.#codec = new TensorCodec(kernel);
+    this.#encoder = new ChunkEncoder(kernel);
     const decoder = new SampleDecoder(kernel);
     this.#samplers = new Samplers(
       channel,
@@ -264,21 +255,18 @@ export class ReverbClient {
    * @throws {RangeError} If a priority is negative, infinite or NaN. Nothing was changed then.
    * @throws {ReverbError} `not-found` if the server has no such table.
    */
-  async mutatePriorities(
+  async setPriority(
     table: string,
     changes: PriorityChanges,
     options: WaitLimits = {},
   ): Promise<void> {
-    const where = "mutatePriorities()";
+    const where = "setPriority()";
     checkTable(`${where}: table`, table);
     checkOptions(where, changes, ["updates", "deletes"]);
     checkOptions(where, options, WAIT);
-    const writer = new MessageWriter();
-    writer.text(1, table);
-    writeUpdates(writer, where, changes.updates);
-    writeDeletes(writer, where, changes.deletes);
+    const message = mutationOf(where, table, changes);
     try {
-      await this.#channel.unary("MutatePriorities", writer.message(), options);
+      await this.#channel.unary("MutatePriorities", message, options);
     } catch (error) {
       throw await explained(where, table, error, this.#ask);
     }
@@ -289,7 +277,7 @@ export class ReverbClient {
    *
    * @throws {ReverbError} `not-found` if the server has no such table.
    */
-  async reset(table: string, options: WaitLimits = {}): Promise<void> {
+  async clear(table: string, options: WaitLimits = {}): Promise<void> {
     checkTable("reset(): table", table);
     checkOptions("reset()", options, WAIT);
     const message = toBinary(ResetRequestSchema, create(ResetRequestSchema, { table }));
@@ -322,7 +310,7 @@ export class ReverbClient {
    * await using client = await ReverbClient.connect(server.address);
    *
    * await client.insert({ reward: 1 }, { replay: 1 });
-   * const waiting = client.sample("replay", 32); // 99 items are missing
+   * const waiting = client.getBatch("replay", 32); // 99 items are missing
    * await client.setRateLimiter("replay", minSize(1));
    * console.log((await waiting).size); // 32
    * ```
@@ -366,10 +354,10 @@ export class ReverbClient {
    * @throws {ReverbError} `deadline-exceeded` if the table's rate limiter held samples back for `timeoutMs`, or the server is silent. Samples that came
    * before are lost then, unless `isPartialAllowed`. `not-found` if there is no such table; `unavailable`.
    */
-  sample<D = StepData>(
+  getBatch<D = StepData>(
     table: string,
     count = 1,
-    options: SampleOptions = {},
+    options: ClientGetBatchOptions = {},
   ): Promise<SampleBatch<D>> {
     const batch: Promise<unknown> = this.#samplers.sample(table, count, options);
     return batch as Promise<SampleBatch<D>>;
@@ -398,7 +386,7 @@ export class ReverbClient {
    */
   batches<D = StepData>(
     table: string,
-    options: SampleBatchesOptions,
+    options: ClientBatchesOptions,
   ): AsyncGenerator<SampleBatch<D>, void> {
     checkBatches(table, options);
     const batches: AsyncGenerator<unknown, void> = this.#samplers.batches(table, options);
@@ -420,7 +408,7 @@ export class ReverbClient {
 
   /** A writer that makes items by patterns and conditions. {@linkcode StructuredWriter} has an example. */
   structuredWriter(
-    configs: readonly Config[],
+    configs: readonly PatternConfig[],
     options: StructuredWriterOptions = {},
   ): StructuredWriter {
     return newStructuredWriter(this.#newDoor(), configs, options);
@@ -432,7 +420,7 @@ export class ReverbClient {
   }
 
   #door(stream: ItemStream): WriterDoor {
-    return { stream, codec: this.#codec, signatures: this.#signatures };
+    return { stream, encoder: this.#encoder, signatures: this.#signatures };
   }
 
   /**

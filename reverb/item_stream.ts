@@ -12,7 +12,15 @@
  */
 
 import { show } from "../base/checks.ts";
-import { eachKey, MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
+import { eachKey, MessageWriter } from "../wire/message_writer.ts";
+import {
+  ChunkSlice as SliceFields,
+  Column as ColumnFields,
+  FlatTrajectory,
+  InsertStreamRequest,
+  InsertStreamResponse,
+  PrioritizedItem,
+} from "../wire/reverb_fields.ts";
 import type { Call, Channel, WaitOptions } from "./channel.ts";
 import { waitFor } from "./channel.ts";
 import type { Chunk } from "./_chunk.ts";
@@ -212,7 +220,7 @@ export class ItemStream {
 
   #writeChunk(call: Call, chunk: Chunk): void {
     if (this.#streamed.has(chunk) || chunk.encoded === undefined) return;
-    this.#writer.bytes(1, chunk.encoded);
+    this.#writer.bytes(InsertStreamRequest.chunks, chunk.encoded);
     this.#streamed.add(chunk);
     if (this.#writer.length < CHUNK_BYTES) return;
     // The server lets no chunk go before an item came.
@@ -227,7 +235,7 @@ export class ItemStream {
       if (chunk.live > 0 || chunk.waiting > 0) kept.push(chunk.key);
       else this.#streamed.delete(chunk);
     }
-    this.#writer.keys(3, kept);
+    this.#writer.keys(InsertStreamRequest.keepChunkKeys, kept);
   }
 
   #tidy(): void {
@@ -259,7 +267,7 @@ export class ItemStream {
 
   #confirm(message: Uint8Array): void {
     try {
-      eachKey(message, 1, ({ low }) => this.#inFlight.delete(low));
+      eachKey(message, InsertStreamResponse.keys, ({ low }) => this.#inFlight.delete(low));
     } catch (error) {
       this.#fail(asReverbError(error));
       return;
@@ -406,27 +414,27 @@ function tell(item: Item): void {
 }
 
 function writeItem(writer: MessageWriter, item: Item): void {
-  writer.begin(2);
-  writer.key(1, item.key);
-  writer.text(2, item.table);
-  writer.double(5, item.priority);
-  writer.begin(8);
+  writer.begin(InsertStreamRequest.items);
+  writer.key(PrioritizedItem.key, item.key);
+  writer.text(PrioritizedItem.table, item.table);
+  writer.double(PrioritizedItem.priority, item.priority);
+  writer.begin(PrioritizedItem.flatTrajectory);
   for (const { slices, isSqueezed } of item.columns) {
-    writer.begin(1);
+    writer.begin(FlatTrajectory.columns);
     for (const { chunk, offset, length, column } of slices) {
-      writer.begin(1);
-      writer.key(1, chunk.key);
-      writer.number(2, offset);
-      writer.number(3, length);
-      writer.number(4, column);
+      writer.begin(ColumnFields.chunkSlices);
+      writer.key(SliceFields.chunkKey, chunk.key);
+      writer.number(SliceFields.offset, offset);
+      writer.number(SliceFields.length, length);
+      writer.number(SliceFields.index, column);
       writer.end();
     }
-    writer.number(2, isSqueezed ? 1 : 0);
+    writer.number(ColumnFields.squeeze, isSqueezed ? 1 : 0);
     writer.end();
   }
   writer.end();
   if (item.removerPriority !== undefined) {
-    writer.double(REMOVER_PRIORITY_FIELD, item.removerPriority);
+    writer.double(PrioritizedItem.removerPriority, item.removerPriority);
   }
   writer.end();
 }

@@ -14,29 +14,27 @@
  *
  * await using client = await ReverbClient.connect(server.address); // "localhost:8000", say
  * await client.insert({ state: Float32Array.of(1, 2) }, { replay: 1 });
- * const { columns } = await client.sample("replay", 32);
+ * const { columns } = await client.getBatch("replay", 32);
  * console.log(columns[0]?.shape); // [32, 1, 2]: items, steps, and the state
  * ```
  *
  * @module
  */
 
-export {
-  type ClientInsertOptions,
-  type ConnectOptions,
-  type PriorityChanges,
-  ReverbClient,
-} from "./client.ts";
-export type { PriorityArrays, PriorityUpdates } from "./_priority_changes.ts";
+export { type ClientInsertOptions, type ConnectOptions, ReverbClient } from "./client.ts";
+export type { PriorityArrays, PriorityChanges, PriorityUpdates } from "./priority_changes.ts";
 export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
-export type { Leaf, Nest, StepData } from "./structure.ts";
-export type { Path } from "./path.ts";
+export type { StepData, StepLeaf as Leaf, StepNest as Nest } from "./structure.ts";
+export type { StepPath as Path } from "./path.ts";
 export type { SampleColumn } from "./sample_column.ts";
 export type { ColumnsOf, SampleBatch } from "./samples.ts";
-export type { SampleBatchesOptions, SampleOptions } from "./sampling.ts";
+export type {
+  ClientBatchesOptions as SampleBatchesOptions,
+  ClientGetBatchOptions as SampleOptions,
+} from "./sampling.ts";
 export type { RateLimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";
 export { type FlatStep, type HistoryOf, TrajectoryWriter } from "./trajectory_writer.ts";
@@ -47,11 +45,11 @@ export {
   type Conditions,
   type ConditionSource,
   ConditionValue,
-  type Config,
-  type ConfigOptions,
   constantPriority,
-  createConfig,
+  createPatternConfig as createConfig,
   type PatternCondition,
+  type PatternConfig as Config,
+  type PatternConfigOptions as ConfigOptions,
   PatternNode,
   type PatternPriority,
   type ReferenceColumn,

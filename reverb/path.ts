@@ -5,20 +5,20 @@
  */
 
 /** The way to a leaf: names of objects' keys, and positions in arrays. {@linkcode TrajectoryWriter.configure} takes one. */
-export type Path = readonly (string | number)[];
+export type StepPath = readonly (string | number)[];
 
 /** A path in words. */
-export function showPath(path: Path): string {
+export function showPath(path: StepPath): string {
   return path.length === 0 ? "the data" : path.join("/");
 }
 
 /** What stands at the end of a path. */
 export interface AtPath {
-  readonly path: Path;
+  readonly path: StepPath;
 }
 
 /** Whether two paths are the same. A position may come as a text. */
-export function samePath(a: Path, b: Path): boolean {
+export function samePath(a: StepPath, b: StepPath): boolean {
   return a.length === b.length &&
     a.every((step, k) => step === b[k] || String(step) === String(b[k]));
 }

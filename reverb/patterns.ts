@@ -7,8 +7,8 @@
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkPriority, checkTable } from "./check_item.ts";
-import { type Path, samePath, showPath } from "./path.ts";
-import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
+import { samePath, showPath, type StepPath } from "./path.ts";
+import { eachLeaf, type StepLeaf, type StepNest } from "./structure.ts";
 
 /**
  * A part of one column, counted from the newest step. {@linkcode ReferenceColumn} makes it.
@@ -25,7 +25,7 @@ import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
  */
 export class PatternNode {
   /** The column. */
-  readonly path: Path;
+  readonly path: StepPath;
   /** The first step, below 0: -1 is the newest one. */
   readonly start: number;
   /** The step before which the part ends, at most 0. */
@@ -36,7 +36,7 @@ export class PatternNode {
   readonly isSqueezed: boolean;
 
   /** Made by a reference only. */
-  constructor(path: Path, start: number, stop: number, step: number, isSqueezed: boolean) {
+  constructor(path: StepPath, start: number, stop: number, step: number, isSqueezed: boolean) {
     this.path = path;
     this.start = start;
     this.stop = stop;
@@ -45,7 +45,7 @@ export class PatternNode {
   }
 }
 
-/** Stands for a column in a pattern of {@linkcode createConfig}. */
+/** Stands for a column in a pattern of {@linkcode createPatternConfig}. */
 export interface ReferenceColumn {
   /** One step: `at(-1)` is the newest. The item has it without a dimension for steps. */
   at(position: number): PatternNode;
@@ -53,13 +53,13 @@ export interface ReferenceColumn {
   slice(start: number, stop?: number, step?: number): PatternNode;
 }
 
-/** Stands for a step in a pattern of {@linkcode createConfig}: with the names of its columns. */
-export type ReferenceStep<D> = D extends Leaf ? ReferenceColumn
+/** Stands for a step in a pattern of {@linkcode createPatternConfig}: with the names of its columns. */
+export type ReferenceStep<D> = D extends StepLeaf ? ReferenceColumn
   : D extends readonly (infer E)[] ? readonly ReferenceStep<NonNullable<E>>[]
   : { readonly [K in keyof D]-?: ReferenceStep<NonNullable<D[K]>> };
 
 /** What a {@linkcode PatternCondition} looks at. */
-export type ConditionSource = "stepIndex" | "stepsSinceApplied" | "isEndEpisode" | Path;
+export type ConditionSource = "stepIndex" | "stepsSinceApplied" | "isEndEpisode" | StepPath;
 
 /** A condition for an item. {@linkcode Condition} makes it. */
 export interface PatternCondition {
@@ -170,7 +170,7 @@ export const Condition: Conditions = {
 /** How the priority of an item is made. {@linkcode constantPriority} and {@linkcode tdError} make it. */
 export type PatternPriority =
   | { readonly kind: "constant"; readonly value: number }
-  | { readonly kind: "tdError"; readonly maxWeight: number; readonly path: Path };
+  | { readonly kind: "tdError"; readonly maxWeight: number; readonly path: StepPath };
 
 /**
  * The same priority for each item.
@@ -211,12 +211,12 @@ export function tdError<D = unknown>(
   return { kind: "tdError", maxWeight, path: pathOf("tdError()", column) };
 }
 
-/** What {@linkcode createConfig} makes a pattern of. */
-export interface ConfigOptions<D> {
+/** What {@linkcode createPatternConfig} makes a pattern of. */
+export interface PatternConfigOptions<D> {
   /** The table of the items. */
   readonly table: string;
   /** Makes the item's columns of the columns of a step. */
-  readonly pattern: (step: ReferenceStep<D>) => Nest<PatternNode>;
+  readonly pattern: (step: ReferenceStep<D>) => StepNest<PatternNode>;
   /** All must hold for an item. That there are enough steps is always a condition. */
   readonly conditions?: readonly PatternCondition[];
   /** The priority of the items, 1 by default. */
@@ -225,14 +225,14 @@ export interface ConfigOptions<D> {
   readonly removerPriority?: PatternPriority;
 }
 
-/** A pattern with its table, conditions and priorities. {@linkcode createConfig} makes it. */
-export interface Config {
+/** A pattern with its table, conditions and priorities. {@linkcode createPatternConfig} makes it. */
+export interface PatternConfig {
   /** The table. */
   readonly table: string;
   /** The item's columns, by sorted keys. */
   readonly nodes: readonly PatternNode[];
   /** The way to each of them in the item. */
-  readonly paths: readonly Path[];
+  readonly paths: readonly StepPath[];
   /** The conditions. */
   readonly conditions: readonly PatternCondition[];
   /** The priority. */
@@ -261,7 +261,9 @@ export interface Config {
  * console.log(config.length); // 5
  * ```
  */
-export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>): Config {
+export function createPatternConfig<D = Record<string, StepLeaf>>(
+  options: PatternConfigOptions<D>,
+): PatternConfig {
   const where = "createConfig()";
   checkOptions(where, options, ["table", "pattern", "conditions", "priority", "removerPriority"]);
   const { table, pattern, conditions = [], priority = constantPriority(1), removerPriority } =
@@ -271,7 +273,7 @@ export function createConfig<D = Record<string, Leaf>>(options: ConfigOptions<D>
     throw new TypeError(`${where}: pattern must be a function of a step, got ${show(pattern)}`);
   }
   const nodes: PatternNode[] = [];
-  const paths: Path[] = [];
+  const paths: StepPath[] = [];
   const nest = pattern(reference([]) as ReferenceStep<D>);
   const isNode = (value: unknown): boolean =>
     value instanceof PatternNode || typeof value !== "object" || ArrayBuffer.isView(value);
@@ -311,7 +313,7 @@ function checkPatternPriority(where: string, priority: PatternPriority): void {
 const REFERENCE = Symbol("reference");
 
 /** An object that gives a reference for each name. */
-function reference(path: Path): unknown {
+function reference(path: StepPath): unknown {
   const where = `the part of ${showPath(path)}`;
   const column: ReferenceColumn = {
     at: (position) => {
@@ -335,10 +337,10 @@ function reference(path: Path): unknown {
   });
 }
 
-function pathOf<D>(where: string, column: (step: ReferenceStep<D>) => unknown): Path {
+function pathOf<D>(where: string, column: (step: ReferenceStep<D>) => unknown): StepPath {
   const found = column(reference([]) as ReferenceStep<D>);
   const path = typeof found === "object" && found !== null
-    ? (found as { readonly [REFERENCE]?: Path })[REFERENCE]
+    ? (found as { readonly [REFERENCE]?: StepPath })[REFERENCE]
     : undefined;
   if (path === undefined || path.length === 0) {
     throw new TypeError(

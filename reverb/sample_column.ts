@@ -21,7 +21,7 @@ import { dtypeOfNumber, type ReverbArrayOfDType, type ReverbDType } from "./dtyp
  * await using client = await ReverbClient.connect(server.address);
  *
  * await client.insert({ state: Float32Array.of(1, 2, 3, 4) }, { replay: 1 });
- * const batch = await client.sample("replay", 256);
+ * const batch = await client.getBatch("replay", 256);
  * const [state] = batch.columns;
  * console.log(state?.shape); // [256, 1, 4]: of items with one step
  * console.log(state?.data instanceof Float32Array); // true

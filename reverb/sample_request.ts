@@ -5,8 +5,8 @@
  *
  * @module
  */
-import { WHOLE_FIELD } from "../wire/message_writer.ts";
 import { DamagedMessage, MessageReader } from "../wire/message_reader.ts";
+import { SampleStreamRequest as Fields, Timeout } from "../wire/reverb_fields.ts";
 
 /** What a request asks for. Numbers that a double can't hold are rounded. */
 export interface SampleRequest {
@@ -45,17 +45,18 @@ function read(reader: MessageReader): SampleRequest {
   while (reader.next()) {
     const { field, kind } = reader;
     if (field === 0) throw new DamagedMessage("a field has the number 0");
-    if (field === 1 && kind === 2) table = textOf(reader.bytes());
-    else if (field === 2 && kind === 0) sampleCount = signed(reader);
-    else if (field === 3 && kind === 2) {
+    if (field === Fields.table && kind === 2) table = textOf(reader.bytes());
+    else if (field === Fields.numSamples && kind === 0) sampleCount = signed(reader);
+    else if (field === Fields.rateLimiterTimeout && kind === 2) {
       timeoutMs ??= 0;
       const timeout = new MessageReader(reader.bytes());
       while (timeout.next()) {
         if (timeout.field === 0) throw new DamagedMessage("a field has the number 0");
-        if (timeout.field === 1 && timeout.kind === 0) timeoutMs = signed(timeout);
-        else timeout.skip();
+        if (timeout.field === Timeout.milliseconds && timeout.kind === 0) {
+          timeoutMs = signed(timeout);
+        } else timeout.skip();
       }
-    } else if (field === WHOLE_FIELD && kind === 0) isWhole = signed(reader) !== 0;
+    } else if (field === Fields.isWhole && kind === 0) isWhole = signed(reader) !== 0;
     else reader.skip();
   }
   return { table, sampleCount, timeoutMs: timeoutMs ?? -1, isWhole };

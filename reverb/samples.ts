@@ -9,14 +9,14 @@ import type { SampleDecoder, Samples } from "../wire/samples.ts";
 import { ReverbError } from "./errors.ts";
 import { type SampleColumn, sampleColumn } from "./sample_column.ts";
 import { mapSignature, type Signature } from "./signature.ts";
-import type { Leaf, Nest, StepData } from "./structure.ts";
+import type { StepData, StepLeaf, StepNest } from "./structure.ts";
 import type { Tensor } from "./tensor.ts";
 
 /**
  * The columns of sampled items, in the structure of the data that was inserted: `data` of a {@linkcode SampleBatch}. The column of a typed array or a
  * {@linkcode Tensor} has its dtype; that of a plain number may have any.
  */
-export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
+export type ColumnsOf<D> = StepData extends D ? StepNest<SampleColumn>
   : D extends Tensor<infer T> ? SampleColumn<T>
   : D extends Float32Array ? SampleColumn<"float32">
   : D extends Float64Array ? SampleColumn<"float64">
@@ -28,12 +28,12 @@ export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
   : D extends Uint32Array ? SampleColumn<"uint32">
   : D extends BigInt64Array ? SampleColumn<"int64">
   : D extends BigUint64Array ? SampleColumn<"uint64">
-  : D extends Leaf ? SampleColumn
+  : D extends StepLeaf ? SampleColumn
   : D extends readonly (infer E)[] ? readonly ColumnsOf<E>[]
   : { readonly [K in keyof D]: ColumnsOf<D[K]> };
 
 /**
- * Sampled items. `client.sample()` and `client.batches()` return them.
+ * Sampled items. `client.getBatch()` and `client.batches()` return them.
  *
  * @example
  * ```ts
@@ -46,10 +46,10 @@ export type ColumnsOf<D> = StepData extends D ? Nest<SampleColumn>
  * await using client = await ReverbClient.connect(server.address);
  *
  * await client.insert({ reward: 1 }, { replay: 1 });
- * const batch = await client.sample("replay", 256, { timeoutMs: 1000, isPartialAllowed: true });
+ * const batch = await client.getBatch("replay", 256, { timeoutMs: 1000, isPartialAllowed: true });
  * console.log([batch.size, batch.probabilities[0], batch.tableSizes[0]]); // [256, 1, 1]
  * const errors = new Float32Array(batch.size).fill(0.5); // what your learner says
- * await client.mutatePriorities("replay", { updates: { keys: batch.keys, priorities: errors } });
+ * await client.setPriority("replay", { updates: { keys: batch.keys, priorities: errors } });
  * ```
  */
 export interface SampleBatch<D = StepData> {
@@ -58,7 +58,7 @@ export interface SampleBatch<D = StepData> {
   /** The key of each item. */
   readonly keys: BigUint64Array<ArrayBuffer>;
   /** The probability by which each item was sampled, 0..1. */
-  readonly probabilities: Float64Array<ArrayBuffer>;
+  readonly probability: Float64Array<ArrayBuffer>;
   /** The items in the table when each item was sampled. */
   readonly tableSizes: Float64Array<ArrayBuffer>;
   /** The priority of each item. */
@@ -100,7 +100,16 @@ export function batchOf<D>(
     sampleColumn(column, size, (dtype) => unknown(dtype, k))
   );
   const data = structured(columns) as ColumnsOf<D>;
-  return { size, keys, probabilities, tableSizes, priorities, timesSampled, columns, data };
+  return {
+    size,
+    keys,
+    probability: probabilities,
+    tableSizes,
+    priorities,
+    timesSampled,
+    columns,
+    data,
+  };
 }
 
 function decode(
@@ -128,9 +137,9 @@ function decode(
 function nested(
   columns: readonly SampleColumn[],
   signature: Signature | undefined,
-): Nest<SampleColumn> {
+): StepNest<SampleColumn> {
   if (signature === undefined) return columns;
   let count = 0;
   const data = mapSignature(signature, () => columns[count++]);
-  return count === columns.length ? data as Nest<SampleColumn> : columns;
+  return count === columns.length ? data as StepNest<SampleColumn> : columns;
 }

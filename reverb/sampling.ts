@@ -15,13 +15,13 @@ import type { SampleBatch } from "./samples.ts";
 import type { WaitLimits } from "./writer_options.ts";
 
 /** Options of {@linkcode ReverbClient.sample}, as in the example of {@linkcode SampleBatch}. */
-export interface SampleOptions extends WaitLimits {
+export interface ClientGetBatchOptions extends WaitLimits {
   /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;
 }
 
 /** Options of {@linkcode ReverbClient.batches}. */
-export interface SampleBatchesOptions {
+export interface ClientBatchesOptions {
   /** The items of a batch. */
   readonly batchSize: number;
   /** How many batches are asked for ahead, 2 by default. */
@@ -64,11 +64,11 @@ export class Samplers {
   }
 
   /** One batch. */
-  async sample(table: string, count: number, options: SampleOptions): Promise<SampleBatch> {
-    checkOptions("sample()", options, ["timeoutMs", "signal", "isPartialAllowed"]);
-    checkTable("sample(): table", table);
-    checkInteger("sample(): the number of items", count, 1, 2 ** 30);
-    const timeoutMs = checkTimeout("sample()", options.timeoutMs);
+  async sample(table: string, count: number, options: ClientGetBatchOptions): Promise<SampleBatch> {
+    checkOptions("getBatch()", options, ["timeoutMs", "signal", "isPartialAllowed"]);
+    checkTable("getBatch(): table", table);
+    checkInteger("getBatch(): the number of items", count, 1, 2 ** 30);
+    const timeoutMs = checkTimeout("getBatch()", options.timeoutMs);
     options.signal?.throwIfAborted();
     const known = this.#idle.get(table);
     this.#idle.delete(table);
@@ -78,7 +78,7 @@ export class Samplers {
     } catch (error) {
       // A server that was started anew ended the stream while it was idle.
       const isStale = isKnown && error instanceof ReverbError && error.code === "unavailable";
-      if (!isStale) throw await explained("sample()", table, error, this.#ask);
+      if (!isStale) throw await explained("getBatch()", table, error, this.#ask);
       return await this.#sample(undefined, table, count, timeoutMs, options);
     }
   }
@@ -88,11 +88,11 @@ export class Samplers {
     table: string,
     count: number,
     timeoutMs: number,
-    { signal, isPartialAllowed = false }: SampleOptions,
+    { signal, isPartialAllowed = false }: ClientGetBatchOptions,
   ): Promise<SampleBatch> {
     const stream = known ?? new SampleStream(this.#channel, table);
     const { buffer } = stream;
-    const what = `sample() of ${count} items from table ${JSON.stringify(table)}`;
+    const what = `getBatch() of ${count} items from table ${JSON.stringify(table)}`;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = (): string =>
       `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's rate limiter lets no more through`;
@@ -137,7 +137,7 @@ export class Samplers {
   }
 
   /** Batches one after another. */
-  async *batches(table: string, options: SampleBatchesOptions): AsyncGenerator<SampleBatch, void> {
+  async *batches(table: string, options: ClientBatchesOptions): AsyncGenerator<SampleBatch, void> {
     const where = "batches()";
     const { signal, prefetch = 2, maxBatches = Infinity, reconnectMs = 10_000 } = options;
     const batchSize = options.batchSize;
@@ -215,7 +215,7 @@ export class Samplers {
 }
 
 /** Checks options of `batches` when it is called, not when its first batch is taken. */
-export function checkBatches(table: unknown, options: SampleBatchesOptions): void {
+export function checkBatches(table: unknown, options: ClientBatchesOptions): void {
   const where = "batches()";
   checkTable(`${where}: table`, table);
   checkOptions(where, options, [

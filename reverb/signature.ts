@@ -6,7 +6,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import type { Path } from "./path.ts";
+import type { StepPath } from "./path.ts";
 import { dtypeOfName, dtypeOfNumber, DTYPES } from "./dtypes.ts";
 import {
   DataType,
@@ -15,7 +15,7 @@ import {
   type TensorShapeProto,
   TensorShapeProtoSchema,
 } from "./messages/tensorflow_pb.ts";
-import type { Nest } from "./structure.ts";
+import type { StepNest } from "./structure.ts";
 
 /** The dtype and shape of one column of a table's items. A {@linkcode Signature} has one for each. */
 export interface TensorSpec {
@@ -69,9 +69,9 @@ function isNamedTuple(
  */
 export function mapSignature<T>(
   signature: Signature,
-  change: (spec: TensorSpec, path: Path) => T,
-  path: Path = [],
-): Nest<T> {
+  change: (spec: TensorSpec, path: StepPath) => T,
+  path: StepPath = [],
+): StepNest<T> {
   if (isSpec(signature)) return change(signature, path);
   if (Array.isArray(signature)) {
     return signature.map((part, k) => mapSignature(part, change, [...path, k]));

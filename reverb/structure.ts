@@ -6,25 +6,25 @@
  */
 
 import { show } from "../base/checks.ts";
-import { type Path, showPath } from "./path.ts";
+import { showPath, type StepPath } from "./path.ts";
 import type { Tensor } from "./tensor.ts";
 import { isLeaf } from "./tensor.ts";
 
 /** One leaf of nested data: a value of one column. {@linkcode tensor} makes some. */
-export type Leaf = ArrayBufferView | Tensor | number | bigint | boolean | string;
+export type StepLeaf = ArrayBufferView | Tensor | number | bigint | boolean | string;
 
 /** Nested data: a leaf, an array of nested data, or an object of it. An empty array or object has no leaf. {@linkcode SampleBatch} has some. */
-export type Nest<L> = L | readonly Nest<L>[] | { readonly [key: string]: Nest<L> };
+export type StepNest<L> = L | readonly StepNest<L>[] | { readonly [key: string]: StepNest<L> };
 
 /** Nested data, whose leaves may be left out by `null` or `undefined`: what {@linkcode ReverbClient.insert} takes. */
-export type StepData = Nest<Leaf | null | undefined>;
+export type StepData = StepNest<StepLeaf | null | undefined>;
 
 /** Calls back with each leaf and its path. Values that are `null` or `undefined` are left out. */
 export function eachLeaf(
   data: unknown,
   isOneLeaf: (value: unknown) => boolean,
-  found: (path: Path, leaf: unknown) => void,
-  path: Path = [],
+  found: (path: StepPath, leaf: unknown) => void,
+  path: StepPath = [],
 ): void {
   if (data === null || data === undefined) return;
   if (isOneLeaf(data)) found(path, data);
@@ -39,7 +39,7 @@ export function eachLeaf(
 }
 
 /** Throws for an object that is neither a leaf nor plain. */
-export function checkPlain(path: Path, data: object): void {
+export function checkPlain(path: StepPath, data: object): void {
   const prototype = Object.getPrototypeOf(data);
   if (prototype === null || prototype === Object.prototype) return;
   throw new TypeError(
@@ -48,8 +48,11 @@ export function checkPlain(path: Path, data: object): void {
 }
 
 /** The leaves of one step, in order. None may be left out. */
-export function flatten(where: string, data: StepData): { readonly path: Path; leaf: unknown }[] {
-  const leaves: { path: Path; leaf: unknown }[] = [];
+export function flatten(
+  where: string,
+  data: StepData,
+): { readonly path: StepPath; leaf: unknown }[] {
+  const leaves: { path: StepPath; leaf: unknown }[] = [];
   eachLeaf(data, isLeaf, (path, leaf) => leaves.push({ path, leaf }));
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
   return leaves;
@@ -57,16 +60,16 @@ export function flatten(where: string, data: StepData): { readonly path: Path; l
 
 /** The same structure with other leaves. `null` and `undefined` stay. */
 export function mapNest<A, B>(
-  data: Nest<A>,
+  data: StepNest<A>,
   isOneLeaf: (value: unknown) => boolean,
-  change: (leaf: A, path: Path) => B,
-  path: Path = [],
-): Nest<B> {
+  change: (leaf: A, path: StepPath) => B,
+  path: StepPath = [],
+): StepNest<B> {
   if (data === null || data === undefined || isOneLeaf(data)) return change(data as A, path);
   if (Array.isArray(data)) {
     return data.map((one, k) => mapNest<A, B>(one, isOneLeaf, change, [...path, k]));
   }
-  const entries = Object.entries(data as Record<string, Nest<A>>).map((
+  const entries = Object.entries(data as Record<string, StepNest<A>>).map((
     [key, one],
   ) => [key, mapNest<A, B>(one, isOneLeaf, change, [...path, key])]);
   return Object.fromEntries(entries);

@@ -7,11 +7,11 @@
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { Cell, Column } from "./_column.ts";
-import { type Path, samePath, showPath } from "./path.ts";
+import { samePath, showPath, type StepPath } from "./path.ts";
 import type { Place } from "./_steps.ts";
 import { Trajectories, type WriterDoor } from "./trajectories.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
-import type { Config, PatternCondition, PatternNode, PatternPriority } from "./patterns.ts";
+import type { PatternCondition, PatternConfig, PatternNode, PatternPriority } from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";
 import type {
   FlushOptions,
@@ -22,7 +22,7 @@ import type {
 
 /** A pattern, and when it was last applied. */
 interface ConfigState {
-  readonly config: Config;
+  readonly config: PatternConfig;
   stepsSinceApplied: number;
   lastApplied: string;
   lastChecked: string;
@@ -31,7 +31,7 @@ interface ConfigState {
 /** Makes a writer. */
 export let newStructuredWriter: (
   door: WriterDoor,
-  configs: readonly Config[],
+  configs: readonly PatternConfig[],
   options: StructuredWriterOptions,
 ) => StructuredWriter;
 
@@ -66,8 +66,8 @@ export let newStructuredWriter: (
 export class StructuredWriter {
   readonly #core: Trajectories;
   readonly #states: readonly ConfigState[];
-  readonly #used: readonly Path[];
-  readonly #dataPaths: readonly Path[];
+  readonly #used: readonly StepPath[];
+  readonly #dataPaths: readonly StepPath[];
   readonly #isUsed = new Map<Place, boolean>();
   /** The newest step: its episode and its number in it. */
   #step = "";
@@ -79,7 +79,7 @@ export class StructuredWriter {
 
   private constructor(
     door: WriterDoor,
-    configs: readonly Config[],
+    configs: readonly PatternConfig[],
     options: StructuredWriterOptions,
   ) {
     if (!Array.isArray(configs) || configs.length === 0) {
@@ -197,14 +197,14 @@ export class StructuredWriter {
     });
   }
 
-  #column(path: Path): Column | undefined {
+  #column(path: StepPath): Column | undefined {
     let place: Place | undefined = this.#core.steps.root;
     for (const key of path) place = place?.parts.get(key);
     return place?.column;
   }
 
   /** The columns of an item; undefined where a value is missing. */
-  #columns({ nodes }: Config): TrajectoryColumn[] | undefined {
+  #columns({ nodes }: PatternConfig): TrajectoryColumn[] | undefined {
     const { length } = this.#core.steps;
     const columns: TrajectoryColumn[] = [];
     for (const { path, start, stop, step, isSqueezed } of nodes) {
@@ -251,7 +251,7 @@ export class StructuredWriter {
 }
 
 /** A condition looks at one number. */
-function checkOne(path: Path, data: unknown): void {
+function checkOne(path: StepPath, data: unknown): void {
   let value = data;
   for (const key of path) {
     value = (value as Record<string | number, unknown> | null | undefined)?.[key];

@@ -6,7 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { bytesOf, kindOf, lengthOf } from "../base/typed_arrays.ts";
-import { type Path, showPath } from "./path.ts";
+import { showPath, type StepPath } from "./path.ts";
 import {
   type DTypeInfo,
   dtypeOfKind,
@@ -218,7 +218,7 @@ export function rowSpec(dtype: DTypeInfo, shape: readonly number[]): RowSpec {
 }
 
 /** The dtype and the shape that a leaf has. */
-export function specOfLeaf(path: Path, leaf: unknown): RowSpec {
+export function specOfLeaf(path: StepPath, leaf: unknown): RowSpec {
   if (leaf instanceof OwnTensor) return rowSpec(leaf.info, leaf.shape);
   const info = Array.isArray(leaf) ? undefined : dtypeOfValue(leaf);
   if (info === undefined) {
@@ -241,7 +241,7 @@ export function isLeaf(value: unknown): boolean {
 /**
  * Throws unless a leaf fits a column. A plain number, boolean or `bigint` takes the dtype of its column, if that can hold it.
  */
-export function checkLeaf(path: Path, spec: RowSpec, leaf: unknown): void {
+export function checkLeaf(path: StepPath, spec: RowSpec, leaf: unknown): void {
   if (leaf instanceof OwnTensor) {
     if (leaf.info === spec.dtype && sameShape(leaf.shape, spec.shape)) return;
   } else if (typeof leaf === "object") {

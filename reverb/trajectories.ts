@@ -18,7 +18,7 @@ import type { ColumnSettings } from "./_column.ts";
 import type { AtPath } from "./path.ts";
 import { itemOf, type ItemStream } from "./item_stream.ts";
 import { Steps } from "./_steps.ts";
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { itemColumnOf, shapeOf, specOf, type TrajectoryColumn } from "./history.ts";
 import type {
@@ -32,8 +32,8 @@ import type {
 export interface WriterDoor {
   /** Sends items. */
   readonly stream: ItemStream;
-  /** Encodes tensors. */
-  readonly codec: TensorCodec;
+  /** Writes chunks. */
+  readonly encoder: ChunkEncoder;
   /** The tables' signatures, if they are known. */
   readonly signatures: Signatures | undefined;
   /** Tables of this process remember the columns of items where they have no signature. It throws for others than before. */
@@ -78,7 +78,7 @@ export class Trajectories {
     this.#signatures = door.signatures;
     this.#isChecked = options.validateItems ?? true;
     this.#note = this.#isChecked ? door.note : undefined;
-    this.steps = new Steps(settings, door.codec);
+    this.steps = new Steps(settings, door.encoder);
   }
 
   /** Appends a step. */

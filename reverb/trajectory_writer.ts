@@ -6,12 +6,12 @@
 
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { type Path, showPath } from "./path.ts";
+import { showPath, type StepPath } from "./path.ts";
 import type { Place } from "./_steps.ts";
 import { checkSettings, type PlacedColumn, Trajectories, type WriterDoor } from "./trajectories.ts";
 import { dtypeOfName } from "./dtypes.ts";
 import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from "./history.ts";
-import { eachLeaf, type Leaf, type Nest } from "./structure.ts";
+import { eachLeaf, type StepLeaf, type StepNest } from "./structure.ts";
 import type {
   ColumnOptions,
   CreateItemOptions,
@@ -22,10 +22,10 @@ import type {
 } from "./writer_options.ts";
 
 /** Steps of a {@linkcode TrajectoryWriter} without parts: a value for each name. */
-export type FlatStep = Readonly<Record<string, Leaf | null | undefined>>;
+export type FlatStep = Readonly<Record<string, StepLeaf | null | undefined>>;
 
 /** The history of each column, in the structure of the steps: a {@linkcode ColumnHistory} for each. */
-export type HistoryOf<D> = D extends Leaf ? ColumnHistory
+export type HistoryOf<D> = D extends StepLeaf ? ColumnHistory
   : D extends readonly (infer E)[] ? readonly HistoryOf<NonNullable<E>>[]
   : { readonly [K in keyof D]-?: HistoryOf<NonNullable<D[K]>> };
 
@@ -152,7 +152,7 @@ export class TrajectoryWriter<D = FlatStep> {
   async createItem(
     table: string,
     priority: number,
-    trajectory: Nest<TrajectoryColumn>,
+    trajectory: StepNest<TrajectoryColumn>,
     options: CreateItemOptions = {},
   ): Promise<void> {
     const where = "createItem()";
@@ -169,7 +169,7 @@ export class TrajectoryWriter<D = FlatStep> {
    *
    * @throws {RangeError} If a chunk would be longer than the history.
    */
-  configure(path: Path, options: ColumnOptions): void {
+  configure(path: StepPath, options: ColumnOptions): void {
     const where = `configure() of ${showPath(path)}`;
     checkOptions(where, options, ["numKeepAliveRefs", "chunkLength", "deltaEncoded", "dtype"]);
     const { dtype, ...changes } = options;

@@ -118,9 +118,9 @@ export interface Batch<S extends Schema = AnySchema> {
   /** `[batch]`: the probability with which each pick was drawn, more than 0 and at most 1. */
   readonly probability: Float32Array<ArrayBuffer>;
   /**
-   * `[batch]`: multiply the loss of each pick by it. It is (N · P)^-beta, where N is the number of picks in the table and P the
-   * probability of the pick. It is divided by the largest weight of the batch, so the largest is 1. With `normalize: "table"` it is
-   * divided by the largest weight of the table, and is at most 1. For {@linkcode laber} it is 1 on average. It is 1 for rules without
+   * `[batch]`: multiply the loss of each pick by it. It is (N · P)^-beta, where N is the number of picks in the view and P the
+   * probability of the pick. It is divided by the largest weight of the batch, so the largest is 1. With `normalize: "view"` it is
+   * divided by the largest weight of the view, and is at most 1. For {@linkcode laber} it is 1 on average. It is 1 for rules without
    * importance weights. Each part of a selector made of others weighs its own picks.
    */
   readonly importanceWeight: Float32Array<ArrayBuffer>;
@@ -138,7 +138,7 @@ export interface Batch<S extends Schema = AnySchema> {
   /** The shapes of all parts. */
   readonly shape: BatchShape<S>;
   /**
-   * Gives the batch's memory back to the replay, for later batches. The replay keeps four batches for each size and pick table. All
+   * Gives the batch's memory back to the replay, for later batches. The replay keeps four batches for each size and pick view. All
    * parts are empty from then on, for everyone who holds them. You can't pass the batch as `into` any more. A second call does nothing.
    * Nothing happens either if the buffer was transferred, or if `batches` with `reuse` already draws another batch into it.
    *

@@ -40,7 +40,7 @@ export interface CreateOptions<
   readonly reward?: R;
   /** Further columns by name, such as `{ logProb: float32() }`; none by default. */
   readonly extras?: X;
-  /** The pick policy of the first pick table. By default a pick is a single record with its next state. */
+  /** The pick policy of the first pick view. By default a pick is a single record with its next state. */
   readonly pick?: PickOptions<Stack, Compact, NStep>;
   /** The rule that says which episode is forgotten when the replay is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
@@ -55,7 +55,7 @@ export interface CreateOptions<
    * counts.
    *
    * `capacity` becomes at most the length of the longest episode that fits with its final state. Every other final state takes room
-   * from records, and so do the values of an extra made by `every()`. Pick tables and the empty rest of a block are not counted.
+   * from records, and so do the values of an extra made by `every()`. Pick views and the empty rest of a block are not counted.
    * `memoryBytes` has all memory.
    */
   readonly capacityBytes?: number;

@@ -1,5 +1,5 @@
 /**
- * The pick policy: which sequences are picks of a table, and what a batch holds of them.
+ * The pick policy: which sequences are picks of a view, and what a batch holds of them.
  *
  * @module
  */
@@ -23,7 +23,7 @@ export type StackPadding = "repeat" | "zeros";
 export type NextStateMode = "copy" | "overlap" | false;
 
 /**
- * The pick policy of {@linkcode ExperienceReplay.newPickTable} and {@linkcode CreateOptions.pick}: which sequences may be drawn, and what a
+ * The pick policy of {@linkcode ExperienceReplay.newPickView} and {@linkcode CreateOptions.pick}: which sequences may be drawn, and what a
  * batch holds of them.
  *
  * A pick begins at a position of its episode and has up to `length` records. In a batch it has `burnIn + before + length` rows.
@@ -58,7 +58,7 @@ export interface PickOptions<
    */
   readonly allowOpenEnd?: boolean;
   /**
-   * Gamma of `batch.discount` and of n-step returns: 0 to 1. By default it is 1 in `pick` of `create`. A table of `newPickTable` then
+   * Gamma of `batch.discount` and of n-step returns: 0 to 1. By default it is 1 in `pick` of `create`. A view of `newPickView` then
    * has the discount of `pick`.
    */
   readonly discount?: number;
@@ -109,13 +109,13 @@ export interface PickOptions<
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
   /**
-   * Which episodes have picks in the table: those with this tag, or with one of up to 16 tags; all by default. An episode has the tag
+   * Which episodes have picks in the view: those with this tag, or with one of up to 16 tags; all by default. An episode has the tag
    * that you gave to `newEpisode`, and 0 without one.
    */
   readonly where?: PickWhere;
 }
 
-/** A pick policy, checked and filled in. {@linkcode PickTable.policy} is one. */
+/** A pick policy, checked and filled in. {@linkcode PickView.policy} is one. */
 export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">> & {
   /** n of each n-step return. */
   readonly nStep: readonly number[];
@@ -276,7 +276,7 @@ const REWARD_TYPES: Readonly<Record<DType, number>> = {
   int32: abi.EXRP_TYPE_INT32,
 };
 
-/** The numbers that the kernel makes a pick table from; `reward` is the dtype of the reward column. */
+/** The numbers that the kernel makes a pick view from; `reward` is the dtype of the reward column. */
 export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
   numbers[abi.EXRP_POLICY_LENGTH] = policy.length;

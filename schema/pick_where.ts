@@ -1,5 +1,5 @@
 /**
- * The episodes whose picks a pick table has, by their tags.
+ * The episodes whose picks a pick view has, by their tags.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import { checkOptions } from "../base/option_names.ts";
 import { EXRP_LIMIT_TAGS } from "../ffi/symbols.ts";
 
 /**
- * Which episodes have picks in a pick table. It is the option `where` of {@linkcode PickOptions}.
+ * Which episodes have picks in a pick view. It is the option `where` of {@linkcode PickOptions}.
  *
  * @example
  * ```ts
  * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
- * const demos = replay.newPickTable({ where: { tag: 1 } });
+ * const demos = replay.newPickView({ where: { tag: 1 } });
  * for (const tag of [0, 1]) replay.record(replay.newEpisode({ tag }), tag, 0, 0, { finalState: 9 });
  * console.log([...replay.getBatch(2, demos.newPickSelector(uniform())).state]); // [1, 1]
  * ```

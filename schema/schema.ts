@@ -66,7 +66,7 @@ export interface AnySchema {
   readonly [anySchema]?: true;
 }
 
-/** The {@linkcode PickSchema} of any pick table. */
+/** The {@linkcode PickSchema} of any pick view. */
 export interface AnyPick {
   /** Any number of frames. */
   readonly stack: number;
@@ -146,8 +146,8 @@ export type SchemaOf<State, Action, Reward, Extras, Pick> = Written<
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;
 
-/** The {@linkcode Schema} of another pick table of a replay: the same columns, and a pick schema of its own. */
-export type TableSchema<S extends Schema, Pick> = Written<
+/** The {@linkcode Schema} of another pick view of a replay: the same columns, and a pick schema of its own. */
+export type ViewSchema<S extends Schema, Pick> = Written<
   & { readonly [K in keyof S as K extends "pick" ? never : K]: S[K] }
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;

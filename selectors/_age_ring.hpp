@@ -1,4 +1,4 @@
-// AgeRing: the picks of a table in order of age. It finds the n-th pick at any time, while any pick may be removed.
+// AgeRing: the picks of a view in order of age. It finds the n-th pick at any time, while any pick may be removed.
 //
 // Picks stand in a ring of slots, each new pick after the newest. A removed pick leaves its slot dead; dead slots at the old end are given
 // up at once. When no slot is left, the living picks move together. There are half as many slots again as picks there is memory for.

@@ -25,7 +25,7 @@ struct ProportionalOptions {
   double alpha = 0.6;            // 0..2^40
   double epsilon = 0.0;          // >= 0, finite
   double initialPriority = 1.0;  // >= 0, finite
-  bool normalizeTable = false;   // importance weights are scaled by the table's largest, not the batch's
+  bool normalizeTable = false;   // importance weights are scaled by the view's largest, not the batch's
   bool independent = false;      // else stratified
 };
 

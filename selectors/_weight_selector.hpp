@@ -8,21 +8,25 @@
 //   1. Those of the SumTree, as 10 + its number.
 //   2. Every weight is one that isWeight() allows; beyond the count all are 0.
 //   3. The running maximum is finite and >= initialPriority.
-// Saved: the random state and the running maximum; then the weight of each pick.
 #pragma once
 
 #include <cmath>
-#include <cstring>
 
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/sum_tree.hpp"
 
 namespace exrp {
 
+/// What a WeightSelector saves: the weight of each pick is its Item.
+struct WeightHeader {
+  Random random;
+  double priorityMax;
+};
+
 template <typename Weight>
-class WeightSelector : public PickSelector {
+class WeightSelector : public SavedSelector<WeightSelector<Weight>, WeightHeader, Weight> {
  public:
   WeightSelector(double initialPriority, Random random, uint32_t countMax)
       : random_(random), countMax_(countMax), initialPriority_(initialPriority), priorityMax_(initialPriority) {}
@@ -45,35 +49,19 @@ class WeightSelector : public PickSelector {
     for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
   }
 
-  uint32_t headerBytes() const override { return Random::stateBytes + 8; }
-  uint32_t itemBytes() const override { return sizeof(Weight); }
-  void saveHeader(uint8_t* bytes) const override {
-    random_.save(bytes);
-    std::memcpy(bytes + Random::stateBytes, &priorityMax_, 8);
-  }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    for (uint32_t k = 0; k < count; ++k) {
-      const Weight weight = tree_.get(first + k);
-      std::memcpy(bytes + sizeof weight * k, &weight, sizeof weight);
-    }
-  }
-  Status loadHeader(const uint8_t* bytes) override {
-    double priorityMax = 0.0;
-    std::memcpy(&priorityMax, bytes + Random::stateBytes, 8);
-    if (!(priorityMax >= initialPriority_ && std::isfinite(priorityMax))) return Status::dataCorrupt;
-    if (!random_.load(bytes)) return Status::dataCorrupt;
-    priorityMax_ = priorityMax;
-    weightOfNew_ = weightOf(priorityMax_);
+  uint32_t count() const { return count_; }
+  WeightHeader header() const { return {random_, priorityMax_}; }
+  Status restore(const WeightHeader& header) {
+    if (!(header.priorityMax >= initialPriority_ && std::isfinite(header.priorityMax))) return Status::dataCorrupt;
+    if (!header.random.isPossible()) return Status::dataCorrupt;
+    random_ = header.random;
+    raise(header.priorityMax);
     return Status::ok;
   }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      Weight weight = 0;
-      std::memcpy(&weight, bytes + sizeof weight * k, sizeof weight);
-      if (!isWeight(weight)) return Status::dataCorrupt;
-      tree_.set(first + k, weight);
-    }
+  Weight item(uint32_t index) const { return tree_.get(index); }
+  Status restoreItem(uint32_t index, Weight weight) {
+    if (!isWeight(weight)) return Status::dataCorrupt;
+    tree_.set(index, weight);
     return Status::ok;
   }
   Status loadEnd() override {
@@ -111,7 +99,6 @@ class WeightSelector : public PickSelector {
   SumTree<Weight>& tree() { return tree_; }
   const SumTree<Weight>& tree() const { return tree_; }
   Random& random() { return random_; }
-  uint32_t count() const { return count_; }
   uint32_t countMax() const { return countMax_; }
 
  private:

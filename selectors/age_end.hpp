@@ -1,8 +1,8 @@
-// AgeEndSelector: always the oldest pick of the table, or always the newest: the samplers Fifo and Lifo of Reverb.
+// AgeEndSelector: always the oldest pick of the view, or always the newest: the samplers Fifo and Lifo of Reverb.
 //
-// A draw takes nothing out of the table, so all draws of a batch are the same pick. With `distinct`, each draw is the next in age after the
-// draw before, and after the last pick comes the first again. Age is the order in which picks came into the table, as this selector
-// saw it. Picks that were there before the selector count in the table's order. Priorities are ignored.
+// A draw takes nothing out of the view, so all draws of a batch are the same pick. With `distinct`, each draw is the next in age after the
+// draw before, and after the last pick comes the first again. Age is the order in which picks came into the view, as this selector
+// saw it. Picks that were there before the selector count in the view's order. Priorities are ignored.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //
 // Picks are a doubly linked list in order of age, the links by index.
@@ -14,14 +14,13 @@
 // Cost: every operation O(1), a draw a store. Memory: 8 bytes a pick.
 #pragma once
 
-#include <cstring>
-
 #include "kernel/base/memory.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 
 namespace exrp {
 
-class AgeEndSelector final : public PickSelector {
+/// Saves the oldest pick as its header; the pick that is next in age is the Item of each.
+class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint32_t> {
  public:
   AgeEndSelector(bool newest, bool distinct, uint32_t countMax) : newest_(newest), distinct_(distinct), countMax_(countMax) {}
 
@@ -47,8 +46,6 @@ class AgeEndSelector final : public PickSelector {
     count_ = index;
   }
 
-  void setPriority(const uint32_t*, const double*, uint32_t) override {}
-
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     const uint32_t end = newest_ ? ends_.newest : ends_.oldest;
     uint32_t at = end;
@@ -66,26 +63,16 @@ class AgeEndSelector final : public PickSelector {
   bool weighted() const override { return false; }
   double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + links_.takenBytes(countHighWater); }
 
-  // Saved: the oldest; then of each pick the one that is next in age.
-  uint32_t headerBytes() const override { return 4; }
-  uint32_t itemBytes() const override { return 4; }
-  void saveHeader(uint8_t* bytes) const override { std::memcpy(bytes, &ends_.oldest, 4); }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    for (uint32_t k = 0; k < count; ++k) std::memcpy(bytes + size_t{4} * k, &links_[first + k].newer, 4);
+  uint32_t count() const { return count_; }
+  uint32_t header() const { return ends_.oldest; }
+  Status restore(uint32_t oldest) {
+    ends_.oldest = oldest;
+    return oldest < count_ || (count_ == 0 && oldest == none) ? Status::ok : Status::dataCorrupt;
   }
-  Status loadHeader(const uint8_t* bytes) override {
-    std::memcpy(&ends_.oldest, bytes, 4);
-    return ends_.oldest < count_ || (count_ == 0 && ends_.oldest == none) ? Status::ok : Status::dataCorrupt;
-  }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      uint32_t newer = none;
-      std::memcpy(&newer, bytes + size_t{4} * k, 4);
-      if (newer >= count_ && newer != none) return Status::dataCorrupt;
-      links_[first + k] = {none, newer};
-    }
-    return Status::ok;
+  uint32_t item(uint32_t index) const { return links_[index].newer; }
+  Status restoreItem(uint32_t index, uint32_t newer) {
+    links_[index] = {none, newer};
+    return newer < count_ || newer == none ? Status::ok : Status::dataCorrupt;
   }
   Status loadEnd() override {
     // As many steps as picks, all new: one that leads to a pick met before would have to be its second way in.

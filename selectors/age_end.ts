@@ -44,11 +44,11 @@ function ageEnd(kind: "oldest" | "newest", options: AgeEndOptions): NativeSelect
 }
 
 /**
- * Always draws the oldest pick of the table. Reverb calls this a Fifo sampler. (`fifo()` is an eviction policy.)
+ * Always draws the oldest pick of the view. Reverb calls this a Fifo sampler. (`fifo()` is an eviction policy.)
  *
- * A draw takes nothing out of the table. So all draws are the same pick until it is forgotten. With `distinct`, a batch has the oldest
- * picks, oldest first. The age of a pick counts from when it came into the table. Picks from before the selector have the order of the
- * table. Priorities are ignored. Draws are certain, so `probability` and importance weights are 1.
+ * A draw takes nothing out of the view. So all draws are the same pick until it is forgotten. With `distinct`, a batch has the oldest
+ * picks, oldest first. The age of a pick counts from when it came into the view. Picks from before the selector have the order of the
+ * view. Priorities are ignored. Draws are certain, so `probability` and importance weights are 1.
  *
  * Cost: O(1) for every operation; 8 bytes for each pick.
  *
@@ -69,10 +69,10 @@ export function oldest(options: AgeEndOptions = {}): NativeSelector {
 }
 
 /**
- * Always draws the newest pick of the table. Reverb calls this a Lifo sampler.
+ * Always draws the newest pick of the view. Reverb calls this a Lifo sampler.
  *
- * A draw takes nothing out of the table. So all draws of a batch are the same pick. With `distinct`, a batch has the newest picks,
- * newest first. The age of a pick counts from when it came into the table. Picks from before the selector have the order of the table.
+ * A draw takes nothing out of the view. So all draws of a batch are the same pick. With `distinct`, a batch has the newest picks,
+ * newest first. The age of a pick counts from when it came into the view. Picks from before the selector have the order of the view.
  * Priorities are ignored. Draws are certain, so `probability` and importance weights are 1.
  *
  * Cost: O(1) for every operation; 8 bytes for each pick.

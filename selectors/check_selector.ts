@@ -19,7 +19,7 @@ export function isComposed(rule: object): rule is ComposedSelector {
 /** Whether a value is a selector of a replay, and so not a rule. This folder does not know the class `Selector`. */
 export function isReference(value: unknown): value is SelectorPart {
   if (typeof value !== "object" || value === null) return false;
-  return !("name" in value) && "kind" in value && "table" in value && "parts" in value;
+  return !("name" in value) && "kind" in value && "view" in value && "parts" in value;
 }
 
 /** The name of a value that is a rule, or undefined for any other value. */

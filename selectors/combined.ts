@@ -30,7 +30,7 @@ export interface CombinedOptions<B = unknown> {
  * replay from Zhang and Sutton, "A Deeper Look at Experience Replay" (2017, section 4), where it is one newest pick. We know it from
  * descriptions.
  *
- * A batch of at most `newest` picks has only the newest ones. If the table has fewer picks than that, they come again. The newest picks
+ * A batch of at most `newest` picks has only the newest ones. If the view has fewer picks than that, they come again. The newest picks
  * are certain, so their `probability` and importance weight are 1. The others have the values that `rest` gives them. Priorities are
  * those of `rest`.
  *

@@ -21,8 +21,8 @@ export interface SelectorPart<B = unknown> {
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
-  /** The number of the pick table that it draws from. */
-  readonly table: number;
+  /** The number of the pick view that it draws from. */
+  readonly view: number;
   /** The selectors that it draws with. */
   readonly parts: readonly SelectorPart<B>[];
   /** The type of its batches, for TypeScript alone. */
@@ -70,9 +70,9 @@ export interface Composition<B = unknown> {
  * write more. `newPickSelector` makes a selector of each part first: they are `selector.parts`. `setPriority` sets the priorities of
  * every part.
  *
- * A part may also be a selector that the replay has already, even of another pick table. The options of the two tables must be the same
- * apart from `where`. `setPriority` sets the priorities of those picks that are in the part's own table. A batch needs at least one pick
- * in the table of every part.
+ * A part may also be a selector that the replay has already, even of another pick view. The options of the two views must be the same
+ * apart from `where`. `setPriority` sets the priorities of those picks that are in the part's own view. A batch needs at least one pick
+ * in the view of every part.
  *
  * A draw may fail half way, because your code throws, or because a part refuses its share and you did not write
  * {@linkcode Composition.asks}. The composition is then as it was before. Parts that drew before the failure have drawn. Their random

@@ -20,13 +20,12 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/prefetch.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/sum_tree.hpp"
 
@@ -38,11 +37,17 @@ struct CuriousOptions {
   double alpha = 0.7;           // 0..2^40
   double epsilon = 0.01;        // >= 0, finite
   double pMax = 1e5;            // > 0, finite
-  bool normalizeTable = false;  // importance weights are scaled by the table's largest, not the batch's
+  bool normalizeTable = false;  // importance weights are scaled by the view's largest, not the batch's
   bool independent = false;     // else stratified
 };
 
-class CuriousSelector final : public PickSelector {
+/// What a CuriousSelector keeps of a pick, and saves; its header is the random state.
+struct CuriousPick {
+  uint32_t draws;  // at its largest value it stays
+  float lossTerm;  // (loss + epsilon)^alpha, or `unknown`
+};
+
+class CuriousSelector final : public SavedSelector<CuriousSelector, Random, CuriousPick> {
  public:
   CuriousSelector(const CuriousOptions& options, Random random, uint32_t countMax)
       : options_(options), random_(random), countMax_(countMax), weightOfNew_(portableWeight(options.pMax)) {}
@@ -89,7 +94,7 @@ class CuriousSelector final : public PickSelector {
       }
       portablePow32Many(value, options_.alpha, power, n, avx2_);
       for (uint32_t k = 0; k < n; ++k) {
-        Pick& pick = picks_[index[first + k]];
+        CuriousPick& pick = picks_[index[first + k]];
         pick.lossTerm = termOf(value[k], power[k]);
         tree_.set(index[first + k], weightOf(pick));
       }
@@ -129,23 +134,18 @@ class CuriousSelector final : public PickSelector {
     return sizeof(*this) + picks_.takenBytes(countHighWater) + tree_.memoryBytes();
   }
 
-  // Saved: the random state; then of each pick how often it was drawn, and its loss's term.
-  uint32_t headerBytes() const override { return Random::stateBytes; }
-  uint32_t itemBytes() const override { return sizeof(Pick); }
-  void saveHeader(uint8_t* bytes) const override { random_.save(bytes); }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    if (count > 0) std::memcpy(bytes, &picks_[first], sizeof(Pick) * count);
+  uint32_t count() const { return count_; }
+  Random header() const { return random_; }
+  Status restore(const Random& random) {
+    if (!random.isPossible()) return Status::dataCorrupt;
+    random_ = random;
+    return Status::ok;
   }
-  Status loadHeader(const uint8_t* bytes) override { return random_.load(bytes) ? Status::ok : Status::dataCorrupt; }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      Pick pick = {};
-      std::memcpy(&pick, bytes + sizeof(Pick) * k, sizeof(Pick));
-      if (!termPossible(pick.lossTerm)) return Status::dataCorrupt;
-      picks_[first + k] = pick;
-      tree_.set(first + k, weightOf(pick));
-    }
+  CuriousPick item(uint32_t index) const { return picks_[index]; }
+  Status restoreItem(uint32_t index, const CuriousPick& pick) {
+    if (!termPossible(pick.lossTerm)) return Status::dataCorrupt;
+    picks_[index] = pick;
+    tree_.set(index, weightOf(pick));
     return Status::ok;
   }
   Status loadEnd() override {
@@ -169,12 +169,6 @@ class CuriousSelector final : public PickSelector {
   static constexpr uint32_t novelties = 256;
   static constexpr float unknown = -1.0f;
 
-  struct Pick {
-    uint32_t draws;  // at its largest value it stays
-    float lossTerm;  // (loss + epsilon)^alpha, or `unknown`
-  };
-  static_assert(sizeof(Pick) == 8);
-
   /// c * beta^draws; what is positive stays so, though the power may be too small for a double.
   double reckonNovelty(uint32_t draws) const {
     const double product = options_.c * portablePow(options_.beta, draws);
@@ -192,13 +186,13 @@ class CuriousSelector final : public PickSelector {
     if (term == 0.0f) return !std::signbit(term) && options_.epsilon == 0.0;
     return term >= 0x1p-126f && term <= 0x1.fffffep127f;
   }
-  float weightOf(const Pick& pick) const {
+  float weightOf(const CuriousPick& pick) const {
     if (pick.lossTerm == unknown) return weightOfNew_;
     const double novelty = pick.draws < novelties ? novelty_[pick.draws] : reckonNovelty(pick.draws);
     return portableWeight(novelty + static_cast<double>(pick.lossTerm));
   }
   void countDraw(uint32_t index) {
-    Pick& pick = picks_[index];
+    CuriousPick& pick = picks_[index];
     if (pick.draws != UINT32_MAX) ++pick.draws;
     if (pick.lossTerm != unknown) tree_.set(index, weightOf(pick));
   }
@@ -211,7 +205,7 @@ class CuriousSelector final : public PickSelector {
   float weightOfNew_;
   double probabilityMin_ = 0.0;     // of the last batch, with normalizeTable
   double novelty_[novelties] = {};  // of the first counts
-  ReservedArray<Pick> picks_;
+  ReservedArray<CuriousPick> picks_;
   SumTree<float> tree_;
 };
 

@@ -4,10 +4,9 @@
  * @module
  */
 
-import { checkNumber, checkWord } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_CURIOUS } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { DRAWN_BY_WEIGHT, nativeRule, numberFrom } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode curious}, with the names of the paper and the default values of its authors. */
 export interface CuriousOptions {
@@ -21,8 +20,8 @@ export interface CuriousOptions {
   readonly epsilon?: number;
   /** The weight of a pick until you set its first loss; more than 0, 100,000 by default. */
   readonly pMax?: number;
-  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
-  readonly normalize?: "batch" | "table";
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"view"`. */
+  readonly normalize?: "batch" | "view";
   /**
    * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
    * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
@@ -72,40 +71,12 @@ export interface CuriousOptions {
  * ```
  */
 export function curious(options: CuriousOptions = {}): NativeSelector {
-  checkOptions("curious()", options, [
-    "c",
-    "beta",
-    "alpha",
-    "epsilon",
-    "pMax",
-    "normalize",
-    "draw",
-  ]);
-  const c = checkNumber("curious(): c", options.c ?? 1e4, 0);
-  const beta = checkNumber("curious(): beta", options.beta ?? 0.7, 0, 1);
-  const alpha = checkNumber("curious(): alpha", options.alpha ?? 0.7, 0, 2 ** 40);
-  const epsilon = checkNumber("curious(): epsilon", options.epsilon ?? 0.01, 0);
-  const pMax = checkNumber("curious(): pMax", options.pMax ?? 1e5, Number.MIN_VALUE);
-  const normalize = checkWord("curious(): normalize", options.normalize ?? "batch", [
-    "batch",
-    "table",
-  ]);
-  const draw = checkWord("curious(): draw", options.draw ?? "stratified", [
-    "stratified",
-    "independent",
-  ]);
-  return new NativeSelector(
-    "curious",
-    EXRP_SELECTOR_CURIOUS,
-    { c, beta, alpha, epsilon, pMax, normalize, draw },
-    [
-      c,
-      beta,
-      alpha,
-      epsilon,
-      pMax,
-      normalize === "table" ? 1 : 0,
-      draw === "independent" ? 1 : 0,
-    ],
-  );
+  return nativeRule("curious", EXRP_SELECTOR_CURIOUS, options, {
+    c: numberFrom(1e4, 0),
+    beta: numberFrom(0.7, 0, 1),
+    alpha: numberFrom(0.7, 0, 2 ** 40),
+    epsilon: numberFrom(0.01, 0),
+    pMax: numberFrom(1e5, Number.MIN_VALUE),
+    ...DRAWN_BY_WEIGHT,
+  });
 }

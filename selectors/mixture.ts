@@ -19,7 +19,7 @@ import {
 /** Sums of shares are off by less. */
 const ROUNDING = 1e-9;
 
-/** A rule as a part of a {@linkcode mixture}. It draws from the pick table of the mixture. */
+/** A rule as a part of a {@linkcode mixture}. It draws from the pick view of the mixture. */
 export interface MixtureRule<B = unknown> {
   /** The rule. */
   readonly rule: SelectorRule<B>;
@@ -27,7 +27,7 @@ export interface MixtureRule<B = unknown> {
   readonly share: number;
 }
 
-/** A selector that the replay has already, as a part of a {@linkcode mixture}. It draws from its own pick table. */
+/** A selector that the replay has already, as a part of a {@linkcode mixture}. It draws from its own pick view. */
 export interface MixtureSelector<B = unknown> {
   /** The selector: what `newPickSelector` gave. */
   readonly selector: SelectorPart<B>;
@@ -43,17 +43,17 @@ export type MixturePart<B = unknown> = MixtureRule<B> | MixtureSelector<B>;
  * If that is not a whole number, later batches make up for it. After any number of batches, every part is less than one pick away from
  * its exact share. The picks of the first part come first.
  *
- * A part is a rule, or a selector of the same replay. A rule draws from the pick table of the mixture, and a selector from its own.
- * So one batch can have picks of several tables: half of it from offline data, half from online data. The options of these tables must
+ * A part is a rule, or a selector of the same replay. A rule draws from the pick view of the mixture, and a selector from its own.
+ * So one batch can have picks of several views: half of it from offline data, half from online data. The options of these views must
  * be the same apart from `where`, and each must have a pick. To draw from two replays, call `getBatch` twice.
  *
  * `probability` and importance weights are those that each part gives to its own picks: pick i of a part has the weight (N · P)^-beta.
- * N is the number of picks in the part's table, and P is the probability of i in the part. It is divided by the largest weight of the
- * part's picks in this batch, or with `normalize: "table"` in its table. A place of the batch has pick i with the probability share · P.
+ * N is the number of picks in the part's view, and P is the probability of i in the part. It is divided by the largest weight of the
+ * part's picks in this batch, or with `normalize: "view"` in its view. A place of the batch has pick i with the probability share · P.
  *
- * `setPriority` sets priorities in every part, for those picks that are in the part's table.
+ * `setPriority` sets priorities in every part, for those picks that are in the part's view.
  *
- * @throws {TypeError} If there is no part. Also for an unknown option or one of the wrong kind. `newPickSelector` throws it if the tables
+ * @throws {TypeError} If there is no part. Also for an unknown option or one of the wrong kind. `newPickSelector` throws it if the views
  * of the parts differ in more than `where`.
  * @throws {RangeError} For a share that is not a finite number above 0.
  * @example Half of each batch from the newest thousand picks, half from all
@@ -74,8 +74,8 @@ export type MixturePart<B = unknown> = MixtureRule<B> | MixtureSelector<B>;
  * import { ExperienceReplay, float32, mixture, prioritized } from "@exrp/replay";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100_000, state: float32() });
- * const online = replay.newPickTable({ where: { tag: 0 } }).newPickSelector(prioritized());
- * const offline = replay.newPickTable({ where: { tag: 1 } }).newPickSelector(prioritized());
+ * const online = replay.newPickView({ where: { tag: 0 } }).newPickSelector(prioritized());
+ * const offline = replay.newPickView({ where: { tag: 1 } }).newPickSelector(prioritized());
  * const halves = replay.newPickSelector(mixture([
  *   { selector: offline, share: 1 },
  *   { selector: online, share: 1 },

@@ -64,12 +64,12 @@ export interface PickSelector {
   /** The last pick, at `index`, is gone. */
   popped(index: number): void;
   /**
-   * Sets priorities of picks in the table: all finite and not negative. If an index comes twice, the last one wins. The rule may
+   * Sets priorities of picks in the view: all finite and not negative. If an index comes twice, the last one wins. The rule may
    * keep the arrays.
    */
   setPriority(indices: Uint32Array<ArrayBuffer>, priorities: Float64Array<ArrayBuffer>): void;
   /**
-   * The priorities of picks in the table, for `getPriority` of the replay: one number for each index, and NaN where the rule does not
+   * The priorities of picks in the view, for `getPriority` of the replay: one number for each index, and NaN where the rule does not
    * know it. Without this method, `getPriority` is an error.
    */
   getPriority?(indices: Uint32Array<ArrayBuffer>): ArrayLike<number>;

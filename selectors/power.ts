@@ -4,10 +4,9 @@
  * @module
  */
 
-import { checkNumber } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_POWER } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { INITIAL_PRIORITY, nativeRule, numberFrom } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode power}. */
 export interface PowerOptions {
@@ -46,17 +45,8 @@ export interface PowerOptions {
  * ```
  */
 export function power(options: PowerOptions = {}): NativeSelector {
-  checkOptions("power()", options, ["exponent", "initialPriority"]);
-  const exponent = checkNumber("power(): exponent", options.exponent ?? 1, 0, 2 ** 40);
-  const initialPriority = checkNumber(
-    "power(): initialPriority",
-    options.initialPriority ?? 1,
-    Number.MIN_VALUE,
-  );
-  return new NativeSelector(
-    "power",
-    EXRP_SELECTOR_POWER,
-    { exponent, initialPriority },
-    [exponent, initialPriority],
-  );
+  return nativeRule("power", EXRP_SELECTOR_POWER, options, {
+    exponent: numberFrom(1, 0, 2 ** 40),
+    initialPriority: INITIAL_PRIORITY,
+  });
 }

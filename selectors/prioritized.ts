@@ -4,10 +4,23 @@
  * @module
  */
 
-import { checkNumber, checkWord } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PRIORITIZED } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import {
+  DRAWN_BY_WEIGHT,
+  INITIAL_PRIORITY,
+  nativeRule,
+  numberFrom,
+  type OptionKinds,
+} from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
+
+/** What the options are, for {@linkcode pser} too. */
+export const PRIORITIZED_OPTIONS: OptionKinds = {
+  alpha: numberFrom(0.6, 0, 2 ** 40),
+  epsilon: numberFrom(1e-6, 0),
+  initialPriority: INITIAL_PRIORITY,
+  ...DRAWN_BY_WEIGHT,
+};
 
 /** The options of {@linkcode prioritized}. */
 export interface PrioritizedOptions {
@@ -20,8 +33,8 @@ export interface PrioritizedOptions {
   readonly epsilon?: number;
   /** The priority of new picks until one is set: more than 0, 1 by default. */
   readonly initialPriority?: number;
-  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
-  readonly normalize?: "batch" | "table";
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"view"`. */
+  readonly normalize?: "batch" | "view";
   /**
    * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
    * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
@@ -59,38 +72,5 @@ export interface PrioritizedOptions {
  * ```
  */
 export function prioritized(options: PrioritizedOptions = {}): NativeSelector {
-  checkOptions("prioritized()", options, [
-    "alpha",
-    "epsilon",
-    "initialPriority",
-    "normalize",
-    "draw",
-  ]);
-  const alpha = checkNumber("prioritized(): alpha", options.alpha ?? 0.6, 0, 2 ** 40);
-  const epsilon = checkNumber("prioritized(): epsilon", options.epsilon ?? 1e-6, 0);
-  const initialPriority = checkNumber(
-    "prioritized(): initialPriority",
-    options.initialPriority ?? 1,
-    Number.MIN_VALUE,
-  );
-  const normalize = checkWord("prioritized(): normalize", options.normalize ?? "batch", [
-    "batch",
-    "table",
-  ]);
-  const draw = checkWord("prioritized(): draw", options.draw ?? "stratified", [
-    "stratified",
-    "independent",
-  ]);
-  return new NativeSelector(
-    "prioritized",
-    EXRP_SELECTOR_PRIORITIZED,
-    { alpha, epsilon, initialPriority, normalize, draw },
-    [
-      alpha,
-      epsilon,
-      initialPriority,
-      normalize === "table" ? 1 : 0,
-      draw === "independent" ? 1 : 0,
-    ],
-  );
+  return nativeRule("prioritized", EXRP_SELECTOR_PRIORITIZED, options, PRIORITIZED_OPTIONS);
 }

@@ -1,7 +1,7 @@
 // PriorityEndSelector: always the pick of the highest priority, or always that of the lowest: the samplers MaxHeap and MinHeap of
 // Reverb. Of equal priorities, the pick whose priority was given or set least recently.
 //
-// A draw takes nothing out of the table and changes no priority, so all draws of a batch are the same pick. A new pick gets the
+// A draw takes nothing out of the view and changes no priority, so all draws of a batch are the same pick. A new pick gets the
 // largest priority set so far: a running maximum that begins at initialPriority and only rises.
 // Draws are certain: probability 1, importance weights 1; no random numbers.
 //
@@ -16,18 +16,21 @@
 // Cost: a draw O(1); a change O(log N), a push mostly O(1). Memory: 28 bytes a pick.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 
 #include "kernel/base/memory.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 
 namespace exrp {
 
-class PriorityEndSelector final : public PickSelector {
+/// What a PriorityEndSelector saves of a pick, and of all: the running maximum and the next stamp.
+struct StampedPriority {
+  double priority;
+  uint64_t stamp;  // the how many-th priority ever given or set
+};
+
+class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, StampedPriority, StampedPriority> {
  public:
   PriorityEndSelector(bool lowest, double initialPriority, uint32_t countMax)
       : lowest_(lowest), initialPriority_(initialPriority), countMax_(countMax), priorityMax_(initialPriority) {}
@@ -41,7 +44,7 @@ class PriorityEndSelector final : public PickSelector {
   bool prepare(uint32_t count) override { return heap_.commit(count) && positions_.commit(count); }
 
   void pushed(uint32_t index) override {
-    put(count_, {priorityMax_, stampNext_++, index});
+    put(count_, {{priorityMax_, stampNext_++}, index});
     up(count_++);
   }
   void moved(uint32_t from, uint32_t to) override {
@@ -56,16 +59,15 @@ class PriorityEndSelector final : public PickSelector {
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
-      Entry& entry = heap_[positions_[index[k]]];
-      entry.priority = priority[k] + 0.0;  // a negative zero becomes 0
-      entry.stamp = stampNext_++;
-      if (entry.priority > priorityMax_) priorityMax_ = entry.priority;
-      restore(positions_[index[k]]);
+      const uint32_t at = positions_[index[k]];
+      heap_[at].key = {priority[k] + 0.0, stampNext_++};  // a negative zero becomes 0
+      if (priority[k] > priorityMax_) priorityMax_ = priority[k];
+      refile(at);
     }
   }
 
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
-    for (uint32_t k = 0; k < count; ++k) priority[k] = heap_[positions_[index[k]]].priority;
+    for (uint32_t k = 0; k < count; ++k) priority[k] = heap_[positions_[index[k]]].key.priority;
     return true;
   }
 
@@ -80,55 +82,33 @@ class PriorityEndSelector final : public PickSelector {
     return sizeof(*this) + heap_.takenBytes(countHighWater) + positions_.takenBytes(countHighWater);
   }
 
-  // Saved: the running maximum and the next stamp; then of each pick its priority and stamp.
-  uint32_t headerBytes() const override { return 16; }
-  uint32_t itemBytes() const override { return 16; }
-  void saveHeader(uint8_t* bytes) const override {
-    std::memcpy(bytes, &priorityMax_, 8);
-    std::memcpy(bytes + 8, &stampNext_, 8);
-  }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    for (uint32_t k = 0; k < count; ++k) {
-      const Entry& entry = heap_[positions_[first + k]];
-      std::memcpy(bytes + size_t{16} * k, &entry.priority, 8);
-      std::memcpy(bytes + size_t{16} * k + 8, &entry.stamp, 8);
-    }
-  }
-  Status loadHeader(const uint8_t* bytes) override {
-    double priorityMax = 0.0;
-    uint64_t stampNext = 0;
-    std::memcpy(&priorityMax, bytes, 8);
-    std::memcpy(&stampNext, bytes + 8, 8);
-    if (!(priorityMax >= initialPriority_ && std::isfinite(priorityMax))) return Status::dataCorrupt;
-    if (stampNext < count_ || stampNext > stampLimit) return Status::dataCorrupt;
-    priorityMax_ = priorityMax;
-    stampNext_ = stampNext;
+  uint32_t count() const { return count_; }
+  StampedPriority header() const { return {priorityMax_, stampNext_}; }
+  Status restore(const StampedPriority& header) {
+    if (!(header.priority >= initialPriority_ && std::isfinite(header.priority))) return Status::dataCorrupt;
+    if (header.stamp < count_ || header.stamp > stampLimit) return Status::dataCorrupt;
+    priorityMax_ = header.priority;
+    stampNext_ = header.stamp;
     return Status::ok;
   }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      Entry entry = {0.0, 0, first + k};
-      std::memcpy(&entry.priority, bytes + size_t{16} * k, 8);
-      std::memcpy(&entry.stamp, bytes + size_t{16} * k + 8, 8);
-      if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || std::signbit(entry.priority)) return Status::dataCorrupt;
-      if (entry.stamp >= stampNext_) return Status::dataCorrupt;
-      put(first + k, entry);
-    }
+  StampedPriority item(uint32_t index) const { return heap_[positions_[index]].key; }
+  Status restoreItem(uint32_t index, const StampedPriority& key) {
+    if (!(key.priority >= 0.0 && key.priority <= priorityMax_) || std::signbit(key.priority)) return Status::dataCorrupt;
+    if (key.stamp >= stampNext_) return Status::dataCorrupt;
+    put(index, {key, index});
     return Status::ok;
   }
   Status loadEnd() override {
-    if (const Status status = checkStamps(); status != Status::ok) return status;
     for (uint32_t at = count_ / 2; at > 0; --at) down(at - 1);
     return Status::ok;
   }
 
   int32_t check() const override {
     for (uint32_t at = 0; at < count_; ++at) {
-      const Entry& entry = heap_[at];
-      if (entry.index >= count_ || positions_[entry.index] != at) return 1;
-      if (at > 0 && before(entry, heap_[(at - 1) / 2])) return 2;
-      if (!(entry.priority >= 0.0 && entry.priority <= priorityMax_) || entry.stamp >= stampNext_) return 3;
+      const auto& [key, index] = heap_[at];
+      if (index >= count_ || positions_[index] != at) return 1;
+      if (at > 0 && before(heap_[at], heap_[(at - 1) / 2])) return 2;
+      if (!(key.priority >= 0.0 && key.priority <= priorityMax_) || key.stamp >= stampNext_) return 3;
     }
     return 0;
   }
@@ -138,14 +118,13 @@ class PriorityEndSelector final : public PickSelector {
   static constexpr uint64_t stampLimit = uint64_t{1} << 62;  // never reached
 
   struct Entry {
-    double priority;
-    uint64_t stamp;  // the how many-th priority ever given or set
+    StampedPriority key;
     uint32_t index;
   };
 
   bool before(const Entry& a, const Entry& b) const {
-    if (a.priority != b.priority) return lowest_ ? a.priority < b.priority : a.priority > b.priority;
-    return a.stamp < b.stamp;
+    if (a.key.priority != b.key.priority) return lowest_ ? a.key.priority < b.key.priority : a.key.priority > b.key.priority;
+    return a.key.stamp < b.key.stamp;
   }
 
   void put(uint32_t at, const Entry& entry) {
@@ -167,7 +146,7 @@ class PriorityEndSelector final : public PickSelector {
     }
     put(at, entry);
   }
-  void restore(uint32_t at) {
+  void refile(uint32_t at) {
     if (at > 0 && before(heap_[at], heap_[(at - 1) / 2]))
       up(at);
     else
@@ -178,19 +157,7 @@ class PriorityEndSelector final : public PickSelector {
     const uint32_t at = positions_[index];
     if (at == --count_) return;
     put(at, heap_[count_]);
-    restore(at);
-  }
-
-  /// Status::dataCorrupt if two entries have the same stamp.
-  Status checkStamps() const {
-    auto* stamps = static_cast<uint64_t*>(resizeMemory(nullptr, (size_t{count_} + 1) * sizeof(uint64_t)));
-    if (stamps == nullptr) return Status::memory;
-    for (uint32_t at = 0; at < count_; ++at) stamps[at] = heap_[at].stamp;
-    // By a comparator of our own: the one of std::sort itself lies in the C++ library, which the kernel is not linked with.
-    std::sort(stamps, stamps + count_, [](uint64_t a, uint64_t b) { return a < b; });
-    const bool differ = std::adjacent_find(stamps, stamps + count_) == stamps + count_;
-    std::free(stamps);
-    return differ ? Status::ok : Status::dataCorrupt;
+    refile(at);
   }
 
   bool lowest_;

@@ -4,10 +4,9 @@
  * @module
  */
 
-import { checkNumber } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PRIORITY_END } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { nativeRule, numberFrom } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
 
 /**
  * The options of {@linkcode highestPriority} and {@linkcode lowestPriority}.
@@ -82,14 +81,6 @@ export function lowestPriority(options: PriorityEndOptions = {}): NativeSelector
 }
 
 function priorityEnd(name: string, options: PriorityEndOptions, end: number): NativeSelector {
-  checkOptions(`${name}()`, options, ["initialPriority"]);
-  const initialPriority = checkNumber(
-    `${name}(): initialPriority`,
-    options.initialPriority ?? 1,
-    0,
-  );
-  return new NativeSelector(name, EXRP_SELECTOR_PRIORITY_END, { initialPriority }, [
-    end,
-    initialPriority,
-  ]);
+  const kinds = { initialPriority: numberFrom(1, 0) };
+  return nativeRule(name, EXRP_SELECTOR_PRIORITY_END, options, kinds, [end]);
 }

@@ -4,11 +4,10 @@
  * @module
  */
 
-import { checkInteger, checkNumber, checkWord } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_PSER } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
-import type { PrioritizedOptions } from "./prioritized.ts";
+import { integerFrom, nativeRule, numberFrom, type OptionKinds } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
+import { PRIORITIZED_OPTIONS, type PrioritizedOptions } from "./prioritized.ts";
 
 /** The largest window. */
 const WINDOW_MAX = 1024;
@@ -38,6 +37,13 @@ function windowOf(decay: number): number {
   for (let share = decay; share >= 0.01 && window < WINDOW_MAX; share *= decay) window++;
   return Math.max(1, window);
 }
+
+const OPTIONS: OptionKinds = {
+  ...PRIORITIZED_OPTIONS,
+  decay: numberFrom(0.4, 0, 1),
+  window: integerFrom((before) => windowOf(Number(before.get("decay"))), 1, WINDOW_MAX),
+  retain: numberFrom(0.7, 0, 1),
+};
 
 /**
  * Draws like {@linkcode prioritized}, with two differences. A priority that you set decays back onto the earlier picks of its episode,
@@ -79,47 +85,5 @@ function windowOf(decay: number): number {
  * ```
  */
 export function pser(options: PserOptions = {}): NativeSelector {
-  checkOptions("pser()", options, [
-    "alpha",
-    "epsilon",
-    "initialPriority",
-    "normalize",
-    "draw",
-    "decay",
-    "window",
-    "retain",
-  ]);
-  const alpha = checkNumber("pser(): alpha", options.alpha ?? 0.6, 0, 2 ** 40);
-  const epsilon = checkNumber("pser(): epsilon", options.epsilon ?? 1e-6, 0);
-  const initialPriority = checkNumber(
-    "pser(): initialPriority",
-    options.initialPriority ?? 1,
-    Number.MIN_VALUE,
-  );
-  const normalize = checkWord("pser(): normalize", options.normalize ?? "batch", [
-    "batch",
-    "table",
-  ]);
-  const draw = checkWord("pser(): draw", options.draw ?? "stratified", [
-    "stratified",
-    "independent",
-  ]);
-  const decay = checkNumber("pser(): decay", options.decay ?? 0.4, 0, 1);
-  const window = checkInteger("pser(): window", options.window ?? windowOf(decay), 1, WINDOW_MAX);
-  const retain = checkNumber("pser(): retain", options.retain ?? 0.7, 0, 1);
-  return new NativeSelector(
-    "pser",
-    EXRP_SELECTOR_PSER,
-    { alpha, epsilon, initialPriority, normalize, draw, decay, window, retain },
-    [
-      alpha,
-      epsilon,
-      initialPriority,
-      normalize === "table" ? 1 : 0,
-      draw === "independent" ? 1 : 0,
-      decay,
-      window,
-      retain,
-    ],
-  );
+  return nativeRule("pser", EXRP_SELECTOR_PSER, options, OPTIONS);
 }

@@ -21,11 +21,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/_rank_tree.hpp"
 #include "selectors/sum_tree.hpp"
@@ -35,11 +34,18 @@ namespace exrp {
 struct RankBasedOptions {
   double alpha = 0.7;            // 0..2^40
   double initialPriority = 1.0;  // >= 0, finite
-  bool normalizeTable = false;   // importance weights are scaled by the table's largest, not the batch's
+  bool normalizeTable = false;   // importance weights are scaled by the view's largest, not the batch's
   bool independent = false;      // else stratified
 };
 
-class RankBasedSelector final : public PickSelector {
+/// What a RankBasedSelector saves: the key of each pick is its Item.
+struct RankBasedHeader {
+  Random random;
+  uint32_t birthNext;
+  float priorityMax;
+};
+
+class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBasedHeader, uint64_t> {
  public:
   RankBasedSelector(const RankBasedOptions& options, Random random, uint32_t countMax)
       : options_(options), random_(random), countMax_(countMax), priorityMax_(portableWeight(options.initialPriority)) {}
@@ -128,37 +134,20 @@ class RankBasedSelector final : public PickSelector {
            tree_.memoryBytes();
   }
 
-  // Saved: the random state, the next birth, the running maximum; then of each pick its key.
-  uint32_t headerBytes() const override { return Random::stateBytes + 8; }
-  uint32_t itemBytes() const override { return 8; }
-  void saveHeader(uint8_t* bytes) const override {
-    random_.save(bytes);
-    std::memcpy(bytes + Random::stateBytes, &birthNext_, 4);
-    std::memcpy(bytes + Random::stateBytes + 4, &priorityMax_, 4);
-  }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    for (uint32_t k = 0; k < count; ++k) std::memcpy(bytes + size_t{8} * k, &keys_[first + k], 8);
-  }
-  Status loadHeader(const uint8_t* bytes) override {
-    uint32_t birthNext = 0;
-    float priorityMax = 0.0f;
-    std::memcpy(&birthNext, bytes + Random::stateBytes, 4);
-    std::memcpy(&priorityMax, bytes + Random::stateBytes + 4, 4);
-    if (!(priorityMax >= portableWeight(options_.initialPriority) && std::isfinite(priorityMax))) return Status::dataCorrupt;
-    if (birthNext < count_ || !random_.load(bytes)) return Status::dataCorrupt;
-    birthNext_ = birthNext;
-    priorityMax_ = priorityMax;
+  uint32_t count() const { return count_; }
+  RankBasedHeader header() const { return {random_, birthNext_, priorityMax_}; }
+  Status restore(const RankBasedHeader& header) {
+    const bool isMaximum = header.priorityMax >= portableWeight(options_.initialPriority) && std::isfinite(header.priorityMax);
+    if (!isMaximum || header.birthNext < count_ || !header.random.isPossible()) return Status::dataCorrupt;
+    random_ = header.random;
+    birthNext_ = header.birthNext;
+    priorityMax_ = header.priorityMax;
     return Status::ok;
   }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > count_ || count > count_ - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      uint64_t key = 0;
-      std::memcpy(&key, bytes + size_t{8} * k, 8);
-      if (!keyPossible(key)) return Status::dataCorrupt;
-      keys_[first + k] = key;
-    }
-    return Status::ok;
+  uint64_t item(uint32_t index) const { return keys_[index]; }
+  Status restoreItem(uint32_t index, uint64_t key) {
+    keys_[index] = key;
+    return keyPossible(key) ? Status::ok : Status::dataCorrupt;
   }
   Status loadEnd() override {
     sortBirths();

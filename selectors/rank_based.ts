@@ -4,10 +4,9 @@
  * @module
  */
 
-import { checkNumber, checkWord } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_RANK_BASED } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { DRAWN_BY_WEIGHT, nativeRule, numberFrom } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode rankBased}. */
 export interface RankBasedOptions {
@@ -15,8 +14,8 @@ export interface RankBasedOptions {
   readonly alpha?: number;
   /** The priority of new picks until one is set: at least 0, 1 by default. */
   readonly initialPriority?: number;
-  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"table"`. */
-  readonly normalize?: "batch" | "table";
+  /** What importance weights are divided by: the largest weight of the `"batch"` (the default) or of the `"view"`. */
+  readonly normalize?: "batch" | "view";
   /**
    * How the draws of one batch depend on each other. `"stratified"` (the default) divides the total weight into as many equal parts as
    * there are draws, and draws once from each part. `"independent"` draws each pick on its own.
@@ -57,25 +56,9 @@ export interface RankBasedOptions {
  * ```
  */
 export function rankBased(options: RankBasedOptions = {}): NativeSelector {
-  checkOptions("rankBased()", options, ["alpha", "initialPriority", "normalize", "draw"]);
-  const alpha = checkNumber("rankBased(): alpha", options.alpha ?? 0.7, 0, 2 ** 40);
-  const initialPriority = checkNumber(
-    "rankBased(): initialPriority",
-    options.initialPriority ?? 1,
-    0,
-  );
-  const normalize = checkWord("rankBased(): normalize", options.normalize ?? "batch", [
-    "batch",
-    "table",
-  ]);
-  const draw = checkWord("rankBased(): draw", options.draw ?? "stratified", [
-    "stratified",
-    "independent",
-  ]);
-  return new NativeSelector(
-    "rankBased",
-    EXRP_SELECTOR_RANK_BASED,
-    { alpha, initialPriority, normalize, draw },
-    [alpha, initialPriority, normalize === "table" ? 1 : 0, draw === "independent" ? 1 : 0],
-  );
+  return nativeRule("rankBased", EXRP_SELECTOR_RANK_BASED, options, {
+    alpha: numberFrom(0.7, 0, 2 ** 40),
+    initialPriority: numberFrom(1, 0),
+    ...DRAWN_BY_WEIGHT,
+  });
 }

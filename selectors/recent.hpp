@@ -4,7 +4,7 @@
 // Batch k of K draws from the newest c_k = max(fraction N eta^(1000 k / K), newest) of N picks, rounded down, at most N and at
 // least 1; k goes from 1 to K and begins again. With fraction = 1 that is the paper's rule, where K is the number of updates of a phase. With
 // eta = 1 the window is a fixed share, and with fraction = 0 a fixed number.
-// Age is the order in which picks came into the table, as this selector saw it. Priorities are ignored.
+// Age is the order in which picks came into the view, as this selector saw it. Priorities are ignored.
 // P(i) = 1 / c_k for the newest c_k, and the paper has no importance weights: weighted() is false.
 //
 // Thread safety: none of its own.
@@ -14,11 +14,9 @@
 // Cost: push O(1) amortised; a draw O(log N). Memory: 10.2 bytes a pick.
 #pragma once
 
-#include <cstring>
-
 #include "kernel/base/portable_math.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 #include "selectors/_age_ring.hpp"
-#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 
@@ -29,7 +27,14 @@ struct RecentOptions {
   double updates = 1.0;   // K: an integer, 1..2^32 - 1
 };
 
-class RecentSelector final : public PickSelector {
+/// What a RecentSelector saves: how many picks are older than each is its Item.
+struct RecentHeader {
+  Random random;
+  uint32_t drawn;  // batches since k was last 1
+  uint32_t unused;
+};
+
+class RecentSelector final : public SavedSelector<RecentSelector, RecentHeader, uint32_t> {
  public:
   RecentSelector(const RecentOptions& options, Random random, uint32_t countMax)
       : options_(options), random_(random), countMax_(countMax) {}
@@ -58,8 +63,6 @@ class RecentSelector final : public PickSelector {
     movedFrom_ = AgeRing::none;
   }
 
-  void setPriority(const uint32_t*, const double*, uint32_t) override {}
-
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     const uint32_t window = windowNext();
     const uint32_t wrapped = ring_.wrapped();
@@ -74,37 +77,17 @@ class RecentSelector final : public PickSelector {
   bool weighted() const override { return false; }
   double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + ring_.memoryBytes(countHighWater); }
 
-  // Saved: the random state and the batches drawn since k was last 1; then of each pick how many are older.
-  uint32_t headerBytes() const override { return Random::stateBytes + 4; }
-  uint32_t itemBytes() const override { return 4; }
-  void saveHeader(uint8_t* bytes) const override {
-    random_.save(bytes);
-    std::memcpy(bytes + Random::stateBytes, &drawn_, 4);
-  }
-  void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const override {
-    const uint32_t wrapped = ring_.wrapped();
-    for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t rank = ring_.rankOf(first + k, wrapped);
-      std::memcpy(bytes + size_t{4} * k, &rank, 4);
-    }
-  }
-  Status loadHeader(const uint8_t* bytes) override {
-    uint32_t drawn = 0;
-    std::memcpy(&drawn, bytes + Random::stateBytes, 4);
-    if (drawn >= updates_ || !random_.load(bytes)) return Status::dataCorrupt;
-    drawn_ = drawn;
+  uint32_t count() const { return ring_.count(); }
+  RecentHeader header() const { return {random_, drawn_, 0}; }
+  Status restore(const RecentHeader& header) {
+    if (header.drawn >= updates_ || !header.random.isPossible()) return Status::dataCorrupt;
+    random_ = header.random;
+    drawn_ = header.drawn;
     ring_.loadBegin(ring_.count());
     return Status::ok;
   }
-  Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) override {
-    if (first > ring_.count() || count > ring_.count() - first) return Status::dataCorrupt;
-    for (uint32_t k = 0; k < count; ++k) {
-      uint32_t rank = 0;
-      std::memcpy(&rank, bytes + size_t{4} * k, 4);
-      if (!ring_.loadRank(first + k, rank)) return Status::dataCorrupt;
-    }
-    return Status::ok;
-  }
+  uint32_t item(uint32_t index) const { return ring_.rankOf(index, ring_.wrapped()); }
+  Status restoreItem(uint32_t index, uint32_t rank) { return ring_.loadRank(index, rank) ? Status::ok : Status::dataCorrupt; }
   Status loadEnd() override { return ring_.loadEnd() ? Status::ok : Status::dataCorrupt; }
 
   int32_t check() const override {

@@ -34,7 +34,7 @@ export interface RecentOptions {
  * k = 1, 2, …, K counts the batches of this selector, and then begins again. K is the number of updates in one phase of training.
  * {@linkcode recentCount} computes c_k.
  *
- * The age of a pick counts from when it came into the table. Picks from before the selector have the order of the table. Priorities are
+ * The age of a pick counts from when it came into the view. Picks from before the selector have the order of the view. Priorities are
  * ignored. `probability` is 1/c_k, and importance weights are 1.
  *
  * Cost: O(log N) for a draw; about 10 bytes for each pick.
@@ -66,7 +66,7 @@ export function recent(options: RecentOptions): NativeSelector {
 }
 
 /**
- * Returns c_k of {@linkcode recent}: the size of the window for batch `k`, if the table has `size` picks and the options are the same.
+ * Returns c_k of {@linkcode recent}: the size of the window for batch `k`, if the view has `size` picks and the options are the same.
  *
  * @param k The number of the batch, from 1 to `updates`.
  * @throws {TypeError} For an unknown option, one of the wrong kind, or none that says what is recent.

@@ -4,10 +4,9 @@
  * @module
  */
 
-import { checkNumber, checkWord } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_UCB } from "../ffi/symbols.ts";
-import { NativeSelector } from "./native_selector.ts";
+import { INITIAL_PRIORITY, nativeRule, numberFrom, wordOf } from "./_native_options.ts";
+import type { NativeSelector } from "./native_selector.ts";
 
 /** The options of {@linkcode ucb}. */
 export interface UcbOptions {
@@ -52,17 +51,9 @@ export interface UcbOptions {
  * ```
  */
 export function ucb(options: UcbOptions = {}): NativeSelector {
-  checkOptions("ucb()", options, ["c", "mode", "initialPriority"]);
-  const c = checkNumber("ucb(): c", options.c ?? 1, 0, 1e100);
-  const mode = checkWord("ucb(): mode", options.mode ?? "greedy", ["greedy", "proportional"]);
-  const initialPriority = checkNumber(
-    "ucb(): initialPriority",
-    options.initialPriority ?? 1,
-    Number.MIN_VALUE,
-  );
-  return new NativeSelector("ucb", EXRP_SELECTOR_UCB, { c, mode, initialPriority }, [
-    c,
-    mode === "proportional" ? 1 : 0,
-    initialPriority,
-  ]);
+  return nativeRule("ucb", EXRP_SELECTOR_UCB, options, {
+    c: numberFrom(1, 0, 1e100),
+    mode: wordOf("greedy", "proportional"),
+    initialPriority: INITIAL_PRIORITY,
+  });
 }

@@ -1,36 +1,35 @@
-// WithoutReplacementSelector: uniform, no pick twice in a batch.
-//
-// Floyd's algorithm (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987): for j = N - n .. N - 1, it takes one of
-// 0..j, or j itself if that one is taken. A bit a pick says which are taken, and is cleared after the batch. Then the n picks are
-// shuffled (Fisher and Yates). So draw k alone is uniform too, and a batch can be cut into smaller ones.
-// Each draw on its own has probability 1 / N, so importance weights are 1: weighted() is false. Priorities are ignored.
-// A batch larger than the table is Status::batchSize, with no random number used.
+// WithoutReplacementSelector: uniform, no pick twice in a batch. EpochSelector: the same where draws come in a stream, so that the rule
+// can't know where a batch ends. They are the two modes of one rule.
 //
 // Thread safety: none of its own.
-// Invariants (check() returns the number of the one that broke):
-//   1. Between calls no bit is set.
-// Cost: O(batch), whatever N. Memory: a bit a pick.
 #pragma once
 
 #include <utility>
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/base/prefetch.hpp"
+#include "kernel/sockets/saved_selector.hpp"
 
 namespace exrp {
 
-class WithoutReplacementSelector final : public PickSelector {
+// Draws in batches.
+//
+// Floyd's algorithm (Bentley and Floyd, "Programming pearls: a sample of brilliance", 1987): for j = N - n .. N - 1, it takes one of
+// 0..j, or j itself if that one is taken. A bit a pick says which are taken, and is cleared after the batch. Then the n picks are
+// shuffled (Fisher and Yates). So draw k alone is uniform too, and a batch can be cut into smaller ones.
+// Each draw on its own has probability 1 / N, so importance weights are 1: weighted() is false. Priorities are ignored.
+// A batch larger than the view is Status::batchSize, with no random number used.
+//
+// Invariants (check() returns the number of the one that broke):
+//   1. Between calls no bit is set.
+// Cost: O(batch), whatever N. Memory: a bit a pick.
+class WithoutReplacementSelector final : public CountingSelector {
  public:
-  WithoutReplacementSelector(Random random, uint32_t countMax) : random_(random), words_(countMax / 64 + 1) {}
+  WithoutReplacementSelector(Random random, uint32_t countMax) : CountingSelector(random), words_(countMax / 64 + 1) {}
   Status create() { return taken_.create(words_) ? Status::ok : Status::memory; }
 
   bool prepare(uint32_t count) override { return taken_.commit(count / 64 + 1); }
-
-  void pushed(uint32_t) override { ++count_; }
-  void moved(uint32_t, uint32_t) override {}
-  void popped(uint32_t) override { --count_; }
-  void setPriority(const uint32_t*, const double*, uint32_t) override {}
 
   Status checkCount(uint32_t count) const override { return count > count_ ? fail(Status::batchSize, count, count_) : Status::ok; }
 
@@ -53,17 +52,10 @@ class WithoutReplacementSelector final : public PickSelector {
   bool drawsTogether() const override { return true; }
   bool weighted() const override { return false; }
   bool drawsByWeights() const override { return true; }
-  double memoryBytes(uint32_t countHighWater) const override { 
+  double memoryBytes(uint32_t countHighWater) const override {
     return sizeof(*this) + (isDrawn_ ? taken_.takenBytes(countHighWater / 64 + 1) : 0.0);
   }
 
-  uint32_t headerBytes() const override { return Random::stateBytes; }
-  uint32_t itemBytes() const override { return 0; }
-  void saveHeader(uint8_t* bytes) const override { random_.save(bytes); }
-  void saveItems(uint32_t, uint32_t, uint8_t*) const override {}
-  Status loadHeader(const uint8_t* bytes) override { return random_.load(bytes) ? Status::ok : Status::dataCorrupt; }
-  Status loadItems(uint32_t, uint32_t, const uint8_t*) override { return Status::ok; }
-  Status loadEnd() override { return Status::ok; }
   int32_t check() const override {
     for (size_t word = 0; word < taken_.committed(); ++word)
       if (taken_[word] != 0) return 1;
@@ -79,11 +71,158 @@ class WithoutReplacementSelector final : public PickSelector {
     return true;
   }
 
-  Random random_;
   size_t words_;
-  uint32_t count_ = 0;
   bool isDrawn_ = false;  // before that, the bits were not touched
   ReservedArray<uint64_t> taken_;
+};
+
+/// What an EpochSelector saves: the place of each pick in the order is its Item.
+struct EpochHeader {
+  Random random;
+  uint32_t left;
+  uint32_t unused;
+};
+
+// Draws in a stream: in epochs, each pick once, in random order, before any again.
+//
+// As it can't know where a batch ends, a drawn pick does not come back when a call ends. It comes back when none is left to draw: then the
+// next epoch begins. A pick that is added can still be drawn in the epoch, and one that is removed leaves it.
+// Each draw takes one of the picks that it may take, all with equal probability.
+//
+// A batch may go on in the next epoch. The picks that it has are put aside then, until it has ended: others are drawn before them. So n <= N
+// draws of a batch are different picks, unless other batches draw between them.
+//
+// The picks stand in one order, which three borders divide:
+//
+//     0 ........ aside_ ........ left_ ........ before_ ........ count_
+//       put aside      to draw     drawn by this     drawn before
+//                                  batch             it began
+//
+// The probability that it reports is 1 / N, not 1 / (left_ - aside_): in an epoch, each pick is drawn as often as each other, so importance
+// weights must be equal. weighted() is false, and priorities are ignored.
+//
+// Invariants (check() returns the number of the one that broke):
+//   1. Each pick stands in the order once, at its place.
+//   2. 0 <= aside_ <= left_ <= before_ <= count_.
+// Cost: O(1) for a draw and for a change. Memory: 8 bytes a pick.
+// It does not save which draws were this batch's: streams, whose batches they are, are not saved either.
+class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uint32_t> {
+ public:
+  EpochSelector(Random random, uint32_t countMax) : random_(random), countMax_(countMax) {}
+  Status create() { return order_.create(countMax_) && placeOf_.create(countMax_) ? Status::ok : Status::memory; }
+
+  bool prepare(uint32_t count) override { return order_.commit(count) && placeOf_.commit(count); }
+
+  void pushed(uint32_t index) override {
+    uint32_t hole = count_++;
+    hole = openBefore(before_, hole);
+    hole = openBefore(left_, hole);
+    put(hole, index);
+  }
+  void moved(uint32_t from, uint32_t to) override {
+    const uint32_t kept = placeOf_[from];
+    put(placeOf_[to], from);  // what is gone, until popped(from)
+    put(kept, to);
+  }
+  void popped(uint32_t index) override {
+    uint32_t hole = placeOf_[index];
+    for (uint32_t* const border : {&aside_, &left_, &before_, &count_}) hole = closeBefore(*border, hole);
+  }
+
+  void beginBatch() override {
+    aside_ = 0;
+    before_ = left_;
+  }
+
+  Status select(uint32_t count, uint32_t* index, double* probability) override {
+    for (uint32_t done = 0; done < count;) {
+      if (aside_ == left_) goOn();
+      const uint32_t open = left_ - aside_;
+      const uint32_t now = count - done < open ? count - done : open;
+      for (uint32_t k = 0; k < now; ++k) {
+        index[done + k] = aside_ + random_.below(open - k);
+        prefetchLine(&order_[index[done + k]]);
+      }
+      for (uint32_t k = 0; k < now; ++k) index[done + k] = take(index[done + k]);
+      done += now;
+    }
+    const double each = 1.0 / count_;
+    for (uint32_t k = 0; k < count; ++k) probability[k] = each;
+    return Status::ok;
+  }
+
+  bool weighted() const override { return false; }
+  bool drawsByWeights() const override { return true; }
+  double memoryBytes(uint32_t countHighWater) const override {
+    return sizeof(*this) + order_.takenBytes(countHighWater) + placeOf_.takenBytes(countHighWater);
+  }
+
+  uint32_t count() const { return count_; }
+  EpochHeader header() const { return {random_, left_, 0}; }
+  Status restore(const EpochHeader& header) {
+    if (header.left > count_ || !header.random.isPossible()) return Status::dataCorrupt;
+    random_ = header.random;
+    left_ = header.left;
+    beginBatch();
+    return Status::ok;
+  }
+  uint32_t item(uint32_t index) const { return placeOf_[index]; }
+  Status restoreItem(uint32_t index, uint32_t place) {
+    placeOf_[index] = place;
+    return place < count_ ? Status::ok : Status::dataCorrupt;
+  }
+  Status loadEnd() override {
+    for (uint32_t index = 0; index < count_; ++index) order_[placeOf_[index]] = index;
+    return check() == 0 ? Status::ok : Status::dataCorrupt;
+  }
+
+  int32_t check() const override {
+    for (uint32_t index = 0; index < count_; ++index) {
+      if (placeOf_[index] >= count_ || order_[placeOf_[index]] != index) return 1;
+    }
+    return aside_ <= left_ && left_ <= before_ && before_ <= count_ ? 0 : 2;
+  }
+
+ private:
+  void put(uint32_t place, uint32_t index) {
+    order_[place] = index;
+    placeOf_[index] = place;
+  }
+  /// The part behind this border moves its first pick to the hole behind its last one. Returns the new hole, at the end of the part before.
+  uint32_t openBefore(uint32_t& border, uint32_t hole) {
+    if (border != hole) put(hole, order_[border]);
+    return border++;
+  }
+  /// The part before this border fills a hole in it with its last pick. Returns the new hole, at the begin of the part behind.
+  uint32_t closeBefore(uint32_t& border, uint32_t hole) {
+    if (hole >= border) return hole;
+    if (--border != hole) put(hole, order_[border]);
+    return border;
+  }
+  /// Draws the pick at this place.
+  uint32_t take(uint32_t place) {
+    const uint32_t index = order_[place];
+    if (--left_ != place) {
+      put(place, order_[left_]);
+      put(left_, index);
+    }
+    return index;
+  }
+  /// There is nothing to draw: the next epoch begins, or the batch, which has all picks, takes what was put aside.
+  void goOn() {
+    if (left_ > 0) return beginBatch();
+    aside_ = before_ < count_ ? before_ : 0;
+    left_ = before_ = count_;
+  }
+
+  Random random_;
+  const uint32_t countMax_;
+  uint32_t aside_ = 0;
+  uint32_t left_ = 0;
+  uint32_t before_ = 0;
+  uint32_t count_ = 0;
+  ReservedArray<uint32_t> order_;    // by place
+  ReservedArray<uint32_t> placeOf_;  // by pick
 };
 
 }  // namespace exrp

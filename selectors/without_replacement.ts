@@ -1,5 +1,5 @@
 /**
- * Uniform draws, no pick twice in a batch. In tables, no item twice in an epoch.
+ * Uniform draws, no pick twice in a batch. In views, no item twice in an epoch.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { NativeSelector, type NoOptions } from "./native_selector.ts";
  * probability. The next batch draws from all picks again.
  *
  * `probability` is 1/N, which is that of a single draw. Importance weights are 1, and priorities are ignored. If you ask for more picks
- * than the table has, `getBatch` throws a `ReplayError` with code `batch-size`, and nothing changes.
+ * than the view has, `getBatch` throws a `ReplayError` with code `batch-size`, and nothing changes.
  *
  * As the sampler of a table (`@exrp/replay/tables`), it draws in epochs: each item once, in random order, before any again, by however many calls. A call for more items
- * than the table has goes on in the next epoch. That takes 8 bytes for each item.
+ * than the view has goes on in the next epoch. That takes 8 bytes for each item.
  *
  * Cost: O(1) for a draw (Floyd's algorithm), and one bit for each pick.
  *

@@ -5,12 +5,10 @@
  */
 import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions, nearestName, type OptionHints } from "../base/option_names.ts";
-import { checkForTable } from "../rate_limiters/checks.ts";
 import { minSize } from "../rate_limiters/min_size.ts";
 import { queue } from "../rate_limiters/queue.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import { samplesPerInsert } from "../rate_limiters/samples_per_insert.ts";
-import { decodeSignature, encodeSignature, type Signature } from "../reverb/signature.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
 import { curious } from "../selectors/curious.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
@@ -23,7 +21,7 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import { LIMITS_MAX, onceFrom, type TableOptions } from "../tables/table_options.ts";
+import { fillTableOptions, onceFrom, type TableOptions } from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -165,61 +163,26 @@ function readRateLimiter(where: string, value: unknown): RateLimiter {
   }
 }
 
-function readSignature(where: string, value: unknown): Signature {
-  return decodeSignature(encodeSignature(where, value));
-}
-
-/** A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it. */
-function readLine(where: string, name: "queue" | "stack", size: unknown): TableOptions {
-  const maxSize = checkInteger(`${where}.${name}`, size, 1, 2 ** 28);
-  return onceFrom(`${where}.${name}`, name === "queue" ? oldest() : newest(), maxSize, {});
-}
-
-/** A limit from 1 on; 0 and nothing stand for none. */
-function readLimit(
-  where: string,
-  name: "maxBytes" | "maxTimesSampled",
-  value: unknown = 0,
-): Partial<TableOptions> {
-  const limit = checkInteger(`${where}.${name}`, value, 0, LIMITS_MAX[name]);
-  return limit === 0 ? {} : { [name]: limit };
-}
-
 function readTable(where: string, value: unknown): TableOptions {
   const table = fieldsOf(where, value);
-  const signature = table["signature"] === undefined
-    ? {}
-    : { signature: readSignature(`${where}.signature`, table["signature"]) };
-  for (const name of ["queue", "stack"] as const) {
+  // A queue or a stack, as Reverb's `Table.queue` and `Table.stack` make it.
+  for (const [name, end] of [["queue", oldest], ["stack", newest]] as const) {
     if (table[name] === undefined) continue;
     checkOptions(where, table, [name, "signature"]);
-    return { ...readLine(where, name, table[name]), ...signature };
+    const { [name]: size, ...signature } = table;
+    return fillTableOptions(where, onceFrom(`${where}.${name}`, end(), size as number, signature));
   }
-  checkOptions(where, table, [
-    "sampler",
-    "remover",
-    "maxSize",
-    "maxBytes",
-    "maxTimesSampled",
-    "rateLimiter",
-    "signature",
-  ]);
-  const maxSize = checkInteger(`${where}.maxSize`, table["maxSize"], 1, 2 ** 28);
-  const rateLimiter = readRateLimiter(
-    `${where}.rateLimiter`,
-    table["rateLimiter"] ?? { minSize: 1 },
-  );
-  const maxTimesSampled = readLimit(where, "maxTimesSampled", table["maxTimesSampled"]);
-  checkForTable(`${where}.rateLimiter`, rateLimiter, { maxSize, ...maxTimesSampled });
-  return {
-    sampler: readSelector(`${where}.sampler`, table["sampler"] ?? "uniform"),
-    remover: readSelector(`${where}.remover`, table["remover"] ?? "oldest"),
-    maxSize,
-    ...readLimit(where, "maxBytes", table["maxBytes"]),
-    ...maxTimesSampled,
-    rateLimiter,
-    ...signature,
-  };
+  const { maxBytes = 0, maxTimesSampled = 0, ...others } = table;
+  const { sampler = "uniform", remover = "oldest", rateLimiter = { minSize: 1 } } = others;
+  return fillTableOptions(where, {
+    ...others,
+    // 0 stands for no limit.
+    ...maxBytes === 0 ? {} : { maxBytes },
+    ...maxTimesSampled === 0 ? {} : { maxTimesSampled },
+    sampler: readSelector(`${where}.sampler`, sampler),
+    remover: readSelector(`${where}.remover`, remover),
+    rateLimiter: readRateLimiter(`${where}.rateLimiter`, rateLimiter),
+  } as unknown as TableOptions);
 }
 
 /** Throws where an object of a JSON text has a field twice: of these, `JSON.parse` keeps the last one without a word. */

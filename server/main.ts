@@ -107,20 +107,19 @@ async function readText(platform: typeof Deno, path: string): Promise<string> {
   }
 }
 
-async function start(config: ServerConfig, args: Arguments, tables: Tables): Promise<ReverbServer> {
-  return await serve({
+/** Serves the tables of the file. */
+async function start(
+  { tables: options, seed, ...others }: ServerConfig,
+  { hostname, port }: Arguments,
+): Promise<{ readonly tables: Tables; readonly server: ReverbServer }> {
+  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
+  const server = await serve({
     tables,
-    hostname: args.hostname ?? config.hostname,
-    port: args.port === undefined ? config.port : Number(args.port),
-    limits: config.limits,
-    ...config.busyPollMs === undefined ? {} : { busyPollMs: config.busyPollMs },
-    ...config.checkpoint === undefined ? {} : { checkpoint: config.checkpoint },
+    ...others,
+    ...hostname === undefined ? {} : { hostname },
+    ...port === undefined ? {} : { port: Number(port) },
   });
-}
-
-/** The tables of the file. */
-async function makeTables({ tables, seed }: ServerConfig): Promise<Tables> {
-  return await Tables.create({ tables, ...seed === undefined ? {} : { seed } });
+  return { tables, server };
 }
 
 /** Says why the tables run on WebAssembly, if they do. */
@@ -142,35 +141,29 @@ export async function main(platform: typeof Deno): Promise<number> {
     console.error(`${args}\n\n${usage}`);
     return 2;
   }
-  let server: ReverbServer;
-  let config: ServerConfig;
-  let tables: Tables;
   try {
-    config = await readFile(platform, args.config);
-    tables = await makeTables(config);
-    server = await start(config, args, tables);
+    await run(platform, args);
+    return 0;
   } catch (error) {
     console.error(`serve: ${reasonOf(error)}`);
     return 1;
   }
+}
+
+/** Serves until a signal comes. */
+async function run(platform: typeof Deno, args: Arguments): Promise<void> {
+  const { tables, server } = await start(await readFile(platform, args.config), args);
   if (server.loaded.path !== undefined) {
     const count = server.figures().tables.reduce((sum, { size }) => sum + size, 0);
     console.log(`loaded ${count} items from ${server.loaded.path}`);
   }
-  console.log(`serving ${Object.keys(config.tables).join(", ")} on ${server.address}`);
+  console.log(`serving ${tables.names.join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
   const slower = backendWords(tables);
   if (slower !== undefined) console.log(slower);
-  const signal = await untilSignal(platform);
-  console.log(`${signal}: stopping`);
-  try {
-    await server.stop();
-  } catch (error) {
-    console.error(`serve: ${reasonOf(error)}`);
-    return 1;
-  }
+  console.log(`${await untilSignal(platform)}: stopping`);
+  await server.stop();
   console.log("stopped");
-  return 0;
 }
 
 if (import.meta.main && deno !== undefined) deno.exit(await main(deno));

@@ -7,9 +7,9 @@ import { checkInteger, showUnlike } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures, type TableFigures } from "./figures.ts";
-import { GrpcConnection } from "./grpc/calls.ts";
-import { HeldBytes } from "./grpc/held_bytes.ts";
-import { Pump, type PumpedConnection } from "./pump/pump.ts";
+import { GrpcConnection } from "../net/grpc/calls.ts";
+import { HeldBytes } from "../net/grpc/held_bytes.ts";
+import { Pump } from "../net/pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
 import { checkBusyPoll, checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
 import { storeFigures, tableFigures } from "./table_figures.ts";
@@ -21,7 +21,7 @@ import {
   openCheckpoints,
 } from "./checkpoints/checkpoints.ts";
 import { type Checkpointer, Service } from "./service.ts";
-import { Http1Connection, type Page, plain } from "./web/http1.ts";
+import { Http1Connection, type Page, plain } from "../net/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
 import { statusPage } from "./web/status_page.ts";
 
@@ -65,12 +65,6 @@ const stopStepMs = 20;
 /** Milliseconds that clients have to read the last answers of a server that stops. */
 const lastAnswersMs = 500;
 
-/** What one connection needs to count its bytes. */
-interface ByteCounts {
-  received: number;
-  sent: number;
-}
-
 /** Lets so many milliseconds pass for all connections of a server, besides those of its timer. For tests. */
 export let passTime: (server: ReverbServer, ms: number) => void;
 
@@ -96,7 +90,6 @@ export class ReverbServer implements AsyncDisposable {
   readonly #service: Service;
   readonly #rates: RateMeter;
   readonly #startedAt = Date.now();
-  readonly #bytes: ByteCounts = { received: 0, sent: 0 };
   readonly #onError: (error: unknown) => void;
   #pump: Pump | undefined;
   #opened = 0;
@@ -138,7 +131,7 @@ export class ReverbServer implements AsyncDisposable {
     } catch (error) {
       await checkpoints?.close(false);
       // They were empty before, so that the next serve() can load again.
-      if (loaded.path !== undefined) tables.names.forEach((name) => tables.table(name).reset());
+      if (loaded.path !== undefined) tables.names.forEach((name) => tables.table(name).clear());
       throw error;
     }
   }
@@ -149,13 +142,12 @@ export class ReverbServer implements AsyncDisposable {
     const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
     const server = new ReverbServer(hostname, options, checkpoints);
     const held = new HeldBytes(limits.bytesInFlight);
-    const settle = (): void => server.#service.settle();
     server.#pump = await Pump.listen({
       hostname,
       port,
       accept: (onOutput) => {
         server.#opened++;
-        const connection = new GrpcConnection({
+        return new GrpcConnection({
           handler: (path) => server.#service.handler(path),
           limits: {
             streamsMax: limits.calls,
@@ -169,18 +161,14 @@ export class ReverbServer implements AsyncDisposable {
           onOutput,
           onError: server.#onError,
         });
-        return new CountedConnection(connection, server.#bytes, settle);
       },
-      acceptOther: (onOutput) => {
-        const page = (path: string): Page => server.#page(path);
-        const isKnown = (name: string, path: string): boolean => server.#isKnownHost(name, path);
-        return new CountedConnection(
-          new Http1Connection(page, isKnown, onOutput),
-          server.#bytes,
-          settle,
-        );
-      },
-      afterRead: settle,
+      acceptOther: (onOutput) =>
+        new Http1Connection(
+          (path) => server.#page(path),
+          (name, path) => server.#isKnownHost(name, path),
+          onOutput,
+        ),
+      settle: () => server.#service.settle(),
       connectionsMax: limits.connections,
       stallMs: keepaliveMs + keepaliveTimeoutMs,
       busyPollMs,
@@ -245,8 +233,8 @@ export class ReverbServer implements AsyncDisposable {
       startedAt: this.#startedAt / 1000,
       connections: this.#pump?.connectionCount ?? 0,
       connectionsOpened: this.#opened,
-      receivedBytes: this.#bytes.received,
-      sentBytes: this.#bytes.sent,
+      receivedBytes: this.#pump?.received ?? 0,
+      sentBytes: this.#pump?.sent ?? 0,
       ...storeFigures(this.#tables),
       calls: this.#service.callFigures,
       tables: this.#tableFigures(),
@@ -314,60 +302,6 @@ export class ReverbServer implements AsyncDisposable {
     this.#service.endInserts(true);
     await stopped;
     await this.#checkpoints?.close(true);
-  }
-}
-
-/** A connection whose bytes are counted. What a client's reading lets others do is sent at once. */
-class CountedConnection implements PumpedConnection {
-  readonly #connection: PumpedConnection;
-  readonly #bytes: ByteCounts;
-  readonly #settle: () => void;
-
-  constructor(connection: PumpedConnection, bytes: ByteCounts, settle: () => void) {
-    this.#connection = connection;
-    this.#bytes = bytes;
-    this.#settle = settle;
-  }
-
-  get isClosed(): boolean {
-    return this.#connection.isClosed;
-  }
-
-  get isCongested(): boolean {
-    return this.#connection.isCongested;
-  }
-
-  get idleMs(): number {
-    return this.#connection.idleMs;
-  }
-
-  get wasCalled(): boolean {
-    return this.#connection.wasCalled;
-  }
-
-  receive(bytes: Uint8Array): void {
-    this.#bytes.received += bytes.length;
-    this.#connection.receive(bytes);
-  }
-
-  takeOutput(): Uint8Array<ArrayBuffer> | undefined {
-    const output = this.#connection.takeOutput();
-    if (output === undefined) return undefined;
-    this.#bytes.sent += output.length;
-    this.#settle();
-    return output;
-  }
-
-  shutDown(): void {
-    this.#connection.shutDown();
-  }
-
-  close(): void {
-    this.#connection.close();
-  }
-
-  tick(ms: number): void {
-    this.#connection.tick(ms);
   }
 }
 

@@ -5,7 +5,7 @@
  */
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { http2Limits } from "./http2/limits.ts";
+import { http2Limits } from "../net/http2/limits.ts";
 
 /** What a server lets its clients take. {@linkcode serve} takes it. */
 export interface ServeLimits {
@@ -46,30 +46,19 @@ export interface ServeLimits {
   readonly idleMs?: number;
 }
 
-/** The largest that each limit may be. The smallest is 1. */
-const limitRanges: Readonly<Record<keyof ServeLimits, number>> = {
-  connections: 1_000_000,
-  calls: 2 ** 31 - 1,
-  messageBytes: 2 ** 32 - 1,
-  bytesInFlight: Number.MAX_SAFE_INTEGER,
-  messageStallMs: Number.MAX_SAFE_INTEGER,
-  heldChunkBytes: Number.MAX_SAFE_INTEGER,
-  keepaliveMs: Number.MAX_SAFE_INTEGER,
-  keepaliveTimeoutMs: Number.MAX_SAFE_INTEGER,
-  idleMs: Number.MAX_SAFE_INTEGER,
-};
+const largest = Number.MAX_SAFE_INTEGER;
 
-/** The defaults. */
-const serveLimits: Readonly<Required<ServeLimits>> = {
-  connections: 1024,
-  calls: 256,
-  messageBytes: 256 << 20,
-  bytesInFlight: 1 << 30,
-  messageStallMs: 30_000,
-  heldChunkBytes: 1 << 30,
-  keepaliveMs: 60_000,
-  keepaliveTimeoutMs: 20_000,
-  idleMs: Number.MAX_SAFE_INTEGER,
+/** The default of each limit, and the largest that it may be. The smallest is 1. */
+const ranges: Readonly<Record<keyof ServeLimits, readonly [byDefault: number, max: number]>> = {
+  connections: [1024, 1_000_000],
+  calls: [http2Limits.streamsMax, 2 ** 31 - 1],
+  messageBytes: [256 << 20, 2 ** 32 - 1],
+  bytesInFlight: [1 << 30, largest],
+  messageStallMs: [30_000, largest],
+  heldChunkBytes: [1 << 30, largest],
+  keepaliveMs: [http2Limits.keepaliveMs, largest],
+  keepaliveTimeoutMs: [http2Limits.keepaliveTimeoutMs, largest],
+  idleMs: [http2Limits.idleMs, largest],
 };
 
 /** What a stream may send before the server takes it. */
@@ -77,8 +66,10 @@ export const windowBytes: number = http2Limits.streamWindow;
 
 /** All limits: those that are given, and the defaults. */
 export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
-  return { ...serveLimits, ...Object.fromEntries(given) };
+  const filled = Object.entries(ranges).map(([name, [byDefault]]) =>
+    [name, limits[name as keyof ServeLimits] ?? byDefault] as const
+  );
+  return Object.fromEntries(filled) as unknown as Required<ServeLimits>;
 }
 
 /**
@@ -88,8 +79,8 @@ export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
  * @throws {RangeError} For a limit that is no whole number in its range, or too few `bytesInFlight` for a message.
  */
 export function checkLimits(where: string, limits: object): asserts limits is ServeLimits {
-  checkOptions(where, limits, Object.keys(limitRanges));
-  for (const [name, max] of Object.entries(limitRanges)) {
+  checkOptions(where, limits, Object.keys(ranges));
+  for (const [name, [, max]] of Object.entries(ranges)) {
     const value = (limits as Readonly<Record<string, unknown>>)[name];
     if (value !== undefined) checkInteger(`${where}.${name}`, value, 1, max);
   }

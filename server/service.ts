@@ -33,11 +33,11 @@ import {
 import { SampleCall, type SampleOwner, type StartTimer, startTimer } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
-import type { CallHandler, StartCall } from "./grpc/calls.ts";
-import { Status } from "./grpc/status.ts";
+import type { StartCall } from "../net/grpc/calls.ts";
+import { Status } from "../net/grpc/status.ts";
 import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
-import { ServerInfo } from "./server_info.ts";
+import { serverInfo } from "./server_info.ts";
 import { setRateLimiter } from "./set_rate_limiter.ts";
 
 /** Who writes checkpoints for {@linkcode serve}. */
@@ -71,7 +71,7 @@ export class Service implements InsertOwner, SampleOwner {
   #isSettlePlanned = false;
   /** How many calls ended, by `method status`. */
   readonly #ended = new Map<string, CallFigures>();
-  readonly #info: ServerInfo;
+  readonly #stateId = crypto.getRandomValues(new BigUint64Array(2));
   readonly #starts: ReadonlyMap<string, StartCall>;
 
   /** Serves these tables. */
@@ -89,7 +89,6 @@ export class Service implements InsertOwner, SampleOwner {
     this.startTimer = timers;
     this.#low = lowOf(tables);
     this.#names = new Set(tables.names);
-    this.#info = new ServerInfo(tables, crypto.getRandomValues(new BigUint64Array(2)));
     this.#starts = this.#makeStarts();
   }
 
@@ -221,12 +220,11 @@ export class Service implements InsertOwner, SampleOwner {
         if (this.#isStopping) call.finish(Status.unavailable, stopping);
         else if (this.lost !== undefined) call.finish(Status.failedPrecondition, this.lost);
         else return start(call);
-        return over;
+        return undefined;
       });
     };
-    const reverb = ReverbService.typeName;
-    const unary = (method: string, answer: Answer): void =>
-      add(reverb, method, (call) => new UnaryCall(method, call, this, answer));
+    const unary = (method: string, answer: Answer, service: string = reverb): void =>
+      add(service, method, (call) => new UnaryCall(method, call, this, answer));
     add(reverb, "InsertStream", (call) => new InsertCall(call, this));
     add(reverb, "SampleStream", (call) => new SampleCall(call, this));
     unary("MutatePriorities", (message) => {
@@ -244,25 +242,19 @@ export class Service implements InsertOwner, SampleOwner {
     });
     unary("ServerInfo", (message) => {
       parseMessage(ServerInfoRequestSchema, message);
-      return this.#info.answer();
+      return serverInfo(this.#tables, this.#stateId);
     });
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.
     unary("InitializeConnection", () => nothing);
-    add(
-      Limiters.typeName,
-      "SetLimiter",
-      (call) =>
-        new UnaryCall("SetLimiter", call, this, (message) => {
-          const request = parseMessage(SetLimiterRequestSchema, message);
-          this.#check(request.table);
-          setRateLimiter(this.#tables, request);
-          return nothing;
-        }),
-    );
-    add(HealthService.typeName, "Check", (call) => {
-      return new UnaryCall("Check", call, this, (message) => this.health.check(message));
-    });
+    const setIt = (message: Uint8Array): Uint8Array => {
+      const request = parseMessage(SetLimiterRequestSchema, message);
+      this.#check(request.table);
+      setRateLimiter(this.#tables, request);
+      return nothing;
+    };
+    unary("SetLimiter", setIt, Limiters.typeName);
+    unary("Check", (message) => this.health.check(message), HealthService.typeName);
     add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this.health));
     return starts;
   }
@@ -293,13 +285,7 @@ export class Service implements InsertOwner, SampleOwner {
   }
 }
 
+const reverb = ReverbService.typeName;
 const stopping = "the server is stopping";
 const tablesLost =
   "the server's tables are disposed; a program must stop its server before it disposes of the tables";
-
-/** Serves a call that is over already. */
-const over: CallHandler = {
-  onMessage(): void {},
-  onHalfClose(): void {},
-  onCancel(): void {},
-};

@@ -8,7 +8,7 @@ import { samplesPerInsert } from "../rate_limiters/samples_per_insert.ts";
 import type { SetLimiterRequest } from "../reverb/messages/limiter_pb.ts";
 import type { Tables } from "../tables/tables.ts";
 import { CallError } from "./calls/method_call.ts";
-import { Status } from "./grpc/status.ts";
+import { Status } from "../net/grpc/status.ts";
 
 /**
  * Sets it, by the rules of the configuration file. Where it is refused, the table keeps the one that it has.

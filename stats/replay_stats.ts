@@ -94,11 +94,11 @@ export interface SelectorStats {
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
-  /** The number of its pick table. */
-  readonly table: number;
+  /** The number of its pick view. */
+  readonly view: number;
   /** The numbers of the selectors that it draws with. */
   readonly parts: readonly number[];
-  /** How many picks its table has. */
+  /** How many picks its view has. */
   readonly pickCount: number;
   /** How many picks it ever drew. Of a composed selector they are those of its batches; its parts count their own draws. */
   readonly drawnCount: number;
@@ -203,7 +203,7 @@ function selectorText(stats: SelectorStats): string {
   const { noted, weights, pickCount } = stats;
   const parts = stats.parts.length === 0 ? "" : ` of selectors ${stats.parts.join(", ")}`;
   const texts = [
-    `${stats.kind}${parts}${stats.table === 0 ? "" : ` on pick table ${stats.table}`}: ${
+    `${stats.kind}${parts}${stats.view === 0 ? "" : ` on pick view ${stats.view}`}: ${
       drawsText(stats.drawnCount, stats.drawsPerRecord)
     }`,
   ];

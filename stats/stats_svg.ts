@@ -218,11 +218,11 @@ function legendLine(
 
 /** One selector: facts, weights, repeats. */
 function selectorRow(stats: SelectorStats, top: number, fill: string, theme: Theme): string {
-  const { id, kind, parts, table, noted, weights, pickCount } = stats;
+  const { id, kind, parts, view, noted, weights, pickCount } = stats;
   const name = cut(kind, 22);
   const facts = [
     ...(parts.length > 0 ? [cut(`of selectors ${parts.join(", ")}`, 34)] : []),
-    `${count(pickCount, "pick")} in pick table ${table}`,
+    `${count(pickCount, "pick")} in pick view ${view}`,
     `${group(stats.drawnCount)} drawn, ${brief(stats.drawsPerRecord)} a record`,
     ...(noted.count === 0 ? [] : [
       `drawn ages: mean ${brief(noted.ages.mean)},`,

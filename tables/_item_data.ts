@@ -9,15 +9,15 @@ import { bytesOf } from "../base/typed_arrays.ts";
 import {
   type AtPath,
   inOrderOf,
-  type Path,
   samePaths,
   showPath,
   showPaths,
+  type StepPath,
 } from "../reverb/path.ts";
 import { type ColumnShape, fitsShape, showShape, type SignedColumn } from "../reverb/check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
-import type { Nest, StepData } from "../reverb/structure.ts";
+import type { StepData, StepNest } from "../reverb/structure.ts";
 import {
   isLeaf,
   ofColumn,
@@ -29,16 +29,10 @@ import {
   stringsOfLeaf,
   writeLeaf,
 } from "../reverb/tensor.ts";
+import type { ColumnRows } from "../wire/new_rows.ts";
 
-/** One column of one or several items. */
-export interface ColumnData extends ColumnShape {
-  /** Its rows. */
-  readonly rows: number;
-  /** The elements, little-endian; undefined for strings. */
-  readonly bytes: Uint8Array | undefined;
-  /** The strings; undefined for numbers. */
-  readonly strings: readonly Uint8Array[] | undefined;
-}
+/** One column of one or several items, with its rows. */
+export interface ColumnData extends ColumnShape, Omit<ColumnRows, "spec"> {}
 
 /** How the leaves of some data stand: `"step"`, each is a row; `"steps"`, each has as many rows; `"trajectory"`, each has rows of its own. */
 export type Form = "step" | "steps" | "trajectory";
@@ -75,8 +69,8 @@ export function columnsOf(
 function eachSorted(
   where: string,
   data: unknown,
-  path: Path,
-  found: (path: Path, leaf: unknown) => void,
+  path: StepPath,
+  found: (path: StepPath, leaf: unknown) => void,
 ): void {
   if (data === null || data === undefined) {
     throw new TypeError(
@@ -147,7 +141,7 @@ function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "st
 }
 
 /** Where columns stand in nested data: the number of each column in its leaf's place. */
-export type ColumnNest = Nest<number>;
+export type ColumnNest = StepNest<number>;
 
 /** The places of the columns of some data. */
 function nestOf(data: unknown): ColumnNest {
@@ -164,9 +158,9 @@ function nestOf(data: unknown): ColumnNest {
 }
 
 /** The same by the ways to the columns. */
-function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
+function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNest {
   if ((paths[0]?.length ?? 0) <= depth) return first;
-  const parts = new Map<string | number, { readonly first: number; readonly paths: Path[] }>();
+  const parts = new Map<string | number, { readonly first: number; readonly paths: StepPath[] }>();
   for (const [k, path] of paths.entries()) {
     const step = path[depth] ?? "";
     const part = parts.get(step);
@@ -183,7 +177,7 @@ function nestOfPaths(paths: readonly Path[], depth = 0, first = 0): ColumnNest {
 
 /** A column of the first item, as it is saved. */
 export interface KnownColumn {
-  readonly path: Path;
+  readonly path: StepPath;
   readonly dtype: DTypeInfo;
   /** The shape of a row. */
   readonly shape: readonly number[];

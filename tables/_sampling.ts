@@ -16,7 +16,7 @@ import {
   EXRP_ASK_WHOLE,
   EXRP_TABLES_INFO_MAX_TIMES_SAMPLED,
 } from "../ffi/symbols.ts";
-import { type TableWaitOptions, waitUntil } from "./_wait.ts";
+import { disposedMeanwhile, type TableWaitOptions, waitUntil } from "./_wait.ts";
 import type { LowTables, Sampler } from "./low.ts";
 
 /** The first room for a message. It grows to what is needed. */
@@ -28,7 +28,6 @@ export class Sampling {
   readonly #table: number;
   #idle: Sampler | undefined;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_BYTES);
-  readonly #waits = new Set<(error: unknown) => void>();
 
   constructor(low: LowTables, table: number) {
     this.#low = low;
@@ -109,8 +108,8 @@ export class Sampling {
     let isWhole = false;
     try {
       await waitUntil(options, ({ done, fail }) => {
-        this.#waits.add(fail);
         sampler.onReady = () => {
+          if (this.#low.isDisposed) return fail(disposedMeanwhile());
           try {
             const read = this.#read(sampler, bytes, size);
             [bytes, size] = [read.bytes, read.size];
@@ -122,7 +121,6 @@ export class Sampling {
         };
         return () => {
           sampler.onReady = undefined;
-          this.#waits.delete(fail);
         };
       }, late);
       isWhole = true;
@@ -172,10 +170,5 @@ export class Sampling {
   close(): void {
     this.#idle?.[dispose]();
     this.#idle = undefined;
-  }
-
-  /** Ends all waits, as the tables are no more. */
-  end(error: unknown): void {
-    for (const fail of [...this.#waits]) fail(error);
   }
 }

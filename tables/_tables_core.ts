@@ -6,7 +6,7 @@
 
 import type { KeySource } from "../wire/keys.ts";
 import type { SampleDecoder } from "../wire/samples.ts";
-import type { TensorCodec } from "../wire/tensor_codec.ts";
+import type { ChunkEncoder } from "../wire/new_rows.ts";
 import type { Inserting } from "./_inserting.ts";
 import type { KnownColumns } from "./_item_data.ts";
 import type { Sampling } from "./_sampling.ts";
@@ -17,7 +17,7 @@ import type { FilledTableOptions } from "./table_options.ts";
 /** The parts of a set. */
 export interface TablesCore {
   readonly low: LowTables;
-  readonly codec: TensorCodec;
+  readonly encoder: ChunkEncoder;
   readonly decoder: SampleDecoder;
   /** Where the keys of chunks, items and episodes come from. */
   readonly keys: KeySource;

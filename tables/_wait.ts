@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ReplayError } from "../base/errors.ts";
+import { ReplayError } from "../base/errors.ts";
 import { checkWait } from "../base/waits.ts";
 
 /** How long a call such as {@linkcode Table.sample} may wait, and what ends it early. */
@@ -22,6 +22,11 @@ export const WAIT_NAMES = ["timeoutMs", "signal"] as const;
 export function beginWait(where: string, options: TableWaitOptions): void {
   checkWait(where, options);
   options.signal?.throwIfAborted();
+}
+
+/** The error of a wait for tables that are no more. */
+export function disposedMeanwhile(): ReplayError {
+  return new ReplayError("disposed", "the tables were disposed while the call waited");
 }
 
 /** How a wait ends. */

@@ -47,6 +47,7 @@ import {
   EXRP_TABLES_SAVE_NEEDED,
   EXRP_TABLES_STORE_COUNT,
 } from "../ffi/symbols.ts";
+import type { NewRows } from "../wire/new_rows.ts";
 import type { TableItem } from "./table_item.ts";
 
 /** A rule as the kernel takes it: {@linkcode NativeSelector} has both. */
@@ -109,8 +110,6 @@ export class LowTables implements Disposable {
   readonly #seed: number;
   #isTelling = false;
   #isSaving = false;
-  /** Called at the end of each call that may have let a rate limiter allow more. */
-  onProgress: (() => void) | undefined;
 
   private constructor(
     kernel: Kernel,
@@ -304,7 +303,7 @@ export class LowTables implements Disposable {
    */
   mutate(message: Uint8Array): void {
     const { symbols } = this.kernel;
-    this.check("setPriorities()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
+    this.check("setPriority()", symbols.exrp_tables_mutate(this.#id, message, lengthOf(message)));
     this.tellReady();
   }
 
@@ -390,11 +389,6 @@ export class LowTables implements Disposable {
   tellReady(): void {
     // A call within onReady() adds to the list that is being told already.
     if (this.#isTelling) return;
-    this.#tellStreams();
-    this.onProgress?.();
-  }
-
-  #tellStreams(): void {
     const { symbols } = this.kernel;
     this.#isTelling = true;
     try {
@@ -488,6 +482,45 @@ export class Inserter implements Disposable {
     tables.tellReady();
   }
 
+  /**
+   * Inserts items of this process. The getters below then say how many wait; no key of them is confirmed.
+   *
+   * @param rows As `EXRP_INSERT_` constants of `kernel/exrp.h` say.
+   * @throws {ReplayError} `item-bytes`, `invalid-priority`, `memory` or `argument`. Then nothing has changed.
+   */
+  insert({ numbers, bytes }: NewRows): void {
+    const tables = this.#tables;
+    const status = tables.kernel.symbols.exrp_inserter_insert(
+      tables.id,
+      this.#id,
+      numbers,
+      lengthOf(numbers),
+      bytes,
+      lengthOf(bytes),
+      performance.timeOrigin + performance.now(),
+      this.#info,
+      EXRP_INSERTER_COUNT,
+    );
+    if (status !== 0) tables.check("insert()", status);
+    tables.tellReady();
+  }
+
+  /** How many items of this stream wait, for each table of the set. With `isWithdrawn`, they leave the lines and are never inserted. */
+  countWaiting(isWithdrawn = false): Float64Array<ArrayBuffer> {
+    const tables = this.#tables;
+    const counts = new Float64Array(tables.names.length);
+    if (tables.isDisposed) return counts;
+    const status = tables.kernel.symbols.exrp_inserter_waiting(
+      tables.id,
+      this.#id,
+      isWithdrawn ? 1 : 0,
+      counts,
+      lengthOf(counts),
+    );
+    tables.check("insert()", status);
+    return counts;
+  }
+
   /** Brings the getters below up to date, where other calls may have changed them. */
   refresh(): void {
     const tables = this.#tables;
@@ -573,7 +606,7 @@ export class Sampler implements Disposable {
   ask(count: number, how = EXRP_ASK_FLOWING): void {
     const tables = this.#tables;
     const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count, how);
-    if (status !== 0) tables.check("sample()", status);
+    if (status !== 0) tables.check("getBatch()", status);
     tables.tellReady();
   }
 
@@ -592,7 +625,7 @@ export class Sampler implements Disposable {
       info,
       EXRP_SAMPLER_COUNT,
     );
-    if (status !== 0) tables.check("sample()", status);
+    if (status !== 0) tables.check("getBatch()", status);
     tables.tellReady();
     return info[EXRP_SAMPLER_BYTES] ?? 0;
   }

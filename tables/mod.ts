@@ -10,9 +10,9 @@
  * using tables = await Tables.create({ tables: { replay: { sampler: prioritized(), maxSize: 1000 } } });
  * const replay = tables.table<{ state: Float32Array }>("replay");
  * await replay.insert({ state: Float32Array.of(1, 2) }, { priority: 3 });
- * const { data, keys } = await replay.sample(32);
+ * const { data, keys } = await replay.getBatch(32);
  * console.log(data.state.shape); // [32, 1, 2]: items, steps, and the state
- * replay.setPriorities(keys, new Float64Array(32).fill(0.5));
+ * replay.setPriority(keys, new Float64Array(32).fill(0.5));
  * ```
  *
  * @module
@@ -23,10 +23,10 @@ export type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_opti
 export {
   type InsertManyOptions,
   type InsertOptions,
-  type SetPrioritiesOptions,
+  type SetPriorityOptions as SetPrioritiesOptions,
   Table,
+  type TableGetBatchOptions as TableSampleOptions,
   type TableInfo,
-  type TableSampleOptions,
 } from "./table.ts";
 export type { TableBatch } from "./table_batch.ts";
 export type { ItemsOptions, TableItem } from "./table_item.ts";

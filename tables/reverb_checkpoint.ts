@@ -76,7 +76,7 @@ export interface ReverbCheckpointCounts {
  * }
  *
  * using tables = await readReverbCheckpoint(folder);
- * const { columns, priorities } = await tables.table("replay").sample(100);
+ * const { columns, priorities } = await tables.table("replay").getBatch(100);
  * console.log(columns.map(({ dtype, shape }) => [dtype, shape])); // [["int32", [100, 1]], ["float32", [100, 1]]]
  * console.log([...new Set(priorities)].sort()); // [1, 2]
  * await Deno.remove(folder, { recursive: true });

@@ -192,12 +192,12 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   return { low: fresh, columns };
 }
 
-/** The field of an item in a piece, and what may be wrong with it, by the rules of kernel/tables/saving.hpp. */
-const ITEM_FIELD = 4;
-const ITEM_FAULTS: ReadonlyMap<number, string> = new Map([
-  [3, "has a priority or a time that is not possible"],
-  [5, "does not name its chunks"],
-  [6, "has steps that its chunk does not have"],
+/** What may be wrong with an item, by the field and the rule of kernel/tables/saving.hpp. */
+const ITEM_FAULTS: ReadonlyMap<string, string> = new Map([
+  ["3 2", "has a chunk that has changed since it was inserted"],
+  ["4 3", "has a priority or a time that is not possible"],
+  ["4 5", "does not name its chunks"],
+  ["4 6", "has steps that its chunk does not have"],
 ]);
 
 /** The kernel's error for a piece: unless memory ran out, the snapshot is wrong. */
@@ -207,8 +207,8 @@ function loading(call: () => void): void {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
     const [field, index = 0, rule = 0] = error.detail;
-    const words = error.code === "snapshot-corrupt" && field === ITEM_FIELD
-      ? ITEM_FAULTS.get(rule)
+    const words = error.code === "snapshot-corrupt"
+      ? ITEM_FAULTS.get(`${field} ${rule}`)
       : undefined;
     const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
     throw new ReplayError(

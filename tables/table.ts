@@ -6,7 +6,7 @@
  * @module
  */
 
-import { checkBoolean, checkInteger, checkNumber, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import {
   EXRP_TABLES_INFO_BYTES,
@@ -23,11 +23,11 @@ import {
 } from "../ffi/symbols.ts";
 import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
 import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { MessageWriter, REMOVER_PRIORITY_FIELD } from "../wire/message_writer.ts";
-import { type Key, keyOf, toBigInt } from "../wire/keys.ts";
+import { checkPriority } from "../reverb/check_item.ts";
+import { mutationOf } from "../reverb/priority_changes.ts";
+import { toBigInt } from "../wire/keys.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newest, oldest } from "../selectors/age_end.ts";
-import { chunkOf } from "./_chunks.ts";
 import type { Insertion, NewColumn, NewItem } from "./_inserting.ts";
 import { type ColumnData, columnsOf } from "./_item_data.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
@@ -61,7 +61,7 @@ export interface InsertManyOptions extends TableWaitOptions {
 }
 
 /**
- * The options of {@linkcode Table.sample}.
+ * The options of {@linkcode Table.getBatch}.
  *
  * @example As many as come within 10 ms
  * ```ts
@@ -70,17 +70,17 @@ export interface InsertManyOptions extends TableWaitOptions {
  * using tables = await Tables.create({ tables: { jobs: Table.queue(100) } });
  * const jobs = tables.table("jobs");
  * await jobs.insert(1);
- * const batch = await jobs.sample(32, { timeoutMs: 10, isPartialAllowed: true });
+ * const batch = await jobs.getBatch(32, { timeoutMs: 10, isPartialAllowed: true });
  * console.log(batch.size); // 1
  * ```
  */
-export interface TableSampleOptions extends TableWaitOptions {
+export interface TableGetBatchOptions extends TableWaitOptions {
   /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;
 }
 
-/** The options of {@linkcode Table.setPriorities}. */
-export interface SetPrioritiesOptions {
+/** The options of {@linkcode Table.setPriority}. */
+export interface SetPriorityOptions {
   /**
    * Priorities of their own for the remover, one for each key. By default, an item that has one keeps it, and another one has the same priority
    * for both.
@@ -152,7 +152,7 @@ export class Table<D = StepData> {
    * const jobs = tables.table<{ number: number }>("jobs");
    * await jobs.insert({ number: 1 });
    * await jobs.insert({ number: 2 });
-   * const { data } = await jobs.sample(2);
+   * const { data } = await jobs.getBatch(2);
    * console.log([...data.number.data]); // [1, 2]
    * console.log(jobs.size); // 0
    * ```
@@ -174,7 +174,7 @@ export class Table<D = StepData> {
    * const jobs = tables.table<{ number: number }>("jobs");
    * await jobs.insert({ number: 1 });
    * await jobs.insert({ number: 2 });
-   * const { data } = await jobs.sample(2);
+   * const { data } = await jobs.getBatch(2);
    * console.log([...data.number.data]); // [2, 1]
    * ```
    */
@@ -244,15 +244,11 @@ export class Table<D = StepData> {
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
     beginWait(where, options);
     const item = this.#itemOf(where, options);
-    const { core, known } = this.#parts();
+    const { known } = this.#table;
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "step", [known]));
     known.check(where, columns);
-    const chunk = core.keys.next();
-    const insertion = {
-      chunks: [{ key: chunk, bytes: chunkOf(core.codec, chunk, chunk, columns) }],
-      items: [{ ...item, columns: rowsOf(chunk, columns, 0, 1) }],
-    };
-    await this.#insert(where, insertion, columns, data, options);
+    const items = [{ ...item, columns: rowOf(columns, 0) }];
+    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
     return toBigInt(item.key);
   }
 
@@ -281,17 +277,15 @@ export class Table<D = StepData> {
     }
     if (count === 0) throw new RangeError(`${where} needs at least one step`);
     known.check(where, columns, 1);
-    const chunk = core.keys.next();
     const items = Array.from({ length: count }, (_, k): NewItem => ({
       table: this.#table.number,
       key: core.keys.next(),
       priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
       removerPriority: own &&
         checkPriority(`${where}: removerPriorities[${k}]`, own[k]),
-      columns: rowsOf(chunk, columns, k, 1),
+      columns: rowOf(columns, k),
     }));
-    const bytes = chunkOf(core.codec, chunk, chunk, columns);
-    await this.#insert(where, { chunks: [{ key: chunk, bytes }], items }, columns, data, options);
+    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
     return BigUint64Array.from(items, ({ key }) => toBigInt(key));
   }
 
@@ -311,7 +305,7 @@ export class Table<D = StepData> {
    * const sequences = tables.table<Sequence>("sequences");
    * await sequences.insertTrajectory({ reward: Float32Array.of(1, 2, 3), total: 6 });
    * await sequences.insertTrajectory({ reward: Float32Array.of(4), total: 4 });
-   * const { reward, total } = (await sequences.sample(4)).data;
+   * const { reward, total } = (await sequences.getBatch(4)).data;
    * console.log(total.shape); // [4]
    * const lengths = [...reward.lengths ?? []]; // 3 or 1 for each item
    * console.log(reward.shape); // [8]
@@ -322,32 +316,16 @@ export class Table<D = StepData> {
     checkOptions(where, options, ["priority", "removerPriority", ...WAIT_NAMES]);
     beginWait(where, options);
     const item = this.#itemOf(where, options);
-    const { core, known } = this.#parts();
+    const { known } = this.#table;
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "trajectory", [known]));
     known.check(where, columns);
-    const episode = core.keys.next();
-    const chunks: { key: Key; bytes: Uint8Array }[] = [];
-    const parts = columns.map((column): NewColumn => {
-      if (column.rows === 0) {
-        throw new RangeError(`${where}: ${column.path.join("/")} needs at least one step`);
-      }
-      const key = core.keys.next();
-      chunks.push({ key, bytes: chunkOf(core.codec, key, episode, [column]) });
-      return {
-        chunk: key,
-        offset: 0,
-        length: column.rows,
-        index: 0,
-        isSqueezed: column.isSqueezed,
-      };
+    const parts = columns.map(({ path, rows, isSqueezed }, chunk): NewColumn => {
+      if (rows > 0) return { chunk, column: 0, offset: 0, length: rows, isSqueezed };
+      throw new RangeError(`${where}: ${path.join("/")} needs at least one step`);
     });
-    await this.#insert(
-      where,
-      { chunks, items: [{ ...item, columns: parts }] },
-      columns,
-      data,
-      options,
-    );
+    const chunks = columns.map((column) => [column]);
+    const items = [{ ...item, columns: parts }];
+    await this.#insert(where, { chunks, items, columns, data }, options);
     return toBigInt(item.key);
   }
 
@@ -362,15 +340,10 @@ export class Table<D = StepData> {
 
   async #insert(
     where: string,
-    content: Omit<Insertion, "entered">,
-    columns: readonly ColumnData[],
-    data: unknown,
+    content: Omit<Insertion, "tables">,
     options: TableWaitOptions,
   ): Promise<void> {
-    const { inserting } = this.#core;
-    const insertion = { ...content, entered: () => this.#table.known.learn(columns, data) };
-    if (inserting.mayNow(insertion)) inserting.now(insertion);
-    else await inserting.later(where, insertion, options);
+    await this.#core.inserting.insert(where, { ...content, tables: [this.#table] }, options);
   }
 
   /**
@@ -393,17 +366,17 @@ export class Table<D = StepData> {
    * const steps = tables.table<{ state: Float32Array }>("steps");
    * await steps.insert({ state: Float32Array.of(1, 2) }, { priority: 1 });
    * await steps.insert({ state: Float32Array.of(3, 4) }, { priority: 0 });
-   * const batch = await steps.sample(32, { timeoutMs: 1000 });
+   * const batch = await steps.getBatch(32, { timeoutMs: 1000 });
    * const { state } = batch.data;
    * console.log(state.shape); // [32, 1, 2]: items, steps, the state
    * console.log([...state.data.slice(0, 2)]); // [1, 2]
    * console.log(batch.probabilities[0]); // 1
-   * steps.setPriorities(batch.keys.slice(0, 1), [3]);
+   * steps.setPriority(batch.keys.slice(0, 1), [3]);
    * console.log(steps.largestPriority); // 3
    * ```
    */
-  async sample(count: number, options: TableSampleOptions = {}): Promise<TableBatch<D>> {
-    const where = "sample()";
+  async getBatch(count: number, options: TableGetBatchOptions = {}): Promise<TableBatch<D>> {
+    const where = "getBatch()";
     checkInteger(`${where}: count`, count, 1, 2 ** 24);
     checkOptions(where, options, ["isPartialAllowed", ...WAIT_NAMES]);
     beginWait(where, options);
@@ -433,38 +406,28 @@ export class Table<D = StepData> {
    * using tables = await Tables.create({ tables: { steps: { maxSize: 2, ...rules } } });
    * const steps = tables.table<number>("steps");
    * const keys = [await steps.insert(10), await steps.insert(20)];
-   * steps.setPriorities(keys, [5, 1], { removerPriorities: [0, 9] });
-   * steps.setPriorities(keys, [6, 1]); // for the sampler only
+   * steps.setPriority(keys, [5, 1], { removerPriorities: [0, 9] });
+   * steps.setPriority(keys, [6, 1]); // for the sampler only
    * await steps.insert(30, { priority: 2 }); // 10 goes, although it is drawn first
-   * console.log([...(await steps.sample(1)).data.data]); // [30]
+   * console.log([...(await steps.getBatch(1)).data.data]); // [30]
    * ```
    */
-  setPriorities(
+  setPriority(
     keys: ArrayLike<bigint>,
     priorities: ArrayLike<number>,
-    options: SetPrioritiesOptions = {},
+    options: SetPriorityOptions = {},
   ): void {
-    const where = "setPriorities()";
+    const where = "setPriority()";
     checkOptions(where, options, ["removerPriorities"]);
     const { removerPriorities } = options;
     checkCount(where, "priorities", keys, priorities);
     if (removerPriorities !== undefined) {
       checkCount(where, "removerPriorities", keys, removerPriorities);
     }
-    const writer = this.#mutation();
-    for (let k = 0; k < keys.length; k++) {
-      writer.begin(2);
-      writer.key(1, keyAt(where, keys, k));
-      writer.double(2, checkPriority(`${where}: priorities[${k}]`, priorities[k]));
-      if (removerPriorities !== undefined) {
-        writer.double(
-          REMOVER_PRIORITY_FIELD,
-          checkPriority(`${where}: removerPriorities[${k}]`, removerPriorities[k]),
-        );
-      }
-      writer.end();
-    }
-    this.#core.low.mutate(writer.message());
+    const updates = removerPriorities === undefined
+      ? { keys, priorities }
+      : { keys, priorities, removerPriorities };
+    this.#core.low.mutate(mutationOf(where, this.name, { updates }));
   }
 
   /**
@@ -473,19 +436,11 @@ export class Table<D = StepData> {
    * @throws {ReplayError} `disposed`.
    */
   delete(keys: ArrayLike<bigint>): void {
-    const writer = this.#mutation();
-    writer.keys(3, Array.from(keys, (_, k) => keyAt("delete()", keys, k)));
-    this.#core.low.mutate(writer.message());
-  }
-
-  #mutation(): MessageWriter {
-    const writer = new MessageWriter();
-    writer.text(1, this.name);
-    return writer;
+    this.#core.low.mutate(mutationOf("delete()", this.name, { deletes: Array.from(keys) }));
   }
 
   /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
-  reset(): void {
+  clear(): void {
     this.#table.known.forget();
     this.#core.low.reset(this.#table.number);
   }
@@ -503,8 +458,7 @@ export class Table<D = StepData> {
       uniqueSamples: at(EXRP_TABLES_INFO_UNIQUE_SAMPLES),
       episodes: at(EXRP_TABLES_INFO_EPISODES),
       deletedEpisodes: at(EXRP_TABLES_INFO_EPISODES_DELETED),
-      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING) +
-        this.#core.inserting.waiting(this.#table.number),
+      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING),
       samplersWaiting: at(EXRP_TABLES_INFO_SAMPLERS_WAITING),
       largestPriority: at(EXRP_TABLES_INFO_PRIORITY_MAX),
     };
@@ -524,7 +478,7 @@ export class Table<D = StepData> {
    * using tables = await Tables.create({ tables: { steps: { maxSize: 100 } } });
    * const steps = tables.table("steps");
    * const key = await steps.insert(7, { priority: 2 });
-   * await steps.sample(3);
+   * await steps.getBatch(3);
    * const [item] = steps.items({ limit: 1 });
    * console.log([item?.key === key, item?.priority, item?.timesSampled]); // [true, 2, 3]
    * ```
@@ -565,7 +519,7 @@ export class Table<D = StepData> {
    *
    * using tables = await Tables.create({ tables: { steps: { maxSize: 100, rateLimiter: minSize(10) } } });
    * const steps = tables.table("steps");
-   * const waiting = steps.sample(1);
+   * const waiting = steps.getBatch(1);
    * await steps.insert(7);
    * steps.setRateLimiter(minSize(1));
    * console.log((await waiting).size); // 1
@@ -594,18 +548,9 @@ export class Table<D = StepData> {
   }
 }
 
-/** One row of each column of a chunk. */
-function rowsOf(
-  chunk: Key,
-  columns: readonly ColumnData[],
-  offset: number,
-  length: number,
-): NewColumn[] {
-  return columns.map((_, index) => ({ chunk, offset, length, index, isSqueezed: false }));
-}
-
-function checkPriority(where: string, priority: unknown): number {
-  return checkNumber(where, priority, 0);
+/** One row of each column of the only chunk. */
+function rowOf(columns: readonly ColumnData[], offset: number): NewColumn[] {
+  return columns.map((_, column) => ({ chunk: 0, column, offset, length: 1, isSqueezed: false }));
 }
 
 function checkCount(
@@ -618,10 +563,4 @@ function checkCount(
   throw new RangeError(
     `${where}: ${name} must have a number for each key, got ${show(keys)} and ${show(numbers)}`,
   );
-}
-
-function keyAt(where: string, keys: ArrayLike<bigint>, k: number): Key {
-  const key = keys[k];
-  if (typeof key === "bigint" && key >= 0n && key < 2n ** 64n) return keyOf(key);
-  throw new TypeError(`${where}: keys[${k}] must be a bigint of 0 to 2^64 - 1, got ${show(key)}`);
 }

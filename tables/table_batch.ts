@@ -51,6 +51,6 @@ function nested(nest: ColumnNest, columns: readonly SampleColumn[]): unknown {
 function unknownDType(dtype: number): ReplayError {
   return new ReplayError(
     "message-damaged",
-    `sample(): a column has the dtype ${dtype} of TensorFlow, which is not known here`,
+    `getBatch(): a column has the dtype ${dtype} of TensorFlow, which is not known here`,
   );
 }

@@ -5,7 +5,7 @@
  */
 
 import { checkInteger } from "../base/checks.ts";
-import { EXRP_LIMIT_TABLES_NAME, EXRP_LIMIT_TABLES_TABLES } from "../ffi/symbols.ts";
+import { EXRP_LIMIT_TABLES, EXRP_LIMIT_TABLES_NAME } from "../ffi/symbols.ts";
 
 /**
  * Throws unless tables of one set may have these names: 1 to 64 of them, each well-formed text of 1 to 65,536 bytes in UTF-8.
@@ -13,7 +13,7 @@ import { EXRP_LIMIT_TABLES_NAME, EXRP_LIMIT_TABLES_TABLES } from "../ffi/symbols
  * @param where How the error calls them.
  */
 export function checkTableNames(where: string, names: readonly string[]): void {
-  checkInteger(`the number of ${where}`, names.length, 1, EXRP_LIMIT_TABLES_TABLES);
+  checkInteger(`the number of ${where}`, names.length, 1, EXRP_LIMIT_TABLES);
   for (const name of names) {
     const bytes = new TextEncoder().encode(name).length;
     if (bytes < 1 || bytes > EXRP_LIMIT_TABLES_NAME) {

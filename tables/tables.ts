@@ -18,7 +18,7 @@ import {
 } from "../ffi/symbols.ts";
 import { checkRemoverPriorities, flatSignature } from "../reverb/check_item.ts";
 import { ItemStream } from "../reverb/item_stream.ts";
-import type { Config } from "../reverb/patterns.ts";
+import type { PatternConfig } from "../reverb/patterns.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "../reverb/structured_writer.ts";
 import type { WriterDoor } from "../reverb/trajectories.ts";
@@ -43,9 +43,8 @@ import {
 } from "../storage/io.ts";
 import { type Key, KeySource, toBigInt } from "../wire/keys.ts";
 import { SampleDecoder } from "../wire/samples.ts";
-import { TensorCodec } from "../wire/tensor_codec.ts";
-import { chunkOf } from "./_chunks.ts";
-import { Inserting, type Insertion } from "./_inserting.ts";
+import { ChunkEncoder } from "../wire/new_rows.ts";
+import { Inserting } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel, Outbox } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
@@ -107,10 +106,10 @@ export let replaceContents: (
  * await replay.insert({ state: Float32Array.of(0, 1), action: 3 }, { priority: 1 });
  * await replay.insert({ state: Float32Array.of(1, 0), action: 2 }, { priority: 2 });
  *
- * const { data, keys } = await replay.sample(16, { timeoutMs: 1000 });
+ * const { data, keys } = await replay.getBatch(16, { timeoutMs: 1000 });
  * console.log(data.state.shape); // [16, 1, 2]
  * console.log(data.action.shape); // [16, 1]
- * replay.setPriorities(keys, new Float64Array(16).fill(0.5));
+ * replay.setPriority(keys, new Float64Array(16).fill(0.5));
  * ```
  */
 export class Tables implements Disposable {
@@ -174,12 +173,13 @@ export class Tables implements Disposable {
       filled.map(({ name, options }) => lowTable(name, options)),
       seed,
     );
+    const keys = new KeySource();
     const core: TablesCore = {
       low,
-      codec: new TensorCodec(kernel),
+      encoder: new ChunkEncoder(kernel),
       decoder: new SampleDecoder(kernel),
-      keys: new KeySource(),
-      inserting: new Inserting(low),
+      keys,
+      inserting: new Inserting(low, keys),
       outbox: new Outbox(),
     };
     return new Tables(
@@ -244,7 +244,7 @@ export class Tables implements Disposable {
     const own = options.removerPriorities;
     if (own !== undefined) checkRemoverPriorities(where, own, priorities);
     beginWait(where, options);
-    const { codec, keys, inserting } = this.#core;
+    const { keys, inserting } = this.#core;
     const places = Object.entries(priorities).map(([name, priority]) => ({
       table: this.#find(name),
       priority: checkNumber(`${where}: the priority for table ${show(name)}`, priority, 0),
@@ -258,26 +258,21 @@ export class Tables implements Disposable {
       table.known.check(where, ordered);
       return ordered.map((column) => columns.indexOf(column));
     });
-    const chunk = keys.next();
-    const whole = { chunk, offset: 0, length: 1, isSqueezed: false };
     const items = places.map(({ table, priority }, k) => ({
       table: table.number,
       key: keys.next(),
       priority,
       removerPriority: own?.[table.name],
-      columns: (orders[k] ?? []).map((index) => ({ ...whole, index })),
+      columns: (orders[k] ?? []).map((column) => ({
+        chunk: 0,
+        column,
+        offset: 0,
+        length: 1,
+        isSqueezed: false,
+      })),
     }));
-    const insertion: Insertion = {
-      chunks: [{ key: chunk, bytes: chunkOf(codec, chunk, chunk, columns) }],
-      items,
-      entered: (number) => {
-        for (const { table } of places) {
-          if (table.number === number) table.known.learn(columns, data);
-        }
-      },
-    };
-    if (inserting.mayNow(insertion)) inserting.now(insertion);
-    else await inserting.later(where, insertion, options);
+    const tables = places.map(({ table }) => table);
+    await inserting.insert(where, { chunks: [columns], items, tables, columns, data }, options);
     const made = (k: number): Key => items[k]?.key ?? { low: 0, high: 0 };
     return Object.fromEntries(places.map(({ table }, k) => [table.name, toBigInt(made(k))]));
   }
@@ -302,7 +297,7 @@ export class Tables implements Disposable {
    *   if (k > 0) await writer.createItem("pairs", 1, { states: writer.history.state.slice(-2) });
    * }
    * await writer.flush();
-   * const { columns } = await tables.table("pairs").sample(8);
+   * const { columns } = await tables.table("pairs").getBatch(8);
    * console.log(columns.map(({ shape }) => shape)); // [[8, 2, 1]]
    * ```
    */
@@ -312,7 +307,7 @@ export class Tables implements Disposable {
 
   /** A writer that makes items by patterns and conditions: the `StructuredWriter` of `@exrp/replay/reverb`, without a server. */
   structuredWriter(
-    configs: readonly Config[],
+    configs: readonly PatternConfig[],
     options: StructuredWriterOptions = {},
   ): StructuredWriter {
     return newStructuredWriter(this.#door(), configs, options);
@@ -325,7 +320,7 @@ export class Tables implements Disposable {
   }
 
   #door(): WriterDoor {
-    const { low, codec, outbox } = this.#core;
+    const { low, encoder, outbox } = this.#core;
     const signatures = new Map(
       [...this.#tables].map(([name, { options }]) => [
         name,
@@ -336,7 +331,7 @@ export class Tables implements Disposable {
     const note: WriterDoor["note"] = (where, table, columns) => {
       this.#tables.get(table)?.known.note(where, columns);
     };
-    return { stream, codec, signatures, note };
+    return { stream, encoder, signatures, note };
   }
 
   /** What the whole set holds. */
@@ -378,7 +373,7 @@ export class Tables implements Disposable {
    *
    * using copy = await Tables.create(options);
    * await copy.unserialize(path);
-   * const { data } = await copy.table<{ reward: number }>("steps").sample(1);
+   * const { data } = await copy.table<{ reward: number }>("steps").getBatch(1);
    * console.log([...data.reward.data]); // [7]
    * await Deno.remove(path);
    * ```
@@ -437,8 +432,8 @@ export class Tables implements Disposable {
     if (low.isSaving) {
       throw new ReplayError("busy", `${operation}: a snapshot of these tables is being written`);
     }
-    const idle = [...this.#tables.values()].filter(({ sampling }) => sampling.isIdle).length;
-    const open = low.streamCount - idle - inserting.ownStreams;
+    const own = [inserting, ...[...this.#tables.values()].map(({ sampling }) => sampling)];
+    const open = low.streamCount - own.filter(({ isIdle }) => isIdle).length;
     if (open === 0) return;
     throw new ReplayError(
       "busy",
@@ -452,8 +447,9 @@ export class Tables implements Disposable {
   #adopt(operation: string, { low: loaded, columns }: LoadedTables): void {
     this.#checkQuiet(operation);
     const { low, inserting } = this.#core;
+    inserting.close();
     for (const { sampling } of this.#tables.values()) sampling.close();
-    inserting.reopen(() => low.takeOver(loaded));
+    low.takeOver(loaded);
     for (const { name, known } of this.#tables.values()) known.load(columns.get(name));
   }
 
@@ -461,10 +457,6 @@ export class Tables implements Disposable {
   [dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    const { low, inserting } = this.#core;
-    low[dispose]();
-    const error = new ReplayError("disposed", "the tables were disposed while the call waited");
-    inserting.end(error);
-    for (const { sampling } of this.#tables.values()) sampling.end(error);
+    this.#core.low[dispose]();
   }
 }

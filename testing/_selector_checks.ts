@@ -74,7 +74,7 @@ export async function drawsAll(subject: Subject, at: Progress): Promise<void> {
   expectSeen({ ...subject, someOnly: true }, drawnStates(subject, at, made, 50), 12, 21);
 }
 
-/** A draw from an empty pick table is an error, and a refilled table works again. */
+/** A draw from an empty pick view is an error, and a refilled view works again. */
 export async function survivesEmptying(subject: Subject, at: Progress): Promise<void> {
   const [replay, selector, episode] = await filled(subject, at, 5);
   using _replay = replay;

@@ -76,7 +76,7 @@ export async function followsProbabilities(subject: Subject, at: Progress): Prom
   }
 }
 
-/** Picks keep the order of their probabilities when others are evicted and remaining picks move in the table. */
+/** Picks keep the order of their probabilities when others are evicted and remaining picks move in the view. */
 export async function keepsOrder(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(4)) {
     const [replay, selector] = await filled(subject, at, 6);

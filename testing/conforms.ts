@@ -31,7 +31,7 @@ export interface SelectorCase {
   /** The name in errors, for example with the options; the selector's own name by default. */
   readonly name?: string;
   /**
-   * True when draws do not change the probabilities of later draws. Then the probabilities over the table sum to 1, and
+   * True when draws do not change the probabilities of later draws. Then the probabilities over the view sum to 1, and
    * draws follow them. Of two picks, the more likely one stays more likely when others are evicted. Where some picks are
    * never drawn, set `someOnly` too.
    */
@@ -44,7 +44,7 @@ export interface SelectorCase {
   readonly deterministic?: boolean;
   /** True when some picks are never drawn until something changes. */
   readonly someOnly?: boolean;
-  /** True when a batch has no pick twice. Such a batch is at most as large as the table. */
+  /** True when a batch has no pick twice. Such a batch is at most as large as the view. */
   readonly distinct?: boolean;
   /** False when the selector has no `save` and `load`, so that a replay with it can't be saved; true by default. */
   readonly savable?: boolean;
@@ -56,7 +56,7 @@ const PROMISES = [
 ];
 
 /**
- * Checks that a selector keeps its contract. It must draw only stored picks, and follow every change of the table. It must draw the
+ * Checks that a selector keeps its contract. It must draw only stored picks, and follow every change of the view. It must draw the
  * same from the same seed, and go on the same after `unserialize`. It must also keep the further promises in `rule`. All
  * checks run, even after one has failed. Takes about a second.
  *
@@ -135,7 +135,7 @@ function listPlans(subject: Subject, rule: SelectorCase): Plan[] {
       (at) => checks.drawsAll(subject, at),
     ],
     [
-      "a draw from an empty pick table is an error, and a refilled table works again",
+      "a draw from an empty pick view is an error, and a refilled view works again",
       (at) => checks.survivesEmptying(subject, at),
     ],
     [

@@ -15,7 +15,7 @@ const split = ["tests/whole/model"];
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = [
   ...["tests/package", "tests/prebuilt", "tests/whole/model/faults_test.ts", "tests/server"],
-  "tests/whole/model/model_test.ts",
+  ...["tests/whole/model/model_test.ts", "tests/net"],
 ];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */

@@ -14,18 +14,6 @@ const utf8 = new TextEncoder();
 /** The bytes before each message on a stream of gRPC: 0, and the message's length. */
 export const PREFIX_BYTES = 5;
 
-/**
- * The field of an item's own priority for the remover, in `PrioritizedItem` and `KeyWithPriority`. It is ours: Reverb has one priority for both, and
- * its server passes over the field.
- */
-export const REMOVER_PRIORITY_FIELD = 100;
-
-/**
- * The field of `SampleStreamRequest` that asks for all samples or none. It is ours: Reverb's server passes over it, and sends each sample as it is
- * drawn.
- */
-export const WHOLE_FIELD = 100;
-
 /** Writes one message. */
 export class MessageWriter {
   #bytes = new Uint8Array(4096);
@@ -127,13 +115,6 @@ export class MessageWriter {
     this.#raw(value.length);
     this.#bytes.set(value, this.#at);
     this.#at += value.length;
-  }
-
-  /** Fields that were written before. */
-  fields(encoded: Uint8Array): void {
-    this.#need(encoded.length);
-    this.#bytes.set(encoded, this.#at);
-    this.#at += encoded.length;
   }
 
   /** A text. */

@@ -6,12 +6,13 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { bytesOfField, keyOfField, numberOfField } from "./fields.ts";
+import * as fields from "./reverb_fields.ts";
 
 /** The strings of a `TensorProto`, whether they stand in `string_val` or, after their lengths, in `tensor_content`. */
 export function stringsOfTensor(tensor: Uint8Array): Uint8Array<ArrayBuffer>[] {
-  const values = bytesOfField(tensor, 8).map((text) => text.slice());
+  const values = bytesOfField(tensor, fields.TensorProto.stringVal).map((text) => text.slice());
   const count = elementCount(tensor);
-  const content = bytesOfField(tensor, 4).at(-1);
+  const content = bytesOfField(tensor, fields.TensorProto.tensorContent).at(-1);
   if (content === undefined || content.length === 0) {
     if (values.length === count) return values;
     // A single value stands for all, as in TensorFlow; none stands for empty strings.
@@ -21,9 +22,14 @@ export function stringsOfTensor(tensor: Uint8Array): Uint8Array<ArrayBuffer>[] {
   return splitContent(content, count);
 }
 
+function shapeOf(tensor: Uint8Array): number[] {
+  const shape = bytesOfField(tensor, fields.TensorProto.tensorShape).at(-1) ?? new Uint8Array(0);
+  return bytesOfField(shape, fields.TensorShapeProto.dim)
+    .map((dim) => numberOfField(dim, fields.Dim.size));
+}
+
 function elementCount(tensor: Uint8Array): number {
-  const shape = bytesOfField(tensor, 2).at(-1) ?? new Uint8Array(0);
-  const count = bytesOfField(shape, 2).reduce((product, dim) => product * numberOfField(dim, 1), 1);
+  const count = shapeOf(tensor).reduce((product, size) => product * size, 1);
   // No string is shorter than the byte of its length, except where all are left out.
   if (count > 2 ** 24 && count > tensor.length) throw damaged(`it says ${count} strings`);
   return count;
@@ -68,9 +74,9 @@ interface Slice {
 export function stringsOfColumn(message: Uint8Array, column: number): Uint8Array<ArrayBuffer>[] {
   const found: Uint8Array<ArrayBuffer>[] = [];
   let entries: Uint8Array[] = [];
-  for (const entry of bytesOfField(message, 1)) {
+  for (const entry of bytesOfField(message, fields.SampleStreamResponse.entries)) {
     entries.push(entry);
-    if (numberOfField(entry, 3) === 0) continue;
+    if (numberOfField(entry, fields.SampleEntry.endOfSequence) === 0) continue;
     found.push(...stringsOfSample(entries, column));
     entries = [];
   }
@@ -84,21 +90,23 @@ function stringsOfSample(
   const chunks = new Map<string, Uint8Array>();
   let trajectory: Uint8Array = new Uint8Array(0);
   for (const entry of entries) {
-    for (const chunk of bytesOfField(entry, 2)) chunks.set(keyOfField(chunk, 1), chunk);
-    for (const info of bytesOfField(entry, 1)) {
-      for (const item of bytesOfField(info, 1)) {
-        trajectory = bytesOfField(item, 8).at(-1) ?? trajectory;
+    for (const chunk of bytesOfField(entry, fields.SampleEntry.data)) {
+      chunks.set(keyOfField(chunk, fields.ChunkData.chunkKey), chunk);
+    }
+    for (const info of bytesOfField(entry, fields.SampleEntry.info)) {
+      for (const item of bytesOfField(info, fields.SampleInfo.item)) {
+        trajectory = bytesOfField(item, fields.PrioritizedItem.flatTrajectory).at(-1) ?? trajectory;
       }
     }
   }
-  const slices = bytesOfField(bytesOfField(trajectory, 1)[column] ?? new Uint8Array(0), 1);
+  const columns = bytesOfField(trajectory, fields.FlatTrajectory.columns);
+  const slices = bytesOfField(columns[column] ?? new Uint8Array(0), fields.Column.chunkSlices);
   return slices.map(sliceOf).flatMap(({ chunk, offset, length, index }) => {
-    const data = bytesOfField(chunks.get(chunk) ?? new Uint8Array(0), 5).at(-1);
-    const tensor = bytesOfField(data ?? new Uint8Array(0), 1)[index];
+    const data = bytesOfField(chunks.get(chunk) ?? new Uint8Array(0), fields.ChunkData.data).at(-1);
+    const tensor = bytesOfField(data ?? new Uint8Array(0), fields.Data.tensors)[index];
     if (tensor === undefined) throw damaged("its chunk is not there");
     const strings = stringsOfTensor(tensor);
-    const shape = bytesOfField(bytesOfField(tensor, 2).at(-1) ?? new Uint8Array(0), 2);
-    const rows = numberOfField(shape[0] ?? new Uint8Array(0), 1);
+    const [rows = 0] = shapeOf(tensor);
     const rowCount = rows === 0 ? 0 : strings.length / rows;
     return strings.slice(offset * rowCount, (offset + length) * rowCount);
   });
@@ -106,9 +114,9 @@ function stringsOfSample(
 
 function sliceOf(message: Uint8Array): Slice {
   return {
-    chunk: keyOfField(message, 1),
-    offset: numberOfField(message, 2),
-    length: numberOfField(message, 3),
-    index: numberOfField(message, 4),
+    chunk: keyOfField(message, fields.ChunkSlice.chunkKey),
+    offset: numberOfField(message, fields.ChunkSlice.offset),
+    length: numberOfField(message, fields.ChunkSlice.length),
+    index: numberOfField(message, fields.ChunkSlice.index),
   };
 }

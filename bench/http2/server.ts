@@ -1,5 +1,5 @@
 /**
- * An echo server of gRPC for `bench/http2.ts`: by `server/http2` or by `node:http2`. It prints its port, and then for each line that it
+ * An echo server of gRPC for `bench/http2.ts`: by `net/http2` or by `node:http2`. It prints its port, and then for each line that it
  * reads its processor time so far, in microseconds.
  *
  * `/echo` sends each message back; `/sink` sends an empty one; `/source` answers each message by 28,224 bytes.
@@ -8,8 +8,8 @@
  */
 import http2 from "node:http2";
 import process from "node:process";
-import { GrpcConnection } from "../../server/grpc/calls.ts";
-import { Pump } from "../../server/pump/pump.ts";
+import { GrpcConnection } from "../../net/grpc/calls.ts";
+import { Pump } from "../../net/pump/pump.ts";
 
 const picture = new Uint8Array(28_224);
 

@@ -16,7 +16,7 @@ import {
 for (const power of [12, 16, 20]) {
   const replay = await fillVectors(2 ** power);
   const selector = replay.newPickSelector(uniform());
-  const table = replay.newPickTable({ length: 8 });
+  const table = replay.newPickView({ length: 8 });
   const sequences = table.newPickSelector(uniform());
   for (const size of [1, 32, 256, 5000]) {
     const batch = replay.getBatch(size, selector);

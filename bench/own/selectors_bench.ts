@@ -41,7 +41,7 @@ const withoutPriorities: Record<string, SelectorRule<Batch<{ state: Column<"floa
 };
 const withPriorities: Record<string, SelectorRule<Batch<{ state: Column<"float32", [4]> }>>> = {
   prioritized: prioritized(),
-  "prioritized, scaled by the table's largest weight": prioritized({ normalize: "table" }),
+  "prioritized, scaled by the table's largest weight": prioritized({ normalize: "view" }),
   rankBased: rankBased(),
   highestPriority: highestPriority(),
   pser: pser(),

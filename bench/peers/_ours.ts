@@ -68,7 +68,7 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
   const selectors = [selector];
   for (const size of dataset.batches) calls.set(`sample ${size}`, draw(size, selector));
   if (dataset.kind === "sequences") {
-    const table = replay.newPickTable({ length: dataset.length });
+    const table = replay.newPickView({ length: dataset.length });
     const withNext = table.newPickSelector(uniform());
     selectors.push(withNext);
     const add = adder(replay, 1);
@@ -101,7 +101,7 @@ async function openVectors(dataset: Dataset): Promise<OpenedHere> {
 }
 
 function noteOf({ kind, dtype, updates }: Dataset): string {
-  if (kind === "sequences") return `${NOTE} Two pick tables serve the two kinds of batches.`;
+  if (kind === "sequences") return `${NOTE} Two pick views serve the two kinds of batches.`;
   if (updates.length > 0) {
     return `${NOTE} An update leaves the sums to the next draw. *turn* has both.`;
   }

@@ -94,6 +94,7 @@ Times evictions(exrp::EvictionPolicy& rule, exrp::Random& random, uint32_t episo
 template <typename Policy, typename... Options>
 Times worst(uint32_t episodeCount, uint32_t pickCount, Options... options) {
   Policy policy(episodeCount, options...);
+  if (!policy.valid() || !policy.prepare(episodeCount)) std::exit(1);
   exrp::EvictionPolicy& rule = policy;
   exrp::Random random(8, episodeCount);
   std::vector<uint32_t> episodes(episodeCount);

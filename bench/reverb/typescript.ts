@@ -103,7 +103,7 @@ async function single(client: ReverbClient): Promise<string> {
 
 async function sampled(client: ReverbClient): Promise<string> {
   const ms = await best(50, async () => {
-    await client.sample("uniform", 256);
+    await client.getBatch("uniform", 256);
   });
   return `${ms.toFixed(2)} ms`;
 }
@@ -119,9 +119,9 @@ async function batches(client: ReverbClient): Promise<string> {
 }
 
 async function priorities(client: ReverbClient): Promise<string> {
-  const { keys } = await client.sample("uniform", 256);
+  const { keys } = await client.getBatch("uniform", 256);
   const updates = { keys, priorities: new Float64Array(256).fill(2) };
-  const ms = await best(30, () => client.mutatePriorities("uniform", { updates }));
+  const ms = await best(30, () => client.setPriority("uniform", { updates }));
   return `${Math.round(ms * 1000)} us`;
 }
 
@@ -139,7 +139,7 @@ async function measure(address: string): Promise<void> {
   await using client = await ReverbClient.connect(address);
   console.log("| what | best |\n|---|---:|");
   for (const [name, table, run] of cases) {
-    await client.reset(table);
+    await client.clear(table);
     if (run === sampled || run === batches || run === priorities) await oldWriter(client);
     console.log(`| ${name} | ${await run(client)} |`);
   }

@@ -34,9 +34,9 @@ export async function train(
 
     if (step === WARM_UP) await writer.flush(); // so that there is something to draw
     if (step >= WARM_UP && step % LEARN_EVERY === 0) {
-      const batch = await reader.sample(BATCH, { beta: 0.4, timeoutMs: 60_000 });
+      const batch = await reader.getBatch(BATCH, { beta: 0.4, timeoutMs: 60_000 });
       const errors = update(weights, { ...batch, weight: batch.importanceWeight });
-      await reader.setPriorities(batch, errors.map((error) => Math.abs(error) + 1e-3));
+      await reader.setPriority(batch, errors.map((error) => Math.abs(error) + 1e-3));
     }
     if (step % REPORT_EVERY === 0) {
       const { size, drawn } = await reader.stats();

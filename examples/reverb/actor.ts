@@ -63,7 +63,7 @@ async function act(address: string, seed: number): Promise<void> {
   for (let step = 0;; step++) {
     // The newest weights. The first sample waits until the learner has put some there.
     if (step % SETTINGS.refreshEvery === 0) {
-      const [newEpsilon, weights] = (await client.sample("variables", 1)).columns;
+      const [newEpsilon, weights] = (await client.getBatch("variables", 1)).columns;
       epsilon = floatsOf(newEpsilon)[0] ?? 1;
       network.load(floatsOf(weights));
     }

@@ -34,7 +34,10 @@ function discounted(reward: Floats, discount: Floats): { total: Floats; factor: 
 }
 
 /** Weights in the loss. They make up for the fact that some transitions come more often than others. */
-function importanceOf({ probabilities, tableSizes }: SampleBatch, beta: number): Floats {
+function importanceOf(
+  { probability: probabilities, tableSizes }: SampleBatch,
+  beta: number,
+): Floats {
   const weights = Float32Array.from(
     probabilities,
     (probability, k) => ((tableSizes[k] ?? 1) * probability) ** -beta,
@@ -66,8 +69,8 @@ async function learn(address: string, seed: number, stepsMax: number): Promise<v
   using network = await QNetwork.create({ seed });
   const environments = newEnvironments(SETTINGS.evaluation.episodes, 1_000_000 + 1_000 * seed);
   // What an earlier learner left on the server is of no use.
-  await client.reset("replay");
-  await client.reset("variables");
+  await client.clear("replay");
+  await client.clear("variables");
 
   let update = 0;
   const publish = (): Promise<void> => {
@@ -90,7 +93,7 @@ async function learn(address: string, seed: number, stepsMax: number): Promise<v
       targetRate,
     });
     const priorities = tdError.map((error) => Math.abs(error) + 0.01);
-    await client.mutatePriorities("replay", { updates: { keys: batch.keys, priorities } });
+    await client.setPriority("replay", { updates: { keys: batch.keys, priorities } });
     if (update % publishEvery === 0) await publish();
     if (update % evaluation.every === 0) {
       const score = mean(play(network, environments));

@@ -406,21 +406,21 @@ int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t co
   return withReplay(replay, [&](Instance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
 }
 
-int32_t exrp_table_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* table) {
+int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* view) {
   return withWhole(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
-    return status == Status::ok ? found.replay.createView(parsed, table) : status;
+    return status == Status::ok ? found.replay.createView(parsed, view) : status;
   });
 }
 
-int32_t exrp_table_info(uint32_t replay, uint32_t table, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_TABLE_INFO_COUNT, [&](Instance& found) { return found.replay.picks().info(table, info); });
+int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32_t info_count) {
+  return withRoom(replay, info_count, EXRP_PICK_VIEW_INFO_COUNT, [&](Instance& found) { return found.replay.picks().info(view, info); });
 }
 
-int32_t exrp_selector_create(uint32_t replay, uint32_t table, uint32_t kind, const double* options, uint32_t option_count,
+int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(table, kind, options, option_count, selector); });
+  return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(view, kind, options, option_count, selector); });
 }
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
@@ -437,8 +437,8 @@ int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* epis
   });
 }
 
-int32_t exrp_batch_layout(uint32_t replay, uint32_t table, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double* offsets, uint32_t offset_count) {
+  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     const uint32_t needed = found.drawing.partCount(at);
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     return found.drawing.batchLayout(thread, at, count, offsets);
@@ -456,10 +456,10 @@ int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint3
   });
 }
 
-int32_t exrp_batch_gather(uint32_t replay, uint32_t table, const uint32_t* indices, const double* probabilities, uint32_t first,
+int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withView(replay, table, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     const Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
     return found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
@@ -484,38 +484,38 @@ int32_t exrp_batch_take(uint32_t replay, double order) {
   return withSeat(replay, [&](Seat& at) { return at.instance.takeBatch(at, order); });
 }
 
-int32_t exrp_pick_find(uint32_t replay, uint32_t table, const double* episodes, const int32_t* positions, uint32_t count,
+int32_t exrp_pick_find(uint32_t replay, uint32_t view, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+  return withView(replay, view, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
-int32_t exrp_pick_list(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withView(replay, table, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+int32_t exrp_pick_list(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
+  return withView(replay, view, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
-int32_t exrp_pick_priorities(uint32_t replay, uint32_t table, uint32_t first, uint32_t count, double* priorities) {
-  return withView(replay, table,
+int32_t exrp_pick_priorities(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* priorities) {
+  return withView(replay, view,
                    [&](Instance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
-int32_t exrp_journal_open(uint32_t replay, uint32_t table) {
+int32_t exrp_journal_open(uint32_t replay, uint32_t view) {
   return withReplay(replay, [&](Seat& seat) {
-    exrp::PickView* const at = seat.instance.replay.picks().findView(table);
+    exrp::PickView* const at = seat.instance.replay.picks().findView(view);
     if (at == nullptr) return Status::argument;
     return seat.flags.isShared() ? fail(Status::notSharable, EXRP_SHARE_JOURNAL) : at->picks.openJournal();
   });
 }
 
-int32_t exrp_journal_count(uint32_t replay, uint32_t table, uint32_t* count) {
-  return withView(replay, table, [&](Instance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
+int32_t exrp_journal_count(uint32_t replay, uint32_t view, uint32_t* count) {
+  return withView(replay, view, [&](Instance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
 }
 
-int32_t exrp_journal_read(uint32_t replay, uint32_t table, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withView(replay, table,
+int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
+  return withView(replay, view,
                   [&](Instance&, ThreadScratch&, exrp::PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
 }
 

@@ -167,6 +167,27 @@ int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const uint8_t* me
   });
 }
 
+int32_t exrp_inserter_insert(uint32_t tables, uint32_t inserter, const double* numbers, uint32_t numbers_count, const uint8_t* rows,
+                             double rows_size, double now, double* info, uint32_t info_count) {
+  return withInserter(tables, inserter, [&](Tables& set, Inserter& found) {
+    Status status = checkSize(info_count, EXRP_INSERTER_COUNT);
+    if (status == Status::ok && !(rows_size >= 0 && rows_size < 0x1p53)) status = fail(Status::argument, 5, rows_size);
+    if (status == Status::ok && !(now >= 0 && now <= 0x1p53)) status = fail(Status::argument, 6, now);
+    if (status == Status::ok) status = set.insert(inserter, found, {numbers, numbers_count}, {rows, static_cast<size_t>(rows_size)}, now);
+    if (status == Status::ok) set.inserterInfo(found, info);
+    return status;
+  });
+}
+
+int32_t exrp_inserter_waiting(uint32_t tables, uint32_t inserter, uint32_t withdraw, double* counts, uint32_t counts_count) {
+  return withInserter(tables, inserter, [&](Tables& set, Inserter& found) {
+    if (withdraw > 1) return fail(Status::argument, 2, withdraw);
+    const Status status = checkSize(counts_count, set.tableCount());
+    if (status == Status::ok) set.countWaiting(inserter, found, withdraw == 1, counts);
+    return status;
+  });
+}
+
 int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count) {
   return withInserter(tables, inserter, [&](Tables& set, Inserter& found) {
     const Status status = checkSize(info_count, EXRP_INSERTER_COUNT);

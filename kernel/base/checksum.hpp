@@ -1,13 +1,75 @@
-// CRC-32C (Castagnoli), for the sections of a snapshot.
+// CRC-32C (Castagnoli), for the frames of a snapshot and for sealed chunks.
 //
-// Thread safety: any thread. Cost: about 1 ns for 2 bytes (eight tables, no special instructions), which is much faster than a disk. The first
-// call makes the tables, in about 1 us: in the library they would be 8 KiB that can't be compressed.
+// Where the processor has instructions for it, they are used. Elsewhere eight tables do the same: the first call makes them, in about 1 us,
+// because in the library they would be 8 KiB that can't be compressed.
+//
+// Thread safety: any thread.
+// Cost: 61 ns for 1 KB by the instructions of x86-64, 490 ns by the tables (one thread of an AMD EPYC).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/base/cpu.hpp"
+#if defined(EXRP_CRC32) && defined(__aarch64__)
+#include <arm_acle.h>
+#endif
+
 namespace exrp {
+
+/// The polynomial without its highest term, x^0 in the highest bit, as in the checksum.
+constexpr uint32_t checksumPolynomial = 0x82F63B78u;
+/// The remainder of x times this one.
+constexpr uint32_t timesX(uint32_t remainder) { return (remainder >> 1) ^ ((remainder & 1) != 0 ? checksumPolynomial : 0u); }
+
+#if defined(EXRP_CRC32)
+
+#if defined(__x86_64__)
+EXRP_CRC32 inline uint32_t checksumWord(uint32_t crc, uint64_t word) { return static_cast<uint32_t>(__builtin_ia32_crc32di(crc, word)); }
+EXRP_CRC32 inline uint32_t checksumByte(uint32_t crc, uint8_t byte) { return __builtin_ia32_crc32qi(crc, byte); }
+#else
+EXRP_CRC32 inline uint32_t checksumWord(uint32_t crc, uint64_t word) { return __crc32cd(crc, word); }
+EXRP_CRC32 inline uint32_t checksumByte(uint32_t crc, uint8_t byte) { return __crc32cb(crc, byte); }
+#endif
+
+inline uint64_t wordAt(const uint8_t* bytes) {
+  uint64_t word = 0;
+  __builtin_memcpy(&word, bytes, 8);
+  return word;
+}
+
+/// checksum() by the processor's instructions: for hasCrc32() only.
+EXRP_CRC32 inline uint32_t checksumFast(uint32_t seed, const uint8_t* bytes, size_t size) {
+  uint32_t crc = ~seed;
+#if defined(__x86_64__)
+  // An instruction waits three cycles for the one before it. So three lanes go side by side. Then the first two are multiplied by the power of x
+  // that stands for the bytes behind them, without carries; the instruction itself multiplies by x^33.
+  constexpr size_t lane = 64;
+  using Pair = long long __attribute__((vector_size(16)));
+  constexpr auto behind = [](size_t count) {
+    uint32_t power = 1u << 31;
+    for (size_t k = 33; k < 8 * count; ++k) power = timesX(power);
+    return static_cast<long long>(power);
+  };
+  constexpr Pair powers = {behind(2 * lane), behind(lane)};
+  for (; size >= 3 * lane; size -= 3 * lane, bytes += 3 * lane) {
+    uint32_t second = 0;
+    uint32_t third = 0;
+    for (size_t at = 0; at < lane; at += 8) {
+      crc = checksumWord(crc, wordAt(bytes + at));
+      second = checksumWord(second, wordAt(bytes + lane + at));
+      third = checksumWord(third, wordAt(bytes + 2 * lane + at));
+    }
+    const Pair moved = __builtin_ia32_pclmulqdq128(Pair{crc, 0}, powers, 0x00) ^ __builtin_ia32_pclmulqdq128(Pair{second, 0}, powers, 0x10);
+    crc = checksumWord(0, static_cast<uint64_t>(moved[0])) ^ third;
+  }
+#endif
+  for (; size >= 8; size -= 8, bytes += 8) crc = checksumWord(crc, wordAt(bytes));
+  for (; size > 0; --size, ++bytes) crc = checksumByte(crc, *bytes);
+  return ~crc;
+}
+
+#endif
 
 struct ChecksumTables {
   uint32_t table[8][256];
@@ -17,7 +79,7 @@ inline ChecksumTables makeChecksumTables() {
   ChecksumTables made = {};
   for (uint32_t byte = 0; byte < 256; ++byte) {
     uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82F63B78u : 0u);
+    for (int bit = 0; bit < 8; ++bit) crc = timesX(crc);
     made.table[0][byte] = crc;
   }
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -29,8 +91,8 @@ inline ChecksumTables makeChecksumTables() {
   return made;
 }
 
-/// Continues from `seed`, which is 0 for the first piece.
-inline uint32_t checksum(uint32_t seed, const uint8_t* bytes, size_t size) {
+/// checksum() by tables, on any processor.
+inline uint32_t checksumByTables(uint32_t seed, const uint8_t* bytes, size_t size) {
   static const ChecksumTables tables = makeChecksumTables();
   const auto& table = tables.table;
   uint32_t crc = ~seed;
@@ -45,6 +107,15 @@ inline uint32_t checksum(uint32_t seed, const uint8_t* bytes, size_t size) {
   }
   for (; size > 0; --size, ++bytes) crc = (crc >> 8) ^ table[0][(crc ^ *bytes) & 0xFF];
   return ~crc;
+}
+
+/// Continues from `seed`, which is 0 for the first piece.
+inline uint32_t checksum(uint32_t seed, const uint8_t* bytes, size_t size) {
+#if defined(EXRP_CRC32)
+  static const bool isFast = hasCrc32();
+  if (isFast) return checksumFast(seed, bytes, size);
+#endif
+  return checksumByTables(seed, bytes, size);
 }
 
 }  // namespace exrp

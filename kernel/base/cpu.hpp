@@ -1,4 +1,5 @@
-// hasAvx2: whether this processor and its system can run functions marked EXRP_AVX2.
+// hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, and those marked EXRP_CRC32, which compute
+// CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined.
 // isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
@@ -12,26 +13,41 @@
 #include <cpuid.h>
 
 #define EXRP_AVX2 __attribute__((target("avx2,popcnt")))
+#define EXRP_CRC32 __attribute__((target("sse4.2,crc32,pclmul")))
 
 namespace exrp {
 
-inline bool hasAvx2() {
+/// Whether the processor says in leaf 1 that it has all of these features.
+inline bool hasFeatures(unsigned needed) {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & needed) == needed;
+}
+
+inline bool hasAvx2() {
   constexpr unsigned osxsave = 1u << 27;
   constexpr unsigned avx = 1u << 28;
   constexpr unsigned popcnt = 1u << 23;
-  constexpr unsigned needed = osxsave | avx | popcnt;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & needed) != needed) return false;
+  if (!hasFeatures(osxsave | avx | popcnt)) return false;
   // XCR0: the system saves both halves of the vector registers when it switches threads.
   unsigned low = 0;
   unsigned high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));
   if ((low & 6u) != 6u) return false;
   constexpr unsigned avx2 = 1u << 5;
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
+}
+
+inline bool hasCrc32() {
+  constexpr unsigned sse42 = 1u << 20;
+  constexpr unsigned pclmul = 1u << 1;
+  return hasFeatures(sse42 | pclmul);
 }
 
 /// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.
@@ -44,12 +60,26 @@ inline bool isIntel() {
 
 }  // namespace exrp
 #else
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 #define EXRP_AVX2
 
 namespace exrp {
 
 inline bool hasAvx2() { return false; }
 inline bool isIntel() { return false; }
+
+#if defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#define EXRP_CRC32 __attribute__((target("+crc")))
+
+#if defined(__linux__)
+inline bool hasCrc32() { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
+#else
+inline bool hasCrc32() { return true; }
+#endif
+#endif
 
 }  // namespace exrp
 #endif

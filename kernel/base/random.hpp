@@ -55,6 +55,9 @@ class Random {
       for (int byte = 0; byte < 8; ++byte) bytes[word * 8 + byte] = static_cast<uint8_t>(state_[word] >> (8 * byte));
   }
 
+  /// Whether it is not in the one state that can't be: all zero. Bytes of a snapshot may say so.
+  bool isPossible() const { return (state_[0] | state_[1] | state_[2] | state_[3]) != 0; }
+
   /// False, with nothing changed, for the one state that can't be: all zero.
   bool load(const uint8_t* bytes) {
     uint64_t words[4] = {0, 0, 0, 0};

@@ -74,7 +74,7 @@ void BatchMaker::copyRing(const GatherJob& job) const {
 }
 
 /// Reads the pick's block, and asks for its episode and rows.
-inline void BatchMaker::follow(const EpisodeTable& episodeTable, Pick* pick) const {
+inline void BatchMaker::follow(const EpisodeList& episodeTable, Pick* pick) const {
   const uint32_t index = store_->blockOf(pick->slot);
   const BlockHead head = store_->head(index);
   pick->episode = head.episode;

@@ -1,4 +1,4 @@
-// BatchMaker: the Gatherer (kernel/batches/gatherer.hpp) that copies picks of one table from the store into a batch.
+// BatchMaker: the Gatherer (kernel/batches/gatherer.hpp) that copies picks of one view from the store into a batch.
 //
 // create() chooses a route once, by the pick policy and the columns:
 //
@@ -12,7 +12,7 @@
 // - window: everything else (large states, long picks, stacks, rows before the pick, masks, rows backwards, longer returns).
 //
 // The ring overlaps the cache misses of many picks. Each of its steps does one stage of each of four picks, `stageDistance` apart:
-// (1) ask for a pick's entry in the pick table; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
+// (1) ask for a pick's entry in the pick view; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
 // rows; (4) copy. docs/internals/performance.md says what was tried and what it gave.
 //
 // Thread safety: after create() a BatchMaker never changes, so many threads may share it. What a call changes is in its BatchScratch.
@@ -20,7 +20,7 @@
 //   1. Every byte of every part of the batch is written: positions past a pick's end are zero.
 //   2. Both routes write the same bytes.
 // Cost: near that of moving the bytes; no allocation.
-// It checks nothing: everything in the pick table is valid.
+// It checks nothing: everything in the pick view is valid.
 #pragma once
 
 #include "kernel/batches/gatherer.hpp"
@@ -29,7 +29,7 @@
 
 namespace exrp {
 
-/// What a thread needs to make batches of one table.
+/// What a thread needs to make batches of one view.
 struct BatchScratch {
   BatchLayout layout = {};   // the last one: it is what the next batch most often needs
   uint32_t layoutCount = 0;  // picks of a batch with that layout; 0 where there is none
@@ -61,7 +61,7 @@ class BatchMaker final : public Gatherer {
 
   void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
-  void follow(const EpisodeTable& episodeTable, Pick* pick) const;
+  void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
 

@@ -15,8 +15,8 @@
 
 #include "kernel/batches/batch_layout.hpp"
 #include "kernel/store/block_index.hpp"
-#include "kernel/store/episode_table.hpp"
-#include "kernel/store/pick_table.hpp"
+#include "kernel/store/episode_list.hpp"
+#include "kernel/store/pick_index.hpp"
 
 namespace exrp {
 
@@ -24,18 +24,18 @@ struct BatchScratch;
 
 /// The picks of a batch, or of a part of it, as they were chosen.
 struct ChosenPicks {
-  const uint32_t* indices;      // in their table
+  const uint32_t* indices;      // in their view
   const double* probabilities;  // of each
   uint32_t count;
-  double probabilityMin;  // the smallest of the table; 0 where the smallest of the batch scales importance weights
+  double probabilityMin;  // the smallest of the view; 0 where the smallest of the batch scales importance weights
   bool weighted;          // whether the weights differ from 1
 };
 
-/// What is to be gathered, and where to. PickTable::prefetchFirst() was called before.
+/// What is to be gathered, and where to. PickIndex::prefetchFirst() was called before.
 struct GatherJob {
-  const EpisodeTable& episodes;
+  const EpisodeList& episodes;
   const BlockIndex& blocks;
-  const PickTable& picks;
+  const PickIndex& picks;
   const uint32_t* indices;  // of range.count picks
   BatchRange range;
   const BatchTarget& target;

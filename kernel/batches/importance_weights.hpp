@@ -25,7 +25,7 @@ inline double smallestOf(const double* numbers, uint32_t count) {
   return least[0];
 }
 
-/// The weights of `count` picks that were drawn with these probabilities. `probabilityMin` is the smallest of the table, or 0: then the
+/// The weights of `count` picks that were drawn with these probabilities. `probabilityMin` is the smallest of the view, or 0: then the
 /// smallest of the batch scales them.
 inline void importanceWeights(const double* probabilities, uint32_t count, double beta, double probabilityMin, bool avx2, float* weight) {
   const double smallest = probabilityMin > 0 ? probabilityMin : smallestOf(probabilities, count);

@@ -9,7 +9,7 @@ void Locator::create(const Store& store, const PickPolicy& policy, uint32_t reco
   slotCountMax_ = smaller(listMax, policy.rows() + policy.stack + policy.ahead());
 }
 
-LocatedPick Locator::locate(const EpisodeTable& episodes, uint32_t slot) const {
+LocatedPick Locator::locate(const EpisodeList& episodes, uint32_t slot) const {
   const uint32_t owner = store_->head(store_->blockOf(slot)).episode;
   const Episode& episode = episodes[owner];
   const uint32_t position = store_->positionOf(slot);

@@ -19,9 +19,9 @@
 // Cost: locate() O(1); listSlots() 4 bytes a slot.
 #pragma once
 
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 #include "kernel/store/pick_policy.hpp"
-#include "kernel/store/pick_table.hpp"
+#include "kernel/store/pick_index.hpp"
 
 namespace exrp {
 
@@ -50,7 +50,7 @@ class Locator {
   size_t slotCountMax() const { return slotCountMax_; }
 
   /// The pick that begins at a slot.
-  LocatedPick locate(const EpisodeTable& episodes, uint32_t slot) const;
+  LocatedPick locate(const EpisodeList& episodes, uint32_t slot) const;
   /// Lists a pick's slots. True where they stand one after another.
   bool listSlots(const LocatedPick& pick, uint32_t* slots) const;
   /// The row of the batch that shows record `at` of the window, counted from the pick's first row.

@@ -6,7 +6,7 @@
 // episode may shorten n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
-// (1) ask: ask for their entries in the pick table;
+// (1) ask: ask for their entries in the pick view;
 // (2) find: read their slots; ask for the heads of their blocks, and for their rows as if these lay together, which is nearly always so;
 // (3) look up: read heads and episodes; then copy the parts of the batch one after the other (kernel/batches/copy_runs.hpp).
 // While a flight is at stage 1, the one before it is at stage 2 and the one before that at stage 3. Rows are asked for into the second
@@ -113,7 +113,7 @@ class PlainWalk {
   }
 
   // The stages, of a flight. lookUp() writes the picks' handles, positions and episodes, and returns how many are cut.
-  void ask(const PickTable& table, const uint32_t* indices, uint32_t count) const;
+  void ask(const PickIndex& view, const uint32_t* indices, uint32_t count) const;
   void find(const GatherJob& job, uint32_t number, Flight* flight) const { find_(*this, job, number, flight); }
   uint32_t lookUp(const GatherJob& job, uint32_t number, Flight* flight) const { return lookUp_(*this, job, number, flight); }
 

@@ -16,8 +16,8 @@ PlainWalk::Tuning PlainWalk::tuningFor(const PickPolicy& policy) {
   return isSingle && isIntel() ? Tuning{16, true} : Tuning{32, false};
 }
 
-void PlainWalk::ask(const PickTable& table, const uint32_t* indices, uint32_t count) const {
-  const uint32_t* const slots = table.slots();
+void PlainWalk::ask(const PickIndex& view, const uint32_t* indices, uint32_t count) const {
+  const uint32_t* const slots = view.slots();
   if (tuning_.isNear) {
     for (uint32_t k = 0; k < count; ++k) prefetchLine(slots + indices[k]);
   } else {

@@ -10,7 +10,7 @@ namespace exrp {
 
 PlainWalk::Tuning PlainWalk::tuningFor(const PickPolicy&) { return {flightMax, false}; }
 
-void PlainWalk::ask(const PickTable&, const uint32_t*, uint32_t) const {}
+void PlainWalk::ask(const PickIndex&, const uint32_t*, uint32_t) const {}
 
 struct PlainWalk::Stages {
   static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {

@@ -41,7 +41,7 @@ Status WindowCopier::createScratch(WindowScratch* scratch) const {
   return scratch->slots.commit(count) ? Status::ok : fail(Status::memory, 4.0 * static_cast<double>(count));
 }
 
-void WindowCopier::copy(const EpisodeTable& episodes, uint32_t slot, size_t index, const BatchTarget& target,
+void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target,
                         WindowScratch& scratch) const {
   Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data()};
   window.joined = locator_.listSlots(window, scratch.slots.data());

@@ -52,7 +52,7 @@ class WindowCopier {
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
   /// Copies the pick that begins at `slot`, as pick `index` of the batch.
-  void copy(const EpisodeTable& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
+  void copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
   /// To be called after the last copy to a batch: some states may wait until then.
   void finish(const BatchTarget& target, WindowScratch& scratch) const;
 

@@ -178,7 +178,7 @@ Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint
   return Status::ok;
 }
 
-Status Drawing::findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count,
+Status Drawing::findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count,
                          uint32_t* indices) const {
   const Status status = checkPicks(handles, positions, count);
   if (status != Status::ok) return status;
@@ -228,7 +228,7 @@ Status Drawing::findPicks(const PickTable& picks, const double* handles, const i
   return Status::ok;
 }
 
-Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
+Status Drawing::listPicks(const PickIndex& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const {
   if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
   const Store& store = replay_.book().store();
   for (uint32_t index = 0; index < count; ++index) {
@@ -239,7 +239,7 @@ Status Drawing::listPicks(const PickTable& picks, uint32_t first, uint32_t count
   return Status::ok;
 }
 
-Status Drawing::listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const {
+Status Drawing::listPriorities(const PickIndex& picks, uint32_t first, uint32_t count, double* priorities) const {
   if (first > picks.count() || count > picks.count() - first) return fail(Status::pickIndex, 0, first, picks.count());
   for (uint32_t index = 0; index < count; ++index) priorities[index] = replay_.picks().initialPriorities().get(picks.slot(first + index));
   return Status::ok;
@@ -274,7 +274,7 @@ Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const doub
   Status status = isOwn ? replay_.picks().checkSelector(selector) : Status::ok;
   if (status != Status::ok) return status;
   const PickView& view = isOwn ? replay_.picks().viewOf(selector) : replay_.picks().view(EXRP_INDEX_NONE - selector);
-  const PickTable& picks = view.picks;
+  const PickIndex& picks = view.picks;
   if (prioritySize != sizeof(float) && prioritySize != sizeof(double)) return fail(Status::argument, 6, prioritySize);
   if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   EvictionPolicy* const eviction = replay_.eviction();

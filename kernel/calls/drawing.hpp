@@ -37,9 +37,9 @@ class Drawing {
 
   /// The picks that begin at these positions, or pickNone. `indices` holds guesses, whatever they are. Most often they are those of the
   /// last draw, whose picks' slots and blocks were just read. What the guesses don't tell, the block index does.
-  Status findPicks(const PickTable& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
-  Status listPicks(const PickTable& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
-  Status listPriorities(const PickTable& picks, uint32_t first, uint32_t count, double* priorities) const;
+  Status findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
+  Status listPicks(const PickIndex& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
+  Status listPriorities(const PickIndex& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
   Status layOut(ThreadScratch& thread, const PickView& view, uint32_t count) const;

@@ -379,7 +379,7 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
   constexpr uint32_t seen = 0x80000000u;
   uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
   uint32_t* found = thread.environments.data();
-  EpisodeTable& episodes = replay_.book().episodes();
+  EpisodeList& episodes = replay_.book().episodes();
   Status status = Status::ok;
   uint32_t end = first;
   for (; end < count && status == Status::ok; ++end) {

@@ -31,7 +31,7 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   const Store& store = replay.book().store();
-  const EpisodeTable& episodes = replay.book().episodes();
+  const EpisodeList& episodes = replay.book().episodes();
   uint32_t blocks[BlockIndex::findPiece];
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
@@ -113,7 +113,7 @@ Status listActors(const Replay& replay, const double* handles, uint32_t count, u
 
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
                     uint32_t* states) {
-  const EpisodeTable& episodes = replay.book().episodes();
+  const EpisodeList& episodes = replay.book().episodes();
   return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) {
     const bool isGone = episode == episodeNone;
     recordCounts[k] = isGone ? 0 : episodes.recordCount(episode);

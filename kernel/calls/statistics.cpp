@@ -54,7 +54,7 @@ Status Statistics::recordAges(const Histogram& histogram, double* summary) const
   if (const Status status = checkEdges(histogram); status != Status::ok) return status;
   Summary ages(histogram);
   const Store& store = replay_.book().store();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) {
     const Episode& episode = episodes[at];
     uint32_t position = episodes.first(at);
@@ -99,7 +99,7 @@ Status Statistics::sums(ThreadScratch& thread, uint32_t selector, uint32_t what,
   return Status::ok;
 }
 
-void Statistics::note(uint32_t log, const PickTable& picks, const uint32_t* indices, uint32_t count) {
+void Statistics::note(uint32_t log, const PickIndex& picks, const uint32_t* indices, uint32_t count) {
   DrawLog& draws = logs_[log];
   const uint32_t noted = draws.begin(count);
   const uint64_t step = DrawLog::stepOf(noted, count);

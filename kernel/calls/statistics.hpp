@@ -31,7 +31,7 @@ class Statistics {
   Status sums(ThreadScratch& thread, uint32_t selector, uint32_t what, const Histogram& histogram, double* summary) const;
 
   /// Notes a batch that selector `log` drew.
-  void note(uint32_t log, const PickTable& picks, const uint32_t* indices, uint32_t count);
+  void note(uint32_t log, const PickIndex& picks, const uint32_t* indices, uint32_t count);
   /// The same by episodes and positions; picks that are gone are left out.
   Status noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count);
   /// The EXRP_DRAWS_* numbers of a log.

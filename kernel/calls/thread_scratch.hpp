@@ -31,7 +31,7 @@ struct ThreadScratch {
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
   DrawnPicks drawn;
-  BatchScratch batches[EXRP_LIMIT_TABLES];  // by the number of the view
+  BatchScratch batches[EXRP_LIMIT_PICK_VIEWS];  // by the number of the view
 
   /// Bytes beside the object itself.
   double memoryBytes() const {

@@ -20,7 +20,7 @@ void endAbandoned(Replay& replay, uint32_t episode) {
 
 void endEpisodesOf(Replay& replay, uint16_t writer) {
   const EpisodeBook& book = replay.book();
-  const EpisodeTable& episodes = book.episodes();
+  const EpisodeList& episodes = book.episodes();
   for (uint32_t episode = episodes.oldest(); episode != episodeNone;) {
     const double handle = book.handleAt(episode);
     const uint32_t older = episodes[episode].older;

@@ -1,36 +1,62 @@
 // BlockWitness: watches over what the book promises of blocks. It is a listener in the C++ tests only, where it ends the program with the
 // promise that broke.
 //
+// It does what a log would do: it makes a sealed chunk of each block that is sealed, and keeps the latest of them after their blocks have gone.
+//
 // Thread safety: none of its own.
 // Invariants, which assertions or check() hold the book to:
 //   1. A block is sealed at most once before it is freed.
 //   2. Between calls, a block of an episode is sealed exactly if records fill it, or if its episode has ended.
 //   3. The rows of a block are the same when it is sealed and when it is freed.
-// Cost: a checksum of a block's rows when it is sealed and when it is freed.
+//   4. The chunk of a block stays as it was made.
+// Cost: a copy of a block's rows and its checksum when it is sealed and when it is freed; the chunks of all sealed blocks, and 64 more.
 #pragma once
 
 #include <cassert>
+#include <cstring>
+#include <deque>
 #include <vector>
 
-#include "kernel/base/checksum.hpp"
 #include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
 
 class BlockWitness final : public EpisodeListener {
  public:
+  BlockWitness() = default;
+  ~BlockWitness() {
+    for (const Note& note : notes_) {
+      if (note.chunk != nullptr) release(note.chunk);
+    }
+    for (SealedChunk* chunk : gone_) release(chunk);
+  }
+
   void sealed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) notes_.resize(size_t{block} + 1);
-    assert(!notes_[block].isSealed && "invariant 1");
-    notes_[block] = {true, sumOf(stored.store(), block)};
+    Note& note = notes_[block];
+    assert(!note.isSealed && "invariant 1");
+    note = {true, stored.rowsOf(block), nullptr};
+    // Null where the test refuses memory.
+    note.chunk = sealBlock(stored.store(), block, note.rows);
+    if (note.chunk != nullptr) note.chunk->checksum();
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) return;
-    assert((!notes_[block].isSealed || notes_[block].sum == sumOf(stored.store(), block)) && "invariant 3");
+    const Note note = notes_[block];
     notes_[block] = {};
+    if (note.chunk == nullptr) return;
+    if (SealedChunk* const now = sealBlock(stored.store(), block, note.rows); now != nullptr) {
+      assert(now->bytes == note.chunk->bytes && now->schema == note.chunk->schema && "invariant 3");
+      assert(memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && now->checksum() == note.chunk->sum && "invariant 3");
+      releaseBlock(now);
+    }
+    gone_.push_back(note.chunk);
+    if (gone_.size() <= goneMax) return;
+    release(gone_.front());
+    gone_.pop_front();
   }
   int32_t check(const StoredEpisodes& stored) const {
-    const EpisodeTable& episodes = stored.episodes();
+    const EpisodeList& episodes = stored.episodes();
     for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
       const Episode& entry = episodes[episode];
       for (uint32_t block = entry.firstBlock; block != blockNone; block = stored.store().block(block).next) {
@@ -42,20 +68,21 @@ class BlockWitness final : public EpisodeListener {
   }
 
  private:
+  static constexpr size_t goneMax = 64;
+
   struct Note {
     bool isSealed = false;
-    uint32_t sum = 0;
+    BlockRows rows = {};
+    SealedChunk* chunk = nullptr;
   };
 
-  static uint32_t sumOf(const Store& store, uint32_t block) {
-    uint32_t sum = 0;
-    for (uint32_t group = 0; group < store.groupCount(); ++group) {
-      sum = checksum(sum, store.groupRow(group, store.firstSlot(block)), size_t{store.blockLength()} * store.groupStride(group));
-    }
-    return sum;
+  static void release(SealedChunk* chunk) {
+    assert(chunk->sum == checksum(0, chunk->data(), chunk->bytes) && "invariant 4");
+    releaseBlock(chunk);
   }
 
   std::vector<Note> notes_;  // by block
+  std::deque<SealedChunk*> gone_;
 };
 
 }  // namespace exrp

@@ -35,7 +35,7 @@ class EpisodeBook final : public StoredEpisodes {
   using StoredEpisodes::episodes;
   using StoredEpisodes::store;
   Store& store() { return store_; }
-  EpisodeTable& episodes() { return episodes_; }
+  EpisodeList& episodes() { return episodes_; }
   /// Something was drawn, given a priority or made: what a snapshot holds has changed.
   void noteChange() { ++changeCount_; }
 

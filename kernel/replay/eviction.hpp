@@ -1,6 +1,6 @@
 // Eviction: tells the eviction policy of a replay, where it has one, what happens to episodes.
 //
-// A policy hears of an episode's picks in the first pick table, and knows no other number of it.
+// A policy hears of an episode's picks in the first pick view, and knows no other number of it.
 //
 // Thread safety: none of its own. Invariants: the policy's.
 #pragma once
@@ -15,7 +15,7 @@ namespace exrp {
 
 class Eviction final : public EpisodeListener {
  public:
-  /// `policy` is null where the caller chooses what to forget; `picks` is that of the first pick table.
+  /// `policy` is null where the caller chooses what to forget; `picks` is that of the first pick view.
   void create(std::unique_ptr<EvictionPolicy> policy, const PickPolicy& picks) {
     policy_ = std::move(policy);
     picks_ = picks;
@@ -47,9 +47,9 @@ class Eviction final : public EpisodeListener {
   int32_t check(const StoredEpisodes&) const { return policy_ == nullptr ? 0 : policy_->check(); }
 
  private:
-  /// The picks that an ended episode has in the first table.
+  /// The picks that an ended episode has in the first view.
   uint32_t pickCount(const StoredEpisodes& stored, uint32_t episode) const {
-    const EpisodeTable& episodes = stored.episodes();
+    const EpisodeList& episodes = stored.episodes();
     return stored.hasPicks(picks_, episode) ? picks_.validCount(episodes.first(episode), episodes[episode].count, true) : 0;
   }
 

@@ -55,7 +55,7 @@ Status Forgetting::evictAged() {
 }
 
 Status Forgetting::evictForRecord(double handle, uint32_t flags, uint32_t* episode) {
-  const EpisodeTable& episodes = book_.episodes();
+  const EpisodeList& episodes = book_.episodes();
   if (ages().isDue(book_.recordedCount())) {
     const Status status = evictAged();
     if (status != Status::ok) return status;

@@ -17,7 +17,7 @@ PickView* PickViews::findView(uint32_t number) const {
 
 Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& policy, uint32_t* number) {
   const Store& store = stored.store();
-  if (viewCount_ == EXRP_LIMIT_TABLES) return fail(Status::limit, EXRP_LIMIT_TABLES);
+  if (viewCount_ == EXRP_LIMIT_PICK_VIEWS) return fail(Status::limit, EXRP_LIMIT_PICK_VIEWS);
   if (!policy.fitsReward(store.column(2).itemBytes)) return fail(Status::argument, 2, policy.rewardType);
   if (policy.length > episodeMax_) return fail(Status::capacity, episodeMax_, policy.length, capacity_);
   std::unique_ptr<PickView> made(new (std::nothrow) PickView);
@@ -39,8 +39,8 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& pol
 Status PickViews::info(uint32_t number, double* info) const {
   const PickView* found = findView(number);
   if (found == nullptr) return Status::argument;
-  info[EXRP_TABLE_PICK_COUNT] = found->picks.count();
-  info[EXRP_TABLE_SELECTOR_COUNT] = found->selectorCount;
+  info[EXRP_PICK_VIEW_PICK_COUNT] = found->picks.count();
+  info[EXRP_PICK_VIEW_SELECTOR_COUNT] = found->selectorCount;
   return Status::ok;
 }
 
@@ -52,9 +52,9 @@ Status PickViews::createSelector(uint32_t view, uint32_t kind, const double* opt
   if (selectorCount_ == EXRP_LIMIT_SELECTORS) return fail(Status::limit, EXRP_LIMIT_SELECTORS);
   std::unique_ptr<PickSelector> made;
   const Random random(seed_, selectorCount_ + 1);
-  const Status status = createPickSelector(kind, options, optionCount, random, capacity_, &made);
+  const Status status = createPickSelector(kind, options, optionCount, random, capacity_, Draws::inBatches, &made);
   if (status != Status::ok) return status;
-  PickTable& picks = found->picks;
+  PickIndex& picks = found->picks;
   if (!made->prepare(picks.preparedCount())) return fail(Status::memory, 4.0 * picks.preparedCount());
   for (uint32_t index = 0; index < picks.count(); ++index) {
     made->pushed(index);
@@ -80,7 +80,7 @@ int32_t PickViews::checkSelectors() const {
 
 Status PickViews::prepareRemoval() {
   for (uint32_t view = 0; view < viewCount_; ++view) {
-    PickTable& picks = views_[view]->picks;
+    PickIndex& picks = views_[view]->picks;
     const Status status = picks.journal().prepare(size_t{2} * picks.count());
     if (status != Status::ok) return status;
   }
@@ -97,7 +97,7 @@ bool PickViews::isJournalOpen() const {
 Status PickViews::prepare(const StoredEpisodes& stored, const Growth& growth) {
   Status status = initial_.prepare(growth.slotEnd);
   for (uint32_t view = 0; view < viewCount_ && status == Status::ok; ++view) {
-    PickTable& picks = views_[view]->picks;
+    PickIndex& picks = views_[view]->picks;
     // Picks begin at different records: at those that come, and at the last ones of each episode, when its end completes them.
     const uint64_t late = growth.episodes * picks.policy().lateCount();
     const uint64_t others = stored.recordCount() - picks.count();
@@ -116,8 +116,8 @@ void PickViews::notePriorities(const StoredEpisodes& stored, uint32_t episode, u
   }
 }
 
-/// Pushes the picks of one table that became valid: those at positions from `validBefore` on.
-void PickViews::pushTo(PickTable& picks, const StoredEpisodes& stored, uint32_t episode, uint32_t validBefore) {
+/// Pushes the picks of one view that became valid: those at positions from `validBefore` on.
+void PickViews::pushTo(PickIndex& picks, const StoredEpisodes& stored, uint32_t episode, uint32_t validBefore) {
   const Store& store = stored.store();
   const Episode& entry = stored.episodes()[episode];
   const uint32_t valid = picks.policy().validEnd(entry.count, entry.ended());
@@ -152,7 +152,7 @@ void PickViews::pushTo(PickTable& picks, const StoredEpisodes& stored, uint32_t 
 
 /// Pushes `count` picks, which begin in the slots from `slot` on, with the effect of one push after the other. A pick with a priority may raise
 /// the priority at which the next one without any begins. So picks with and without priorities come in runs of their own.
-void PickViews::pushRun(PickTable& picks, uint32_t slot, uint32_t count) {
+void PickViews::pushRun(PickIndex& picks, uint32_t slot, uint32_t count) {
   // A journal tells of each pick's priority right after the pick.
   const bool oneByOne = initial_.inUse() && picks.journal().isOpen();
   for (uint32_t run = 0; count > 0; slot += run, count -= run) {
@@ -174,7 +174,7 @@ void PickViews::remove(const StoredEpisodes& stored, uint32_t episode, uint32_t 
   const Episode& entry = stored.episodes()[episode];
   const uint32_t from = stored.episodes().first(episode);
   for (uint32_t view = 0; view < viewCount_; ++view) {
-    PickTable& picks = views_[view]->picks;
+    PickIndex& picks = views_[view]->picks;
     const PickPolicy& policy = picks.policy();
     const uint32_t begin = policy.validBegin(from);
     if (!stored.hasPicks(policy, episode)) continue;
@@ -190,7 +190,7 @@ void PickViews::remove(const StoredEpisodes& stored, uint32_t episode, uint32_t 
 void PickViews::shortening(const StoredEpisodes& stored, uint32_t episode) {
   const Episode& entry = stored.episodes()[episode];
   for (uint32_t view = 0; view < viewCount_; ++view) {
-    PickTable& picks = views_[view]->picks;
+    PickIndex& picks = views_[view]->picks;
     const PickPolicy& policy = picks.policy();
     const uint32_t after = policy.validEnd(entry.count - 1, true);
     const uint32_t oldest = policy.validBegin(stored.episodes().first(episode));
@@ -213,7 +213,7 @@ double PickViews::memoryBytes() const {
 int32_t PickViews::check(const StoredEpisodes& stored) const {
   const Store& store = stored.store();
   for (uint32_t view = 0; view < viewCount_; ++view) {
-    const PickTable& picks = views_[view]->picks;
+    const PickIndex& picks = views_[view]->picks;
     if (picks.check(store) != 0) return 1;
     const PickPolicy& policy = picks.policy();
     uint64_t pickCount = 0;

@@ -1,12 +1,12 @@
-// PickViews: the picks of a replay as its pick tables see them, and the selectors that draw from them.
+// PickViews: the picks of a replay as its pick views see them, and the selectors that draw from them.
 //
-// Each view has a pick table of its own policy, and makes batches of its picks. A selector draws from one view; they are numbered over all. The
+// Each view has a pick view of its own policy, and makes batches of its picks. A selector draws from one view; they are numbered over all. The
 // priorities that came with records hold for all views.
 //
 // Thread safety: none of its own.
 // Invariants:
-//   1. Those of each PickTable.
-//   2. Each pick table holds each pick of each episode that is valid by its policy, tags included, and nothing else.
+//   1. Those of each PickIndex.
+//   2. Each pick view holds each pick of each episode that is valid by its policy, tags included, and nothing else.
 // Cost: a record O(1) for each view. What goes takes O(picks) of it.
 #pragma once
 
@@ -15,13 +15,13 @@
 #include "kernel/batches/batch.hpp"
 #include "kernel/store/episode_listener.hpp"
 #include "kernel/store/initial_priorities.hpp"
-#include "kernel/store/pick_table.hpp"
+#include "kernel/store/pick_index.hpp"
 
 namespace exrp {
 
-/// One pick table, and what makes batches of its picks.
+/// One pick view, and what makes batches of its picks.
 struct PickView {
-  PickTable picks;
+  PickIndex picks;
   BatchMaker gatherer;
   uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
@@ -81,7 +81,7 @@ class PickViews final : public EpisodeListener {
   }
   /// Takes the memory that the journals need if every pick goes.
   Status prepareRemoval();
-  /// Whether the changes of any table are kept in a journal.
+  /// Whether the changes of any view are kept in a journal.
   bool isJournalOpen() const;
 
   // ---- what it hears ----
@@ -100,18 +100,18 @@ class PickViews final : public EpisodeListener {
 
  private:
   void notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
-  /// Pushes the picks of each table that became valid since the episode was open and had `countBefore` records.
+  /// Pushes the picks of each view that became valid since the episode was open and had `countBefore` records.
   void push(const StoredEpisodes& stored, uint32_t episode, uint32_t countBefore) {
     for (uint32_t view = 0; view < viewCount_; ++view) {
-      PickTable& picks = views_[view]->picks;
+      PickIndex& picks = views_[view]->picks;
       pushTo(picks, stored, episode, picks.policy().validEnd(countBefore, false));
     }
   }
-  void pushTo(PickTable& picks, const StoredEpisodes& stored, uint32_t episode, uint32_t validBefore);
-  void pushRun(PickTable& picks, uint32_t slot, uint32_t count);
+  void pushTo(PickIndex& picks, const StoredEpisodes& stored, uint32_t episode, uint32_t validBefore);
+  void pushRun(PickIndex& picks, uint32_t slot, uint32_t count);
   void remove(const StoredEpisodes& stored, uint32_t episode, uint32_t to);
 
-  std::unique_ptr<PickView> views_[EXRP_LIMIT_TABLES];
+  std::unique_ptr<PickView> views_[EXRP_LIMIT_PICK_VIEWS];
   uint32_t viewCount_ = 0;
   std::unique_ptr<PickSelector> selectors_[EXRP_LIMIT_SELECTORS];
   PickView* selectorViews_[EXRP_LIMIT_SELECTORS] = {};

@@ -99,7 +99,7 @@ int32_t Replay::check() const {
 Status Replay::episodeInfo(double handle, double* info) const {
   const Status status = book_.checkHandle(handle);
   if (status != Status::ok) return status;
-  const EpisodeTable& episodes = book_.episodes();
+  const EpisodeList& episodes = book_.episodes();
   const uint32_t episode = book_.findEpisode(handle);
   info[EXRP_EPISODE_STATE] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes[episode].state;
   info[EXRP_EPISODE_RECORD_COUNT] = episode == episodeNone ? 0 : episodes.recordCount(episode);
@@ -109,7 +109,7 @@ Status Replay::episodeInfo(double handle, double* info) const {
 }
 
 Status Replay::listEpisodes(double* handles, uint32_t count) const {
-  const EpisodeTable& episodes = book_.episodes();
+  const EpisodeList& episodes = book_.episodes();
   if (count < episodes.count()) return fail(Status::bufferSize, count, episodes.count());
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
     *handles++ = static_cast<double>(episodes[episode].handle);
@@ -148,7 +148,7 @@ uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
 /// What the flags of a record ask for once it is there.
 void Replay::finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState) {
   if ((flags & EXRP_RECORD_ENDS) != 0) book_.end(*episode, finalState, (flags & EXRP_RECORD_TRUNCATED) != 0);
-  const EpisodeTable& episodes = book_.episodes();
+  const EpisodeList& episodes = book_.episodes();
   if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = forgetting_.beginAfter(episodes.tag(*episode), episodes.actor(*episode));
 }
 

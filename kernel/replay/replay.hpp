@@ -84,7 +84,7 @@ class Replay {
   }
   /// The same, where the caller has a guess: any number, which most often is the episode's index.
   Status openEpisode(double handle, uint32_t guess, uint32_t* episode) const {
-    const EpisodeTable& episodes = book_.episodes();
+    const EpisodeList& episodes = book_.episodes();
     if (guess >= episodes.highWater() || book_.handleAt(guess) != handle || episodes[guess].state != EXRP_EPISODE_OPEN) {
       return openEpisode(handle, episode);
     }

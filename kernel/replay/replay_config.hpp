@@ -1,7 +1,7 @@
 // ReplayConfig: the numbers that a replay is made with, read and checked once.
 #pragma once
 
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 #include "kernel/store/pick_policy.hpp"
 #include "kernel/store/store.hpp"
 
@@ -24,7 +24,7 @@ struct ReplayConfig {
   uint32_t columnCount;
   Column columns[columnMax];
 
-  /// Reads and checks what exrp_replay_create was given; `pick` is the policy of table 0. Which rules evict, rules.cpp knows.
+  /// Reads and checks what exrp_replay_create was given; `pick` is the policy of view 0. Which rules evict, rules.cpp knows.
   static Status parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
                       uint32_t columnCount, ReplayConfig* parsed);
 

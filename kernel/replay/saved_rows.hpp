@@ -40,18 +40,16 @@ class SavedRows final : public EpisodeListener {
   double memoryBytes() const { return static_cast<double>(copiedBytes_) + pieces_.memoryBytes() + pieceOf_.memoryBytes(); }
 
  private:
-  /// The rows of one block, all of one episode.
+  /// The rows of one block.
   struct Piece {
-    uint8_t* copied;  // null while they stand in their block
+    SealedChunk* copied;  // null while they stand in their block
     uint32_t block;
-    uint32_t first;  // slot within the block
-    uint32_t count;
-    uint32_t hasFinal;  // 1 where the last one is a final state
+    BlockRows rows;
   };
   static constexpr uint32_t none = UINT32_MAX;
 
   void copyAside(const Store& store, uint32_t block);
-  void pass(const Store& store);
+  void pass();
 
   Scratch<Piece> pieces_;  // in order of episode and time
   Scratch<uint32_t> pieceOf_;  // by block

@@ -7,7 +7,7 @@ namespace exrp {
 
 Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
   const Store& store = replay_.book().store();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   // While loading, counts come from the counters that were loaded.
   const bool loading = loadSection_ > 0;
   const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : episodes.count();
@@ -50,9 +50,9 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
     for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) rows += keptRowsOf(store.kept().column(index), at);
     return {rows, column.bytes};
   }
-  // Loaded or not, a table has the picks that its policy says.
-  const auto pickCount = [&](const PickView& table) {
-    return loading ? validPicks(table.picks.policy()) : static_cast<double>(table.picks.count());
+  // Loaded or not, a view has the picks that its policy says.
+  const auto pickCount = [&](const PickView& view) {
+    return loading ? validPicks(view.picks.policy()) : static_cast<double>(view.picks.count());
   };
   if (section < EXRP_SECTION_SELECTOR) {
     const bool isTable = section >= EXRP_SECTION_PICKS && section < EXRP_SECTION_PICKS + replay_.picks().viewCount();
@@ -65,7 +65,7 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
 }
 
 double Snapshot::validPicks(const PickPolicy& policy) const {
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   double count = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
     if (!replay_.book().hasPicks(policy, episode)) continue;
@@ -90,7 +90,7 @@ Status Snapshot::info(uint32_t section, double* info) const {
 /// Numbers the episodes by age, for items that name them by ordinal. Does nothing where nothing has changed since.
 Status Snapshot::numberEpisodes() {
   if (numberedAt_ == replay_.book().changeCount()) return Status::ok;
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   const size_t countMax = episodes.highWater();
   const size_t headerItems = replay_.eviction() == nullptr ? 0 : evictionHeaderItems();
   if (ordinals_.data() == nullptr) {
@@ -268,7 +268,7 @@ void Snapshot::readBirths(uint32_t count, uint8_t* items) const {
   });
 }
 
-void Snapshot::readPicks(const PickTable& picks, uint32_t count, uint8_t* items) const {
+void Snapshot::readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const {
   const Store& store = replay_.book().store();
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t slot = picks.slot(item);

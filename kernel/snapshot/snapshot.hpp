@@ -10,7 +10,7 @@
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants:
 //   1. No ordinal is used after the replay has changed.
-// Cost: begin() copies 8 bytes a pick of each table, what the selectors and the policy keep, births, priorities, and the columns that only
+// Cost: begin() copies 8 bytes a pick of each view, what the selectors and the policy keep, births, priorities, and the columns that only
 // some records keep. Reading costs what the bytes cost to copy.
 #pragma once
 
@@ -70,7 +70,7 @@ class Snapshot {
   void readOrphans(uint32_t count, uint8_t* items) const;
   void readEviction(uint32_t count, uint8_t* items) const;
   void readBirths(uint32_t count, uint8_t* items) const;
-  void readPicks(const PickTable& picks, uint32_t count, uint8_t* items) const;
+  void readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const;
 
   Status writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeCounters(const uint8_t* items);
@@ -79,7 +79,7 @@ class Snapshot {
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writePriorities(double first, uint32_t count, const uint8_t* items);
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);
-  Status writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
+  Status writePicks(PickIndex& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
   bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
 
   template <typename Visit>

@@ -51,7 +51,7 @@ Item itemAt(const uint8_t* items, size_t index) {
 template <typename Visit>
 void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
   const Store& store = replay_.book().store();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   uint32_t episode = episodes.oldest();
   double before = 0;
   while (episode != episodeNone && before + episodes.recordCount(episode) <= first) {
@@ -83,7 +83,7 @@ inline uint32_t Snapshot::keptRowsOf(uint32_t column, uint32_t episode) const {
 template <typename Visit>
 void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit visit) {
   Store& store = replay_.book().store();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   const uint32_t every = store.column(column).every;
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
@@ -102,7 +102,7 @@ void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit vi
 /// The births that are kept of an episode: those of its runs of trimLength() positions, from that of its oldest record on.
 inline uint32_t Snapshot::birthsOf(uint32_t episode) const {
   const uint32_t length = replay_.book().trimLength();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   const Episode& entry = episodes[episode];
   const uint32_t first = episodes.first(episode);
   if (first == entry.count) return 0;
@@ -113,7 +113,7 @@ inline uint32_t Snapshot::birthsOf(uint32_t episode) const {
 template <typename Visit>
 void Snapshot::visitBirths(double first, uint32_t count, Visit visit) const {
   const uint32_t length = replay_.book().trimLength();
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
     const uint32_t runs = birthsOf(episode);
@@ -129,7 +129,7 @@ void Snapshot::visitBirths(double first, uint32_t count, Visit visit) const {
 /// Calls `visit` with the episodes `first`..first + count - 1 of those that have a next state, in order of age.
 template <typename Visit>
 void Snapshot::visitNextStates(double first, uint32_t count, Visit visit) const {
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
     if (replay_.part<NextStates>().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;

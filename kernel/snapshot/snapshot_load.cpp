@@ -111,7 +111,7 @@ Status Snapshot::writeCounters(const uint8_t* items) {
 }
 
 Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
-  const EpisodeTable& episodes = replay_.book().episodes();
+  const EpisodeList& episodes = replay_.book().episodes();
   for (uint32_t at = 0; at < count; ++at) {
     const auto item = itemAt<EpisodeItem>(items, at);
     const double number = loadItem_ + at;
@@ -138,7 +138,7 @@ Status Snapshot::writeEpisodes(uint32_t count, const uint8_t* items) {
   return Status::ok;
 }
 
-Status Snapshot::writePicks(PickTable& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
+Status Snapshot::writePicks(PickIndex& picks, uint32_t section, double first, uint32_t count, const uint8_t* items) {
   const Store& store = replay_.book().store();
   Status status = numberEpisodes();
   if (status == Status::ok) status = picks.prepare(count, store.highWater() << store.blockShift());

@@ -45,14 +45,17 @@ class EvictionPolicy {
   /// A new episode, the youngest of all.
   virtual void created(uint32_t episode) = 0;
   /// The episodes of the picks of one batch, in order of drawing; an episode may come many times.
-  virtual void sampled(const uint32_t* episode, uint32_t count) = 0;
-  /// An episode has ended, with `pickCount` picks in the first pick table; none will be added. Loading calls it too, before load(), for
+  virtual void sampled(const uint32_t* episode, uint32_t count) {
+    (void)episode;
+    (void)count;
+  }
+  /// An episode has ended, with `pickCount` picks in the first pick view; none will be added. Loading calls it too, before load(), for
   /// each episode that has ended.
   virtual void ended(uint32_t episode, uint32_t pickCount) {
     (void)episode;
     (void)pickCount;
   }
-  /// An episode that has ended lost its oldest records, which were released, and has `pickCount` picks left in the first pick table.
+  /// An episode that has ended lost its oldest records, which were released, and has `pickCount` picks left in the first pick view.
   virtual void trimmed(uint32_t episode, uint32_t pickCount) {
     (void)episode;
     (void)pickCount;

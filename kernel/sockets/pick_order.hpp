@@ -3,7 +3,7 @@
 // The replay gives one to setPriorityInOrder(); what it says is true during that call.
 // Thread safety: none of its own.
 // Invariants of what before() writes:
-//   1. All are indices of picks that are in the table, or `none`.
+//   1. All are indices of picks that are in the view, or `none`.
 //   2. All belong to the pick's own episode, the nearest first; after a `none` only `none` follows.
 #pragma once
 

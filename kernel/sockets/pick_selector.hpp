@@ -1,6 +1,6 @@
-// PickSelector: the rule that chooses picks from a pick table, as the kernel sees it.
+// PickSelector: the rule that chooses picks from a pick view, as the kernel sees it.
 //
-// A selector knows dense indices 0..count-1 only; what they stand for is the pick table's business. The table tells it of every change,
+// A selector knows dense indices 0..count-1 only; what they stand for is the pick view's business. The view tells it of every change,
 // in order: pushed(count) when a pick is added at the end, moved(from, to) when the last pick takes the index of a removed one. popped(last)
 // comes right after that, or alone. Runs of them come in one call. A selector never fails on those three: prepare() took what
 // they need before.
@@ -56,9 +56,13 @@ class PickSelector {
     }
   }
 
-  /// Sets priorities of picks that are in the table now. Every priority is finite and >= 0: the caller has checked it. The same index may
-  /// come twice: the last wins.
-  virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) = 0;
+  /// Sets priorities of picks that are in the view now. Every priority is finite and >= 0: the caller has checked it. The same index may
+  /// come twice: the last wins. A rule that ignores priorities does nothing.
+  virtual void setPriority(const uint32_t* index, const double* priority, uint32_t count) {
+    (void)index;
+    (void)priority;
+    (void)count;
+  }
   /// The same for priorities that a user sets, with an order that says which picks come before each in its episode. Priorities that come
   /// with records are set by setPriority(). For a rule that knows single picks only, both are the same. What `priority` holds afterwards
   /// is undefined.
@@ -75,7 +79,7 @@ class PickSelector {
     return false;
   }
 
-  /// Whether select() can draw `count` picks; Status::batchSize with its detail where the rule can't. The table is not empty.
+  /// Whether select() can draw `count` picks; Status::batchSize with its detail where the rule can't. The view is not empty.
   virtual Status checkCount(uint32_t count) const {
     (void)count;
     return Status::ok;
@@ -88,11 +92,11 @@ class PickSelector {
   /// says nothing.
   virtual void beginBatch() {}
 
-  /// Draws `count` picks into `index` and the probability of each draw into `probability`; the table is not empty.
+  /// Draws `count` picks into `index` and the probability of each draw into `probability`; the view is not empty.
   /// It fails for want of memory, or as checkCount() does. Then nothing has changed that is saved or that later draws depend on.
   virtual Status select(uint32_t count, uint32_t* index, double* probability) = 0;
 
-  /// The smallest probability that a pick of the table had in the last select(), where importance weights are scaled by the table's
+  /// The smallest probability that a pick of the view had in the last select(), where importance weights are scaled by the view's
   /// largest. 0 where they are scaled by the batch's largest, or are all 1.
   virtual double probabilityMin() { return 0.0; }
 
@@ -113,18 +117,12 @@ class PickSelector {
 
   // Saving: a header of headerBytes(), then one item of itemBytes() for each index in order, all little-endian.
   // Loading happens into a selector made with the same options that already saw `count` pushes.
+  // Rules derive from SavedSelector, which has the next six of plain data (saved_selector.hpp).
   virtual uint32_t headerBytes() const = 0;
   virtual uint32_t itemBytes() const = 0;
   virtual void saveHeader(uint8_t* bytes) const = 0;
   virtual void saveItems(uint32_t first, uint32_t count, uint8_t* bytes) const = 0;
   virtual Status loadHeader(const uint8_t* bytes) = 0;
-  /// Loads a header of `size` bytes that a snapshot has in place of headerBytes(), because an earlier rule of the same number wrote it. The
-  /// items of such a snapshot have no bytes, and loadItems() is not called. Status::dataCorrupt where there was no such rule.
-  virtual Status loadEarlierHeader(const uint8_t* bytes, size_t size) {
-    (void)bytes;
-    (void)size;
-    return Status::dataCorrupt;
-  }
   /// Items arrive in order of index, in pieces of any size. A value that can't be is Status::dataCorrupt.
   virtual Status loadItems(uint32_t first, uint32_t count, const uint8_t* bytes) = 0;
   /// Called after the last item: builds what is derived, checks what only the whole shows.

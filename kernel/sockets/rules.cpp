@@ -35,6 +35,7 @@ struct SelectorMaking {
   const double* options;
   Random random;
   uint32_t countMax;
+  Draws draws;
   std::unique_ptr<PickSelector>* made;
 
   double operator()(uint32_t index) const { return options[index]; }
@@ -93,7 +94,7 @@ constexpr SelectorRule selectorRules[] = {
   {EXRP_SELECTOR_AGE_END, 2, [](S s) { return s.make<AgeEndSelector>(s.flag(0), s.flag(1), s.countMax); }},
   {EXRP_SELECTOR_PRIORITY_END, 2, [](S s) { return s.make<PriorityEndSelector>(s.flag(0), s(1), s.countMax); }},
   {EXRP_SELECTOR_RECENT, 4, [](S s) { return s.make<RecentSelector>(RecentOptions{s(0), s(1), s(2), s(3)}, s.random, s.countMax); }},
-  {EXRP_SELECTOR_WITHOUT_REPLACEMENT, 0, [](S s) { return s.make<WithoutReplacementSelector>(s.random, s.countMax); }},
+  {EXRP_SELECTOR_WITHOUT_REPLACEMENT, 0, [](S s) { return s.draws == Draws::inStreams ? s.make<EpochSelector>(s.random, s.countMax) : s.make<WithoutReplacementSelector>(s.random, s.countMax); }},
   {EXRP_SELECTOR_RANK_BASED, 4, [](S s) { return s.make<RankBasedSelector>(RankBasedOptions{s(0), s(1), s.flag(2), s.flag(3)}, s.random, s.countMax); }},
   {EXRP_SELECTOR_PSER, 8, [](S s) { return s.make<PserSelector>(PserOptions{{s(0), s(1), s(2), s.flag(3), s.flag(4)}, s(5), s(6), s(7)}, s.random, s.countMax); }},
   {EXRP_SELECTOR_CURIOUS, 7, [](S s) { return s.make<CuriousSelector>(CuriousOptions{s(0), s(1), s(2), s(3), s(4), s.flag(5), s.flag(6)}, s.random, s.countMax); }},
@@ -114,17 +115,15 @@ constexpr EvictionRule evictionRules[] = {
 
 }  // namespace
 
-Status createPickSelector(uint32_t kind, const double* options, uint32_t optionCount, Random random, uint32_t countMax,
+Status createPickSelector(uint32_t kind, const double* options, uint32_t optionCount, Random random, uint32_t countMax, Draws draws,
                           std::unique_ptr<PickSelector>* made) {
   for (const SelectorRule& rule : selectorRules) {
     if (rule.kind != kind) continue;
     if (optionCount != rule.optionCount) return fail(Status::argument, 4, optionCount);
-    return rule.make({options, random, countMax, made});
+    return rule.make({options, random, countMax, draws, made});
   }
   return fail(Status::argument, 2, kind);
 }
-
-bool drawsInEpochs(uint32_t kind) { return kind == EXRP_SELECTOR_WITHOUT_REPLACEMENT; }
 
 Status createEvictionPolicy(uint32_t kind, uint32_t option, Random random, uint32_t countMax,
                             std::unique_ptr<EvictionPolicy>* made) {

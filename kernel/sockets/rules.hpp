@@ -8,12 +8,12 @@
 
 namespace exrp {
 
-/// Makes the selector of this kind for up to `countMax` picks. Its options are numbers, as exrp.h lists them for each kind.
-Status createPickSelector(uint32_t kind, const double* options, uint32_t optionCount, Random random, uint32_t countMax,
-                          std::unique_ptr<PickSelector>* made);
+/// How draws come: a whole batch in one select(), or in a stream of requests, of which a rule can't know where a batch ends.
+enum class Draws { inBatches, inStreams };
 
-/// Whether the sampler of this kind draws in epochs in a table of items, whose clients' batches the rule alone can't see.
-bool drawsInEpochs(uint32_t kind);
+/// Makes the selector of this kind for up to `countMax` picks. Its options are numbers, as exrp.h lists them for each kind.
+Status createPickSelector(uint32_t kind, const double* options, uint32_t optionCount, Random random, uint32_t countMax, Draws draws,
+                          std::unique_ptr<PickSelector>* made);
 
 /// Makes the eviction policy of this kind for up to `countMax` episodes; none for EXRP_EVICTION_EXTERNAL.
 Status createEvictionPolicy(uint32_t kind, uint32_t option, Random random, uint32_t countMax,

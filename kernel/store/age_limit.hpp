@@ -18,7 +18,7 @@ namespace exrp {
 class AgeLimit final : public EpisodeListener {
  public:
   /// For up to `countMax` episodes; `ageMax` 0 is no limit.
-  Status create(const EpisodeTable& episodes, uint32_t countMax, uint64_t ageMax) {
+  Status create(const EpisodeList& episodes, uint32_t countMax, uint64_t ageMax) {
     ageMax_ = ageMax;
     return isSet() ? heap_.create(episodes, countMax) : Status::ok;
   }

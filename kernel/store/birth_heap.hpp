@@ -11,14 +11,14 @@
 // It does not know what an episode holds.
 #pragma once
 
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 
 namespace exrp {
 
 class BirthHeap {
  public:
   /// For up to `countMax` episodes of `episodes`.
-  Status create(const EpisodeTable& episodes, uint32_t countMax) {
+  Status create(const EpisodeList& episodes, uint32_t countMax) {
     episodes_ = &episodes;
     if (notes_.create(countMax, Pages::huge, 0) && entries_.create(size_t{countMax} + 1, Pages::huge, 0)) return Status::ok;
     return fail(Status::memory, double{20} * countMax);
@@ -94,7 +94,7 @@ class BirthHeap {
     put(at, entry);
   }
 
-  const EpisodeTable* episodes_ = nullptr;
+  const EpisodeList* episodes_ = nullptr;
   ReservedArray<uint32_t> notes_;  // by episode: its entry, 0 for none
   ReservedArray<Entry> entries_;   // from 1 on
   uint32_t count_ = 0;

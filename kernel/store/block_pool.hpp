@@ -29,7 +29,7 @@ struct Block {
 
 /// What most batches need of a block. It stands apart because it is short: so the caches hold more of it.
 struct BlockHead {
-  uint32_t episode;  // index in the episode table
+  uint32_t episode;  // index in the episode list
   uint32_t link;     // twice the block's ordinal, and 1 more where the block behind it is its next
 
   /// 0 for the episode's first block, and so on.

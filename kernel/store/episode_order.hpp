@@ -1,4 +1,4 @@
-// EpisodeOrder: the PickOrder of a pick table, by walking back through the blocks of an episode.
+// EpisodeOrder: the PickOrder of a pick view, by walking back through the blocks of an episode.
 //
 // Picks of an episode begin at multiples of the policy's stride, without gaps. So the pick before one at position p is that at p - stride,
 // or there is none: the walk stops where the episode begins, or where the picks before are gone because it was trimmed. Most are found in
@@ -9,14 +9,14 @@
 #pragma once
 
 #include "kernel/store/block_index.hpp"
-#include "kernel/store/pick_table.hpp"
+#include "kernel/store/pick_index.hpp"
 #include "kernel/sockets/pick_order.hpp"
 
 namespace exrp {
 
 class EpisodeOrder final : public PickOrder {
  public:
-  EpisodeOrder(const Store& store, const BlockIndex& blocks, const PickTable& picks)
+  EpisodeOrder(const Store& store, const BlockIndex& blocks, const PickIndex& picks)
       : store_(store), blocks_(blocks), picks_(picks), stride_(picks.policy().stride) {}
 
   void before(const uint32_t* index, uint32_t count, uint32_t window, uint32_t* before) const override;
@@ -26,7 +26,7 @@ class EpisodeOrder final : public PickOrder {
 
   const Store& store_;
   const BlockIndex& blocks_;
-  const PickTable& picks_;
+  const PickIndex& picks_;
   const uint32_t stride_;
 };
 

@@ -1,6 +1,6 @@
 // InitialPriorities: the priorities that were given with records, by slot, for the picks that begin at them.
 //
-// A pick often becomes valid later than its record arrives, and a selector or a table may come later still. So a priority is kept as
+// A pick often becomes valid later than its record arrives, and a selector or a view may come later still. So a priority is kept as
 // long as its record. There is no memory for them until the first one is given.
 //
 // Thread safety: none of its own.

@@ -1,4 +1,4 @@
-// Journal: the changes of a pick table, kept for rules written outside the kernel until they are read.
+// Journal: the changes of a pick view, kept for rules written outside the kernel until they are read.
 //
 // An event is a pair (from, to): (none, i) pick i was added; (j, i) j moved to i; (i, none) i was removed; (i, i) i was given a
 // priority, whose bits are the event after it.

@@ -14,7 +14,7 @@ namespace exrp {
 class OpenEpisodes final : public EpisodeListener {
  public:
   /// For up to `countMax` episodes.
-  Status create(const EpisodeTable& episodes, uint32_t countMax) {
+  Status create(const EpisodeList& episodes, uint32_t countMax) {
     const Status status = filled_.create(episodes, countMax);
     return status == Status::ok ? empty_.create(episodes, countMax) : status;
   }
@@ -57,7 +57,7 @@ class OpenEpisodes final : public EpisodeListener {
   double memoryBytes() const { return filled_.memoryBytes() + empty_.memoryBytes(); }
   int32_t check(const StoredEpisodes& stored) const {
     if (filled_.check() != 0 || empty_.check() != 0) return 1;
-    const EpisodeTable& episodes = stored.episodes();
+    const EpisodeList& episodes = stored.episodes();
     uint32_t filledCount = 0;
     uint32_t emptyCount = 0;
     for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {

@@ -1,4 +1,4 @@
-// PickPolicy: what counts as a pick of one pick table, and what of it a batch holds.
+// PickPolicy: what counts as a pick of one pick view, and what of it a batch holds.
 //
 // A pick begins at a position of its episode and has `length` records from there on. A batch shows it in rows: first as many records
 // before it as `before` asks for, then its own. All numbers are checked once, by parse().

@@ -17,7 +17,7 @@ namespace exrp {
 class ReleasedRecords final : public EpisodeListener {
  public:
   /// For up to `countMax` episodes of `episodes`.
-  void create(const EpisodeTable& episodes, uint32_t countMax) {
+  void create(const EpisodeList& episodes, uint32_t countMax) {
     episodes_ = &episodes;
     countMax_ = countMax;
   }
@@ -103,7 +103,7 @@ class ReleasedRecords final : public EpisodeListener {
     return heap_.prepare(bounded);
   }
 
-  const EpisodeTable* episodes_ = nullptr;
+  const EpisodeList* episodes_ = nullptr;
   uint32_t countMax_ = 0;
   bool inUse_ = false;
   ReservedArray<uint32_t> until_;  // by episode

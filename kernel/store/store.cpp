@@ -1,5 +1,7 @@
 #include "kernel/store/store.hpp"
 
+#include "kernel/base/checksum.hpp"
+
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
@@ -15,6 +17,8 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   for (uint32_t index = 0; index < columnCount; ++index) {
     columns_[index] = columns[index];
     if (!isKept(index)) recordBytes_ += columns[index].bytes;
+    const uint32_t what[] = {columns[index].itemBytes, columns[index].itemCount, columns[index].every};
+    schema_ = checksum(schema_, reinterpret_cast<const uint8_t*>(what), sizeof what);
   }
   for (uint32_t itemBytes = 8; itemBytes >= 1; itemBytes /= 2) {
     for (uint32_t index = 0; index < columnCount; ++index) {

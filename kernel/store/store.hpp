@@ -1,6 +1,6 @@
 // Store: the records themselves, as columns by slots. An episode takes its slots in blocks (block_pool.hpp).
 //
-//   episode 7: 21 records, ended (episode_table.hpp)
+//   episode 7: 21 records, ended (episode_list.hpp)
 //      |  firstBlock                                       lastBlock
 //      v                                                      |
 //   block 40, ordinal 0            next                       v
@@ -10,7 +10,7 @@
 //   640  641             655                 +---+---+--   --+---+---+---+--   --+---+
 //         ^                                  192  193                             207    <- slots
 //         |
-//   pick 3 of a table: the sequence that begins in slot 641 (pick_table.hpp: index 3 -> slot 641 -> index 3)
+//   pick 3 of a view: the sequence that begins in slot 641 (pick_index.hpp: index 3 -> slot 641 -> index 3)
 //
 // In the boxes stand positions in the episode; F is the final state, in the slot after the last record.
 // An episode and a position lead to a block by block_index.hpp; the slot is block * blockLength + position % blockLength. A slot leads
@@ -130,6 +130,8 @@ class Store {
   uint32_t highWater() const { return pool_.highWater(); }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
+  /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every.
+  uint32_t schema() const { return schema_; }
   double columnBytes() const {
     double bytes = kept_.memoryBytes();
     for (uint32_t group = 0; group < groupCount_; ++group) {
@@ -157,6 +159,7 @@ class Store {
   const CopyPins* pins_ = nullptr;
   CopyQueue* copies_ = nullptr;
   uint32_t recordBytes_ = 0;
+  uint32_t schema_ = 0;
 
   KeptColumns kept_;
   BlockPool pool_;

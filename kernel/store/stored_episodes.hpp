@@ -15,9 +15,9 @@
 
 #include "kernel/base/whole_number.hpp"
 #include "kernel/store/block_index.hpp"
-#include "kernel/store/episode_table.hpp"
+#include "kernel/store/episode_list.hpp"
 #include "kernel/store/pick_policy.hpp"
-#include "kernel/store/store.hpp"
+#include "kernel/store/sealed_block.hpp"
 
 namespace exrp {
 
@@ -29,7 +29,7 @@ class StoredEpisodes {
 
   const Store& store() const { return store_; }
   const BlockIndex& blocks() const { return blocks_; }
-  const EpisodeTable& episodes() const { return episodes_; }
+  const EpisodeList& episodes() const { return episodes_; }
 
   // ---- how many ----
 
@@ -69,6 +69,17 @@ class StoredEpisodes {
   uint32_t stateRows(const Episode& episode) const { return episode.count + (episode.ended() ? 1 : 0); }
   /// How many of them it holds.
   uint32_t storedRows(uint32_t episode) const { return stateRows(episodes_[episode]) - episodes_.first(episode); }
+  /// Those of them that lie in one of its blocks.
+  BlockRows rowsOf(uint32_t block) const {
+    const uint32_t episode = store_.head(block).episode;
+    const uint32_t end = stateRows(episodes_[episode]);
+    const uint32_t begin = store_.positionOf(store_.firstSlot(block));
+    const uint32_t first = episodes_.first(episode) > begin ? episodes_.first(episode) : begin;
+    if (first >= end || first - begin >= store_.blockLength()) return {0, 0, 0};
+    const uint32_t room = store_.blockLength() - (first - begin);
+    const uint32_t count = room < end - first ? room : end - first;
+    return {first - begin, count, first + count == end && episodes_[episode].ended() ? 1u : 0u};
+  }
   bool holdsRecords(uint32_t episode) const { return episodes_.recordCount(episode) > 0; }
   /// Whether its next row needs a new block, as its records fill the last one.
   bool needsBlock(uint32_t episode) const {
@@ -84,7 +95,7 @@ class StoredEpisodes {
     const uint32_t ordinal = store_.ordinalOf(position);
     return store_.head(entry.firstBlock).ordinal() == ordinal ? entry.firstBlock : blocks_.find(store_, entry.handle, ordinal);
   }
-  /// Whether pick tables of this policy have picks of the episode, by the episode's tag.
+  /// Whether pick views of this policy have picks of the episode, by the episode's tag.
   bool hasPicks(const PickPolicy& policy, uint32_t episode) const {
     return policy.tagCount == 0 || policy.takes(episodes_.tag(episode));
   }
@@ -105,7 +116,7 @@ class StoredEpisodes {
 
   Store store_;
   BlockIndex blocks_;
-  EpisodeTable episodes_;
+  EpisodeList episodes_;
   uint64_t nextHandle_ = 0;
   uint64_t recordCount_ = 0;
   uint64_t recordedCount_ = 0;

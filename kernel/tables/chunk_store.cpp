@@ -12,10 +12,10 @@ Chunk* ChunkStore::add(ByteSpan message, uint64_t episode) {
     arena_.give(block);
     return nullptr;
   }
-  auto* const chunk = reinterpret_cast<Chunk*>(block.at);
-  *chunk = {static_cast<uint32_t>(message.size), 1, block.slab, number};
-  memset(uses(chunk), 0, 4 * tableCount_);
-  if (message.size > 0) memcpy(block.at + wholeBytes(0), message.data, message.size);
+  memset(block.at, 0, 4 * tableCount_);
+  auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * tableCount_);
+  *chunk = {{block.slab, number}, {1, static_cast<uint32_t>(message.size), SealedChunk::reverbSchema, 0}};
+  if (message.size > 0) memcpy(chunk->data(), message.data, message.size);
   ++chunkCount_;
   chunkBytes_ += message.size;
   return chunk;
@@ -25,7 +25,7 @@ void ChunkStore::free(Chunk* chunk) {
   const uint32_t episode = chunk->episode;
   --chunkCount_;
   chunkBytes_ -= chunk->bytes;
-  arena_.give({reinterpret_cast<uint8_t*>(chunk), chunk->slab});
+  arena_.give({reinterpret_cast<uint8_t*>(uses(chunk)), chunk->slab});
   uint32_t* const words = episodeWords(episode);
   if (--words[2] > 0) return;
   episodeOf_.remove(episodeId(episode), episode);

@@ -1,4 +1,4 @@
-// ChunkStore: the chunks of all tables of a set, each stored once, as its bytes came. A chunk goes when nothing refers to it any more.
+// ChunkStore: the chunks of all tables of a set, each stored once, as its bytes came: a sealed chunk. It goes when nothing refers to it any more.
 //
 // What refers to a chunk: an item, and each inserter that holds it for items to come. A chunk also knows for each table how many of its items
 // refer to it, so that a table knows how many bytes it keeps, and of how many episodes.
@@ -9,26 +9,29 @@
 // Invariants:
 //   1. A chunk that exists has references, and its episode has a count of its chunks.
 //   2. uses(chunk)[t] is the number of table t's items that refer to the chunk.
-// Cost: some ns a chunk, and a copy of its bytes. Memory: 16 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
+// Cost: some ns a chunk, and a copy of its bytes. The first snapshot with it computes their checksum. Memory: 24 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
 // bytes, 4 for each table, and 11 to 21 in its map.
 // A failure is Status::memory, and changes nothing.
 #pragma once
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
+#include "kernel/base/sealed_chunk.hpp"
 #include "kernel/tables/arena.hpp"
 #include "kernel/tables/key_map.hpp"
 #include "kernel/wire/proto_reader.hpp"
 
 namespace exrp {
 
-struct Chunk {
-  uint32_t bytes;
-  uint32_t references;
+/// What the store keeps of a chunk. Before it stands a count for each table.
+struct ChunkPlace {
   uint32_t slab;
   uint32_t episode;
-  // Then a count for each table, and the bytes.
 };
+
+/// Its bytes follow, as those of any sealed chunk.
+struct Chunk : ChunkPlace, SealedChunk {};
+static_assert(sizeof(Chunk) == sizeof(ChunkPlace) + sizeof(SealedChunk));
 
 class ChunkStore {
  public:
@@ -43,12 +46,12 @@ class ChunkStore {
     if (--chunk->references == 0) free(chunk);
   }
 
-  const uint8_t* data(const Chunk* chunk) const { return reinterpret_cast<const uint8_t*>(chunk + 1) + 4 * tableCount_; }
+  const uint8_t* data(const Chunk* chunk) const { return chunk->data(); }
   /// One more item of a table refers to the chunk. True where it is the first one.
   bool use(Chunk* chunk, uint32_t table) { return uses(chunk)[table]++ == 0; }
   /// One less. True where it was the last one.
   bool disuse(Chunk* chunk, uint32_t table) { return --uses(chunk)[table] == 0; }
-  uint32_t usesOf(const Chunk* chunk, uint32_t table) const { return reinterpret_cast<const uint32_t*>(chunk + 1)[table]; }
+  uint32_t usesOf(const Chunk* chunk, uint32_t table) const { return (reinterpret_cast<const uint32_t*>(chunk) - tableCount_)[table]; }
   /// One more chunk of the episode is in use by a table. True where it is the first one; likewise the last.
   bool useEpisode(uint32_t episode, uint32_t table) { return episodeWords(episode)[episodeHead + table]++ == 0; }
   bool disuseEpisode(uint32_t episode, uint32_t table) { return --episodeWords(episode)[episodeHead + table] == 0; }
@@ -70,7 +73,7 @@ class ChunkStore {
   static constexpr uint64_t episodeWordsMax = uint64_t{1} << 34;
 
   void free(Chunk* chunk);
-  static uint32_t* uses(Chunk* chunk) { return reinterpret_cast<uint32_t*>(chunk + 1); }
+  uint32_t* uses(Chunk* chunk) const { return reinterpret_cast<uint32_t*>(chunk) - tableCount_; }
   size_t wholeBytes(size_t bytes) const { return sizeof(Chunk) + 4 * tableCount_ + bytes; }
   uint64_t episodeStride() const { return episodeHead + tableCount_; }
   uint32_t* episodeWords(uint32_t episode) { return &episodes_[episode * episodeStride()]; }

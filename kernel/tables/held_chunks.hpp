@@ -16,57 +16,51 @@
 #include "kernel/base/scratch.hpp"
 #include "kernel/tables/chunk_store.hpp"
 #include "kernel/tables/key_map.hpp"
-#include "kernel/wire/reverb_fields.hpp"
+#include "kernel/wire/slice.hpp"
 
 namespace exrp {
 
-/// Reads what is needed of a ChunkData. False where it is damaged.
-inline bool readChunkHead(ByteSpan chunk, uint64_t* key, uint64_t* episode) {
-  *key = *episode = 0;
-  ProtoReader from(chunk);
-  while (from.next()) {
-    if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
-      *key = from.varint();
-    } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
-      ProtoReader range(from.bytes());
-      while (range.next()) {
-        if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) *episode = range.varint();
-        else range.skip();
-      }
-      if (!range.isGood()) return false;
-    } else {
-      from.skip();
-    }
-  }
-  return from.isGood() && chunk.size <= UINT32_MAX;
-}
-
-/// Whether rows offset..offset + length - 1 of tensor `index` can be in a chunk, as its message says how many steps and tensors it has. What
-/// it does not say is not checked: whoever decodes the tensor looks at its own shape.
-inline bool canHold(ByteSpan chunk, int64_t offset, int64_t length, int64_t index) {
-  if (offset < 0 || length < 0 || index < 0) return false;
+/// What is read of a ChunkData.
+struct ChunkHead {
+  uint64_t key = 0;
+  uint64_t episode = 0;
   int32_t start = 0;
-  int32_t end = -1;
+  int32_t end = -1;  // before the start where it says nothing of its steps
   int32_t tensors = 0;
-  ProtoReader from(chunk);
-  while (from.next()) {
-    if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
-      end = 0;
-      ProtoReader range(from.bytes());
-      while (range.next()) {
-        if (range.is(reverb::SequenceRange::start, Wire::varint)) start = range.int32();
-        else if (range.is(reverb::SequenceRange::end, Wire::varint)) end = range.int32();
-        else range.skip();
+
+  /// False where it is damaged.
+  bool read(ByteSpan chunk) {
+    *this = {};
+    ProtoReader from(chunk);
+    while (from.next()) {
+      if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
+        key = from.varint();
+      } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
+        end = 0;
+        ProtoReader range(from.bytes());
+        while (range.next()) {
+          if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) episode = range.varint();
+          else if (range.is(reverb::SequenceRange::start, Wire::varint)) start = range.int32();
+          else if (range.is(reverb::SequenceRange::end, Wire::varint)) end = range.int32();
+          else range.skip();
+        }
+        if (!range.isGood()) return false;
+      } else if (from.is(reverb::ChunkData::dataTensorsLen, Wire::varint)) {
+        tensors = from.int32();
+      } else {
+        from.skip();
       }
-    } else if (from.is(reverb::ChunkData::dataTensorsLen, Wire::varint)) {
-      tensors = from.int32();
-    } else {
-      from.skip();
     }
+    return from.isGood() && chunk.size <= UINT32_MAX;
   }
-  if (tensors > 0 && index >= tensors) return false;
-  return end < start || offset + length <= int64_t{end} - start + 1;
-}
+
+  /// Whether a slice can be of the chunk, as that says how many steps and tensors it has. What it does not say is not checked: whoever decodes
+  /// the tensor looks at its own shape.
+  bool canHold(const Slice& slice) const {
+    if (!slice.isPossible || (tensors > 0 && int64_t{slice.tensor} >= tensors)) return false;
+    return end < start || int64_t{slice.offset} + slice.length <= int64_t{end} - start + 1;
+  }
+};
 
 class HeldChunks {
  public:
@@ -111,22 +105,14 @@ class HeldChunks {
           slices.skip();
           continue;
         }
-        uint64_t key = 0;
-        int32_t offset = 0;
-        int32_t length = 0;
-        int32_t index = 0;
-        ProtoReader slice(slices.bytes());
-        while (slice.next()) {
-          if (slice.is(reverb::ChunkSlice::chunkKey, Wire::varint)) key = slice.varint();
-          else if (slice.is(reverb::ChunkSlice::offset, Wire::varint)) offset = slice.int32();
-          else if (slice.is(reverb::ChunkSlice::length, Wire::varint)) length = slice.int32();
-          else if (slice.is(reverb::ChunkSlice::index, Wire::varint)) index = slice.int32();
-          else slice.skip();
-        }
-        if (!slice.isGood()) return Status::message;
-        Held* const held = find(key);
-        if (held == nullptr) return *wrong = key, Status::chunkUnknown;
-        if (!canHold({store.data(held->chunk), held->chunk->bytes}, offset, length, index)) return *wrong = key, Status::itemSlice;
+        Slice slice;
+        if (!slice.read(slices.bytes())) return Status::message;
+        *wrong = slice.chunk;
+        Held* const held = find(slice.chunk);
+        if (held == nullptr) return Status::chunkUnknown;
+        ChunkHead head;
+        head.read({store.data(held->chunk), held->chunk->bytes});
+        if (!head.canHold(slice)) return Status::itemSlice;
         if (held->mark == mark) continue;
         held->mark = mark;
         if (!chunks.prepare(1)) return Status::memory;

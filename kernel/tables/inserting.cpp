@@ -1,11 +1,13 @@
-// How Tables takes in an InsertStreamRequest: chunks, then items, then the keys of the chunks that the client keeps.
+// How Tables takes items in: by an InsertStreamRequest, with chunks, then items, then the keys of the chunks that the client keeps; or as plain rows,
+// which it writes as a client would have done. Both ways end in the lines of the tables.
 //
-// read() changes nothing that can be seen: it adds the message's chunks to those that the inserter holds, and makes the bodies of its items. If
-// anything is wrong, both go again.
+// read() and readRows() change nothing that can be seen: they add chunks, and make the bodies of items. If anything is wrong, both go again.
 #include <cmath>
 
 #include "kernel/base/priority.hpp"
+#include "kernel/base/whole_number.hpp"
 #include "kernel/tables/tables.hpp"
+#include "kernel/wire/new_chunk.hpp"
 #include "kernel/wire/proto_writer.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
@@ -30,21 +32,30 @@ Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double no
     store_->release(chunk);
   };
   if (status != Status::ok) {
-    for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
+    dropParsed();
     inserter.held.cut(heldBefore, release);
     return status;
   }
+  // Chunks alone say nothing of what is kept.
+  if (!parsed_.isEmpty()) inserter.held.sweep([kept](const HeldChunks::Held& held) { return held.mark != kept; }, release);
+  enter(id, inserter, now);
+  return Status::ok;
+}
+
+/// Lets the bodies of items go that were read.
+void Tables::dropParsed() {
+  for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
+}
+
+/// Puts the items that were read into the lines of their tables, and lets in what the limiters allow.
+void Tables::enter(uint32_t id, Inserter& inserter, double now) {
   // A clock that was set back does not make later items older.
   if (now > now_) now_ = now;
-  if (parsed_.isEmpty()) return Status::ok;  // chunks alone say nothing of what is kept
-  inserter.held.sweep([kept](const HeldChunks::Held& held) { return held.mark != kept; }, release);
   uint64_t touched = 0;
   for (size_t k = 0; k < parsed_.count(); ++k) {
     WaitingItem item = parsed_[k].item;
     item.inserter = id;
-    ItemTable& table = *tables_[parsed_[k].table];
-    table.waiting().push(item);
-    table.waitingBytes() += item.bytes;
+    tables_[parsed_[k].table]->inserts().push(item);
     ++inserter.waiting;
     inserter.waitingBytes += item.bytes;
     touched |= uint64_t{1} << parsed_[k].table;
@@ -53,8 +64,9 @@ Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double no
   caller_ = id;
   for (; touched != 0; touched &= touched - 1) run(*tables_[static_cast<uint32_t>(std::countr_zero(touched))]);
   caller_ = none;
-  return Status::ok;
 }
+
+// ---- messages ----
 
 Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t kept) {
   using Fields = reverb::InsertStreamRequest;
@@ -111,22 +123,20 @@ Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t kept) {
 }
 
 Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
-  uint64_t key = 0;
-  uint64_t episode = 0;
-  if (!readChunkHead(chunk, &key, &episode)) return noMessage(chunk);
-  if (inserter.held.find(key) != nullptr) return Status::ok;  // sent again
+  ChunkHead head;
+  if (!head.read(chunk)) return noMessage(chunk);
+  if (inserter.held.find(head.key) != nullptr) return Status::ok;  // sent again
   if (!inserter.held.prepare(1)) return fail(Status::memory, inserter.held.memoryBytes());
-  Chunk* const added = store_->add(chunk, episode);
+  Chunk* const added = store_->add(chunk, head.episode);
   if (added == nullptr) return fail(Status::memory, static_cast<double>(chunk.size));
-  inserter.held.add(key, added);
+  inserter.held.add(head.key, added);
   inserter.heldBytes += added->bytes;
   return Status::ok;
 }
 
 Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
   using Fields = reverb::PrioritizedItem;
-  const auto index = static_cast<double>(parsed_.count());
-  ParsedItem made = {{0, 0, NAN, nullptr, 0, 0}, none};
+  ParsedItem made = {{0, 0, NAN, nullptr, 0, 0, true}, none};
   bool isOwnRight = true;
   ByteSpan name;
   ByteSpan trajectory;
@@ -142,21 +152,127 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
     } else from.skip();
   }
   if (!from.isGood() || trajectory.size > UINT32_MAX) return noMessage(item);
-  const uint64_t key = made.item.key;
   made.table = tableOf(name);
-  if (made.table == none) return fail(Status::tableUnknown, index, -1, tableCount_);
-  if (!isPriority(made.item.priority) || !isOwnRight) {
-    const double wrong = isPriority(made.item.priority) ? made.item.removerPriority : made.item.priority;
-    return fail(Status::itemPriority, index, wrong, high(key), low(key));
+  if (const Status status = checkItem(made, isOwnRight); status != Status::ok) return status;
+  uint64_t wrong = 0;
+  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, *store_)) {
+    case Status::ok: return addItem(made, trajectory);
+    case Status::memory: return fail(status, chunks_.memoryBytes());
+    case Status::message: return noMessage(trajectory);
+    default: return fail(status, static_cast<double>(parsed_.count()), high(wrong), low(wrong));
   }
-  made.item.priority += 0.0;  // a negative zero becomes 0
-  made.item.removerPriority += 0.0;
+}
 
-  if (const Status status = findChunks(inserter, trajectory, static_cast<uint32_t>(parsed_.count())); status != Status::ok) return status;
-  if (chunks_.isEmpty()) return fail(Status::itemEmpty, index, high(key), low(key));
-  ItemTable& table = *tables_[made.table];
+// ---- plain rows ----
+
+Status Tables::insert(uint32_t id, Inserter& inserter, Numbers numbers, ByteSpan rows, double now) {
+  if (loader_ != nullptr) return fail(Status::order);
+  parsed_.clear();
+  const Status status = readRows(inserter, numbers, rows);
+  // What is in use has references of its own.
+  for (; !made_.isEmpty(); made_.pop()) store_->release(made_.front().chunk);
+  if (status == Status::ok) enter(id, inserter, now);
+  else dropParsed();
+  return status;
+}
+
+Status Tables::readRows(Inserter& inserter, Numbers numbers, ByteSpan rows) {
+  if (!numbers.has(EXRP_INSERT_HEAD)) return fail(Status::argument, 2, numbers.left);
+  const double* const head = numbers.take(EXRP_INSERT_HEAD);
+  const double chunkCount = head[EXRP_INSERT_CHUNKS];
+  const double itemCount = head[EXRP_INSERT_ITEMS];
+  if (!isWhole(chunkCount, 1, numbers.left)) return fail(Status::argument, 2, chunkCount);
+  if (!isWhole(itemCount, 1, numbers.left)) return fail(Status::argument, 2, itemCount);
+  if (!made_.prepare(static_cast<size_t>(chunkCount))) return fail(Status::memory, chunkCount * sizeof(MadeChunk));
+  for (double left = chunkCount; left > 0; --left) {
+    NewChunk chunk;
+    if (const Status status = chunk.read(numbers, rows, 2); status != Status::ok) return status;
+    if (chunk.capacity() > SIZE_MAX || !packed_.commit(static_cast<size_t>(chunk.capacity()))) {
+      return fail(Status::memory, static_cast<double>(chunk.capacity()));
+    }
+    const ByteSpan message = chunk.write(packed_.data());
+    Chunk* const added = message.size > UINT32_MAX ? nullptr : store_->add(message, chunk.episode());
+    if (added == nullptr) return fail(Status::memory, static_cast<double>(message.size));
+    made_.push({added, chunk.key(), chunk.length(), chunk.columnCount(), none});
+  }
+  if (rows.size != 0) return fail(Status::argument, 4, static_cast<double>(rows.size));
+  for (double left = itemCount; left > 0; --left) {
+    if (const Status status = readItem(numbers); status != Status::ok) return status;
+  }
+  return numbers.left == 0 ? prepareItems(inserter) : fail(Status::argument, 2, numbers.left);
+}
+
+Status Tables::readItem(Numbers& numbers) {
+  using Fields = reverb::ChunkSlice;
+  const auto wrong = [](double number) { return fail(Status::argument, 2, number); };
+  if (!numbers.has(EXRP_NEW_ITEM_HEAD)) return wrong(numbers.left);
+  const double* const item = numbers.take(EXRP_NEW_ITEM_HEAD);
+  for (const int k : {EXRP_NEW_ITEM_TABLE, EXRP_NEW_ITEM_KEY, EXRP_NEW_ITEM_KEY + 1}) {
+    if (!isWhole(item[k], 0, UINT32_MAX)) return wrong(item[k]);
+  }
+  const double columnCount = item[EXRP_NEW_ITEM_COLUMNS];
+  if (!isWhole(columnCount, 1, UINT32_MAX) || !numbers.has(columnCount * EXRP_SLICE_COUNT)) return wrong(columnCount);
+  ParsedItem made = {{keyOfHalves(item + EXRP_NEW_ITEM_KEY), item[EXRP_NEW_ITEM_PRIORITY], item[EXRP_NEW_ITEM_REMOVER_PRIORITY], nullptr, 0, 0, false},
+                     static_cast<uint32_t>(item[EXRP_NEW_ITEM_TABLE])};
+  const double own = made.item.removerPriority;
+  if (const Status status = checkItem(made, std::isnan(own) || isPriority(own)); status != Status::ok) return status;
+
+  constexpr size_t columnBytesMax = 48;
+  const auto columns = static_cast<size_t>(columnCount);
+  if (!packed_.commit(columns * columnBytesMax) || !chunks_.prepare(made_.count())) return fail(Status::memory, columnCount * columnBytesMax);
+  chunks_.clear();
+  ProtoWriter out(packed_.data());
+  for (size_t k = 0; k < columns; ++k) {
+    const double* const slice = numbers.take(EXRP_SLICE_COUNT);
+    if (!isWhole(slice[EXRP_SLICE_CHUNK], 0, static_cast<double>(made_.count()) - 1)) return wrong(slice[EXRP_SLICE_CHUNK]);
+    MadeChunk& chunk = made_[static_cast<size_t>(slice[EXRP_SLICE_CHUNK])];
+    if (!isWhole(slice[EXRP_SLICE_COLUMN], 0, chunk.columns - 1.0)) return wrong(slice[EXRP_SLICE_COLUMN]);
+    if (!isWhole(slice[EXRP_SLICE_OFFSET], 0, chunk.length)) return wrong(slice[EXRP_SLICE_OFFSET]);
+    if (!isWhole(slice[EXRP_SLICE_LENGTH], 0, chunk.length - slice[EXRP_SLICE_OFFSET])) return wrong(slice[EXRP_SLICE_LENGTH]);
+    if (!isWhole(slice[EXRP_SLICE_SQUEEZED], 0, 1)) return wrong(slice[EXRP_SLICE_SQUEEZED]);
+    const auto offset = static_cast<uint64_t>(slice[EXRP_SLICE_OFFSET]);
+    const auto length = static_cast<uint64_t>(slice[EXRP_SLICE_LENGTH]);
+    const auto index = static_cast<uint64_t>(slice[EXRP_SLICE_COLUMN]);
+    const auto squeeze = static_cast<uint64_t>(slice[EXRP_SLICE_SQUEEZED]);
+    const size_t sliceBytes = varintFieldBytes(Fields::chunkKey, chunk.key) + presentFieldBytes(Fields::offset, offset) +
+                              presentFieldBytes(Fields::length, length) + presentFieldBytes(Fields::index, index);
+    const size_t columnBytes = bytesFieldBytes(reverb::Column::chunkSlices, sliceBytes) + presentFieldBytes(reverb::Column::squeeze, squeeze);
+    out.bytesBegin(reverb::FlatTrajectory::columns, columnBytes);
+    out.bytesBegin(reverb::Column::chunkSlices, sliceBytes);
+    out.varintField(Fields::chunkKey, chunk.key);
+    out.presentField(Fields::offset, offset);
+    out.presentField(Fields::length, length);
+    out.presentField(Fields::index, index);
+    out.presentField(reverb::Column::squeeze, squeeze);
+    const auto number = static_cast<uint32_t>(parsed_.count());
+    if (chunk.item != number) chunks_.push(chunk.chunk);
+    chunk.item = number;
+  }
+  return addItem(made, {packed_.data(), static_cast<size_t>(out.at() - packed_.data())});
+}
+
+// ---- items ----
+
+/// Checks the table and the priorities of an item.
+Status Tables::checkItem(ParsedItem& made, bool isOwnRight) const {
+  const auto index = static_cast<double>(parsed_.count());
+  WaitingItem& item = made.item;
+  if (made.table >= tableCount_) return fail(Status::tableUnknown, index, made.table == none ? -1.0 : made.table, tableCount_);
+  if (!isPriority(item.priority) || !isOwnRight) {
+    const double wrong = isPriority(item.priority) ? item.removerPriority : item.priority;
+    return fail(Status::itemPriority, index, wrong, high(item.key), low(item.key));
+  }
+  item.priority += 0.0;  // a negative zero becomes 0
+  item.removerPriority += 0.0;
+  return Status::ok;
+}
+
+/// Adds an item on chunks_ to those that were read.
+Status Tables::addItem(ParsedItem& made, ByteSpan trajectory) {
+  const auto index = static_cast<double>(parsed_.count());
+  if (chunks_.isEmpty()) return fail(Status::itemEmpty, index, high(made.item.key), low(made.item.key));
   for (size_t k = 0; k < chunks_.count(); ++k) made.item.bytes += chunks_[k]->bytes;
-  const uint64_t bytesMax = table.config().maxBytes;
+  const uint64_t bytesMax = tables_[made.table]->config().maxBytes;
   if (bytesMax > 0 && made.item.bytes > bytesMax) {
     return fail(Status::itemBytes, index, static_cast<double>(made.item.bytes), static_cast<double>(bytesMax));
   }
@@ -167,22 +283,11 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
   return Status::ok;
 }
 
-/// Collects the chunks of the trajectory of item `index`.
-Status Tables::findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index) {
-  uint64_t wrong = 0;
-  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, *store_)) {
-    case Status::chunkUnknown:
-    case Status::itemSlice: return fail(status, index, high(wrong), low(wrong));
-    case Status::memory: return fail(status, chunks_.memoryBytes());
-    case Status::message: return noMessage(trajectory);
-    default: return status;
-  }
-}
-
 /// Takes the memory for the items that were read, in their tables and for their confirmations.
 Status Tables::prepareItems(Inserter& inserter) {
   const size_t count = parsed_.count();
-  bool hasMemory = inserter.confirmed.prepare(static_cast<size_t>(inserter.waiting) + count);
+  const bool isConfirmed = count > 0 && parsed_[0].item.isConfirmed;
+  bool hasMemory = !isConfirmed || inserter.confirmed.prepare(static_cast<size_t>(inserter.waiting) + count);
   uint64_t touched = 0;
   uint64_t own = 0;  // tables that get items with a priority of their own for the remover
   for (size_t k = 0; k < count; ++k) {
@@ -199,11 +304,24 @@ Status Tables::prepareItems(Inserter& inserter) {
   return hasMemory ? Status::ok : fail(Status::memory, 64.0 * static_cast<double>(count));
 }
 
+void Tables::countWaiting(uint32_t id, Inserter& inserter, bool isWithdrawn, double* counts) {
+  for (uint32_t number = 0; number < tableCount_; ++number) {
+    ItemTable& table = *tables_[number];
+    counts[number] = inserter.waiting == 0 ? 0 : static_cast<double>(table.inserts().countOf(id));
+    if (!isWithdrawn || counts[number] == 0) continue;
+    table.inserts().withdraw(id, [&](const WaitingItem& item) {
+      --inserter.waiting;
+      inserter.waitingBytes -= item.bytes;
+      table.release(item.body);
+    });
+  }
+}
+
 void Tables::inserterInfo(const Inserter& inserter, double* info) const {
   bool isFull = false;
   for (uint64_t left = inserter.waiting > 0 ? inserter.tables : 0; left != 0; left &= left - 1) {
     ItemTable& table = *tables_[static_cast<uint32_t>(std::countr_zero(left))];
-    isFull = isFull || table.waiting().count() >= table.waitingMax();
+    isFull = isFull || table.inserts().count() >= table.waitingMax();
   }
   info[EXRP_INSERTER_WAITING] = static_cast<double>(inserter.waiting);
   info[EXRP_INSERTER_BYTES_WAITING] = static_cast<double>(inserter.waitingBytes);

@@ -33,10 +33,10 @@ ItemBody* newBody(ChunkStore& store, Queue<Chunk*>& chunks, ByteSpan trajectory)
 
 ItemTable::~ItemTable() {
   for (uint32_t index = 0; index < size_; ++index) {
-    disuseChunks(rows_[index].body);
+    used_.remove(rows_[index].body->chunks(), rows_[index].body->chunkCount);
     release(rows_[index].body);
   }
-  for (size_t k = 0; k < waiting_.count(); ++k) release(waiting_[k].body);
+  for (size_t k = 0; k < inserts_.count(); ++k) release(inserts_[k].body);
   for (size_t k = 0; k < returned_.count(); ++k) release(returned_[k].body);
 }
 
@@ -52,8 +52,8 @@ Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector
 }
 
 bool ItemTable::prepare(size_t more) {
-  if (!waiting_.prepare(more)) return false;
-  const uint64_t wanted = uint64_t{size_} + waiting_.count() + more;
+  if (!inserts_.prepare(more)) return false;
+  const uint64_t wanted = uint64_t{size_} + inserts_.count() + more;
   const uint64_t most = uint64_t{config_.maxSize} + 1;
   const auto count = static_cast<uint32_t>(wanted < most ? wanted : most);
   return rows_.commit(count) && indexOf_.prepare(count) && sampler_->prepare(count) && remover_->prepare(count) &&
@@ -78,7 +78,7 @@ void ItemTable::insert(const WaitingItem& item, double now) {
   item.body->insertedAt = now;
   push(item);
   if (size_ > config_.maxSize) removeOne();
-  while (config_.maxBytes > 0 && bytes_ > config_.maxBytes) removeOne();
+  while (config_.maxBytes > 0 && used_.bytes() > config_.maxBytes) removeOne();
   rateLimiter_.inserted();
 }
 
@@ -93,7 +93,7 @@ void ItemTable::push(const WaitingItem& item) {
   sampler_->setPriority(&index, &item.priority, 1);
   remover_->pushed(index);
   remover_->setPriority(&index, &forRemover, 1);
-  useChunks(item.body);
+  used_.add(item.body->chunks(), item.body->chunkCount);
   noteRaised(item.priority);
 }
 
@@ -200,7 +200,7 @@ void ItemTable::removeAt(uint32_t index) {
   remover_->popped(last);
   rateLimiter_.deleted();
   noteLowered(removed.priority);
-  disuseChunks(removed.body);
+  used_.remove(removed.body->chunks(), removed.body->chunkCount);
   release(removed.body);
 }
 
@@ -208,36 +208,17 @@ void ItemTable::reset() {
   for (; size_ > 0; --size_) {
     sampler_->popped(size_ - 1);
     remover_->popped(size_ - 1);
-    disuseChunks(rows_[size_ - 1].body);
-    release(rows_[size_ - 1].body);
+    ItemBody* const body = rows_[size_ - 1].body;
+    used_.remove(body->chunks(), body->chunkCount);
+    release(body);
   }
   for (; !returned_.isEmpty(); returned_.pop()) release(returned_.front().body);
   indexOf_.clear();
   rateLimiter_.setCounts({});
-  episodesDeleted_ = 0;
+  used_.restore(0);
   uniqueSamples_ = 0;
   priorityMax_ = 0;
   isMaxKnown_ = true;
-}
-
-void ItemTable::useChunks(const ItemBody* body) {
-  for (uint32_t k = 0; k < body->chunkCount; ++k) {
-    Chunk* const chunk = body->chunks()[k];
-    if (!store_.use(chunk, number_)) continue;
-    bytes_ += chunk->bytes;
-    if (store_.useEpisode(chunk->episode, number_)) ++episodes_;
-  }
-}
-
-void ItemTable::disuseChunks(const ItemBody* body) {
-  for (uint32_t k = 0; k < body->chunkCount; ++k) {
-    Chunk* const chunk = body->chunks()[k];
-    if (!store_.disuse(chunk, number_)) continue;
-    bytes_ -= chunk->bytes;
-    if (!store_.disuseEpisode(chunk->episode, number_)) continue;
-    --episodes_;
-    ++episodesDeleted_;
-  }
 }
 
 void ItemTable::release(ItemBody* body) {
@@ -264,32 +245,31 @@ bool ItemTable::save(SavedTable* saved) {
   remover_->saveHeader(saved->remover.data());
   remover_->saveItems(0, size_, saved->remover.data() + remover_->headerBytes());
   saved->size = size_;
-  saved->counts = {rateLimiter_.counts(), uniqueSamples_, episodesDeleted_};
+  saved->counts = {rateLimiter_.counts(), uniqueSamples_, used_.episodesDeleted()};
   return true;
 }
 
 Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover) {
   if (!prepare(size)) return fail(Status::memory, 64.0 * size);
-  if (remover.size != remover_->headerBytes()) return Status::dataCorrupt;
+  if (sampler.size != sampler_->headerBytes() || remover.size != remover_->headerBytes()) return Status::dataCorrupt;
   sampler_->pushedRun(0, size);
   remover_->pushedRun(0, size);
   restoreCounts(counts);
-  loadsEarlier_ = sampler.size != sampler_->headerBytes();
-  const Status status = loadsEarlier_ ? sampler_->loadEarlierHeader(sampler.data, sampler.size) : sampler_->loadHeader(sampler.data);
+  const Status status = sampler_->loadHeader(sampler.data);
   return status == Status::ok ? remover_->loadHeader(remover.data) : status;
 }
 
 Status ItemTable::loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover) {
-  if (sampler.size != (loadsEarlier_ ? 0 : sampler_->itemBytes()) || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
+  if (sampler.size != sampler_->itemBytes() || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
   if (find(row.key) != KeyMap::none) return Status::dataCorrupt;
   if (!std::isnan(own) && !prepareOwn()) return fail(Status::memory, 8.0 * config_.maxSize);
-  Status status = loadsEarlier_ ? Status::ok : sampler_->loadItems(size_, 1, sampler.data);
+  Status status = sampler_->loadItems(size_, 1, sampler.data);
   if (status == Status::ok) status = remover_->loadItems(size_, 1, remover.data);
   if (status != Status::ok) return status;
   rows_[size_] = row;
   if (keepsOwn_) own_[size_] = own;
   indexOf_.add(row.key, size_++);
-  useChunks(row.body);
+  used_.add(row.body->chunks(), row.body->chunkCount);
   noteRaised(row.priority);
   return Status::ok;
 }
@@ -302,49 +282,19 @@ Status ItemTable::loadEnd() {
 }
 
 Status ItemTable::checkBytes() const {
-  if (config_.maxBytes == 0 || bytes_ <= config_.maxBytes) return Status::ok;
-  return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(bytes_));
+  if (config_.maxBytes == 0 || used_.bytes() <= config_.maxBytes) return Status::ok;
+  return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(used_.bytes()));
 }
 
 void ItemTable::restoreCounts(const TableCounts& counts) {
   rateLimiter_.setCounts(counts.rate);
   uniqueSamples_ = counts.uniqueSamples;
-  episodesDeleted_ = counts.episodesDeleted;
+  used_.restore(counts.episodesDeleted);
 }
 
 void ItemTable::restoreItem(const ItemRow& row) {
-  push({row.key, row.priority, NAN, row.body, 0, 0});
+  push({row.key, row.priority, NAN, row.body, 0, 0, false});
   rows_[size_ - 1].timesSampled = row.timesSampled;
-}
-
-WaitingItem ItemTable::popWaiting() {
-  const WaitingItem item = waiting_.front();
-  waiting_.pop();
-  waitingBytes_ -= item.bytes;
-  if (item.inserter == WaitingItem::gone) {
-    --leftItems_;
-    leftBytes_ -= item.bytes;
-  }
-  return item;
-}
-
-void ItemTable::leave(uint32_t inserter) {
-  size_t kept = 0;
-  for (size_t k = 0; k < waiting_.count(); ++k) {
-    WaitingItem item = waiting_[k];
-    if (item.inserter == inserter) {
-      if (leftItems_ >= EXRP_LIMIT_TABLES_LEFT_ITEMS || leftBytes_ >= EXRP_LIMIT_TABLES_LEFT_BYTES) {
-        waitingBytes_ -= item.bytes;
-        release(item.body);
-        continue;
-      }
-      item.inserter = WaitingItem::gone;
-      ++leftItems_;
-      leftBytes_ += item.bytes;
-    }
-    waiting_[kept++] = item;
-  }
-  waiting_.keep(kept);
 }
 
 size_t ItemTable::waitingMax() const {
@@ -372,15 +322,15 @@ double ItemTable::largestPriority() const {
 
 void ItemTable::info(double* info) const {
   info[EXRP_TABLES_INFO_SIZE] = size_;
-  info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(bytes_);
+  info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(used_.bytes());
   info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(rateLimiter_.counts().inserts);
   info[EXRP_TABLES_INFO_SAMPLES] = static_cast<double>(rateLimiter_.counts().samples);
   info[EXRP_TABLES_INFO_DELETES] = static_cast<double>(rateLimiter_.counts().deletes);
-  info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(episodes_);
-  info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(episodesDeleted_);
+  info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(used_.episodes());
+  info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(used_.episodesDeleted());
   info[EXRP_TABLES_INFO_UNIQUE_SAMPLES] = static_cast<double>(uniqueSamples_);
-  info[EXRP_TABLES_INFO_INSERTS_WAITING] = static_cast<double>(waiting_.count());
-  info[EXRP_TABLES_INFO_BYTES_WAITING] = static_cast<double>(waitingBytes_);
+  info[EXRP_TABLES_INFO_INSERTS_WAITING] = static_cast<double>(inserts_.count());
+  info[EXRP_TABLES_INFO_BYTES_WAITING] = static_cast<double>(inserts_.bytes());
   info[EXRP_TABLES_INFO_SAMPLERS_WAITING] = static_cast<double>(line_.count());
   info[EXRP_TABLES_INFO_PRIORITY_MAX] = largestPriority();
   info[EXRP_TABLES_INFO_MAX_SIZE] = config_.maxSize;
@@ -404,22 +354,13 @@ void ItemTable::items(uint32_t first, uint32_t count, uint8_t* keys, double* num
 
 double ItemTable::memoryBytes() const {
   return sizeof(*this) + rows_.takenBytes(sizeMax_) + indexOf_.memoryBytes() + sampler_->memoryBytes(sizeMax_) +
-         remover_->memoryBytes(sizeMax_) + (keepsOwn_ ? own_.takenBytes(sizeMax_) : 0) + waiting_.memoryBytes() + line_.memoryBytes() +
+         remover_->memoryBytes(sizeMax_) + (keepsOwn_ ? own_.takenBytes(sizeMax_) : 0) + inserts_.memoryBytes() + line_.memoryBytes() +
          returned_.memoryBytes() + name_.memoryBytes();
 }
 
 int32_t ItemTable::check() const {
   if (indexOf_.count() != size_ || size_ > config_.maxSize) return 1;
-  uint64_t waiting = 0;
-  uint64_t leftItems = 0;
-  uint64_t leftBytes = 0;
-  for (size_t k = 0; k < waiting_.count(); ++k) {
-    waiting += waiting_[k].bytes;
-    if (waiting_[k].inserter != WaitingItem::gone) continue;
-    ++leftItems;
-    leftBytes += waiting_[k].bytes;
-  }
-  if (waiting != waitingBytes_ || leftItems != leftItems_ || leftBytes != leftBytes_) return 2;
+  if (inserts_.check() != 0) return 2;
   double largest = 0;
   for (uint32_t index = 0; index < size_; ++index) {
     const ItemRow& row = rows_[index];
@@ -427,14 +368,11 @@ int32_t ItemTable::check() const {
     if (row.body->references == 0) return 2;
     if (row.priority > largest) largest = row.priority;
     if (!isPriority(removerPriority(index))) return 5;
-    for (uint32_t k = 0; k < row.body->chunkCount; ++k) {
-      const Chunk* const chunk = row.body->chunks()[k];
-      if (chunk->references == 0 || store_.usesOf(chunk, number_) == 0) return 2;
-    }
+    if (!used_.has(row.body->chunks(), row.body->chunkCount)) return 2;
   }
   if (rateLimiter_.counts().stored() != static_cast<int64_t>(size_)) return 2;
-  if (config_.maxBytes > 0 && bytes_ > config_.maxBytes) return 2;
-  if (size_ == 0 && (bytes_ != 0 || episodes_ != 0)) return 2;
+  if (config_.maxBytes > 0 && used_.bytes() > config_.maxBytes) return 2;
+  if (size_ == 0 && (used_.bytes() != 0 || used_.episodes() != 0)) return 2;
   if (!returned_.isEmpty() && (config_.maxTimesSampled == 0 || !line_.isEmpty())) return 6;
   if (isMaxKnown_ && (largest < priorityMax_ || largest > priorityMax_)) return 4;
   if (const int32_t broken = sampler_->check(); broken != 0) return 100 + broken;

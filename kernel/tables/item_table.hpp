@@ -29,7 +29,8 @@
 #include "kernel/base/queue.hpp"
 #include "kernel/base/rate_limiter.hpp"
 #include "kernel/sockets/pick_selector.hpp"
-#include "kernel/tables/chunk_store.hpp"
+#include "kernel/tables/chunk_use.hpp"
+#include "kernel/tables/insert_line.hpp"
 
 namespace exrp {
 
@@ -46,18 +47,6 @@ struct ItemBody {
   Chunk* const* chunks() const { return reinterpret_cast<Chunk* const*>(this + 1); }
   uint8_t* trajectory() { return reinterpret_cast<uint8_t*>(chunks() + chunkCount); }
   const uint8_t* trajectory() const { return reinterpret_cast<const uint8_t*>(chunks() + chunkCount); }
-};
-
-/// An item that is to be inserted once the rate limiter allows it.
-struct WaitingItem {
-  uint64_t key;
-  double priority;
-  double removerPriority;  // its own for the remover; NaN: none
-  ItemBody* body;
-  uint64_t bytes;
-  uint32_t inserter;  // gone: its stream has ended
-
-  static constexpr uint32_t gone = 0xffffffffu;
 };
 
 /// A sample that was drawn, and is to be sent.
@@ -100,7 +89,7 @@ struct TableConfig {
 
 class ItemTable {
  public:
-  ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), indexOf_(secret) {}
+  ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), used_(number, store), indexOf_(secret) {}
   ~ItemTable();
   /// `rules` are the numbers that the two selectors were made with.
   Status create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover, ByteSpan rules);
@@ -158,12 +147,8 @@ class ItemTable {
   uint32_t number() const { return number_; }
   RateLimiter& rateLimiter() { return rateLimiter_; }
   const RateLimiter& rateLimiter() const { return rateLimiter_; }
-  Queue<WaitingItem>& waiting() { return waiting_; }
-  uint64_t& waitingBytes() { return waitingBytes_; }
-  /// Takes out the item that has waited longest.
-  WaitingItem popWaiting();
-  /// The inserter's stream has ended: its items stay, as long as those of all that ended are few. The others go.
-  void leave(uint32_t inserter);
+  /// The items that wait to be inserted.
+  InsertLine& inserts() { return inserts_; }
   /// Samples whose items may have gone by them, and which nobody got: the next that asks gets them first, without another draw.
   Queue<DrawnSample>& returned() { return returned_; }
   /// The samplers that wait, in order.
@@ -185,8 +170,6 @@ class ItemTable {
   double removerPriority(uint32_t index) const { return hasOwn(index) ? own_[index] : rows_[index].priority; }
   void removeOne();
   uint64_t drawsToRemove(uint32_t count) const;
-  void useChunks(const ItemBody* body);
-  void disuseChunks(const ItemBody* body);
   void noteLowered(double before) {
     if (before >= priorityMax_) isMaxKnown_ = false;
   }
@@ -200,6 +183,7 @@ class ItemTable {
 
   const uint32_t number_;
   ChunkStore& store_;
+  ChunkUse used_;
   TableConfig config_ = {};
   RateLimiter rateLimiter_;
   std::unique_ptr<PickSelector> sampler_;
@@ -207,21 +191,14 @@ class ItemTable {
   ReservedArray<ItemRow> rows_;
   ReservedArray<double> own_;  // by index, where keepsOwn_
   bool keepsOwn_ = false;      // an item came with a priority of its own for the remover
-  bool loadsEarlier_ = false;  // the snapshot's items have no bytes of the sampler
   KeyMap indexOf_;
   uint32_t size_ = 0;
   uint32_t sizeMax_ = 0;  // most items that there ever were
-  uint64_t bytes_ = 0;
-  uint64_t episodes_ = 0;
-  uint64_t episodesDeleted_ = 0;
   uint64_t uniqueSamples_ = 0;
   uint64_t batch_ = 0;  // that of the last draw
   mutable double priorityMax_ = 0;
   mutable bool isMaxKnown_ = true;
-  Queue<WaitingItem> waiting_;
-  uint64_t waitingBytes_ = 0;
-  uint64_t leftItems_ = 0;  // items that wait, of streams that ended
-  uint64_t leftBytes_ = 0;
+  InsertLine inserts_;
   Queue<uint32_t> line_;
   Queue<DrawnSample> returned_;
   Scratch<uint32_t> drawnIndex_;

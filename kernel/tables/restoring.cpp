@@ -39,19 +39,18 @@ int64_t Restorer::sizeOf(uint32_t number) const {
 
 Status Restorer::takeChunk(ByteSpan record) {
   const auto wrong = [this](Rule rule) { return fail(Status::dataCorrupt, chunkField, static_cast<double>(chunkCount_), rule); };
-  uint64_t key = 0;
-  uint64_t episode = 0;
-  if (!readChunkHead(record, &key, &episode)) return wrong(damaged);
-  if (const HeldChunks::Held* const known = held_.find(key)) {
+  ChunkHead head;
+  if (!head.read(record)) return wrong(damaged);
+  if (const HeldChunks::Held* const known = held_.find(head.key)) {
     const ByteSpan before = {store_.data(known->chunk), known->chunk->bytes};
     if (before != record) return wrong(again);
     ++chunkCount_;
     return Status::ok;
   }
   if (!held_.prepare(1)) return fail(Status::memory, held_.memoryBytes());
-  Chunk* const chunk = store_.add(record, episode);
+  Chunk* const chunk = store_.add(record, head.episode);
   if (chunk == nullptr) return fail(Status::memory, static_cast<double>(record.size));
-  held_.add(key, chunk);
+  held_.add(head.key, chunk);
   ++chunkCount_;
   return Status::ok;
 }

@@ -134,7 +134,7 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
     uint32_t number = numberOf_.find(addressOf(chunk), addressOfNumber);
     if (number == KeyMap::none) {
       const uint64_t episode = store_.episodeId(chunk->episode);
-      const size_t size = varintFieldBytes(1, episode) + bytesFieldBytes(2, chunk->bytes);
+      const size_t size = varintFieldBytes(1, episode) + bytesFieldBytes(2, chunk->bytes) + varintFieldBytes(3, chunk->checksum());
       needed_ = bytesFieldBytes(chunkField, size);
       if (needed_ > left) return Status::ok;
       if (!chunks_.prepare(1) || !numberOf_.prepare(numberOf_.count() + 1)) return fail(Status::memory, numberOf_.memoryBytes());
@@ -142,6 +142,7 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
       out.bytesBegin(chunkField, size);
       out.varintField(1, episode);
       out.bytesField(2, store_.data(chunk), chunk->bytes);
+      out.varintField(3, chunk->checksum());
       to = out.at();
       left -= needed_;
       number = static_cast<uint32_t>(chunks_.count());
@@ -295,21 +296,22 @@ Status Loader::endTable() {
 Status Loader::loadChunk(ByteSpan message) {
   uint64_t episode = 0;
   ByteSpan bytes;
+  uint64_t sum = UINT64_MAX;
   ProtoReader from(message);
   while (from.next()) {
     if (from.is(1, Wire::varint)) episode = from.varint();
     else if (from.is(2, Wire::bytes)) bytes = from.bytes();
+    else if (from.is(3, Wire::varint)) sum = from.varint();
     else from.skip();
   }
-  uint64_t key = 0;
-  uint64_t episodeInside = 0;
-  if (!from.isGood() || chunks_.count() == UINT32_MAX || !readChunkHead(bytes, &key, &episodeInside)) return corrupt(chunkField, 1);
+  ChunkHead head;
+  if (!from.isGood() || chunks_.count() == UINT32_MAX || !head.read(bytes)) return corrupt(chunkField, 1);
   if (!chunks_.prepare(1) || !keys_.prepare(1)) return fail(Status::memory, chunks_.memoryBytes());
   Chunk* const chunk = store_.add(bytes, episode);
   if (chunk == nullptr) return fail(Status::memory, static_cast<double>(bytes.size));
   chunks_.push(chunk);
-  keys_.push(key);
-  return Status::ok;
+  keys_.push(head.key);
+  return sum == UINT64_MAX || sum == chunk->checksum() ? Status::ok : corrupt(chunkField, 2);
 }
 
 /// Puts the chunks of an item that its trajectory names into own_, in the order in which it names them.

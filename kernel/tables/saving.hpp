@@ -7,12 +7,14 @@
 // A piece is a protobuf message, with fields in this order; a snapshot is its pieces one after another:
 //   1 begin {1 version, 2 tables}
 //   2 table {1 name, 2 rules, 3 size, 4 inserts, 5 samples, 6 deletes, 7 unique samples, 8 episodes deleted, 9 sampler, 10 remover}, then its items:
-//   3 chunk {1 episode, 2 bytes}: before the first item that refers to it; chunks are numbered 0, 1, ... in this order
+//   3 chunk {1 episode, 2 bytes, 3 their CRC-32C}: before the first item that refers to it; chunks are numbered 0, 1, ... in this order
 //   4 item  {1 key, 2 priority, 3 times sampled, 4 inserted at, 5 chunks, 6 trajectory, 7 sampler, 8 remover,
 //          9 its own priority for the remover, where it has one}
 //   5 end   {1 chunks, 2 items}
 // It is loaded into a set that has tables of these names and rules, in any order, which are empty and have room for the items. Tables that
 // the snapshot lacks stay empty.
+// A chunk whose CRC-32C differs from that which it had when it was inserted is Status::dataCorrupt, with the field, the number of items before it,
+// and 2. Snapshots of before have none.
 // What is wrong with an item is Status::dataCorrupt, with the field, the number of items before it, and a rule:
 //   1 it is of no table   2 it is damaged, or has no chunk   3 a priority or its time is not possible   4 a selector refuses it
 //   5 its trajectory does not name its chunks   6 its trajectory has steps that a chunk lacks
@@ -60,7 +62,7 @@ class Saver {
   const uint32_t tableCount_;
   ChunkStore& store_;
   /// Those from table_ on, and of that one the items from item_ on: what was written is let go.
-  std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES_TABLES];
+  std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES];
   bool hasBegun_ = false;
   bool isTableOpen_ = false;
   bool hasEnded_ = false;

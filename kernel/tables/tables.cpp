@@ -7,41 +7,23 @@
 
 #include "kernel/base/priority.hpp"
 #include "kernel/base/process.hpp"
+#include "kernel/base/whole_number.hpp"
 #include "kernel/sockets/rules.hpp"
-#include "kernel/tables/epoch_selector.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {
 namespace {
 
-bool isWholeNumber(double value, double smallest, double largest) {
-  return value >= smallest && value <= largest && value == std::floor(value);
-}
-
-/// Reads the numbers of exrp_tables_create one after another.
-struct Numbers {
-  const double* at;
-  uint32_t left;
-
-  bool has(double count) const { return count >= 0 && count <= left; }
-  const double* take(uint32_t count) {
-    const double* const taken = at;
-    at += count;
-    left -= count;
-    return taken;
-  }
-};
-
-/// The selector whose kind, count of options and options come next. A sampler without replacement draws in epochs.
+/// The selector whose kind, count of options and options come next. A table can't know where a client's batch ends.
 Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t countMax, std::unique_ptr<PickSelector>* made) {
   if (!from.has(2)) return fail(Status::argument, 2, from.left);
   const double* const head = from.take(2);
-  if (!isWholeNumber(head[0], 0, UINT32_MAX)) return fail(Status::argument, 1, head[0]);
-  if (!isWholeNumber(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
+  if (!isWhole(head[0], 0, UINT32_MAX)) return fail(Status::argument, 1, head[0]);
+  if (!isWhole(head[1], 0, 64) || !from.has(head[1])) return fail(Status::argument, 1, head[1]);
   const auto count = static_cast<uint32_t>(head[1]);
   const auto kind = static_cast<uint32_t>(head[0]);
-  if (isSampler && count == 0 && drawsInEpochs(kind)) return EpochSelector::make(random, countMax, made);
-  return createPickSelector(kind, from.take(count), count, random, countMax, made);
+  const Draws draws = isSampler ? Draws::inStreams : Draws::inBatches;
+  return createPickSelector(kind, from.take(count), count, random, countMax, draws, made);
 }
 
 }  // namespace
@@ -58,8 +40,8 @@ Status Tables::create(const double* config, uint32_t count) {
   if (count < EXRP_TABLES_FIRST) return fail(Status::argument, 2, count);
   const double seed = config[EXRP_TABLES_SEED];
   const double tableCount = config[EXRP_TABLES_COUNT];
-  if (!isWholeNumber(seed, 0, 0x1p53)) return fail(Status::argument, 1, seed);
-  if (!isWholeNumber(tableCount, 1, tableMax)) return fail(Status::argument, 1, tableCount);
+  if (!isWhole(seed, 0, 0x1p53)) return fail(Status::argument, 1, seed);
+  if (!isWhole(tableCount, 1, tableMax)) return fail(Status::argument, 1, tableCount);
 #if defined(EXRP_TEST_MEMORY)
   secret_ = static_cast<uint64_t>(seed) * 0x9E3779B97F4A7C15u;  // for tests: what fails once fails again
 #else
@@ -73,9 +55,9 @@ Status Tables::create(const double* config, uint32_t count) {
   for (; tableCount_ < static_cast<uint32_t>(tableCount); ++tableCount_) {
     if (!from.has(EXRP_TABLES_RULES)) return fail(Status::argument, 2, count);
     const double* const numbers = from.take(EXRP_TABLES_RULES);
-    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_SIZE], 1, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_SIZE]);
-    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_BYTES], 0, 0x1p53)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_BYTES]);
-    if (!isWholeNumber(numbers[EXRP_TABLES_MAX_TIMES_SAMPLED], 0, INT32_MAX)) {
+    if (!isWhole(numbers[EXRP_TABLES_MAX_SIZE], 1, EXRP_LIMIT_CAPACITY)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_SIZE]);
+    if (!isWhole(numbers[EXRP_TABLES_MAX_BYTES], 0, 0x1p53)) return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_BYTES]);
+    if (!isWhole(numbers[EXRP_TABLES_MAX_TIMES_SAMPLED], 0, INT32_MAX)) {
       return fail(Status::argument, 1, numbers[EXRP_TABLES_MAX_TIMES_SAMPLED]);
     }
     const TableConfig table = {static_cast<uint32_t>(numbers[EXRP_TABLES_MAX_SIZE]), static_cast<uint64_t>(numbers[EXRP_TABLES_MAX_BYTES]),
@@ -128,7 +110,7 @@ Status Tables::load(ByteSpan piece) {
   if (loader_ == nullptr) {
     for (uint32_t number = 0; number < tableCount_; ++number) {
       ItemTable& table = *tables_[number];
-      if (table.rateLimiter().counts().inserts != 0 || !table.waiting().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
+      if (table.rateLimiter().counts().inserts != 0 || !table.inserts().isEmpty() || !table.line().isEmpty()) return fail(Status::order, number);
     }
     loader_.reset(new (std::nothrow) Loader(tables_, tableCount_, *store_, secret_));
     if (loader_ == nullptr) return fail(Status::memory, sizeof(Loader));
@@ -160,7 +142,7 @@ Status Tables::reset(ItemTable& table) {
 
 void Tables::storeInfo(double* info) const {
   double memory = sizeof(*this) + store_->memoryBytes() + streams_.memoryBytes() + awake_.memoryBytes() + parsed_.memoryBytes() +
-                  chunks_.memoryBytes() + changes_.memoryBytes() + deletes_.memoryBytes();
+                  chunks_.memoryBytes() + made_.memoryBytes() + packed_.memoryBytes() + changes_.memoryBytes() + deletes_.memoryBytes();
   for (uint32_t number = 0; number < tableCount_; ++number) memory += tables_[number]->memoryBytes();
   for (uint32_t place = 0; place < streamCount_; ++place) {
     const Stream& stream = streams_[place];
@@ -237,7 +219,8 @@ Status Tables::close(uint32_t id, bool isSampler) {
   if (inserter != nullptr) {
     // An id comes again once 2^15 streams had its place: no item may wait under it until then.
     for (uint64_t left = inserter->waiting > 0 ? inserter->tables : 0; left != 0; left &= left - 1) {
-      tables_[static_cast<uint32_t>(std::countr_zero(left))]->leave(id);
+      ItemTable& table = *tables_[static_cast<uint32_t>(std::countr_zero(left))];
+      table.inserts().leave(id, [&table](const WaitingItem& item) { table.release(item.body); });
     }
     inserter->held.sweep([](const HeldChunks::Held&) { return true; }, [this](Chunk* chunk) { store_->release(chunk); });
     return Status::ok;
@@ -294,14 +277,14 @@ void Tables::run(ItemTable& table) {
 }
 
 bool Tables::insertOne(ItemTable& table) {
-  if (table.waiting().isEmpty() || !table.rateLimiter().mayInsert(1)) return false;
-  const WaitingItem item = table.popWaiting();
+  if (table.inserts().isEmpty() || !table.rateLimiter().mayInsert(1)) return false;
+  const WaitingItem item = table.inserts().pop();
   table.insert(item, now_);
   Inserter* const inserter = findInserter(item.inserter);
   if (inserter == nullptr) return true;  // its client has gone
   --inserter->waiting;
   inserter->waitingBytes -= item.bytes;
-  inserter->confirmed.push(item.key);
+  if (item.isConfirmed) inserter->confirmed.push(item.key);
   wake(item.inserter);
   return true;
 }
@@ -420,14 +403,14 @@ int32_t Tables::check() {
   for (uint32_t number = 0; number < tableCount_; ++number) {
     ItemTable& table = *tables_[number];
     if (const int32_t broken = table.check(); broken != 0) return 1000 * (static_cast<int32_t>(number) + 1) + broken;
-    if (!table.waiting().isEmpty() && table.rateLimiter().mayInsert(1)) return 1;
+    if (!table.inserts().isEmpty() && table.rateLimiter().mayInsert(1)) return 1;
     if (!table.line().isEmpty() && table.size() > 0 && table.rateLimiter().maySample(1)) return 1;
     for (size_t k = 0; k < table.line().count(); ++k) {
       const Sampler* const sampler = findSampler(table.line()[k]);
       if (sampler == nullptr || !sampler->isInLine || sampler->wanted == 0) return 1;
     }
-    for (size_t k = 0; k < table.waiting().count(); ++k) {
-      if (findInserter(table.waiting()[k].inserter) != nullptr) ++waiting;
+    for (size_t k = 0; k < table.inserts().count(); ++k) {
+      if (findInserter(table.inserts()[k].inserter) != nullptr) ++waiting;
     }
   }
   for (uint32_t place = 0; place < streamCount_; ++place) {

@@ -1,11 +1,11 @@
 // Tables: a set of tables on shared chunks, and the streams by which clients write to them and sample from them.
 //
-//   InsertStreamRequest → Inserter → waiting items → ItemTable → drawn samples → Sampler → SampleStreamResponse
+//   InsertStreamRequest, or plain rows → Inserter → waiting items → ItemTable → drawn samples → Sampler → SampleStreamResponse
 //
 // Items and samples that a rate limiter refuses wait in their table, each kind in its order. No call ever blocks: each call that may
 // make progress possible also does it, for whoever waits (run()). Streams for which that made something ready are listed: takeAwake().
 //
-// A message changes nothing until all of it was read, found right, and its memory was taken.
+// A message, or a call with rows, changes nothing until all of it was read, found right, and its memory was taken.
 //
 // Thread safety: none of its own; one thread uses a set.
 // Invariants (check() returns the number of the one that broke):
@@ -18,6 +18,7 @@
 
 #include <memory>
 
+#include "kernel/base/numbers.hpp"
 #include "kernel/tables/held_chunks.hpp"
 #include "kernel/tables/item_table.hpp"
 #include "kernel/tables/saving.hpp"
@@ -75,6 +76,10 @@ class Tables {
   Sampler* findSampler(uint32_t id);
 
   Status feed(uint32_t id, Inserter& inserter, ByteSpan message, double now);
+  /// Inserts items of this process: `numbers` and `rows` are as exrp_inserter_insert has them.
+  Status insert(uint32_t id, Inserter& inserter, Numbers numbers, ByteSpan rows, double now);
+  /// Counts the inserter's items that wait in each table, and takes them out if wanted.
+  void countWaiting(uint32_t id, Inserter& inserter, bool isWithdrawn, double* counts);
   void inserterInfo(const Inserter& inserter, double* info) const;
   /// Writes what fits of an InsertStreamResponse, and returns its bytes.
   size_t readConfirmed(Inserter& inserter, uint8_t* to, size_t room);
@@ -96,7 +101,7 @@ class Tables {
   int32_t check();
 
  private:
-  static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES_TABLES;
+  static constexpr uint32_t tableMax = EXRP_LIMIT_TABLES;
   static constexpr uint32_t streamMax = EXRP_LIMIT_TABLES_STREAMS;
   static constexpr uint32_t none = 0xffffffffu;  // no stream has this id
   static_assert(none == WaitingItem::gone);
@@ -112,6 +117,14 @@ class Tables {
     WaitingItem item;
     uint32_t table;
   };
+  /// A chunk that a call has made of rows.
+  struct MadeChunk {
+    Chunk* chunk;
+    uint64_t key;
+    uint32_t length;   // rows
+    uint32_t columns;
+    uint32_t item;     // the last item of the call that is made of it
+  };
   struct Change {
     uint64_t key;
     double priority;
@@ -126,8 +139,13 @@ class Tables {
   Status read(Inserter& inserter, ByteSpan message, uint64_t kept);
   Status takeChunk(Inserter& inserter, ByteSpan chunk);
   Status takeItem(Inserter& inserter, ByteSpan item);
-  Status findChunks(Inserter& inserter, ByteSpan trajectory, uint32_t index);
+  Status readRows(Inserter& inserter, Numbers numbers, ByteSpan rows);
+  Status readItem(Numbers& numbers);
+  Status checkItem(ParsedItem& made, bool isOwnRight) const;
+  Status addItem(ParsedItem& made, ByteSpan trajectory);
   Status prepareItems(Inserter& inserter);
+  void dropParsed();
+  void enter(uint32_t id, Inserter& inserter, double now);
   Status readChanges(ByteSpan message, ItemTable** table);
 
   /// Does what the table's rate limiter allows, for all that wait.
@@ -153,9 +171,11 @@ class Tables {
   uint64_t batchCount_ = 0;   // batches that samplers ever asked for
   uint32_t caller_ = none;  // the stream whose call this is
   Queue<uint32_t> awake_;
-  // Of the message that is being read.
+  // Of the message or the rows that are being read.
   Queue<ParsedItem> parsed_;
   Queue<Chunk*> chunks_;
+  Queue<MadeChunk> made_;
+  Scratch<uint8_t> packed_;
   Queue<Change> changes_;
   Queue<uint64_t> deletes_;
 };

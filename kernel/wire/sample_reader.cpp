@@ -4,37 +4,17 @@
 
 namespace exrp {
 
-namespace {
-
-// The fields of the messages, as reverb/reverb.proto describes them.
-constexpr uint32_t entriesField = 1;
-constexpr uint32_t entryInfo = 1;
-constexpr uint32_t entryData = 2;
-constexpr uint32_t entryEnd = 3;
-constexpr uint32_t infoItem = 1;
-constexpr uint32_t infoProbability = 2;
-constexpr uint32_t infoTableSize = 3;
-constexpr uint32_t itemKey = 1;
-constexpr uint32_t itemPriority = 5;
-constexpr uint32_t itemTimesSampled = 6;
-constexpr uint32_t itemTrajectory = 8;
-constexpr uint32_t chunkKey = 1;
-constexpr uint32_t chunkDelta = 4;
-constexpr uint32_t chunkData = 5;
-constexpr uint32_t dataTensors = 1;
-constexpr uint32_t sliceChunk = 1;
-constexpr uint32_t sliceOffset = 2;
-constexpr uint32_t sliceLength = 3;
-constexpr uint32_t sliceIndex = 4;
-
-}  // namespace
+using Item = reverb::PrioritizedItem;
+using Entry = reverb::SampleEntry;
+using Info = reverb::SampleInfo;
+using Fields = reverb::ChunkData;
 
 /// Reads entries up to the last of a sample.
 template <typename Use>
 bool SampleReader::forEntries(Use use) {
   if (damage_ != 0) return false;
   while (message_.next()) {
-    if (!message_.is(entriesField, Wire::bytes)) {
+    if (!message_.is(reverb::SampleStreamResponse::entries, Wire::bytes)) {
       message_.skip();
       continue;
     }
@@ -64,7 +44,7 @@ bool SampleReader::pass() {
 bool SampleReader::passEntry(ByteSpan message, bool* isLast) {
   ProtoReader entry(message);
   while (entry.next()) {
-    if (entry.is(entryEnd, Wire::varint)) *isLast = entry.varint() != 0;
+    if (entry.is(Entry::endOfSequence, Wire::varint)) *isLast = entry.varint() != 0;
     else entry.skip();
   }
   return entry.isGood() || fails(EXRP_DAMAGE_PROTOBUF);
@@ -73,13 +53,13 @@ bool SampleReader::passEntry(ByteSpan message, bool* isLast) {
 bool SampleReader::readEntry(ByteSpan message, bool* isLast) {
   ProtoReader entry(message);
   while (entry.next()) {
-    if (entry.is(entryData, Wire::bytes)) {
+    if (entry.is(Entry::data, Wire::bytes)) {
       if (!addChunk(entry.bytes())) return false;
-    } else if (entry.is(entryInfo, Wire::bytes)) {
+    } else if (entry.is(Entry::info, Wire::bytes)) {
       // Reverb sends it with the first entry of a sample only.
       const Damage damage = readInfo(entry.bytes());
       if (damage != 0) return fails(damage);
-    } else if (entry.is(entryEnd, Wire::varint)) {
+    } else if (entry.is(Entry::endOfSequence, Wire::varint)) {
       *isLast = entry.varint() != 0;
     } else {
       entry.skip();
@@ -95,12 +75,12 @@ Damage SampleReader::readInfo(ByteSpan message) {
   trajectory_ = {};
   ProtoReader info(message);
   while (info.next()) {
-    if (info.is(infoItem, Wire::bytes)) {
+    if (info.is(Info::item, Wire::bytes)) {
       const Damage damage = readItem(info.bytes());
       if (damage != 0) return damage;
-    } else if (info.is(infoProbability, Wire::fixed64)) {
+    } else if (info.is(Info::probability, Wire::fixed64)) {
       probability_ = info.real();
-    } else if (info.is(infoTableSize, Wire::varint)) {
+    } else if (info.is(Info::tableSize, Wire::varint)) {
       tableSize_ = static_cast<double>(info.int64());
     } else {
       info.skip();
@@ -112,10 +92,10 @@ Damage SampleReader::readInfo(ByteSpan message) {
 Damage SampleReader::readItem(ByteSpan message) {
   ProtoReader item(message);
   while (item.next()) {
-    if (item.is(itemKey, Wire::varint)) key_ = item.varint();
-    else if (item.is(itemPriority, Wire::fixed64)) priority_ = item.real();
-    else if (item.is(itemTimesSampled, Wire::varint)) timesSampled_ = item.int32();
-    else if (item.is(itemTrajectory, Wire::bytes)) trajectory_ = item.bytes();
+    if (item.is(Item::key, Wire::varint)) key_ = item.varint();
+    else if (item.is(Item::priority, Wire::fixed64)) priority_ = item.real();
+    else if (item.is(Item::timesSampled, Wire::varint)) timesSampled_ = item.int32();
+    else if (item.is(Item::flatTrajectory, Wire::bytes)) trajectory_ = item.bytes();
     else item.skip();
   }
   return item.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
@@ -126,9 +106,9 @@ bool SampleReader::addChunk(ByteSpan message) {
   Chunk chunk = {};
   ProtoReader fields(message);
   while (fields.next()) {
-    if (fields.is(chunkKey, Wire::varint)) chunk.key = fields.varint();
-    else if (fields.is(chunkDelta, Wire::varint)) chunk.isDelta = fields.varint() != 0;
-    else if (fields.is(chunkData, Wire::bytes)) chunk.tensors = fields.bytes();
+    if (fields.is(Fields::chunkKey, Wire::varint)) chunk.key = fields.varint();
+    else if (fields.is(Fields::deltaEncoded, Wire::varint)) chunk.isDelta = fields.varint() != 0;
+    else if (fields.is(Fields::data, Wire::bytes)) chunk.tensors = fields.bytes();
     else fields.skip();
   }
   if (!fields.isGood()) return fails(EXRP_DAMAGE_PROTOBUF);
@@ -140,12 +120,12 @@ Damage SampleReader::readColumn(ByteSpan message, ItemColumn* column) {
   *column = {message, false, 0, 0};
   ProtoReader fields(message);
   while (fields.next()) {
-    if (fields.is(slicesField, Wire::bytes)) {
+    if (fields.is(reverb::Column::chunkSlices, Wire::bytes)) {
       Slice slice;
-      if (!readSlice(fields.bytes(), &slice)) return EXRP_DAMAGE_SLICE;
+      if (!slice.read(fields.bytes()) || !slice.isPossible) return EXRP_DAMAGE_SLICE;
       ++column->sliceCount;
       column->rows += slice.length;
-    } else if (fields.is(squeezeField, Wire::varint)) {
+    } else if (fields.is(reverb::Column::squeeze, Wire::varint)) {
       column->isSqueezed = fields.varint() != 0;
     } else {
       fields.skip();
@@ -154,26 +134,6 @@ Damage SampleReader::readColumn(ByteSpan message, ItemColumn* column) {
   if (!fields.isGood()) return EXRP_DAMAGE_PROTOBUF;
   if (column->sliceCount == 0) return EXRP_DAMAGE_SLICE;
   return column->isSqueezed && column->rows != 1 ? EXRP_DAMAGE_SQUEEZE : 0;
-}
-
-bool SampleReader::readSlice(ByteSpan message, Slice* slice) {
-  *slice = {};
-  int32_t offset = 0;
-  int32_t length = 0;
-  int32_t index = 0;
-  ProtoReader fields(message);
-  while (fields.next()) {
-    if (fields.is(sliceChunk, Wire::varint)) slice->chunk = fields.varint();
-    else if (fields.is(sliceOffset, Wire::varint)) offset = fields.int32();
-    else if (fields.is(sliceLength, Wire::varint)) length = fields.int32();
-    else if (fields.is(sliceIndex, Wire::varint)) index = fields.int32();
-    else fields.skip();
-  }
-  if (!fields.isGood() || offset < 0 || length < 0 || index < 0) return false;
-  slice->offset = static_cast<uint32_t>(offset);
-  slice->length = static_cast<uint32_t>(length);
-  slice->tensor = static_cast<uint32_t>(index);
-  return true;
 }
 
 bool SampleReader::findChunk(uint64_t key, uint32_t* place) {
@@ -212,7 +172,7 @@ Damage SampleReader::indexTensors(Chunk& chunk) {
   chunk.firstTensor = tensorCount_;
   ProtoReader tensors(chunk.tensors);
   while (tensors.next()) {
-    if (!tensors.is(dataTensors, Wire::bytes)) {
+    if (!tensors.is(reverb::Data::tensors, Wire::bytes)) {
       tensors.skip();
       continue;
     }

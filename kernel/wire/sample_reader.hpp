@@ -9,17 +9,10 @@
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/wire/proto_reader.hpp"
+#include "kernel/wire/slice.hpp"
 #include "kernel/wire/tensor.hpp"
 
 namespace exrp {
-
-/// Some rows of one tensor of a chunk.
-struct Slice {
-  uint64_t chunk = 0;
-  uint32_t offset = 0;
-  uint32_t length = 0;
-  uint32_t tensor = 0;
-};
 
 /// One column of an item: its slices, and whether its only row stands for itself.
 struct ItemColumn {
@@ -57,16 +50,16 @@ class SampleReader {
   static Damage forSlices(ItemColumn& column, Use use) {
     ProtoReader fields(column.message);
     while (fields.next()) {
-      if (fields.is(squeezeField, Wire::varint)) {
+      if (fields.is(reverb::Column::squeeze, Wire::varint)) {
         column.isSqueezed = fields.varint() != 0;
         continue;
       }
-      if (!fields.is(slicesField, Wire::bytes)) {
+      if (!fields.is(reverb::Column::chunkSlices, Wire::bytes)) {
         fields.skip();
         continue;
       }
       Slice slice;
-      if (!readSlice(fields.bytes(), &slice)) return EXRP_DAMAGE_SLICE;
+      if (!slice.read(fields.bytes()) || !slice.isPossible) return EXRP_DAMAGE_SLICE;
       const Damage damage = use(slice);
       if (damage != 0) return damage;
     }
@@ -77,9 +70,6 @@ class SampleReader {
   Damage readSlicedTensor(const Slice& slice, Tensor* tensor, bool* isDelta);
 
  private:
-  static constexpr uint32_t slicesField = 1;
-  static constexpr uint32_t squeezeField = 2;
-
   struct Chunk {
     uint64_t key;
     ByteSpan tensors;
@@ -94,7 +84,6 @@ class SampleReader {
   };
   static constexpr uint32_t none = 0xffffffffu;
 
-  static bool readSlice(ByteSpan message, Slice* slice);
   template <typename Use>
   bool forEntries(Use use);
   bool readEntry(ByteSpan message, bool* isLast);

@@ -27,11 +27,10 @@ const double* columnOf(const double* layout, uint32_t column) {
 /// Goes through the columns of a sample: use(column's number, column's message).
 template <typename Use>
 Damage forColumns(ByteSpan trajectory, Use use) {
-  constexpr uint32_t columnsField = 1;
   uint32_t number = 0;
   ProtoReader fields(trajectory);
   while (fields.next()) {
-    if (!fields.is(columnsField, Wire::bytes)) {
+    if (!fields.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
       fields.skip();
       continue;
     }

@@ -231,12 +231,6 @@ uint64_t snappyEncode(const uint8_t* in, uint64_t bytes, uint8_t* out) {
   return static_cast<uint64_t>(to - out);
 }
 
-uint64_t snappyStore(const uint8_t* in, uint64_t bytes, uint8_t* out) {
-  uint8_t* to = writeVarint(out, bytes);
-  to = writeLiteral(to, in, bytes);
-  return static_cast<uint64_t>(to - out);
-}
-
 namespace {
 
 /// Reads the varint at the head of a block; null where it is damaged.

@@ -25,9 +25,6 @@ constexpr uint64_t snappyCapacity(uint64_t bytes) { return bytes + bytes / 6 + 3
 /// Encodes `bytes` (at most snappyBytesMax) into `out`, which has snappyCapacity(bytes). Returns how many bytes it wrote.
 uint64_t snappyEncode(const uint8_t* in, uint64_t bytes, uint8_t* out);
 
-/// The same format without any compression: one literal. It is for bytes that stay in this process.
-uint64_t snappyStore(const uint8_t* in, uint64_t bytes, uint8_t* out);
-
 /// Reads how many plain bytes a block has. False where its beginning is damaged.
 bool snappyLength(const uint8_t* in, uint64_t inBytes, uint64_t* bytes);
 

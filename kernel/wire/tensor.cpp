@@ -2,19 +2,15 @@
 
 #include "kernel/wire/delta.hpp"
 #include "kernel/wire/proto_writer.hpp"
+#include "kernel/wire/reverb_fields.hpp"
 #include "kernel/wire/snappy.hpp"
 
 namespace exrp {
 
 namespace {
 
-// The fields of TensorProto, and of TensorShapeProto within it.
-constexpr uint32_t dtypeField = 1;
-constexpr uint32_t shapeField = 2;
-constexpr uint32_t contentField = 4;
-constexpr uint32_t dimField = 2;
-constexpr uint32_t unknownRankField = 3;
-constexpr uint32_t sizeField = 1;
+using Fields = reverb::TensorProto;
+using ShapeFields = reverb::TensorShapeProto;
 
 constexpr uint64_t bytesMax = uint64_t{1} << 53;
 
@@ -28,17 +24,17 @@ constexpr uint8_t elementSizes[] = {
 Damage readShape(ByteSpan message, Tensor* tensor) {
   ProtoReader shape(message);
   while (shape.next()) {
-    if (shape.is(dimField, Wire::bytes)) {
+    if (shape.is(ShapeFields::dim, Wire::bytes)) {
       ProtoReader dim(shape.bytes());
       uint64_t size = 0;
       while (dim.next()) {
-        if (dim.is(sizeField, Wire::varint)) size = dim.varint();
+        if (dim.is(reverb::Dim::size, Wire::varint)) size = dim.varint();
         else dim.skip();
       }
       if (!dim.isGood()) return EXRP_DAMAGE_PROTOBUF;
       if (size > bytesMax || tensor->rank == EXRP_LIMIT_RANK) return EXRP_DAMAGE_SHAPE;
       tensor->dims[tensor->rank++] = size;
-    } else if (shape.is(unknownRankField, Wire::varint)) {
+    } else if (shape.is(ShapeFields::unknownRank, Wire::varint)) {
       if (shape.varint() != 0) return EXRP_DAMAGE_SHAPE;
     } else {
       shape.skip();
@@ -83,13 +79,13 @@ Damage readTensor(ByteSpan message, Tensor* tensor) {
   tensor->rowBytes = 0;
   ProtoReader fields(message);
   while (fields.next()) {
-    if (fields.is(dtypeField, Wire::varint)) {
+    if (fields.is(Fields::dtype, Wire::varint)) {
       const uint64_t dtype = fields.varint();
       tensor->dtype = dtype > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(dtype);
-    } else if (fields.is(shapeField, Wire::bytes)) {
+    } else if (fields.is(Fields::tensorShape, Wire::bytes)) {
       const Damage damage = readShape(fields.bytes(), tensor);
       if (damage != 0) return damage;
-    } else if (fields.is(contentField, Wire::bytes)) {
+    } else if (fields.is(Fields::tensorContent, Wire::bytes)) {
       tensor->content = fields.bytes();
     } else {
       fields.skip();
@@ -107,50 +103,55 @@ Damage readTensor(ByteSpan message, Tensor* tensor) {
   return unpacked == tensor->bytes ? 0 : EXRP_DAMAGE_CONTENT;
 }
 
-Damage decodeTensor(const Tensor& tensor, bool isDelta, uint8_t* out) {
-  if (tensor.rank > 0) return decodeRows(tensor, tensor.dims[0], isDelta, out);
-  return snappyDecode(tensor.content.data, tensor.content.size, out, tensor.bytes) ? 0 : EXRP_DAMAGE_CONTENT;
-}
-
 Damage decodeRows(const Tensor& tensor, uint64_t rows, bool isDelta, uint8_t* out) {
   if (!snappyDecode(tensor.content.data, tensor.content.size, out, rows * tensor.rowBytes)) return EXRP_DAMAGE_CONTENT;
   if (isDelta && takesDelta(tensor.dtype, tensor.rank)) deltaDecode(out, elementBytes(tensor.dtype), tensor.rowBytes, rows);
   return 0;
 }
 
-uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, uint32_t flags) {
-  // Each dimension takes at most 13 bytes, and the fields around them less than 64. The differences stand behind the message at first.
-  return snappyCapacity(bytes) + uint64_t{13} * rank + 64 + ((flags & EXRP_PACK_DELTA) != 0 ? bytes : 0);
+uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, bool isDelta) {
+  // Each dimension takes at most 13 bytes, and the fields around them less than 64. The differences stand behind the message at first. Of strings,
+  // the head of each takes at most two bytes more than its length does among the rows.
+  return snappyCapacity(bytes) + bytes / 2 + uint64_t{13} * rank + 64 + (isDelta ? bytes : 0);
 }
 
-uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, uint32_t flags, uint8_t* out) {
+uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, bool isDelta, uint8_t* out) {
   size_t shapeBytes = 0;
-  const auto dimBytes = [&](uint32_t k) { return dims[k] == 0 ? 0 : varintFieldBytes(sizeField, static_cast<uint64_t>(dims[k])); };
-  for (uint32_t k = 0; k < rank; ++k) shapeBytes += bytesFieldBytes(dimField, dimBytes(k));
+  double count = 1;
+  const auto dimBytes = [&](uint32_t k) { return presentFieldBytes(reverb::Dim::size, static_cast<uint64_t>(dims[k])); };
+  for (uint32_t k = 0; k < rank; ++k) {
+    shapeBytes += bytesFieldBytes(ShapeFields::dim, dimBytes(k));
+    count *= dims[k];
+  }
 
   ProtoWriter writer(out);
-  writer.varintField(dtypeField, dtype);
-  writer.bytesBegin(shapeField, shapeBytes);
+  writer.varintField(Fields::dtype, dtype);
+  writer.bytesBegin(Fields::tensorShape, shapeBytes);
   for (uint32_t k = 0; k < rank; ++k) {
-    writer.bytesBegin(dimField, dimBytes(k));
-    if (dims[k] != 0) writer.varintField(sizeField, static_cast<uint64_t>(dims[k]));
+    writer.bytesBegin(ShapeFields::dim, dimBytes(k));
+    writer.presentField(reverb::Dim::size, static_cast<uint64_t>(dims[k]));
+  }
+  if (dtype == EXRP_TENSOR_STRING) {
+    const auto strings = static_cast<uint64_t>(count);
+    const uint8_t* text = data + strings * sizeof(uint32_t);
+    for (uint64_t k = 0; k < strings; ++k) {
+      uint32_t length;
+      memcpy(&length, data + k * sizeof length, sizeof length);
+      writer.bytesField(Fields::stringVal, text, length);
+      text += length;
+    }
+    return static_cast<uint64_t>(writer.at() - out);
   }
 
   const uint8_t* elements = data;
-  if ((flags & EXRP_PACK_DELTA) != 0 && bytes > 0 && takesDelta(dtype, rank)) {
+  if (isDelta && bytes > 0 && takesDelta(dtype, rank)) {
     const auto rows = static_cast<uint64_t>(dims[0]);
-    uint8_t* const differences = out + tensorCapacity(bytes, rank, flags) - bytes;
+    uint8_t* const differences = out + tensorCapacity(bytes, rank, isDelta) - bytes;
     deltaEncode(data, elementBytes(dtype), bytes / rows, rows, differences);
     elements = differences;
   }
-  // The size of what is packed stands before it, and is known only afterwards. So it is packed where a size of the longest kind would end, and
-  // moved if the size is shorter.
-  writer.tag(contentField, Wire::bytes);
-  uint8_t* const guess = writer.at() + varintBytes(snappyCapacity(bytes));
-  const uint64_t packed = (flags & EXRP_PACK_PLAIN) != 0 ? snappyStore(elements, bytes, guess) : snappyEncode(elements, bytes, guess);
-  writer.varint(packed);
-  if (writer.at() != guess) memmove(writer.at(), guess, static_cast<size_t>(packed));
-  return static_cast<uint64_t>(writer.at() - out) + packed;
+  writer.bytesLater(Fields::tensorContent, snappyCapacity(bytes), [&](uint8_t* to) { return snappyEncode(elements, bytes, to); });
+  return static_cast<uint64_t>(writer.at() - out);
 }
 
 }  // namespace exrp

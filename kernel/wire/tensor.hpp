@@ -42,13 +42,10 @@ Damage readTensor(ByteSpan message, Tensor* tensor);
 /// Decodes the first `rows` rows of a tensor of numbers into `out`, which has rows x rowBytes.
 Damage decodeRows(const Tensor& tensor, uint64_t rows, bool isDelta, uint8_t* out);
 
-/// Decodes a whole tensor of numbers, of any rank, into `out`, which has its bytes.
-Damage decodeTensor(const Tensor& tensor, bool isDelta, uint8_t* out);
-
 /// Room for encodeTensor(). `bytes` are those of the elements.
-uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, uint32_t flags);
+uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, bool isDelta);
 
-/// Writes a TensorProto into `out`, which has tensorCapacity(). Returns its bytes. `flags`: EXRP_PACK_*.
-uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, uint32_t flags, uint8_t* out);
+/// Writes a TensorProto into `out`, which has tensorCapacity(). Returns its bytes. Of strings, `data` has their lengths, and then their bytes.
+uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, bool isDelta, uint8_t* out);
 
 }  // namespace exrp

@@ -1,5 +1,5 @@
 /**
- * The error for a batch from a table without picks. It looks at every episode, which only an error may.
+ * The error for a batch from a view without picks. It looks at every episode, which only an error may.
  *
  * @module
  */

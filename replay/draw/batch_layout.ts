@@ -9,7 +9,7 @@ import { bytesText } from "../../base/inspect.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
-import type { PickTable } from "../register/pick_table.ts";
+import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
@@ -30,7 +30,7 @@ export class BatchLayout {
   readonly columns: readonly NamedColumn[];
   /** The pick policy. */
   readonly policy: PickPolicy;
-  /** Two tables have the same key if their batches have the same layout. */
+  /** Two views have the same key if their batches have the same layout. */
   readonly key: string;
   /** The names of the extras, which are the columns from the fourth on. */
   readonly extraNames: readonly string[];
@@ -45,7 +45,7 @@ export class BatchLayout {
   readonly #spare: ArrayBuffer[] = [];
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(core: ReplayCore, { id, policy }: PickTable, key: string, size: number) {
+  constructor(core: ReplayCore, { id, policy }: PickView, key: string, size: number) {
     const { columns, extraNames } = core.config;
     const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
       abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;

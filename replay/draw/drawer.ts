@@ -14,13 +14,13 @@ import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
 import { isHeldBack, whileLimited } from "../rate_limiter/waiting.ts";
-import type { PickTable } from "../register/pick_table.ts";
+import type { PickView } from "../register/pick_view.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { emptyError } from "./_empty_error.ts";
-import { TableLayouts } from "./_table_layouts.ts";
+import { ViewLayouts } from "./_view_layouts.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
@@ -73,8 +73,8 @@ export class Drawer {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #rules: UserRules;
-  /** The layouts of each pick table's batches, by the table's number; only of tables that were drawn from. */
-  readonly #tables: TableLayouts[] = [];
+  /** The layouts of each pick view's batches, by the view's number; only of views that were drawn from. */
+  readonly #views: ViewLayouts[] = [];
   /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
   readonly #candidates = new Map<number, OwnedBatch>();
 
@@ -83,7 +83,7 @@ export class Drawer {
     this.#core = core;
     this.#register = register;
     this.#rules = rules;
-    core.countBuffers(() => this.#tables.reduce((sum, layouts) => sum + layouts.spareBytes, 0));
+    core.countBuffers(() => this.#views.reduce((sum, layouts) => sum + layouts.spareBytes, 0));
   }
 
   /** Draws a batch. */
@@ -111,7 +111,7 @@ export class Drawer {
   #draw(size: number, selector: Selector, beta: number, into: Batch | undefined): OwnedBatch {
     this.#core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
-    const layout = this.#layouts(entry.selector.table).of(size);
+    const layout = this.#layouts(entry.selector.view).of(size);
     const misfit = into === undefined ? undefined : OwnedBatch.misfit(into, layout);
     if (misfit !== undefined) throw misfit;
     const batch = into === undefined ? new OwnedBatch(layout) : into as OwnedBatch;
@@ -119,7 +119,7 @@ export class Drawer {
     if (entry.composed === undefined) this.#fillAsAllowed(entry, filling, size);
     else this.#fillByParts(entry, filling, size);
     this.#core.changed();
-    // Tables of other policies may have batches of the same layout, and `into` may be one of those.
+    // Views of other policies may have batches of the same layout, and `into` may be one of those.
     if (into !== undefined) OwnedBatch.setLayout(batch, layout);
     return batch;
   }
@@ -132,21 +132,21 @@ export class Drawer {
     });
   }
 
-  /** A batch of the picks of a table at these indices, of which each was as likely; in the memory of another where it fits. */
+  /** A batch of the picks of a view at these indices, of which each was as likely; in the memory of another where it fits. */
   gather(
     operation: string,
-    table: number,
+    view: number,
     indices: Uint32Array<ArrayBuffer>,
     probability: number,
     into: OwnedBatch | undefined,
   ): OwnedBatch {
     const count = lengthOf(indices);
-    const layout = this.#layouts(table).of(count, operation);
+    const layout = this.#layouts(view).of(count, operation);
     const fits = into !== undefined && OwnedBatch.misfit(into, layout) === undefined;
     const batch = fits ? into : new OwnedBatch(layout);
     const selection = { index: indices, probability: new Float64Array(count).fill(probability) };
-    const status = this.#gather(table, selection, { layout, batch, beta: 0 }, 0, count, false);
-    if (status !== 0) throw this.#error(operation, status, table);
+    const status = this.#gather(view, selection, { layout, batch, beta: 0 }, 0, count, false);
+    if (status !== 0) throw this.#error(operation, status, view);
     this.#rules.eviction?.sampled(batch.pickEpisode);
     return batch;
   }
@@ -155,7 +155,7 @@ export class Drawer {
   source(size: number, selector: Selector): BatchStreamSource<OwnedBatch> {
     this.#core.checkUsable("batches()");
     const { native } = this.#register.entry("batches()", selector);
-    this.#layouts(selector.table).of(size, "batches()");
+    this.#layouts(selector.view).of(size, "batches()");
     // You may have handed a batch's memory back, or transferred it.
     const usable = (into: OwnedBatch | undefined): OwnedBatch | undefined =>
       into !== undefined && OwnedBatch.hasMemory(into) ? into : undefined;
@@ -192,21 +192,21 @@ export class Drawer {
     core.checkUsable(operation);
     const { id, kernel: { symbols } } = core;
     const entry = this.#register.entry(operation, selector);
-    const layout = this.#layouts(selector.table).of(size);
+    const layout = this.#layouts(selector.view).of(size);
     const batch = into ?? new OwnedBatch(layout);
     const bytes = OwnedBatch.memoryOf(batch);
     const order = new Float64Array(1);
     const { nativeId } = entry;
     const byteCount = lengthOf(bytes);
     const ordered = symbols.exrp_batch_order(id, nativeId, size, beta, bytes, byteCount, order);
-    if (ordered !== 0) throw this.#error(operation, ordered, selector.table);
+    if (ordered !== 0) throw this.#error(operation, ordered, selector.view);
     // The call keeps the memory while the kernel writes to it: even when this isolate ends.
     const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
     // If a snapshot was loaded meanwhile, the stream draws the batch from what it brought.
     if (core.occupiedId !== id && !core.isDisposed) return batch;
-    if (ran !== 0) throw this.#error(operation, ran, selector.table);
+    if (ran !== 0) throw this.#error(operation, ran, selector.view);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
-    if (taken !== 0) throw this.#error(operation, taken, selector.table);
+    if (taken !== 0) throw this.#error(operation, taken, selector.view);
     core.changed();
     return batch;
   }
@@ -233,8 +233,8 @@ export class Drawer {
     }
     const core = this.#core;
     const { layout, batch, beta } = filling;
-    const { table } = entry.selector;
-    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, table, count);
+    const { view: view } = entry.selector;
+    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, view, count);
     const bytes = OwnedBatch.memoryOf(batch);
     const status = draws === undefined
       ? core.kernel.symbols.exrp_batch_get(
@@ -247,14 +247,14 @@ export class Drawer {
         bytes,
         lengthOf(bytes),
       )
-      : this.#gather(table, draws, filling, first, count, entry.custom?.rule.weighted === true);
+      : this.#gather(view, draws, filling, first, count, entry.custom?.rule.weighted === true);
     if (status !== 0) {
       const { selector } = entry;
       const { whole } = filling;
       const operation = selector === whole
         ? "getBatch()"
         : askingText({ by: undefined, whole, part: selector, count });
-      throw this.#error(operation, status, table);
+      throw this.#error(operation, status, view);
     }
     if (draws !== undefined) this.#note(entry, filling, first, count);
     const { eviction } = this.#rules;
@@ -265,7 +265,7 @@ export class Drawer {
 
   /** Copies picks that are chosen into the places of a batch from `first` on; returns the kernel's status. */
   #gather(
-    table: number,
+    view: number,
     { index, probability }: Selection,
     { layout, batch, beta }: Omit<Filling, "whole">,
     first: number,
@@ -276,7 +276,7 @@ export class Drawer {
     const bytes = OwnedBatch.memoryOf(batch);
     return symbols.exrp_batch_gather(
       id,
-      table,
+      view,
       index,
       probability,
       first,
@@ -303,7 +303,7 @@ export class Drawer {
 
   /**
    * Asks the parts of a composition, and theirs, whether each can give the picks that it will be asked for, before one of them draws.
-   * Each needs a pick in its table, even if its share is nothing this time. `by` says who asks.
+   * Each needs a pick in its view, even if its share is nothing this time. `by` says who asks.
    */
   #checkParts({ composed, selector }: SelectorEntry, count: number, by: Asking | undefined): void {
     if (composed === undefined) return;
@@ -326,7 +326,7 @@ export class Drawer {
       custom.checkSound();
       if (custom.count === 0) status = EXRP_STATUS_EMPTY;
     }
-    if (status !== 0) throw this.#error(askingText(asking), status, selector.table);
+    if (status !== 0) throw this.#error(askingText(asking), status, selector.view);
   }
 
   /** Lets a composition fill the places. */
@@ -337,7 +337,7 @@ export class Drawer {
     count: number,
   ): void {
     if (composed === undefined) return;
-    const layouts = this.#layouts(selector.table);
+    const layouts = this.#layouts(selector.view);
     // What a composition does not say before can only be asked when it draws.
     const check = (part: SelectorEntry, size: number): void => {
       if (part.composed === undefined || composed.saysWhatItAsks) return;
@@ -380,26 +380,26 @@ export class Drawer {
     });
   }
 
-  /** The layouts of a table's batches. */
-  #layouts(table: number): TableLayouts {
-    let layouts = this.#tables[table];
+  /** The layouts of a view's batches. */
+  #layouts(view: number): ViewLayouts {
+    let layouts = this.#views[view];
     if (layouts === undefined) {
-      layouts = new TableLayouts(this.#core, this.#register.tables[table] as PickTable);
-      this.#tables[table] = layouts;
+      layouts = new ViewLayouts(this.#core, this.#register.views[view] as PickView);
+      this.#views[view] = layouts;
     }
     return layouts;
   }
 
-  /** The error for a status of drawing from a table. */
-  #error(operation: string, status: number, table: number): ReplayError {
+  /** The error for a status of drawing from a view. */
+  #error(operation: string, status: number, view: number): ReplayError {
     if (status !== EXRP_STATUS_EMPTY) return this.#core.error(operation, status);
-    const { policy } = this.#register.tables[table] as PickTable;
+    const { policy } = this.#register.views[view] as PickView;
     return emptyError(this.#core, operation, policy);
   }
 
-  #select(custom: CustomSelector, table: number, size: number): Selection {
+  #select(custom: CustomSelector, view: number, size: number): Selection {
     this.#rules.selectors.drain(this.#core.id);
-    if (custom.count === 0) throw this.#error("getBatch()", EXRP_STATUS_EMPTY, table);
+    if (custom.count === 0) throw this.#error("getBatch()", EXRP_STATUS_EMPTY, view);
     return custom.select(size);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Minibatches of a pick table: all its picks in random order, each once an epoch.
+ * Minibatches of a pick view: all its picks in random order, each once an epoch.
  *
- * An epoch notes the picks that are in the table when it begins, by episode and position. So it knows them again after the table has
+ * An epoch notes the picks that are in the view when it begins, by episode and position. So it knows them again after the view has
  * changed: picks that are gone are passed over.
  *
  * @module
@@ -15,7 +15,7 @@ import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
-import { OwnedPickTable, type PickTable } from "../register/pick_table.ts";
+import { OwnedPickView, type PickView } from "../register/pick_view.ts";
 import type { Register } from "../register/register.ts";
 import type { Drawer } from "./drawer.ts";
 import {
@@ -30,8 +30,8 @@ import type { OwnedBatch } from "./owned_batch.ts";
 
 /** The options of {@linkcode ExperienceReplay.minibatches}; `S` is the schema of its batches. */
 export interface PickMinibatchOptions<S extends Schema = AnySchema> extends EpochOptions {
-  /** The pick table; the first one by default. */
-  readonly table?: PickTable<S>;
+  /** The pick view; the first one by default. */
+  readonly view?: PickView<S>;
   /**
    * Whether memory is used again (false by default). A batch is then yours until you ask for the next one, and nothing is allocated.
    */
@@ -41,14 +41,14 @@ export interface PickMinibatchOptions<S extends Schema = AnySchema> extends Epoc
 /** Random streams of this number and above shuffle picks. */
 const SHUFFLE_STREAM = 2 ** 30 + 2 ** 29;
 
-/** Makes the minibatches of one replay's pick tables. */
+/** Makes the minibatches of one replay's pick views. */
 export class PickMinibatches {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #drawer: Drawer;
   #callCount = 0;
 
-  /** Goes through the pick tables of `register`. */
+  /** Goes through the pick views of `register`. */
   constructor(core: ReplayCore, register: Register, drawer: Drawer) {
     this.#core = core;
     this.#register = register;
@@ -61,29 +61,29 @@ export class PickMinibatches {
     options: PickMinibatchOptions,
   ): Generator<OwnedBatch, void, void> {
     this.#core.checkUsable(MINIBATCHES);
-    checkOptions(MINIBATCHES, options, ["table", "epochs", "dropLast", "seed", "reuse"]);
-    const { table, reuse = false } = options;
+    checkOptions(MINIBATCHES, options, ["view", "epochs", "dropLast", "seed", "reuse"]);
+    const { view: view, reuse = false } = options;
     const stream = SHUFFLE_STREAM + this.#callCount % 2 ** 29;
     const random = new RandomStream(this.#core.threadSeed, stream);
     const epochs = checkEpochs(size, options, EXRP_LIMIT_BATCH, random);
     checkBoolean(`${MINIBATCHES}: reuse`, reuse);
-    const number = table === undefined ? 0 : this.#numberOf(table);
+    const number = view === undefined ? 0 : this.#numberOf(view);
     this.#callCount++;
     return this.#run(number, epochs, reuse);
   }
 
-  #numberOf(table: PickTable): number {
-    const number = this.#register.tables.indexOf(table);
+  #numberOf(view: PickView): number {
+    const number = this.#register.views.indexOf(view);
     if (number >= 0) return number;
     throw new TypeError(
-      `${MINIBATCHES}: table must be a pick table of this replay, got ${
-        table instanceof OwnedPickTable ? "one of another" : showUnlike(table, OwnedPickTable)
+      `${MINIBATCHES}: view must be a pick view of this replay, got ${
+        view instanceof OwnedPickView ? "one of another" : showUnlike(view, OwnedPickView)
       }`,
     );
   }
 
   *#run(
-    table: number,
+    view: number,
     { size, epochs, dropLast, random }: Epochs,
     reuse: boolean,
   ): Generator<OwnedBatch, void, void> {
@@ -95,7 +95,7 @@ export class PickMinibatches {
       const { id } = core;
       const picks = core.together(
         MINIBATCHES,
-        () => new EpochPicks(core, table, this.#register.pickCount(table), size, random),
+        () => new EpochPicks(core, view, this.#register.pickCount(view), size, random),
       );
       for (;;) {
         core.checkUsable(MINIBATCHES);
@@ -108,7 +108,7 @@ export class PickMinibatches {
         const batch = core.together(MINIBATCHES, () => {
           const found = picks.next();
           if (found.length === 0 || (dropLast && found.length < size)) return undefined;
-          return this.#drawer.gather(MINIBATCHES, table, found, 1 / picks.count, kept);
+          return this.#drawer.gather(MINIBATCHES, view, found, 1 / picks.count, kept);
         });
         if (batch === undefined) break;
         if (reuse && batch.size === size) kept = batch;
@@ -123,7 +123,7 @@ class EpochPicks {
   /** How many there were when the epoch began. */
   readonly count: number;
   readonly #core: ReplayCore;
-  readonly #table: number;
+  readonly #view: number;
   readonly #order: Int32Array<ArrayBuffer>;
   readonly #episodes: Float64Array<ArrayBuffer>;
   readonly #positions: Int32Array<ArrayBuffer>;
@@ -133,16 +133,16 @@ class EpochPicks {
   readonly #found: Uint32Array<ArrayBuffer>;
   #at = 0;
 
-  constructor(core: ReplayCore, table: number, count: number, size: number, random: RandomStream) {
+  constructor(core: ReplayCore, view: number, count: number, size: number, random: RandomStream) {
     this.#core = core;
-    this.#table = table;
+    this.#view = view;
     this.count = count;
     this.#episodes = new Float64Array(Math.max(1, count));
     this.#positions = new Int32Array(Math.max(1, count));
     const { symbols } = core.kernel;
     const status = symbols.exrp_pick_list(
       core.id,
-      table,
+      view,
       0,
       count,
       this.#episodes,
@@ -158,7 +158,7 @@ class EpochPicks {
     this.#found = new Uint32Array(piece);
   }
 
-  /** The indices in the table of the next picks that are still there. */
+  /** The indices in the view of the next picks that are still there. */
   next(): Uint32Array<ArrayBuffer> {
     const found = this.#found;
     const [episodes, positions, guesses] = [
@@ -180,7 +180,7 @@ class EpochPicks {
       const { kernel, id } = this.#core;
       const status = kernel.symbols.exrp_pick_find(
         id,
-        this.#table,
+        this.#view,
         episodes,
         positions,
         wanted,

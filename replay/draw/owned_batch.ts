@@ -122,7 +122,7 @@ export class OwnedBatch implements Batch {
     return batch.#memory;
   }
 
-  /** Copies picks of one batch to the places of another from `first` on; both are of one pick table. */
+  /** Copies picks of one batch to the places of another from `first` on; both are of one pick view. */
   static copyPicks(
     from: OwnedBatch,
     indices: ArrayLike<number>,
@@ -152,7 +152,7 @@ export class OwnedBatch implements Batch {
     return (views as ArrayBufferView<ArrayBuffer>[]).map(bytesOf);
   }
 
-  /** The picks that are in a batch now are of the table of this layout, which is like the batch's own. */
+  /** The picks that are in a batch now are of the view of this layout, which is like the batch's own. */
   static setLayout(batch: OwnedBatch, layout: BatchLayout): void {
     batch.#layout = layout;
   }

@@ -46,7 +46,7 @@ export class Priorities {
     this.#customs = customs;
   }
 
-  /** Sets priorities of picks; returns how many of the picks are in the table. */
+  /** Sets priorities of picks; returns how many of the picks are in the view. */
   set(
     selector: Selector,
     given: Batch | NumberArray,
@@ -133,7 +133,7 @@ export class Priorities {
     }
     if (custom !== undefined) {
       if (custom.rule.getPriority === undefined) return undefined;
-      const found = this.#findOf(GET, custom, selector.table, picks);
+      const found = this.#findOf(GET, custom, selector.view, picks);
       const there = found.filter((index) => index !== abi.EXRP_INDEX_NONE);
       const known = custom.readPriorities(there);
       let at = 0;
@@ -163,7 +163,7 @@ export class Priorities {
         episodes: new Float64Array(picks.episodes),
         positions: new Int32Array(picks.positions),
       };
-      return this.#setCustom(custom, selector.table, own, new Float64Array(priorities));
+      return this.#setCustom(custom, selector.view, own, new Float64Array(priorities));
     }
     return this.#setNative(nativeId, picks, priorities);
   }
@@ -190,54 +190,54 @@ export class Priorities {
     return this.#core.together(SET, () => this.#setParts(entry, picks, priorities));
   }
 
-  /** The same, while no other thread's call comes in between; returns how many of the picks are in one of its tables. */
+  /** The same, while no other thread's call comes in between; returns how many of the picks are in one of its views. */
   #setParts(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
     const [first] = leavesOf(entry).map((leaf) => this.#set(leaf, picks, priorities));
-    if (entry.tables.length === 1) return first ?? 0;
+    if (entry.views.length === 1) return first ?? 0;
     const isIn = new Set<number>();
-    for (const table of entry.tables) {
-      for (const [k, index] of this.#find(SET, table, picks).entries()) {
+    for (const view of entry.views) {
+      for (const [k, index] of this.#find(SET, view, picks).entries()) {
         if (index !== abi.EXRP_INDEX_NONE) isIn.add(k);
       }
     }
     return isIn.size;
   }
 
-  /** The place of each pick in a table. */
-  #find(operation: string, table: number, { episodes, positions, count }: Picks): Uint32Array {
+  /** The place of each pick in a view. */
+  #find(operation: string, view: number, { episodes, positions, count }: Picks): Uint32Array {
     const { id, kernel: { symbols } } = this.#core;
     const found = new Uint32Array(count);
-    const status = symbols.exrp_pick_find(id, table, episodes, positions, count, found);
+    const status = symbols.exrp_pick_find(id, view, episodes, positions, count, found);
     this.#check(operation, status, positions);
     return found;
   }
 
-  /** The same for a rule in TypeScript, which first hears what happened to its table. */
-  #findOf(operation: string, custom: CustomSelector, table: number, picks: Picks): Uint32Array {
+  /** The same for a rule in TypeScript, which first hears what happened to its view. */
+  #findOf(operation: string, custom: CustomSelector, view: number, picks: Picks): Uint32Array {
     this.#customs.drain(this.#core.id);
     custom.checkSound();
-    return this.#find(operation, table, picks);
+    return this.#find(operation, view, picks);
   }
 
   /**
-   * Refuses a batch of another replay, and one of a pick table whose options differ in more than `where`: the same handles stand for
+   * Refuses a batch of another replay, and one of a pick view whose options differ in more than `where`: the same handles stand for
    * other picks there.
    */
   #checkTable(operation: string, selector: Selector, batch: OwnedBatch): void {
-    const { table } = selector;
+    const { view: view } = selector;
     const policy = OwnedBatch.policyOf(batch);
-    const { tables } = this.#register;
-    // Each pick table has a policy object of its own, which its batches refer to.
-    const own = tables[table]?.policy;
+    const { views } = this.#register;
+    // Each pick view has a policy object of its own, which its batches refer to.
+    const own = views[view]?.policy;
     if (own === policy) return;
-    const from = tables.find((each) => each.policy === policy);
+    const from = views.find((each) => each.policy === policy);
     if (from !== undefined && own !== undefined) {
       if (policyDifferences(own, from.policy).length === 0) return;
     }
     throw new TypeError(
       from === undefined
         ? `${operation}: the batch is one of another replay; give it to the replay that drew it`
-        : `${operation}: the batch is one of pick table ${from.id}, but the selector ${selector.kind} ${selector.id} draws from pick table ${table}; use a selector of pick table ${from.id}, or name the picks by pickEpisode and pickPosition`,
+        : `${operation}: the batch is one of pick view ${from.id}, but the selector ${selector.kind} ${selector.id} draws from pick view ${view}; use a selector of pick view ${from.id}, or name the picks by pickEpisode and pickPosition`,
     );
   }
 
@@ -256,7 +256,7 @@ export class Priorities {
   /** Gives a rule in TypeScript the priorities of the picks that are there. An eviction policy of the kernel that goes by them gets them, too. */
   #setCustom(
     custom: CustomSelector,
-    table: number,
+    view: number,
     picks: Picks,
     priorities: Float64Array<ArrayBuffer>,
   ): number {
@@ -264,13 +264,13 @@ export class Priorities {
       if (value >= 0 && value < Infinity) continue;
       throw errorOfStatus(SET, abi.EXRP_STATUS_PRIORITY_INVALID, [k, value]);
     }
-    const found = this.#findOf(SET, custom, table, picks);
+    const found = this.#findOf(SET, custom, view, picks);
     const isThere = (_: number, k: number): boolean => found[k] !== abi.EXRP_INDEX_NONE;
     const indices = found.filter(isThere);
     if (indices.length > 0) custom.rule.setPriority(indices, priorities.filter(isThere));
     const { eviction } = this.#core.config;
     if ("native" in eviction && eviction.native === abi.EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
-      this.#setNative(abi.EXRP_INDEX_NONE - table, picks, priorities);
+      this.#setNative(abi.EXRP_INDEX_NONE - view, picks, priorities);
     }
     return indices.length;
   }

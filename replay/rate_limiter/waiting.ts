@@ -30,7 +30,7 @@ export interface WaitForOptions extends WaitOptions {
   readonly records?: number;
   /** At least so many records were written to the replay since it was created. Evictions do not lower this number. */
   readonly recorded?: number;
-  /** The first pick table has at least so many picks now. */
+  /** The first pick view has at least so many picks now. */
   readonly picks?: number;
   /** The replay has at least so many episodes now. Open ones count, and those without a record too. */
   readonly episodes?: number;
@@ -46,7 +46,7 @@ const COUNTS = {
   recorded: { index: EXRP_INFO_RECORDED_COUNT, text: "records ever written", isBounded: false },
   picks: {
     index: EXRP_INFO_PICK_COUNT,
-    text: "picks in the first pick table now",
+    text: "picks in the first pick view now",
     isBounded: true,
   },
   episodes: { index: EXRP_INFO_EPISODE_COUNT, text: "episodes stored now", isBounded: false },

@@ -14,7 +14,7 @@ import type {
   ColumnOf,
   ExtrasOf,
   Schema,
-  TableSchema,
+  ViewSchema,
   Written,
 } from "../../schema/schema.ts";
 
@@ -55,8 +55,8 @@ export type GoalArray<S extends Schema, G> = G extends keyof ColumnArrays<Extras
 /** Which achieved goal replaces the desired one: an option of {@linkcode ExperienceReplay.newHindsight}. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
 
-/** A {@linkcode Batch} of the schema, from any pick table. */
-export type BatchOfAny<S extends Schema> = Batch<TableSchema<S, AnyPick>>;
+/** A {@linkcode Batch} of the schema, from any pick view. */
+export type BatchOfAny<S extends Schema> = Batch<ViewSchema<S, AnyPick>>;
 
 /** The steps whose rewards are asked for: the third argument of `reward` of {@linkcode HindsightOptions}. */
 export interface RelabelledRows<S extends Schema = AnySchema> {

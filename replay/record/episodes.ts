@@ -38,7 +38,7 @@ function episodeText({ handle, ending, recordCount, firstPosition, tag }: Episod
 
 /** How an episode begins: the options of {@linkcode ExperienceReplay.newEpisode}. */
 export interface NewEpisodeOptions {
-  /** A whole number from -2^31 to 2^31 - 1; 0 by default. The option `where` of a pick table chooses episodes by it. */
+  /** A whole number from -2^31 to 2^31 - 1; 0 by default. The option `where` of a pick view chooses episodes by it. */
   readonly tag?: number;
 }
 

@@ -19,7 +19,7 @@ import type {
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { PickSelector } from "../../selectors/pick_selector.ts";
 import { isServing } from "../rules/serving.ts";
-import type { PickTable } from "./pick_table.ts";
+import type { PickView } from "./pick_view.ts";
 import type { Selector } from "./selector.ts";
 
 /** One selector to be added, or, as a part, one that is there already. */
@@ -59,17 +59,17 @@ export function thereIn(plan: SelectorPlan): readonly Selector[] {
 }
 
 /**
- * Refuses a part that draws from a pick table of other options than the table of the whole: one batch can't hold the picks of both.
- * `part` and `whole` are the two tables.
+ * Refuses a part that draws from a pick view of other options than the view of the whole: one batch can't hold the picks of both.
+ * `part` and `whole` are the two views.
  */
-export function checkSameLayout(kind: string, part: PickTable, whole: PickTable): void {
+export function checkSameLayout(kind: string, part: PickView, whole: PickView): void {
   const differences = policyDifferences(part.policy, whole.policy);
   if (differences.length === 0) return;
   const text = differences.map(({ option, one, other }) => `${option} (${one}, not ${other})`);
   throw new TypeError(
-    `${OPERATION}: the part ${kind} draws from pick table ${part.id}, which differs from pick table ${whole.id} in ${
+    `${OPERATION}: the part ${kind} draws from pick view ${part.id}, which differs from pick view ${whole.id} in ${
       text.join(", ")
-    }; the options of all tables in one selector must be the same apart from where`,
+    }; the options of all views in one selector must be the same apart from where`,
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * The register of one replay: its pick tables and its selectors, in order of creation.
+ * The register of one replay: its pick views and its selectors, in order of creation.
  *
  * @module
  */
@@ -12,8 +12,8 @@ import {
   EXRP_DRAWS_INFO_COUNT,
   EXRP_LIMIT_LOGS,
   EXRP_LIMIT_SELECTORS,
-  EXRP_TABLE_INFO_COUNT,
-  EXRP_TABLE_PICK_COUNT,
+  EXRP_PICK_VIEW_INFO_COUNT,
+  EXRP_PICK_VIEW_PICK_COUNT,
 } from "../../ffi/symbols.ts";
 import { rewardDType } from "../../schema/create_options.ts";
 import {
@@ -44,7 +44,7 @@ import {
   type SelectorPlan,
   thereIn,
 } from "./_selector_plan.ts";
-import { OwnedPickTable, type PickTable } from "./pick_table.ts";
+import { OwnedPickView, type PickView } from "./pick_view.ts";
 import { OwnedSelector, type Selector } from "./selector.ts";
 
 /** One selector: its reference, its rule, and where the rule runs. */
@@ -61,8 +61,8 @@ export interface SelectorEntry {
   readonly custom: CustomSelector | undefined;
   /** The rule that draws by means of others. */
   readonly composed: ComposedEntry<SelectorEntry> | undefined;
-  /** The numbers of the pick tables that it draws from, itself or by its parts. */
-  readonly tables: readonly number[];
+  /** The numbers of the pick views that it draws from, itself or by its parts. */
+  readonly views: readonly number[];
 }
 
 const OPERATION = "newPickSelector()";
@@ -70,34 +70,34 @@ const OPERATION = "newPickSelector()";
 /** An entry without a rule. */
 const NO_RULE = { native: undefined, nativeId: -1, custom: undefined, composed: undefined };
 
-/** The pick tables and the selectors of one replay. */
+/** The pick views and the selectors of one replay. */
 export class Register {
   /** All selectors in order of creation. */
   readonly entries: SelectorEntry[] = [];
   readonly #core: ReplayCore;
   readonly #customs: CustomSelectors;
   readonly #owner = Symbol("replay");
-  #tables: readonly PickTable[] = [];
+  #views: readonly PickView[] = [];
   #drawnBefore: readonly number[] = [];
   #drawnAsPart: number[] | Float64Array = [];
   readonly #number = new Uint32Array(1);
 
-  /** Enters the first pick table of `core`; `customs` serves the rules in TypeScript. */
+  /** Enters the first pick view of `core`; `customs` serves the rules in TypeScript. */
   constructor(core: ReplayCore, customs: CustomSelectors) {
     this.#core = core;
     this.#customs = customs;
     this.addTable(core.config.pick);
   }
 
-  /** All pick tables in order of creation. */
-  get tables(): readonly PickTable[] {
-    return this.#tables;
+  /** All pick views in order of creation. */
+  get views(): readonly PickView[] {
+    return this.#views;
   }
 
-  /** Adds a pick table. */
-  newPickTable(options: PickOptions): PickTable {
+  /** Adds a pick view. */
+  newPickView(options: PickOptions): PickView {
     const core = this.#core;
-    const where = "newPickTable()";
+    const where = "newPickView()";
     core.checkUsable(where);
     const { segmentLength, capacity, pick } = core.config;
     const lengthMax = segmentLength || capacity;
@@ -110,49 +110,57 @@ export class Register {
       );
     }
     return core.together(where, () => {
-      const before = this.#tables;
-      // A thread may end at any moment. So the others hear of a table before it is made, and look whether it was.
-      const table = this.addTable(policy);
+      const before = this.#views;
+      // A thread may end at any moment. So the others hear of a view before it is made, and look whether it was.
+      const view = this.addTable(policy);
       core.announce();
       const numbers = kernelPolicy(policy, rewardDType(core.config));
       const { symbols } = core.kernel;
-      const status = symbols.exrp_table_create(core.id, numbers, lengthOf(numbers), this.#number);
-      if (status === 0) return table;
+      const status = symbols.exrp_pick_view_create(
+        core.id,
+        numbers,
+        lengthOf(numbers),
+        this.#number,
+      );
+      if (status === 0) return view;
       const error = core.error(where, status);
-      this.#tables = before;
+      this.#views = before;
       core.announce();
       throw error;
     });
   }
 
-  /** Enters a pick table that the kernel has already. */
-  addTable(policy: PickPolicy): PickTable {
-    const table = new OwnedPickTable(this, this.#tables.length, Object.freeze(policy));
-    this.#tables = Object.freeze([...this.#tables, table]);
-    return table;
+  /** Enters a pick view that the kernel has already. */
+  addTable(policy: PickPolicy): PickView {
+    const view = new OwnedPickView(this, this.#views.length, Object.freeze(policy));
+    this.#views = Object.freeze([...this.#views, view]);
+    return view;
   }
 
-  /** How many picks a table has. */
-  pickCount(table: number, id: number = this.#core.id): number {
+  /** How many picks a view has. */
+  pickCount(view: number, id: number = this.#core.id): number {
     const core = this.#core;
-    const info = new Float64Array(EXRP_TABLE_INFO_COUNT);
-    core.check("pickCount", core.kernel.symbols.exrp_table_info(id, table, info, lengthOf(info)));
-    return info[EXRP_TABLE_PICK_COUNT] ?? 0;
+    const info = new Float64Array(EXRP_PICK_VIEW_INFO_COUNT);
+    core.check(
+      "pickCount",
+      core.kernel.symbols.exrp_pick_view_info(id, view, info, lengthOf(info)),
+    );
+    return info[EXRP_PICK_VIEW_PICK_COUNT] ?? 0;
   }
 
   /** Adds a selector; where it draws by means of others, they are added first. */
-  newPickSelector(value: AnySelectorRule, table = 0): Selector {
+  newPickSelector(value: AnySelectorRule, view = 0): Selector {
     const core = this.#core;
     core.checkUsable(OPERATION);
-    return core.together(OPERATION, () => this.#newPickSelector(value, table));
+    return core.together(OPERATION, () => this.#newPickSelector(value, view));
   }
 
-  #newPickSelector(value: AnySelectorRule, table: number): Selector {
+  #newPickSelector(value: AnySelectorRule, view: number): Selector {
     const core = this.#core;
     const plan = planSelector(checkSelectorRule(OPERATION, value));
     for (const selector of thereIn(plan)) {
       this.entry(OPERATION, selector);
-      const [own, whole] = [this.#tables[selector.table], this.#tables[table]];
+      const [own, whole] = [this.#views[selector.view], this.#views[view]];
       if (own !== undefined && whole !== undefined) checkSameLayout(selector.kind, own, whole);
     }
     const plans = inOrder(plan);
@@ -178,12 +186,12 @@ export class Register {
         const custom = new CustomSelector(each.rule, core.seed, entries.length + k);
         added.set(each, custom);
         beginServing(each.rule);
-        customs.add(core.id, table, custom, this.pickCount(table));
+        customs.add(core.id, view, custom, this.pickCount(view));
       }
-      return this.#addPlanned(plan, table, added);
+      return this.#addPlanned(plan, view, added);
     } catch (error) {
       for (const custom of added.values()) {
-        customs.remove(table, custom);
+        customs.remove(view, custom);
         endServing(custom.rule);
       }
       throw error;
@@ -192,16 +200,16 @@ export class Register {
 
   #addPlanned(
     plan: SelectorPlan,
-    table: number,
+    view: number,
     customs: ReadonlyMap<SelectorPlan, CustomSelector>,
   ): Selector {
     if (plan.kind === "there") return plan.selector;
-    if (plan.kind === "native") return this.#createNative(plan.rule, table);
+    if (plan.kind === "native") return this.#createNative(plan.rule, view);
     if (plan.kind === "custom") {
-      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, plan.rule.name, table);
+      return this.#add({ ...NO_RULE, custom: customs.get(plan) }, plan.rule.name, view);
     }
-    const parts = plan.parts.map((part) => this.#addPlanned(part, table, customs));
-    const selector = this.#addComposed(plan.rule, plan.composition, parts, table);
+    const parts = plan.parts.map((part) => this.#addPlanned(part, view, customs));
+    const selector = this.#addComposed(plan.rule, plan.composition, parts, view);
     this.#core.announce();
     return selector;
   }
@@ -210,33 +218,33 @@ export class Register {
     rule: ComposedSelector,
     composition: Composition,
     parts: readonly Selector[],
-    table: number,
+    view: number,
   ): Selector {
     const entries = parts.map(({ id }) => this.entries[id] as SelectorEntry);
     const random = new RandomStream(this.#core.threadSeed, this.entries.length);
     const composed = new ComposedEntry(rule, composition, entries, random);
-    const tables = [...new Set(entries.flatMap((entry) => entry.tables))];
-    return this.#add({ ...NO_RULE, composed, tables }, rule.name, table, parts);
+    const views = [...new Set(entries.flatMap((entry) => entry.views))];
+    return this.#add({ ...NO_RULE, composed, views }, rule.name, view, parts);
   }
 
   /** Enters a selector that another thread made of those of these numbers. */
-  addComposed(rule: ComposedSelector, parts: readonly number[], table: number): Selector {
+  addComposed(rule: ComposedSelector, parts: readonly number[], view: number): Selector {
     const selectors = parts.map((id) => (this.entries[id] as SelectorEntry).selector);
-    return this.#addComposed(rule, rule.begin(), selectors, table);
+    return this.#addComposed(rule, rule.begin(), selectors, view);
   }
 
-  #createNative(rule: NativeSelector, table: number): Selector {
+  #createNative(rule: NativeSelector, view: number): Selector {
     const core = this.#core;
     const { entries } = this;
     const { nativeCount } = this;
-    // See newPickTable().
-    const selector = this.addNative(rule, nativeCount, table);
+    // See newPickView().
+    const selector = this.addNative(rule, nativeCount, view);
     core.announce();
     const numbers = new Float64Array(Math.max(1, rule.numbers.length));
     numbers.set(rule.numbers);
     const status = core.kernel.symbols.exrp_selector_create(
       core.id,
-      table,
+      view,
       rule.native,
       numbers,
       rule.numbers.length,
@@ -250,20 +258,20 @@ export class Register {
   }
 
   /** Enters a selector that the kernel has already. */
-  addNative(native: NativeSelector, nativeId: number, table: number): Selector {
-    return this.#add({ ...NO_RULE, native, nativeId }, native.kind, table);
+  addNative(native: NativeSelector, nativeId: number, view: number): Selector {
+    return this.#add({ ...NO_RULE, native, nativeId }, native.kind, view);
   }
 
   #add(
-    entry: Omit<SelectorEntry, "selector" | "log" | "tables"> & {
-      readonly tables?: readonly number[];
+    entry: Omit<SelectorEntry, "selector" | "log" | "views"> & {
+      readonly views?: readonly number[];
     },
     kind: string,
-    table: number,
+    view: number,
     parts: readonly Selector[] = [],
   ): Selector {
-    const selector = new OwnedSelector(this.#owner, this.entries.length, kind, table, parts);
-    this.entries.push({ tables: [table], ...entry, selector, log: this.#logOf(entry) });
+    const selector = new OwnedSelector(this.#owner, this.entries.length, kind, view, parts);
+    this.entries.push({ views: [view], ...entry, selector, log: this.#logOf(entry) });
     return selector;
   }
 
@@ -279,7 +287,7 @@ export class Register {
     return this.#drawnBefore[selector] ?? 0;
   }
 
-  /** Tells the rules in TypeScript what happened to their tables. */
+  /** Tells the rules in TypeScript what happened to their views. */
   tellRules(): void {
     if (this.#customs.size > 0) this.#customs.drain(this.#core.id);
   }

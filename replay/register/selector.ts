@@ -32,8 +32,8 @@ export interface Selector<S extends Schema = AnySchema> {
   readonly id: number;
   /** The rule's name. */
   readonly kind: string;
-  /** The number of the pick table that the selector draws from. */
-  readonly table: number;
+  /** The number of the pick view that the selector draws from. */
+  readonly view: number;
   /** The selectors that a composed selector draws with; none for any other. */
   readonly parts: readonly Selector<S>[];
   /** The type of its batches where it is a part of another selector, for TypeScript alone. */
@@ -46,7 +46,7 @@ export class OwnedSelector implements Selector {
   static readonly name = "Selector";
   readonly id: number;
   readonly kind: string;
-  readonly table: number;
+  readonly view: number;
   readonly parts: readonly Selector[];
   readonly #owner: symbol;
 
@@ -55,13 +55,13 @@ export class OwnedSelector implements Selector {
     owner: symbol,
     id: number,
     kind: string,
-    table: number,
+    view: number,
     parts: readonly Selector[],
   ) {
     this.#owner = owner;
     this.id = id;
     this.kind = kind;
-    this.table = table;
+    this.view = view;
     this.parts = Object.freeze([...parts]);
     Object.freeze(this);
   }
@@ -77,7 +77,7 @@ export class OwnedSelector implements Selector {
   }
 }
 
-showAs(OwnedSelector, ({ id, kind, table, parts }) => {
+showAs(OwnedSelector, ({ id, kind, view: view, parts }) => {
   const made = parts.length === 0 ? "" : ` of selectors ${parts.map((part) => part.id).join(", ")}`;
-  return `Selector ${id}: ${kind}${made} on pick table ${table}`;
+  return `Selector ${id}: ${kind}${made} on pick view ${view}`;
 });

@@ -1,5 +1,5 @@
 /**
- * Serves selectors written in TypeScript: reads the kernel's journal of the pick table and tells each rule of it.
+ * Serves selectors written in TypeScript: reads the kernel's journal of the pick view and tells each rule of it.
  *
  * @module
  */
@@ -76,7 +76,7 @@ export class CustomSelector {
     for (let index = 0; index < count; index++) this.tell(EXRP_INDEX_NONE, index);
   }
 
-  /** Throws if the rule threw while it was told of changes, because it does not know the table any more. */
+  /** Throws if the rule threw while it was told of changes, because it does not know the view any more. */
   checkSound(): void {
     if (!this.#failed) return;
     throw new ReplayError(
@@ -168,7 +168,7 @@ export class CustomSelector {
     return bytes;
   }
 
-  /** Loads what {@linkcode CustomSelector.save} gave, for a table of `count` picks. */
+  /** Loads what {@linkcode CustomSelector.save} gave, for a view of `count` picks. */
   load(count: number, bytes: Uint8Array): void {
     this.#failed = false;
     this.#failure = undefined;
@@ -179,10 +179,10 @@ export class CustomSelector {
   }
 }
 
-/** All custom selectors of one pick table, and how far they have read its journal. */
+/** All custom selectors of one pick view, and how far they have read its journal. */
 class TableCustoms {
   readonly #kernel: Kernel;
-  readonly #table: number;
+  readonly #view: number;
   readonly #events = new Uint32Array(2 * CHUNK_EVENTS);
   readonly #number = new Uint32Array(1);
   readonly #all: CustomSelector[] = [];
@@ -190,14 +190,14 @@ class TableCustoms {
   #given: number | undefined;
 
   /** No selector yet. */
-  constructor(kernel: Kernel, table: number) {
+  constructor(kernel: Kernel, view: number) {
     this.#kernel = kernel;
-    this.#table = table;
+    this.#view = view;
   }
 
   /** Adds a rule and tells it of the `pickCount` picks that there are now. */
   add(id: number, selector: CustomSelector, pickCount: number): void {
-    // The rules that heard of the table may all have been removed. The events that wait are not for this rule.
+    // The rules that heard of the view may all have been removed. The events that wait are not for this rule.
     this.drain(id);
     selector.refill(pickCount);
     this.#tellFirstPriorities(id, selector, pickCount);
@@ -217,7 +217,7 @@ class TableCustoms {
     for (let first = 0; first < pickCount; first += CHUNK_EVENTS) {
       const found = new Float64Array(Math.min(CHUNK_EVENTS, pickCount - first));
       const { symbols } = this.#kernel;
-      const status = symbols.exrp_pick_priorities(id, this.#table, first, lengthOf(found), found);
+      const status = symbols.exrp_pick_priorities(id, this.#view, first, lengthOf(found), found);
       checkStatus(this.#kernel, "newPickSelector()", status);
       const given = [...found.keys()].filter((k) => (found[k] ?? -1) >= 0);
       if (given.length === 0) continue;
@@ -228,15 +228,15 @@ class TableCustoms {
     }
   }
 
-  /** From now on the kernel replay `id` keeps a journal of the table. */
+  /** From now on the kernel replay `id` keeps a journal of the view. */
   openJournal(id: number): void {
-    const status = this.#kernel.symbols.exrp_journal_open(id, this.#table);
+    const status = this.#kernel.symbols.exrp_journal_open(id, this.#view);
     checkStatus(this.#kernel, "newPickSelector()", status);
   }
 
   /** Reads the events if many of them wait. */
   look(id: number): void {
-    const status = this.#kernel.symbols.exrp_journal_count(id, this.#table, this.#number);
+    const status = this.#kernel.symbols.exrp_journal_count(id, this.#view, this.#number);
     checkStatus(this.#kernel, "record()", status);
     if ((this.#number[0] ?? 0) > WAITING_MAX) this.drain(id);
   }
@@ -247,7 +247,7 @@ class TableCustoms {
     for (;;) {
       const status = this.#kernel.symbols.exrp_journal_read(
         id,
-        this.#table,
+        this.#view,
         events,
         CHUNK_EVENTS,
         this.#number,
@@ -277,7 +277,7 @@ class TableCustoms {
 /** All custom selectors of one replay. */
 export class CustomSelectors {
   readonly #kernel: Kernel;
-  readonly #tables = new Map<number, TableCustoms>();
+  readonly #views = new Map<number, TableCustoms>();
   #recordsSinceLook = 0;
 
   /** No selector yet. */
@@ -285,31 +285,31 @@ export class CustomSelectors {
     this.#kernel = kernel;
   }
 
-  /** How many tables have custom selectors. */
+  /** How many views have custom selectors. */
   get size(): number {
-    return this.#tables.size;
+    return this.#views.size;
   }
 
-  /** Adds a rule to a table and tells it of the `pickCount` picks that there are now. */
-  add(id: number, table: number, selector: CustomSelector, pickCount: number): void {
-    let customs = this.#tables.get(table);
+  /** Adds a rule to a view and tells it of the `pickCount` picks that there are now. */
+  add(id: number, view: number, selector: CustomSelector, pickCount: number): void {
+    let customs = this.#views.get(view);
     if (customs !== undefined) {
       customs.add(id, selector, pickCount);
       return;
     }
-    customs = new TableCustoms(this.#kernel, table);
+    customs = new TableCustoms(this.#kernel, view);
     customs.add(id, selector, pickCount);
-    this.#tables.set(table, customs);
+    this.#views.set(view, customs);
   }
 
-  /** Forgets a rule that was just added to a table. */
-  remove(table: number, selector: CustomSelector): void {
-    this.#tables.get(table)?.remove(selector);
+  /** Forgets a rule that was just added to a view. */
+  remove(view: number, selector: CustomSelector): void {
+    this.#views.get(view)?.remove(selector);
   }
 
-  /** From now on the kernel replay `id` keeps a journal of each table that has custom selectors. */
+  /** From now on the kernel replay `id` keeps a journal of each view that has custom selectors. */
   openJournals(id: number): void {
-    for (const customs of this.#tables.values()) customs.openJournal(id);
+    for (const customs of this.#views.values()) customs.openJournal(id);
     this.#recordsSinceLook = 0;
   }
 
@@ -318,11 +318,11 @@ export class CustomSelectors {
     this.#recordsSinceLook += count;
     if (this.#recordsSinceLook < LOOK_EVERY) return;
     this.#recordsSinceLook = 0;
-    for (const customs of this.#tables.values()) customs.look(id);
+    for (const customs of this.#views.values()) customs.look(id);
   }
 
   /** Reads all events and tells the rules. */
   drain(id: number): void {
-    for (const customs of this.#tables.values()) customs.drain(id);
+    for (const customs of this.#views.values()) customs.drain(id);
   }
 }

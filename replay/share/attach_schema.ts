@@ -24,7 +24,7 @@ export interface AttachSchema<
   Compact extends boolean = boolean,
   NStep extends number | readonly number[] = number | readonly number[],
 > extends Pick<CreateOptions<S, A, R, X>, "state" | "action" | "reward" | "extras"> {
-  /** The options of the first pick table that decide the types of its batches. By default, these are the defaults of `create`. */
+  /** The options of the first pick view that decide the types of its batches. By default, these are the defaults of `create`. */
   readonly pick?: Pick<PickOptions<Stack, Compact, NStep>, "stack" | "stackCompact" | "nStep">;
 }
 

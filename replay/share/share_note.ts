@@ -22,8 +22,8 @@ export interface NotedSelector {
   readonly name: string;
   /** The options by name. */
   readonly options: Readonly<Record<string, SelectorOption>>;
-  /** The number of its pick table. */
-  readonly table: number;
+  /** The number of its pick view. */
+  readonly view: number;
   /** The kernel's number of the rule, and the options as the kernel takes them. */
   readonly native?: { readonly rule: number; readonly numbers: readonly number[] };
   /** The numbers of the selectors that it draws with. */
@@ -42,8 +42,8 @@ export interface ShareNote {
   readonly seed: number;
   /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
   readonly drawnBefore: readonly number[];
-  /** The pick policies of all pick tables. Where a thread ended early, the kernel may not have the last one. */
-  readonly tables: readonly PickPolicy[];
+  /** The pick policies of all pick views. Where a thread ended early, the kernel may not have the last one. */
+  readonly views: readonly PickPolicy[];
   /** The selectors. Where a thread ended early, the kernel may not have the last one. */
   readonly selectors: readonly NotedSelector[];
   /** How far the replay was drained. */

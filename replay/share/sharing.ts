@@ -2,10 +2,10 @@
  * Sharing: how threads come to a replay, and how what TypeScript keeps of it stays the same on all of them.
  *
  * The records, the picks, the selectors in the kernel and their random numbers are one for all threads. Beside them, the threads share the
- * list of pick tables and selectors, and how far the replay was drained. Who changes these writes a note into the kernel and counts the
+ * list of pick views and selectors, and how far the replay was drained. Who changes these writes a note into the kernel and counts the
  * version on the board up. Who begins an operation under a hold reads the note if the version is another one.
  *
- * A thread may be ended at any moment. So the note names a table or selector before the kernel makes it, and a reader takes over only
+ * A thread may be ended at any moment. So the note names a view or selector before the kernel makes it, and a reader takes over only
  * what the kernel has.
  *
  * Random numbers that are drawn in TypeScript are each thread's own: those of composed selectors, hindsights and minibatches.
@@ -163,7 +163,7 @@ export class Sharing implements SharedState {
     const info = core.info(ATTACH);
     const tableCount = info[abi.EXRP_INFO_TABLE_COUNT] ?? 0;
     const register = this.#register;
-    for (const policy of note.tables.slice(register.tables.length, tableCount)) {
+    for (const policy of note.views.slice(register.views.length, tableCount)) {
       register.addTable(policy);
     }
     let nativeCount = info[abi.EXRP_INFO_SELECTOR_COUNT] ?? 0;
@@ -191,7 +191,7 @@ export class Sharing implements SharedState {
       attachedCount: this.#attachedCount,
       seed: core.seed,
       drawnBefore: register.allDrawnBefore,
-      tables: register.tables.map(({ policy }) => policy),
+      views: register.views.map(({ policy }) => policy),
       selectors: register.entries.map(noted),
       drained: { drained, lost, counts: [...counts] },
     });
@@ -201,19 +201,19 @@ export class Sharing implements SharedState {
 
 /** A selector, as the note has it. */
 function noted(
-  { selector: { kind, table, parts }, native, composed }: SelectorEntry,
+  { selector: { kind, view: view, parts }, native, composed }: SelectorEntry,
 ): NotedSelector {
   return native === undefined
     ? {
       name: kind,
       options: composed?.rule.options ?? {},
-      table,
+      view,
       parts: parts.map(({ id }) => id),
     }
     : {
       name: kind,
       options: native.options,
-      table,
+      view,
       native: { rule: native.native, numbers: native.numbers },
     };
 }
@@ -221,12 +221,12 @@ function noted(
 /** Enters a selector that another thread made. */
 function enter(
   register: Register,
-  { name, options, table, native, parts = [] }: NotedSelector,
+  { name, options, view, native, parts = [] }: NotedSelector,
 ): void {
-  if (native === undefined) register.addComposed(remade(name, options), parts, table);
+  if (native === undefined) register.addComposed(remade(name, options), parts, view);
   else {
     const rule = new NativeSelector(name, native.rule, options, native.numbers);
-    register.addNative(rule, register.nativeCount, table);
+    register.addNative(rule, register.nativeCount, view);
   }
 }
 

@@ -158,7 +158,7 @@ export class Saver {
         shape: column.shape,
         every: column.every,
       })),
-      tables: this.#register.tables.map(({ policy }) => policy),
+      views: this.#register.views.map(({ policy }) => policy),
       segmentLength: this.#core.info("serialize()", id)[EXRP_INFO_SEGMENT_LENGTH] ?? 0,
       seed,
       eviction: {
@@ -199,17 +199,17 @@ export class Saver {
       schema.selectors.map(({ drawnAsPart }) => drawnAsPart),
     );
     takeSide();
-    for (const policy of schema.tables.slice(this.#register.tables.length)) {
+    for (const policy of schema.views.slice(this.#register.views.length)) {
       this.#register.addTable(policy);
     }
     let nativeId = this.#register.nativeCount;
     for (
-      const { name, native, options, numbers, table } of schema.selectors.slice(entries.length)
+      const { name, native, options, numbers, view } of schema.selectors.slice(entries.length)
     ) {
       this.#register.addNative(
         new NativeSelector(name, native, options, numbers),
         nativeId++,
-        table,
+        view,
       );
     }
   }
@@ -229,7 +229,7 @@ export class Saver {
         if (custom === undefined || bytes === undefined) continue;
         const [countBefore, before] = [custom.count, custom.save()];
         undo.push(() => custom.load(countBefore, before));
-        const count = this.#register.pickCount(selector.table, loaded.handle.id);
+        const count = this.#register.pickCount(selector.view, loaded.handle.id);
         refusable(custom.rule.name, () => custom.load(count, bytes));
       }
       const { eviction } = this.#rules;
@@ -282,7 +282,7 @@ function selectorSchema(
   const { selector, native, custom, composed } = entry;
   return {
     runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
-    table: selector.table,
+    view: selector.view,
     parts: selector.parts.map(({ id }) => id),
     name: selector.kind,
     native: native?.native ?? 0,

@@ -206,11 +206,11 @@ export function* readSnapshot(target: SnapshotTarget): Reading<LoadedSnapshot> {
 function createTables(kernel: Kernel, id: number, schema: SnapshotSchema): void {
   const number = new Uint32Array(1);
   const reward = dtypeOf(schema.columns[2]?.dtype);
-  for (const [k, policy] of schema.tables.entries()) {
+  for (const [k, policy] of schema.views.entries()) {
     if (k === 0) continue; // the replay was made with it
     const numbers = kernelPolicy(policy, reward);
-    const status = kernel.symbols.exrp_table_create(id, numbers, lengthOf(numbers), number);
-    loadStatus(kernel, `pick table ${k}`, status);
+    const status = kernel.symbols.exrp_pick_view_create(id, numbers, lengthOf(numbers), number);
+    loadStatus(kernel, `pick view ${k}`, status);
   }
 }
 
@@ -226,7 +226,7 @@ function createSelectors(kernel: Kernel, id: number, schema: SnapshotSchema): vo
     numbers.set(selector.numbers);
     const status = kernel.symbols.exrp_selector_create(
       id,
-      selector.table,
+      selector.view,
       selector.native,
       numbers,
       selector.numbers.length,

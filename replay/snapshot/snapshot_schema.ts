@@ -30,8 +30,8 @@ const runs = word("kernel", "typescript", "parts");
 const selector = {
   ...rule,
   runs,
-  /** The number of its pick table. */
-  table: unsigned,
+  /** The number of its pick view. */
+  view: unsigned,
   /** The numbers of the selectors that it draws with. */
   parts: list(count),
   /** Bytes of a TypeScript rule's own section. */
@@ -56,8 +56,8 @@ const schema = {
   maxAge: optional(count, 0),
   /** State, action, reward, then the extras as `extras.` and a name. Only every nth record of an episode keeps the column; 1 if all do. */
   columns: list(object({ name: string, dtype: string, shape: list(count), every: count })),
-  /** The pick policies of the pick tables, in order. */
-  tables: list(policy),
+  /** The pick policies of the pick views, in order. */
+  views: list(policy),
   /** An open episode is cut after this many records. */
   segmentLength: count,
   /** The seed. */
@@ -115,9 +115,9 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
     same(`${a?.name}'s shape`, `[${a?.shape}]`, `[${b?.shape}]`);
     same(`how many records keep ${a?.name}: one in`, a?.every, b?.every);
   }
-  for (const [k, a] of mine.tables.entries()) {
-    const b = found.tables[k];
-    const name = k === 0 ? "pick" : `pick table ${k}: policy`;
+  for (const [k, a] of mine.views.entries()) {
+    const b = found.views[k];
+    const name = k === 0 ? "pick" : `pick view ${k}: policy`;
     if (b === undefined) throw mismatch(`${name}: this replay has one, the snapshot none`);
     for (const key of Object.keys(a) as (keyof PickPolicy)[]) {
       if (key !== "where") same(`${name}.${key}`, String(a[key]), String(b[key]));
@@ -130,7 +130,7 @@ export function checkFits(mine: SnapshotSchema, found: SnapshotSchema): void {
   for (const [k, a] of mine.selectors.entries()) {
     const b = found.selectors[k];
     same(`selector ${k}`, ruleText(a), b === undefined ? undefined : ruleText(b));
-    same(`selector ${k}'s pick table`, a.table, b?.table);
+    same(`selector ${k}'s pick view`, a.view, b?.view);
     same(`selector ${k}'s parts`, String(a.parts), String(b?.parts));
     same(`selector ${k}'s options`, optionsText(a), b && optionsText(b));
     same(`selector ${k}'s kernel rule`, kernelText(a), b && kernelText(b));

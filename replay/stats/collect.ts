@@ -88,8 +88,8 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
     drawsPerRecord: perRecord(drawnCount),
     rateLimiter: rateLimiterState(core, OPERATION),
     selectors: register.entries.map((entry, k): SelectorStats => {
-      const { id, kind, table } = entry.selector;
-      const pickCount = register.pickCount(table);
+      const { id, kind, view: view } = entry.selector;
+      const pickCount = register.pickCount(view);
       const native = entry.native === undefined
         ? undefined
         : (what: number): Sum => nativeSums(core, entry.nativeId, what);
@@ -98,7 +98,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
       return {
         id,
         kind,
-        table,
+        view,
         parts: entry.selector.parts.map((part) => part.id),
         pickCount,
         drawnCount: log.drawnCount,

@@ -10,8 +10,8 @@ import {
   HealthCheckResponseSchema,
 } from "../../reverb/messages/health_pb.ts";
 import { ReverbService } from "../../reverb/messages/reverb_pb.ts";
-import type { GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 import { CallError, type CallLog, MethodCall, parseMessage } from "./method_call.ts";
 
 /** How the server is, and who wants to know. */

@@ -8,8 +8,8 @@
  * @module
  */
 import { InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
-import type { GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 import type { Inserter } from "../../tables/low.ts";
 import { CallError, type CallLog, MethodCall, namingTable, parseMessage } from "./method_call.ts";
 

@@ -5,8 +5,8 @@
  */
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
-import type { CallHandler, GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { CallHandler, GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 
 /** Why a call ends, as a status of gRPC and its words. */
 export class CallError extends Error {
@@ -50,14 +50,6 @@ const statuses: Readonly<Partial<Record<ReplayErrorCode, number>>> = {
   "limit": Status.resourceExhausted,
   "disposed": Status.failedPrecondition,
 };
-
-/** Any error as one of a call; undefined for one that no client can cause. */
-export function asCallError(error: unknown): CallError | undefined {
-  if (error instanceof CallError) return error;
-  if (!(error instanceof ReplayError)) return undefined;
-  const status = statuses[error.code];
-  return status === undefined ? undefined : new CallError(status, error.message);
-}
 
 /**
  * Reads a message of the client's.
@@ -157,12 +149,12 @@ export abstract class MethodCall implements CallHandler {
 
   /** Ends the call by an error. */
   protected fail(error: unknown): void {
-    const known = asCallError(error);
-    if (known === undefined) this.#log.failed(this.#method, error);
-    this.finish(
-      known?.status ?? Status.internal,
-      known?.message ?? "the server failed by a fault of its own; its log says more",
-    );
+    let status: number | undefined;
+    if (error instanceof CallError) status = error.status;
+    else if (error instanceof ReplayError) status = statuses[error.code];
+    if (status !== undefined) return this.finish(status, (error as Error).message);
+    this.#log.failed(this.#method, error);
+    this.finish(Status.internal, "the server failed by a fault of its own; its log says more");
   }
 
   #close(status: number): void {

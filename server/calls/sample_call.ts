@@ -8,8 +8,8 @@
 import { TIMER_MAX_MS } from "../../base/waits.ts";
 import { EXRP_ASK_FLOWING, EXRP_ASK_NOW, EXRP_ASK_WHOLE } from "../../ffi/symbols.ts";
 import type { Sampler } from "../../tables/low.ts";
-import type { GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 import { CallError, type CallLog, MethodCall } from "./method_call.ts";
 import { readSampleRequest } from "../../reverb/sample_request.ts";
 

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { GrpcCall } from "../grpc/calls.ts";
-import { Status } from "../grpc/status.ts";
+import type { GrpcCall } from "../../net/grpc/calls.ts";
+import { Status } from "../../net/grpc/status.ts";
 import { CallError, type CallLog, MethodCall } from "./method_call.ts";
 
 /** Makes the answer to a message. */

@@ -10,7 +10,7 @@ function seen(value: unknown): string {
   return text;
 }
 
-Deno.test("columns, selectors, pick tables, batches and what is drained show as one line", async () => {
+Deno.test("columns, selectors, pick views, batches and what is drained show as one line", async () => {
   const replay = await ExperienceReplay.create({
     capacity: 100,
     state: uint8(8, 8),
@@ -18,7 +18,7 @@ Deno.test("columns, selectors, pick tables, batches and what is drained show as 
     pick: { length: 2, allowShort: true },
   });
   const selector = replay.newPickSelector(uniform());
-  const table = replay.newPickTable({ length: 3, stride: 2 });
+  const table = replay.newPickView({ length: 3, stride: 2 });
   const mixed = table.newPickSelector(mixture([{ rule: uniform(), share: 1 }]));
   const extras = { logProb: 0, memory: [1, 2] };
   const end = { extras, finalState: new Uint8Array(64) };
@@ -30,9 +30,9 @@ Deno.test("columns, selectors, pick tables, batches and what is drained show as 
   assertStrictEquals(seen(uint8(8, 8)), "uint8(8, 8)");
   assertStrictEquals(seen(every(4, float32(2))), "every(4, float32(2))");
   assertStrictEquals(seen({ state: uint8(3) }), "{ state: uint8(3) }");
-  assertStrictEquals(seen(selector), "Selector 0: uniform on pick table 0");
-  assertStrictEquals(seen(mixed), "Selector 2: mixture of selectors 1 on pick table 1");
-  assertStrictEquals(seen(table), "PickTable 1: 0 picks of length 3, stride 2");
+  assertStrictEquals(seen(selector), "Selector 0: uniform on pick view 0");
+  assertStrictEquals(seen(mixed), "Selector 2: mixture of selectors 1 on pick view 1");
+  assertStrictEquals(seen(table), "PickView 1: 0 picks of length 3, stride 2");
   assertStrictEquals(seen(batch), `Batch 5×2 { ${columns} }`);
   const drained = replay.drain();
   for (const minibatch of drained.minibatches(4, { own: { advantage: new Float32Array(1) } })) {
@@ -52,7 +52,7 @@ Deno.test("columns, selectors, pick tables, batches and what is drained show as 
   batch[Symbol.dispose]();
   assertStrictEquals(seen(batch), `Batch 5×2 (handed back) { ${columns} }`);
   replay[Symbol.dispose]();
-  assertStrictEquals(seen(table), "PickTable 1: picks of length 3, stride 2");
+  assertStrictEquals(seen(table), "PickView 1: picks of length 3, stride 2");
   for (const value of [batch, table, selector, uint8(1)]) {
     const impostor = Object.create(Object.getPrototypeOf(value));
     assertStrictEquals(typeof seen(impostor), "string");

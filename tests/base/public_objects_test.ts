@@ -26,7 +26,7 @@ async function busyReplay() {
     seed: 1,
   });
   const selector = replay.newPickSelector(uniform());
-  const table = replay.newPickTable({ length: 1, nStep: 2, allowShort: true });
+  const table = replay.newPickView({ length: 1, nStep: 2, allowShort: true });
   const returnsOf = table.newPickSelector(uniform());
   const episode = replay.newEpisode();
   const extras = { achieved: 1, desired: 2 };
@@ -132,7 +132,7 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
   const own = { advantage: new Float32Array(6), logits: new Float64Array(12) };
   const lines: Record<string, unknown> = {
     "Selector 0: uniform": selector,
-    "PickTable 1: 6 picks of length 1": table,
+    "PickView 1: 6 picks of length 1": table,
     "Batch 4×2 { state: float32[4,2,2],": batch,
     "Batch 4×1 {": withReturns,
     "NStepPart n = 2 { reward: float32[4,1], nextState: float32[4,1,2], discount: float32[4,1] }":
@@ -218,18 +218,19 @@ Deno.test("console.log of what a replay gives is one line or a table, and notebo
   for (const value of [moved, stale]) assertEquals(typeof Deno.inspect(value), "string");
   checkHtml(displayed(moved)?.["text/html"] ?? "");
 
-  // Busy: while a snapshot streams.
-  const { readable, writable } = new TransformStream();
-  const saving = replay.serialize(writable);
-  assertMatch(Deno.inspect(replay), /^ExperienceReplay \(busy until serialize\(\) is done\)$/);
+  // Busy: while a snapshot is loaded from a stream.
+  const saved = await replay.serialize();
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const loading = replay.unserialize(readable);
+  assertMatch(Deno.inspect(replay), /^ExperienceReplay \(busy until unserialize\(\) is done\)$/);
   assertEquals(
     displayed(replay)?.["text/html"],
-    "<pre>ExperienceReplay (busy until serialize() is done)</pre>",
+    "<pre>ExperienceReplay (busy until unserialize() is done)</pre>",
   );
-  assertMatch(Deno.inspect(table), /^PickTable 1: picks of length 1/);
+  assertMatch(Deno.inspect(table), /^PickView 1: picks of length 1/);
   checkHtml(displayed(table)?.["text/html"] ?? "");
-  for await (const _ of readable);
-  await saving;
+  const writer = writable.getWriter();
+  await Promise.all([writer.write(saved), writer.close(), loading]);
 
   replay[Symbol.dispose]();
   assertEquals(Deno.inspect(replay), "ExperienceReplay (disposed)");

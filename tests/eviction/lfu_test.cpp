@@ -108,7 +108,7 @@ void atTheLargestCountTheLeastRecentlyUsedGoes() {
   }
 }
 
-/// Many episodes, all sampled between two victims: the heap is built anew, and the answers stay exact.
+/// Many episodes, all sampled between two victims: each is filed again, and the answers stay exact.
 void manyEpisodesSampledBetweenTwoVictims() {
   constexpr uint32_t episodeCount = 3000;
   Random random(5, 0);

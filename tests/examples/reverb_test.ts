@@ -107,7 +107,7 @@ async function trainShortly(options: Partial<Options>): Promise<void> {
     const { inserts, samples } = replay.info();
     // The rate limiter keeps the learner at one update of 128 for each step, within its error.
     assert(Math.abs(inserts * 128 - samples) <= 25_600 + 128_000, `${inserts}, ${samples}`);
-    const { priorities } = await replay.sample(100);
+    const { priorities } = await replay.getBatch(100);
     assert(new Set(priorities).size > 10, "the learner set no priorities");
     assertEquals(server.tables.table("variables").size, 1);
   } finally {

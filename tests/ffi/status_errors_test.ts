@@ -29,9 +29,9 @@ Deno.test("a handle that was given out is never called unknown", () => {
 Deno.test("a limit says of what there are too many", async () => {
   using replay = await ExperienceReplay.create({ capacity: 10, state: float32() });
   const makeAll = (): void => {
-    for (;;) replay.newPickTable({});
+    for (;;) replay.newPickView({});
   };
-  assertThrows(makeAll, Error, "newPickTable(): too many pick tables: the limit is 16");
+  assertThrows(makeAll, Error, "newPickView(): too many pick views: the limit is 16");
   assertEquals(messageOf(EXRP_STATUS_LIMIT, [9], "other()"), "other(): too many: the limit is 9");
 });
 

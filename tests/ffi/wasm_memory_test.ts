@@ -197,7 +197,7 @@ const few: Readonly<Record<string, Kind>> = {
     return replay.getPriority(selector, episode, position);
   },
   newPickSelector: ({ replay }) => replay.newPickSelector(prioritized()).id,
-  newPickTable: ({ replay }, turn) => replay.newPickTable({ length: 2 + turn }).id,
+  newPickView: ({ replay }, turn) => replay.newPickView({ length: 2 + turn }).id,
   serialize: ({ replay }) => replay.serialize(),
   unserialize: ({ replay, snapshot }) => replay.unserialize(snapshot),
   clear: ({ replay }) => replay.clear(),

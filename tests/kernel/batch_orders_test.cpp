@@ -225,8 +225,8 @@ void untouched() {
   CHECK(batches[0].bytes != before);
   CHECK(batches[1].bytes == before);
   CHECK(batches[2].bytes == before);
-  double info[EXRP_TABLE_INFO_COUNT] = {};
-  CHECK_EQUAL(exrp_table_info(replay, 0, info, EXRP_TABLE_INFO_COUNT), 0);
+  double info[EXRP_PICK_VIEW_INFO_COUNT] = {};
+  CHECK_EQUAL(exrp_pick_view_info(replay, 0, info, EXRP_PICK_VIEW_INFO_COUNT), 0);
   CHECK(batches[1].bytes != before);
   CHECK(batches[2].bytes != before);
   CHECK_EQUAL(exrp_batch_take(replay, orders[2]), 0);

@@ -37,7 +37,7 @@ struct ReplayShape {
   std::vector<uint32_t> columnBytes;
   std::vector<uint32_t> every;     // n, where every nth record keeps the column
   uint32_t rewardCount = 1;       // elements of one reward
-  std::vector<Policy> policies;   // of each pick table
+  std::vector<Policy> policies;   // of each pick view
   std::vector<uint32_t> tables;   // of each selector
 };
 
@@ -339,12 +339,12 @@ inline bool Recording::call(const std::string& name) {
   } else if (name == "table_create") {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);
-    const int32_t status = exrp_table_create(id, policy, u32(2), &table);
+    const int32_t status = exrp_pick_view_create(id, policy, u32(2), &table);
     if (status == 0) shape().policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
     done(status, &table, sizeof table);
   } else if (name == "table_info") {
-    double info[EXRP_TABLE_INFO_COUNT] = {};
-    const int32_t status = exrp_table_info(id, u32(1), info, EXRP_TABLE_INFO_COUNT);
+    double info[EXRP_PICK_VIEW_INFO_COUNT] = {};
+    const int32_t status = exrp_pick_view_info(id, u32(1), info, EXRP_PICK_VIEW_INFO_COUNT);
     done(status, info, sizeof info);
   } else if (name == "selector_create") {
     uint32_t selector = 0;

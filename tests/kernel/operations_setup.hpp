@@ -1,4 +1,4 @@
-// Makes the replays of the generated operations, with any configuration, pick tables, columns and selectors. Everything random comes from
+// Makes the replays of the generated operations, with any configuration, pick views, columns and selectors. Everything random comes from
 // the generator that is given.
 //
 // A Failure reports an error, with the line of its EXRP_REQUIRE. Nothing here prints.
@@ -59,7 +59,7 @@ struct KernelRules {
 /// How a replay is made, so that another like it can be.
 struct Setup {
   std::array<double, EXRP_CONFIG_COUNT> config = {};
-  std::vector<Policy> policies;  // of each pick table; the first is plain
+  std::vector<Policy> policies;  // of each pick view; the first is plain
   std::vector<uint32_t> columns;
   std::vector<SelectorSetup> selectors;
 
@@ -174,7 +174,7 @@ struct Setup {
                                     columnCount(), replay) == 0);
     uint32_t made = 0;
     for (uint32_t table = 1; table < policies.size(); ++table) {
-      EXRP_REQUIRE(exrp_table_create(*replay, policies[table].data(), EXRP_POLICY_COUNT, &made) == 0 && made == table);
+      EXRP_REQUIRE(exrp_pick_view_create(*replay, policies[table].data(), EXRP_POLICY_COUNT, &made) == 0 && made == table);
     }
     for (const SelectorSetup& selector : selectors) {
       EXRP_REQUIRE(exrp_selector_create(*replay, selector.table, selector.kind, selector.options.data(),

@@ -2,7 +2,7 @@
 //
 // 1. Every record has a stamp, from which the bytes of all its columns follow; so does every final state.
 // 2. An episode that the replay has evicted is forgotten: episodes holds what is stored, in order of handles.
-// 3. The mirror of the first pick table hears only the journal; which pick a new place holds is asked of the replay once.
+// 3. The mirror of the first pick view hears only the journal; which pick a new place holds is asked of the replay once.
 //
 // Draws are not predicted (the model in TypeScript does that); what a batch holds is. Calls name the replay, as steps go to a twin
 // as well; the shadow is of one of them.
@@ -238,7 +238,7 @@ struct Shadow {
     return {};
   }
 
-  /// Everything visible agrees with the shadow. The mirror of the journal agrees with the pick table.
+  /// Everything visible agrees with the shadow. The mirror of the journal agrees with the pick view.
   Failure sound(uint32_t replay) {
     int32_t broken = -1;
     EXRP_REQUIRE(exrp_replay_check(replay, &broken) == 0);
@@ -306,7 +306,7 @@ struct Shadow {
   }
 
   /// (NONE, i): a pick was added at i; (j, i): j takes the place of i; (i, NONE): i is gone. Kept as marks: what stands where is
-  /// asked of the pick table only for picks that are new.
+  /// asked of the pick view only for picks that are new.
   Failure readJournal(uint32_t replay) {
     uint32_t events[14] = {};
     uint32_t waiting = 0;

@@ -1,5 +1,5 @@
 // Generated operations on one replay. After each, three checks: a shadow of all records (operations_shadow.hpp), the replay's own
-// check(), and a mirror of the pick table that reads only the journal. Many steps at once are compared with single ones in a twin
+// check(), and a mirror of the pick view that reads only the journal. Many steps at once are compared with single ones in a twin
 // (operations_steps.hpp). Then snapshots: whole ones must give an equal replay, damaged ones an error or a replay that is sound
 // (operations_damage.hpp).
 //
@@ -177,15 +177,15 @@ class Stress {
   /// what they are.)
   Failure windowBatch(uint32_t selector, uint32_t count, std::vector<uint8_t>* bytes, const std::vector<double>& offsets) {
     const uint32_t table = setup_.selectors[selector].table;
-    double info[EXRP_TABLE_INFO_COUNT] = {};
-    EXRP_REQUIRE(exrp_table_info(replay_, table, info, EXRP_TABLE_INFO_COUNT) == 0);
+    double info[EXRP_PICK_VIEW_INFO_COUNT] = {};
+    EXRP_REQUIRE(exrp_pick_view_info(replay_, table, info, EXRP_PICK_VIEW_INFO_COUNT) == 0);
     std::vector<uint8_t> other(bytes->size(), 0x5A);
     const uint32_t half = count / 2;
     for (uint32_t run = 0; run < 2; ++run) {
       // Uniform draws move on, so both are drawn from the same indices.
       std::vector<uint32_t> indices(count);
-      for (uint32_t index = 0; index < count && info[EXRP_TABLE_PICK_COUNT] > 0; ++index) {
-        indices[index] = (index * 7919) % static_cast<uint32_t>(info[EXRP_TABLE_PICK_COUNT]);
+      for (uint32_t index = 0; index < count && info[EXRP_PICK_VIEW_PICK_COUNT] > 0; ++index) {
+        indices[index] = (index * 7919) % static_cast<uint32_t>(info[EXRP_PICK_VIEW_PICK_COUNT]);
       }
       const std::vector<double> probabilities(count, 0.5);
       std::vector<uint8_t>& to = run == 0 ? *bytes : other;
@@ -193,7 +193,7 @@ class Stress {
         if (size == 0) continue;
         const int32_t status = exrp_batch_gather(replay_, table, &indices[first], &probabilities[first], first, size, count, 1, 0, 0,
                                                  to.data(), offsets[EXRP_BATCH_BYTES]);
-        EXRP_REQUIRE(status == (info[EXRP_TABLE_PICK_COUNT] > 0 ? 0 : EXRP_STATUS_EMPTY));
+        EXRP_REQUIRE(status == (info[EXRP_PICK_VIEW_PICK_COUNT] > 0 ? 0 : EXRP_STATUS_EMPTY));
         if (status != 0) return {};
       }
     }
@@ -305,10 +305,10 @@ class Stress {
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 5, 4, 4, 0, batch, size) == EXRP_STATUS_BATCH_SIZE);
     uint32_t table = 0;
     EXRP_REQUIRE(exrp_selector_create(replay_, 16, EXRP_SELECTOR_UNIFORM, &size, 0, &table) == EXRP_STATUS_ARGUMENT);
-    EXRP_REQUIRE(exrp_table_create(replay_, &size, 1, &table) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_pick_view_create(replay_, &size, 1, &table) == EXRP_STATUS_ARGUMENT);
     Policy policy = setup_.policies[0];
     policy[random_.below(2)] = 0.5;
-    EXRP_REQUIRE(exrp_table_create(replay_, policy.data(), EXRP_POLICY_COUNT, &table) == EXRP_STATUS_ARGUMENT);
+    EXRP_REQUIRE(exrp_pick_view_create(replay_, policy.data(), EXRP_POLICY_COUNT, &table) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, -1, batch, size) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, __builtin_nan(""), batch, size) == EXRP_STATUS_ARGUMENT);
     EXRP_REQUIRE(exrp_batch_get(replay_, 0, 0, 4, 4, 0, batch, size - 1) == EXRP_STATUS_BUFFER_SIZE);

@@ -279,7 +279,7 @@ class Refused {
     const Policy policy = Setup::randomPolicy(random_, setup_.length());
     std::vector<double> results(1);
     EXRP_CARRY(attempt("table_create", &results, [&](uint32_t replay, auto& out) {
-      return exrp_table_create(replay, policy.data(), EXRP_POLICY_COUNT, reinterpret_cast<uint32_t*>(out.data()));
+      return exrp_pick_view_create(replay, policy.data(), EXRP_POLICY_COUNT, reinterpret_cast<uint32_t*>(out.data()));
     }));
     setup_.policies.push_back(policy);
     return {};

@@ -122,13 +122,13 @@ void testRewardTypes() {
   const TestReplay replay(small());
   id = replay.id;
   uint32_t table = 0;
-  CHECK_EQUAL(exrp_table_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_pick_view_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
   for (const uint32_t type : {uint32_t{EXRP_TYPE_FLOAT64}, uint32_t{EXRP_TYPE_INT8}}) {
     setup.policy[EXRP_POLICY_REWARD_TYPE] = type;
-    CHECK_EQUAL(exrp_table_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
+    CHECK_EQUAL(exrp_pick_view_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), EXRP_STATUS_ARGUMENT);
   }
   setup.policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_INT32;
-  CHECK_EQUAL(exrp_table_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), 0);
+  CHECK_EQUAL(exrp_pick_view_create(id, setup.policy.data(), EXRP_POLICY_COUNT, &table), 0);
 }
 
 /// A journal that was never opened has nothing to read, and no memory.

@@ -133,7 +133,7 @@ struct TestSteps : Parts {
   }
 };
 
-/// A batch of the first pick table.
+/// A batch of the first pick view.
 struct TestBatch : Parts {
   uint32_t count;
 
@@ -227,9 +227,9 @@ class TestReplay {
   }
   /// The picks of a table, in its order.
   std::pair<std::vector<double>, std::vector<int32_t>> picks(uint32_t table = 0) const {
-    double info[EXRP_TABLE_INFO_COUNT] = {};
-    CHECK_EQUAL(exrp_table_info(id, table, info, EXRP_TABLE_INFO_COUNT), 0);
-    const auto count = static_cast<uint32_t>(info[EXRP_TABLE_PICK_COUNT]);
+    double info[EXRP_PICK_VIEW_INFO_COUNT] = {};
+    CHECK_EQUAL(exrp_pick_view_info(id, table, info, EXRP_PICK_VIEW_INFO_COUNT), 0);
+    const auto count = static_cast<uint32_t>(info[EXRP_PICK_VIEW_PICK_COUNT]);
     std::pair<std::vector<double>, std::vector<int32_t>> picks{count, count};
     if (count > 0) CHECK_EQUAL(exrp_pick_list(id, table, 0, count, picks.first.data(), picks.second.data()), 0);
     return picks;

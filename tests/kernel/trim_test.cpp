@@ -167,7 +167,7 @@ void picksGoWithWhatTheyShow(uint64_t seed) {
     policy[EXRP_POLICY_STACK] = made.stack;
     policy[EXRP_POLICY_N_STEP] = made.nStep;
     uint32_t number = 0;
-    CHECK_EQUAL(exrp_table_create(replay.id, policy.data(), EXRP_POLICY_COUNT, &number), 0);
+    CHECK_EQUAL(exrp_pick_view_create(replay.id, policy.data(), EXRP_POLICY_COUNT, &number), 0);
     tables.push_back(made);
   }
   std::vector<double> actors;

@@ -114,7 +114,7 @@ for (const nStep of [1, 3]) {
         ...await writeEpisode(writer, 500, 4, "cut", nStep),
       ];
       await writer.flush();
-      const batch = await reader.sample(1024, { timeoutMs: 60_000 });
+      const batch = await reader.getBatch(1024, { timeoutMs: 60_000 });
       assertHas(batch, wanted);
       assertEquals(new Set(batch.importanceWeight), new Set([1]));
       assertEquals(new Set(batch.probability), new Set([Math.fround(1 / wanted.length)]));
@@ -130,7 +130,7 @@ onAll("the open episode ends as truncated where the writer closes", {}, async (p
   await writer.append({ ...step, extras: { hidden: [0, 0], note: 0 } });
   await writer.close();
   await writer.close(); // does nothing
-  const [row] = rowsOf(await reader.sample(1, { timeoutMs: 60_000 }));
+  const [row] = rowsOf(await reader.getBatch(1, { timeoutMs: 60_000 }));
   assertEquals([row?.nextState, row?.discount], [stateOf(2), 0.5]);
   const late = writer.append({ ...step, extras: { hidden: [0, 0], note: 0 } });
   assertEquals(
@@ -142,11 +142,11 @@ onAll("the open episode ends as truncated where the writer closes", {}, async (p
 onAll("priorities change what is drawn", { isPrioritized: true }, async ({ reader, writer }) => {
   await writeEpisode(writer, 1, 4, "terminated");
   await writer.flush();
-  const all = await reader.sample(256);
+  const all = await reader.getBatch(256);
   assertEquals(new Set(rowsOf(all).map(({ note }) => note)), new Set([1]));
   // State k has the priority k - 1, so the first one never comes again.
-  await reader.setPriorities(all, rowsOf(all).map(({ state }) => (state[0] ?? 0) - 1));
-  const batch = await reader.sample(512, { beta: 0.5 });
+  await reader.setPriority(all, rowsOf(all).map(({ state }) => (state[0] ?? 0) - 1));
+  const batch = await reader.getBatch(512, { beta: 0.5 });
   const rows = rowsOf(batch);
   assertEquals(new Set(rows.map(({ state }) => state[0])), new Set([2, 3, 4]));
   const weights = [0, 1, 2, 3].map((priority) => (4 * priority / 6) ** -0.5);
@@ -158,8 +158,8 @@ onAll("priorities change what is drawn", { isPrioritized: true }, async ({ reade
   }
   // Only the keys are needed, also after they were posted to another thread and back.
   const keys: unknown = structuredClone(batch.keys);
-  await reader.setPriorities({ keys }, rows.map(({ state }) => state[0] === 3 ? 1 : 0));
-  const only = rowsOf(await reader.sample(64));
+  await reader.setPriority({ keys }, rows.map(({ state }) => state[0] === 3 ? 1 : 0));
+  const only = rowsOf(await reader.getBatch(64));
   assertEquals(new Set(only.map(({ state }) => state[0])), new Set([3]));
 });
 
@@ -170,7 +170,7 @@ onAll("a stream gives batch after batch", { isPrioritized: true }, async ({ read
   const beta = (): number => ++betas / 10;
   for await (const batch of reader.batches(128, { prefetch: 2, beta })) {
     assertHas(batch, wanted);
-    await reader.setPriorities(batch, new Float32Array(128).fill(2));
+    await reader.setPriority(batch, new Float32Array(128).fill(2));
     if (++count === 5) break;
   }
   assert(betas >= 5);
@@ -181,7 +181,7 @@ onAll("a stream gives batch after batch", { isPrioritized: true }, async ({ read
 const waits: Readonly<
   Record<string, (reader: ReplayReader<Steps>, signal?: AbortSignal) => Promise<unknown>>
 > = {
-  sample: (reader, signal) => reader.sample(8, signal === undefined ? {} : { signal }),
+  sample: (reader, signal) => reader.getBatch(8, signal === undefined ? {} : { signal }),
   batches: async (reader, signal) => {
     const stream = reader.batches(8, signal === undefined ? {} : { signal });
     const { value } = await stream.next();
@@ -229,12 +229,12 @@ for (const [way, wait] of Object.entries(waits)) {
   });
 }
 
-onAll("sample() that may not wait says that it is too early", {}, async ({ reader, writer }) => {
-  const early = await assertRejects(() => reader.sample(8, { timeoutMs: 0 }), ReplayError);
+onAll("getBatch() that may not wait says that it is too early", {}, async ({ reader, writer }) => {
+  const early = await assertRejects(() => reader.getBatch(8, { timeoutMs: 0 }), ReplayError);
   assertEquals(early.code, "timeout");
   await writeEpisode(writer, 1, 1, "terminated");
   await writer.flush();
-  assertEquals((await reader.sample(8, { timeoutMs: 0 })).size, 8);
+  assertEquals((await reader.getBatch(8, { timeoutMs: 0 })).size, 8);
 });
 
 onAll(
@@ -250,7 +250,7 @@ onAll(
     const acting = act();
     // 900 steps may have 4 * 900 draws, and 130 more or fewer.
     let drawn = 0;
-    for (; drawn < 3456; drawn += 32) await inTime("a batch comes", reader.sample(32));
+    for (; drawn < 3456; drawn += 32) await inTime("a batch comes", reader.getBatch(32));
     await inTime("the actor ends", acting);
     assertEquals(await reader.stats(), { size: 900, inserted: 900, drawn });
   },
@@ -270,7 +270,7 @@ onAll(
         extras: { hidden: hiddenOf(k), note: 0 },
       }, options);
     const learn = async (): Promise<void> => {
-      for (let count = 0; count < 800; count += 32) await reader.sample(32);
+      for (let count = 0; count < 800; count += 32) await reader.getBatch(32);
     };
     let learning: Promise<void> | undefined;
     for (let k = 0; k < 900; k++) {
@@ -286,7 +286,7 @@ onAll(
     await writer.flush();
     await inTime("the learner ends", learning);
     assertEquals(await reader.stats(), { size: 900, inserted: 900, drawn: 800 });
-    for (const { state, nextState } of rowsOf(await reader.sample(64))) {
+    for (const { state, nextState } of rowsOf(await reader.getBatch(64))) {
       assertEquals(nextState, stateOf((state[0] ?? 0) + 1));
     }
   },
@@ -306,7 +306,7 @@ onAll("values may change as soon as append() returns its promise", {}, async (pl
     await taken;
   }
   await writer.flush();
-  for (const row of rowsOf(await reader.sample(64))) {
+  for (const row of rowsOf(await reader.getBatch(64))) {
     const { action: k } = row;
     assertEquals([row.state, row.nextState], [stateOf(k), stateOf(k + 1)]);
     assertEquals([row.hidden, row.reward], [hiddenOf(k), k]);
@@ -334,7 +334,7 @@ for (const nStep of [1, 3]) {
       calls.push(writer.flush(), writer.close(), writer.close());
       await inTime("the calls end", Promise.all(calls));
       const ends = [[0, 4, 0], [4, 8, 1], [10, 14, 1]] as const;
-      const batch = await reader.sample(512, { timeoutMs: 60_000 });
+      const batch = await reader.getBatch(512, { timeoutMs: 60_000 });
       const seen = new Set<number>();
       for (const { action: k, reward, nextState, discount } of rowsOf(batch)) {
         const [, end, factor] = ends.find(([first, last]) => k >= first && k < last) ?? [0, 0, 0];
@@ -398,15 +398,15 @@ onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
   await writer.append({ ...step, extras: { ...extras, hidden } });
   await writer.flush();
   assertEquals((await reader.stats()).inserted, 1);
-  const batch = await reader.sample(2);
+  const batch = await reader.getBatch(2);
   assertEquals([...batch.extras.hidden], [1, 2, 1, 2]);
-  await assertRejects(() => reader.setPriorities(batch, [1]), RangeError);
-  await assertRejects(() => reader.setPriorities(batch, [1, -1]), Error, "-1");
+  await assertRejects(() => reader.setPriority(batch, [1]), RangeError);
+  await assertRejects(() => reader.setPriority(batch, [1, -1]), Error, "-1");
   await assertRejects(
-    () => reader.setPriorities({ keys: 7 }, [1]),
+    () => reader.setPriority({ keys: 7 }, [1]),
     TypeError,
     "a batch of this reader",
   );
-  await assertRejects(() => reader.sample(0), RangeError);
-  await assertRejects(() => reader.sample(1, { beta: -1 }), RangeError, "beta");
+  await assertRejects(() => reader.getBatch(0), RangeError);
+  await assertRejects(() => reader.getBatch(1, { beta: -1 }), RangeError, "beta");
 });

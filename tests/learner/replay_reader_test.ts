@@ -31,7 +31,7 @@ Deno.test("a reader refuses picks that are no transitions, and says what it need
   using replay = await ExperienceReplay.create({ capacity, state, reward: float64() });
   const selector = replay.newPickSelector(uniform());
   assertThrows(() => replayReader(replay, selector), TypeError, "an n-step return, got float64()");
-  replayReader(replay, replay.newPickTable({ nStep: 1 }).newPickSelector(uniform()));
+  replayReader(replay, replay.newPickView({ nStep: 1 }).newPickSelector(uniform()));
 });
 
 Deno.test("a reader refuses what is no replay, and a selector of another one", async () => {
@@ -51,7 +51,7 @@ Deno.test("stacks keep their dimension, and a disposed batch gives its memory ba
   await using writer = replayWriter(replay);
   await writer.append({ state: 1, action: 0, reward: 0, nextState: 2, terminated: true });
   await writer.flush();
-  const batch = await reader.sample(1);
+  const batch = await reader.getBatch(1);
   assertEquals([batch.shape.state, batch.shape.nextState], [[1, 3], [1, 3]]);
   assertEquals([...batch.state, ...batch.nextState], [1, 1, 1, 1, 1, 2]);
   batch[Symbol.dispose]();

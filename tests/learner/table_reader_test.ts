@@ -29,7 +29,7 @@ Deno.test("items that another program wrote are drawn, rows of one step too", as
     discount: Float32Array.of(0.5),
   };
   await tables.table("steps").insert(item);
-  const batch = await tableReader(tables, "steps", { state }).sample(1);
+  const batch = await tableReader(tables, "steps", { state }).getBatch(1);
   assertEquals(batch.shape.state, [1, 2]);
   assertEquals([...batch.state, ...batch.action, ...batch.nextState], [1, 2, 3, 5, 6]);
   assertEquals([...batch.importanceWeight], [1]);
@@ -41,7 +41,7 @@ Deno.test("items with other columns are refused by the name of the first that di
   await writer.append(step);
   await writer.flush();
   const refused = async (columns: Parameters<typeof tableReader>[2], text: string) => {
-    await assertRejects(() => tableReader(tables, "steps", columns).sample(1), TypeError, text);
+    await assertRejects(() => tableReader(tables, "steps", columns).getBatch(1), TypeError, text);
   };
   await refused({ state: float32(3) }, "nextState of the table's items must be float32(3)");
   await refused(
@@ -64,14 +64,14 @@ Deno.test("items with an extra that the reader does not name are refused", async
   const text = "columns action, discount, nextState, reward, state; got ";
   const local = tableReader(tables, "steps", { state });
   await assertRejects(
-    () => local.sample(1),
+    () => local.getBatch(1),
     TypeError,
     `${text}action, discount, extras.a, nextState`,
   );
   await using server = await serve({ tables });
   await using client = await ReverbClient.connect(server.address);
   const remote = tableReader(client, "steps", { state });
-  await assertRejects(() => remote.sample(1), TypeError, `${text}6 columns without names`);
+  await assertRejects(() => remote.getBatch(1), TypeError, `${text}6 columns without names`);
 });
 
 Deno.test("a signature with an order of its own tells which column is which", async () => {
@@ -96,7 +96,7 @@ Deno.test("a signature with an order of its own tells which column is which", as
     const extras = { "a.extras.b": 5 };
     await writer.append({ state: 1, action: 2, reward: 3, nextState: 4, ...flags, extras });
     await writer.close();
-    const batch = await tableReader(place, "steps", columns).sample(1);
+    const batch = await tableReader(place, "steps", columns).getBatch(1);
     const { state: [first], action: [action], reward: [reward], nextState: [next] } = batch;
     assertEquals([first, action, reward, next, batch.discount[0]], [1, 2, 3, 4, 0.5]);
     assertEquals(batch.extras, { "a.extras.b": Float32Array.of(5) });
@@ -123,7 +123,7 @@ Deno.test("a server without the table says so", async () => {
   await using server = await serve({ tables });
   await using client = await ReverbClient.connect(server.address);
   const reader = tableReader(client, "step", { state });
-  const error = await assertRejects(() => reader.sample(1), ReverbError, '"step"');
+  const error = await assertRejects(() => reader.getBatch(1), ReverbError, '"step"');
   assertEquals(error.code, "not-found");
   const unknown = await assertRejects(() => reader.stats(), ReplayError, '"step"');
   assertEquals(unknown.code, "table-unknown");
@@ -175,7 +175,7 @@ Deno.test("a call that waits for an earlier one ends by its own limits", async (
   await assertRejects(() => waiting, RangeError, "enough");
   const closing = writer.close();
   const reader = tableReader(tables, "steps", { state });
-  const batch = await reader.sample(2);
+  const batch = await reader.getBatch(2);
   assertEquals([...batch.reward, ...batch.discount], [8, 4, 0, 0]);
   await inTime("the calls end", Promise.all([held, closing]));
   assertEquals(await reader.stats(), { size: 0, inserted: 2, drawn: 2 });
@@ -190,7 +190,7 @@ Deno.test("a writer that failed halfway throws the same error from then on", asy
   await writer.append(open);
   await writer.append(open);
   const error = await assertRejects(() => writer.append(open), TypeError, "other");
-  table.reset(); // a step that is given again would now stand twice in its episode
+  table.clear(); // a step that is given again would now stand twice in its episode
   const calls = [
     () => writer.append(open),
     () => writer.endEpisode(),

@@ -46,7 +46,7 @@ export function testRandom(seed: number): (bound: number) => number {
 
 /** Everything of a replay that can be seen without changing it. */
 export function visibleState(replay: ExperienceReplay): unknown {
-  // Memory is left out: a failed call may have taken some for tables that are empty still.
+  // Memory is left out: a failed call may have taken some for views that are empty still.
   const { memory: _memory, ...description } = replay.describe();
   return {
     ...description,

@@ -12,7 +12,7 @@ import {
   float32,
   highestPriority,
   type PickOptions,
-  type PickTable,
+  type PickView,
   type Selector,
   withoutReplacement,
 } from "@exrp/replay";
@@ -27,7 +27,7 @@ type SteppedReplay = ExperienceReplay<SteppedSchema>;
 /** A replay whose batches come from one pick policy, of which single picks can be drawn by name. */
 export interface Steps extends Disposable {
   readonly replay: SteppedReplay;
-  readonly table: PickTable;
+  readonly view: PickView;
   /** Records one episode of these rewards; state k of episode e (counted here from 1) is 10 e + k. */
   record(rewards: readonly number[], end: "terminated" | "truncated" | "open"): number;
   /** The batch that holds nothing but the pick at `position` of an episode. */
@@ -59,13 +59,13 @@ export async function stepsReplay(
     ...options,
     pick,
   }) as unknown as SteppedReplay;
-  const [table] = replay.pickTables;
-  assert(table);
+  const [view] = replay.pickViews;
+  assert(view);
   const selector = replay.newPickSelector(highestPriority());
   let named = 0;
   return {
     replay,
-    table,
+    view,
     record(rewards, end): number {
       const name = ++named;
       let episode = replay.newEpisode();
@@ -87,11 +87,11 @@ export async function stepsReplay(
   };
 }
 
-/** The positions of all picks of a table, in order; with several episodes, one episode after the other. */
-export function positions(replay: ExperienceReplay, table: PickTable): number[] {
-  if (table.pickCount === 0) return [];
-  const selector = table.newPickSelector(withoutReplacement());
-  const { pickEpisode, pickPosition } = replay.getBatch(table.pickCount, selector) as Batch;
+/** The positions of all picks of a view, in order; with several episodes, one episode after the other. */
+export function positions(replay: ExperienceReplay, view: PickView): number[] {
+  if (view.pickCount === 0) return [];
+  const selector = view.newPickSelector(withoutReplacement());
+  const { pickEpisode, pickPosition } = replay.getBatch(view.pickCount, selector) as Batch;
   const order = [...pickEpisode.keys()].sort((a, b) =>
     (pickEpisode[a] ?? 0) - (pickEpisode[b] ?? 0) || (pickPosition[a] ?? 0) - (pickPosition[b] ?? 0)
   );

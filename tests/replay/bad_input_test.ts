@@ -329,7 +329,7 @@ Deno.test("getBatch() refuses other arguments of the wrong kind", async () => {
   }
 });
 
-Deno.test("getBatch() of an empty table is an error and never a hang", async () => {
+Deno.test("getBatch() of an empty view is an error and never a hang", async () => {
   using replay = await smallReplay();
   const rules = [
     uniform(),

@@ -16,7 +16,7 @@ import {
   laber,
   mixture,
   type PickOptions,
-  type PickTable,
+  type PickView,
   uint8,
   uniform,
 } from "@exrp/replay";
@@ -190,17 +190,17 @@ Deno.test("a replay of any schema fits where any replay is wanted", async () => 
   assertEquals(count(replay), 0);
 });
 
-Deno.test("a pick table's batches are typed by its policy", async () => {
+Deno.test("a pick view's batches are typed by its policy", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 40,
     state: uint8(2, 3),
     reward: float32(2),
     pick: { stack: 4 },
   });
-  const plain = replay.newPickTable({ nStep: [1, 3] }).newPickSelector(uniform());
-  const stacked = replay.newPickTable({ stack: 5, nStep: 3 }).newPickSelector(uniform());
-  const compact = replay.newPickTable({ stack: 5, stackCompact: true }).newPickSelector(uniform());
-  const single = replay.newPickTable({ stack: 1, nextState: false }).newPickSelector(uniform());
+  const plain = replay.newPickView({ nStep: [1, 3] }).newPickSelector(uniform());
+  const stacked = replay.newPickView({ stack: 5, nStep: 3 }).newPickSelector(uniform());
+  const compact = replay.newPickView({ stack: 5, stackCompact: true }).newPickSelector(uniform());
+  const single = replay.newPickView({ stack: 1, nextState: false }).newPickSelector(uniform());
   const first = replay.newPickSelector(uniform());
   const state = new Uint8Array(6);
   replay.record(replay.newEpisode(), state, 0, [1, 2], { finalState: state });
@@ -232,15 +232,15 @@ Deno.test("a pick table's batches are typed by its policy", async () => {
   const _deep: readonly [number, number, number, 2, 3] = plainBatch.shape.state;
   // @ts-expect-error: the states are bytes.
   const _floats: Float32Array | undefined = batch.nStep[0]?.nextState;
-  // @ts-expect-error: the batch of another table, whose states have no frames.
+  // @ts-expect-error: the batch of another view, whose states have no frames.
   assertThrows(() => replay.getBatch(2, stacked, { into: plainBatch }), TypeError);
-  // @ts-expect-error: the batch of another table, whose states have frames.
+  // @ts-expect-error: the batch of another view, whose states have frames.
   assertThrows(() => replay.getBatch(2, plain, { into: batch }), TypeError);
-  // @ts-expect-error: the first table has stacks of four frames.
+  // @ts-expect-error: the first view has stacks of four frames.
   assertThrows(() => replay.getBatch(2, first, { into: plainBatch }), TypeError);
-  const stackedTable = replay.newPickTable({ stack: 2 });
-  // @ts-expect-error: a table of stacks is none of single frames.
-  const _other: PickTable<typeof plainBatch> = stackedTable;
+  const stackedTable = replay.newPickView({ stack: 2 });
+  // @ts-expect-error: a view of stacks is none of single frames.
+  const _other: PickView<typeof plainBatch> = stackedTable;
 });
 
 Deno.test("options known at run time only leave the shape of states open", async () => {
@@ -248,20 +248,20 @@ Deno.test("options known at run time only leave the shape of states open", async
   const state = new Uint8Array(2);
   replay.record(replay.newEpisode(), state, 0, 0, { finalState: state });
   const options: PickOptions = { stack: 3 };
-  const open = replay.getBatch(1, replay.newPickTable(options).newPickSelector(uniform()));
+  const open = replay.getBatch(1, replay.newPickView(options).newPickSelector(uniform()));
   const shape: readonly number[] = open.shape.state;
   assertEquals(shape, [1, 1, 3, 2]);
   // @ts-expect-error: there may be an axis of frames.
   const _flat: readonly [number, number, 2] = open.shape.state;
   const frames: number = 3;
-  const table = replay.newPickTable({ stack: frames });
-  const counted = replay.getBatch(1, table.newPickSelector(uniform()));
+  const view = replay.newPickView({ stack: frames });
+  const counted = replay.getBatch(1, view.newPickSelector(uniform()));
   assertEquals<readonly number[]>(counted.shape.state, [1, 1, 3, 2]);
   // @ts-expect-error: there may be an axis of frames.
   const _one: readonly [number, number, 2] = counted.shape.state;
   // Without the option there is none, whatever the others are.
   const length: number = 1;
-  const sequences = replay.getBatch(1, replay.newPickTable({ length }).newPickSelector(uniform()));
+  const sequences = replay.getBatch(1, replay.newPickView({ length }).newPickSelector(uniform()));
   const known: readonly [number, number, 2] = sequences.shape.state;
   assertEquals(known, [1, 1, 2]);
 });
@@ -269,24 +269,24 @@ Deno.test("options known at run time only leave the shape of states open", async
 Deno.test("a pick policy that can't be does not compile", async () => {
   using replay = await ExperienceReplay.create({ capacity: 40, state: uint8(2) });
   // @ts-expect-error: there is no such option.
-  assertThrows(() => replay.newPickTable({ lenght: 3 }));
+  assertThrows(() => replay.newPickView({ lenght: 3 }));
   // @ts-expect-error: there is no such option, beside one that there is.
-  assertThrows(() => replay.newPickTable({ length: 3, nStepp: 3 }));
+  assertThrows(() => replay.newPickView({ length: 3, nStepp: 3 }));
   const _create = () =>
     // @ts-expect-error: there is no such option.
     ExperienceReplay.create({ capacity: 9, state: uint8(2), pick: { length: 2, stacks: 2 } });
   // @ts-expect-error: next states are "copy", "overlap" or false.
-  assertThrows(() => replay.newPickTable({ nextState: "none" }));
+  assertThrows(() => replay.newPickView({ nextState: "none" }));
   // @ts-expect-error: true is none of them.
-  assertThrows(() => replay.newPickTable({ nextState: true }));
+  assertThrows(() => replay.newPickView({ nextState: true }));
   // @ts-expect-error: n is a number.
-  assertThrows(() => replay.newPickTable({ nStep: "3" }));
+  assertThrows(() => replay.newPickView({ nStep: "3" }));
   // @ts-expect-error: a stack is padded by "repeat" or "zeros".
-  assertThrows(() => replay.newPickTable({ stack: 2, stackPadding: "none" }));
+  assertThrows(() => replay.newPickView({ stack: 2, stackPadding: "none" }));
   // @ts-expect-error: a policy is an object of options.
-  assertThrows(() => replay.newPickTable());
+  assertThrows(() => replay.newPickView());
 
-  const { policy } = replay.newPickTable({ nStep: [1, 2], length: 2 });
+  const { policy } = replay.newPickView({ nStep: [1, 2], length: 2 });
   assertThrows(() => {
     // @ts-expect-error: a policy is read only.
     policy.length = 3;
@@ -364,7 +364,7 @@ Deno.test("n-step returns have shapes, one part for each n, and whole stacks whe
   }
   const batch = replay.getBatch(5, replay.newPickSelector(uniform()));
   // Frames once, and no next states: those of the n-step return serve.
-  assertStrictEquals(replay.pickTables[0].policy.nextState, false);
+  assertStrictEquals(replay.pickViews[0].policy.nextState, false);
   const frames: readonly [number, number, 2, 3] = batch.shape.state;
   assertEquals(frames, [5, 4, 2, 3]);
   const none: readonly [number, number, 4, 2, 3] = batch.shape.nextState;
@@ -380,32 +380,32 @@ Deno.test("n-step returns have shapes, one part for each n, and whole stacks whe
   const _frames: readonly [number, number, 2, 3] = shape.nextState;
   // @ts-expect-error: there is one n.
   assertStrictEquals(batch.nStep[1], undefined);
-  const two = replay.newPickTable({ nStep: [1, 3] });
+  const two = replay.newPickView({ nStep: [1, 3] });
   const [one, three] = replay.getBatch(5, two.newPickSelector(uniform())).nStep;
   const plain: readonly [number, number, 2, 3] = three.shape.nextState;
   assertEquals([one.n, three.n, plain], [1, 3, [5, 1, 2, 3]]);
-  const without = replay.getBatch(5, replay.newPickTable({}).newPickSelector(uniform()));
+  const without = replay.getBatch(5, replay.newPickView({}).newPickSelector(uniform()));
   // @ts-expect-error: there is no n-step return.
   assertStrictEquals(without.nStep[0], undefined);
   assertEquals(without.nStep.length, 0);
 });
 
-Deno.test("of selectors and tables that are listed, the batches are of the schema, and their states of any shape", async () => {
+Deno.test("of selectors and views that are listed, the batches are of the schema, and their states of any shape", async () => {
   using replay = await ExperienceReplay.create({ capacity: 9, state: uint8(2) });
   replay.newPickSelector(uniform());
-  replay.newPickTable({ stack: 3 }).newPickSelector(uniform());
+  replay.newPickView({ stack: 3 }).newPickSelector(uniform());
   replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [1, 2] });
   const shapes = replay.selectors.map((selector) => {
     const batch = replay.getBatch(1, selector);
     const state: Uint8Array<ArrayBuffer> = batch.state;
     assertInstanceOf(state, Uint8Array);
-    // @ts-expect-error: it may be the selector of another table, whose states have frames.
+    // @ts-expect-error: it may be the selector of another view, whose states have frames.
     const _flat: readonly [number, number, 2] = batch.shape.state;
     const shape: readonly number[] = batch.shape.state;
     return shape;
   });
   assertEquals(shapes, [[1, 1, 2], [1, 1, 3, 2]]);
-  const [first, second] = replay.pickTables;
+  const [first, second] = replay.pickViews;
   const batch = replay.getBatch(1, first.newPickSelector(uniform()));
   const flat: readonly [number, number, 2] = batch.shape.state;
   assertEquals(flat, [1, 1, 2]);
@@ -431,8 +431,8 @@ Deno.test("laber's scorer knows its candidates, and one of another schema does n
   replay.newPickSelector(other);
   // @ts-expect-error: as a part, too.
   replay.newPickSelector(mixture([{ rule: other, share: 1 }, { rule: uniform(), share: 1 }]));
-  // @ts-expect-error: and for another pick table.
-  replay.newPickTable({ length: 2 }).newPickSelector(combined({ rest: other }));
+  // @ts-expect-error: and for another pick view.
+  replay.newPickView({ length: 2 }).newPickSelector(combined({ rest: other }));
   const ofAny = laber({ score: ({ reward }: Batch) => Array.from(reward, Number) });
   assertStrictEquals(replay.newPickSelector(ofAny).kind, "laber");
 });

@@ -130,7 +130,7 @@ export async function drainOurs(tables: Tables): Promise<Drained["items"]> {
     const table = tables.table(name);
     const items: Item[] = [];
     while (table.size > 0) {
-      const batch = await table.sample(1);
+      const batch = await table.getBatch(1);
       const columns = batch.columns.map(({ dtype, shape, data }): Column => [
         dtype,
         shape.slice(1),

@@ -17,9 +17,8 @@ import {
   type PrioritizedItem,
 } from "../../reverb/messages/reverb_pb.ts";
 import type { WriterDoor } from "../../reverb/trajectories.ts";
-import { TensorCodec } from "../../wire/tensor_codec.ts";
-import { toBinary } from "@bufbuild/protobuf";
-import { TensorProtoSchema } from "../../reverb/messages/tensorflow_pb.ts";
+import { ChunkEncoder } from "../../wire/new_rows.ts";
+import { decodeTensor } from "../wire/_tensors.ts";
 import type { Signatures } from "../../reverb/check_item.ts";
 
 const kernel = await openKernel();
@@ -116,20 +115,15 @@ export class FakeChannel {
         if (offset + length > Number(rows)) throw new Error("a slice is longer than its chunk");
         const all: (number | bigint | string)[] = tensor.dtype === 7
           ? tensor.stringVal.map((text) => new TextDecoder().decode(text))
-          : numbersOf(
-            tensor.dtype,
-            codec.decode(toBinary(TensorProtoSchema, tensor), {
-              delta: chunk?.deltaEncoded === true,
-            }),
-          );
+          : numbersOf(tensor.dtype, decodeTensor(kernel, tensor, chunk?.deltaEncoded === true));
         return all.slice(offset * elements, (offset + length) * elements);
       })
     );
   }
 }
 
-/** Decodes and encodes for the tests. */
-export const codec: TensorCodec = new TensorCodec(kernel);
+/** Writes chunks for the tests. */
+export const encoder: ChunkEncoder = new ChunkEncoder(kernel);
 
 function numbersOf(dtype: number, bytes: Uint8Array<ArrayBuffer>): (number | bigint)[] {
   const { buffer } = bytes;
@@ -142,5 +136,5 @@ function numbersOf(dtype: number, bytes: Uint8Array<ArrayBuffer>): (number | big
 
 /** What a writer needs of a client. */
 export function doorTo(channel: FakeChannel, signatures?: Signatures): WriterDoor {
-  return { stream: new ItemStream(channel), codec, signatures };
+  return { stream: new ItemStream(channel), encoder, signatures };
 }

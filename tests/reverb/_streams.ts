@@ -4,7 +4,7 @@
  * A recording has the client's bytes as they came, and before each piece what the server had answered by then. So a replay sends a piece
  * once its own server has answered as much. Answers are compared by what they mean: statuses, confirmed keys, samples, tables.
  */
-import { HpackDecoder, HpackFault } from "../../server/http2/hpack.ts";
+import { HpackDecoder, HpackFault } from "../../net/http2/hpack.ts";
 import type { CallName } from "./_grpc.ts";
 import { decode, type Message } from "./_proto.ts";
 import { inTime } from "../_wait.ts";

@@ -129,13 +129,13 @@ onBothServers("every call of ReverbClient works", [
     TypeError,
     "insert() needs data with at least one value",
   );
-  const signed = await client.sample("signed", 3);
+  const signed = await client.getBatch("signed", 3);
   assertEquals([signed.size, [...signed.priorities], [...signed.timesSampled]], [3, [4, 4, 4], [
     1,
     2,
     3,
   ]]);
-  assertEquals([...signed.probabilities], [1, 1, 1]);
+  assertEquals([...signed.probability], [1, 1, 1]);
   assertEquals([...signed.tableSizes], [1, 1, 1]);
   assertEquals(new Set(signed.keys).size, 1);
   const { state, reward } = signed.data as unknown as Record<string, SampleColumn>;
@@ -145,24 +145,24 @@ onBothServers("every call of ReverbClient works", [
   for (let k = 0; k < 3; k++) await client.insert([k], { plain: 1, line: 1 });
   const keys = new Map<unknown, bigint>();
   for (let k = 0; k < 50 && keys.size < 3; k++) {
-    const batch = await client.sample("plain", 1);
+    const batch = await client.getBatch("plain", 1);
     if (batch.columns.length === 1) keys.set(numbers(batch.columns[0])[0], batch.keys[0] ?? 0n);
   }
   const [zero = 0n, one = 0n, two = 0n] = [keys.get(0), keys.get(1), keys.get(2)];
   const priorities = { keys: BigUint64Array.of(zero), priorities: Float64Array.of(1000) };
-  await client.mutatePriorities("plain", { updates: priorities, deletes: [one, 12345n] });
-  await client.mutatePriorities("plain", { updates: new Map([[two, 0]]) });
+  await client.setPriority("plain", { updates: priorities, deletes: [one, 12345n] });
+  await client.setPriority("plain", { updates: new Map([[two, 0]]) });
   assertEquals((await client.serverInfo()).plain?.currentSize, 3);
   const found: number[] = [];
   for (let k = 0; k < 20; k++) {
-    const { columns, priorities } = await client.sample("plain", 1);
+    const { columns, priorities } = await client.getBatch("plain", 1);
     if (columns.length === 1) found.push(priorities[0] ?? 0);
   }
   assert(found.length > 10 && found.every((priority) => priority === 1000), String(found));
 
-  assertEquals(numbers((await client.sample("line", 3)).columns[0]), [0, 1, 2]);
+  assertEquals(numbers((await client.getBatch("line", 3)).columns[0]), [0, 1, 2]);
   assertEquals((await client.serverInfo()).line?.currentSize, 0);
-  await client.reset("plain");
+  await client.clear("plain");
   assertEquals((await client.serverInfo()).plain?.currentSize, 0);
 });
 
@@ -175,10 +175,10 @@ onBothServers(
     writer.append([1]);
     await writer.createItem("plain", 1, 2, { removerPriority: 5 });
     await writer.flush();
-    const { keys } = await client.sample("plain", 1);
+    const { keys } = await client.getBatch("plain", 1);
     const updates = { keys, priorities: [1e9], removerPriorities: [5] };
-    await client.mutatePriorities("plain", { updates });
-    const { priorities, tableSizes } = await client.sample("plain", 1);
+    await client.setPriority("plain", { updates });
+    const { priorities, tableSizes } = await client.getBatch("plain", 1);
     assertEquals([priorities[0], tableSizes[0]], [1e9, 2]);
   },
 );
@@ -194,31 +194,31 @@ onBothServers("errors of a server have their code and words, and nothing waits w
     (await assertRejects(call, ReverbError, words)).code;
   for (
     const [what, call] of [
-      ["sample()", () => client.sample("none", 1)],
+      ["getBatch()", () => client.getBatch("none", 1)],
       ["batches()", () => client.batches("none", { batchSize: 1 }).next()],
-      ["reset()", () => client.reset("none")],
-      ["mutatePriorities()", () => client.mutatePriorities("none", {})],
+      ["reset()", () => client.clear("none")],
+      ["setPriority()", () => client.setPriority("none", {})],
       ["insert()", () => client.insert([1], { none: 1 })],
     ] as const
   ) {
     const words = `${what}: the server has no table "none"; it has "full", "plain"`;
     assertEquals(await code(call, words), "not-found");
   }
-  const late = (): Promise<unknown> => client.sample("plain", 2, { timeoutMs: 50 });
+  const late = (): Promise<unknown> => client.getBatch("plain", 2, { timeoutMs: 50 });
   assertEquals(
     await code(late, "0 came; the table's rate limiter lets no more through"),
     "deadline-exceeded",
   );
   const abort = new AbortController();
   setTimeout(() => abort.abort(new Error("enough")), 30);
-  await assertRejects(() => client.sample("plain", 1, { signal: abort.signal }), Error, "enough");
+  await assertRejects(() => client.getBatch("plain", 1, { signal: abort.signal }), Error, "enough");
   await assertRejects(
     () => client.insert([1], { plain: NaN }),
     RangeError,
     "finite and not negative",
   );
   await assertRejects(
-    () => client.mutatePriorities("plain", { updates: new Map([[1n, -1]]) }),
+    () => client.setPriority("plain", { updates: new Map([[1n, -1]]) }),
     RangeError,
     "the priority of key 1",
   );
@@ -228,12 +228,12 @@ onBothServers("errors of a server have their code and words, and nothing waits w
     "deadline-exceeded",
   );
   // The second item waits on the server still; a sample lets it in.
-  assertEquals(numbers((await client.sample("full", 1)).columns[0]), [1]);
-  const partly = await client.sample("full", 5, { timeoutMs: 300, isPartialAllowed: true });
+  assertEquals(numbers((await client.getBatch("full", 1)).columns[0]), [1]);
+  const partly = await client.getBatch("full", 5, { timeoutMs: 300, isPartialAllowed: true });
   assertEquals(numbers(partly.columns[0]), [2]);
   // After all that the client works as before.
   await client.insert([3], { plain: 1 });
-  assertEquals(numbers((await client.sample("plain", 2)).columns[0]), [3, 3]);
+  assertEquals(numbers((await client.getBatch("plain", 2)).columns[0]), [3, 3]);
   await assertRejects(() => ReverbClient.connect("localhost"), TypeError, "host:port");
   assertEquals(
     await code(() => ReverbClient.connect("127.0.0.1:9", { timeoutMs: 300 }), "127.0.0.1:9"),
@@ -341,7 +341,9 @@ besideReverb(
       await runPython(PYTHON, [server.port, "write_dtypes", "line"]),
     );
     await using client = await connect(server);
-    for (const columns of wanted) assertEquals(shownItem(await client.sample("line", 1)), columns);
+    for (const columns of wanted) {
+      assertEquals(shownItem(await client.getBatch("line", 1)), columns);
+    }
   },
 );
 
@@ -396,7 +398,7 @@ besideReverb(
     const items = JSON.parse(await runPython(PYTHON, [server.port, "read", "line", wanted.length]));
     assertEquals(items, wanted);
     for (const { priority, columns } of wanted) {
-      const batch = await client.sample("again", 1);
+      const batch = await client.getBatch("again", 1);
       assertEquals([batch.priorities[0], shownItem(batch)], [priority, columns]);
     }
   },
@@ -523,7 +525,7 @@ besideReverb(
       await writer.flush();
       const ours = [];
       for (let left = theirs[k].length; left > 0; left--) {
-        const batch = await client.sample("line", 1);
+        const batch = await client.getBatch("line", 1);
         ours.push({ priority: batch.priorities[0], columns: shownItem(batch) });
         count += 1;
       }
@@ -563,7 +565,7 @@ onBothServers("a queue that is full lets createItem wait, and a sample lets it g
   assert(written <= 9, `${written} items were written`);
   const values: unknown[] = [];
   for (let k = 0; k < 10; k++) {
-    values.push(...numbers((await client.sample("queue", 4)).columns[0]));
+    values.push(...numbers((await client.getBatch("queue", 4)).columns[0]));
   }
   await writing;
   assertEquals(values, Array.from({ length: 40 }, (_, k) => k));
@@ -621,13 +623,13 @@ onBothServers(
       await writer.createItem("line", 1, [writer.history.a.slice(0)]);
     }
     await writer.flush();
-    const batch = await client.sample("line", 3);
+    const batch = await client.getBatch("line", 3);
     assertEquals(batch.columns[0]?.shape, [6, 2]);
     assertEquals([...batch.columns[0]?.lengths ?? []], [1, 2, 3]);
     assertEquals(numbers(batch.columns[0]), [0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2]);
     await client.insert([1], { line: 1 });
     await client.insert([1, 2], { line: 1 });
-    const mixed = await assertRejects(() => client.sample("line", 2), ReverbError, "one by one");
+    const mixed = await assertRejects(() => client.getBatch("line", 2), ReverbError, "one by one");
     assertEquals(mixed.code, "invalid-argument");
   },
 );
@@ -653,12 +655,12 @@ besideReverb("a server that is killed and comes back gets every item, in order",
   await write(10, 40);
   const late = await assertRejects(() => writer.flush({ timeoutMs: 200 }), ReverbError);
   assertEquals([late.code, writer.pendingItems], ["deadline-exceeded", 30]);
-  await assertRejects(() => client.sample("line", 1), ReverbError, "127.0.0.1");
+  await assertRejects(() => client.getBatch("line", 1), ReverbError, "127.0.0.1");
   await first[Symbol.asyncDispose]().catch(() => {});
   await using second = await startReal(tables, undefined, port);
   assertEquals(second.port, port);
   await writer.flush({ timeoutMs: PATIENCE_MS });
-  const batch = await client.sample("line", 30);
+  const batch = await client.getBatch("line", 30);
   assertEquals(numbers(batch.columns[0]), Array.from({ length: 30 }, (_, k) => 10 + k));
   await writer.close();
 });
@@ -681,7 +683,7 @@ Deno.test("every dtype of TensorFlow goes through our server and back, to the bi
     for (const step of steps) writer.append(step);
     await writer.createItem("line", 1, writer.history.map((column) => column.slice(-3)));
     await writer.flush();
-    const { columns } = await client.sample("line", 1);
+    const { columns } = await client.getBatch("line", 1);
     assertEquals(columns.map(({ dtype }) => dtype), DTYPES.map(({ name }) => name));
     for (const [k, { dtype, shape, data }] of columns.entries()) {
       assertEquals(shape, [1, 3, 2], dtype);
@@ -757,7 +759,7 @@ async function writeTuples(client: ReverbClient): Promise<void> {
 onBothServers("data of a named tuple goes by its names", [tupled], async (client) => {
   await writeTuples(client);
   for (const k of [1n, 2n, 3n, 4n]) {
-    const { data } = await client.sample<{ state: bigint; action: bigint }>("tupled", 1);
+    const { data } = await client.getBatch<{ state: bigint; action: bigint }>("tupled", 1);
     assertEquals([...data.state.data, ...data.action.data], [10n * k, k]);
   }
   await assertRejects(

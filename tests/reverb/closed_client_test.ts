@@ -9,7 +9,7 @@ Deno.test("what waits when its own client is closed says that the client was clo
   const client = await ReverbClient.connect(site.server.address);
   await client.insert(1, { q: 1 });
   const waits = [
-    client.sample("e", 1),
+    client.getBatch("e", 1),
     client.insert(2, { q: 1 }),
     client.batches("e", { batchSize: 1 }).next(),
   ];

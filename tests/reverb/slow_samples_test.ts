@@ -4,7 +4,7 @@ import http2 from "node:http2";
 import { type Call, type CallEvents, Channel } from "../../reverb/channel.ts";
 import { ReverbError } from "../../reverb/errors.ts";
 import type { SampleBatch } from "../../reverb/samples.ts";
-import { type SampleOptions, Samplers } from "../../reverb/sampling.ts";
+import { type ClientGetBatchOptions, Samplers } from "../../reverb/sampling.ts";
 import { inTime } from "../_wait.ts";
 
 /** A sample without data: an entry that says that it is the last one. */
@@ -45,8 +45,8 @@ class Timers {
   }
 }
 
-/** A call of `sample()` to a server that the test plays. */
-function ask(count: number, options: SampleOptions): {
+/** A call of `getBatch()` to a server that the test plays. */
+function ask(count: number, options: ClientGetBatchOptions): {
   events: CallEvents;
   batch: Promise<SampleBatch>;
 } {
@@ -64,7 +64,7 @@ function ask(count: number, options: SampleOptions): {
     () => Promise.resolve({}),
   );
   const batch = samplers.sample("t", count, options);
-  if (events === undefined) throw new Error("sample() opened no call");
+  if (events === undefined) throw new Error("getBatch() opened no call");
   return { events, batch };
 }
 
@@ -81,7 +81,7 @@ Deno.test("samples that are on their way when timeoutMs is over are not given up
   assertStrictEquals(timers.count, 0);
 });
 
-Deno.test("a server that falls silent ends sample(), whose words say so", async () => {
+Deno.test("a server that falls silent ends getBatch(), whose words say so", async () => {
   for (const isPartialAllowed of [false, true]) {
     using timers = new Timers();
     const { events, batch } = ask(3, { timeoutMs: 500, isPartialAllowed });
@@ -96,7 +96,7 @@ Deno.test("a server that falls silent ends sample(), whose words say so", async 
         [error.code, error.message],
         [
           "deadline-exceeded",
-          'sample() of 3 items from table "t": the server sent nothing for 10500 ms; 1 came before',
+          'getBatch() of 3 items from table "t": the server sent nothing for 10500 ms; 1 came before',
         ],
       );
     }
@@ -104,7 +104,7 @@ Deno.test("a server that falls silent ends sample(), whose words say so", async 
   }
 });
 
-Deno.test("a signal ends sample() at once: it gives the part that came, where a part is allowed", async () => {
+Deno.test("a signal ends getBatch() at once: it gives the part that came, where a part is allowed", async () => {
   for (const isPartialAllowed of [false, true]) {
     const controller = new AbortController();
     const { events, batch } = ask(3, { signal: controller.signal, isPartialAllowed });

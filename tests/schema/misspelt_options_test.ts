@@ -17,9 +17,9 @@ const misspelt: readonly (readonly [code: string, meant: string])[] = [
     "ExperienceReplay.create({ capacity: 9, state: float32(2), pick: { stack: 2, stakPadding: 'zeros' } });",
     "stackPadding",
   ],
-  ["replay.newPickTable({ nstep: 3 });", "nStep"],
-  ["replay.newPickTable({ stack: 4, stackCompakt: true });", "stackCompact"],
-  ["replay.newPickTable({ where: { tags: 1 } });", "tag"],
+  ["replay.newPickView({ nstep: 3 });", "nStep"],
+  ["replay.newPickView({ stack: 4, stackCompakt: true });", "stackCompact"],
+  ["replay.newPickView({ where: { tags: 1 } });", "tag"],
   ["replay.newEpisode({ tags: 1 });", "tag"],
   ["replay.record(0, [1, 2], 0, 0, { finalSate: [1, 2] });", "finalState"],
   [

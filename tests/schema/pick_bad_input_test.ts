@@ -1,5 +1,5 @@
 /**
- * Pick policies that can't be, one by one: each is a clear error, by `create` as by `newPickTable`, and nothing is changed by it.
+ * Pick policies that can't be, one by one: each is a clear error, by `create` as by `newPickView`, and nothing is changed by it.
  *
  * @module
  */
@@ -133,7 +133,7 @@ for (
 async function filled(): Promise<SmallReplay> {
   const replay = await smallReplay({ segmentLength: 50 });
   replay.newPickSelector(uniform());
-  replay.newPickTable({ length: 2 }).newPickSelector(prioritized());
+  replay.newPickView({ length: 2 }).newPickSelector(prioritized());
   recordEpisode(replay, 5);
   return replay;
 }
@@ -143,10 +143,10 @@ for (const [name, kind, text, options] of CASES) {
     using replay = await filled();
     using twin = await filled();
     const before = visibleState(replay);
-    const error = assertThrows(() => replay.newPickTable(options as PickOptions));
+    const error = assertThrows(() => replay.newPickView(options as PickOptions));
     assertInstanceOf(error, kind, `${error}`);
     assertMatch(error.message, text);
-    assertMatch(error.message, /^newPickTable\(\)(: | has no option)/);
+    assertMatch(error.message, /^newPickView\(\)(: | has no option)/);
     assertEquals(visibleState(replay), before);
     for (const [k, selector] of replay.selectors.entries()) {
       const other = twin.selectors[k];
@@ -165,27 +165,27 @@ for (const [name, kind, text, options] of CASES) {
 
 Deno.test("a pick policy that is no object of options is refused", async () => {
   using replay = await filled();
-  const loose = replay as unknown as { newPickTable(...args: unknown[]): unknown };
+  const loose = replay as unknown as { newPickView(...args: unknown[]): unknown };
   for (const [value, text] of [[undefined, "undefined"], [null, "null"], [3, "3"], ["a", '"a"']]) {
-    const error = assertThrows(() => loose.newPickTable(value), TypeError);
-    assertStrictEquals(error.message, `newPickTable() takes an object of options, got ${text}`);
+    const error = assertThrows(() => loose.newPickView(value), TypeError);
+    assertStrictEquals(error.message, `newPickView() takes an object of options, got ${text}`);
   }
-  assertStrictEquals(replay.pickTables.length, 2);
+  assertStrictEquals(replay.pickViews.length, 2);
 });
 
 Deno.test("a pick longer than any episode is refused, not left without picks for ever", async () => {
   using replay = await filled();
   const before = visibleState(replay);
-  const error = assertThrows(() => replay.newPickTable({ length: 51 }), RangeError);
+  const error = assertThrows(() => replay.newPickView({ length: 51 }), RangeError);
   assertMatch(
     error.message,
-    /^newPickTable\(\): length must be at most the replay's segmentLength, .*: 50, got 51$/,
+    /^newPickView\(\): length must be at most the replay's segmentLength, .*: 50, got 51$/,
   );
-  assertThrows(() => replay.newPickTable({ length: 51, whole: true }), RangeError, "got 51");
+  assertThrows(() => replay.newPickView({ length: 51, whole: true }), RangeError, "got 51");
   assertEquals(visibleState(replay), before);
-  assertStrictEquals(replay.newPickTable({ length: 50 }).policy.length, 50);
+  assertStrictEquals(replay.newPickView({ length: 50 }).policy.length, 50);
   // What comes before and after a pick may well be longer: there is as much of it as the episode has.
-  const wide = replay.newPickTable({ length: 50, burnIn: 60, nStep: 70, stack: 80 });
+  const wide = replay.newPickView({ length: 50, burnIn: 60, nStep: 70, stack: 80 });
   assertStrictEquals(wide.pickCount, 0);
 });
 
@@ -206,8 +206,8 @@ Deno.test("whole episodes beside a segmentLength that is none: that is what the 
 
 Deno.test("a batch larger than the machine's memory is an error with code memory, when it is asked for", async () => {
   using replay = await filled();
-  const table = replay.newPickTable({ before: 2 ** 28, stack: 2 ** 16 });
-  const error = assertThrows(() => replay.getBatch(2 ** 20, table.newPickSelector(uniform())));
+  const view = replay.newPickView({ before: 2 ** 28, stack: 2 ** 16 });
+  const error = assertThrows(() => replay.getBatch(2 ** 20, view.newPickSelector(uniform())));
   assertStrictEquals((error as { code?: string }).code, "memory");
-  assertStrictEquals(table.pickCount, 5);
+  assertStrictEquals(view.pickCount, 5);
 });

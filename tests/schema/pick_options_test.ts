@@ -60,14 +60,14 @@ Deno.test("nStep: the newest records of an open episode begin no pick until thei
   assertStrictEquals(steps.replay.pickCount, 0); // the state two steps on is not there
   using three = await stepsReplay({ nStep: 2, discount: 0.5 });
   three.record([8, 4, 2, 1], "open");
-  assertEquals(positions(three.replay, three.table), [0, 1]);
+  assertEquals(positions(three.replay, three.view), [0, 1]);
   assertEquals(part(three, 1), [5, 13, 0.25]);
 });
 
 Deno.test("nStep with allowOpenEnd: as many rewards as there are, and no state that is not known", async () => {
   using steps = await stepsReplay({ nStep: 2, discount: 0.5, allowOpenEnd: true });
   steps.record([8, 4, 2, 1], "open");
-  assertEquals(positions(steps.replay, steps.table), [0, 1, 2, 3]);
+  assertEquals(positions(steps.replay, steps.view), [0, 1, 2, 3]);
   assertEquals(part(steps, 1), [5, 13, 0.25]);
   assertEquals(part(steps, 2), [2, 13, 0.5]);
   assertEquals(part(steps, 3), [1, 0, 0]); // its own reward; its next state is not known yet
@@ -384,30 +384,30 @@ Deno.test("whole: one pick for each episode that has ended and is not too long",
 
 Deno.test("whole: by default up to a segment long; without segmentLength, the length must be said", async () => {
   using steps = await stepsReplay({ whole: true }, { segmentLength: 4 });
-  assertStrictEquals(steps.table.policy.length, 4);
+  assertStrictEquals(steps.view.policy.length, 4);
   const create = () =>
     ExperienceReplay.create({ capacity: 80, state: float32(), pick: { whole: true } });
   await assertRejects(create, TypeError, "create(): pick: whole needs a length");
   using plain = await ExperienceReplay.create({ capacity: 80, state: float32() });
   assertThrows(
-    () => plain.newPickTable({ whole: true }),
+    () => plain.newPickView({ whole: true }),
     TypeError,
-    "newPickTable(): whole needs a length",
+    "newPickView(): whole needs a length",
   );
 });
 
 Deno.test("stride: picks at its multiples only; with allowShort to the end", async () => {
   using steps = await stepsReplay({ length: 3, stride: 2 });
   steps.record([1, 2, 3, 4, 5, 6, 7], "truncated");
-  assertEquals(positions(steps.replay, steps.table), [0, 2, 4]);
+  assertEquals(positions(steps.replay, steps.view), [0, 2, 4]);
   const [first, second] = [steps.draw(0, 0), steps.draw(0, 2)];
   assertEquals([...first.state, ...second.state], [10, 11, 12, 12, 13, 14]); // they share 12
   using short = await stepsReplay({ length: 3, stride: 2, allowShort: true });
   short.record([1, 2, 3, 4, 5, 6, 7], "truncated");
-  assertEquals(positions(short.replay, short.table), [0, 2, 4, 6]);
+  assertEquals(positions(short.replay, short.view), [0, 2, 4, 6]);
   using apart = await stepsReplay({ length: 2, stride: 3 });
   apart.record([1, 2, 3, 4, 5, 6, 7], "truncated");
-  assertEquals(positions(apart.replay, apart.table), [0, 3]);
+  assertEquals(positions(apart.replay, apart.view), [0, 3]);
 });
 
 Deno.test("nextState overlap: one state more, the next one of the last row", async () => {

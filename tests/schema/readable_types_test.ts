@@ -13,7 +13,7 @@ const frames = await ExperienceReplay.create({
   pick: { length: 8, stack: 4, nStep: [1, 3] },
 });
 const selector = plain.newPickSelector(uniform());
-const compact = frames.newPickTable({ stack: 4, stackCompact: true, nStep: 3 });
+const compact = frames.newPickView({ stack: 4, stackCompact: true, nStep: 3 });
 const ofCompact = frames.getBatch(1, compact.newPickSelector(uniform()));
 `;
 
@@ -30,7 +30,7 @@ const shown: readonly (readonly [expression: string, type: string])[] = [
   ],
   [
     "compact",
-    'PickTable<{ readonly state: Column<"uint8", [84, 84]>; readonly action: Column<"float32", [2]>; readonly extras: { logProb: Column<"float32", []>; }; readonly pick: { readonly stack: 4; readonly stackCompact: true; readonly nStep: 3; }; }>',
+    'PickView<{ readonly state: Column<"uint8", [84, 84]>; readonly action: Column<"float32", [2]>; readonly extras: { logProb: Column<"float32", []>; }; readonly pick: { readonly stack: 4; readonly stackCompact: true; readonly nStep: 3; }; }>',
   ],
   ["ofCompact.shape.state", "readonly [number, number, 84, 84]"],
   ["ofCompact.nStep[0].shape.nextState", "readonly [number, number, 4, 84, 84]"],

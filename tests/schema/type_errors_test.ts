@@ -53,11 +53,11 @@ const nLists = [
 /** Lines, and whether each is wrong. */
 const mixtures: readonly (readonly [code: string, isWrong: boolean])[] = [
   [
-    "const one = returns.newPickTable({ nStep: [1, 3], where: { tag: 1 } }).newPickSelector(prioritized());",
+    "const one = returns.newPickView({ nStep: [1, 3], where: { tag: 1 } }).newPickSelector(prioritized());",
     false,
   ],
   [
-    "const two = returns.newPickTable({ nStep: [1, 3], where: { tag: [0, 2] } }).newPickSelector(uniform());",
+    "const two = returns.newPickView({ nStep: [1, 3], where: { tag: [0, 2] } }).newPickSelector(uniform());",
     false,
   ],
   [
@@ -74,8 +74,8 @@ const mixtures: readonly (readonly [code: string, isWrong: boolean])[] = [
     "returns.newPickSelector(laber({ rule: mixture([{ selector: one, share: 1 }]), score: ({ nStep }) => nStep[1].reward }));",
     false,
   ],
-  // The first table of `replay` has no n-step returns.
-  ["const other = replay.newPickTable({ nStep: [1, 3] });", false],
+  // The first view of `replay` has no n-step returns.
+  ["const other = replay.newPickView({ nStep: [1, 3] });", false],
   [
     "replay.newPickSelector(mixture([{ selector: other.newPickSelector(uniform()), share: 1 }]));",
     true,
@@ -107,7 +107,7 @@ Deno.test("the n of n-step returns may be written as a list that can change", as
   assertEquals(errors.map((error) => error !== ""), [false, false, true], errors.join("\n"));
 });
 
-Deno.test("TypeScript knows the batches of a mixture of tables, and refuses one of tables that differ in them", async () => {
+Deno.test("TypeScript knows the batches of a mixture of views, and refuses one of views that differ in them", async () => {
   const errors = (await checked).slice(-mixtures.length);
   const wanted = mixtures.map(([, isWrong]) => isWrong);
   assertEquals(errors.map((error) => error !== ""), wanted, errors.join("\n"));

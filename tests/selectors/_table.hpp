@@ -1,4 +1,4 @@
-// Shared by the tests of all native selectors: a pick table that tells a selector its changes, random changes, saving and loading, and
+// Shared by the tests of all native selectors: a pick view that tells a selector its changes, random changes, saving and loading, and
 // statistics.
 #pragma once
 
@@ -18,7 +18,7 @@ inline void push(PickSelector& selector, uint32_t index) {
   selector.pushed(index);
 }
 
-/// The picks in the table, each by a number that identifies it.
+/// The picks in the view, each by a number that identifies it.
 struct Table {
   explicit Table(PickSelector& observer) : selector(&observer) {}
 
@@ -63,7 +63,7 @@ inline Status load(PickSelector& selector, uint32_t count, const std::vector<uin
   return status;
 }
 
-/// The next 1,000 draws of both are equal, with changes of the table and of priorities between.
+/// The next 1,000 draws of both are equal, with changes of the view and of priorities between.
 inline void drawsAreEqual(PickSelector& a, PickSelector& b, uint32_t count, uint64_t seed) {
   Random random(seed, 77);
   uint32_t indexA[40];

@@ -5,8 +5,8 @@ import { conforms } from "./conforms.ts";
 
 conforms({ name: "curious()", make: () => curious() });
 conforms({
-  name: "curious({ draw: independent, normalize: table })",
-  make: () => curious({ c: 100, draw: "independent", normalize: "table" }),
+  name: "curious({ draw: independent, normalize: view })",
+  make: () => curious({ c: 100, draw: "independent", normalize: "view" }),
 });
 conforms({
   name: "curious({ c: 0 })",
@@ -24,7 +24,7 @@ class Curiosity {
   constructor(
     private readonly replay: SmallReplay,
     private readonly selector: Selector,
-    private readonly normalize: "batch" | "table",
+    private readonly normalize: "batch" | "view",
     count: number,
   ) {
     this.draws = new Array<number>(count).fill(0);
@@ -58,7 +58,7 @@ class Curiosity {
 }
 
 Deno.test("curious(): probabilities and importance weights are those of Kauvar et al., draw after draw", async () => {
-  for (const normalize of ["batch", "table"] as const) {
+  for (const normalize of ["batch", "view"] as const) {
     using replay = await smallReplay();
     const selector = replay.newPickSelector(curious({ normalize }));
     recordEpisode(replay, 5);
@@ -130,7 +130,7 @@ Deno.test("curious(): bad options are refused at the call", () => {
     [{ alpha: NaN }, /alpha .* got NaN/],
     [{ epsilon: -1 }, /epsilon .* got -1/],
     [{ pMax: 0 }, /pMax .* got 0/],
-    [{ normalize: "max" }, /normalize must be "batch" or "table", got "max"/],
+    [{ normalize: "max" }, /normalize must be "batch" or "view", got "max"/],
     [{ draw: 1 }, /draw must be "stratified" or "independent", got 1/],
     [3, /takes an object of options, got 3/],
   ];

@@ -17,8 +17,8 @@ conforms({
   followsPriority: true,
 });
 conforms({
-  name: "prioritized({ epsilon: 0, normalize: table })",
-  make: () => prioritized({ alpha: 1.5, epsilon: 0, normalize: "table", initialPriority: 3 }),
+  name: "prioritized({ epsilon: 0, normalize: view })",
+  make: () => prioritized({ alpha: 1.5, epsilon: 0, normalize: "view", initialPriority: 3 }),
   stationary: true,
   zeroIsNever: true,
   followsPriority: true,
@@ -30,7 +30,7 @@ conforms({
 });
 
 Deno.test("prioritized(): probabilities and importance weights are those of Schaul et al.", async () => {
-  for (const normalize of ["batch", "table"] as const) {
+  for (const normalize of ["batch", "view"] as const) {
     using replay = await smallReplay();
     const selector = replay.newPickSelector(prioritized({ alpha: 0.5, epsilon: 0.25, normalize }));
     const episode = recordEpisode(replay, 4);
@@ -63,7 +63,7 @@ Deno.test("prioritized(): bad options are refused at the call", () => {
     [{ alpha: "1" }, /alpha must be a number, got "1"/],
     [{ epsilon: Infinity }, /epsilon .* got Infinity/],
     [{ initialPriority: 0 }, /initialPriority .* got 0/],
-    [{ normalize: "max" }, /normalize must be "batch" or "table", got "max"/],
+    [{ normalize: "max" }, /normalize must be "batch" or "view", got "max"/],
     [{ draw: 1 }, /draw must be "stratified" or "independent", got 1/],
     [3, /takes an object of options, got 3/],
   ];

@@ -19,8 +19,8 @@ conforms({
   followsPriority: true,
 });
 conforms({
-  name: "pser({ decay: 0.9, retain: 1, normalize: table })",
-  make: () => pser({ decay: 0.9, retain: 1, normalize: "table" }),
+  name: "pser({ decay: 0.9, retain: 1, normalize: view })",
+  make: () => pser({ decay: 0.9, retain: 1, normalize: "view" }),
   stationary: true,
 });
 conforms({ name: "pser({ alpha: 0 })", make: () => pser({ alpha: 0 }), stationary: true });
@@ -148,10 +148,10 @@ Deno.test("pser(): a priority that comes with a record is the pick's own, and de
   assertPriorities(replay, selector, new Map([[0, 4], [1, 8], [2, 16]]));
 });
 
-Deno.test("pser(): in a table with a stride, a priority decays from pick to pick", async () => {
+Deno.test("pser(): in a view with a stride, a priority decays from pick to pick", async () => {
   using replay = await smallReplay();
-  const table = replay.newPickTable({ stride: 3 });
-  const selector = table.newPickSelector(
+  const view = replay.newPickView({ stride: 3 });
+  const selector = view.newPickSelector(
     pser({ alpha: 1, epsilon: 0, decay: 0.5, window: 2, retain: 0 }),
   );
   const episode = recordEpisode(replay, 11);
@@ -204,7 +204,7 @@ Deno.test("pser(): without decay and without retaining it draws as prioritized()
   const drawn = async (rule: typeof pser | typeof prioritized): Promise<string> => {
     const own = rule === pser ? { decay: 0, retain: 0 } : {};
     using replay = await smallReplay({ seed: 5 });
-    const selector = replay.newPickSelector(rule({ alpha: 0.7, normalize: "table", ...own }));
+    const selector = replay.newPickSelector(rule({ alpha: 0.7, normalize: "view", ...own }));
     recordEpisode(replay, 30);
     const rows: string[] = [];
     for (let round = 0; round < 50; round++) {
@@ -232,7 +232,7 @@ Deno.test("pser(): bad options are refused at the call", () => {
     [{ alpha: -1 }, /pser\(\): alpha must be a finite number of at least 0, got -1/],
     [{ epsilon: NaN }, /epsilon .* got NaN/],
     [{ initialPriority: 0 }, /initialPriority .* got 0/],
-    [{ normalize: "max" }, /normalize must be "batch" or "table", got "max"/],
+    [{ normalize: "max" }, /normalize must be "batch" or "view", got "max"/],
     [{ draw: 1 }, /draw must be "stratified" or "independent", got 1/],
     [{ decay: 1.1 }, /decay must be a finite number from 0 to 1, got 1.1/],
     [{ window: 0 }, /window must be an integer from 1 to 1024, got 0/],

@@ -5,8 +5,8 @@ import { conforms } from "./conforms.ts";
 
 conforms({ name: "rankBased()", make: () => rankBased(), stationary: true });
 conforms({
-  name: "rankBased({ draw: independent, normalize: table })",
-  make: () => rankBased({ alpha: 1.2, draw: "independent", normalize: "table" }),
+  name: "rankBased({ draw: independent, normalize: view })",
+  make: () => rankBased({ alpha: 1.2, draw: "independent", normalize: "view" }),
   stationary: true,
 });
 conforms({
@@ -16,7 +16,7 @@ conforms({
 });
 
 Deno.test("rankBased(): probabilities and importance weights are those of Schaul et al.", async () => {
-  for (const normalize of ["batch", "table"] as const) {
+  for (const normalize of ["batch", "view"] as const) {
     using replay = await smallReplay();
     const selector = replay.newPickSelector(rankBased({ alpha: 0.5, normalize }));
     const episode = recordEpisode(replay, 5);
@@ -43,7 +43,7 @@ Deno.test("rankBased(): bad options are refused at the call", () => {
     [{ alfa: 1 }, /rankBased\(\) has no option "alfa"/],
     [{ alpha: -1 }, /alpha must be a finite number of at least 0, got -1/],
     [{ initialPriority: NaN }, /initialPriority .* got NaN/],
-    [{ normalize: "max" }, /normalize must be "batch" or "table", got "max"/],
+    [{ normalize: "max" }, /normalize must be "batch" or "view", got "max"/],
     [{ draw: 1 }, /draw must be "stratified" or "independent", got 1/],
   ];
   const make = rankBased as (options: unknown) => unknown;

@@ -8,6 +8,8 @@ using namespace exrp::test;
 
 namespace {
 
+constexpr uint32_t none = ScoreTournament::none;
+
 struct Pick {
   float priority;
   uint64_t birth;
@@ -31,9 +33,9 @@ struct Plain {
   }
   /// The oldest that was never drawn, or none.
   uint32_t forced() const {
-    uint32_t oldest = UcbPick::none;
+    uint32_t oldest = none;
     for (uint32_t i = 0; i < picks.size(); ++i)
-      if (picks[i].n == 0 && (oldest == UcbPick::none || picks[i].birth < picks[oldest].birth)) oldest = i;
+      if (picks[i].n == 0 && (oldest == none || picks[i].birth < picks[oldest].birth)) oldest = i;
     return oldest;
   }
   bool better(uint32_t a, uint32_t b) const {
@@ -79,7 +81,7 @@ struct Plain {
       CHECK(index[k] < picks.size());
       if (index[k] >= picks.size()) return;
       const uint32_t first = forced();
-      if (first != UcbPick::none) {
+      if (first != none) {
         CHECK_EQUAL(index[k], first);
         CHECK_EQUAL(probability[k], options.proportional ? 1.0 / n : 1.0);
       } else if (!options.proportional) {
@@ -215,7 +217,7 @@ double proportionalDeviation(double cAssumed) {
     uint32_t index = 0;
     double probability = 0.0;
     CHECK_EQUAL(selector.select(1, &index, &probability), Status::ok);
-    if (plain.forced() == UcbPick::none) {
+    if (plain.forced() == none) {
       const double total = plain.sum();
       for (uint32_t bin = 0; bin < 8; ++bin) {
         double share = 0.0;
@@ -305,18 +307,18 @@ void hostileBytes(bool proportional) {
   };
   const std::vector<uint8_t> good = save(a, 24);
   hostileBytesAreSafe(make, 24, good, 2);
-  // A position twice, a birth twice, a slot with two n: each by copying bytes of pick 1's item over pick 0's.
-  const struct {
-    size_t offset;
-    size_t size;
-  } fields[] = {{8, 8}, {0, 8}, {20, 4}, {24, 4}};
-  for (const auto& field : fields) {
+  // A birth that is still to come, more draws than there were, a priority above the largest, and one that is none.
+  const auto with = [&](auto wrong) {
+    UcbPick pick = a.item(0);
+    wrong(pick);
     std::vector<uint8_t> bytes = good;
-    uint8_t* items = bytes.data() + a.headerBytes();
-    uint32_t other = 1;  // a pick whose field differs, or any for the birth
-    while (other < 20 && std::memcmp(items + field.offset, items + 28 * other + field.offset, field.size) == 0) ++other;
-    if (other == 20) continue;
-    std::memcpy(items + field.offset, items + 28 * other + field.offset, field.size);
+    std::memcpy(bytes.data() + a.headerBytes(), &pick, sizeof pick);
+    return bytes;
+  };
+  const std::vector<uint8_t> wrongs[] = {with([](UcbPick& pick) { pick.birth = 24; }), with([](UcbPick& pick) { pick.n += 1; }),
+                                         with([](UcbPick& pick) { pick.priority = 2.0f; }),
+                                         with([](UcbPick& pick) { pick.priority = std::nanf(""); })};
+  for (const std::vector<uint8_t>& bytes : wrongs) {
     auto* selector = make();
     CHECK_EQUAL(load(*selector, 24, bytes), Status::dataCorrupt);
     delete selector;

@@ -127,7 +127,7 @@ for (
       "limits.calls must be an integer",
     ],
     ["a table that is no object", withTable([]), "tables.replay must be an object, got Array(0)"],
-    ["no size", withTable({}), "tables.replay.maxSize must be an integer"],
+    ["no size", withTable({}), "tables.replay: maxSize must be an integer"],
     [
       "an unknown field of a table",
       withTable({ maxSize: 1, sampeler: "uniform" }),
@@ -230,7 +230,7 @@ for (
         maxSize: 9,
         rateLimiter: { samplesPerInsert: { ratio: 1, minSize: 1, error: [0, 0.5] } },
       }),
-      'tables.replay.rateLimiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) could deadlock',
+      'tables.replay: rateLimiter: samplesPerInsert({ ratio: 1, minSize: 1, error: "[0, 0.5]" }) could deadlock',
     ],
     [
       "a rate limiter with a text for an end",
@@ -243,12 +243,12 @@ for (
     [
       "a rate limiter that is larger than its table",
       withTable({ maxSize: 9, rateLimiter: { minSize: 10 } }),
-      "tables.replay.rateLimiter waits for 10 items, but the table holds at most 9 (maxSize)",
+      "tables.replay: rateLimiter waits for 10 items, but the table holds at most 9 (maxSize)",
     ],
     [
       "more samples of an item than a table counts",
       withTable({ maxSize: 9, maxTimesSampled: 2 ** 31 }),
-      "tables.replay.maxTimesSampled must be an integer from 0 to 2147483647, got 2147483648",
+      "tables.replay: maxTimesSampled must be an integer from 1 to 2147483647, got 2147483648",
     ],
     [
       "a queue with a sampler",
@@ -278,7 +278,7 @@ for (
     [
       "a part of a byte",
       withTable({ maxSize: 1, maxBytes: 1.5 }),
-      "tables.replay.maxBytes must be an integer of at least 0, got 1.5",
+      "tables.replay: maxBytes must be an integer of at least 1, got 1.5",
     ],
     [
       "two tables of one name",
@@ -300,11 +300,15 @@ for (
       withTable({ maxSize: 1 }, { limits: [] }),
       "limits must be an object, got Array(0)",
     ],
-    ["a queue of no item", withTable({ queue: 0 }), "tables.replay.queue must be an integer"],
+    [
+      "a queue of no item",
+      withTable({ queue: 0 }),
+      "tables.replay.queue: maxSize must be an integer",
+    ],
     [
       "a wrong signature",
       withTable({ maxSize: 1, signature: { a: { dtype: "x", shape: [] } } }),
-      "tables.replay.signature.a.dtype must be one of",
+      "tables.replay: signature.a.dtype must be one of",
     ],
   ] as const
 ) {

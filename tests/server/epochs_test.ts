@@ -27,7 +27,7 @@ Deno.test("one call of a client has no item twice, also where an epoch ends in i
     await using server = await numbered(size);
     await using client = await connect(server);
     for (let k = 0; k < 4; k++) {
-      assertEquals(distinct((await client.sample("t", count)).keys), count);
+      assertEquals(distinct((await client.getBatch("t", count)).keys), count);
     }
   }
 });

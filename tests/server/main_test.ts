@@ -206,6 +206,6 @@ Deno.test("the program says which field of the file is wrong, and starts nothing
     const { code, stdout, stderr } = await program(`--config=${path}`).output();
     assertEquals([code, stdout.length], [1, 0]);
     const text = new TextDecoder().decode(stderr);
-    assert(text.startsWith("serve: tables.replay.maxSize must be an integer"), text);
+    assert(text.startsWith("serve: tables.replay: maxSize must be an integer"), text);
   });
 });

@@ -1,7 +1,7 @@
 /** SampleStream: how much is sent ahead of the socket, and how long a rate limiter may let a request wait. */
 import { assert, assertEquals } from "../_assert.ts";
-import { GrpcConnection } from "../../server/grpc/calls.ts";
-import { FrameType, Setting } from "../../server/http2/protocol.ts";
+import { GrpcConnection } from "../../net/grpc/calls.ts";
+import { FrameType, Setting } from "../../net/http2/protocol.ts";
 import type { StartTimer } from "../../server/calls/sample_call.ts";
 import { Service } from "../../server/service.ts";
 import { Table } from "../../tables/mod.ts";
@@ -18,7 +18,7 @@ import {
   requestFields,
   settings,
   word,
-} from "./http2/_peer.ts";
+} from "../net/http2/_peer.ts";
 import { noise } from "../_noise.ts";
 
 const path = "/deepmind.reverb.ReverbService/SampleStream";

@@ -31,7 +31,7 @@ Deno.test("samplers that wait go on at once when a client gives the table anothe
   await using site = await served(tables);
   await using client = await ReverbClient.connect(site.server.address);
   await insert(site.connection, "slow", 1n);
-  const [first, second] = [client.sample("slow", 3), sample(site.connect(), "slow", 2)];
+  const [first, second] = [client.getBatch("slow", 3), sample(site.connect(), "slow", 2)];
   const figures = () => site.server.figures().tables.find(({ name }) => name === "slow");
   await until("both wait", () => figures()?.waitingSamplers === 2);
   await client.setRateLimiter("slow", minSize(1));
@@ -58,7 +58,7 @@ Deno.test("inserts that wait go on as far as the new rate limiter lets them, in 
   const open = samplesPerInsert(1, { minSize: 1, error: [0, Infinity] });
   await client.setRateLimiter("line", open);
   await inserts;
-  const { columns } = await client.sample("line", 6);
+  const { columns } = await client.getBatch("line", 6);
   assertEquals([...columns[0]?.data ?? []].map(Number).sort(), [0, 1, 2, 3, 4, 5]);
   assertEquals(figures()?.rateLimiter, {
     ratio: 1,
@@ -67,7 +67,7 @@ Deno.test("inserts that wait go on as far as the new rate limiter lets them, in 
     differenceMax: Infinity,
   });
   // It holds samples back as before.
-  const late = await failure(() => client.sample("line", 1, { timeoutMs: 30 }));
+  const late = await failure(() => client.getBatch("line", 1, { timeoutMs: 30 }));
   assertStrictEquals(late.code, "deadline-exceeded");
 });
 
@@ -81,7 +81,7 @@ Deno.test("calls of the serving program go on, too, and see the new rate limiter
   await client.setRateLimiter("t", minSize(3));
   await waiting;
   assertEquals(table.options.rateLimiter, minSize(3));
-  const samples = table.sample(4);
+  const samples = table.getBatch(4);
   await client.setRateLimiter("t", samplesPerInsert(2, { minSize: 1, error: [0, 9] }));
   assertEquals((await samples).size, 4);
   assertEquals(lowOf(own).canSample(0, 1), false);
@@ -183,7 +183,7 @@ Deno.test("a rate limiter that clients change again and again is always whole", 
   })();
   const sampling = (async (): Promise<number> => {
     let count = 0;
-    while (count < 300) count += (await client.sample("slow", 5)).size;
+    while (count < 300) count += (await client.getBatch("slow", 5)).size;
     return count;
   })();
   assertEquals([await sampling, await inserting], [300, undefined]);
@@ -215,5 +215,5 @@ besideReverb("Reverb's own server has no such call, and the error says who has",
   assertStrictEquals(error.code, "unimplemented");
   assert(error.message.startsWith(onlyOurs), error.message);
   await client.insert([1], { t: 1 });
-  assertEquals((await client.sample("t", 2)).size, 2);
+  assertEquals((await client.getBatch("t", 2)).size, 2);
 });

@@ -4,7 +4,7 @@ import { ReverbClient } from "../../reverb/mod.ts";
 import { besideReverb, runPython } from "../reverb/_real.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import { encode } from "../reverb/_proto.ts";
-import { data, headers, hello, join, settings, word } from "./http2/_peer.ts";
+import { data, headers, hello, join, settings, word } from "../net/http2/_peer.ts";
 import { passTime, serve } from "../../server/serve.ts";
 import { Tables } from "../../tables/tables.ts";
 import { insert, plainTables, sample, served } from "./_served.ts";
@@ -52,7 +52,7 @@ Deno.test("a client that waits for a sample for long answers PINGs, and gets the
     limits: { keepaliveMs: 20, keepaliveTimeoutMs: 1000 },
   });
   const client = await ReverbClient.connect(site.server.address);
-  const waits = client.sample("u", 1);
+  const waits = client.getBatch("u", 1);
   const call = site.connection.open("SampleStream");
   call.send({ table: "u", num_samples: 1n });
   await pause(2000);
@@ -70,12 +70,12 @@ Deno.test("a connection without calls ends gracefully, and ReverbClient connects
     await client.serverInfo();
     const opened = site.server.figures().connectionsOpened;
     await until("its connection ended", () => site.server.figures().connections === 0);
-    await client.mutatePriorities("u", { deletes: [1n] });
+    await client.setPriority("u", { deletes: [1n] });
     assertEquals(site.server.figures().connectionsOpened, opened + 1);
   }
   // A stream that waits, and nothing else, is a call.
   await client.insert(1, { u: 1 });
-  assertEquals((await client.sample("u", 1)).keys.length, 1);
+  assertEquals((await client.getBatch("u", 1)).keys.length, 1);
   await pause(500);
   assertEquals(site.server.figures().connections, 1);
   await client.close();

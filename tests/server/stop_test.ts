@@ -142,9 +142,9 @@ Deno.test("a server whose tables are disposed before it says so to each client, 
   for (
     const call of [
       () => ReverbClient.connect(server.address),
-      () => client.sample("t", 1),
+      () => client.getBatch("t", 1),
       () => client.insert(1, { t: 1 }),
-      () => client.reset("t"),
+      () => client.clear("t"),
     ]
   ) {
     const error = await assertRejects(call, ReverbError, words);

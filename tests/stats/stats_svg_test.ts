@@ -97,7 +97,7 @@ Deno.test("statsSvg() says what is stored and drawn, and its lines are to scale"
       "1,000 records written; 640 picks drawn, 0.64 for each record written",
       "share that is at most so old",
       "0 prioritized",
-      "999 picks in pick table 0",
+      "999 picks in pick view 0",
       "320 drawn, 0.32 a record",
       "weight (logarithmic)",
       "it keeps no weights",
@@ -172,7 +172,7 @@ Deno.test("docs/look_inside.md says the numbers of its picture", async () => {
   };
   for (
     const [said, of] of [
-      [" of NUMBER picks:", /^([\d,]+) picks in pick table 0$/m],
+      [" of NUMBER picks:", /^([\d,]+) picks in pick view 0$/m],
       [": NUMBER %.", /^effective sample size .*\(([\d.]+) %\)$/m],
       ["of NUMBER noted draws", /^times, in ([\d,]+) noted draws$/m],
       ["NUMBER were different picks", /^number of picks, ([\d,]+) in all$/m],

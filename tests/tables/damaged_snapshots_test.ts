@@ -58,6 +58,33 @@ onBoth(
   },
 );
 
+onBoth(
+  "a chunk of which one bit changed is refused, although the checksum of its frame is right",
+  async (create) => {
+    const options = { tables: { t: { maxSize: 9 } }, seed: 1 };
+    using tables = await create(options);
+    const x = Uint8Array.from({ length: 32 }, (_, k) => 37 * k + 11);
+    await tables.table("t").insert({ x: new Uint8Array(32) }, { priority: 1 });
+    await tables.table("t").insert({ x }, { priority: 1 });
+    const bytes = await tables.serialize();
+    using whole = await create(options);
+    await whole.unserialize(bytes);
+    assertEquals(whole.table("t").size, 2);
+    const [, , at = 0] = borders(bytes);
+    const size = Number(new DataView(bytes.buffer).getBigUint64(at + 8, true));
+    const payload = bytes.slice(at + 20, at + 20 + size);
+    const place = [...payload.keys()].find((k) => x.every((byte, n) => payload[k + n] === byte));
+    assertExists(place);
+    payload[place + 9] = (payload[place + 9] ?? 0) ^ 4;
+    bytes.set(encodeFrame(kernel, "TABL", 0, size, (target) => target.set(payload)), at);
+    using other = await create(options);
+    await other.table("t").insert({ x }, { priority: 1 });
+    const words = /item 2 has a chunk that has changed since it was inserted/;
+    await refused(() => other.unserialize(bytes), "snapshot-corrupt", words);
+    assertEquals(other.table("t").size, 1);
+  },
+);
+
 Deno.test("a schema that is nested too deep is damaged", async () => {
   using tables = await Tables.create({ tables: { t: { maxSize: 9 } } });
   const bytes = await new Blob(beginOf("[".repeat(200_000) + "]".repeat(200_000))).bytes();

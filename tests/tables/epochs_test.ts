@@ -18,7 +18,7 @@ async function numbered(
 }
 
 async function draw(table: Table, count: number): Promise<number[]> {
-  return [...(await table.sample(count)).columns[0]?.data as Float64Array];
+  return [...(await table.getBatch(count)).columns[0]?.data as Float64Array];
 }
 
 const distinct = (values: readonly number[]): number => new Set(values).size;
@@ -95,7 +95,7 @@ onBoth("items that come in an epoch are drawn in it, and removed ones are not", 
   using tables = await numbered(create, 100, { maxSize: 130 });
   const table = tables.table("t");
   const seen = await draw(table, 60);
-  const gone = await table.sample(10);
+  const gone = await table.getBatch(10);
   seen.push(...gone.columns[0]?.data as Float64Array);
   table.delete(gone.keys);
   const left = table.items().filter(({ timesSampled }) => timesSampled === 0).slice(0, 5);
@@ -123,7 +123,7 @@ onBoth("the probability is that of each item alike, 1 / size", async (create) =>
   using tables = await numbered(create, 10);
   const table = tables.table("t");
   for (let k = 0; k < 3; k++) {
-    assertEquals([...(await table.sample(4)).probabilities], [0.1, 0.1, 0.1, 0.1]);
+    assertEquals([...(await table.getBatch(4)).probability], [0.1, 0.1, 0.1, 0.1]);
   }
 });
 
@@ -189,7 +189,7 @@ onBoth("reset() begins an epoch", async (create) => {
   using tables = await numbered(create, 20);
   const table = tables.table("t");
   await draw(table, 13);
-  table.reset();
+  table.clear();
   for (let k = 0; k < 20; k++) await table.insert(k);
   assertEquals(distinct(await draw(table, 20)), 20);
 });

@@ -160,7 +160,7 @@ for (const backend of ["native", "wasm"] as const) {
       refused(
         () => tables.mutate(mutateMessage("t", [[1n, 5], [3n, priority]], [1n])),
         "invalid-priority",
-        /^setPriorities\(\): the priority of item 3 /,
+        /^setPriority\(\): the priority of item 3 /,
       );
     }
     refused(

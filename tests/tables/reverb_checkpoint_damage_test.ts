@@ -62,7 +62,7 @@ Deno.test(`damaged messages under right checksums give an error or tables (seed 
     await withCheckpoint({ ...from, [name]: writeRecords(records) }, async (folder) => {
       try {
         using tables = await readReverbCheckpoint(folder);
-        for (const one of tables.names) tables.table(one).reset();
+        for (const one of tables.names) tables.table(one).clear();
         assertEquals(tables.info().chunks, 0);
       } catch (error) {
         assert(error instanceof ReplayError || error instanceof RangeError, String(error));

@@ -97,7 +97,7 @@ Deno.test("items of a checkpoint share their data as before, and new ones come a
     const queue = tables.table("queue");
     const key = await queue.insert({ reward: 1 });
     const keys: bigint[] = [];
-    while (queue.size > 0) keys.push(...(await queue.sample(1)).keys);
+    while (queue.size > 0) keys.push(...(await queue.getBatch(1)).keys);
     assertEquals(keys.length, 4);
     assertEquals(keys.at(-1), key);
   });
@@ -185,7 +185,7 @@ Deno.test("an old checkpoint is read whole where its tables unpack to many piece
       const own = recorded.items[name]?.length ?? 0;
       assertEquals(tables.table(name).size, own + (names.includes(name) ? 5000 : 0));
     }
-    const { keys } = await tables.table("uniform").sample(500);
+    const { keys } = await tables.table("uniform").getBatch(500);
     assert(keys.some((key) => key < 5000n));
   });
 });
@@ -226,7 +226,7 @@ Deno.test("tables may be other than in the checkpoint, and there may be more", a
     });
     assertEquals(tables.names.at(-1), "more");
     assertEquals(tables.table("more").size, 0);
-    const { priorities } = await tables.table("heap").sample(1);
+    const { priorities } = await tables.table("heap").getBatch(1);
     assertEquals([...priorities], [0.125]);
     await tables.table("more").insert(1);
   });
@@ -241,7 +241,7 @@ Deno.test("a checkpoint is loaded into tables in the place of what they held", a
     assertEquals([items, chunks], [29, tables.info().chunks]);
     assertEquals([tables.table("other").size, tables.table("fifo").size], [0, 5]);
     assertEquals(tables.table("fifo").options.sampler, uniform());
-    assertEquals((await tables.table("fifo").sample(20)).columns.length, 2);
+    assertEquals((await tables.table("fifo").getBatch(20)).columns.length, 2);
 
     // What is refused leaves them as they are.
     const { chunks: before } = tables.info();

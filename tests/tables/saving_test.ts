@@ -43,10 +43,10 @@ async function filled(create: Create, seed = 1): Promise<Tables> {
       { state: Float32Array.of(k, -k), inner: [k, { word: `word ${k}` }] },
       { p: 1 + k % 11, r: k % 7, w: 1, jobs: 1 },
     );
-    if (k % 5 === 0) await tables.table("p").sample(3);
+    if (k % 5 === 0) await tables.table("p").getBatch(3);
   }
-  const { keys } = await tables.table("r").sample(9);
-  tables.table("r").setPriorities(keys, new Float64Array(9).fill(20));
+  const { keys } = await tables.table("r").getBatch(9);
+  tables.table("r").setPriority(keys, new Float64Array(9).fill(20));
   tables.table("r").delete(keys.slice(0, 1));
   return tables;
 }
@@ -57,8 +57,8 @@ async function shown(tables: Tables): Promise<unknown[]> {
   for (const name of tables.names) {
     const table = tables.table<Step>(name);
     all.push(table.info());
-    const batch = await table.sample(20);
-    all.push(batch.keys, batch.probabilities, batch.priorities, batch.timesSampled);
+    const batch = await table.getBatch(20);
+    all.push(batch.keys, batch.probability, batch.priorities, batch.timesSampled);
     all.push(batch.data.state.data, batch.data.state.shape, batch.columns[0]?.data);
     all.push(table.info());
   }
@@ -89,7 +89,7 @@ onBoth(
       ) {
         using copy = await create({ tables: rules, seed: 99 });
         await copy.insert({ other: 1 }, { p: 1 }); // goes
-        await copy.table("p").sample(1);
+        await copy.table("p").getBatch(1);
         await copy.unserialize(source);
         assertEquals(await copy.serialize(), bytes);
         assertEquals(await shown(copy), expected);
@@ -141,12 +141,12 @@ onBoth(
       assertEquals(copy.table(name).items(), tables.table(name).items());
     }
     const keys = left.items().map(({ key }) => key);
-    left.setPriorities(keys, [9, 9, 9]);
+    left.setPriority(keys, [9, 9, 9]);
     const own = left.items().map(({ removerPriority }) => removerPriority);
     assertEquals(own.toSorted(), [0, 10, 9]);
     await left.insert(5, { priority: 11 });
     await left.insert(6, { priority: 11 });
-    const numbers = new Set<unknown>([...(await left.sample(200)).data.data]);
+    const numbers = new Set<unknown>([...(await left.getBatch(200)).data.data]);
     assertEquals([...numbers].toSorted(), [1, 5, 6]);
 
     const bytes = Uint8Array.from(atob(BEFORE_OWN), (each) => each.charCodeAt(0));
@@ -159,7 +159,7 @@ onBoth(
       [1, 1],
     ]);
     await old.insert(30, { priority: 30 }); // the remover knows its priorities still
-    assertEquals([...new Set<unknown>([...(await old.sample(200)).data.data])].toSorted(), [
+    assertEquals([...new Set<unknown>([...(await old.getBatch(200)).data.data])].toSorted(), [
       10,
       20,
       30,
@@ -181,7 +181,7 @@ onBoth(
         assert(piece.length > 0);
         all.push(piece);
         // All items go, so only the snapshot keeps their chunks.
-        if (all.length === 1) tables.table("t").reset();
+        if (all.length === 1) tables.table("t").clear();
         if (counts.length === 0) look();
       },
     });
@@ -233,7 +233,7 @@ onBoth(
     assert(still.length > 2 ** 21, `${still.length}`);
     const pipe = new TransformStream<Uint8Array, Uint8Array>();
     const writing = tables.serialize(pipe.writable);
-    tables.table("t").reset();
+    tables.table("t").clear();
     await tables.insert({ state, k: 1 }, { t: 1 });
     await refused(() => tables.serialize(), "busy", /another snapshot/);
     await refused(() => tables.unserialize(still), "busy", /is being written/);
@@ -288,9 +288,9 @@ onBoth("tables in use are not replaced", async (create) => {
       tables.table("jobs").insert({ state: Float32Array.of(k, 0), inner: [k, { word: "" }] }),
   );
   await refused(() => tables.unserialize(bytes), "busy", /streams of writers/);
-  tables.table("jobs").reset();
+  tables.table("jobs").clear();
   await Promise.all(many.slice(0, 200));
-  await tables.table("jobs").sample(200);
+  await tables.table("jobs").getBatch(200);
   await Promise.all(many);
   assertEquals(tables.table("p").info(), before);
   await tables.unserialize(bytes);

@@ -16,17 +16,17 @@ onBoth("a client of the server and the program itself see the same tables", asyn
   const queue = tables.table("q");
   await client.insert({ a: Float32Array.of(1, 2), b: 3 }, { q: 1, s: 5 });
   assertEquals([tables.table("s").largestPriority, tables.info().chunks], [5, 1]);
-  const [here] = (await queue.sample(1)).columns;
+  const [here] = (await queue.getBatch(1)).columns;
   assertEquals([here?.dtype, ...here?.data ?? []], ["float32", 1, 2]);
 
   // Whoever waits on one side goes on by what the other does.
-  const waiting = client.sample("q", 1, { timeoutMs: PATIENCE_MS });
+  const waiting = client.getBatch("q", 1, { timeoutMs: PATIENCE_MS });
   const key = await queue.insert({ a: Float32Array.of(7, 8), b: 4 });
   assertEquals([...(await waiting).keys], [key]);
   await queue.insert({ a: Float32Array.of(0, 0), b: 0 });
   await queue.insert({ a: Float32Array.of(0, 0), b: 1 });
   const insert = queue.insert({ a: Float32Array.of(0, 0), b: 2 });
-  assertEquals((await client.sample("q", 1)).columns[1]?.data, Float64Array.of(0));
+  assertEquals((await client.getBatch("q", 1)).columns[1]?.data, Float64Array.of(0));
   await insert;
   assertEquals(queue.size, 2);
 });
@@ -41,16 +41,16 @@ onBoth("a client's sample() gets all, or loses nothing", async (create) => {
     ...batch.columns[0]?.data as Float64Array,
   ];
   const late = (timeoutMs: number): Promise<unknown> =>
-    assertRejects(() => client.sample("q", 5, { timeoutMs }), Error, "0 came");
+    assertRejects(() => client.getBatch("q", 5, { timeoutMs }), Error, "0 came");
   await late(0);
   assertEquals([queue.size, queue.info().samples], [3, 0]);
   await late(20);
   assertEquals([queue.size, queue.info().samples], [0, 3]);
-  assertEquals(values(await client.sample("q", 2, { timeoutMs: 0 })), [0, 1]);
+  assertEquals(values(await client.getBatch("q", 2, { timeoutMs: 0 })), [0, 1]);
   await queue.insert(3);
-  assertEquals(values(await client.sample("q", 2)), [2, 3]);
+  assertEquals(values(await client.getBatch("q", 2)), [2, 3]);
   await queue.insert(4);
-  const part = await client.sample("q", 5, { timeoutMs: 20, isPartialAllowed: true });
+  const part = await client.getBatch("q", 5, { timeoutMs: 20, isPartialAllowed: true });
   assertEquals([values(part), queue.canSample()], [[4], false]);
 });
 
@@ -81,23 +81,23 @@ onBoth("clients give items priorities of their own for the remover", async (crea
   const keyOf = (number: number): bigint =>
     table.items().find(({ priority }) => priority === number)?.key ?? 0n;
   const second = keyOf(2);
-  await client.mutatePriorities("t", { updates: new Map([[second, 0.5]]) });
+  await client.setPriority("t", { updates: new Map([[second, 0.5]]) });
   await client.insert([3], { t: 15 });
   assertEquals(shown(), [[0.5, 20], [1, 10], [15, 15]]);
   const updates = { keys: [second], priorities: [2], removerPriorities: [1] };
-  await client.mutatePriorities("t", { updates });
+  await client.setPriority("t", { updates });
   await client.insert([4], { t: 16 });
   assertEquals(shown(), [[1, 10], [15, 15], [16, 16]]);
 
   const key = keyOf(1);
   const wrong = { keys: [key], priorities: [2], removerPriorities: [NaN] };
   await assertRejects(
-    () => client.mutatePriorities("t", { updates: wrong }),
+    () => client.setPriority("t", { updates: wrong }),
     RangeError,
     `the remover's priority of key ${key}`,
   );
   await assertRejects(
-    () => client.mutatePriorities("t", { updates: { ...updates, removerPriorities: [] } }),
+    () => client.setPriority("t", { updates: { ...updates, removerPriorities: [] } }),
     TypeError,
     "removerPriorities? } of one length",
   );
@@ -166,7 +166,7 @@ besideReverb(
     });
     const rows = JSON.parse(await runPython(SCRIPT, [server.port]));
     assertEquals(rows, [[3, [1, 2]], [6, [4, 5]]]);
-    const { data } = await table.sample(1);
+    const { data } = await table.getBatch(1);
     assertEquals([[...data.action.data], [...data.state.data]], [[1], [1, 1]]);
   },
 );

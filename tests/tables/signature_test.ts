@@ -14,7 +14,7 @@ onBoth(
     using tables = await create({ tables: { t: { maxSize: 9, signature } } });
     const table = tables.table<{ state: Float32Array; action: number }>("t");
     await table.insert({ action: 3, state: Float32Array.of(1, 2) });
-    const { data } = await table.sample(1);
+    const { data } = await table.getBatch(1);
     assertEquals([data.action.dtype, ...data.action.data], ["int32", 3]);
     await assertRejects(
       () => table.insert({ action: 3, state: new Float32Array(3) }),
@@ -71,11 +71,11 @@ onBoth(
       priorities: [1],
     });
     for (const k of [1, 2, 3, 4]) {
-      const { data, columns } = await table.sample(1);
+      const { data, columns } = await table.getBatch(1);
       assertEquals(columns.map(({ dtype }) => dtype), ["int64", "int32"]);
       assertEquals([...data.state.data, ...data.action.data], [BigInt(10 * k), k]);
     }
-    const { columns } = await tables.table("plain").sample(1);
+    const { columns } = await tables.table("plain").getBatch(1);
     assertEquals(columns.map(({ dtype }) => dtype), ["int32", "int64"]);
     await assertRejects(
       () => table.insert({ action: 1, stat: 2 } as never),
@@ -99,7 +99,7 @@ onBoth(
       });
       await tables.insert({ a: 1, b: 2 }, Object.fromEntries(order.map((name) => [name, 1])));
       for (const name of order) {
-        const { data } = await tables.table<{ a: number; b: number }>(name).sample(1);
+        const { data } = await tables.table<{ a: number; b: number }>(name).getBatch(1);
         assertEquals([...data.a.data, ...data.b.data], [1, 2]);
         assertEquals(data.a.dtype, "float32");
       }
@@ -153,7 +153,7 @@ onBoth("without a signature, items that are inserted here are like the first", a
   await assertRejects(() => table.insert({}), TypeError, "at least one value");
   await assertRejects(() => table.insert(new Date() as never), TypeError, "must be");
   assertEquals(table.size, 1);
-  table.reset();
+  table.clear();
   await table.insert("now strings");
-  assertEquals((await table.sample(1)).columns[0]?.dtype, "string");
+  assertEquals((await table.getBatch(1)).columns[0]?.dtype, "string");
 });

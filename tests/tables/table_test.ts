@@ -31,10 +31,10 @@ onBoth("one step comes back as one row of each column, in its structure", async 
   };
   const table = tables.table<typeof data>("t");
   const key = await table.insert(data, { priority: 2.5 });
-  const batch = await table.sample(3);
+  const batch = await table.getBatch(3);
   assertEquals([...batch.keys], [key, key, key]);
   assertEquals([...batch.priorities], [2.5, 2.5, 2.5]);
-  assertEquals([...batch.probabilities], [1, 1, 1]);
+  assertEquals([...batch.probability], [1, 1, 1]);
   assertEquals([...batch.tableSizes], [1, 1, 1]);
   assertEquals([...batch.timesSampled], [1, 2, 3]);
   const { action, big, flags, state, text } = batch.data;
@@ -73,7 +73,7 @@ onBoth("many steps are items of their own on shared data", async (create) => {
   });
   assertEquals(keys.length, 5);
   assertEquals([table.size, tables.info().chunks], [5, 1]);
-  const batch = await table.sample(5);
+  const batch = await table.getBatch(5);
   assertEquals([...batch.keys], [...keys]);
   assertEquals([...batch.priorities], [1, 2, 3, 4, 5]);
   assertEquals(batch.columns[0]?.shape, [5, 1, 2]);
@@ -109,7 +109,7 @@ onBoth(
       Int32Array.from({ length: count }, (_, k) => k);
     await table.insertTrajectory({ x: Float32Array.of(1, 2, 3), y: y(2), z: 7 });
     await table.insertTrajectory({ x: Float32Array.of(4), y: y(2), z: 8 });
-    const { data } = await table.sample(2);
+    const { data } = await table.getBatch(2);
     assertEquals(data.x.shape, [4]);
     const floats: Float32Array = data.x.data; // the types say so, too
     assertEquals([...floats], [1, 2, 3, 4]);
@@ -136,7 +136,7 @@ async function stays(
   });
   const table = tables.table("t");
   for (const [k, priority] of priorities.entries()) await table.insert(k, { priority });
-  const { columns } = await table.sample(table.size);
+  const { columns } = await table.getBatch(table.size);
   return [...columns[0]?.data as Float64Array].sort((a, b) => a - b);
 }
 
@@ -163,7 +163,7 @@ onBoth("items() lists what the table knows of its items", async (create) => {
   const before = Date.now();
   const keys = [];
   for (const priority of [1, 3, 2]) keys.push(await table.insert(5, { priority }));
-  await table.sample(4);
+  await table.getBatch(4);
   const items = table.items().toSorted((a, b) => a.priority - b.priority);
   assertEquals(items.map(({ key }) => key), [keys[0], keys[2], keys[1]]);
   assertEquals(items.map(({ timesSampled }) => timesSampled), [0, 0, 4]);
@@ -187,12 +187,12 @@ onBoth("the remover may have priorities of its own", async (create) => {
   const first = await table.insert(1, { priority: 9, removerPriority: 1 });
   await table.insert(2, { priority: 1, removerPriority: 5 });
   await table.insert(3, { priority: 2, removerPriority: 5 });
-  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [3]); // 1 has gone, whatever its priority
-  const keys = (await table.sample(1)).keys;
-  table.setPriorities(keys, [2], { removerPriorities: [0] });
+  assertEquals([...(await table.getBatch(1)).columns[0]?.data ?? []], [3]); // 1 has gone, whatever its priority
+  const keys = (await table.getBatch(1)).keys;
+  table.setPriority(keys, [2], { removerPriorities: [0] });
   await table.insert(4, { priority: 1 });
-  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [2]);
-  table.setPriorities([first], [100]); // it is not there any more
+  assertEquals([...(await table.getBatch(1)).columns[0]?.data ?? []], [2]);
+  table.setPriority([first], [100]); // it is not there any more
   assertEquals(table.largestPriority, 1);
 });
 
@@ -217,15 +217,15 @@ onBoth(
     for (const removerPriority of [10, 20, 5]) {
       keys.push(await table.insert(1, { priority: 1, removerPriority }));
     }
-    table.setPriorities(keys.slice(1, 2), [0.5]);
+    table.setPriority(keys.slice(1, 2), [0.5]);
     assertEquals(shownPriorities(table, keys), [[1, 10], [0.5, 20], [1, 5]]);
     keys.push(await table.insert(1, { priority: 15 }));
     assertEquals(shownPriorities(table, keys), [[1, 10], [0.5, 20], undefined, [15, 15]]);
     // Without one of its own, an item has the same for both.
-    table.setPriorities(keys.slice(3), [1]);
+    table.setPriority(keys.slice(3), [1]);
     assertEquals(shownPriorities(table, keys.slice(3)), [[1, 1]]);
-    table.setPriorities(keys.slice(3), [30]);
-    table.setPriorities(keys.slice(1, 2), [0.5], { removerPriorities: [2] });
+    table.setPriority(keys.slice(3), [30]);
+    table.setPriority(keys.slice(1, 2), [0.5], { removerPriorities: [2] });
     keys.push(await table.insert(1, { priority: 40 }));
     assertEquals(shownPriorities(table, keys), [[1, 10], undefined, undefined, [30, 30], [40, 40]]);
   },
@@ -260,9 +260,9 @@ onBoth(
     }
     const none = { removerPriorities: [undefined as unknown as number] };
     assertThrows(
-      () => a.setPriorities([keys[0] ?? 0n], [1], none),
+      () => a.setPriority([keys[0] ?? 0n], [1], none),
       TypeError,
-      "setPriorities(): removerPriorities[0] must be a number, got undefined",
+      "must be a number, got undefined",
     );
     await assertRejects(
       () => a.insert(Float64Array.of(1, 2), { priorities: [1, 1], removerPriorities: [1] }),
@@ -299,7 +299,7 @@ onBoth("samplers: the ends, proportional draws, and draws without replacement", 
     name: string,
     count: number,
   ): Promise<number[]> => [
-    ...(await tables.table(name).sample(count)).columns[0]?.data as Float64Array,
+    ...(await tables.table(name).getBatch(count)).columns[0]?.data as Float64Array,
   ];
   assertEquals(await draw("oldest", 2), [0, 0]);
   assertEquals(await draw("newest", 2), [4, 4]);
@@ -307,7 +307,7 @@ onBoth("samplers: the ends, proportional draws, and draws without replacement", 
   assertEquals(await draw("lowest", 2), [1, 1]);
   assertEquals((await draw("each", 5)).sort(), [0, 1, 2, 3, 4]);
   const counts = [0, 0, 0, 0, 0];
-  const batch = await tables.table("some").sample(14_000);
+  const batch = await tables.table("some").getBatch(14_000);
   for (const value of batch.columns[0]?.data as Float64Array) {
     counts[value] = (counts[value] ?? 0) + 1;
   }
@@ -318,7 +318,7 @@ onBoth("samplers: the ends, proportional draws, and draws without replacement", 
       `${counts}`,
     );
   }
-  assertEquals(batch.probabilities[0], (batch.priorities[0] ?? 0) / 14);
+  assertEquals(batch.probability[0], (batch.priorities[0] ?? 0) / 14);
 });
 
 Deno.test("the same seed and the same calls give the same draws on both kernels, and another seed others", async () => {
@@ -331,7 +331,7 @@ Deno.test("the same seed and the same calls give the same draws on both kernels,
     });
     const table = tables.table("t");
     for (let k = 0; k < 60; k++) await table.insert(k);
-    return String((await table.sample(40)).columns[0]?.data);
+    return String((await table.getBatch(40)).columns[0]?.data);
   };
   assertEquals(await draws("native", 5), await draws("wasm", 5));
   assert(await draws("native", 5) !== await draws("native", 6));
@@ -344,23 +344,23 @@ onBoth("priorities: all is checked before anything changes", async (create) => {
   const b = await table.insert(2, { priority: 2 });
   for (const wrong of [-1, NaN, Infinity]) {
     assertThrows(
-      () => table.setPriorities([a, b], [9, wrong]),
+      () => table.setPriority([a, b], [9, wrong]),
       RangeError,
-      "priorities[1] must be",
+      "the priority of key",
     );
     await assertRejects(() => table.insert(3, { priority: wrong }), RangeError, "priority must be");
     await assertRejects(() => table.insert(3, { removerPriority: wrong }), RangeError);
   }
-  assertThrows(() => table.setPriorities([a], [1, 2]), RangeError, "a number for each key");
+  assertThrows(() => table.setPriority([a], [1, 2]), RangeError, "a number for each key");
   assertThrows(
-    () => table.setPriorities([1 as unknown as bigint], [1]),
+    () => table.setPriority([1 as unknown as bigint], [1]),
     TypeError,
     "must be a bigint",
   );
   assertEquals([table.largestPriority, table.size], [2, 2]);
-  table.setPriorities(BigUint64Array.of(a, 12345n), Float32Array.of(3, 4));
+  table.setPriority(BigUint64Array.of(a, 12345n), Float32Array.of(3, 4));
   assertEquals(table.largestPriority, 3);
-  assertEquals([...(await table.sample(1)).columns[0]?.data ?? []], [1]);
+  assertEquals([...(await table.getBatch(1)).columns[0]?.data ?? []], [1]);
   table.delete([a, 12345n]);
   assertEquals([table.size, table.largestPriority], [1, 2]);
 });
@@ -371,7 +371,7 @@ onBoth("counts are Reverb's, and reset begins them anew", async (create) => {
   });
   const table = tables.table("t");
   for (let k = 0; k < 4; k++) await table.insert(k);
-  await table.sample(3);
+  await table.getBatch(3);
   const info = table.info();
   assertEquals(
     [
@@ -386,7 +386,7 @@ onBoth("counts are Reverb's, and reset begins them anew", async (create) => {
     [2, 4, 3, 2, 2, 2, 2],
   );
   assert(info.bytes > 0);
-  table.reset();
+  table.clear();
   const empty = table.info();
   assertEquals(
     [empty.size, empty.inserts, empty.samples, empty.deletes, empty.uniqueSamples, empty.bytes],
@@ -470,7 +470,7 @@ onBoth(
         `insert() takes an object of options, got ${options}`,
       );
     }
-    await assertRejects(() => tables.table("t").sample(0), RangeError, "count");
+    await assertRejects(() => tables.table("t").getBatch(0), RangeError, "count");
     await assertRejects(() => tables.insert(1, {}), TypeError, "at least one table");
     await assertRejects(() => tables.insert(1, { t: 1, w: 1 }), ReplayError, "no table");
     assertEquals(tables.table("t").size, 0);

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts
 import { minSize, oldest, queue as queueRateLimiter, samplesPerInsert } from "../../mod.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { tensor } from "../../reverb/mod.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
 import { lowOf } from "../../tables/tables.ts";
 import { isSettled, onBoth } from "./_backends.ts";
@@ -26,12 +27,12 @@ onBoth("inserts into a full queue wait in their order, and samples let them in",
   const waiting = [queue.insert(2), queue.insert(3), queue.insert(4)];
   assertEquals(await isSettled(Promise.race(waiting)), false);
   assertEquals([queue.size, queue.info().insertsWaiting, queue.canInsert()], [2, 3, false]);
-  assertEquals(values(await queue.sample(1)), [0]);
+  assertEquals(values(await queue.getBatch(1)), [0]);
   await waiting[0];
   assertEquals([queue.size, queue.info().insertsWaiting], [2, 2]);
-  assertEquals(values(await queue.sample(2)), [1, 2]);
+  assertEquals(values(await queue.getBatch(2)), [1, 2]);
   await Promise.all(waiting);
-  assertEquals(values(await queue.sample(2)), [3, 4]);
+  assertEquals(values(await queue.getBatch(2)), [3, 4]);
   assertEquals([queue.size, tables.info().chunks], [0, 0]);
 });
 
@@ -40,8 +41,8 @@ onBoth(
   async (create) => {
     using tables = await create({ tables: { q: Table.queue(9) } });
     const queue = tables.table("q");
-    const first = queue.sample(2);
-    const second = queue.sample(1);
+    const first = queue.getBatch(2);
+    const second = queue.getBatch(1);
     assertEquals(await isSettled(first), false);
     assertEquals(queue.info().samplersWaiting, 2);
     await queue.insert(10);
@@ -56,13 +57,13 @@ onBoth("a table knows its columns once the first item of an insert is in", async
   using tables = await create({ tables: { q: Table.queue(1), r: { maxSize: 9 } } });
   const [queue, replay] = [tables.table("q"), tables.table("r")];
   const waiting = queue.insert({ a: Float64Array.of(1, 2) }, { priorities: [1, 1] });
-  assertEquals(Object.keys((await queue.sample(1)).data as object), ["a"]);
+  assertEquals(Object.keys((await queue.getBatch(1)).data as object), ["a"]);
   await waiting;
 
   const late = tables.insert({ b: 3 }, { q: 1, r: 1 }, { timeoutMs: 5 });
   await assertRejects(() => late, TypeError, "items of this table have the columns a");
-  await queue.sample(1);
-  queue.reset();
+  await queue.getBatch(1);
+  queue.clear();
   await queue.insert(0);
   const half = tables.insert(4, { q: 1, r: 1 }, { timeoutMs: 5 });
   assertEquals(await codeOf(half), "timeout");
@@ -70,7 +71,7 @@ onBoth("a table knows its columns once the first item of an insert is in", async
   await assertRejects(() => replay.insert({ b: 5 }), TypeError, "got b");
 
   const old = queue.insert(6);
-  queue.reset();
+  queue.clear();
   await assertRejects(() => queue.insert({ b: 7 }), TypeError, "got b");
   await old;
 });
@@ -94,14 +95,52 @@ onBoth(
     controller.abort(new Error("enough"));
     await assertRejects(() => aborted, Error, "enough");
     assertEquals([queue.info().insertsWaiting, tables.info().chunks], [1, 2]);
-    assertEquals(values(await queue.sample(1)), [0]);
+    assertEquals(values(await queue.getBatch(1)), [0]);
     await kept;
-    assertEquals(values(await queue.sample(1)), [3]);
+    assertEquals(values(await queue.getBatch(1)), [3]);
     assertEquals([queue.info().inserts, tables.info().chunks], [2, 0]);
     await assertRejects(() => queue.insert(4, { signal: controller.signal }), Error, "enough");
-    assertEquals(await codeOf(queue.sample(1, { timeoutMs: 0 })), "timeout");
+    assertEquals(await codeOf(queue.getBatch(1, { timeoutMs: 0 })), "timeout");
   },
 );
+
+onBoth("items of inserts and of writers wait in one line, as they came", async (create) => {
+  // A writer sends no more once a tenth of maxSize waits.
+  const q = { ...Table.queue(100), rateLimiter: queueRateLimiter(1) };
+  using tables = await create({ tables: { q } });
+  const queue = tables.table("q");
+  await queue.insert(0);
+  await using writer = tables.writer({ maxSequenceLength: 1 });
+  const written: Promise<void>[] = [];
+  const write = async (value: number): Promise<void> => {
+    writer.append(value);
+    await writer.createItem("q", 1, 1);
+    written.push(writer.flush());
+  };
+  const first = queue.insert(1);
+  await write(2);
+  const late = assertRejects(() => queue.insert(3, { timeoutMs: 1 }), ReplayError, "let 0 of 1");
+  await write(4);
+  const last = queue.insert(5);
+  await late;
+  assertEquals([queue.info().insertsWaiting, tables.info().chunks], [4, 5]);
+  assertEquals(values(await queue.getBatch(5)), [0, 1, 2, 4, 5]);
+  await Promise.all([first, last, ...written]);
+  assertEquals(queue.info().insertsWaiting, 0);
+});
+
+onBoth("an insert goes on by what it made others do", async (create) => {
+  using tables = await create({ tables: { q: Table.queue(1) } });
+  const queue = tables.table("q");
+  // The kernel holds at most 4 MiB for who takes a part, here 26 samples. The others are drawn while it is told of these, within the insert.
+  const sample = queue.getBatch(100, { isPartialAllowed: true });
+  const random = new RandomStream(SEED);
+  const rows = Float64Array.from({ length: 100 * 200 }, () => random.next());
+  const keys = await queue.insert(tensor(rows, { shape: [100, 200] }), {
+    priorities: new Float64Array(100).fill(1),
+  });
+  assertEquals((await sample).keys, keys);
+});
 
 onBoth("many steps go in one by one, and a timeout says how many did", async (create) => {
   using tables = await create({ tables: { q: Table.queue(3) } });
@@ -113,11 +152,11 @@ onBoth("many steps go in one by one, and a timeout says how many did", async (cr
     ReplayError,
   );
   assert(error.message.includes("let 3 of 5 items in within 5 ms"), error.message);
-  assertEquals(values(await queue.sample(3)), [1, 2, 3]);
+  assertEquals(values(await queue.getBatch(3)), [1, 2, 3]);
   const all = queue.insert(steps, options);
   const behind = queue.insert(6);
   assertEquals(await isSettled(all), false);
-  assertEquals(values(await queue.sample(6)), [1, 2, 3, 4, 5, 6]);
+  assertEquals(values(await queue.getBatch(6)), [1, 2, 3, 4, 5, 6]);
   assertEquals([(await all).length, typeof await behind], [5, "bigint"]);
   assertEquals(tables.info().chunks, 0);
 });
@@ -132,9 +171,9 @@ onBoth("an insert into several tables waits for each of them", async (create) =>
   const all = tables.insert(1, { a: 1, b: 1, c: 1 });
   assertEquals(await isSettled(all), false);
   assertEquals([a.size, b.size, c.size], [1, 1, 1]); // c lets it in at once
-  await b.sample(1);
+  await b.getBatch(1);
   assertEquals([a.size, b.size, await isSettled(all)], [1, 1, false]);
-  await a.sample(1);
+  await a.getBatch(1);
   assertEquals(Object.keys(await all), ["a", "b", "c"]);
   assertEquals([a.size, b.size, c.size, tables.info().chunks], [1, 1, 1, 1]);
 });
@@ -143,23 +182,26 @@ onBoth("a sample whose time is over says how many came, and may return them", as
   using tables = await create({ tables: { q: Table.queue(9) } });
   const queue = tables.table("q");
   for (let k = 0; k < 5; k++) await queue.insert(k);
-  const none = await assertRejects(() => queue.sample(6, { timeoutMs: 0 }), ReplayError);
+  const none = await assertRejects(() => queue.getBatch(6, { timeoutMs: 0 }), ReplayError);
   assert(none.message.includes("can't give 6 samples now"), none.message);
   assertEquals(queue.size, 5); // nothing was drawn
-  const part = await queue.sample(6, { timeoutMs: 5, isPartialAllowed: true });
+  const part = await queue.getBatch(6, { timeoutMs: 5, isPartialAllowed: true });
   assertEquals([part.size, ...values(part)], [5, 0, 1, 2, 3, 4]);
-  assertEquals(await codeOf(queue.sample(1, { timeoutMs: 5, isPartialAllowed: true })), "timeout");
-  const error = await assertRejects(() => queue.sample(2, { timeoutMs: 5 }), ReplayError);
+  assertEquals(
+    await codeOf(queue.getBatch(1, { timeoutMs: 5, isPartialAllowed: true })),
+    "timeout",
+  );
+  const error = await assertRejects(() => queue.getBatch(2, { timeoutMs: 5 }), ReplayError);
   assertEquals(
     error.message,
-    'sample(): 0 of 2 samples came within 5 ms, as the rate limiter of table "q" lets no more through',
+    'getBatch(): 0 of 2 samples came within 5 ms, as the rate limiter of table "q" lets no more through',
   );
   const controller = new AbortController();
-  const aborted = queue.sample(1, { signal: controller.signal });
+  const aborted = queue.getBatch(1, { signal: controller.signal });
   controller.abort();
   await assertRejects(() => aborted, DOMException);
   await queue.insert(7);
-  assertEquals(values(await queue.sample(1)), [7]); // nobody else took it
+  assertEquals(values(await queue.getBatch(1)), [7]); // nobody else took it
 });
 
 onBoth("another rate limiter, a delete or a reset lets those through who wait", async (create) => {
@@ -167,7 +209,7 @@ onBoth("another rate limiter, a delete or a reset lets those through who wait", 
     tables: { t: { maxSize: 100, rateLimiter: minSize(50), sampler: oldest() } },
   });
   const table = tables.table("t");
-  const waiting = table.sample(1);
+  const waiting = table.getBatch(1);
   const first = await table.insert(1);
   assertEquals(await isSettled(waiting), false);
   table.setRateLimiter(minSize(1));
@@ -182,7 +224,7 @@ onBoth("another rate limiter, a delete or a reset lets those through who wait", 
   await insert;
   const another = table.insert(4);
   assertEquals(await isSettled(another), false);
-  table.reset();
+  table.clear();
   await another;
   assertEquals([table.size, table.info().inserts], [1, 1]);
 });
@@ -194,7 +236,7 @@ onBoth(
     using tables = await create({ tables: { t: { maxSize: 20, rateLimiter: narrow } } });
     const table = tables.table("t");
     const inserting = Promise.all(Array.from({ length: 100 }, (_, k) => table.insert(k)));
-    assertEquals((await table.sample(190)).size, 190); // 9 of 200 stay
+    assertEquals((await table.getBatch(190)).size, 190); // 9 of 200 stay
     await inserting;
     const still = samplesPerInsert(2, { minSize: 4, error: [9, 10.5] });
     const words =
@@ -251,7 +293,7 @@ onBoth("a band may be open to one side", async (create) => {
   assertEquals([table.canSample(53), table.canSample(54)], [true, false]);
   table.setRateLimiter(samplesPerInsert(1, { minSize: 2, error: [-Infinity, 7] }));
   assertEquals([table.canSample(1000), table.canInsert()], [true, false]);
-  await table.sample(1000);
+  await table.getBatch(1000);
   assertEquals(table.canInsert(957), true);
 });
 
@@ -262,13 +304,13 @@ onBoth("disposing tables ends all waits, and later calls say so", async (create)
   const insert = queue.insert(2);
   await isSettled(insert);
   const other = await create({ tables: { q: Table.queue(1) } });
-  const sample = other.table("q").sample(1);
+  const sample = other.table("q").getBatch(1);
   tables[Symbol.dispose]();
   other[Symbol.dispose]();
   other[Symbol.dispose]();
   assertEquals([await codeOf(insert), await codeOf(sample)], ["disposed", "disposed"]);
   assertEquals(await codeOf(queue.insert(3)), "disposed");
-  assertEquals(await codeOf(queue.sample(1)), "disposed");
+  assertEquals(await codeOf(queue.getBatch(1)), "disposed");
   assertEquals(await codeOf(tables.insert(3, { q: 1 })), "disposed");
 });
 
@@ -280,11 +322,11 @@ onBoth("who waits does not look again until something happens", async (create) =
   await isSettled(Promise.race(waits));
   const low = lowOf(tables);
   let looks = 0;
-  const canInsert = low.canInsert.bind(low);
-  low.canInsert = (table, count) => (looks++, canInsert(table, count));
+  const tellReady = low.tellReady.bind(low);
+  low.tellReady = () => (looks++, tellReady());
   await pause(30);
   assertEquals(looks, 0);
-  assertEquals(values(await queue.sample(3)), [1, 2, 3]);
+  assertEquals(values(await queue.getBatch(3)), [1, 2, 3]);
   await Promise.all(waits);
   assert(looks > 0);
 });
@@ -343,7 +385,7 @@ onBoth(`random calls are let through as Reverb's rules say (seed ${SEED})`, asyn
       } else {
         const may = plain.maySample() && keys.length > 0;
         assertEquals(table.canSample(), plain.maySample(), where);
-        const done = await table.sample(1, { timeoutMs: 0 }).then(() => true, () => false);
+        const done = await table.getBatch(1, { timeoutMs: 0 }).then(() => true, () => false);
         assertEquals(done, may, where);
         if (done) plain.samples++;
       }

@@ -1,4 +1,4 @@
-/** A call of `sample()` gives all that it was asked for, or takes nothing that is lost: by a model, and where a wait ends early. */
+/** A call of `getBatch()` gives all that it was asked for, or takes nothing that is lost: by a model, and where a wait ends early. */
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import {
   minSize,
@@ -95,7 +95,7 @@ onBoth(
           const { samples } = table.info();
           const can = table.canSample(count);
           assertEquals(can, count <= certain(table, rule, maxTimesSampled), where);
-          const batch = await table.sample(count, { timeoutMs: 0 }).catch((error: unknown) => {
+          const batch = await table.getBatch(count, { timeoutMs: 0 }).catch((error: unknown) => {
             assert(error instanceof ReplayError && error.code === "timeout", where);
           });
           assertEquals(batch !== undefined, can, where);
@@ -124,13 +124,13 @@ onBoth("of items that go once they were sampled, a call takes all or none", asyn
       false,
       false,
     ]);
-    const error = await assertRejects(() => table.sample(5, { timeoutMs: 0 }), ReplayError);
+    const error = await assertRejects(() => table.getBatch(5, { timeoutMs: 0 }), ReplayError);
     assertEquals(
       error.message,
-      `sample(): table "${name}" can't give 5 samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
+      `getBatch(): table "${name}" can't give 5 samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
     );
     assertEquals([table.size, table.info().samples], [3, 0]);
-    assertEquals(values(await table.sample(3, { timeoutMs: 0 })).sort(), [2, 3, 4]);
+    assertEquals(values(await table.getBatch(3, { timeoutMs: 0 })).sort(), [2, 3, 4]);
   }
 });
 
@@ -138,22 +138,22 @@ onBoth("what came before a wait ended goes to the next call", async (create) => 
   using tables = await create({ tables: { q: Table.queue(10) } });
   const q = tables.table("q");
   for (let k = 0; k < 3; k++) await q.insert(k);
-  const error = await assertRejects(() => q.sample(5, { timeoutMs: 1 }), ReplayError);
+  const error = await assertRejects(() => q.getBatch(5, { timeoutMs: 1 }), ReplayError);
   assertEquals(
     error.message,
-    'sample(): 3 of 5 samples came within 1 ms, as the rate limiter of table "q" lets no more through; the next call gets them first',
+    'getBatch(): 3 of 5 samples came within 1 ms, as the rate limiter of table "q" lets no more through; the next call gets them first',
   );
   assertEquals([q.size, q.info().samples, q.canSample(3), q.canSample(4)], [0, 3, true, false]);
-  assertEquals(values(await q.sample(2, { timeoutMs: 0 })), [0, 1]);
+  assertEquals(values(await q.getBatch(2, { timeoutMs: 0 })), [0, 1]);
   await q.insert(3);
-  assertEquals(values(await q.sample(2)), [2, 3]);
+  assertEquals(values(await q.getBatch(2)), [2, 3]);
   assertEquals(tables.info().chunks, 0);
 
   // By a signal; and to a call that waits already.
   await q.insert(4);
   const controller = new AbortController();
-  const first = q.sample(2, { signal: controller.signal });
-  const second = q.sample(1);
+  const first = q.getBatch(2, { signal: controller.signal });
+  const second = q.getBatch(1);
   assertEquals(await isSettled(second), false);
   controller.abort();
   await assertRejects(() => first, DOMException);
@@ -161,13 +161,13 @@ onBoth("what came before a wait ended goes to the next call", async (create) => 
 
   // Nobody gets them after a reset.
   await q.insert(5);
-  assertEquals(await codeOf(q.sample(2, { timeoutMs: 1 })), "timeout");
-  q.reset();
+  assertEquals(await codeOf(q.getBatch(2, { timeoutMs: 1 })), "timeout");
+  q.clear();
   assertEquals([q.canSample(1), tables.info().chunks], [false, 0]);
 
   // Whoever takes a part loses nothing.
   await q.insert(6);
-  const part = await q.sample(2, { timeoutMs: 1, isPartialAllowed: true });
+  const part = await q.getBatch(2, { timeoutMs: 1, isPartialAllowed: true });
   assertEquals([values(part), q.canSample(1)], [[6], false]);
 });
 
@@ -177,13 +177,13 @@ onBoth("who takes a part gets it, too, where a signal ends the wait", async (cre
   for (let k = 0; k < 3; k++) await q.insert(k);
   const controller = new AbortController();
   const options = { signal: controller.signal, isPartialAllowed: true };
-  const [part, none] = [q.sample(5, options), q.sample(1, options)];
+  const [part, none] = [q.getBatch(5, options), q.getBatch(1, options)];
   const aborted = assertRejects(() => none, DOMException);
   controller.abort();
   assertEquals(values(await part), [0, 1, 2]);
   await aborted;
   await q.insert(3);
-  assertEquals(values(await q.sample(1)), [3]); // nobody else took it
+  assertEquals(values(await q.getBatch(1)), [3]); // nobody else took it
 });
 
 onBoth("a table that keeps its items keeps no samples of a wait that ended", async (create) => {
@@ -191,7 +191,7 @@ onBoth("a table that keeps its items keeps no samples of a wait that ended", asy
   using tables = await create({ tables: { t: { maxSize: 10, rateLimiter } } });
   const table = tables.table("t");
   await table.insert(0);
-  const error = await assertRejects(() => table.sample(3, { timeoutMs: 1 }), ReplayError);
+  const error = await assertRejects(() => table.getBatch(3, { timeoutMs: 1 }), ReplayError);
   assert(error.message.endsWith('of table "t" lets no more through'), error.message);
   assertEquals([table.size, table.info().samples, table.canSample(1)], [1, 1, false]);
 });
@@ -203,9 +203,9 @@ onBoth("a batch larger than what is drawn in one turn comes whole", async (creat
   for (let at = 0; at < 9000; at += 100) {
     await q.insert(steps.slice(at, at + 100), { priorities: new Float64Array(100).fill(1) });
   }
-  assertEquals(await codeOf(q.sample(9001, { timeoutMs: 0 })), "timeout");
+  assertEquals(await codeOf(q.getBatch(9001, { timeoutMs: 0 })), "timeout");
   assertEquals(q.size, 9000);
-  assertEquals(Float64Array.from(values(await q.sample(9000, { timeoutMs: 0 }))), steps);
+  assertEquals(Float64Array.from(values(await q.getBatch(9000, { timeoutMs: 0 }))), steps);
 });
 
 function codeOf(promise: Promise<unknown>): Promise<string> {

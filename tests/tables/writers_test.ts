@@ -24,7 +24,7 @@ onBoth(
     await writer.flush();
     assertEquals(writer.pendingItems, 0);
     assertEquals([tables.table("t").size, tables.info().chunks], [4, 6 + 4]);
-    const batch = await tables.table("t").sample(4);
+    const batch = await tables.table("t").getBatch(4);
     const [last, states] = batch.columns; // by sorted keys
     assertEquals([last?.shape, ...last?.data ?? []], [[4], 2, 3, 4, 5]);
     assertEquals(states?.shape, [4, 3, 2]);
@@ -80,9 +80,9 @@ onBoth("a writer waits for the rate limiter", async (create) => {
   assertEquals([queue.size, queue.info().insertsWaiting], [2, 2]);
   const error = await assertRejects(() => writer.flush({ timeoutMs: 5 }), ReverbError);
   assertEquals(error.code, "deadline-exceeded");
-  assertEquals([...(await queue.sample(3)).columns[0]?.data ?? []], [0, 1, 2]);
+  assertEquals([...(await queue.getBatch(3)).columns[0]?.data ?? []], [0, 1, 2]);
   await flushed;
-  assertEquals([...(await queue.sample(1)).columns[0]?.data ?? []], [3]);
+  assertEquals([...(await queue.getBatch(1)).columns[0]?.data ?? []], [3]);
 });
 
 onBoth("items of writers may have a priority of their own for the remover", async (create) => {
@@ -140,7 +140,7 @@ onBoth("a structured writer makes items by patterns", async (create) => {
   for (let k = 0; k < 4; k++) await writer.append({ x: k });
   await writer.endEpisode();
   await writer.close();
-  const { columns } = await tables.table("t").sample(3);
+  const { columns } = await tables.table("t").getBatch(3);
   assertEquals([columns[0]?.shape, ...columns[0]?.data ?? []], [[3, 2], 0, 1, 1, 2, 2, 3]);
 });
 
@@ -211,7 +211,7 @@ onBoth("inserts and writers fill the same columns, and batches name them", async
   const { reward, action } = writer.history;
   await writer.createItem("t", 1, { reward: reward.slice(-2), last: { action: action.at(-1) } });
   await writer.flush();
-  const { data } = await table.sample(1);
+  const { data } = await table.getBatch(1);
   assertEquals([...data.reward.data], [0, 1]);
   assertEquals([...data.last.action.data], [5n]);
 
@@ -236,7 +236,7 @@ onBoth("inserts and writers fill the same columns, and batches name them", async
   await free.createItem("t", 1, { q: free.history.q.at(-1) });
   await free.flush();
   assertEquals(table.size, 2);
-  table.reset(); // an empty table takes any columns
+  table.clear(); // an empty table takes any columns
   await rows.createItem("t", 1, 1);
   await rows.createItem("t", 1, 1);
   await refuse(

@@ -145,7 +145,7 @@ export const WRONG: readonly Wrong[] = [
     },
   },
   {
-    fault: "does not get over an empty table",
+    fault: "does not get over an empty view",
     rule: {
       make: () =>
         new class extends Plain {
@@ -161,7 +161,7 @@ export const WRONG: readonly Wrong[] = [
         }(),
     },
     broken: {
-      "a draw from an empty pick table is an error, and a refilled table works again":
+      "a draw from an empty pick view is an error, and a refilled view works again":
         /^the pick of state 51 was never drawn; .* someOnly: true$/,
     },
   },

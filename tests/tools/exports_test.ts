@@ -34,6 +34,6 @@ Deno.test("each name is in one room only", () => {
 
 Deno.test("what only the library may do with its objects is in no room", () => {
   const names = [...rooms.values()].flat();
-  const inside = ["OwnedBatch", "BatchLayout", "BatchSource", "ViewParts", "PickTableOwner"];
+  const inside = ["OwnedBatch", "BatchLayout", "BatchSource", "ViewParts", "PickViewOwner"];
   for (const name of [...inside, "DrainedSteps", "DrainedParts"]) assert(!names.includes(name));
 });

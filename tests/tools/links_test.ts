@@ -28,7 +28,12 @@ async function textsOf(paths: readonly string[]): Promise<Map<string, string>> {
 }
 
 Deno.test("no link of a page leads nowhere", async () => {
-  const pages = await textsOf([...rootPages, "replay/README.md", ...await listPages()]);
+  const pages = await textsOf([
+    ...rootPages,
+    "replay/README.md",
+    "net/README.md",
+    ...await listPages(),
+  ]);
   assertEquals(brokenMarkdownLinks(pages, isInRepository), []);
 });
 

@@ -36,8 +36,8 @@ class TornReplay {
   TornReplay& operator=(const TornReplay&) = delete;
 
   const Store& store() const { return instance.replay.book().store(); }
-  const EpisodeTable& episodes() const { return instance.replay.book().episodes(); }
-  const PickTable& picks() const { return instance.replay.picks().view(0).picks; }
+  const EpisodeList& episodes() const { return instance.replay.book().episodes(); }
+  const PickIndex& picks() const { return instance.replay.picks().view(0).picks; }
 
   /// Indices of `count` picks, some more than once.
   std::vector<uint32_t> choose(uint32_t count) {

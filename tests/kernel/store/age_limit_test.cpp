@@ -8,7 +8,7 @@ using namespace exrp;
 namespace {
 
 void theOldestIsDueWithTheRecordThatMakesItTooOld() {
-  EpisodeTable episodes;
+  EpisodeList episodes;
   AgeLimit ages;
   CHECK_EQUAL(episodes.create(4), Status::ok);
   CHECK_EQUAL(episodes.prepare(4), Status::ok);
@@ -48,7 +48,7 @@ void theOldestIsDueWithTheRecordThatMakesItTooOld() {
 }
 
 void withoutALimitNothingIsEverDue() {
-  EpisodeTable episodes;
+  EpisodeList episodes;
   AgeLimit ages;
   CHECK_EQUAL(episodes.create(1), Status::ok);
   CHECK_EQUAL(episodes.prepare(1), Status::ok);

@@ -13,7 +13,7 @@ namespace {
 void followsAList(uint64_t seed) {
   constexpr uint32_t countMax = 64;
   Random random(seed, 1);
-  EpisodeTable episodes;
+  EpisodeList episodes;
   BirthHeap heap;
   CHECK_EQUAL(episodes.create(countMax), Status::ok);
   CHECK_EQUAL(episodes.prepare(countMax), Status::ok);

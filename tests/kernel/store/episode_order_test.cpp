@@ -111,7 +111,7 @@ struct Episodes {
   uint32_t stride;
   Store store;
   BlockIndex blocks;
-  PickTable picks;
+  PickIndex picks;
   std::map<uint32_t, Chain> chains;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> where;  // episode and position -> index
   std::vector<std::pair<uint32_t, uint32_t>> who;           // and back

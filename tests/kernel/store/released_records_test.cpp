@@ -7,7 +7,7 @@ using namespace exrp;
 
 int main() {
   constexpr uint32_t countMax = 8;
-  EpisodeTable episodes;
+  EpisodeList episodes;
   CHECK_EQUAL(episodes.create(countMax), Status::ok);
   CHECK_EQUAL(episodes.prepare(countMax), Status::ok);
   for (uint64_t handle = 0; handle < 4; ++handle) episodes.add(handle, 0);

@@ -6,6 +6,7 @@
 #include "kernel/base/random.hpp"
 #include "kernel/exrp.h"
 #include "kernel/wire/proto_writer.hpp"
+#include "kernel/wire/tensor.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {
@@ -44,17 +45,12 @@ struct ColumnKind {
 };
 
 /// A tensor of rows, as a TensorProto.
-inline Data encodeRows(const ColumnKind& kind, uint32_t rows, const Data& data, uint32_t flags) {
+inline Data encodeRows(const ColumnKind& kind, uint32_t rows, const Data& data, bool isDelta) {
   std::vector<double> shape = {static_cast<double>(rows)};
   shape.insert(shape.end(), kind.shape.begin(), kind.shape.end());
   const auto rank = static_cast<uint32_t>(shape.size());
-  const auto size = static_cast<double>(data.size());
-  double capacity = 0;
-  CHECK_EQUAL(exrp_tensor_capacity(rank, size, flags, &capacity), 0);
-  Data out(static_cast<size_t>(capacity));
-  double written = 0;
-  CHECK_EQUAL(exrp_tensor_encode(kind.dtype, shape.data(), rank, data.data(), size, flags, out.data(), capacity, &written), 0);
-  out.resize(static_cast<size_t>(written));
+  Data out(tensorCapacity(data.size(), rank, isDelta));
+  out.resize(encodeTensor(kind.dtype, shape.data(), rank, data.data(), data.size(), isDelta, out.data()));
   return out;
 }
 
@@ -125,10 +121,9 @@ class SampleMaker {
       for (uint8_t& byte : data) byte = static_cast<uint8_t>(below(spread));
       const uint32_t index = below(3) == 0 ? 1 + below(2) : 0;
       const bool isDelta = below(3) == 0;
-      const uint32_t flags = isDelta ? EXRP_PACK_DELTA : below(3) == 0 ? EXRP_PACK_PLAIN : 0;
       Data tensors;
-      for (uint32_t k = 0; k < index; ++k) putBytes(tensors, 1, encodeRows({EXRP_TENSOR_BOOL, 1, {}}, 1, {1}, 0));
-      putBytes(tensors, 1, encodeRows(kind, rows, data, flags));
+      for (uint32_t k = 0; k < index; ++k) putBytes(tensors, 1, encodeRows({EXRP_TENSOR_BOOL, 1, {}}, 1, {1}, false));
+      putBytes(tensors, 1, encodeRows(kind, rows, data, isDelta));
       const uint64_t key = uint64_t{0xF000000000000000u} + chunks.size();
       Data chunk;
       putVarint(chunk, 1, key);

@@ -267,7 +267,7 @@ void slicesInReverseTakeNoLonger() {
     std::vector<Data> chunks;
     for (uint32_t k = 0; k < count; ++k) {
       Data tensors;
-      putBytes(tensors, 1, encodeRows(kind, 1, {static_cast<uint8_t>(k)}, EXRP_PACK_PLAIN));
+      putBytes(tensors, 1, encodeRows(kind, 1, {static_cast<uint8_t>(k)}, false));
       append(allTensors, tensors);
       Data slice;
       putVarint(slice, 1, isOneChunk ? 1 : count - k);

@@ -54,10 +54,10 @@ native.test("a batch that was handed back is empty, and its memory is the next o
   assertEquals(marksOf([second]), [7]);
   assertNotStrictEquals(second, first);
   assertEquals(new Set(lengthsOf(first)), new Set([0]));
-  // A given batch is not handed out again. Neither is a batch of another size or table.
+  // A given batch is not handed out again. Neither is a batch of another size or view.
   assertEquals(marksOf([replay.getBatch(5, selector)]), [0]);
   second[Symbol.dispose]();
-  const other = replay.newPickTable({ allowShort: true }).newPickSelector(uniform());
+  const other = replay.newPickView({ allowShort: true }).newPickSelector(uniform());
   assertEquals(marksOf([replay.getBatch(6, selector), replay.getBatch(5, other)]), [0, 0]);
   assertEquals(marksOf([replay.getBatch(5, selector)]), [7]);
 });

@@ -1,4 +1,4 @@
-/** The error of a table without picks says which records a pick needs. */
+/** The error of a view without picks says which records a pick needs. */
 import { assert, assertEquals, assertMatch, assertStrictEquals } from "../../_assert.ts";
 import { ExperienceReplay, float32, type PickOptions, uniform } from "@exrp/replay";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
@@ -16,7 +16,7 @@ const POLICIES: readonly PickOptions[] = [
   { length: 3, reversed: true, before: 0 },
 ];
 
-/** How many records an episode has when its table gets its first pick. */
+/** How many records an episode has when its view gets its first pick. */
 async function firstPick(pick: PickOptions, ends: boolean): Promise<number> {
   for (let count = 1; count < 30; count++) {
     using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(), pick });
@@ -47,7 +47,7 @@ Deno.test("empty: says how long the longest episode is, whichever call and selec
     pick: { length: 8 },
   });
   const selector = replay.newPickSelector(uniform());
-  const whole = replay.newPickTable({ whole: true, length: 125 }).newPickSelector(uniform());
+  const whole = replay.newPickView({ whole: true, length: 125 }).newPickSelector(uniform());
   assertMatch(
     assertReplayError(() => replay.getBatch(4, selector), "empty").message,
     /: no record is stored; a pick needs 8 records of an episode that has ended, or 9 of/,

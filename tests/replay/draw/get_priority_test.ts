@@ -241,10 +241,10 @@ Deno.test("getPriority() refuses wrong arguments, and says what it needs", async
   }
   assertEquals([...replay.getPriority(selector, [], [])], []);
   assertEquals([...replay.getPriority(selector, [0, 0], Uint8Array.of(0, 1))], [1, NaN]);
-  const table = replay.newPickTable({ length: 1, nStep: 1 });
-  const elsewhere = replay.getBatch(1, table.newPickSelector(uniform()));
+  const view = replay.newPickView({ length: 1, nStep: 1 });
+  const elsewhere = replay.getBatch(1, view.newPickSelector(uniform()));
   const error = assertThrows(() => get(selector, elsewhere), TypeError);
-  assertMatch(String(error), /getPriority\(\): the batch is one of pick table 1/);
+  assertMatch(String(error), /getPriority\(\): the batch is one of pick view 1/);
 });
 
 Deno.test("getPriority() refuses what a rule in TypeScript answers wrongly", async () => {

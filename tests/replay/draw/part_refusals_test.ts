@@ -92,9 +92,9 @@ for (const [name, [rule, size, message]] of Object.entries(refused)) {
   });
 }
 
-Deno.test("a mixture whose table is empty has changed nothing, and the error names the part", async () => {
+Deno.test("a mixture whose view is empty has changed nothing, and the error names the part", async () => {
   using replay = await fivePicks();
-  const empty = replay.newPickTable({ where: { tag: 7 } }).newPickSelector(newest());
+  const empty = replay.newPickView({ where: { tag: 7 } }).newPickSelector(newest());
   for (const count of [1, 8]) {
     const selector = replay.newPickSelector(
       mixture([{ rule: uniform(), share: 9 }, { selector: empty, share: 1 }]),

@@ -182,13 +182,13 @@ Deno.test("setPriority() of a batch refuses what does not go with it, and change
   assertEquals(await replay.serialize(), before);
 });
 
-Deno.test("setPriority() refuses a batch of another replay or pick table, and changes nothing", async () => {
+Deno.test("setPriority() refuses a batch of another replay or pick view, and changes nothing", async () => {
   const [twin, other] = [await make(16, 1), await make(16, 1)];
   using replay = twin.replay;
   using foreign = other.replay;
   for (const each of [twin, other]) record(each, new RandomStream(4, 0), 50);
   const selector = twin.selectorOf(0);
-  const second = replay.newPickTable({ length: 3 });
+  const second = replay.newPickView({ length: 3 });
   const ofSecond = second.newPickSelector(prioritized());
   const batch = foreign.getBatch(3, other.selectorOf(0));
   const batchOfSecond = replay.getBatch(3, ofSecond);
@@ -197,9 +197,9 @@ Deno.test("setPriority() refuses a batch of another replay or pick table, and ch
     [
       selector,
       batchOfSecond,
-      /one of pick table 1, but the selector prioritized 0 draws from pick table 0/,
+      /one of pick view 1, but the selector prioritized 0 draws from pick view 0/,
     ],
-    [ofSecond, replay.getBatch(3, selector), /one of pick table 0, but the selector prioritized 2/],
+    [ofSecond, replay.getBatch(3, selector), /one of pick view 0, but the selector prioritized 2/],
   ];
   const before = await replay.serialize();
   for (const [given, wrong, text] of cases) {

@@ -179,7 +179,7 @@ Deno.test("rows before a pick get its goal too, and future looks ahead from the 
   for (const policy of [{ burnIn: 2 }, { before: 2 }, { reversed: true }, { whole: true }]) {
     using replay = await goalReplay();
     recordGoals(replay, 0, 9);
-    const table = replay.newPickTable({
+    const view = replay.newPickView({
       length: 3,
       ...policy,
       ...("whole" in policy ? { length: 9 } : {}),
@@ -190,7 +190,7 @@ Deno.test("rows before a pick get its goal too, and future looks ahead from the 
       share: 1,
       reward: sparse,
     });
-    const batch = replay.getBatch(100, table.newPickSelector(uniform()));
+    const batch = replay.getBatch(100, view.newPickSelector(uniform()));
     const { goalPosition, count } = hindsight.relabel(batch);
     assertStrictEquals(count, 100);
     for (let k = 0; k < 100; k++) {
@@ -225,7 +225,7 @@ Deno.test("relabel() refuses batches in which something of the old goals would s
     desired: "desired",
     reward: sparse,
   });
-  const nStep = replay.getBatch(4, replay.newPickTable({ nStep: 3 }).newPickSelector(uniform()));
+  const nStep = replay.getBatch(4, replay.newPickView({ nStep: 3 }).newPickSelector(uniform()));
   assertThrows(() => inExtras.relabel(nStep), TypeError, "with n-step returns can't be relabelled");
 
   using flat = await flatReplay();
@@ -236,8 +236,8 @@ Deno.test("relabel() refuses batches in which something of the old goals would s
     reward: (achieved) => achieved,
   });
   for (const policy of [{ stack: 2 }, { nextState: "overlap" }, { nextState: false }] as const) {
-    const table = flat.newPickTable(policy);
-    const batch = flat.getBatch(4, table.newPickSelector(uniform()));
+    const view = flat.newPickView(policy);
+    const batch = flat.getBatch(4, view.newPickSelector(uniform()));
     const before = batch.bytes.slice();
     assertThrows(() => inState.relabel(batch), TypeError, "goals in the state need single states");
     assertEquals(batch.bytes, before);

@@ -1,4 +1,4 @@
-/** Minibatches of drained steps and of pick tables: each row once an epoch, in an order that a seed repeats. */
+/** Minibatches of drained steps and of pick views: each row once an epoch, in an order that a seed repeats. */
 import { ExperienceReplay, float32, lru, uint8 } from "@exrp/replay";
 import type { PickMinibatchOptions } from "@exrp/replay/types";
 import {
@@ -158,12 +158,12 @@ Deno.test("minibatches() refuses what it can't use", async () => {
     "own.a",
   );
   using other = await smallReplay();
-  const table = other.newPickTable({ length: 2 });
-  assertThrows(() => replay.minibatches(2, { table }), TypeError, "got one of another");
+  const view = other.newPickView({ length: 2 });
+  assertThrows(() => replay.minibatches(2, { view: view }), TypeError, "got one of another");
   assertThrows(
-    () => replay.minibatches(2, { table: 0 } as unknown as PickMinibatchOptions),
+    () => replay.minibatches(2, { view: 0 } as unknown as PickMinibatchOptions),
     TypeError,
-    "must be a pick table of this replay",
+    "must be a pick view of this replay",
   );
   const open = replay.minibatches(2);
   replay[Symbol.dispose]();
@@ -171,13 +171,13 @@ Deno.test("minibatches() refuses what it can't use", async () => {
   assertReplayError(() => open.next(), "disposed");
 });
 
-Deno.test("minibatches() of a pick table: each pick once an epoch, of the table that was asked", async () => {
+Deno.test("minibatches() of a pick view: each pick once an epoch, of the view that was asked", async () => {
   using replay = await smallReplay({ capacity: 100 });
-  const pairs = replay.newPickTable({ length: 2, stack: 2 });
+  const pairs = replay.newPickView({ length: 2, stack: 2 });
   recordEpisode(replay, 10);
   recordEpisode(replay, 5, 100);
-  for (const [table, count, length] of [[undefined, 15, 1], [pairs, 13, 2]] as const) {
-    const options = table === undefined ? { epochs: 2 } : { epochs: 2, table };
+  for (const [view, count, length] of [[undefined, 15, 1], [pairs, 13, 2]] as const) {
+    const options = view === undefined ? { epochs: 2 } : { epochs: 2, view };
     const seen: number[] = [];
     const sizes: number[] = [];
     for (const batch of replay.minibatches<never>(4, options as PickMinibatchOptions<never>)) {
@@ -229,7 +229,7 @@ Deno.test("a snapshot that is loaded during an epoch ends it with an error", asy
   assertEquals([...replay.minibatches(3)].length, 4);
 });
 
-Deno.test("minibatches() of an empty table gives none", async () => {
+Deno.test("minibatches() of an empty view gives none", async () => {
   using replay = await smallReplay();
   assertEquals([...replay.minibatches(3, { epochs: 3 })], []);
   assertEquals([...replay.drain().minibatches(3, { epochs: 3 })], []);

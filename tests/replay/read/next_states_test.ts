@@ -75,7 +75,7 @@ Deno.test("drain() without a number takes ended episodes only, also where next s
   assertStrictEquals(replay.drain({ steps: 1 }).size, 1);
 });
 
-Deno.test("picks of tables do not change by a next state that is kept", async () => {
+Deno.test("picks of views do not change by a next state that is kept", async () => {
   using replay = await ExperienceReplay.create({ capacity: 10, state: float32() });
   const episodes = Float64Array.of(replay.newEpisode());
   replay.recordBatch(episodes, { state: [1], action: [0], reward: [0], nextState: [2] });

@@ -37,11 +37,11 @@ Deno.test("clear() leaves what evict() of every episode leaves, and the same fut
   }
 });
 
-Deno.test("clear() keeps selectors, tables, counts, handles and the largest priority", async () => {
+Deno.test("clear() keeps selectors, views, counts, handles and the largest priority", async () => {
   using replay = await ExperienceReplay.create({ capacity: 100, state: float32(), seed: 1 });
   const selector = replay.newPickSelector(rankBased());
-  const table = replay.newPickTable({ length: 2 });
-  const pairs = table.newPickSelector(uniform());
+  const view = replay.newPickView({ length: 2 });
+  const pairs = view.newPickSelector(uniform());
   const zeros = [0, 0, 0];
   const steps = { state: zeros, action: zeros, reward: zeros, finalState: 0 };
   const first = replay.recordMany(replay.newEpisode(), steps);

@@ -88,7 +88,7 @@ Deno.test("all four calls take priorities", async () => {
   assertEquals(rule.priorities, [0.5, 0, 3, 4, 5, 6]);
 });
 
-Deno.test("priorities wait for picks that become valid later, and for tables and selectors that come later", async () => {
+Deno.test("priorities wait for picks that become valid later, and for views and selectors that come later", async () => {
   using replay = await smallReplay({ length: 3 });
   let episode = replay.newEpisode();
   for (let k = 0; k < 4; k++) {
@@ -98,10 +98,10 @@ Deno.test("priorities wait for picks that become valid later, and for tables and
   const early = listening();
   const first = replay.newPickSelector(early);
   replay.record(episode, [4], 0, 0, { finalState: [5], priority: 14 });
-  const table = replay.newPickTable({ length: 1 });
+  const view = replay.newPickView({ length: 1 });
   const late = listening();
-  const second = table.newPickSelector(late);
-  const native = table.newPickSelector(highestPriority({ initialPriority: 0 }));
+  const second = view.newPickSelector(late);
+  const native = view.newPickSelector(highestPriority({ initialPriority: 0 }));
   replay.getBatch(1, first);
   replay.getBatch(1, second);
   assertEquals(early.priorities, [10, -1, 12]);

@@ -56,7 +56,7 @@ Deno.test("recordMany() leaves what as many calls of record() leave", async () =
       }
       draw(one, many, random);
     }
-    // Everything that decides the future, in the order of the pick table and of the eviction policy.
+    // Everything that decides the future, in the order of the pick view and of the eviction policy.
     assertEquals(await many.serialize(), await one.serialize(), `seed ${seed}`);
     one[Symbol.dispose]();
     many[Symbol.dispose]();

@@ -89,16 +89,16 @@ Deno.test("in recordFlat a step that is no record does not begin an episode", as
   assertEquals(tagsOf(replay), [1, 3]);
 });
 
-Deno.test("tags of steps decide which tables have their picks", async () => {
+Deno.test("tags of steps decide which views have their picks", async () => {
   using replay = await plainReplay();
-  const table = replay.newPickTable({ where: { tag: 2 } });
+  const view = replay.newPickView({ where: { tag: 2 } });
   replay.recordFlat(replay.newEpisode(), {
     ...steps(5),
     terminated: [0, 0, 1, 0, 1],
     nextState: new Float32Array(5),
     tag: [1, 1, 1, 2, 2],
   });
-  assertEquals([replay.pickCount, table.pickCount], [5, 2]);
+  assertEquals([replay.pickCount, view.pickCount], [5, 2]);
 });
 
 Deno.test("a wrong tag is refused, and nothing has changed", async () => {

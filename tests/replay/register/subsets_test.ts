@@ -1,4 +1,4 @@
-/** Pick tables of some tags only, and selectors that draw from several of them. */
+/** Pick views of some tags only, and selectors that draw from several of them. */
 import {
   assert,
   assertAlmostEquals,
@@ -20,7 +20,7 @@ import {
   mixture,
   newest,
   type PickOptions,
-  type PickTable,
+  type PickView,
   prioritized,
   type Selector,
   uniform,
@@ -51,10 +51,10 @@ function episodeOf(replay: Plain, tag: number, count: number, ends = true): numb
   return episode;
 }
 
-/** Every pick of a table once, as "episode position", in order. */
-function contents(replay: ExperienceReplay, table: PickTable, selector: Selector): string[] {
-  if (table.pickCount === 0) return [];
-  const batch = replay.getBatch(table.pickCount, selector);
+/** Every pick of a view once, as "episode position", in order. */
+function contents(replay: ExperienceReplay, view: PickView, selector: Selector): string[] {
+  if (view.pickCount === 0) return [];
+  const batch = replay.getBatch(view.pickCount, selector);
   return Array.from(batch.pickEpisode, (handle, k) => `${handle} ${batch.pickPosition[k]}`).sort();
 }
 
@@ -62,7 +62,7 @@ function tagsOf(replay: ExperienceReplay, batch: Batch): number[] {
   return Array.from(batch.pickEpisode, (handle) => replay.episode(handle).tag);
 }
 
-Deno.test("a table has the picks of its tags, and nothing else, through any records, cuts and evictions", async () => {
+Deno.test("a view has the picks of its tags, and nothing else, through any records, cuts and evictions", async () => {
   const wheres = [undefined, { tag: 0 }, { tag: [2, 1] }, { tag: [-5, 0, 2] }, { tag: 9 }];
   const policies: PickOptions[] = [
     {},
@@ -78,10 +78,10 @@ Deno.test("a table has the picks of its tags, and nothing else, through any reco
       state: float32(),
       seed,
     });
-    const tables = wheres.slice(0, 4).map((where) =>
-      replay.newPickTable(where ? { ...policy, where } : policy)
+    const views = wheres.slice(0, 4).map((where) =>
+      replay.newPickView(where ? { ...policy, where } : policy)
     );
-    const selectors = tables.map((table) => table.newPickSelector(withoutReplacement()));
+    const selectors = views.map((view) => view.newPickSelector(withoutReplacement()));
     const open = new Map<number, number>();
     for (let turn = 0; turn < 600; turn++) {
       const tag = [-5, 0, 1, 2, 3][random(5)] ?? 0;
@@ -98,13 +98,13 @@ Deno.test("a table has the picks of its tags, and nothing else, through any reco
       }
       if (turn % 20 > 0) continue;
       if (turn === 300) {
-        // A table that is made late has the picks of the records that are there.
-        tables.push(replay.newPickTable({ ...policy, where: { tag: [3, 1] } }));
-        selectors.push(tables[4]?.newPickSelector(withoutReplacement()) as typeof selectors[0]);
+        // A view that is made late has the picks of the records that are there.
+        views.push(replay.newPickView({ ...policy, where: { tag: [3, 1] } }));
+        selectors.push(views[4]?.newPickSelector(withoutReplacement()) as typeof selectors[0]);
       }
-      const picks = tables.map((table, t) => contents(replay, table, selectors[t] as Selector));
-      for (const [t, table] of tables.entries()) {
-        const tags = table.policy.where?.tag;
+      const picks = views.map((view, t) => contents(replay, view, selectors[t] as Selector));
+      for (const [t, view] of views.entries()) {
+        const tags = view.policy.where?.tag;
         const wanted = (picks[0] ?? []).filter((pick) =>
           tags === undefined || tags.includes(replay.episode(Number(pick.split(" ")[0])).tag)
         );
@@ -118,8 +118,8 @@ Deno.test("a table has the picks of its tags, and nothing else, through any reco
 Deno.test("each half of a batch holds only its own, over thousands of draws, while episodes are evicted", async () => {
   for (const rule of [prioritized, uniform, firstPick, newest]) {
     using replay = await plainReplay(300);
-    const offline = replay.newPickTable({ where: { tag: 1 } }).newPickSelector(rule());
-    const online = replay.newPickTable({ where: { tag: 0 } }).newPickSelector(rule());
+    const offline = replay.newPickView({ where: { tag: 1 } }).newPickSelector(rule());
+    const online = replay.newPickView({ where: { tag: 0 } }).newPickSelector(rule());
     const halves = replay.newPickSelector(
       mixture([{ selector: offline, share: 1 }, { selector: online, share: 1 }]),
     );
@@ -146,12 +146,12 @@ Deno.test("each half of a batch holds only its own, over thousands of draws, whi
   }
 });
 
-Deno.test("probabilities and weights of a mixture of tables are those of its parts, in their tables", async () => {
+Deno.test("probabilities and weights of a mixture of views are those of its parts, in their views", async () => {
   using replay = await plainReplay();
   const options = { alpha: 1, epsilon: 0 };
-  const offline = replay.newPickTable({ where: { tag: 1 } }).newPickSelector(prioritized(options));
-  const online = replay.newPickTable({ where: { tag: 0 } }).newPickSelector(
-    prioritized({ ...options, normalize: "table" }),
+  const offline = replay.newPickView({ where: { tag: 1 } }).newPickSelector(prioritized(options));
+  const online = replay.newPickView({ where: { tag: 0 } }).newPickSelector(
+    prioritized({ ...options, normalize: "view" }),
   );
   const mixed = replay.newPickSelector(
     mixture([{ selector: offline, share: 3 }, { selector: online, share: 1 }]),
@@ -174,7 +174,7 @@ Deno.test("probabilities and weights of a mixture of tables are those of its par
     const P = Array.from(batch.state, (state) => (state % 100 + 1) / 10);
     const weight = (k: number): number => ((k < 48 ? 4 : 2) * (P[k] ?? 0)) ** -beta;
     for (let k = 48; k < size; k++) P[k] = batch.state[k] === 0 ? 0.2 : 0.8;
-    // The first part divides by the largest weight of its picks in the batch, the second by that in its table: of P = 0.2.
+    // The first part divides by the largest weight of its picks in the batch, the second by that in its view: of P = 0.2.
     const largest = Math.max(...P.slice(0, 48).map((_, k) => weight(k)));
     for (let k = 0; k < size; k++) {
       assertAlmostEquals(batch.probability[k] ?? NaN, P[k] ?? NaN, 1e-6);
@@ -194,13 +194,13 @@ Deno.test("probabilities and weights of a mixture of tables are those of its par
   }
 });
 
-Deno.test("setPriority reaches, in each part, the picks of its table only, and counts each pick once", async () => {
+Deno.test("setPriority reaches, in each part, the picks of its view only, and counts each pick once", async () => {
   using replay = await plainReplay();
   const options = { alpha: 1, epsilon: 0 };
-  const tables = [{ tag: 1 }, { tag: 0 }, { tag: [0, 2] }].map((where) =>
-    replay.newPickTable({ where })
+  const views = [{ tag: 1 }, { tag: 0 }, { tag: [0, 2] }].map((where) =>
+    replay.newPickView({ where })
   );
-  const [a, b, c] = tables.map((table) => table.newPickSelector(prioritized(options)));
+  const [a, b, c] = views.map((view) => view.newPickSelector(prioritized(options)));
   if (a === undefined || b === undefined || c === undefined) throw new Error("no selectors");
   const mixed = replay.newPickSelector(mixture([a, b, c].map((selector) => ({
     selector,
@@ -210,7 +210,7 @@ Deno.test("setPriority reaches, in each part, the picks of its table only, and c
   const gone = episodeOf(replay, 1, 2);
   replay.evict(gone);
   const [zero = -1, one = -1, two = -1, three = -1] = handles;
-  // Two picks of tag 0 are in two of the tables, that of tag 3 and the evicted one in none.
+  // Two picks of tag 0 are in two of the views, that of tag 3 and the evicted one in none.
   const episodes = [zero, zero, one, two, three, gone];
   assertStrictEquals(
     replay.setPriority(mixed, episodes, [0, 1, 1, 1, 0, 0], [3, 9, 3, 4, 5, 6]),
@@ -221,27 +221,27 @@ Deno.test("setPriority reaches, in each part, the picks of its table only, and c
     const { state, probability } = replay.getBatch(256, selector);
     return [...new Set(Array.from(state, (x, k) => `${x}: ${probability[k]?.toFixed(4)}`))].sort();
   };
-  // New picks have priority 1 in a table, or the largest that was set there before.
+  // New picks have priority 1 in a view, or the largest that was set there before.
   assertEquals(chances(a), ["100: 0.2500", "101: 0.7500"]);
   assertEquals(chances(b), ["0: 0.2500", "1: 0.7500"]);
   assertEquals(chances(c), ["0: 0.1765", "1: 0.5294", "200: 0.0588", "201: 0.2353"]);
-  // A batch of one table sets the priorities of the others too, as far as they have its picks.
+  // A batch of one view sets the priorities of the others too, as far as they have its picks.
   const batch = replay.getBatch(4, c);
   const inB = batch.state.filter((state) => state < 100).length;
   assertStrictEquals(replay.setPriority(b, batch, [1, 1, 1, 1]), inB);
   assertStrictEquals(replay.setPriority(a, batch, [1, 1, 1, 1]), 0);
 });
 
-Deno.test("a mixture of tables is refused where their options differ, and says in which", async () => {
+Deno.test("a mixture of views is refused where their options differ, and says in which", async () => {
   using replay = await plainReplay();
-  const table = replay.newPickTable({
+  const view = replay.newPickView({
     where: { tag: 1 },
     length: 4,
     stride: 2,
     nStep: [1, 3],
     discount: 0.5,
   });
-  const selector = table.newPickSelector(uniform());
+  const selector = view.newPickSelector(uniform());
   const before = visibleState(replay);
   const message = assertThrows(
     () => replay.newPickSelector(mixture([{ selector: selector as Selector, share: 1 }])),
@@ -249,9 +249,9 @@ Deno.test("a mixture of tables is refused where their options differ, and says i
   ).message;
   assertEquals(
     message,
-    "newPickSelector(): the part uniform draws from pick table 1, which differs from pick table 0 in length (4, not 1), " +
+    "newPickSelector(): the part uniform draws from pick view 1, which differs from pick view 0 in length (4, not 1), " +
       'stride (2, not 1), discount (0.5, not 1), nStep ([1,3], not []), nextState (false, not "copy"); ' +
-      "the options of all tables in one selector must be the same apart from where",
+      "the options of all views in one selector must be the same apart from where",
   );
   // Also where it is deep inside.
   assertThrows(
@@ -264,8 +264,8 @@ Deno.test("a mixture of tables is refused where their options differ, and says i
     "apart from where",
   );
   assertEquals(visibleState(replay), before);
-  // On a table of the same options it works.
-  const other = replay.newPickTable({ length: 4, stride: 2, nStep: [1, 3], discount: 0.5 });
+  // On a view of the same options it works.
+  const other = replay.newPickView({ length: 4, stride: 2, nStep: [1, 3], discount: 0.5 });
   const mixed = other.newPickSelector(mixture([{ selector, share: 1 }]));
   episodeOf(replay, 1, 6);
   const [part] = replay.getBatch(2, mixed).nStep;
@@ -283,7 +283,7 @@ Deno.test("a part must be a selector of this replay", async () => {
   assertMatch(message, /^newPickSelector\(\): the selector uniform 0 is another replay's/);
   // deno-lint-ignore no-explicit-any
   const loose = mixture as any;
-  const forged = { id: 0, kind: "uniform", table: 0, parts: [] };
+  const forged = { id: 0, kind: "uniform", view: 0, parts: [] };
   assertThrows(
     () => replay.newPickSelector(loose([{ selector: forged, share: 1 }])),
     TypeError,
@@ -310,8 +310,8 @@ Deno.test("a part must be a selector of this replay", async () => {
 
 Deno.test("a batch of which one part has no pick fails before anything is drawn, and names the tags", async () => {
   using replay = await plainReplay();
-  const offline = replay.newPickTable({ where: { tag: [1, 4] } }).newPickSelector(uniform());
-  const online = replay.newPickTable({ where: { tag: 0 } }).newPickSelector(uniform());
+  const offline = replay.newPickView({ where: { tag: [1, 4] } }).newPickSelector(uniform());
+  const online = replay.newPickView({ where: { tag: 0 } }).newPickSelector(uniform());
   const mixed = replay.newPickSelector(
     mixture([{ selector: online, share: 1 }, { selector: offline, share: 1 }]),
   );
@@ -332,7 +332,7 @@ Deno.test("a batch of which one part has no pick fails before anything is drawn,
   assertStrictEquals(replay.getBatch(8, mixed).size, 8);
 });
 
-Deno.test("the first table may have tags too; policies of eviction know that other episodes have no pick in it", async () => {
+Deno.test("the first view may have tags too; policies of eviction know that other episodes have no pick in it", async () => {
   for (const eviction of [fifo(), lfu(), afterDraws(2)]) {
     using replay = await ExperienceReplay.create({
       capacity: 40,
@@ -355,11 +355,11 @@ Deno.test("the first table may have tags too; policies of eviction know that oth
   }
 });
 
-Deno.test("a replay with tagged tables and a mixture of them is saved, and goes on the same", async () => {
+Deno.test("a replay with tagged views and a mixture of them is saved, and goes on the same", async () => {
   const make = async (): Promise<[Plain, Selector<{ state: Column<"float32", []> }>]> => {
     const replay = await plainReplay(60);
     const [one, two] = [{ tag: 1 }, { tag: [0, 2] }].map((where) =>
-      replay.newPickTable({ where }).newPickSelector(prioritized())
+      replay.newPickView({ where }).newPickSelector(prioritized())
     );
     if (one === undefined || two === undefined) throw new Error("no selectors");
     const parts = [{ selector: one, share: 2 }, { selector: two, share: 1 }];
@@ -386,21 +386,21 @@ Deno.test("a replay with tagged tables and a mixture of them is saved, and goes 
   await other.unserialize(bytes);
   assertEquals(go(other, again), future);
 
-  // Tables and selectors of the kernel come with the snapshot.
+  // Views and selectors of the kernel come with the snapshot.
   using source = await plainReplay();
-  source.newPickTable({ where: { tag: 3 } }).newPickSelector(uniform());
+  source.newPickView({ where: { tag: 3 } }).newPickSelector(uniform());
   for (const tag of [2, 3]) episodeOf(source, tag, 3);
   using plain = await plainReplay();
   await plain.unserialize(await source.serialize());
-  assertEquals(plain.pickTables.map(({ policy }) => policy.where), [undefined, { tag: [3] }]);
-  assertEquals(plain.pickTables.map(({ pickCount }) => pickCount), [6, 3]);
+  assertEquals(plain.pickViews.map(({ policy }) => policy.where), [undefined, { tag: [3] }]);
+  assertEquals(plain.pickViews.map(({ pickCount }) => pickCount), [6, 3]);
   const [loaded] = plain.selectors;
   assertEquals(new Set(tagsOf(plain, plain.getBatch(20, loaded as Selector))), new Set([3]));
 
   // Other tags do not fit.
   for (const where of [{ tag: [3, 4] }, undefined]) {
     using target = await plainReplay();
-    target.newPickTable(where === undefined ? {} : { where });
+    target.newPickView(where === undefined ? {} : { where });
     const { message } = await assertReplayRejects(
       target.unserialize(await source.serialize()),
       "snapshot-mismatch",
@@ -413,10 +413,10 @@ Deno.test("a replay with tagged tables and a mixture of them is saved, and goes 
   }
 });
 
-Deno.test("laber and withoutReplacement work over parts of several tables", async () => {
+Deno.test("laber and withoutReplacement work over parts of several views", async () => {
   using replay = await plainReplay();
   const [one, zero] = [1, 0].map((tag) =>
-    replay.newPickTable({ where: { tag } }).newPickSelector(withoutReplacement())
+    replay.newPickView({ where: { tag } }).newPickSelector(withoutReplacement())
   );
   if (one === undefined || zero === undefined) throw new Error("no selectors");
   for (const tag of [0, 1]) episodeOf(replay, tag, 8);
@@ -435,7 +435,7 @@ Deno.test("laber and withoutReplacement work over parts of several tables", asyn
     error.message,
     /^getBatch\(\): mixture \d asks its part withoutReplacement 0 for 9 picks: .* got 9$/,
   );
-  // Candidates come from both tables, and scores decide.
+  // Candidates come from both views, and scores decide.
   const best = replay.newPickSelector(laber({
     factor: 2,
     rule: parts,
@@ -445,10 +445,10 @@ Deno.test("laber and withoutReplacement work over parts of several tables", asyn
   assertEquals(new Set(batch.state), new Set([7, 107]));
 });
 
-Deno.test("a composition of your own may draw with selectors of other tables", async () => {
+Deno.test("a composition of your own may draw with selectors of other views", async () => {
   using replay = await plainReplay();
   const tagged = [2, 5].map((tag) =>
-    replay.newPickTable({ where: { tag } }).newPickSelector(uniform())
+    replay.newPickView({ where: { tag } }).newPickSelector(uniform())
   );
   const byTurns: ComposedSelector = {
     name: "byTurns",
@@ -465,23 +465,23 @@ Deno.test("a composition of your own may draw with selectors of other tables", a
     },
   };
   const selector = replay.newPickSelector(byTurns);
-  assertEquals(selector.parts.map(({ id, table }) => [id, table]), [[0, 1], [1, 2], [2, 0]]);
+  assertEquals(selector.parts.map(({ id, view: view }) => [id, view]), [[0, 1], [1, 2], [2, 0]]);
   for (const tag of [2, 5, 0]) episodeOf(replay, tag, 4);
   assertEquals(tagsOf(replay, replay.getBatch(7, selector)), [2, 5, 0, 2, 5, 0, 2]);
 });
 
-Deno.test("a new table has the discount of the replay, unless it names its own", async () => {
+Deno.test("a new view has the discount of the replay, unless it names its own", async () => {
   using replay = await plainReplay(1000, { discount: 0.5 });
   const [same, own, steps] = [
-    replay.newPickTable({ length: 2 }),
-    replay.newPickTable({ discount: 1 }),
-    replay.newPickTable({ nStep: 3 }),
+    replay.newPickView({ length: 2 }),
+    replay.newPickView({ discount: 1 }),
+    replay.newPickView({ nStep: 3 }),
   ];
   assertEquals([same, own, steps].map(({ policy }) => policy.discount), [0.5, 1, 0.5]);
   episodeOf(replay, 0, 9, false);
   const discounts = (
-    table: PickTable,
-  ): number[] => [...new Set(replay.getBatch(8, table.newPickSelector(uniform())).discount)];
+    view: PickView,
+  ): number[] => [...new Set(replay.getBatch(8, view.newPickSelector(uniform())).discount)];
   assertEquals([discounts(same), discounts(own)], [[0.5], [1]]);
   const [part] = replay.getBatch(1, steps.newPickSelector(uniform())).nStep;
   assertEquals([part.reward[0], part.discount[0]], [1.75, 0.125]);

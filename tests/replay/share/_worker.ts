@@ -166,7 +166,7 @@ async function churn(replay: HashedReplay, task: Task): Promise<never> {
       if (below(2) === 0) other[Symbol.dispose]();
     } else if (task.makes && below(10) === 0) {
       try {
-        if (below(4) === 0) replay.newPickTable({ length: 1 + below(3) });
+        if (below(4) === 0) replay.newPickView({ length: 1 + below(3) });
         else replay.newPickSelector(below(2) === 0 ? uniform() : lowestPriority());
       } catch (error) {
         if (!(error instanceof ReplayError && error.code === "limit")) throw error;

@@ -24,7 +24,7 @@ export interface Task {
   readonly stop: Int32Array<SharedArrayBuffer>;
   /** Whether it ends by itself while it holds the replay. */
   readonly holds?: boolean;
-  /** Whether it makes pick tables and selectors. */
+  /** Whether it makes pick views and selectors. */
   readonly makes?: boolean;
 }
 

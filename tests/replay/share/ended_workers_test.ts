@@ -86,7 +86,7 @@ native.test(`${ENDS} Workers are ended at random moments of their calls (seed ${
   for (const handle of replay.episodes()) {
     assertStrictEquals(replay.episode(handle).ending === "open", handle === kept);
   }
-  // The tables and selectors of the first Workers stay, and fill up. Nothing of the later ones does.
+  // The views and selectors of the first Workers stay, and fill up. Nothing of the later ones does.
   const [, early, ...late] = memory;
   if (early !== undefined) {
     assert(late.every((bytes) => bytes < 1.5 * early), `memory grew: ${memory}`);

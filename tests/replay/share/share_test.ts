@@ -63,7 +63,7 @@ async function shared(): Promise<{ replay: Shared; ticket: ShareTicket }> {
 
 type Shared = Awaited<ReturnType<typeof attach>>;
 
-native.test("an attached replay has the columns, options, pick tables and selectors of the first one", async () => {
+native.test("an attached replay has the columns, options, pick views and selectors of the first one", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 500,
     state: uint8(2, 2),
@@ -79,8 +79,8 @@ native.test("an attached replay has the columns, options, pick tables and select
     keepNextState: false,
     seed: 11,
   });
-  const first = replay.newPickSelector(prioritized({ alpha: 0.7, normalize: "table" }));
-  replay.newPickTable({ length: 2, where: { tag: [1, 2] } }).newPickSelector(uniform());
+  const first = replay.newPickSelector(prioritized({ alpha: 0.7, normalize: "view" }));
+  replay.newPickView({ length: 2, where: { tag: [1, 2] } }).newPickSelector(uniform());
   replay.newPickSelector(mixture([{ rule: newest(), share: 1 }, { selector: first, share: 0.3 }]));
   replay.newPickSelector(combined({ newest: 2, rest: prioritized() }));
   using guest = await ExperienceReplay.attach(structuredClone(replay.share()) as ShareTicket);
@@ -91,25 +91,25 @@ native.test("an attached replay has the columns, options, pick tables and select
   assertEquals(String(guest.columns.extras["hidden"]), "every(4, float32(3))");
   assertEquals(guest.selectors.map(String), replay.selectors.map(String));
   assertEquals(
-    guest.pickTables.map(({ policy }) => policy),
-    replay.pickTables.map(({ policy }) => policy),
+    guest.pickViews.map(({ policy }) => policy),
+    replay.pickViews.map(({ policy }) => policy),
   );
   assertStringIncludes(String(replay), "2 seats");
 });
 
-native.test("pick tables and selectors that one thread makes are there for the others when they ask", async () => {
+native.test("pick views and selectors that one thread makes are there for the others when they ask", async () => {
   const { replay, ticket } = await shared();
   using _replay = replay;
   using guest = await attach(ticket);
   using third = await attach(ticket);
-  const table = guest.newPickTable({ length: 2 });
-  const selector = table.newPickSelector(highestPriority());
+  const view = guest.newPickView({ length: 2 });
+  const selector = view.newPickSelector(highestPriority());
   const both = third.newPickSelector(mixture([
     { rule: uniform(), share: 1 },
     { rule: highestPriority(), share: 1 },
   ]));
   for (const each of [replay, guest, third]) {
-    assertEquals(each.pickTables.map(({ policy: { length } }) => length), [1, 2]);
+    assertEquals(each.pickViews.map(({ policy: { length } }) => length), [1, 2]);
     assertEquals(each.selectors.map(({ kind }) => kind), [
       "highestPriority",
       "uniform",
@@ -395,10 +395,10 @@ native.test("too many tickets and selectors are refused, and nothing is lost", a
   const one = mixture([{ selector: first, share: 1 }]);
   while (replay.selectors.length < 512) replay.newPickSelector(one);
   assertReplayError(() => replay.newPickSelector(one), "limit");
-  for (let k = 1; k < 16; k++) replay.newPickTable({ length: 1 + k });
-  assertReplayError(() => replay.newPickTable({}), "limit");
+  for (let k = 1; k < 16; k++) replay.newPickView({ length: 1 + k });
+  assertReplayError(() => replay.newPickView({}), "limit");
   using guest = await attach(ticket);
-  assertEquals([guest.selectors.length, guest.pickTables.length], [512, 16]);
+  assertEquals([guest.selectors.length, guest.pickViews.length], [512, 16]);
   assertEquals(guest.selectors.map(String), replay.selectors.map(String));
 });
 
@@ -439,27 +439,27 @@ native.test("a thread that ended while it made a selector leaves no trace of it,
   const first = replay.newPickSelector(highestPriority());
   const kernel = await openKernel();
   using seat = ReplayHandle.attach(kernel, Float64Array.from(ticket.numbers));
-  // What such a thread has done by then: it noted a table, a selector and one that is made of both, and the kernel made none.
+  // What such a thread has done by then: it noted a view, a selector and one that is made of both, and the kernel made none.
   const note = readNote("test", kernel, seat.id);
-  const [table] = note.tables;
-  if (table === undefined) throw new Error("no table");
+  const [view] = note.views;
+  if (view === undefined) throw new Error("no view");
   const { kind: name, options, native: rule, numbers } = uniform();
   writeNote("test", kernel, seat.id, {
     ...note,
-    tables: [...note.tables, { ...table, length: 3 }],
+    views: [...note.views, { ...view, length: 3 }],
     selectors: [
       ...note.selectors,
-      { name, options, table: 0, native: { rule, numbers } },
-      { name: "mixture", options: { shares: "1" }, table: 0, parts: [1] },
+      { name, options, view: 0, native: { rule, numbers } },
+      { name: "mixture", options: { shares: "1" }, view: 0, parts: [1] },
     ],
   });
   // The message brought a copy of the ticket, and its board is the same memory.
   Atomics.add(new Int32Array(ticket.board, 0, 1), 0, 1);
-  assertEquals([guest.selectors.length, guest.pickTables.length], [1, 1]);
-  const second = guest.newPickTable({ length: 2 }).newPickSelector(highestPriority());
+  assertEquals([guest.selectors.length, guest.pickViews.length], [1, 1]);
+  const second = guest.newPickView({ length: 2 }).newPickSelector(highestPriority());
   for (const each of [replay, guest]) {
     assertEquals(each.selectors.map(String), [first, second].map(String));
-    assertEquals(each.pickTables.map(({ policy: { length } }) => length), [1, 2]);
+    assertEquals(each.pickViews.map(({ policy: { length } }) => length), [1, 2]);
   }
   const episode = replay.newEpisode();
   const steps = { state: [1, 1, 2, 2], action: [0, 0], reward: [0, 0], finalState: [3, 3] };

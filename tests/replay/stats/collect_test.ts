@@ -370,9 +370,9 @@ Deno.test("draws are counted once in all, and saved; what was noted is not", asy
   assertEquals(other.stats().selectors[6]?.drawnCount, 13);
 });
 
-Deno.test("batches drawn ahead are noted, and several tables have their own picks", async () => {
+Deno.test("batches drawn ahead are noted, and several views have their own picks", async () => {
   using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1), seed: 1 });
-  const pairs = replay.newPickTable({ length: 2, stride: 2 }).newPickSelector(
+  const pairs = replay.newPickView({ length: 2, stride: 2 }).newPickSelector(
     prioritized({ epsilon: 0 }),
   );
   let episode = replay.newEpisode();
@@ -380,7 +380,7 @@ Deno.test("batches drawn ahead are noted, and several tables have their own pick
   let batches = 0;
   for await (const _batch of replay.batches(8, pairs)) if (++batches === 5) break;
   const [drawn] = replay.stats().selectors;
-  assertEquals([drawn?.table, drawn?.pickCount, drawn?.weights?.sum], [1, 10, 10]);
+  assertEquals([drawn?.view, drawn?.pickCount, drawn?.weights?.sum], [1, 10, 10]);
   assert((drawn?.drawnCount ?? 0) >= 40 && drawn?.noted.count === drawn?.drawnCount);
 });
 

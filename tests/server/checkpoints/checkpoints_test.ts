@@ -28,7 +28,7 @@ Deno.test("a client's checkpoint() answers the path of a new file, and the next 
     await serving({ folder, onStop: false }, async ({ connection, tables, server }) => {
       assertEquals(server.loaded, { path: undefined, damaged: [] });
       for (let key = 1n; key <= 20n; key++) await insert(connection, "p", key, Number(key));
-      tables.table("p").setPriorities([7n], [7], { removerPriorities: [70] });
+      tables.table("p").setPriority([7n], [7], { removerPriorities: [70] });
       await insert(connection, "q", 50n);
       const call = connection.open("SampleStream");
       call.send({ table: "p", num_samples: 7n });

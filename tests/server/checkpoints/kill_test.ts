@@ -105,7 +105,7 @@ function keysOf(held: Tables): bigint[] {
 async function checkData(held: Tables): Promise<void> {
   const { size } = held.table("q");
   if (size === 0) return;
-  const { keys, columns } = await held.table("q").sample(size, { timeoutMs: PATIENCE_MS });
+  const { keys, columns } = await held.table("q").getBatch(size, { timeoutMs: PATIENCE_MS });
   const data = columns[0]?.data as ArrayLike<number>;
   assertEquals(Array.from(data), Array.from(keys, (key) => Number(key % 251n)));
 }

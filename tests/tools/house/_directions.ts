@@ -166,11 +166,11 @@ export const rules: readonly Rule[] = [
       [{ "examples/a.ts": 'import "@exrp/replay/testing";' }],
       [{ "bench/a.ts": 'import "../tables/low.ts";' }, "bench/a.ts → tables/low.ts"],
       [
-        { "server/http2/a.ts": 'import "../../reverb/errors.ts";' },
-        "server/http2/a.ts → reverb/errors.ts",
+        { "net/http2/a.ts": 'import "../../reverb/errors.ts";' },
+        "net/http2/a.ts → reverb/errors.ts",
       ],
-      [{ "server/grpc/a.ts": 'import "../../tables/low.ts";' }, "server/grpc/a.ts → tables/low.ts"],
-      [{ "server/grpc/a.ts": 'import "../service.ts";' }, "server/grpc/a.ts → server/service.ts"],
+      [{ "net/grpc/a.ts": 'import "../../tables/low.ts";' }, "net/grpc/a.ts → tables/low.ts"],
+      [{ "net/http2/a.ts": 'import "../grpc/b.ts";' }, "net/http2/a.ts → net/grpc/b.ts"],
       [{ "server/a.ts": "" }, "server/a.ts is in no room of _plan.ts"],
       [{ "replay/record/a.ts": 'import "../draw/b.ts";' }, "replay/record/a.ts → replay/draw/b.ts"],
       [{ "tables/low.ts": 'import "./tables.ts";' }, "tables/low.ts → tables/tables.ts runs up"],
@@ -188,6 +188,25 @@ export const rules: readonly Rule[] = [
         { "deno.json": '{"exports":{},"publish":{"include":["mod.ts","gpu","README.md"]}}' },
         "deno.json publishes gpu, and _plan.ts does not say what it may import",
       ],
+    ],
+  },
+  {
+    name: "`net/` says no word of what it carries.",
+    find: (sources) =>
+      sources.filter(({ part }) => part === "net").flatMap(({ path, text }) => {
+        const tables = plan.tablesOfHeaders.includes(path) ? [] : ["table"];
+        const words = [...plan.carried, ...tables];
+        const said = text.match(new RegExp(`\\b(?:${words.join("|")})s?\\b`, "gi")) ?? [];
+        return said.map((word) => `${path} says ${word}`);
+      }),
+    planted: [
+      [{ "net/a.ts": "/** Tells Reverb. */" }, "net/a.ts says Reverb"],
+      [
+        { "net/grpc/a.ts": "// An item of a table." },
+        ...["net/grpc/a.ts says item", "net/grpc/a.ts says table"],
+      ],
+      [{ "net/http2/hpack.ts": "// the table of samplers" }, "net/http2/hpack.ts says samplers"],
+      [{ "net/http2/a.ts": "f(reserved, suitable);", "server/a/b.ts": "// Reverb" }],
     ],
   },
   {

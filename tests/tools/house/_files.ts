@@ -28,8 +28,7 @@ const UNSEEDED = new RegExp(
 
 /** Tests that need numbers which another run has not, and why. */
 const unseeded: Readonly<Record<string, string>> = {
-  "tests/server/http2/_fuzz.ts":
-    "`deno task fuzz:frames` has another seed each time, and says which",
+  "tests/net/http2/_fuzz.ts": "`deno task fuzz:frames` has another seed each time, and says which",
   "tests/testing/conforms_eviction_test.ts": "a rule that is wrong by this",
   "tests/testing/_wrong_selectors.ts": "a rule that is wrong by this",
   "tests/tools/no_timed_assertions_test.ts": "planted examples",

@@ -29,7 +29,11 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   reverb: ["wire", "rate_limiters", "ffi", "base"],
   // Tables that many clients write to and sample from, in the kernel.
   tables: ["reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
-  server: ["tables", "reverb", "wire", "selectors", "rate_limiters", "storage", "ffi", "base"],
+  // HTTP and gRPC by hand, which knows nothing of what it carries.
+  net: ["base"],
+  server: [
+    ...["tables", "reverb", "wire", "net", "selectors", "rate_limiters", "storage", "ffi", "base"],
+  ],
   // What actors in threads of their own need stands above the library.
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
@@ -40,7 +44,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   examples: ["doors"],
   // Of the tools only what finds files and compilers, and the version for its results: what it measures goes through the public face.
   // And HTTP/2, which has no public face, and what draws the pictures of the examples.
-  bench: ["doors", "server", "tools", "examples", "deno.json"],
+  bench: ["doors", "net", "tools", "examples", "deno.json"],
 };
 
 /**
@@ -74,30 +78,39 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     "config.ts": ["checkpoints", "serve_limits.ts"],
     "serve.ts": [
       ...["checkpoints", "service.ts", "table_figures.ts", "serve_limits.ts", "web", "figures.ts"],
-      ...["pump", "grpc"],
     ],
     checkpoints: ["service.ts", "figures.ts"],
     "service.ts": [
-      ...["server_info.ts", "set_rate_limiter.ts", "calls", "figures.ts", "grpc"],
+      ...["server_info.ts", "set_rate_limiter.ts", "calls", "figures.ts"],
     ],
     "server_info.ts": ["table_figures.ts"],
     "table_figures.ts": ["figures.ts"],
-    "set_rate_limiter.ts": ["calls", "grpc"],
-    calls: ["grpc"],
-    "serve_limits.ts": ["http2"],
+    "set_rate_limiter.ts": ["calls"],
+    calls: [],
+    "serve_limits.ts": [],
     web: ["figures.ts"],
     "figures.ts": [],
+  },
+  net: {
     pump: ["http2"],
     grpc: ["http2"],
     http2: [],
+    "http1.ts": [],
   },
 };
 
-/** Rooms that may import less of the other parts than their part may. HTTP/2 knows nothing of tables or Reverb. */
+/** Words of what goes through `net/`, and the files whose tables are those of HPACK. */
+export const carried: readonly string[] = [
+  ...["reverb", "item", "sampler", "sample", "learner", "actor", "limiter", "replay", "episode"],
+];
+export const tablesOfHeaders: readonly string[] = [
+  ...["net/http2/hpack.ts", "net/http2/huffman.ts", "net/http2/header_fields.ts"],
+  ...["net/http2/settings.ts", "net/http2/stream.ts", "net/http2/connection.ts"],
+];
+
+/** Rooms that may import less of the other parts than their part may. */
 export const narrow: Readonly<Record<string, readonly string[]>> = {
-  "server/http2": [],
-  "server/grpc": ["base"],
-  "server/pump": ["base"],
+  "net/http2": [],
   "server/web": ["base"],
 };
 
@@ -125,7 +138,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["table.ts", "saving.ts", "tables_options.ts"],
     ["table_batch.ts", "_tables_core.ts"],
     // What makes messages of calls.
-    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_chunks.ts", "_item_data.ts"],
+    ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_item_data.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
     ["low.ts", "table_item.ts"],
@@ -135,7 +148,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["client.ts"],
     // Writers and samplers.
     ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "_priority_changes.ts", "_set_rate_limiter.ts"],
+    ["sampling.ts", "_find_server.ts", "priority_changes.ts", "_set_rate_limiter.ts"],
     // Steps and items, and what was sampled.
     [
       "trajectories.ts",
@@ -168,7 +181,7 @@ export const packages: Readonly<Record<string, readonly string[]>> = {
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
 export const platformFiles: readonly string[] = [
   ...["base/platform.ts", "storage/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
-  ...["server/pump/deno_sockets.ts", "server/pump/node_sockets.ts", "reverb/_http2.ts"],
+  ...["net/pump/deno_sockets.ts", "net/pump/node_sockets.ts", "reverb/_http2.ts"],
 ];
 
 /** What opens libraries besides `ffi/`: the loops that move the same bytes without a replay are another library, not the kernel. */

@@ -24,11 +24,11 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
   same("the bytes stored", info.storedBytes, model.storedBytes);
   const handles = model.handles;
   sameNumbers("episodes()", replay.episodes(), handles);
-  for (let table = 0; table < model.tableCount; table++) {
-    const expected = model.picks(table);
-    same(`pickCount of ${table}`, replay.pickTables[table]?.pickCount, expected.length);
-    const picks = tap.picks(id, table, expected.length);
-    const where = `the picks of table ${table}`;
+  for (let view = 0; view < model.tableCount; view++) {
+    const expected = model.picks(view);
+    same(`pickCount of ${view}`, replay.pickViews[view]?.pickCount, expected.length);
+    const picks = tap.picks(id, view, expected.length);
+    const where = `the picks of view ${view}`;
     sameNumbers(`${where}: episodes`, picks.episodes, expected.map((pick) => pick.episode));
     sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
   }

@@ -1,10 +1,10 @@
 /**
- * The common part of every model selector: it follows the pick table and draws picks.
+ * The common part of every model selector: it follows the pick view and draws picks.
  *
  * @module
  */
 
-/** Picks that were drawn, by their place in the pick table, and the probability of each draw. */
+/** Picks that were drawn, by their place in the pick view, and the probability of each draw. */
 export interface Draws {
   readonly indices: readonly number[];
   readonly probabilities: readonly number[];

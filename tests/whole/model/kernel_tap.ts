@@ -27,21 +27,21 @@ interface Shape {
   readonly every: readonly number[];
   /** Elements of one reward. */
   readonly rewardCount: number;
-  /** The numbers of each pick table's policy. */
+  /** The numbers of each pick view's policy. */
   readonly policies: Float64Array[];
-  /** The pick table of each selector. */
-  readonly tables: number[];
+  /** The pick view of each selector. */
+  readonly views: number[];
 }
 
 /** A part of a batch, and the bytes that one pick has in it. */
 type BatchPart = readonly [part: number, bytes: number];
 
-/** The parts of a table's batches in the order in which they are hashed, as tests/kernel/operations_recording.hpp has it. */
+/** The parts of a view's batches in the order in which they are hashed, as tests/kernel/operations_recording.hpp has it. */
 function batchPartsOf(
   { columnBytes, every, rewardCount, policies }: Shape,
-  table: number,
+  view: number,
 ): BatchPart[] {
-  const policy = policies[table] ?? new Float64Array(abi.EXRP_POLICY_COUNT);
+  const policy = policies[view] ?? new Float64Array(abi.EXRP_POLICY_COUNT);
   const number = (index: number): number => policy[index] ?? 0;
   const flag = (bit: number): boolean => (number(abi.EXRP_POLICY_FLAGS) & bit) !== 0;
   const rows = number(abi.EXRP_POLICY_BEFORE) + number(abi.EXRP_POLICY_LENGTH);
@@ -199,21 +199,21 @@ const CALLS: Readonly<Record<string, Call>> = {
       return [bytesOf(rows, Number(count) * Number(run) * rowBytes)];
     },
   },
-  exrp_table_create: {
+  exrp_pick_view_create: {
     roles: [R, B, N, O],
-    written: ([id, policy, , table], tap) => {
+    written: ([id, policy, , view], tap) => {
       if (policy instanceof Float64Array) tap.shape(id).policies.push(policy);
-      return [bytesOf(table, 4)];
+      return [bytesOf(view, 4)];
     },
   },
-  exrp_table_info: {
+  exrp_pick_view_info: {
     roles: [R, N, O, N],
-    written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_TABLE_INFO_COUNT)],
+    written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_PICK_VIEW_INFO_COUNT)],
   },
   exrp_selector_create: {
     roles: [R, N, N, B, N, O],
-    written: ([id, table, , , , selector], tap) => {
-      tap.shape(id).tables.push(Number(table));
+    written: ([id, view, , , , selector], tap) => {
+      tap.shape(id).views.push(Number(view));
       return [bytesOf(selector, 4)];
     },
   },
@@ -227,8 +227,8 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   exrp_batch_layout: {
     roles: [R, N, N, O, N],
-    written: ([id, table, , offsets], tap) => [
-      bytesOf(offsets, 8 * tap.partCount(id, Number(table))),
+    written: ([id, view, , offsets], tap) => [
+      bytesOf(offsets, 8 * tap.partCount(id, Number(view))),
     ],
   },
   exrp_batch_check: { roles: [R, N, N], written: nothing },
@@ -237,15 +237,15 @@ const CALLS: Readonly<Record<string, Call>> = {
     written: ([id, selector, first, count, total, , batch], tap) =>
       tap.batchParts(
         id,
-        tap.shape(id).tables[Number(selector)] ?? 0,
+        tap.shape(id).views[Number(selector)] ?? 0,
         [Number(first), Number(count), Number(total)],
         batch,
       ),
   },
   exrp_batch_gather: {
     roles: [R, N, B, B, N, N, N, N, N, N, O, N],
-    written: ([id, table, , , first, count, total, , , , batch], tap) =>
-      tap.batchParts(id, Number(table), [Number(first), Number(count), Number(total)], batch),
+    written: ([id, view, , , first, count, total, , , , batch], tap) =>
+      tap.batchParts(id, Number(view), [Number(first), Number(count), Number(total)], batch),
   },
   exrp_pick_find: { roles: [R, N, B, B, N, O], written: counted(5, 4, 4) },
   exrp_pick_list: {
@@ -336,15 +336,15 @@ export class KernelTap implements Disposable {
     return status === 0 ? broken[0] ?? -1 : -status;
   }
 
-  /** A pick table. */
+  /** A pick view. */
   picks(
     id: number,
-    table: number,
+    view: number,
     count: number,
   ): { episodes: Float64Array; positions: Int32Array } {
     const episodes = new Float64Array(Math.max(1, count));
     const positions = new Int32Array(Math.max(1, count));
-    const status = this.#kernel.symbols.exrp_pick_list(id, table, 0, count, episodes, positions);
+    const status = this.#kernel.symbols.exrp_pick_list(id, view, 0, count, episodes, positions);
     if (status !== 0) throw new Error(`exrp_pick_list of ${count} picks: status ${status}`);
     return { episodes: episodes.subarray(0, count), positions: positions.subarray(0, count) };
   }
@@ -370,7 +370,7 @@ export class KernelTap implements Disposable {
 
   shape(id: unknown): Shape {
     return this.#shapes.get(Number(id)) ??
-      { columnBytes: [], every: [], rewardCount: 0, policies: [], tables: [] };
+      { columnBytes: [], every: [], rewardCount: 0, policies: [], views: [] };
   }
 
   itemBytes(id: number, section: number): number {
@@ -379,24 +379,24 @@ export class KernelTap implements Disposable {
     return info[1] ?? 0;
   }
 
-  /** How many offsets a layout of the table's batches has. */
-  partCount(id: unknown, table: number): number {
+  /** How many offsets a layout of the view's batches has. */
+  partCount(id: unknown, view: number): number {
     const { columnBytes, policies } = this.shape(id);
     return abi.EXRP_BATCH_COLUMN + columnBytes.length +
-      abi.EXRP_BATCH_N_STEP_PARTS * nStepCount(policies[table]);
+      abi.EXRP_BATCH_N_STEP_PARTS * nStepCount(policies[view]);
   }
 
   /** Some places of a batch, part by part, without what lies between them. */
   batchParts(
     id: unknown,
-    table: number,
+    view: number,
     [first, count, total]: readonly [number, number, number],
     batch: unknown,
   ): Uint8Array[] {
-    const offsets = new Float64Array(this.partCount(id, table));
-    this.#untapped.exrp_batch_layout(Number(id), table, total, offsets, offsets.length);
+    const offsets = new Float64Array(this.partCount(id, view));
+    this.#untapped.exrp_batch_layout(Number(id), view, total, offsets, offsets.length);
     const bytes = bytesOf(batch);
-    return batchPartsOf(this.shape(id), table).map(([part, size]) => {
+    return batchPartsOf(this.shape(id), view).map(([part, size]) => {
       const offset = (offsets[part] ?? 0) + first * size;
       return bytes.subarray(offset, offset + count * size);
     });
@@ -441,7 +441,7 @@ export class KernelTap implements Disposable {
         every.push(columns[k + 2] ?? 1);
       }
       const rewardCount = columns[7] ?? 0;
-      this.#shapes.set(id, { columnBytes, every, rewardCount, policies: [policy], tables: [] });
+      this.#shapes.set(id, { columnBytes, every, rewardCount, policies: [policy], views: [] });
     }
     return status;
   }

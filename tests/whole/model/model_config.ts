@@ -16,7 +16,7 @@ export interface ModelConfig {
   /** Slots in a block of the kernel. */
   readonly blockLength: number;
   readonly seed: number;
-  /** The pick policy of the first pick table. */
+  /** The pick policy of the first pick view. */
   readonly pick: PickPolicy;
   /** Bytes of each column of one record: the state, the action, the reward, extras. */
   readonly columnBytes: readonly number[];

@@ -79,8 +79,8 @@ export type Operation =
   | {
     readonly do: "setPriority";
     readonly selector: number;
-    /** Picks of a batch that is held, of the pick table, or any. */
-    readonly of: "batch" | "table" | "any";
+    /** Picks of a batch that is held, of the pick view, or any. */
+    readonly of: "batch" | "view" | "any";
     readonly count: number;
     readonly data: number;
     readonly float32: boolean;
@@ -88,7 +88,7 @@ export type Operation =
   | {
     readonly do: "getPriority";
     readonly selector: number;
-    readonly of: "batch" | "table" | "any";
+    readonly of: "batch" | "view" | "any";
     readonly count: number;
     readonly data: number;
   }
@@ -157,7 +157,7 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
       const beta = choice.of([undefined, 0, 0.4, 0.5, 1, 2.3]);
       operations.push({ do: "getBatch", selector, size, beta, into: choice.oneIn(3) });
     } else if (roll < 90) {
-      const of = choice.of(["batch", "batch", "table", "any"] as const);
+      const of = choice.of(["batch", "batch", "view", "any"] as const);
       const count = choice.oneIn(10)
         ? 0
         : choice.oneIn(6)

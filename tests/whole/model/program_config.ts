@@ -1,5 +1,5 @@
 /**
- * What the replay of a program is made with: columns, pick tables, selectors, limits.
+ * What the replay of a program is made with: columns, pick views, selectors, limits.
  *
  * @module
  */
@@ -29,9 +29,9 @@ export interface ProgramConfig {
   readonly segmentLength?: number;
   readonly blockLength: number;
   readonly seed: number;
-  /** The pick policy of each pick table; those past the first are made when the first selector needs them. */
+  /** The pick policy of each pick view; those past the first are made when the first selector needs them. */
   readonly pick: PickPolicy;
-  readonly tables: readonly PickPolicy[];
+  readonly views: readonly PickPolicy[];
   readonly state: ColumnSpec;
   readonly action: ColumnSpec;
   readonly reward: ColumnSpec;
@@ -42,7 +42,7 @@ export interface ProgramConfig {
   /** The rules; those past `selectorsAtFirst` come by operations `addSelector`. */
   readonly selectors: readonly SelectorSpec[];
   readonly selectorsAtFirst: number;
-  /** The pick table of each selector. */
+  /** The pick view of each selector. */
   readonly selectorTables: readonly number[];
   /** The option of `afterDraws`. */
   readonly evictionDraws: number;
@@ -96,7 +96,7 @@ function choosePrioritized(choice: Choice): PrioritizedSpec {
     alpha: choice.of([0, 0.5, 0.6, 0.6, 1, 2.5]),
     epsilon: choice.of([0, 0, 1e-6, 0.1]),
     initialPriority: choice.of([1, 1, 0.1, 1e-40, 1e200]),
-    normalize: choice.of(["batch", "table"]),
+    normalize: choice.of(["batch", "view"]),
     draw: choice.of(["stratified", "independent"]),
   };
 }
@@ -119,7 +119,7 @@ function chooseCurious(choice: Choice): SelectorSpec {
     alpha: choice.of([0, 0.5, 0.7, 0.7, 2.5]),
     epsilon: choice.of([0, 0.01, 0.01]),
     pMax: choice.of([1e5, 1e5, 1, 1e-40]),
-    normalize: choice.of(["batch", "table"]),
+    normalize: choice.of(["batch", "view"]),
     draw: choice.of(["stratified", "independent"]),
   };
 }
@@ -172,7 +172,7 @@ function chooseRankBased(choice: Choice): SelectorSpec {
     kind: "rankBased",
     alpha: choice.of([0, 0.5, 0.7, 0.7, 1, 2.5]),
     initialPriority: choice.of([1, 1, 0, 0.1, 1e200]),
-    normalize: choice.of(["batch", "table"]),
+    normalize: choice.of(["batch", "view"]),
     draw: choice.of(["stratified", "independent"]),
   };
 }
@@ -280,7 +280,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     ? choice.within(length, Math.min(capacity, length + 3))
     : choice.within(length, capacity);
   const lengthMax = segmentLength ?? capacity;
-  const tables = Array.from(
+  const views = Array.from(
     { length: choice.oneIn(2) ? 0 : choice.within(1, 2) },
     () => choosePolicy(choice, lengthMax),
   );
@@ -307,7 +307,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     pick: choice.oneIn(2)
       ? { ...choosePolicy(choice, length), length }
       : { ...PLAIN, ...chooseEnds(choice), length },
-    tables,
+    views,
     state,
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
     reward: choice.oneIn(3)
@@ -318,8 +318,8 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     hindsight: chooseHindsight(choice, state, extras),
     selectors,
     selectorsAtFirst: choice.within(1, selectors.length),
-    // The first draws from the first table, so that there is something to draw in nearly every program.
-    selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(tables.length + 1)),
+    // The first draws from the first view, so that there is something to draw in nearly every program.
+    selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
   return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
 }
@@ -336,8 +336,8 @@ function chooseLimits(
   config: Omit<ProgramConfig, "evictionDraws">,
 ): { capacityBytes?: number; maxAge?: number } {
   const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
-  // Picks of each table fit, also where limits leave fewer records.
-  const longest = Math.max(...config.tables.map((table) => table.length), 0);
+  // Picks of each view fit, also where limits leave fewer records.
+  const longest = Math.max(...config.views.map((view) => view.length), 0);
   const least = Math.max(length, longest, segmentLength ?? 0);
   const columns = [state, action, reward, ...Object.values(extras)];
   const stateBytes = columnBytes(state);

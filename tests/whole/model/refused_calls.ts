@@ -155,7 +155,7 @@ function wrongPriorities(context: RefusedContext): RefusedCall[] {
   const { replay, model, selector, values } = context;
   const loose = replay as unknown as Loose;
   const invalid = [NaN, -1, -1e-300, Infinity, -Infinity][values.below(5)] ?? NaN;
-  const good = model.picks(selector.table).slice(0, 4);
+  const good = model.picks(selector.view).slice(0, 4);
   const episodes = good.map((pick) => pick.episode);
   const positions = good.map((pick) => pick.position);
   const unknown = unknownHandle(context);

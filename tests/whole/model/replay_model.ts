@@ -1,5 +1,5 @@
 /**
- * The whole replay, plain and slow: episodes are arrays of records, the pick table is an array, sums are added up anew for
+ * The whole replay, plain and slow: episodes are arrays of records, the pick view is an array, sums are added up anew for
  * each draw. It is written from what the module promises (docs/internals/decisions, kernel/exrp.h), not from how the kernel does it.
  *
  * The file is long because the whole state of a replay is one class here, with no part that could hide a rule.
@@ -21,7 +21,7 @@ import {
 } from "./hindsight_model.ts";
 import { type ModelConfig, ModelError } from "./model_config.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
-import { type Pick, type SeenBatch, type TablesHost, TablesModel } from "./tables_model.ts";
+import { type Pick, type SeenBatch, type TablesHost, TablesModel } from "./pick_views_model.ts";
 import { type Ending, type Episode, keptAt, recordAt } from "./window_model.ts";
 
 /** One step that is recorded. */
@@ -68,7 +68,7 @@ export class ReplayModel {
   capacity: number;
   /** By handle, oldest first. */
   readonly #episodes = new Map<number, Episode>();
-  #tables: TablesModel;
+  #views: TablesModel;
   #drained: DrainModel;
   #eviction: EvictionModel;
   readonly #fault: Fault | undefined;
@@ -93,7 +93,7 @@ export class ReplayModel {
     let trimLength = 16;
     while (trimLength > 1 && trimLength > Math.min(this.capacity, maxAge) / 64) trimLength /= 2;
     this.trimLength = trimLength;
-    this.#tables = new TablesModel(config, this.#host(), fault);
+    this.#views = new TablesModel(config, this.#host(), fault);
     this.#drained = new DrainModel(config, this.#episodes, fault);
     this.#fault = fault;
     this.#eviction = evictionModel(config.eviction, config.evictionDraws, config.seed, fault);
@@ -123,18 +123,18 @@ export class ReplayModel {
     return this.picks(0).length;
   }
   get tableCount(): number {
-    return this.#tables.tableCount;
+    return this.#views.tableCount;
   }
   get selectorCount(): number {
-    return this.#tables.selectorCount;
+    return this.#views.selectorCount;
   }
   /** Oldest first. */
   get handles(): number[] {
     return [...this.#episodes.keys()];
   }
-  /** The picks of a table. */
-  picks(table: number): readonly Pick[] {
-    return this.#tables.picks(table);
+  /** The picks of a view. */
+  picks(view: number): readonly Pick[] {
+    return this.#views.picks(view);
   }
   episode(
     handle: number,
@@ -215,7 +215,7 @@ export class ReplayModel {
     episode.records.push(columns);
     episode.priorities.push(priority);
     this.recordedCount++;
-    this.#tables.pushPicks(episode);
+    this.#views.pushPicks(episode);
     if (nextState === undefined || this.#fault === "nextStateForgotten") delete episode.nextState;
     else episode.nextState = nextState;
     if (this.#fault === "nextStateStale" && nextState === undefined) {
@@ -392,13 +392,13 @@ export class ReplayModel {
 
   // ---- drawing and draining ----
 
-  /** A further pick table; the picks there are already come oldest episode first. */
-  newPickTable(policy: PickPolicy): number {
-    return this.#tables.newPickTable(policy);
+  /** A further pick view; the picks there are already come oldest episode first. */
+  newPickView(policy: PickPolicy): number {
+    return this.#views.newPickView(policy);
   }
 
-  newPickSelector(spec: SelectorSpec, table = 0): number {
-    return this.#tables.newPickSelector(spec, table);
+  newPickSelector(spec: SelectorSpec, view = 0): number {
+    return this.#views.newPickSelector(spec, view);
   }
 
   setPriority(
@@ -407,7 +407,7 @@ export class ReplayModel {
     positions: readonly number[],
     priorities: readonly number[],
   ): number {
-    return this.#tables.setPriority(selector, episodes, positions, priorities);
+    return this.#views.setPriority(selector, episodes, positions, priorities);
   }
 
   getPriority(
@@ -415,11 +415,11 @@ export class ReplayModel {
     episodes: readonly number[],
     positions: readonly number[],
   ): number[] | undefined {
-    return this.#tables.getPriority(selector, episodes, positions);
+    return this.#views.getPriority(selector, episodes, positions);
   }
 
   getBatch(selector: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
-    return this.#tables.getBatch(selector, count, beta, seen);
+    return this.#views.getBatch(selector, count, beta, seen);
   }
 
   drain(request: DrainRequest): ModelDrained {
@@ -482,7 +482,7 @@ export class ReplayModel {
       for (const { births } of copy.#episodes.values()) births.fill(0);
     }
     copy.blockLength = this.blockLength;
-    copy.#tables = this.#tables.clone(copy.#host());
+    copy.#views = this.#views.clone(copy.#host());
     copy.#drained = this.#drained.clone(copy.#episodes);
     copy.#eviction = this.#eviction.clone();
     copy.#hindsight = this.#hindsight.clone(this.#fault === "snapshotForgetsHindsight");
@@ -666,10 +666,10 @@ export class ReplayModel {
     if (this.#fault === "trimGoesWhole") return this.#remove(handle);
     this.trimmedCount += position - first;
     this.#drained.trimmed(episode, position);
-    this.#tables.trimPicks(episode, position);
+    this.#views.trimPicks(episode, position);
     episode.first = position;
     if (episode.ending !== undefined) {
-      this.#eviction.trimmed?.(handle, this.#tables.firstTablePicks(episode));
+      this.#eviction.trimmed?.(handle, this.#views.firstTablePicks(episode));
     }
     // Values that not all records keep stay as long as a record has them, or the next one will.
     const { every } = this.config;
@@ -726,8 +726,8 @@ export class ReplayModel {
     episode.finalState = finalState;
     delete episode.nextState;
     episode.ending = ending;
-    this.#tables.pushPicks(episode);
-    this.#eviction.ended?.(episode.handle, this.#tables.firstTablePicks(episode));
+    this.#views.pushPicks(episode);
+    this.#eviction.ended?.(episode.handle, this.#views.firstTablePicks(episode));
   }
 
   /** Chen and Wang, section 3.2, in nine steps: the picks of an episode go one by one, the last pick into each gap. */
@@ -735,7 +735,7 @@ export class ReplayModel {
     const episode = this.#episodes.get(handle);
     if (episode === undefined) throw new Error(`the model would evict ${handle}, which is gone`);
     this.#drained.removed(episode);
-    this.#tables.removePicks(episode);
+    this.#views.removePicks(episode);
     this.#episodes.delete(handle);
     this.#eviction.removed(handle);
     if (episode.ending === undefined) this.#orphans = [...this.#orphans, handle].slice(-4096);

@@ -84,7 +84,7 @@ class Run implements Disposable {
   #selectors: Selector[] = [];
   #held: Held[] = [];
   #saved: Saved | undefined;
-  /** The latest batch of each pick table. */
+  /** The latest batch of each pick view. */
   #spares = new Map<number, AnyBatch>();
   #relabelling: Relabelling | undefined;
 
@@ -172,7 +172,7 @@ class Run implements Disposable {
     if (selector === undefined) return;
     const { size, beta } = operation;
     let into: AnyBatch | undefined;
-    const spare = this.#spares.get(selector.table);
+    const spare = this.#spares.get(selector.view);
     if (operation.into && spare?.size === size) {
       // The call must overwrite the old contents of the batch.
       into = spare;
@@ -195,9 +195,9 @@ class Run implements Disposable {
     compareBatch(this.#sides, actual, expected);
     this.#checkHeld();
     const { config } = this.#sides;
-    const policy = config.tables[selector.table - 1] ?? config.pick;
+    const policy = config.views[selector.view - 1] ?? config.pick;
     const held = { batch: actual, bytes: actual.bytes.slice(), policy };
-    this.#spares.set(selector.table, actual);
+    this.#spares.set(selector.view, actual);
     const all = [...this.#held, held];
     this.#held = all.slice(-HELD_MAX);
     const spares = new Set(this.#spares.values());
@@ -223,7 +223,7 @@ class Run implements Disposable {
     const selector = this.#selectors[operation.selector];
     if (selector === undefined) return;
     const values = new Values(operation.data);
-    const { episodes, positions } = this.#choosePicks(operation, selector.table, values);
+    const { episodes, positions } = this.#choosePicks(operation, selector.view, values);
     // A batch of before a load may name handles that were not given out yet.
     const priorities = episodes.map(() => priorityOf(values));
     const given = operation.float32 ? Float32Array.from(priorities) : Float64Array.from(priorities);
@@ -241,17 +241,17 @@ class Run implements Disposable {
     if (outcome !== undefined) same("setPriority()", outcome.actual, outcome.expected);
   }
 
-  /** Picks of a batch that is held, of the pick table, or any. */
+  /** Picks of a batch that is held, of the pick view, or any. */
   #choosePicks(
     { of, count }: Operation & { do: "setPriority" | "getPriority" },
-    table: number,
+    view: number,
     values: Values,
   ): { readonly episodes: readonly number[]; readonly positions: readonly number[] } {
     const { model } = this.#sides;
     const episodes: number[] = [];
     const positions: number[] = [];
     const held = this.#held[values.below(Math.max(1, this.#held.length))];
-    const picks = model.picks(table);
+    const picks = model.picks(view);
     for (let k = 0; k < count; k++) {
       const nth = values.below(1 << 20);
       const pick = picks[nth % Math.max(1, picks.length)];
@@ -259,7 +259,7 @@ class Run implements Disposable {
         const at = nth % held.batch.size;
         episodes.push(held.batch.pickEpisode[at] ?? NaN);
         positions.push(held.batch.pickPosition[at] ?? NaN);
-      } else if (of === "table" && pick !== undefined) {
+      } else if (of === "view" && pick !== undefined) {
         episodes.push(pick.episode);
         positions.push(pick.position);
       } else if (model.nextHandle > 0) {
@@ -275,7 +275,7 @@ class Run implements Disposable {
     const selector = this.#selectors[operation.selector];
     if (selector === undefined) return;
     const values = new Values(operation.data);
-    const { episodes, positions } = this.#choosePicks(operation, selector.table, values);
+    const { episodes, positions } = this.#choosePicks(operation, selector.view, values);
     const read = (): Float64Array => replay.getPriority(selector, episodes, positions);
     if (model.getPriority(selector.id, [], []) === undefined) {
       return await refusedWith(read, "TypeError");
@@ -333,24 +333,24 @@ class Run implements Disposable {
     const { config, replay, model } = this.#sides;
     const spec = config.selectors[this.#selectors.length];
     if (spec === undefined) return;
-    const table = config.selectorTables[this.#selectors.length] ?? 0;
-    const selector = this.#addTo(replay, table, spec);
-    while (model.tableCount <= table) {
-      model.newPickTable(config.tables[model.tableCount - 1] ?? config.pick);
+    const view = config.selectorTables[this.#selectors.length] ?? 0;
+    const selector = this.#addTo(replay, view, spec);
+    while (model.tableCount <= view) {
+      model.newPickView(config.views[model.tableCount - 1] ?? config.pick);
     }
-    same("the selector's number", selector.id, model.newPickSelector(spec, table));
-    same("the selector's table", selector.table, table);
+    same("the selector's number", selector.id, model.newPickSelector(spec, view));
+    same("the selector's view", selector.view, view);
     this.#selectors.push(selector);
   }
 
-  /** Adds a selector to a table of the library, which is made where it is not there yet. */
-  #addTo(replay: AnyReplay, table: number, spec: SelectorSpec): Selector {
+  /** Adds a selector to a view of the library, which is made where it is not there yet. */
+  #addTo(replay: AnyReplay, view: number, spec: SelectorSpec): Selector {
     const { config } = this.#sides;
-    while (replay.pickTables.length <= table) {
-      replay.newPickTable(config.tables[replay.pickTables.length - 1] ?? config.pick);
+    while (replay.pickViews.length <= view) {
+      replay.newPickView(config.views[replay.pickViews.length - 1] ?? config.pick);
     }
-    const found = replay.pickTables[table];
-    if (found === undefined) throw new Error(`the library has no pick table ${table}`);
+    const found = replay.pickViews[view];
+    if (found === undefined) throw new Error(`the library has no pick view ${view}`);
     return found.newPickSelector(selectorRule(spec));
   }
 

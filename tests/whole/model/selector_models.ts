@@ -1,5 +1,5 @@
 /**
- * The selectors, as obvious lists: one entry a pick, in the order of the pick table.
+ * The selectors, as obvious lists: one entry a pick, in the order of the pick view.
  *
  * @module
  */

@@ -11,7 +11,7 @@ export interface PrioritizedSpec {
   readonly alpha: number;
   readonly epsilon: number;
   readonly initialPriority: number;
-  readonly normalize: "batch" | "table";
+  readonly normalize: "batch" | "view";
   readonly draw: "stratified" | "independent";
 }
 
@@ -29,7 +29,7 @@ export interface CuriousSpec {
   readonly alpha: number;
   readonly epsilon: number;
   readonly pMax: number;
-  readonly normalize: "batch" | "table";
+  readonly normalize: "batch" | "view";
   readonly draw: "stratified" | "independent";
 }
 
@@ -57,7 +57,7 @@ export interface RankBasedSpec {
   readonly kind: "rankBased";
   readonly alpha: number;
   readonly initialPriority: number;
-  readonly normalize: "batch" | "table";
+  readonly normalize: "batch" | "view";
   readonly draw: "stratified" | "independent";
 }
 

@@ -70,7 +70,7 @@ export interface CodedColumns {
   readonly extras: readonly CodedColumn[];
 }
 
-/** Checks batches of one pick table. */
+/** Checks batches of one pick view. */
 export class BatchProperties {
   readonly #policy: PickPolicy;
   readonly #columns: CodedColumns;

@@ -91,7 +91,7 @@ export const COMMON_FACTORS = {
 /** One value of each. */
 export type PickCombination = Combination<typeof FACTORS>;
 
-/** The pairs that `newPickTable` refuses; bad input is another test's. */
+/** The pairs that `newPickView` refuses; bad input is another test's. */
 export function isExcluded(a: string, valueOfA: unknown, b: string, valueOfB: unknown): boolean {
   const both = (x: string, y: string, isFirst: boolean, isSecond: boolean): boolean =>
     a === x && b === y && isFirst && isSecond;

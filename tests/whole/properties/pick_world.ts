@@ -17,7 +17,7 @@ import {
   int16,
   int32,
   int8,
-  type PickTable,
+  type PickView,
   type Selector,
   uint8,
 } from "@exrp/replay";
@@ -64,7 +64,7 @@ export class PickWorld implements Disposable {
   /** The place in its stream at which each episode begins. */
   readonly #begins = new Map<number, { stream: number; first: number }>();
   #streamCount = 0;
-  #table: PickTable | undefined;
+  #table: PickView | undefined;
   #selector: Selector | undefined;
   #properties: BatchProperties | undefined;
   #into: AnyBatch | undefined;
@@ -154,8 +154,8 @@ export class PickWorld implements Disposable {
     if (this.#table !== undefined) return;
     const policy = pickOptions(this.#combination);
     const replay = this.#replay;
-    const [first] = replay.pickTables;
-    const table = this.#combination.table === "first" ? first : replay.newPickTable(policy);
+    const [first] = replay.pickViews;
+    const table = this.#combination.table === "first" ? first : replay.newPickView(policy);
     if (table === undefined) throw new Error("a replay has a table");
     this.#table = table;
     this.#selector = table.newPickSelector(selectorOf(this.#combination));

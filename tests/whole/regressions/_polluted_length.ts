@@ -52,7 +52,7 @@ const open = replay.newEpisode();
 const CALLS: Record<string, () => unknown> = {
   create: () => ExperienceReplay.create(options),
   createEvicting: () => ExperienceReplay.create({ ...options, eviction: fifo(), maxAge: 9 }),
-  newPickTable: () => replay.newPickTable({ nStep: 3 }),
+  newPickView: () => replay.newPickView({ nStep: 3 }),
   newPickSelector: () => replay.newPickSelector(uniform()),
   record: () => replay.record(open, [1, 1], 0, 0, add),
   recordStep: () =>
@@ -86,9 +86,9 @@ const CALLS: Record<string, () => unknown> = {
   share: () => replay.share(),
   tablesCreate: () => Tables.create({ tables: { t: { maxSize: 100 } } }),
   tablesInsert: () => tables.table("t").insert({ a: Float32Array.of(1, 2) }),
-  tablesSample: () => tables.table("t").sample(3, { timeoutMs: 0 }),
+  tablesSample: () => tables.table("t").getBatch(3, { timeoutMs: 0 }),
   tablesInfo: () => [tables.table("t").info(), tables.table("t").items(), tables.info()],
-  tablesChange: () => tables.table("t").setPriorities([1n], [2]),
+  tablesChange: () => tables.table("t").setPriority([1n], [2]),
   tablesSerialize: () => tables.serialize(),
   broadcast: () => Broadcast.create({ w: new Float32Array(4) }).read(),
 };

@@ -20,7 +20,7 @@ Deno.test("a batch that another table filled is relabelled by that table's polic
       extras,
       seed: 1,
     });
-    const [one, two] = [replay.newPickTable(first), replay.newPickTable(second)];
+    const [one, two] = [replay.newPickView(first), replay.newPickView(second)];
     replay.recordMany(replay.newEpisode(), {
       state: [0, 1, 2, 3, 4],
       action: [0, 0, 0, 0, 0],

@@ -23,7 +23,7 @@ Deno.test("an object with only the right prototype is a TypeError that names it,
   replay.record(replay.newEpisode(), [1], 0, 0, { finalState: [2] });
   const selector = replay.newPickSelector(prioritized());
   const batch = replay.getBatch(1, selector);
-  const [table] = replay.pickTables;
+  const [table] = replay.pickViews;
   const fake = impostor(selector);
   const create = (options: object): Promise<unknown> =>
     ExperienceReplay.create({ capacity: 10, state: float32(1), ...options });
@@ -53,9 +53,9 @@ Deno.test("an object with only the right prototype is a TypeError that names it,
       /eviction must be fifo\(\), .* prototype of NativeEviction$/,
       () => create({ eviction: impostor(fifo()) }),
     ],
-    [/^pickCount is that of a pick table/, () => impostor(table).pickCount],
+    [/^pickCount is that of a pick view/, () => impostor(table).pickCount],
     [
-      /^newPickSelector\(\) is that of a pick table/,
+      /^newPickSelector\(\) is that of a pick view/,
       () => impostor(table).newPickSelector(uniform()),
     ],
     [/^getBatch\(\) takes a selector/, () => replay.getBatch(1, new Proxy(selector, {}))],

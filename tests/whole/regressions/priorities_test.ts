@@ -57,7 +57,7 @@ Deno.test("pytorch/rl#2230: rounding never leads to a pick that is not there or 
 Deno.test("MorvanZhou#183: picks that do not exist yet have no part in the weights", async () => {
   // The smallest probability was taken over unused leaves of 0 too, so that importance weights became 0.
   using replay = await small({ capacity: 1000, segmentLength: 200 });
-  const selector = replay.newPickSelector(prioritized({ ...proportional, normalize: "table" }));
+  const selector = replay.newPickSelector(prioritized({ ...proportional, normalize: "view" }));
   const episode = recordEpisode(replay, 0, 3);
   replay.setPriority(selector, [episode, episode, episode], [0, 1, 2], [1, 2, 0]);
   const { importanceWeight, pickPosition } = replay.getBatch(30, selector, { beta: 1 });
@@ -278,7 +278,7 @@ Deno.test("pytorch/rl#2210: where errors are small, new picks need not begin wit
 
 Deno.test("ElegantRL#257: importance weights are numbers whatever the priorities", async () => {
   // With prioritized replay of several environments the weights were sometimes NaN.
-  for (const normalize of ["batch", "table"] as const) {
+  for (const normalize of ["batch", "view"] as const) {
     using replay = await small();
     const selector = replay.newPickSelector(prioritized({ ...proportional, normalize }));
     const episode = recordEpisode(replay, 0, 6);

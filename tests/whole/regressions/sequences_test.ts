@@ -6,7 +6,7 @@ import {
   float32,
   highestPriority,
   type PickOptions,
-  type PickTable,
+  type PickView,
   prioritized,
   uint8,
   uniform,
@@ -90,8 +90,8 @@ Deno.test("stable-baselines3#934, cleanrl#460: at a time limit the next stack en
   // Frames were stored once, and the next one after a time limit was the first of the episode that followed.
   using replay = await small({ capacity: 60, pick: { stack: 3 } });
   const tables = [
-    replay.newPickTable({ stack: 3, stackCompact: true }),
-    replay.newPickTable({ stack: 3, nextState: "overlap" }),
+    replay.newPickView({ stack: 3, stackCompact: true }),
+    replay.newPickView({ stack: 3, nextState: "overlap" }),
   ];
   const episode = recordEpisode(replay, 1, 4, "truncated");
   recordEpisode(replay, 2, 4, "truncated");
@@ -100,7 +100,7 @@ Deno.test("stable-baselines3#934, cleanrl#460: at a time limit the next stack en
   const { state, nextState, discount } = replay.getBatch(1, copied);
   assertEquals([...state, ...nextState], [101, 102, 103, 102, 103, 104]);
   assertEquals([...discount], [1]);
-  const states = tables.map((table: PickTable) => {
+  const states = tables.map((table: PickView) => {
     const selector = table.newPickSelector(highestPriority());
     replay.setPriority(selector, [episode], [3], [2]);
     return [...replay.getBatch(1, selector).state];
@@ -129,7 +129,7 @@ Deno.test("deep_rl_zoo#4, stable-baselines3#37: sequences that overlap and stack
   let episode = replay.newEpisode();
   for (const _ of range(1600)) episode = replay.record(episode, frame, 0, 0);
   const before = replay.describe().memory;
-  const table = replay.newPickTable({ length: 80, stride: 40, burnIn: 40, stack: 4, nStep: 5 });
+  const table = replay.newPickView({ length: 80, stride: 40, burnIn: 40, stack: 4, nStep: 5 });
   const batch = replay.getBatch(2, table.newPickSelector(prioritized()));
   assertEquals(batch.shape.state, [2, 120, 4, 84, 84]);
   const { memory } = replay.describe();
@@ -146,7 +146,7 @@ Deno.test("ray#26833, ray#44383: a sequence at the start of its episode has a st
       state: float32(),
       extras: { hidden: float32(2) },
     });
-    const table = replay.newPickTable({ length: 3, burnIn, allowShort: true });
+    const table = replay.newPickView({ length: 3, burnIn, allowShort: true });
     const selector = table.newPickSelector(withoutReplacement());
     let episode = replay.newEpisode();
     for (const step of range(7)) {

@@ -13,7 +13,7 @@ const options = {
 
 const rules = [
   uniform(),
-  prioritized({ normalize: "table" }),
+  prioritized({ normalize: "view" }),
   ucb(),
   ucb({ mode: "proportional" }),
 ] as const;

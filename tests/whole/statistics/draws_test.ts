@@ -43,7 +43,7 @@ interface Subject extends Disposable {
   draw(batchCount: number, size: number): Generator<Int32Array>;
 }
 
-/** A replay of one episode, so that a pick's position is its place in the pick table. */
+/** A replay of one episode, so that a pick's position is its place in the pick view. */
 async function subject(rule: SelectorRule, count: number): Promise<Subject> {
   const replay = await ExperienceReplay.create({
     capacity: count,

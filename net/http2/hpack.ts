@@ -1,0 +1,223 @@
+/**
+ * HPACK, the compression of headers (RFC 7541): a decoder with both tables, and an encoder without any state.
+ *
+ * What can be hostile here: integers that never end, texts longer than their block, indexes beyond the tables, table sizes above what was
+ * offered, and short blocks that unfold to much. The decoder returns a fault for the first four. The `ListBuilder` keeps nothing above its
+ * limit, so the last one costs time in proportion to the block only.
+ *
+ * @module
+ */
+import { type HeaderField, type HeaderList, ListBuilder, makeField } from "./header_fields.ts";
+import { decodeHuffman } from "./huffman.ts";
+
+/** The static table (appendix A); its first entry has the index 1. */
+const staticFields: readonly (readonly [string, string])[] = ([
+  [":authority"],
+  ...[[":method", "GET"], [":method", "POST"], [":path", "/"], [":path", "/index.html"]],
+  ...[[":scheme", "http"], [":scheme", "https"]],
+  ...["200", "204", "206", "304", "400", "404", "500"].map((status) => [":status", status]),
+  ...[["accept-charset"], ["accept-encoding", "gzip, deflate"], ["accept-language"]],
+  ...[["accept-ranges"], ["accept"], ["access-control-allow-origin"], ["age"], ["allow"]],
+  ...[["authorization"], ["cache-control"], ["content-disposition"], ["content-encoding"]],
+  ...[["content-language"], ["content-length"], ["content-location"], ["content-range"]],
+  ...[["content-type"], ["cookie"], ["date"], ["etag"], ["expect"], ["expires"], ["from"]],
+  ...[["host"], ["if-match"], ["if-modified-since"], ["if-none-match"], ["if-range"]],
+  ...[["if-unmodified-since"], ["last-modified"], ["link"], ["location"], ["max-forwards"]],
+  ...[["proxy-authenticate"], ["proxy-authorization"], ["range"], ["referer"], ["refresh"]],
+  ...[["retry-after"], ["server"], ["set-cookie"], ["strict-transport-security"]],
+  ...[["transfer-encoding"], ["user-agent"], ["vary"], ["via"], ["www-authenticate"]],
+] as string[][]).map(([name = "", value = ""]) => [name, value]);
+
+const staticTable: readonly HeaderField[] = staticFields.map(([name, value]) =>
+  makeField(name, value)
+);
+
+/** The table size that a decoder has at first, and that we keep. */
+export const tableSizeAtFirst = 4096;
+
+/** The largest integer that is read: more than any length or index that can be right. */
+const integerMax = 1 << 24;
+
+/** Why a block can't be decoded. After that the tables of both sides differ, so the connection must end. */
+export class HpackFault {
+  /** A fault in words. */
+  constructor(readonly text: string) {}
+}
+
+/** A decoder: one for each connection. */
+export class HpackDecoder {
+  readonly #listSizeMax: number;
+  /** The dynamic table, its newest field last. A field has at least 32 bytes, so they are few. */
+  readonly #added: HeaderField[] = [];
+  #size = 0;
+  #sizeMax = tableSizeAtFirst;
+  #scratch = new Uint8Array(512);
+  #fault = "";
+  #at = 0;
+
+  /** A decoder of lists up to a size, counted as RFC 9113 does. */
+  constructor(listSizeMax: number) {
+    this.#listSizeMax = listSizeMax;
+  }
+
+  /** Bytes in the dynamic table, as the RFC counts them. */
+  get tableSize(): number {
+    return this.#size;
+  }
+
+  /** Entries in the dynamic table. */
+  get tableCount(): number {
+    return this.#added.length;
+  }
+
+  /** Decodes the block `bytes[from..to)`. */
+  decode(bytes: Uint8Array, from: number, to: number): HeaderList | HpackFault {
+    const builder = new ListBuilder(this.#listSizeMax);
+    this.#fault = "";
+    this.#at = from;
+    let isFirst = true;
+    while (this.#at < to && this.#fault === "") {
+      const first = bytes[this.#at] as number;
+      if ((first & 0xe0) === 0x20) {
+        if (isFirst) this.#resize(this.#integer(bytes, to, 5));
+        else this.#fault = "a change of the table's size stands after a field";
+        continue;
+      }
+      isFirst = false;
+      const field = first >= 0x80
+        ? this.#field(this.#integer(bytes, to, 7))
+        : this.#literal(bytes, to, first);
+      if (field !== undefined) builder.add(field);
+    }
+    return this.#fault === "" ? builder.finish() : new HpackFault(this.#fault);
+  }
+
+  /** A field that is written out, with the three forms that differ in the first byte. */
+  #literal(bytes: Uint8Array, to: number, first: number): HeaderField | undefined {
+    const isAdded = first >= 0x40;
+    const index = this.#integer(bytes, to, isAdded ? 6 : 4);
+    const name = index === 0 ? this.#text(bytes, to) : this.#field(index)?.name;
+    const value = this.#text(bytes, to);
+    if (name === undefined || this.#fault !== "") return undefined;
+    const field = makeField(name, value);
+    if (isAdded) this.#add(field);
+    return field;
+  }
+
+  /** Reads an integer (section 5.1) at `#at`. */
+  #integer(bytes: Uint8Array, to: number, prefixBits: number): number {
+    const mask = (1 << prefixBits) - 1;
+    let value = (bytes[this.#at++] as number) & mask;
+    if (value < mask) return value;
+    for (let shift = 0; this.#at < to; shift += 7) {
+      const byte = bytes[this.#at++] as number;
+      if (shift <= 21) value += (byte & 127) << shift;
+      if (shift > 28 || value > integerMax || (shift > 21 && (byte & 127) !== 0)) {
+        this.#fault ||= "an integer that is too large";
+        return 0;
+      }
+      if (byte < 128) return value;
+    }
+    this.#fault ||= "the block ends within an integer";
+    return 0;
+  }
+
+  /** Reads a text (section 5.2) at `#at`; each byte becomes a letter. */
+  #text(bytes: Uint8Array, to: number): string {
+    if (this.#at >= to) this.#fault ||= "the block ends before a text";
+    if (this.#fault !== "") return "";
+    const isHuffman = (bytes[this.#at] as number) >= 128;
+    const length = this.#integer(bytes, to, 7);
+    const start = this.#at;
+    if (length > to - start) this.#fault ||= "a text that is longer than its block";
+    if (this.#fault !== "") return "";
+    this.#at += length;
+    if (!isHuffman) return letters(bytes, start, this.#at);
+    const room = (length * 8 / 5 | 0) + 1;
+    if (room > this.#scratch.length) this.#scratch = new Uint8Array(2 * room);
+    const end = decodeHuffman(bytes, start, this.#at, this.#scratch, 0);
+    if (end < 0) {
+      this.#fault ||= "a text with a wrong Huffman code";
+      return "";
+    }
+    return letters(this.#scratch, 0, end);
+  }
+
+  /** The field of an index, of either table. */
+  #field(index: number): HeaderField | undefined {
+    if (index >= 1 && index <= staticTable.length) return staticTable[index - 1];
+    const field = this.#added[this.#added.length - (index - staticTable.length)];
+    if (field === undefined) this.#fault ||= `no field has the index ${index}`;
+    return field;
+  }
+
+  /** Puts a field into the dynamic table (section 4.4). One that is too large empties the table. */
+  #add(field: HeaderField): void {
+    this.#evict(this.#sizeMax - field.size);
+    if (field.size > this.#sizeMax) return;
+    this.#added.push(field);
+    this.#size += field.size;
+  }
+
+  /** Drops the oldest entries until the others take at most `size` bytes. */
+  #evict(size: number): void {
+    while (this.#size > Math.max(0, size)) this.#size -= this.#added.shift()?.size ?? 0;
+  }
+
+  #resize(size: number): void {
+    if (this.#fault !== "") return;
+    if (size > tableSizeAtFirst) {
+      this.#fault = `a table of ${size} bytes, where ${tableSizeAtFirst} are allowed`;
+      return;
+    }
+    this.#sizeMax = size;
+    this.#evict(size);
+  }
+}
+
+/** Makes a text whose letters are the bytes. */
+function letters(bytes: Uint8Array, from: number, to: number): string {
+  let text = "";
+  for (let at = from; at < to; at += 4096) {
+    const part = bytes.subarray(at, Math.min(to, at + 4096));
+    text += String.fromCharCode.apply(undefined, part as unknown as number[]);
+  }
+  return text;
+}
+
+/** Encodes headers without Huffman codes, and without the dynamic table: so the bytes are the same for each connection and can be kept. */
+export function encodeHeaders(
+  fields: Iterable<readonly [name: string, value: string]>,
+): Uint8Array<ArrayBuffer> {
+  const bytes: number[] = [];
+  for (const [name, value] of fields) {
+    const whole = staticFields.findIndex((field) => field[0] === name && field[1] === value);
+    if (whole >= 0 && value !== "") {
+      putInteger(bytes, 0x80, 7, whole + 1);
+      continue;
+    }
+    const known = staticFields.findIndex((field) => field[0] === name);
+    putInteger(bytes, 0, 4, known + 1);
+    if (known < 0) putText(bytes, name);
+    putText(bytes, value);
+  }
+  return new Uint8Array(bytes);
+}
+
+function putInteger(bytes: number[], flags: number, prefixBits: number, value: number): void {
+  const mask = (1 << prefixBits) - 1;
+  if (value < mask) {
+    bytes.push(flags | value);
+    return;
+  }
+  bytes.push(flags | mask);
+  let rest = value - mask;
+  for (; rest >= 128; rest >>= 7) bytes.push((rest & 127) | 128);
+  bytes.push(rest);
+}
+
+/** Each letter is one byte: callers escape what is above 255. */
+function putText(bytes: number[], text: string): void {
+  putInteger(bytes, 0, 7, text.length);
+  for (let k = 0; k < text.length; k++) bytes.push(text.charCodeAt(k) & 255);
+}

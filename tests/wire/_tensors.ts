@@ -1,0 +1,28 @@
+/** Unpacks single tensors of messages, as the only column of a sample. */
+import { create, toBinary } from "@bufbuild/protobuf";
+import type { Kernel } from "../../ffi/library.ts";
+import { SampleStreamResponseSchema } from "../../reverb/messages/reverb_pb.ts";
+import type { TensorProto } from "../../reverb/messages/tensorflow_pb.ts";
+import { SampleDecoder } from "../../wire/samples.ts";
+
+/** The elements of a tensor of numbers, little-endian. Its first dimension counts the rows. */
+export function decodeTensor(
+  kernel: Kernel,
+  tensor: TensorProto,
+  deltaEncoded: boolean,
+): Uint8Array<ArrayBuffer> {
+  const length = Number(tensor.tensorShape?.dim[0]?.size);
+  const message = create(SampleStreamResponseSchema, {
+    entries: [{
+      info: {
+        item: { flatTrajectory: { columns: [{ chunkSlices: [{ chunkKey: 1n, length }] }] } },
+      },
+      data: [{ chunkKey: 1n, deltaEncoded, data: { tensors: [tensor] } }],
+      endOfSequence: true,
+    }],
+  });
+  const { columns } = new SampleDecoder(kernel).decode(
+    toBinary(SampleStreamResponseSchema, message),
+  );
+  return columns[0]?.bytes.slice() ?? new Uint8Array(0);
+}
