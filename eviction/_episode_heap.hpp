@@ -12,7 +12,7 @@
 //   2. The first filedCount of them are a heap: the key of a parent is less than that of its children.
 //   3. Every member is below indexCount(), which is at most countMax.
 // Cost: add and first O(1); set, file and remove O(log E); save sorts, O(E log E). 20 bytes an episode. No allocation after creation
-// (see EpisodeList for what that takes of memory).
+// (see EvictionList for what that takes of memory).
 // It does not know what a value means, and asserts rather than checks what its policy passes.
 #pragma once
 

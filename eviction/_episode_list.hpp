@@ -1,4 +1,4 @@
-// EpisodeList: a doubly linked list over episode indices, shared by those native eviction policies that keep an order.
+// EvictionList: a doubly linked list over episode indices, shared by those native eviction policies that keep an order.
 //
 // A list position is called a node: the node of episode e is e + 1. Node 0 is the end, which stands before the first member and after
 // the last. The list is a ring through it, so linking has no special cases. Links are indices: with the note of whether the episode has
@@ -25,14 +25,14 @@
 
 namespace exrp {
 
-class EpisodeList {
+class EvictionList {
  public:
   /// The node that is no episode.
   static constexpr uint32_t end = 0;
   /// The most episodes a list can be made for: the top bit of a link is spare, holdsEach() marks with it.
   static constexpr uint32_t countLimit = 0x7FFFFFFE;
 
-  explicit EpisodeList(uint32_t countMax) {
+  explicit EvictionList(uint32_t countMax) {
     const size_t nodeCount = size_t{countMax} + 1;
     if (countMax <= countLimit && links_.create(nodeCount, Pages::huge, 0) && links_.commit(1) && ended_.create(nodeCount, Pages::huge, 0) && ended_.commit(1)) {
       countMax_ = countMax;
@@ -230,16 +230,16 @@ class ListPolicy : public EvictionPolicy {
   bool valid() const { return list_.valid(); }
 
   bool prepare(uint32_t count) override { return list_.prepare(count); }
-  void created(uint32_t episode) override { list_.pushBack(EpisodeList::nodeOf(episode)); }
-  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EpisodeList::nodeOf(episode)); }
-  void removed(uint32_t episode) override { list_.remove(EpisodeList::nodeOf(episode)); }
+  void created(uint32_t episode) override { list_.pushBack(EvictionList::nodeOf(episode)); }
+  void ended(uint32_t episode, uint32_t) override { list_.noteEnded(EvictionList::nodeOf(episode)); }
+  void removed(uint32_t episode) override { list_.remove(EvictionList::nodeOf(episode)); }
   uint32_t victim() override { return list_.firstEnded(); }
   double memoryBytes() const override { return static_cast<double>(list_.memoryBytes()); }
   void save(EvictionItem* items) const override { list_.save(items); }
   int32_t check() const override { return list_.check(); }
 
  protected:
-  EpisodeList list_;
+  EvictionList list_;
 };
 
 }  // namespace exrp

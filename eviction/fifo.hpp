@@ -1,7 +1,7 @@
 // Fifo: forgets the ended episode that was created first (Chen and Wang, section 3.2, "First In First Out").
 //
 // Thread safety: none of its own; the replay's caller serialises.
-// Invariants: those of EpisodeList (1 to 5), whose order is the order of creation, oldest first.
+// Invariants: those of EvictionList (1 to 5), whose order is the order of creation, oldest first.
 // Cost: all O(1), but that victim() takes a step for each open episode older than it; 9 bytes an episode. sampled() does nothing. A saved item's value is 0.
 // It does not look at what was sampled.
 #pragma once
@@ -21,7 +21,7 @@ class Fifo final : public ListPolicy {
     if (count != list_.count()) return Status::dataCorrupt;
     uint32_t node = list_.first();
     for (uint32_t item = 0; item < count; ++item, node = list_.next(node))
-      if (items[item].value != 0 || items[item].episode != EpisodeList::episodeOf(node)) return Status::dataCorrupt;
+      if (items[item].value != 0 || items[item].episode != EvictionList::episodeOf(node)) return Status::dataCorrupt;
     return Status::ok;
   }
 };

@@ -15,7 +15,7 @@
 //   1 to 3. Those of EpisodeHeap, in which open episodes wait; a value is a count.
 //   4. A key in the heap is not above the episode's own, in count nor in time, and no time is above now.
 // Cost: created O(1); sampled O(1) a pick; ended, removed O(log E); victim O(log E) for each episode filed again: at most one for each that was
-// sampled since it was last filed. save() sorts, O(E log E). 36 bytes an episode, no allocation after creation (see EpisodeList). A saved
+// sampled since it was last filed. save() sorts, O(E log E). 36 bytes an episode, no allocation after creation (see EvictionList). A saved
 // item's value is its count.
 // A count stays at 2^32 - 1 once it is there; later picks only renew the time. It does not age counts: an episode that was sampled often
 // long ago stays.

@@ -2,7 +2,7 @@
 // none.
 //
 // Thread safety: none of its own; the replay's caller serialises.
-// Invariants: those of EpisodeList (1 to 5), whose order is that of each episode's last use, least recent first.
+// Invariants: those of EvictionList (1 to 5), whose order is that of each episode's last use, least recent first.
 // Cost: all O(1): a use moves the episode to the back, 1 to 3 ns a pick (bench/probe/eviction.cpp). But victim() takes a step for each open
 // episode that was used before it. 9 bytes an episode.
 // A saved item's value is 0. It does not count uses (Lfu does).

@@ -129,7 +129,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
   if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriorityOffset : nullptr, 0, 1);
   const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags);
-  NextStates& nextStates = replay_.part<NextStates>();
+  NextStates& nextStates = replay_.book().part<NextStates>();
   if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(2, 1);
   if (status != Status::ok) return status;
   if (!asItIs) {
@@ -304,7 +304,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
       finalState += steps.stateBytes;
       flagged = step + 1;
     } else if (needs.hasNextState && step + run == count) {
-      replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
     }
     current = replay_.book().handleAt(episode);
     step += run;
@@ -389,7 +389,7 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
       status = replay_.book().checkHandle(handles[end]);
       if (status == Status::ok) found[end] = replay_.book().findEpisode(handles[end]);
       if (status == Status::ok && found[end] == episodeNone) {
-        const uint32_t orphan = replay_.part<OrphanHandles>().find(static_cast<uint64_t>(handles[end]));
+        const uint32_t orphan = replay_.book().part<OrphanHandles>().find(static_cast<uint64_t>(handles[end]));
         if (orphan == OrphanHandles::none) {
           status = replay_.book().failEnded(handles[end], episodeNone);
         } else if ((seenOrphans[orphan / 64] >> orphan % 64 & 1) != 0) {
@@ -457,7 +457,7 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
     const uint32_t slot = beginRun(steps, step, &episode);
     const uint8_t* const nextState = steps.finalStates + step * steps.stateBytes;
     endRun(steps, step, 1, slot, own[step], nextState, &episode);
-    if (hasNextStates && own[step] == 0) replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
+    if (hasNextStates && own[step] == 0) replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
     handles[step] = replay_.book().handleAt(episode);
   }
   *done = step;

@@ -140,7 +140,7 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
 }
 
 Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
-  const NextStates& kept = replay.part<NextStates>();
+  const NextStates& kept = replay.book().part<NextStates>();
   const double needed = double{1} * count * kept.stateBytes();
   if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
   return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) {

@@ -6,7 +6,7 @@ namespace {
 /// With the next state that came with its last record, where one did.
 void endAbandoned(Replay& replay, uint32_t episode) {
   EpisodeBook& book = replay.book();
-  if (const uint8_t* const state = replay.part<NextStates>().find(episode, book.episodes()[episode].count)) {
+  if (const uint8_t* const state = replay.book().part<NextStates>().find(episode, book.episodes()[episode].count)) {
     uint32_t ended = 0;
     replay.endEpisode(book.handleAt(episode), state, EXRP_RECORD_TRUNCATED, &ended);
   } else if (replay.prepareRecord() == Status::ok) {

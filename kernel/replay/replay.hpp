@@ -29,19 +29,10 @@ class Replay {
   const ReplayConfig& config() const { return config_; }
   EpisodeBook& book() { return book_; }
   const EpisodeBook& book() const { return book_; }
-  PickViews& picks() { return part<PickViews>(); }
-  const PickViews& picks() const { return part<PickViews>(); }
-  /// A listener, by its type.
-  template <typename Listener>
-  Listener& part() {
-    return book_.part<Listener>();
-  }
-  template <typename Listener>
-  const Listener& part() const {
-    return book_.part<Listener>();
-  }
+  PickViews& picks() { return book_.part<PickViews>(); }
+  const PickViews& picks() const { return book_.part<PickViews>(); }
   /// Null where the caller chooses what to forget.
-  EvictionPolicy* eviction() const { return part<Eviction>().policy(); }
+  EvictionPolicy* eviction() const { return book_.part<Eviction>().policy(); }
 
   Status createView(const PickPolicy& policy, uint32_t* view);
   Status createSelector(uint32_t view, uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
@@ -76,7 +67,7 @@ class Replay {
     if (status != Status::ok) return status;
     const uint32_t found = book_.findEpisode(handle);
     const bool isGone = found == episodeNone;
-    if (isGone ? !part<OrphanHandles>().contains(static_cast<uint64_t>(handle)) : book_.episodes()[found].ended()) {
+    if (isGone ? !book_.part<OrphanHandles>().contains(static_cast<uint64_t>(handle)) : book_.episodes()[found].ended()) {
       return book_.failEnded(handle, found);
     }
     *episode = found;
@@ -95,7 +86,7 @@ class Replay {
   Status prepareRecord() { return book_.prepare(1, 2, blocksPerRecordMax); }
   /// Takes the memory for next states that come with `count` records, of episodes that are there or of `episodeCount` that begin in the call.
   Status reserveNextStates(uint32_t episodeCount, uint32_t count) {
-    return part<NextStates>().prepare(book_.episodes().highWater() + episodeCount, count);
+    return book_.part<NextStates>().prepare(book_.episodes().highWater() + episodeCount, count);
   }
 
   /// Whether a record fits where its episode is, with nothing to make room for, to cut or to end, and finds its memory prepared.

@@ -26,7 +26,7 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
     case EXRP_SECTION_PRIORITIES:
       return {replay_.picks().initialPriorities().inUse() ? static_cast<double>(replay_.book().recordCount()) : 0, sizeof(double)};
     case EXRP_SECTION_ORPHANS:
-      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.part<OrphanHandles>().count(), sizeof(OrphanItem)};
+      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.book().part<OrphanHandles>().count(), sizeof(OrphanItem)};
     case EXRP_SECTION_BIRTHS: {
       double births = 0;
       for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
@@ -117,7 +117,7 @@ Status Snapshot::begin(const void* saver) {
   if (loadSection_ > 0 || saver_ != nullptr) return fail(Status::order, 0, 0, 0);
   Status status = numberEpisodes();
   if (status == Status::ok) status = copySections();
-  if (status == Status::ok) status = replay_.part<SavedRows>().take(replay_.book());
+  if (status == Status::ok) status = replay_.book().part<SavedRows>().take(replay_.book());
   saver_ = saver;
   if (status != Status::ok) endFor(saver);
   return status;
@@ -126,7 +126,7 @@ Status Snapshot::begin(const void* saver) {
 void Snapshot::endFor(const void* saver) {
   if (saver_ == nullptr || saver_ != saver) return;
   saver_ = nullptr;
-  replay_.part<SavedRows>().release();
+  replay_.book().part<SavedRows>().release();
   Scratch<SavedSection>().swap(saved_);
   Scratch<uint8_t>().swap(items_);
   ordinals_.destroy();
@@ -165,7 +165,7 @@ Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* i
   const double needed = count * itemBytes;
   if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
   if (count == 0) return Status::ok;
-  SavedRows& rows = replay_.part<SavedRows>();
+  SavedRows& rows = replay_.book().part<SavedRows>();
   if (section != EXRP_SECTION_RECORDS) {
     memcpy(items, &items_[saved.at + static_cast<size_t>(first * itemBytes)], static_cast<size_t>(needed));
     return Status::ok;
@@ -189,7 +189,7 @@ void Snapshot::copySection(uint32_t section, uint32_t count, uint8_t* items) {
     case EXRP_SECTION_ORPHANS: return readOrphans(count, items);
     case EXRP_SECTION_NEXT_STATES:
       return visitNextStates(0, count, [&](uint32_t episode) {
-        const NextStates& kept = replay_.part<NextStates>();
+        const NextStates& kept = replay_.book().part<NextStates>();
         memcpy(items, kept.find(episode, replay_.book().episodes()[episode].count), kept.stateBytes());
         items += kept.stateBytes();
       });
@@ -228,12 +228,12 @@ void Snapshot::readCounters(uint8_t* items) const {
                              replay_.picks().initialPriorities().inUse(),
                              replay_.config().capacity,
                              replay_.book().store().recordBytes(),
-                             replay_.part<OrphanHandles>().count()};
+                             replay_.book().part<OrphanHandles>().count()};
   memcpy(items, &item, sizeof item);
 }
 
 void Snapshot::readOrphans(uint32_t count, uint8_t* items) const {
-  const OrphanHandles& orphans = replay_.part<OrphanHandles>();
+  const OrphanHandles& orphans = replay_.book().part<OrphanHandles>();
   for (uint32_t item = 0; item < count; ++item) {
     const OrphanItem saved = {orphans.handles()[item], orphans.tag(item), 0};
     memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
@@ -244,7 +244,7 @@ void Snapshot::readEpisodes(uint32_t count, uint8_t* items) const {
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t episode = numbered_[item];
     const Episode& entry = replay_.book().episodes()[episode];
-    const bool hasNextState = replay_.part<NextStates>().find(episode, entry.count) != nullptr;
+    const bool hasNextState = replay_.book().part<NextStates>().find(episode, entry.count) != nullptr;
     const EpisodeItem saved = {entry.handle,
                                entry.count,
                                static_cast<uint16_t>(entry.state),

@@ -132,7 +132,7 @@ void Snapshot::visitNextStates(double first, uint32_t count, Visit visit) const 
   const EpisodeList& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
-    if (replay_.part<NextStates>().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
+    if (replay_.book().part<NextStates>().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
     visit(episode);
     --count;
   }

@@ -1,4 +1,4 @@
-// EpisodeList: membership at the edges, and that a refused order leaves the list as it was.
+// EvictionList: membership at the edges, and that a refused order leaves the list as it was.
 #include "eviction/_episode_list.hpp"
 
 #include <vector>
@@ -9,24 +9,24 @@ using namespace exrp;
 
 namespace {
 
-std::vector<uint32_t> episodesOf(const EpisodeList& list) {
+std::vector<uint32_t> episodesOf(const EvictionList& list) {
   std::vector<uint32_t> episodes;
-  for (uint32_t node = list.first(); node != EpisodeList::end; node = list.next(node))
-    episodes.push_back(EpisodeList::episodeOf(node));
+  for (uint32_t node = list.first(); node != EvictionList::end; node = list.next(node))
+    episodes.push_back(EvictionList::episodeOf(node));
   return episodes;
 }
 
-EpisodeList& push(EpisodeList& list, std::vector<uint32_t> episodes) {
-  for (const uint32_t episode : episodes) list.pushBack(EpisodeList::nodeOf(episode));
+EvictionList& push(EvictionList& list, std::vector<uint32_t> episodes) {
+  for (const uint32_t episode : episodes) list.pushBack(EvictionList::nodeOf(episode));
   return list;
 }
 
 void knowsItsMembers() {
-  EpisodeList list(4);
+  EvictionList list(4);
   CHECK(list.prepare(4));
   CHECK(list.valid());
-  CHECK_EQUAL(list.first(), EpisodeList::end);
-  CHECK(!list.contains(EpisodeList::end));
+  CHECK_EQUAL(list.first(), EvictionList::end);
+  CHECK(!list.contains(EvictionList::end));
   push(list, {2});
   CHECK(list.contains(3));  // alone: both its links are the end
   CHECK(!list.contains(1) && !list.contains(2) && !list.contains(4) && !list.contains(0xFFFFFFFFu));
@@ -39,7 +39,7 @@ void knowsItsMembers() {
 }
 
 void movesToTheBackInOrder() {
-  EpisodeList list(4);
+  EvictionList list(4);
   CHECK(list.prepare(4));
   push(list, {0, 1, 2, 3});
   const uint32_t used[] = {3, 1, 1, 0, 1};
@@ -51,24 +51,24 @@ void movesToTheBackInOrder() {
 }
 
 void findsTheFirstThatHasEnded() {
-  EpisodeList list(4);
+  EvictionList list(4);
   CHECK_EQUAL(list.firstEnded(), EvictionPolicy::none);
   push(list, {0, 1, 2, 3});
   CHECK_EQUAL(list.firstEnded(), EvictionPolicy::none);
-  for (const uint32_t episode : {2u, 1u}) list.noteEnded(EpisodeList::nodeOf(episode));
+  for (const uint32_t episode : {2u, 1u}) list.noteEnded(EvictionList::nodeOf(episode));
   CHECK_EQUAL(list.firstEnded(), 1u);
   const uint32_t used[] = {1};
   list.moveToBack(used, 1);
   CHECK_EQUAL(list.firstEnded(), 2u);
   CHECK_EQUAL(list.endedCount(), 2u);
-  list.remove(EpisodeList::nodeOf(2));
+  list.remove(EvictionList::nodeOf(2));
   push(list, {2});  // a new one, and open
   CHECK_EQUAL(list.firstEnded(), 1u);
   CHECK_EQUAL(list.check(), 0);
 }
 
 void holdsEachLeavesTheListAsItWas() {
-  EpisodeList list(5);
+  EvictionList list(5);
   CHECK(list.prepare(5));
   push(list, {4, 0, 2});
   const test::Items right{{2, 0}, {4, 0}, {0, 0}};
