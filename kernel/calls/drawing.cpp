@@ -160,19 +160,8 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
 // ---- the picks of a view ----
 
 Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
-  int32_t signs = 0;
-  bool allWhole = true;
-  const auto last = static_cast<double>(replay_.book().nextHandle()) - 1;
   for (uint32_t index = 0; index < count; ++index) {
-    signs |= positions[index];
-    // A whole number below 2^52 stays what it is; others are looked at one by one.
-    const double handle = handles[index];
-    allWhole &= handle >= 0 && handle <= last && handle + 0x1p52 - 0x1p52 == handle;
-  }
-  if (signs >= 0 && allWhole) return Status::ok;
-  for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay_.book().checkHandle(handles[index]);
-    if (status != Status::ok) return status;
+    if (const Status status = replay_.book().checkHandle(handles[index]); status != Status::ok) return status;
     if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
   }
   return Status::ok;
