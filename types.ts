@@ -37,7 +37,7 @@ export type {
   RecordValue,
   SchemaOf,
   StackOf,
-  ViewSchema as TableSchema,
+  ViewSchema,
   Written,
 } from "./schema/schema.ts";
 export type {

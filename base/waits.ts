@@ -19,3 +19,42 @@ export function checkWait(
   }
   if (timeoutMs !== undefined) checkNumber(`${where}: timeoutMs`, timeoutMs, 0, TIMER_MAX_MS);
 }
+
+/**
+ * Waits until `begin`, or what it has started, calls back: with a value or with an error. Whatever ends the wait, what `begin` returned is called then, and no
+ * timer or listener is left behind.
+ *
+ * @param late The error after `timeoutMs`. It is made before anything is given back, so its words may say what was reached.
+ */
+export function waitUntil<T>(
+  { timeoutMs = Infinity, signal }: {
+    readonly timeoutMs?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+  },
+  begin: (done: (value: T) => void, fail: (error: unknown) => void) => () => void,
+  late: () => Error,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    signal?.throwIfAborted();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let leave = (): void => {};
+    let isOver = false;
+    const end = (settle: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      leave();
+      settle();
+    };
+    const fail = (error: unknown): void => end(() => reject(error));
+    const abort = (): void => fail(signal?.reason);
+    const left = begin((value) => end(() => resolve(value)), fail);
+    if (isOver) return left();
+    leave = left;
+    signal?.addEventListener("abort", abort);
+    if (timeoutMs !== Infinity) {
+      timer = setTimeout(() => fail(late()), Math.min(timeoutMs, TIMER_MAX_MS));
+    }
+  });
+}

@@ -43,7 +43,7 @@ export { tableReader } from "./table_reader.ts";
 export { tableWriter, type TableWriterOptions } from "./table_writer.ts";
 export type {
   ReaderBatchesOptions,
-  ReaderGetBatchOptions as ReaderSampleOptions,
+  ReaderGetBatchOptions,
   ReaderStats,
   ReplayReader,
   ReplayWriter,

@@ -9,14 +9,14 @@
 
 import { bytesOf } from "../base/typed_arrays.ts";
 import { EXRP_ROWS_DELTA, EXRP_ROWS_SPARSE } from "../ffi/symbols.ts";
-import type { ChunkEncoder } from "../wire/new_rows.ts";
+import type { ChunkEncoder, ColumnRows } from "../wire/new_rows.ts";
 import type { Key } from "../wire/keys.ts";
 import type { ChunkLengthTuner } from "./_chunk_length.ts";
 import type { ReverbArray } from "./dtypes.ts";
 import { type RowSpec, stringsOfLeaf, writeLeaf } from "./tensor.ts";
 
-/** The rows of one column. */
-interface ChunkColumn {
+/** The rows of one column: `bytes` are those of `rows`, also the rows to come. */
+interface ChunkColumn extends ColumnRows {
   readonly spec: RowSpec;
   readonly rows: ReverbArray | undefined;
   readonly strings: Uint8Array[];
@@ -61,11 +61,10 @@ export class Chunk {
     this.plan = plan;
     this.key = key;
     this.episode = episode;
-    this.#columns = plan.specs.map((spec) => ({
-      spec,
-      rows: spec.dtype.array && new spec.dtype.array(plan.capacity * spec.elements),
-      strings: [],
-    }));
+    this.#columns = plan.specs.map((spec) => {
+      const rows = spec.dtype.array && new spec.dtype.array(plan.capacity * spec.elements);
+      return { spec, rows, bytes: rows && bytesOf(rows), strings: [] };
+    });
   }
 
   /** True once it has as many rows as it was made for. */
@@ -101,17 +100,15 @@ export class Chunk {
   /** Completes the chunk: no row comes after this. */
   finish(): void {
     if (this.encoded !== undefined) return;
-    const { encoder, delta } = this.plan;
+    const { encoder, delta, capacity } = this.plan;
     const flags = (delta ? EXRP_ROWS_DELTA : 0) | (this.#isSparse ? EXRP_ROWS_SPARSE : 0);
-    const columns = this.#columns.map(({ spec, rows, strings }) => ({
+    const columns = this.isFull ? this.#columns : this.#columns.map(({ spec, bytes, strings }) => ({
       spec,
-      rows: this.length,
+      bytes: bytes?.subarray(0, bytes.length / capacity * this.length),
       strings,
-      bytes: rows &&
-        bytesOf(rows).subarray(0, this.length * spec.elements * rows.BYTES_PER_ELEMENT),
     }));
-    const { key, episode } = this;
-    const head = { key, episode, first: this.#first, last: this.#last, flags };
+    const { key, episode, length } = this;
+    const head = { key, episode, length, first: this.#first, last: this.#last, flags };
     this.encoded = encoder.encode(head, columns);
   }
 

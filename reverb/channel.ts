@@ -8,7 +8,7 @@
 
 import { ownConnections } from "../base/own_connections.ts";
 import { deno } from "../base/platform.ts";
-import { TIMER_MAX_MS } from "../base/waits.ts";
+import { waitUntil } from "../base/waits.ts";
 import { DamagedMessage } from "../wire/message_reader.ts";
 import { PREFIX_BYTES } from "../wire/message_writer.ts";
 import {
@@ -151,47 +151,14 @@ export class Channel {
   }
 }
 
-/**
- * A promise with a timeout and a signal. `begin` starts the work and returns what stops it early.
- */
+/** Waits as `waitUntil` does, for what errors call `what`. */
 export function waitFor<T>(
   what: string,
-  { timeoutMs, signal }: WaitOptions,
+  wait: WaitOptions,
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
-  late: () => string = () => `${what} took longer than ${timeoutMs} ms`,
+  late: () => string = () => `${what} took longer than ${wait.timeoutMs} ms`,
 ): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    signal?.throwIfAborted();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let stop = (): void => {};
-    const settle = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-    };
-    const onAbort = (): void => {
-      settle();
-      stop();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener("abort", onAbort);
-    if (timeoutMs !== undefined && timeoutMs !== Infinity) {
-      timer = setTimeout(() => {
-        settle();
-        stop();
-        reject(new ReverbError("deadline-exceeded", late()));
-      }, Math.min(timeoutMs, TIMER_MAX_MS));
-    }
-    const done = <A>(then: (value: A) => void) => (value: A): void => {
-      settle();
-      then(value);
-    };
-    try {
-      stop = begin(done(resolve), done(reject));
-    } catch (error) {
-      settle();
-      reject(error);
-    }
-  });
+  return waitUntil(wait, begin, () => new ReverbError("deadline-exceeded", late()));
 }
 
 class StreamCall implements Call {

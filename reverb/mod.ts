@@ -27,14 +27,11 @@ export { ReverbError, type ReverbErrorCode } from "./errors.ts";
 export type { ReverbArrayOfDType, ReverbDType } from "./dtypes.ts";
 export { type ReverbArray } from "./dtypes.ts";
 export { type Tensor, tensor, type TensorElement, type TensorOptions } from "./tensor.ts";
-export type { StepData, StepLeaf as Leaf, StepNest as Nest } from "./structure.ts";
-export type { StepPath as Path } from "./path.ts";
+export type { StepData, StepLeaf, StepNest } from "./structure.ts";
+export type { StepPath } from "./path.ts";
 export type { SampleColumn } from "./sample_column.ts";
 export type { ColumnsOf, SampleBatch } from "./samples.ts";
-export type {
-  ClientBatchesOptions as SampleBatchesOptions,
-  ClientGetBatchOptions as SampleOptions,
-} from "./sampling.ts";
+export type { ClientBatchesOptions, ClientGetBatchOptions } from "./sampling.ts";
 export type { RateLimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";
 export { type FlatStep, type HistoryOf, TrajectoryWriter } from "./trajectory_writer.ts";
@@ -46,10 +43,10 @@ export {
   type ConditionSource,
   ConditionValue,
   constantPriority,
-  createPatternConfig as createConfig,
+  createPatternConfig,
   type PatternCondition,
-  type PatternConfig as Config,
-  type PatternConfigOptions as ConfigOptions,
+  type PatternConfig,
+  type PatternConfigOptions,
   PatternNode,
   type PatternPriority,
   type ReferenceColumn,

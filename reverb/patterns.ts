@@ -15,9 +15,9 @@ import { eachLeaf, type StepLeaf, type StepNest } from "./structure.ts";
  *
  * @example
  * ```ts
- * import { createConfig, PatternNode } from "@exrp/replay/reverb";
+ * import { createPatternConfig, PatternNode } from "@exrp/replay/reverb";
  *
- * const { nodes } = createConfig<{ a: number }>({ table: "t", pattern: (step) => [step.a.slice(-3, -1)] });
+ * const { nodes } = createPatternConfig<{ a: number }>({ table: "t", pattern: (step) => [step.a.slice(-3, -1)] });
  * const [node] = nodes;
  * console.log(node instanceof PatternNode); // true
  * console.log([node?.start, node?.stop, node?.step, node?.isSqueezed]); // [-3, -1, 1, false]
@@ -251,9 +251,9 @@ export interface PatternConfig {
  *
  * @example
  * ```ts
- * import { Condition, createConfig } from "@exrp/replay/reverb";
+ * import { Condition, createPatternConfig } from "@exrp/replay/reverb";
  *
- * const config = createConfig<{ state: Float32Array; action: number }>({
+ * const config = createPatternConfig<{ state: Float32Array; action: number }>({
  *   table: "replay",
  *   pattern: (step) => ({ states: step.state.slice(-5), lastAction: step.action.at(-1) }),
  *   conditions: [Condition.stepIndex().mod(5).eq(4)],
@@ -264,7 +264,7 @@ export interface PatternConfig {
 export function createPatternConfig<D = Record<string, StepLeaf>>(
   options: PatternConfigOptions<D>,
 ): PatternConfig {
-  const where = "createConfig()";
+  const where = "createPatternConfig()";
   checkOptions(where, options, ["table", "pattern", "conditions", "priority", "removerPriority"]);
   const { table, pattern, conditions = [], priority = constantPriority(1), removerPriority } =
     options;

@@ -14,7 +14,7 @@ import { ReverbError } from "./errors.ts";
 import type { SampleBatch } from "./samples.ts";
 import type { WaitLimits } from "./writer_options.ts";
 
-/** Options of {@linkcode ReverbClient.sample}, as in the example of {@linkcode SampleBatch}. */
+/** Options of {@linkcode ReverbClient.getBatch}, as in the example of {@linkcode SampleBatch}. */
 export interface ClientGetBatchOptions extends WaitLimits {
   /** Whether fewer items may be returned, if at least one came before `timeoutMs` or the `signal` ended the wait; false by default. */
   readonly isPartialAllowed?: boolean;

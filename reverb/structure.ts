@@ -57,20 +57,3 @@ export function flatten(
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
   return leaves;
 }
-
-/** The same structure with other leaves. `null` and `undefined` stay. */
-export function mapNest<A, B>(
-  data: StepNest<A>,
-  isOneLeaf: (value: unknown) => boolean,
-  change: (leaf: A, path: StepPath) => B,
-  path: StepPath = [],
-): StepNest<B> {
-  if (data === null || data === undefined || isOneLeaf(data)) return change(data as A, path);
-  if (Array.isArray(data)) {
-    return data.map((one, k) => mapNest<A, B>(one, isOneLeaf, change, [...path, k]));
-  }
-  const entries = Object.entries(data as Record<string, StepNest<A>>).map((
-    [key, one],
-  ) => [key, mapNest<A, B>(one, isOneLeaf, change, [...path, key])]);
-  return Object.fromEntries(entries);
-}

@@ -43,7 +43,7 @@ export let newStructuredWriter: (
  *
  * @example
  * ```ts
- * import { Condition, createConfig } from "@exrp/replay/reverb";
+ * import { Condition, createPatternConfig } from "@exrp/replay/reverb";
  * import { Tables } from "@exrp/replay/tables";
  *
  * using tables = await Tables.create({ tables: { replay: { maxSize: 1000 } } });
@@ -52,7 +52,7 @@ export let newStructuredWriter: (
  *   readonly state: Float32Array;
  *   readonly action: number;
  * }
- * const config = createConfig<Step>({
+ * const config = createPatternConfig<Step>({
  *   table: "replay",
  *   pattern: (step) => ({ states: step.state.slice(-5), actions: step.action.slice(-5, -1) }),
  *   conditions: [Condition.stepsSinceApplied().ge(2)],

@@ -9,10 +9,11 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
+import { waitUntil } from "../base/waits.ts";
 import type { Key, KeySource } from "../wire/keys.ts";
 import { NewRows } from "../wire/new_rows.ts";
 import type { ColumnData, KnownColumns } from "./_item_data.ts";
-import { disposedMeanwhile, type TableWaitOptions, waitUntil } from "./_wait.ts";
+import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
 import type { Inserter, LowTables } from "./low.ts";
 
 /** One column of a new item: some rows of a column of a chunk. */
@@ -60,7 +61,7 @@ export class Inserting {
     this.#keys = keys;
   }
 
-  /** Inserts as far as the limiters let items in. Where some wait, the promise ends once they are in. */
+  /** Inserts as far as the rate limiters let items in. Where some wait, the promise ends once they are in. */
   insert(
     where: string,
     insertion: Insertion,
@@ -87,8 +88,9 @@ export class Inserting {
     rows.number(items.length);
     const episode = this.#keys.next();
     for (const columns of chunks) {
-      const last = Math.max(0, (columns[0]?.rows ?? 1) - 1);
-      rows.chunk({ key: this.#keys.next(), episode, first: 0, last, flags: 0 }, columns);
+      const length = columns[0]?.rows ?? 0;
+      const last = Math.max(0, length - 1);
+      rows.chunk({ key: this.#keys.next(), episode, length, first: 0, last, flags: 0 }, columns);
     }
     for (const { table, key, priority, removerPriority, columns } of items) {
       rows.number(table);
@@ -126,7 +128,7 @@ export class Inserting {
         } of ${length} items in within ${options.timeoutMs} ms; the others are not inserted`,
       );
     };
-    await waitUntil(options, ({ done, fail }) => {
+    await waitUntil<void>(options, (done, fail) => {
       const look = (): void => {
         if (this.#low.isDisposed) return fail(disposedMeanwhile());
         const counts = inserter.countWaiting();

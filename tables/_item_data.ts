@@ -32,7 +32,10 @@ import {
 import type { ColumnRows } from "../wire/new_rows.ts";
 
 /** One column of one or several items, with its rows. */
-export interface ColumnData extends ColumnShape, Omit<ColumnRows, "spec"> {}
+export interface ColumnData extends ColumnShape, Omit<ColumnRows, "spec"> {
+  /** How many rows. */
+  readonly rows: number;
+}
 
 /** How the leaves of some data stand: `"step"`, each is a row; `"steps"`, each has as many rows; `"trajectory"`, each has rows of its own. */
 export type Form = "step" | "steps" | "trajectory";

@@ -10,17 +10,25 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
+import { waitUntil } from "../base/waits.ts";
 import {
   EXRP_ASK_FLOWING,
   EXRP_ASK_NOW,
   EXRP_ASK_WHOLE,
   EXRP_TABLES_INFO_MAX_TIMES_SAMPLED,
 } from "../ffi/symbols.ts";
-import { disposedMeanwhile, type TableWaitOptions, waitUntil } from "./_wait.ts";
+import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
 import type { LowTables, Sampler } from "./low.ts";
 
 /** The first room for a message. It grows to what is needed. */
 const FIRST_BYTES = 2 ** 16;
+
+/** Samples as they come: the first bytes of a buffer that grows. */
+interface Drawn {
+  bytes: Uint8Array<ArrayBuffer>;
+  size: number;
+  samples: number;
+}
 
 /** The samples of one table. */
 export class Sampling {
@@ -49,35 +57,31 @@ export class Sampling {
     const sampler = this.#idle ?? this.#low.sampler(this.#table);
     this.#idle = undefined;
     const isNow = options.timeoutMs === 0 && !isPartialAllowed;
-    let size = 0;
-    let got = 0;
+    const drawn: Drawn = { bytes: this.#bytes, size: 0, samples: 0 };
     try {
       sampler.ask(
         count,
         isPartialAllowed ? EXRP_ASK_FLOWING : isNow ? EXRP_ASK_NOW : EXRP_ASK_WHOLE,
       );
-      const read = this.#read(sampler, this.#bytes, 0);
-      this.#bytes = read.bytes;
-      size = read.size;
-      got = read.samples;
+      read(sampler, drawn);
+      if (drawn.samples < count && isNow) {
+        const table = JSON.stringify(this.#low.names[this.#table]);
+        throw new ReplayError(
+          "timeout",
+          `${where}: table ${table} can't give ${count} samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
+        );
+      }
     } catch (error) {
       sampler[dispose]();
       throw error;
     }
-    if (got < count && isNow) {
-      sampler[dispose]();
-      const table = JSON.stringify(this.#low.names[this.#table]);
-      throw new ReplayError(
-        "timeout",
-        `${where}: table ${table} can't give ${count} samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
-      );
-    }
-    if (got < count) {
-      const begun = this.#bytes.slice(0, Math.max(FIRST_BYTES, size));
-      return this.#later(where, sampler, count, options, isPartialAllowed, begun, size, got);
+    this.#bytes = drawn.bytes;
+    if (drawn.samples < count) {
+      drawn.bytes = drawn.bytes.slice(0, Math.max(FIRST_BYTES, drawn.size));
+      return this.#later(where, sampler, count, options, isPartialAllowed, drawn);
     }
     this.#giveBack(sampler);
-    return this.#bytes.subarray(0, size);
+    return drawn.bytes.subarray(0, drawn.size);
   }
 
   async #later(
@@ -86,11 +90,8 @@ export class Sampling {
     count: number,
     options: TableWaitOptions,
     isPartialAllowed: boolean,
-    begun: Uint8Array<ArrayBuffer>,
-    beginSize: number,
-    beginGot: number,
+    drawn: Drawn,
   ): Promise<Uint8Array> {
-    let [bytes, size, got] = [begun, beginSize, beginGot];
     const late = (): ReplayError => {
       sampler.read(new Uint8Array(0));
       const table = JSON.stringify(this.#low.names[this.#table]);
@@ -99,7 +100,7 @@ export class Sampling {
       return new ReplayError(
         "timeout",
         `${where}: ${
-          got + held
+          drawn.samples + held
         } of ${count} samples came within ${options.timeoutMs} ms, as the rate limiter of table ${table} lets no more through${
           held > 0 && removes ? "; the next call gets them first" : ""
         }`,
@@ -107,14 +108,12 @@ export class Sampling {
     };
     let isWhole = false;
     try {
-      await waitUntil(options, ({ done, fail }) => {
+      await waitUntil<void>(options, (done, fail) => {
         sampler.onReady = () => {
           if (this.#low.isDisposed) return fail(disposedMeanwhile());
           try {
-            const read = this.#read(sampler, bytes, size);
-            [bytes, size] = [read.bytes, read.size];
-            got += read.samples;
-            if (got >= count) done();
+            read(sampler, drawn);
+            if (drawn.samples >= count) done();
           } catch (error) {
             fail(error);
           }
@@ -127,33 +126,12 @@ export class Sampling {
     } catch (error) {
       const isLate = error instanceof ReplayError && error.code === "timeout";
       const isAborted = options.signal?.aborted === true && error === options.signal.reason;
-      if (!(isLate || isAborted) || !isPartialAllowed || got === 0) throw error;
+      if (!(isLate || isAborted) || !isPartialAllowed || drawn.samples === 0) throw error;
     } finally {
       if (isWhole) this.#giveBack(sampler);
       else sampler[dispose]();
     }
-    return bytes.subarray(0, size);
-  }
-
-  /** Reads what was drawn, behind the first `size` bytes. */
-  #read(
-    sampler: Sampler,
-    into: Uint8Array<ArrayBuffer>,
-    from: number,
-  ): { bytes: Uint8Array<ArrayBuffer>; size: number; samples: number } {
-    let [bytes, size, samples] = [into, from, 0];
-    for (;;) {
-      const written = sampler.read(bytes.subarray(size));
-      size += written;
-      samples += sampler.samples;
-      if (sampler.needed > 0) {
-        const larger = new Uint8Array(Math.max(2 * bytes.length, size + sampler.needed));
-        larger.set(bytes.subarray(0, size));
-        bytes = larger;
-      } else if (written === 0) {
-        return { bytes, size, samples };
-      }
-    }
+    return drawn.bytes.subarray(0, drawn.size);
   }
 
   #giveBack(sampler: Sampler): void {
@@ -170,5 +148,19 @@ export class Sampling {
   close(): void {
     this.#idle?.[dispose]();
     this.#idle = undefined;
+  }
+}
+
+/** Reads what was drawn, behind what came before. */
+function read(sampler: Sampler, drawn: Drawn): void {
+  for (;;) {
+    const written = sampler.read(drawn.bytes.subarray(drawn.size));
+    drawn.size += written;
+    drawn.samples += sampler.samples;
+    if (sampler.needed > 0) {
+      const { bytes, size } = drawn;
+      drawn.bytes = new Uint8Array(Math.max(2 * bytes.length, size + sampler.needed));
+      drawn.bytes.set(bytes.subarray(0, size));
+    } else if (written === 0) return;
   }
 }

@@ -16,37 +16,7 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
-import {
-  EXRP_ALLOW_INSERTS,
-  EXRP_ALLOW_SAMPLES,
-  EXRP_ASK_FLOWING,
-  EXRP_INSERTER_BYTES_WAITING,
-  EXRP_INSERTER_CHUNK_BYTES,
-  EXRP_INSERTER_CHUNKS,
-  EXRP_INSERTER_CONFIRMED,
-  EXRP_INSERTER_COUNT,
-  EXRP_INSERTER_PAUSE,
-  EXRP_INSERTER_WAITING,
-  EXRP_ITEM_BYTES,
-  EXRP_ITEM_COUNT,
-  EXRP_ITEM_INSERTED_AT,
-  EXRP_ITEM_PRIORITY,
-  EXRP_ITEM_REMOVER_PRIORITY,
-  EXRP_ITEM_TIMES_SAMPLED,
-  EXRP_SAMPLER_BYTES,
-  EXRP_SAMPLER_COUNT,
-  EXRP_SAMPLER_HELD,
-  EXRP_SAMPLER_NEEDED,
-  EXRP_SAMPLER_SAMPLES,
-  EXRP_SAMPLER_WAITS,
-  EXRP_SAMPLER_WANTED,
-  EXRP_TABLES_INFO_COUNT,
-  EXRP_TABLES_SAVE_BYTES,
-  EXRP_TABLES_SAVE_COUNT,
-  EXRP_TABLES_SAVE_ENDED,
-  EXRP_TABLES_SAVE_NEEDED,
-  EXRP_TABLES_STORE_COUNT,
-} from "../ffi/symbols.ts";
+import * as abi from "../ffi/symbols.ts";
 import type { NewRows } from "../wire/new_rows.ts";
 import type { TableItem } from "./table_item.ts";
 
@@ -210,7 +180,7 @@ export class LowTables implements Disposable {
 
   /** The numbers of a table, as `EXRP_TABLES_INFO_` orders them. */
   info(table: number): Float64Array<ArrayBuffer> {
-    const info = new Float64Array(EXRP_TABLES_INFO_COUNT);
+    const info = new Float64Array(abi.EXRP_TABLES_INFO_COUNT);
     this.check(
       "info()",
       this.kernel.symbols.exrp_tables_info(this.#id, table, info, lengthOf(info)),
@@ -220,7 +190,7 @@ export class LowTables implements Disposable {
 
   /** The numbers of the whole set, as `EXRP_TABLES_STORE_` orders them. */
   storeInfo(): Float64Array<ArrayBuffer> {
-    const info = new Float64Array(EXRP_TABLES_STORE_COUNT);
+    const info = new Float64Array(abi.EXRP_TABLES_STORE_COUNT);
     this.check(
       "info()",
       this.kernel.symbols.exrp_tables_store_info(this.#id, info, lengthOf(info)),
@@ -230,18 +200,18 @@ export class LowTables implements Disposable {
 
   /** Whether the rate limiter would allow `count` inserts now. */
   canInsert(table: number, count: number): boolean {
-    return this.#allows(table, EXRP_ALLOW_INSERTS, count);
+    return this.#allows(table, abi.EXRP_ALLOW_INSERTS, count);
   }
 
   /** Whether `count` samples would be drawn now, whichever items they are. */
   canSample(table: number, count: number): boolean {
-    return this.#allows(table, EXRP_ALLOW_SAMPLES, count);
+    return this.#allows(table, abi.EXRP_ALLOW_SAMPLES, count);
   }
 
   #allows(table: number, what: number, count: number): boolean {
     const allowed = new Uint32Array(1);
     const status = this.kernel.symbols.exrp_tables_allow(this.#id, table, what, count, allowed);
-    this.check(what === EXRP_ALLOW_INSERTS ? "canInsert()" : "canSample()", status);
+    this.check(what === abi.EXRP_ALLOW_INSERTS ? "canInsert()" : "canSample()", status);
     return allowed[0] === 1;
   }
 
@@ -249,7 +219,7 @@ export class LowTables implements Disposable {
   items(table: number, first: number, count: number): TableItem[] {
     const keys = new BigUint64Array(count);
     const bytes = new Uint8Array(keys.buffer);
-    const numbers = new Float64Array(EXRP_ITEM_COUNT * count);
+    const numbers = new Float64Array(abi.EXRP_ITEM_COUNT * count);
     const { symbols } = this.kernel;
     this.check(
       "items()",
@@ -265,14 +235,14 @@ export class LowTables implements Disposable {
       ),
     );
     return Array.from(keys, (key, k) => {
-      const at = (index: number): number => numbers[EXRP_ITEM_COUNT * k + index] ?? 0;
+      const at = (index: number): number => numbers[abi.EXRP_ITEM_COUNT * k + index] ?? 0;
       return {
         key,
-        priority: at(EXRP_ITEM_PRIORITY),
-        removerPriority: at(EXRP_ITEM_REMOVER_PRIORITY),
-        timesSampled: at(EXRP_ITEM_TIMES_SAMPLED),
-        insertedAt: at(EXRP_ITEM_INSERTED_AT),
-        bytes: at(EXRP_ITEM_BYTES),
+        priority: at(abi.EXRP_ITEM_PRIORITY),
+        removerPriority: at(abi.EXRP_ITEM_REMOVER_PRIORITY),
+        timesSampled: at(abi.EXRP_ITEM_TIMES_SAMPLED),
+        insertedAt: at(abi.EXRP_ITEM_INSERTED_AT),
+        bytes: at(abi.EXRP_ITEM_BYTES),
       };
     });
   }
@@ -325,10 +295,10 @@ export class LowTables implements Disposable {
     this.check("save()", symbols.exrp_tables_save_begin(this.#id));
     this.#isSaving = true;
     try {
-      const info = new Float64Array(EXRP_TABLES_SAVE_COUNT);
+      const info = new Float64Array(abi.EXRP_TABLES_SAVE_COUNT);
       let buffer = new Uint8Array(pieceBytes);
-      while (info[EXRP_TABLES_SAVE_ENDED] !== 1) {
-        const needed = info[EXRP_TABLES_SAVE_NEEDED] ?? 0;
+      while (info[abi.EXRP_TABLES_SAVE_ENDED] !== 1) {
+        const needed = info[abi.EXRP_TABLES_SAVE_NEEDED] ?? 0;
         if (needed > buffer.length) buffer = new Uint8Array(needed);
         const status = symbols.exrp_tables_save_read(
           this.#id,
@@ -338,9 +308,9 @@ export class LowTables implements Disposable {
           lengthOf(info),
         );
         this.check("save()", status);
-        const bytes = info[EXRP_TABLES_SAVE_BYTES] ?? 0;
-        const isWaiting = bytes === 0 && info[EXRP_TABLES_SAVE_ENDED] === 0;
-        if (bytes > 0 || isWaiting && info[EXRP_TABLES_SAVE_NEEDED] === 0) {
+        const bytes = info[abi.EXRP_TABLES_SAVE_BYTES] ?? 0;
+        const isWaiting = bytes === 0 && info[abi.EXRP_TABLES_SAVE_ENDED] === 0;
+        if (bytes > 0 || isWaiting && info[abi.EXRP_TABLES_SAVE_NEEDED] === 0) {
           yield buffer.subarray(0, bytes);
         }
       }
@@ -438,25 +408,52 @@ function tableNumbers(options: LowTableOptions): readonly number[] {
 /** The streams of a set, by id. */
 type Streams = Map<number, { readonly onReady: (() => void) | undefined }>;
 
-/** A stream of inserts: it holds the chunks that its client keeps for items to come. */
-export class Inserter implements Disposable {
-  /** Called when another call has inserted items of this stream that waited. */
+/** A stream of either kind: it is closed once, and told what others have made ready. */
+abstract class Stream implements Disposable {
+  /** Called when another call has made something of this stream ready, and when the set is disposed. */
   onReady: (() => void) | undefined;
-  readonly #tables: LowTables;
+  protected readonly tables: LowTables;
+  protected readonly id: number;
   readonly #streams: Streams;
-  readonly #id: number;
-  readonly #info = new Float64Array(EXRP_INSERTER_COUNT);
+
+  protected constructor(
+    tables: LowTables,
+    streams: Streams,
+    onReady: (() => void) | undefined,
+    open: (id: Uint32Array<ArrayBuffer>) => number,
+  ) {
+    this.tables = tables;
+    this.#streams = streams;
+    this.onReady = onReady;
+    const id = new Uint32Array(1);
+    tables.check("open a stream", open(id));
+    this.id = id[0] ?? 0;
+    streams.set(this.id, this);
+  }
+
+  /** Throws unless a call succeeded, and tells others what it made ready. */
+  protected end(operation: string, status: number): void {
+    if (status !== 0) this.tables.check(operation, status);
+    this.tables.tellReady();
+  }
+
+  /** Ends the stream. A second call does nothing. */
+  [dispose](): void {
+    if (this.#streams.delete(this.id) && !this.tables.isDisposed) this.close();
+  }
+
+  protected abstract close(): void;
+}
+
+/** A stream of inserts: it holds the chunks that its client keeps for items to come. */
+export class Inserter extends Stream {
+  readonly #info = new Float64Array(abi.EXRP_INSERTER_COUNT);
   readonly #written = new Uint32Array(1);
 
   /** Opens a stream; {@linkcode LowTables.inserter} does. */
   constructor(tables: LowTables, streams: Streams, onReady?: () => void) {
-    this.#tables = tables;
-    this.#streams = streams;
-    this.onReady = onReady;
-    const id = new Uint32Array(1);
-    tables.check("inserter()", tables.kernel.symbols.exrp_inserter_open(tables.id, id));
-    this.#id = id[0] ?? 0;
-    streams.set(this.#id, this);
+    const { symbols } = tables.kernel;
+    super(tables, streams, onReady, (id) => symbols.exrp_inserter_open(tables.id, id));
   }
 
   /**
@@ -467,19 +464,18 @@ export class Inserter implements Disposable {
    * `item-bytes` or `memory`. Then nothing has changed.
    */
   feed(message: Uint8Array): void {
-    const tables = this.#tables;
+    const tables = this.tables;
     const info = this.#info;
     const status = tables.kernel.symbols.exrp_inserter_feed(
       tables.id,
-      this.#id,
+      this.id,
       message,
       lengthOf(message),
       performance.timeOrigin + performance.now(),
       info,
-      EXRP_INSERTER_COUNT,
+      abi.EXRP_INSERTER_COUNT,
     );
-    if (status !== 0) tables.check("insert()", status);
-    tables.tellReady();
+    this.end("insert()", status);
   }
 
   /**
@@ -488,31 +484,30 @@ export class Inserter implements Disposable {
    * @param rows As `EXRP_INSERT_` constants of `kernel/exrp.h` say.
    * @throws {ReplayError} `item-bytes`, `invalid-priority`, `memory` or `argument`. Then nothing has changed.
    */
-  insert({ numbers, bytes }: NewRows): void {
-    const tables = this.#tables;
+  insert({ numbers, count, bytes, size }: NewRows): void {
+    const tables = this.tables;
     const status = tables.kernel.symbols.exrp_inserter_insert(
       tables.id,
-      this.#id,
+      this.id,
       numbers,
-      lengthOf(numbers),
+      count,
       bytes,
-      lengthOf(bytes),
+      size,
       performance.timeOrigin + performance.now(),
       this.#info,
-      EXRP_INSERTER_COUNT,
+      abi.EXRP_INSERTER_COUNT,
     );
-    if (status !== 0) tables.check("insert()", status);
-    tables.tellReady();
+    this.end("insert()", status);
   }
 
   /** How many items of this stream wait, for each table of the set. With `isWithdrawn`, they leave the lines and are never inserted. */
   countWaiting(isWithdrawn = false): Float64Array<ArrayBuffer> {
-    const tables = this.#tables;
+    const tables = this.tables;
     const counts = new Float64Array(tables.names.length);
     if (tables.isDisposed) return counts;
     const status = tables.kernel.symbols.exrp_inserter_waiting(
       tables.id,
-      this.#id,
+      this.id,
       isWithdrawn ? 1 : 0,
       counts,
       lengthOf(counts),
@@ -523,45 +518,41 @@ export class Inserter implements Disposable {
 
   /** Brings the getters below up to date, where other calls may have changed them. */
   refresh(): void {
-    const tables = this.#tables;
+    const tables = this.tables;
     const { symbols } = tables.kernel;
     tables.check(
       "insert()",
-      symbols.exrp_inserter_info(tables.id, this.#id, this.#info, EXRP_INSERTER_COUNT),
+      symbols.exrp_inserter_info(tables.id, this.id, this.#info, abi.EXRP_INSERTER_COUNT),
     );
   }
 
   /** Items of this stream that wait for a rate limiter. */
   get waiting(): number {
-    return this.#info[EXRP_INSERTER_WAITING] ?? 0;
-  }
-  /** Bytes of their chunks, once for each item. */
-  get waitingBytes(): number {
-    return this.#info[EXRP_INSERTER_BYTES_WAITING] ?? 0;
+    return this.#info[abi.EXRP_INSERTER_WAITING] ?? 0;
   }
   /** Keys that {@linkcode readConfirmations} would write. */
   get confirmed(): number {
-    return this.#info[EXRP_INSERTER_CONFIRMED] ?? 0;
+    return this.#info[abi.EXRP_INSERTER_CONFIRMED] ?? 0;
   }
   /** Chunks that it holds for items to come. */
   get chunks(): number {
-    return this.#info[EXRP_INSERTER_CHUNKS] ?? 0;
+    return this.#info[abi.EXRP_INSERTER_CHUNKS] ?? 0;
   }
   /** About what these chunks take of memory, also the small ones, in bytes. */
   get chunkBytes(): number {
-    return this.#info[EXRP_INSERTER_CHUNK_BYTES] ?? 0;
+    return this.#info[abi.EXRP_INSERTER_CHUNK_BYTES] ?? 0;
   }
   /** Whether so many items wait that the client should send no more. */
   get isFull(): boolean {
-    return this.#info[EXRP_INSERTER_PAUSE] === 1;
+    return this.#info[abi.EXRP_INSERTER_PAUSE] === 1;
   }
 
   /** Writes an `InsertStreamResponse` with the keys that were inserted since the last one, as many as fit. Returns its bytes: 0 for none. */
   readConfirmations(into: Uint8Array): number {
-    const tables = this.#tables;
+    const tables = this.tables;
     const status = tables.kernel.symbols.exrp_inserter_read(
       tables.id,
-      this.#id,
+      this.id,
       into,
       lengthOf(into),
       this.#written,
@@ -571,31 +562,19 @@ export class Inserter implements Disposable {
   }
 
   /** Ends the stream. Its items that wait still go in, unless those of all streams that ended are too many. A second call does nothing. */
-  [dispose](): void {
-    const tables = this.#tables;
-    if (!this.#streams.delete(this.#id) || tables.isDisposed) return;
-    tables.kernel.symbols.exrp_inserter_close(tables.id, this.#id);
+  protected override close(): void {
+    this.tables.kernel.symbols.exrp_inserter_close(this.tables.id, this.id);
   }
 }
 
 /** A stream of samples of one table. */
-export class Sampler implements Disposable {
-  /** Called when another call has made samples of this stream ready. */
-  onReady: (() => void) | undefined;
-  readonly #tables: LowTables;
-  readonly #streams: Streams;
-  readonly #id: number;
-  readonly #info = new Float64Array(EXRP_SAMPLER_COUNT);
+export class Sampler extends Stream {
+  readonly #info = new Float64Array(abi.EXRP_SAMPLER_COUNT);
 
   /** Opens a stream; {@linkcode LowTables.sampler} does. */
   constructor(tables: LowTables, streams: Streams, table: number, onReady?: () => void) {
-    this.#tables = tables;
-    this.#streams = streams;
-    this.onReady = onReady;
-    const id = new Uint32Array(1);
-    tables.check("sampler()", tables.kernel.symbols.exrp_sampler_open(tables.id, table, id));
-    this.#id = id[0] ?? 0;
-    streams.set(this.#id, this);
+    const { symbols } = tables.kernel;
+    super(tables, streams, onReady, (id) => symbols.exrp_sampler_open(tables.id, table, id));
   }
 
   /**
@@ -603,11 +582,10 @@ export class Sampler implements Disposable {
    *
    * @param how An `EXRP_ASK_` constant: when samples can be read. By default, each can be once it is drawn.
    */
-  ask(count: number, how = EXRP_ASK_FLOWING): void {
-    const tables = this.#tables;
-    const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.#id, count, how);
-    if (status !== 0) tables.check("getBatch()", status);
-    tables.tellReady();
+  ask(count: number, how = abi.EXRP_ASK_FLOWING): void {
+    const tables = this.tables;
+    const status = tables.kernel.symbols.exrp_sampler_ask(tables.id, this.id, count, how);
+    this.end("getBatch()", status);
   }
 
   /**
@@ -615,47 +593,44 @@ export class Sampler implements Disposable {
    * below then say why there are no more.
    */
   read(into: Uint8Array): number {
-    const tables = this.#tables;
+    const tables = this.tables;
     const info = this.#info;
     const status = tables.kernel.symbols.exrp_sampler_read(
       tables.id,
-      this.#id,
+      this.id,
       into,
       lengthOf(into),
       info,
-      EXRP_SAMPLER_COUNT,
+      abi.EXRP_SAMPLER_COUNT,
     );
-    if (status !== 0) tables.check("getBatch()", status);
-    tables.tellReady();
-    return info[EXRP_SAMPLER_BYTES] ?? 0;
+    this.end("getBatch()", status);
+    return info[abi.EXRP_SAMPLER_BYTES] ?? 0;
   }
 
   /** Samples that the last {@linkcode read} wrote. */
   get samples(): number {
-    return this.#info[EXRP_SAMPLER_SAMPLES] ?? 0;
+    return this.#info[abi.EXRP_SAMPLER_SAMPLES] ?? 0;
   }
   /** Samples that were asked for and not read, at the last {@linkcode read}. */
   get wanted(): number {
-    return this.#info[EXRP_SAMPLER_WANTED] ?? 0;
+    return this.#info[abi.EXRP_SAMPLER_WANTED] ?? 0;
   }
   /** Samples that were drawn and not read, at the last {@linkcode read}. */
   get held(): number {
-    return this.#info[EXRP_SAMPLER_HELD] ?? 0;
+    return this.#info[abi.EXRP_SAMPLER_HELD] ?? 0;
   }
   /** The bytes that the next sample needs, where the last {@linkcode read} had no room for a single one; else 0. */
   get needed(): number {
-    return this.#info[EXRP_SAMPLER_NEEDED] ?? 0;
+    return this.#info[abi.EXRP_SAMPLER_NEEDED] ?? 0;
   }
   /** Whether the samples that are still wanted wait for the rate limiter. */
   get isWaiting(): boolean {
-    return this.#info[EXRP_SAMPLER_WAITS] === 1;
+    return this.#info[abi.EXRP_SAMPLER_WAITS] === 1;
   }
 
   /** Ends the stream: what was drawn and not read is lost, unless {@linkcode ask} said otherwise. A second call does nothing. */
-  [dispose](): void {
-    const tables = this.#tables;
-    if (!this.#streams.delete(this.#id) || tables.isDisposed) return;
-    tables.kernel.symbols.exrp_sampler_close(tables.id, this.#id);
-    tables.tellReady();
+  protected override close(): void {
+    this.tables.kernel.symbols.exrp_sampler_close(this.tables.id, this.id);
+    this.tables.tellReady();
   }
 }

@@ -23,9 +23,9 @@ export type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_opti
 export {
   type InsertManyOptions,
   type InsertOptions,
-  type SetPriorityOptions as SetPrioritiesOptions,
+  type SetPriorityOptions,
   Table,
-  type TableGetBatchOptions as TableSampleOptions,
+  type TableGetBatchOptions,
   type TableInfo,
 } from "./table.ts";
 export type { TableBatch } from "./table_batch.ts";

@@ -8,19 +8,7 @@
 
 import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import {
-  EXRP_TABLES_INFO_BYTES,
-  EXRP_TABLES_INFO_DELETES,
-  EXRP_TABLES_INFO_EPISODES,
-  EXRP_TABLES_INFO_EPISODES_DELETED,
-  EXRP_TABLES_INFO_INSERTS,
-  EXRP_TABLES_INFO_INSERTS_WAITING,
-  EXRP_TABLES_INFO_PRIORITY_MAX,
-  EXRP_TABLES_INFO_SAMPLERS_WAITING,
-  EXRP_TABLES_INFO_SAMPLES,
-  EXRP_TABLES_INFO_SIZE,
-  EXRP_TABLES_INFO_UNIQUE_SAMPLES,
-} from "../ffi/symbols.ts";
+import * as abi from "../ffi/symbols.ts";
 import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
 import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import { checkPriority } from "../reverb/check_item.ts";
@@ -194,12 +182,12 @@ export class Table<D = StepData> {
 
   /** Items in the table. */
   get size(): number {
-    return this.#info(EXRP_TABLES_INFO_SIZE);
+    return this.#info(abi.EXRP_TABLES_INFO_SIZE);
   }
 
   /** The largest priority of an item; 0 without any. */
   get largestPriority(): number {
-    return this.#info(EXRP_TABLES_INFO_PRIORITY_MAX);
+    return this.#info(abi.EXRP_TABLES_INFO_PRIORITY_MAX);
   }
 
   /**
@@ -450,17 +438,17 @@ export class Table<D = StepData> {
     const info = this.#core.low.info(this.#table.number);
     const at = (index: number): number => info[index] ?? 0;
     return {
-      size: at(EXRP_TABLES_INFO_SIZE),
-      bytes: at(EXRP_TABLES_INFO_BYTES),
-      inserts: at(EXRP_TABLES_INFO_INSERTS),
-      samples: at(EXRP_TABLES_INFO_SAMPLES),
-      deletes: at(EXRP_TABLES_INFO_DELETES),
-      uniqueSamples: at(EXRP_TABLES_INFO_UNIQUE_SAMPLES),
-      episodes: at(EXRP_TABLES_INFO_EPISODES),
-      deletedEpisodes: at(EXRP_TABLES_INFO_EPISODES_DELETED),
-      insertsWaiting: at(EXRP_TABLES_INFO_INSERTS_WAITING),
-      samplersWaiting: at(EXRP_TABLES_INFO_SAMPLERS_WAITING),
-      largestPriority: at(EXRP_TABLES_INFO_PRIORITY_MAX),
+      size: at(abi.EXRP_TABLES_INFO_SIZE),
+      bytes: at(abi.EXRP_TABLES_INFO_BYTES),
+      inserts: at(abi.EXRP_TABLES_INFO_INSERTS),
+      samples: at(abi.EXRP_TABLES_INFO_SAMPLES),
+      deletes: at(abi.EXRP_TABLES_INFO_DELETES),
+      uniqueSamples: at(abi.EXRP_TABLES_INFO_UNIQUE_SAMPLES),
+      episodes: at(abi.EXRP_TABLES_INFO_EPISODES),
+      deletedEpisodes: at(abi.EXRP_TABLES_INFO_EPISODES_DELETED),
+      insertsWaiting: at(abi.EXRP_TABLES_INFO_INSERTS_WAITING),
+      samplersWaiting: at(abi.EXRP_TABLES_INFO_SAMPLERS_WAITING),
+      largestPriority: at(abi.EXRP_TABLES_INFO_PRIORITY_MAX),
     };
   }
 

@@ -13,8 +13,6 @@ import type { Key } from "./keys.ts";
 export interface ColumnRows {
   /** The dtype, by its number in TensorFlow's `types.proto`, and the shape of one row. */
   readonly spec: { readonly dtype: { readonly number: number }; readonly shape: readonly number[] };
-  /** How many. */
-  readonly rows: number;
   /** The elements, little-endian; undefined for strings. */
   readonly bytes: Uint8Array | undefined;
   /** The strings; undefined for numbers. */
@@ -25,6 +23,8 @@ export interface ColumnRows {
 export interface ChunkHead {
   readonly key: Key;
   readonly episode: Key;
+  /** Rows of each column. */
+  readonly length: number;
   /** The number of the first row's step in its episode. */
   readonly first: number;
   /** That of the last. */
@@ -33,37 +33,44 @@ export interface ChunkHead {
   readonly flags: number;
 }
 
+const FIRST_NUMBERS = 256;
+const FIRST_BYTES = 4096;
+
 /** Collects the numbers and the bytes for one call. Its buffers serve one call after another. */
 export class NewRows {
-  #numbers = new Float64Array(256);
-  #count = 0;
-  #bytes = new Uint8Array(4096);
-  #size = 0;
+  #numbers = new Float64Array(FIRST_NUMBERS);
+  #bytes = new Uint8Array(FIRST_BYTES);
+  /** How many numbers there are. */
+  count = 0;
+  /** How many bytes there are. */
+  size = 0;
 
   /** Begins the next call. */
   reset(): void {
-    this.#count = 0;
-    this.#size = 0;
+    this.count = 0;
+    this.size = 0;
   }
 
-  /** The numbers so far; a view. */
+  /** The numbers so far, and perhaps more behind them. A small buffer is handed out whole, because a view takes longer to make than to copy. */
   get numbers(): Float64Array<ArrayBuffer> {
-    return this.#numbers.subarray(0, this.#count);
+    const numbers = this.#numbers;
+    return numbers.length > FIRST_NUMBERS ? numbers.subarray(0, this.count) : numbers;
   }
 
-  /** The bytes so far; a view. */
+  /** The bytes so far, likewise. */
   get bytes(): Uint8Array<ArrayBuffer> {
-    return this.#bytes.subarray(0, this.#size);
+    const bytes = this.#bytes;
+    return bytes.length > FIRST_BYTES ? bytes.subarray(0, this.size) : bytes;
   }
 
   /** Adds a number. */
   number(value: number): void {
-    if (this.#count === this.#numbers.length) {
-      const larger = new Float64Array(2 * this.#count);
+    if (this.count === this.#numbers.length) {
+      const larger = new Float64Array(2 * this.count);
       larger.set(this.#numbers);
       this.#numbers = larger;
     }
-    this.#numbers[this.#count++] = value;
+    this.#numbers[this.count++] = value;
   }
 
   /** Adds a key, which is two numbers. */
@@ -72,35 +79,38 @@ export class NewRows {
     this.number(high);
   }
 
-  /** Adds a chunk. All columns have as many rows. */
-  chunk({ key, episode, first, last, flags }: ChunkHead, columns: readonly ColumnRows[]): void {
+  /** Adds a chunk. */
+  chunk(
+    { key, episode, length, first, last, flags }: ChunkHead,
+    columns: readonly ColumnRows[],
+  ): void {
     this.key(key);
     this.key(episode);
     this.number(first);
     this.number(last);
     this.number(flags);
     this.number(columns.length);
-    for (const { spec: { dtype, shape }, rows, bytes, strings } of columns) {
-      const from = this.#size;
+    for (const { spec: { dtype, shape }, bytes, strings } of columns) {
+      const from = this.size;
       if (bytes !== undefined) this.#put(bytes);
       else this.#putStrings(strings ?? []);
       this.number(dtype.number);
-      this.number(this.#size - from);
+      this.number(this.size - from);
       this.number(1 + shape.length);
-      this.number(rows);
+      this.number(length);
       for (const size of shape) this.number(size);
     }
   }
 
   #put(bytes: Uint8Array): void {
-    const end = this.#size + bytes.length;
+    const end = this.size + bytes.length;
     if (end > this.#bytes.length) {
       const larger = new Uint8Array(Math.max(end, 2 * this.#bytes.length));
-      larger.set(this.bytes);
+      larger.set(this.#bytes);
       this.#bytes = larger;
     }
-    this.#bytes.set(bytes, this.#size);
-    this.#size = end;
+    this.#bytes.set(bytes, this.size);
+    this.size = end;
   }
 
   #putStrings(strings: readonly Uint8Array[]): void {
@@ -140,12 +150,12 @@ export class ChunkEncoder {
   }
 
   #encode(): number {
-    const { numbers, bytes } = this.#rows;
+    const { numbers, count, bytes, size } = this.#rows;
     return this.#kernel.symbols.exrp_chunk_encode(
       numbers,
-      lengthOf(numbers),
+      count,
       bytes,
-      lengthOf(bytes),
+      size,
       this.#out,
       lengthOf(this.#out),
       this.#place,

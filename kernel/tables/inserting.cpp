@@ -7,6 +7,7 @@
 #include "kernel/base/priority.hpp"
 #include "kernel/base/whole_number.hpp"
 #include "kernel/tables/tables.hpp"
+#include "kernel/wire/item_message.hpp"
 #include "kernel/wire/new_chunk.hpp"
 #include "kernel/wire/proto_writer.hpp"
 #include "kernel/wire/reverb_fields.hpp"
@@ -47,7 +48,7 @@ void Tables::dropParsed() {
   for (size_t k = 0; k < parsed_.count(); ++k) tables_[parsed_[k].table]->release(parsed_[k].item.body);
 }
 
-/// Puts the items that were read into the lines of their tables, and lets in what the limiters allow.
+/// Puts the items that were read into the lines of their tables, and lets in what the rate limiters allow.
 void Tables::enter(uint32_t id, Inserter& inserter, double now) {
   // A clock that was set back does not make later items older.
   if (now > now_) now_ = now;
@@ -70,30 +71,24 @@ void Tables::enter(uint32_t id, Inserter& inserter, double now) {
 
 Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t kept) {
   using Fields = reverb::InsertStreamRequest;
-  uint64_t chunkCount = 0;
-  uint64_t itemCount = 0;
-  ProtoReader chunks(message);
-  while (chunks.next()) {
-    if (chunks.is(Fields::chunks, Wire::bytes)) {
-      ++chunkCount;
-      if (const Status status = takeChunk(inserter, chunks.bytes()); status != Status::ok) return status;
-    } else {
-      itemCount += chunks.is(Fields::items, Wire::bytes) ? 1 : 0;
-      chunks.skip();
+  uint64_t count = 0;
+  const auto each = [&](uint32_t field, auto take) -> Status {
+    ProtoReader from(message);
+    while (from.next()) {
+      if (!from.is(field, Wire::bytes)) {
+        from.skip();
+        continue;
+      }
+      ++count;
+      if (const Status status = take(from.bytes()); status != Status::ok) return status;
     }
-  }
-  if (!chunks.isGood()) return noMessage(message);
-  if (chunkCount == 0 && itemCount == 0) return fail(Status::messageEmpty);
-  if (itemCount == 0) return Status::ok;
-
-  ProtoReader items(message);
-  while (items.next()) {
-    if (!items.is(Fields::items, Wire::bytes)) {
-      items.skip();
-    } else if (const Status status = takeItem(inserter, items.bytes()); status != Status::ok) {
-      return status;
-    }
-  }
+    return from.isGood() ? Status::ok : noMessage(message);
+  };
+  Status status = each(Fields::chunks, [&](ByteSpan chunk) { return takeChunk(inserter, chunk); });
+  if (status == Status::ok) status = each(Fields::items, [&](ByteSpan item) { return takeItem(inserter, item); });
+  if (status != Status::ok) return status;
+  if (count == 0) return fail(Status::messageEmpty);
+  if (parsed_.isEmpty()) return Status::ok;
 
   uint64_t keyCount = 0;
   uint64_t lacking = 0;
@@ -135,30 +130,15 @@ Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
 }
 
 Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
-  using Fields = reverb::PrioritizedItem;
-  ParsedItem made = {{0, 0, NAN, nullptr, 0, 0, true}, none};
-  bool isOwnRight = true;
-  ByteSpan name;
-  ByteSpan trajectory;
-  ProtoReader from(item);
-  while (from.next()) {
-    if (from.is(Fields::key, Wire::varint)) made.item.key = from.varint();
-    else if (from.is(Fields::table, Wire::bytes)) name = from.bytes();
-    else if (from.is(Fields::priority, Wire::fixed64)) made.item.priority = from.real();
-    else if (from.is(Fields::flatTrajectory, Wire::bytes)) trajectory = from.bytes();
-    else if (from.is(Fields::removerPriority, Wire::fixed64)) {
-      made.item.removerPriority = from.real();
-      isOwnRight = isPriority(made.item.removerPriority);
-    } else from.skip();
-  }
-  if (!from.isGood() || trajectory.size > UINT32_MAX) return noMessage(item);
-  made.table = tableOf(name);
-  if (const Status status = checkItem(made, isOwnRight); status != Status::ok) return status;
+  ItemMessage from;
+  if (!from.read(item) || from.trajectory.size > UINT32_MAX) return noMessage(item);
+  ParsedItem made = {{from.key, from.priority, from.removerPriority, nullptr, 0, 0, true}, tableOf(from.table)};
+  if (const Status status = checkItem(made, !from.hasOwn || isPriority(from.removerPriority)); status != Status::ok) return status;
   uint64_t wrong = 0;
-  switch (const Status status = inserter.held.collect(trajectory, chunks_, &wrong, *store_)) {
-    case Status::ok: return addItem(made, trajectory);
+  switch (const Status status = inserter.held.collect(from.trajectory, chunks_, &wrong, *store_)) {
+    case Status::ok: return addItem(made, from.trajectory);
     case Status::memory: return fail(status, chunks_.memoryBytes());
-    case Status::message: return noMessage(trajectory);
+    case Status::message: return noMessage(from.trajectory);
     default: return fail(status, static_cast<double>(parsed_.count()), high(wrong), low(wrong));
   }
 }

@@ -209,4 +209,13 @@ class ItemTable {
   size_t rulesBytes_ = 0;
 };
 
+constexpr uint32_t noTable = 0xffffffffu;
+/// The number of the table of this name, or noTable.
+inline uint32_t findTable(const std::unique_ptr<ItemTable>* tables, uint32_t count, ByteSpan name) {
+  for (uint32_t number = 0; number < count; ++number) {
+    if (tables[number]->name() == name) return number;
+  }
+  return noTable;
+}
+
 }  // namespace exrp

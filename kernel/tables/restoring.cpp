@@ -3,12 +3,13 @@
 #include <bit>
 
 #include "kernel/base/priority.hpp"
+#include "kernel/wire/item_message.hpp"
 
 namespace exrp {
 namespace {
 
 /// What is wrong with a record.
-enum Rule : uint32_t { damaged = 1, again, noTable, noChunk, noChunkNamed, badPriority, badNumber, badSize, badSlice };
+enum Rule : uint32_t { damaged = 1, again, tableLacks, noChunk, noChunkNamed, badPriority, badNumber, badSize, badSlice };
 
 }  // namespace
 
@@ -23,13 +24,6 @@ Status Restorer::take(uint32_t field, ByteSpan record) {
     case tableField: return takeTable(record);
     default: return takeItem(record);
   }
-}
-
-uint32_t Restorer::tableOf(ByteSpan name) const {
-  for (uint32_t number = 0; number < tableCount_; ++number) {
-    if (tables_[number]->name() == name) return number;
-  }
-  return none;
 }
 
 /// How many items the counts say that there are.
@@ -67,8 +61,8 @@ Status Restorer::takeTable(ByteSpan record) {
     else from.skip();
   }
   if (!from.isGood()) return wrong(damaged);
-  const uint32_t number = tableOf(name);
-  if (number == none) return wrong(noTable);
+  const uint32_t number = findTable(tables_, tableCount_, name);
+  if (number == noTable) return wrong(tableLacks);
   const uint64_t bit = uint64_t{1} << number;
   if ((known_ & bit) != 0) return wrong(again);
   for (const uint64_t count : counts) {
@@ -84,36 +78,23 @@ Status Restorer::takeTable(ByteSpan record) {
 }
 
 Status Restorer::takeItem(ByteSpan record) {
-  using Fields = reverb::PrioritizedItem;
   const auto wrong = [this](Rule rule) { return fail(Status::dataCorrupt, itemField, static_cast<double>(itemCount_), rule); };
-  ItemRow row = {0, 0, nullptr, 0};
-  uint64_t timesSampled = 0;
+  ItemMessage from;
+  if (!from.read(record) || from.trajectory.size > UINT32_MAX) return wrong(damaged);
   int64_t seconds = 0;
   int32_t nanos = 0;
-  ByteSpan name;
-  ByteSpan trajectory;
-  ProtoReader from(record);
-  while (from.next()) {
-    if (from.is(Fields::key, Wire::varint)) row.key = from.varint();
-    else if (from.is(Fields::table, Wire::bytes)) name = from.bytes();
-    else if (from.is(Fields::priority, Wire::fixed64)) row.priority = from.real();
-    else if (from.is(Fields::timesSampled, Wire::varint)) timesSampled = from.varint();
-    else if (from.is(Fields::flatTrajectory, Wire::bytes)) trajectory = from.bytes();
-    else if (from.is(Fields::insertedAt, Wire::bytes)) {
-      ProtoReader time(from.bytes());
-      while (time.next()) {
-        if (time.is(reverb::Timestamp::seconds, Wire::varint)) seconds = time.int64();
-        else if (time.is(reverb::Timestamp::nanos, Wire::varint)) nanos = time.int32();
-        else time.skip();
-      }
-      if (!time.isGood()) return wrong(damaged);
-    } else from.skip();
+  ProtoReader time(from.insertedAt);
+  while (time.next()) {
+    if (time.is(reverb::Timestamp::seconds, Wire::varint)) seconds = time.int64();
+    else if (time.is(reverb::Timestamp::nanos, Wire::varint)) nanos = time.int32();
+    else time.skip();
   }
-  if (!from.isGood() || trajectory.size > UINT32_MAX) return wrong(damaged);
-  const uint32_t number = tableOf(name);
-  if (number == none || (known_ & uint64_t{1} << number) == 0) return wrong(noTable);
+  if (!time.isGood()) return wrong(damaged);
+  ItemRow row = {from.key, from.priority, nullptr, 0};
+  const uint32_t number = findTable(tables_, tableCount_, from.table);
+  if (number == noTable || (known_ & uint64_t{1} << number) == 0) return wrong(tableLacks);
   uint64_t lacking = 0;
-  switch (held_.collect(trajectory, own_, &lacking, store_)) {
+  switch (held_.collect(from.trajectory, own_, &lacking, store_)) {
     case Status::ok: break;
     case Status::memory: return fail(Status::memory, own_.memoryBytes());
     case Status::chunkUnknown: return wrong(noChunk);
@@ -124,14 +105,14 @@ Status Restorer::takeItem(ByteSpan record) {
   if (!isPriority(row.priority)) return wrong(badPriority);
   row.priority += 0.0;  // a negative zero becomes 0
   const double insertedAt = static_cast<double>(seconds) * 1e3 + nanos / 1e6;
-  if (timesSampled > INT32_MAX || nanos < 0 || nanos > 999'999'999 || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return wrong(badNumber);
-  row.timesSampled = static_cast<uint32_t>(timesSampled);
+  if (from.timesSampled > INT32_MAX || nanos < 0 || nanos > 999'999'999 || !(insertedAt >= 0 && insertedAt <= 0x1p53)) return wrong(badNumber);
+  row.timesSampled = static_cast<uint32_t>(from.timesSampled);
   ItemTable& table = *tables_[number];
   if (table.find(row.key) != KeyMap::none) return wrong(again);
   if (table.size() >= sizeOf(number)) return wrong(badSize);
   if (!table.prepare(1)) return fail(Status::memory, table.memoryBytes());
-  row.body = newBody(store_, own_, trajectory);
-  if (row.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
+  row.body = newBody(store_, own_, from.trajectory);
+  if (row.body == nullptr) return fail(Status::memory, static_cast<double>(from.trajectory.size));
   row.body->insertedAt = insertedAt;
   if (insertedAt > insertedAtMax_) insertedAtMax_ = insertedAt;
   table.restoreItem(row);

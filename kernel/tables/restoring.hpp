@@ -44,12 +44,10 @@ class Restorer {
 
  private:
   static constexpr uint32_t chunkField = 6, tableField = 7, itemField = 8;
-  static constexpr uint32_t none = 0xffffffffu;
 
   Status takeChunk(ByteSpan record);
   Status takeTable(ByteSpan record);
   Status takeItem(ByteSpan record);
-  uint32_t tableOf(ByteSpan name) const;
   int64_t sizeOf(uint32_t number) const;
 
   std::unique_ptr<ItemTable>* tables_;

@@ -25,13 +25,12 @@ struct EntrySizes {
     const double now = sample.body->insertedAt;
     seconds = static_cast<uint64_t>(now / 1000);
     nanos = static_cast<uint32_t>((now - static_cast<double>(seconds) * 1000) * 1000) * 1000;  // to the microsecond, as a double is exact to
-    insertedAt = (seconds > 0 ? varintFieldBytes(reverb::Timestamp::seconds, seconds) : 0) +
-                 (nanos > 0 ? varintFieldBytes(reverb::Timestamp::nanos, nanos) : 0);
+    insertedAt = presentFieldBytes(reverb::Timestamp::seconds, seconds) + presentFieldBytes(reverb::Timestamp::nanos, nanos);
     item = varintFieldBytes(Item::key, sample.key) + bytesFieldBytes(Item::table, table.size) + fixed64FieldBytes(Item::priority) +
            varintFieldBytes(Item::timesSampled, sample.timesSampled) + bytesFieldBytes(Item::insertedAt, insertedAt) +
            bytesFieldBytes(Item::flatTrajectory, sample.body->trajectoryBytes);
     info = bytesFieldBytes(Info::item, item) + fixed64FieldBytes(Info::probability) + varintFieldBytes(Info::tableSize, sample.tableSize) +
-           (sample.isLimited ? varintFieldBytes(Info::rateLimited, 1) : 0);
+           presentFieldBytes(Info::rateLimited, sample.isLimited ? 1 : 0);
     data = 0;
     for (uint32_t k = 0; k < sample.body->chunkCount; ++k) {
       data += bytesFieldBytes(reverb::SampleEntry::data, sample.body->chunks()[k]->bytes);
@@ -51,12 +50,12 @@ void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& s
   out.realField(Item::priority, sample.priority);
   out.varintField(Item::timesSampled, sample.timesSampled);
   out.bytesBegin(Item::insertedAt, sizes.insertedAt);
-  if (sizes.seconds > 0) out.varintField(reverb::Timestamp::seconds, sizes.seconds);
-  if (sizes.nanos > 0) out.varintField(reverb::Timestamp::nanos, sizes.nanos);
+  out.presentField(reverb::Timestamp::seconds, sizes.seconds);
+  out.presentField(reverb::Timestamp::nanos, sizes.nanos);
   out.bytesField(Item::flatTrajectory, sample.body->trajectory(), sample.body->trajectoryBytes);
   out.realField(Info::probability, sample.probability);
   out.varintField(Info::tableSize, sample.tableSize);
-  if (sample.isLimited) out.varintField(Info::rateLimited, 1);
+  out.presentField(Info::rateLimited, sample.isLimited ? 1 : 0);
   for (uint32_t k = 0; k < sample.body->chunkCount; ++k) {
     const Chunk* const chunk = sample.body->chunks()[k];
     out.bytesField(reverb::SampleEntry::data, store.data(chunk), chunk->bytes);

@@ -264,9 +264,8 @@ Status Loader::loadTable(ByteSpan message) {
     else from.skip();
   }
   if (!from.isGood()) return corrupt(tableField, 1);
-  uint32_t number = 0;
-  while (number < tableCount_ && !(name == tables_[number]->name())) ++number;
-  if (number == tableCount_) return fail(Status::dataMismatch, tableField, tablesBegun_, 1);
+  const uint32_t number = findTable(tables_, tableCount_, name);
+  if (number == noTable) return fail(Status::dataMismatch, tableField, tablesBegun_, 1);
   if ((isBegun_ >> number & 1) != 0) return corrupt(tableField, 7);
   ItemTable& table = *tables_[number];
   if (!(rules == table.rules())) return fail(Status::dataMismatch, tableField, number, 2);

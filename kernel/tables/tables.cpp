@@ -81,13 +81,6 @@ Status Tables::create(const double* config, uint32_t count) {
   return from.left == 0 ? Status::ok : fail(Status::argument, 2, count);
 }
 
-uint32_t Tables::tableOf(ByteSpan name) const {
-  for (uint32_t number = 0; number < tableCount_; ++number) {
-    if (tables_[number]->name() == name) return number;
-  }
-  return none;
-}
-
 Status Tables::setName(ItemTable& table, ByteSpan name) {
   const uint32_t known = tableOf(name);
   if (name.size == 0 || name.size > EXRP_LIMIT_TABLES_NAME || (known != none && known != table.number())) {

@@ -133,7 +133,7 @@ class Tables {
 
   Stream* findStream(uint32_t id);
   Status enroll(Inserter* inserter, Sampler* sampler, uint32_t* id);
-  uint32_t tableOf(ByteSpan name) const;
+  uint32_t tableOf(ByteSpan name) const { return exrp::findTable(tables_, tableCount_, name); }
 
   /// Reads and checks a whole message, and takes all its memory. The chunks that it keeps get the mark `kept`.
   Status read(Inserter& inserter, ByteSpan message, uint64_t kept);

@@ -4,7 +4,6 @@
 
 namespace exrp {
 
-using Item = reverb::PrioritizedItem;
 using Entry = reverb::SampleEntry;
 using Info = reverb::SampleInfo;
 using Fields = reverb::ChunkData;
@@ -70,14 +69,12 @@ bool SampleReader::readEntry(ByteSpan message, bool* isLast) {
 
 Damage SampleReader::readInfo(ByteSpan message) {
   hasInfo_ = true;
-  key_ = 0;
-  probability_ = priority_ = tableSize_ = timesSampled_ = 0;
-  trajectory_ = {};
+  probability_ = tableSize_ = 0;
+  item_ = {};
   ProtoReader info(message);
   while (info.next()) {
     if (info.is(Info::item, Wire::bytes)) {
-      const Damage damage = readItem(info.bytes());
-      if (damage != 0) return damage;
+      if (!item_.read(info.bytes())) return EXRP_DAMAGE_PROTOBUF;
     } else if (info.is(Info::probability, Wire::fixed64)) {
       probability_ = info.real();
     } else if (info.is(Info::tableSize, Wire::varint)) {
@@ -87,18 +84,6 @@ Damage SampleReader::readInfo(ByteSpan message) {
     }
   }
   return info.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
-}
-
-Damage SampleReader::readItem(ByteSpan message) {
-  ProtoReader item(message);
-  while (item.next()) {
-    if (item.is(Item::key, Wire::varint)) key_ = item.varint();
-    else if (item.is(Item::priority, Wire::fixed64)) priority_ = item.real();
-    else if (item.is(Item::timesSampled, Wire::varint)) timesSampled_ = item.int32();
-    else if (item.is(Item::flatTrajectory, Wire::bytes)) trajectory_ = item.bytes();
-    else item.skip();
-  }
-  return item.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
 }
 
 bool SampleReader::addChunk(ByteSpan message) {

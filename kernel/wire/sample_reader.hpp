@@ -9,6 +9,7 @@
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/wire/proto_reader.hpp"
+#include "kernel/wire/item_message.hpp"
 #include "kernel/wire/slice.hpp"
 #include "kernel/wire/tensor.hpp"
 
@@ -36,12 +37,12 @@ class SampleReader {
   const uint8_t* wholeEnd() const { return wholeEnd_; }
 
   // What the sample says of its item.
-  uint64_t key() const { return key_; }
+  uint64_t key() const { return item_.key; }
   double probability() const { return probability_; }
-  double priority() const { return priority_; }
+  double priority() const { return item_.priority; }
   double tableSize() const { return tableSize_; }
-  double timesSampled() const { return timesSampled_; }
-  ByteSpan trajectory() const { return trajectory_; }
+  double timesSampled() const { return static_cast<int32_t>(item_.timesSampled); }
+  ByteSpan trajectory() const { return item_.trajectory; }
 
   /// Reads a column of the trajectory.
   static Damage readColumn(ByteSpan message, ItemColumn* column);
@@ -89,7 +90,6 @@ class SampleReader {
   bool readEntry(ByteSpan message, bool* isLast);
   bool passEntry(ByteSpan message, bool* isLast);
   Damage readInfo(ByteSpan message);
-  Damage readItem(ByteSpan message);
   bool addChunk(ByteSpan message);
   /// The place of a chunk of this sample, or `none`. False for want of memory.
   bool findChunk(uint64_t key, uint32_t* place);
@@ -111,12 +111,9 @@ class SampleReader {
   size_t tensorCount_ = 0;
   Damage damage_ = 0;
   bool hasInfo_ = false;
-  uint64_t key_ = 0;
   double probability_ = 0;
-  double priority_ = 0;
   double tableSize_ = 0;
-  double timesSampled_ = 0;
-  ByteSpan trajectory_;
+  ItemMessage item_;
 };
 
 }  // namespace exrp

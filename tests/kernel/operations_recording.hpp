@@ -336,13 +336,13 @@ inline bool Recording::call(const std::string& name) {
                                          f64(6));
     const size_t rowBytes = u32(1) < columnCount ? shape().columnBytes[u32(1)] : 0;
     done(status, bytes.data(), size_t{u32(4)} * u32(5) * rowBytes);
-  } else if (name == "table_create") {
+  } else if (name == "pick_view_create") {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);
     const int32_t status = exrp_pick_view_create(id, policy, u32(2), &table);
     if (status == 0) shape().policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
     done(status, &table, sizeof table);
-  } else if (name == "table_info") {
+  } else if (name == "pick_view_info") {
     double info[EXRP_PICK_VIEW_INFO_COUNT] = {};
     const int32_t status = exrp_pick_view_info(id, u32(1), info, EXRP_PICK_VIEW_INFO_COUNT);
     done(status, info, sizeof info);

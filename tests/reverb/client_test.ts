@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import {
   Condition,
-  createConfig,
+  createPatternConfig,
   ReverbClient,
   ReverbError,
   type SampleBatch,
@@ -15,7 +15,12 @@ import {
   type Tensor,
   tensor,
 } from "../../reverb/mod.ts";
-import type { Config, ConfigOptions, Leaf, ReverbDType } from "../../reverb/mod.ts";
+import type {
+  PatternConfig,
+  PatternConfigOptions,
+  ReverbDType,
+  StepLeaf,
+} from "../../reverb/mod.ts";
 import { dtypeOfName, DTYPES } from "../../reverb/dtypes.ts";
 import { asConfig } from "../server/_as_config.ts";
 import { served } from "../server/_served.ts";
@@ -242,8 +247,8 @@ onBothServers("errors of a server have their code and words, and nothing waits w
 });
 
 /** Values of all dtypes that numpy has, of shape [2, 3]. */
-function everyDType(step: number): Record<string, Leaf> {
-  const row: Record<string, Leaf> = {};
+function everyDType(step: number): Record<string, StepLeaf> {
+  const row: Record<string, StepLeaf> = {};
   for (const [k, name] of NUMPY.entries()) {
     const info = dtypeOfName(name);
     if (info?.array === undefined) continue;
@@ -299,7 +304,7 @@ besideReverb(
     const items: { priority: number; columns: Shown[] }[] = JSON.parse(
       await runPython(PYTHON, [server.port, "read", "line", 5]),
     );
-    const stacked = (some: readonly Record<string, Leaf>[], isSqueezed = false): Shown[] =>
+    const stacked = (some: readonly Record<string, StepLeaf>[], isSqueezed = false): Shown[] =>
       Object.keys(some[0] ?? {}).sort().map((name) => {
         const tensors = some.map((row) => row[name]) as {
           readonly shape: readonly number[];
@@ -475,12 +480,12 @@ interface Step {
   readonly done: boolean;
 }
 
-function configOf({ td, nodes, conditions }: Program["configs"][number]): Config {
-  const pattern: ConfigOptions<Step>["pattern"] = (step) =>
+function configOf({ td, nodes, conditions }: Program["configs"][number]): PatternConfig {
+  const pattern: PatternConfigOptions<Step>["pattern"] = (step) =>
     nodes.map(({ column, at, start, stop, step: every }) =>
       at === null ? step[column].slice(start, stop, every) : step[column].at(at)
     );
-  return createConfig<Step>({
+  return createPatternConfig<Step>({
     table: "line",
     pattern,
     conditions: conditions.map(({ on, mod, by, value }) => {
@@ -747,7 +752,7 @@ async function writeTuples(client: ReverbClient): Promise<void> {
   const { a, s } = trajectories.history;
   await trajectories.createItem("tupled", 1, { action: a.slice(-1), state: s.slice(-1) });
   await trajectories.close();
-  const pattern = createConfig<{ a: bigint; s: bigint }>({
+  const pattern = createPatternConfig<{ a: bigint; s: bigint }>({
     table: "tupled",
     pattern: (step) => ({ action: step.a.slice(-1), state: step.s.slice(-1) }),
   });

@@ -2,9 +2,9 @@
 import { assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import {
   Condition,
-  type Config,
-  type ConfigOptions,
-  createConfig,
+  createPatternConfig,
+  type PatternConfig,
+  type PatternConfigOptions,
   type StepData,
   tdError,
   tensor,
@@ -19,12 +19,19 @@ interface Step {
   readonly unused?: string;
 }
 
-function config(options: Partial<ConfigOptions<Step>>): Config {
-  return createConfig<Step>({ table: "t", pattern: (step) => [step.a.slice(-2)], ...options });
+function config(options: Partial<PatternConfigOptions<Step>>): PatternConfig {
+  return createPatternConfig<Step>({
+    table: "t",
+    pattern: (step) => [step.a.slice(-2)],
+    ...options,
+  });
 }
 
 /** The items that the writer makes of steps: their values. */
-async function itemsOf(configs: readonly Config[], steps: readonly StepData[]): Promise<unknown[]> {
+async function itemsOf(
+  configs: readonly PatternConfig[],
+  steps: readonly StepData[],
+): Promise<unknown[]> {
   const channel = new FakeChannel();
   const writer = newStructuredWriter(doorTo(channel), configs, {});
   for (const step of steps) await writer.append(step);
@@ -52,14 +59,14 @@ Deno.test("parts are slices, every kth step, or one step", async () => {
   ]);
 });
 
-const last = (condition: ConfigOptions<Step>["conditions"]): Config =>
+const last = (condition: PatternConfigOptions<Step>["conditions"]): PatternConfig =>
   config({
     pattern: (step) => [step.a.at(-1)],
     ...(condition === undefined ? {} : { conditions: condition }),
   });
 
 Deno.test("conditions look at the step, the steps since the last item, a column, and the end", async () => {
-  const cases: [Config, number[]][] = [
+  const cases: [PatternConfig, number[]][] = [
     [last([Condition.stepIndex().eq(3)]), [3]],
     [last([Condition.stepIndex().ne(3)]), [0, 1, 2, 4, 5, 6, 7]],
     [last([Condition.stepIndex().ge(6)]), [6, 7]],
@@ -85,7 +92,7 @@ Deno.test("conditions look at the step, the steps since the last item, a column,
 Deno.test("conditions compare fractions as they are", async () => {
   const values = [-0.5, 0, 0.5, 1, NaN].map((b, a): StepData => ({ a, b }));
   const value = Condition.data<Step>((step) => step.b);
-  const cases: [Config, number[]][] = [
+  const cases: [PatternConfig, number[]][] = [
     [last([value.gt(0)]), [2, 3]],
     [last([value.ge(0.5)]), [2, 3]],
     [last([value.le(0)]), [0, 1]],
@@ -176,11 +183,11 @@ Deno.test("patterns that can't be are refused", async () => {
     [() => config({ priority: tdError<Step>(0.5, (step) => step.b) }), "no part of b"],
     [
       () => config({ priority: 5 as never }),
-      "createConfig(): priority must be constantPriority() or tdError(), got 5",
+      "createPatternConfig(): priority must be constantPriority() or tdError(), got 5",
     ],
     [
       () => config({ removerPriority: 5 as never }),
-      "createConfig(): removerPriority must be constantPriority() or tdError(), got 5",
+      "createPatternConfig(): removerPriority must be constantPriority() or tdError(), got 5",
     ],
     [() => Condition.stepIndex().mod(2).ge(1), "eq() and ne() only"],
     [() => Condition.stepIndex().mod(0), "mod()"],

@@ -1,7 +1,7 @@
 /** The writers of ReverbClient, on tables of this process. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { oldest } from "../../mod.ts";
-import { constantPriority, createConfig, ReverbError, tdError } from "../../reverb/mod.ts";
+import { constantPriority, createPatternConfig, ReverbError, tdError } from "../../reverb/mod.ts";
 import { Table } from "../../tables/mod.ts";
 import { isSettled, onBoth } from "./_backends.ts";
 
@@ -100,7 +100,7 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
   const part = { x: trajectories.history.x.slice(-1) };
   await trajectories.createItem("t", 4, part, { removerPriority: 5 });
   await trajectories.flush();
-  const config = createConfig<{ x: number; age: number }>({
+  const config = createPatternConfig<{ x: number; age: number }>({
     table: "p",
     pattern: (step) => [step.x.at(-1), step.age.at(-1)],
     priority: constantPriority(6),
@@ -122,7 +122,7 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
   }
   assertThrows(
     () =>
-      createConfig<{ x: number; age: number }>({
+      createPatternConfig<{ x: number; age: number }>({
         table: "t",
         pattern: (step) => [step.x.at(-1)],
         removerPriority: tdError<{ age: number }>(1, (step) => step.age),
@@ -135,7 +135,10 @@ onBoth("items of writers may have a priority of their own for the remover", asyn
 
 onBoth("a structured writer makes items by patterns", async (create) => {
   using tables = await create({ tables: { t: once } });
-  const config = createConfig<{ x: number }>({ table: "t", pattern: (step) => [step.x.slice(-2)] });
+  const config = createPatternConfig<{ x: number }>({
+    table: "t",
+    pattern: (step) => [step.x.slice(-2)],
+  });
   const writer = tables.structuredWriter([config]);
   for (let k = 0; k < 4; k++) await writer.append({ x: k });
   await writer.endEpisode();
@@ -161,7 +164,7 @@ onBoth(
     wrong.append([Float32Array.of(1, 2, 3)]);
     await assertRejects(() => wrong.createItem("t", 1, 1), TypeError, "shape [3]");
     await wrong.close();
-    const config = createConfig<{ a: number; b: number }>({
+    const config = createPatternConfig<{ a: number; b: number }>({
       table: "t",
       pattern: (step) => ({ x: step.a.at(-1), y: step.b.at(-1) }),
     });

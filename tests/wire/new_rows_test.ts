@@ -39,8 +39,8 @@ const random = new RandomStream(SEED);
 const kernels = [await openKernel({ backend: "native" }), await openKernel({ backend: "wasm" })];
 const key = { low: 7, high: 2 ** 30 };
 
-function headOf(flags = 0): ChunkHead {
-  return { key, episode: { low: 9, high: 0 }, first: 0, last: 0, flags };
+function headOf(length: number, flags = 0): ChunkHead {
+  return { key, episode: { low: 9, high: 0 }, length, first: 0, last: 0, flags };
 }
 
 /** Bytes of a shape; of few values in half of the cases, so that they can be packed. */
@@ -50,12 +50,12 @@ function someBytes(shape: readonly number[], elementBytes: number): Uint8Array<A
   return Uint8Array.from({ length: size }, () => random.below(spread));
 }
 
-function column(
+function column<B extends Uint8Array>(
   dtype: number,
-  [rows = 0, ...shape]: readonly number[],
-  bytes: Uint8Array,
-): ColumnRows & { readonly bytes: Uint8Array } {
-  return { spec: { dtype: { number: dtype }, shape }, rows, bytes, strings: undefined };
+  [, ...shape]: readonly number[],
+  bytes: B,
+): ColumnRows & { readonly bytes: B } {
+  return { spec: { dtype: { number: dtype }, shape }, bytes, strings: undefined };
 }
 
 Deno.test(`rows of every dtype and shape come back as they went (seed ${SEED})`, () => {
@@ -67,7 +67,7 @@ Deno.test(`rows of every dtype and shape come back as they went (seed ${SEED})`,
         const other = someBytes([shape[0] ?? 0, 3], 2);
         const columns = [column(dtype, shape, bytes), column(17, [shape[0] ?? 0, 3], other)];
         const [made, same] = kernels.map((kernel) =>
-          new ChunkEncoder(kernel).encode(headOf(flags), columns)
+          new ChunkEncoder(kernel).encode(headOf(shape[0] ?? 0, flags), columns)
         );
         assert(made !== undefined && same?.toHex() === made.toHex(), where);
         const chunk = fromBinary(ChunkDataSchema, made);
@@ -78,7 +78,7 @@ Deno.test(`rows of every dtype and shape come back as they went (seed ${SEED})`,
             const tensor = chunk.data?.tensors[k];
             assert(tensor !== undefined, where);
             assertEquals(tensor.tensorShape?.dim.map(({ size }) => Number(size)), [
-              columns[k]?.rows,
+              shape[0],
               ...columns[k]?.spec.shape ?? [],
             ]);
             if (shape[0] === 0) continue; // no slice has rows then
@@ -96,8 +96,8 @@ Deno.test("a chunk's bytes are those of its description", () => {
   const strings = { ...column(7, [2], rows), bytes: undefined, strings: texts };
   for (const kernel of kernels) {
     const encoder = new ChunkEncoder(kernel);
-    const made = (flags: number, columns: readonly ColumnRows[]): string =>
-      encoder.encode({ ...headOf(flags), first: 4, last: 6 }, columns).toHex();
+    const made = (flags: number, columns: readonly ColumnRows[], length = 2): string =>
+      encoder.encode({ ...headOf(length, flags), first: 4, last: 6 }, columns).toHex();
     // The key, the episode with its steps, and the delta mark; then the data, its tensors, and their plain bytes.
     const head = "08878080808080808040" + "1206" + "0809" + "1004" + "1806";
     // dtype 3; shape: dims 2 and 1; content: 8 bytes in one literal.
@@ -114,24 +114,24 @@ Deno.test("a chunk's bytes are those of its description", () => {
     const text = "0807" + "120412020802" + "4200" + "4204736e6f77";
     assertEquals(made(0, [strings]), head + "2a120a10" + text + "3001" + "3804");
     // A thousand zeros take little.
-    assert(made(0, [column(4, [1000], new Uint8Array(1000))]).length < 2 * 110);
+    assert(made(0, [column(4, [1000], new Uint8Array(1000))], 1000).length < 2 * 110);
   }
 });
 
 Deno.test("rows of other bytes than their shape has are an error", () => {
   for (const kernel of kernels) {
     const encoder = new ChunkEncoder(kernel);
-    const code = (...columns: ColumnRows[]): string =>
-      assertThrows(() => encoder.encode(headOf(), columns), ReplayError).code;
-    assertEquals(code(column(1, [3], new Uint8Array(8))), "argument");
-    assertEquals(code(column(7, [1], new Uint8Array(8))), "argument");
-    assertEquals(code(column(20, [1], new Uint8Array(8))), "argument");
-    assertEquals(code(column(1, [-1], new Uint8Array(4))), "argument");
-    assertEquals(code(column(1, new Array(33).fill(1), new Uint8Array(4))), "argument");
+    const code = (length: number, ...columns: ColumnRows[]): string =>
+      assertThrows(() => encoder.encode(headOf(length), columns), ReplayError).code;
+    assertEquals(code(3, column(1, [3], new Uint8Array(8))), "argument");
+    assertEquals(code(1, column(7, [1], new Uint8Array(8))), "argument");
+    assertEquals(code(1, column(20, [1], new Uint8Array(8))), "argument");
+    assertEquals(code(-1, column(1, [-1], new Uint8Array(4))), "argument");
+    assertEquals(code(1, column(1, new Array(33).fill(1), new Uint8Array(4))), "argument");
     const one = column(4, [3], new Uint8Array(3));
-    assertEquals(code(one, column(4, [2], new Uint8Array(2))), "argument");
-    assertEquals(code(), "argument");
-    assert(encoder.encode(headOf(), [one, one]).length > 20);
+    assertEquals(code(3, one, column(4, [2], new Uint8Array(2))), "argument");
+    assertEquals(code(3), "argument");
+    assert(encoder.encode(headOf(3), [one, one]).length > 20);
   }
 });
 
@@ -167,7 +167,10 @@ besideReverb(
         return { ...column(dtype, shape, bytes), name };
       });
       const key = { low: item + 1, high: 0 };
-      const chunk = encoder.encode({ key, episode: key, first: 0, last: 5, flags }, columns);
+      const chunk = encoder.encode(
+        { key, episode: key, length: 6, first: 0, last: 5, flags },
+        columns,
+      );
       const flatTrajectory = {
         columns: columns.map((_, index) => ({
           chunkSlices: [{ chunkKey: BigInt(item + 1), offset: 1, length: 4, index }],
