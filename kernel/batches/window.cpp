@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernel/base/copy_row.hpp"
+
 namespace exrp {
 namespace {
 
@@ -140,9 +142,26 @@ void WindowCopier::copyBothStates(const Window& window, const BatchTarget& targe
     return;
   }
   const uint32_t* const slots = window.slots;
+  if (!store_->isAlone(0)) return copySmallStates(window, state(0), next(0));
   copyRun(state(0), nullptr, 0, slots, 1);
   if (window.real > 1) copyRun(state(1), next(0), 0, slots + 1, window.real - 1);
   if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, 0, slots + window.real, 1);
+}
+
+/// States and next states that are single small rows: those that follow one another are copied to both places by one call.
+void WindowCopier::copySmallStates(const Window& window, uint8_t* state, uint8_t* next) const {
+  const uint32_t bytes = store_->column(0).bytes;
+  // All rows, and the next state of the last one.
+  const uint32_t end = window.shownKnown() + 1;
+  for (uint32_t begin = 0; begin < end;) {
+    const uint32_t last = begin + runAt(window.slots + begin, end - begin) - 1;
+    const uint8_t* const from = store_->at(0, window.slots[begin]);
+    const size_t at = size_t{begin} * bytes;
+    if (begin > 0) copyRow(next + at - bytes, from, bytes);
+    if (begin < last) copyRuns_[0]({&from, 1, last - begin, store_->stride(0)}, 0, bytes, state + at, next + at);
+    if (last < window.real) copyRow(state + size_t{last} * bytes, store_->at(0, window.slots[last]), bytes);
+    begin = last + 1;
+  }
 }
 
 /// Copies the states that wait.
