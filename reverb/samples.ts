@@ -47,7 +47,7 @@ export type ColumnsOf<D> = StepData extends D ? StepNest<SampleColumn>
  *
  * await client.insert({ reward: 1 }, { replay: 1 });
  * const batch = await client.getBatch("replay", 256, { timeoutMs: 1000, isPartialAllowed: true });
- * console.log([batch.size, batch.probabilities[0], batch.tableSizes[0]]); // [256, 1, 1]
+ * console.log([batch.size, batch.probability[0], batch.tableSizes[0]]); // [256, 1, 1]
  * const errors = new Float32Array(batch.size).fill(0.5); // what your learner says
  * await client.setPriority("replay", { updates: { keys: batch.keys, priorities: errors } });
  * ```

@@ -358,7 +358,7 @@ export class Table<D = StepData> {
    * const { state } = batch.data;
    * console.log(state.shape); // [32, 1, 2]: items, steps, the state
    * console.log([...state.data.slice(0, 2)]); // [1, 2]
-   * console.log(batch.probabilities[0]); // 1
+   * console.log(batch.probability[0]); // 1
    * steps.setPriority(batch.keys.slice(0, 1), [3]);
    * console.log(steps.largestPriority); // 3
    * ```
