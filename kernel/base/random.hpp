@@ -58,13 +58,15 @@ class Random {
   /// Whether it is not in the one state that can't be: all zero. Bytes of a snapshot may say so.
   bool isPossible() const { return (state_[0] | state_[1] | state_[2] | state_[3]) != 0; }
 
-  /// False, with nothing changed, for the one state that can't be: all zero.
+  /// False, with nothing changed, unless the state isPossible().
   bool load(const uint8_t* bytes) {
-    uint64_t words[4] = {0, 0, 0, 0};
-    for (int word = 0; word < 4; ++word)
-      for (int byte = 0; byte < 8; ++byte) words[word] |= static_cast<uint64_t>(bytes[word * 8 + byte]) << (8 * byte);
-    if ((words[0] | words[1] | words[2] | words[3]) == 0) return false;
-    for (int word = 0; word < 4; ++word) state_[word] = words[word];
+    Random made = *this;
+    for (int word = 0; word < 4; ++word) {
+      made.state_[word] = 0;
+      for (int byte = 0; byte < 8; ++byte) made.state_[word] |= static_cast<uint64_t>(bytes[word * 8 + byte]) << (8 * byte);
+    }
+    if (!made.isPossible()) return false;
+    *this = made;
     return true;
   }
 

@@ -46,7 +46,6 @@ class ChunkStore {
     if (--chunk->references == 0) free(chunk);
   }
 
-  const uint8_t* data(const Chunk* chunk) const { return chunk->data(); }
   /// One more item of a table refers to the chunk. True where it is the first one.
   bool use(Chunk* chunk, uint32_t table) { return uses(chunk)[table]++ == 0; }
   /// One less. True where it was the last one.

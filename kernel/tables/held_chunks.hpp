@@ -90,7 +90,7 @@ class HeldChunks {
 
   /// Collects the chunks that a FlatTrajectory names, each once, in the order in which it names them. Status::message where it is damaged,
   /// chunkUnknown for a chunk that is not here, itemSlice for a slice that reaches beyond its chunk, whose key `wrong` gets, or memory.
-  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong, const ChunkStore& store) {
+  Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong) {
     chunks.clear();
     const uint64_t mark = newMark();
     ProtoReader columns(trajectory);
@@ -111,7 +111,7 @@ class HeldChunks {
         Held* const held = find(slice.chunk);
         if (held == nullptr) return Status::chunkUnknown;
         ChunkHead head;
-        head.read({store.data(held->chunk), held->chunk->bytes});
+        head.read({held->chunk->data(), held->chunk->bytes});
         if (!head.canHold(slice)) return Status::itemSlice;
         if (held->mark == mark) continue;
         held->mark = mark;

@@ -135,7 +135,7 @@ Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
   ParsedItem made = {{from.key, from.priority, from.removerPriority, nullptr, 0, 0, true}, tableOf(from.table)};
   if (const Status status = checkItem(made, !from.hasOwn || isPriority(from.removerPriority)); status != Status::ok) return status;
   uint64_t wrong = 0;
-  switch (const Status status = inserter.held.collect(from.trajectory, chunks_, &wrong, *store_)) {
+  switch (const Status status = inserter.held.collect(from.trajectory, chunks_, &wrong)) {
     case Status::ok: return addItem(made, from.trajectory);
     case Status::memory: return fail(status, chunks_.memoryBytes());
     case Status::message: return noMessage(from.trajectory);

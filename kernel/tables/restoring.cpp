@@ -36,7 +36,7 @@ Status Restorer::takeChunk(ByteSpan record) {
   ChunkHead head;
   if (!head.read(record)) return wrong(damaged);
   if (const HeldChunks::Held* const known = held_.find(head.key)) {
-    const ByteSpan before = {store_.data(known->chunk), known->chunk->bytes};
+    const ByteSpan before = {known->chunk->data(), known->chunk->bytes};
     if (before != record) return wrong(again);
     ++chunkCount_;
     return Status::ok;
@@ -94,7 +94,7 @@ Status Restorer::takeItem(ByteSpan record) {
   const uint32_t number = findTable(tables_, tableCount_, from.table);
   if (number == noTable || (known_ & uint64_t{1} << number) == 0) return wrong(tableLacks);
   uint64_t lacking = 0;
-  switch (held_.collect(from.trajectory, own_, &lacking, store_)) {
+  switch (held_.collect(from.trajectory, own_, &lacking)) {
     case Status::ok: break;
     case Status::memory: return fail(Status::memory, own_.memoryBytes());
     case Status::chunkUnknown: return wrong(noChunk);

@@ -39,7 +39,7 @@ struct EntrySizes {
   }
 };
 
-void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& sizes, ByteSpan table, const ChunkStore& store) {
+void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& sizes, ByteSpan table) {
   using Item = reverb::PrioritizedItem;
   using Info = reverb::SampleInfo;
   out.bytesBegin(reverb::SampleStreamResponse::entries, sizes.entry);
@@ -58,7 +58,7 @@ void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& s
   out.presentField(Info::rateLimited, sample.isLimited ? 1 : 0);
   for (uint32_t k = 0; k < sample.body->chunkCount; ++k) {
     const Chunk* const chunk = sample.body->chunks()[k];
-    out.bytesField(reverb::SampleEntry::data, store.data(chunk), chunk->bytes);
+    out.bytesField(reverb::SampleEntry::data, chunk->data(), chunk->bytes);
   }
   out.varintField(reverb::SampleEntry::endOfSequence, 1);
 }
@@ -112,7 +112,7 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
         needed = samples > 0 ? 0 : static_cast<double>(whole);
         break;
       }
-      writeEntry(out, sample, sizes, table.name(), *store_);
+      writeEntry(out, sample, sizes, table.name());
       left -= whole;
       ++samples;
       sampler.drawnBytes -= table.bytesOf(sample.body);

@@ -141,7 +141,7 @@ Status Saver::readItem(uint8_t*& to, size_t& left, bool* isDone) {
       ProtoWriter out(to);
       out.bytesBegin(chunkField, size);
       out.varintField(1, episode);
-      out.bytesField(2, store_.data(chunk), chunk->bytes);
+      out.bytesField(2, chunk->data(), chunk->bytes);
       out.varintField(3, chunk->checksum());
       to = out.at();
       left -= needed_;
@@ -316,7 +316,7 @@ Status Loader::loadChunk(ByteSpan message) {
 /// Puts the chunks of an item that its trajectory names into own_, in the order in which it names them.
 Status Loader::findChunks(ByteSpan trajectory) {
   uint64_t wrong = 0;
-  const Status status = named_.collect(trajectory, own_, &wrong, store_);
+  const Status status = named_.collect(trajectory, own_, &wrong);
   const bool isEach = own_.count() == named_.count();
   named_.cut(0, [](Chunk*) {});
   if (status == Status::memory) return fail(Status::memory, own_.memoryBytes());

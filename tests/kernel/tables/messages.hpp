@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/base/memory.hpp"
 #include "kernel/base/random.hpp"
 #include "kernel/exrp.h"
 #include "kernel/wire/proto_reader.hpp"
@@ -338,6 +339,31 @@ void damagedIsRefusedOrHolds(const std::vector<double>& config, const std::vecto
     }
   }
   CHECK(refused > rounds / 4);
+}
+
+/// What a set shows of itself.
+inline std::vector<double> shown(TablesUnderTest& tables, uint32_t inserter) {
+  std::vector<double> all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
+  CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  for (const uint32_t which : {uint32_t{EXRP_TABLES_STORE_CHUNKS}, uint32_t{EXRP_TABLES_STORE_CHUNK_BYTES}}) all.push_back(tables.store(which));
+  return all;
+}
+
+/// Refuses each request for memory of a call in turn, until it needs no more. Each time, the call must have changed nothing. Returns how often it was
+/// refused.
+template <typename Call>
+int refusedBefore(TablesUnderTest& tables, uint32_t inserter, Call call) {
+  const std::vector<double> before = shown(tables, inserter);
+  for (int refused = 0;; ++refused) {
+    exrp::grantMemory(static_cast<uint64_t>(refused));
+    const int32_t status = call();
+    exrp::grantMemory(UINT64_MAX);
+    if (status == EXRP_STATUS_OK) return refused;
+    CHECK_EQUAL(status, EXRP_STATUS_MEMORY);
+    CHECK((shown(tables, inserter) == before));
+    CHECK_EQUAL(tables.check(), 0);
+  }
 }
 
 }  // namespace exrp::test

@@ -3,7 +3,6 @@
 #include <limits>
 #include <memory>
 
-#include "kernel/base/memory.hpp"
 #include "kernel/wire/tensor.hpp"
 #include "tests/kernel/tables/messages.hpp"
 
@@ -239,14 +238,6 @@ void whoWithdrawsLeavesNothingBehind() {
   CHECK_EQUAL(tables.check(), 0);
 }
 
-Numbers shown(TablesUnderTest& tables, uint32_t inserter) {
-  Numbers all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
-  CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
-  CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
-  for (const uint32_t which : {uint32_t{EXRP_TABLES_STORE_CHUNKS}, uint32_t{EXRP_TABLES_STORE_CHUNK_BYTES}}) all.push_back(tables.store(which));
-  return all;
-}
-
 void wrongNumbersChangeNothing() {
   std::vector<double> config = {7, 1};
   addTable(config, 100, minSize(1), fifo, fifo, 0, 2000);
@@ -309,17 +300,7 @@ void aCallWithoutMemoryChangesNothing() {
       rows.chunk(key + k, key, {{EXRP_TENSOR_UINT8, {3000}, Message(3000, static_cast<char>(k))}});
       rows.item(0, key + k, 1, {{static_cast<double>(k), 0, 0, 3000, 0}}, key > 700 ? 2 : NAN);
     }
-    const Numbers before = shown(tables, inserter);
-    for (uint64_t granted = 0;; ++granted) {
-      exrp::grantMemory(granted);
-      const int32_t status = insert(tables, inserter, rows);
-      exrp::grantMemory(UINT64_MAX);
-      if (status == EXRP_STATUS_OK) break;
-      ++refused;
-      CHECK_EQUAL(status, EXRP_STATUS_MEMORY);
-      CHECK((shown(tables, inserter) == before));
-      CHECK_EQUAL(tables.check(), 0);
-    }
+    refused += refusedBefore(tables, inserter, [&] { return insert(tables, inserter, rows); });
   }
   CHECK(refused > 20);
   CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING), 300.0);

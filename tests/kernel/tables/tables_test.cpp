@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "kernel/base/memory.hpp"
 #include "tests/kernel/tables/messages.hpp"
 
 using namespace exrp::test;
@@ -384,15 +383,6 @@ void maxBytesHoldsDistinctChunks() {
   CHECK_EQUAL(tables.check(), 0);
 }
 
-/// What a set shows of itself.
-std::vector<double> shown(TablesUnderTest& tables, uint32_t inserter) {
-  std::vector<double> all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
-  CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
-  CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
-  for (const uint32_t which : {uint32_t{EXRP_TABLES_STORE_CHUNKS}, uint32_t{EXRP_TABLES_STORE_CHUNK_BYTES}}) all.push_back(tables.store(which));
-  return all;
-}
-
 void aBadMessageChangesNothing() {
   TablesUnderTest tables(oneTable(5, minSize(1), power(1), fifo), {"t"});
   const uint32_t inserter = tables.inserter();
@@ -490,17 +480,7 @@ void aCallWithoutMemoryChangesNothing() {
       if (k > 700) insert.items.back().own = 2;
     }
     const Message message = insert.message();
-    const std::vector<double> before = shown(tables, inserter);
-    for (uint64_t granted = 0;; ++granted) {
-      exrp::grantMemory(granted);
-      const int32_t status = tables.feed(inserter, message);
-      exrp::grantMemory(UINT64_MAX);
-      if (status == EXRP_STATUS_OK) break;
-      ++refused;
-      CHECK_EQUAL(status, EXRP_STATUS_MEMORY);
-      CHECK((shown(tables, inserter) == before));
-      CHECK_EQUAL(tables.check(), 0);
-    }
+    refused += refusedBefore(tables, inserter, [&] { return tables.feed(inserter, message); });
   }
   CHECK(refused > 50);
   CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING), 300.0);
