@@ -89,19 +89,15 @@ size_t smallPageBytes() {
 }
 
 #if defined(MADV_HUGEPAGE)
-/// Whether the first line of a file has `text` in it; `unread` where there is no such file.
-bool lineHas(const char* path, const char* text, bool unread) {
-  FILE* const file = fopen(path, "re");
-  if (file == nullptr) return unread;
-  char line[128] = {};
-  const bool isRead = fgets(line, sizeof line, file) != nullptr;
-  fclose(file);
-  return isRead ? strstr(line, text) != nullptr : unread;
-}
-
 /// Whether the system gives huge pages at all.
 bool isHugeOffered() {
-  static const bool isOffered = !lineHas("/sys/kernel/mm/transparent_hugepage/enabled", "[never]", true);
+  static const bool isOffered = [] {
+    FILE* const file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[128] = {};
+    const bool isRead = file != nullptr && fgets(line, sizeof line, file) != nullptr;
+    if (file != nullptr) fclose(file);
+    return isRead && strstr(line, "[never]") == nullptr;
+  }();
   return isOffered;
 }
 #else
@@ -154,6 +150,21 @@ void* reserve(Reservation* reservation) {
   return reinterpret_cast<void*>(aligned);
 }
 
+#if defined(MADV_HUGEPAGE)
+/// Makes one huge page of 2 MiB of small ones that are full: at once since Linux 6.1, before that by and by.
+void joinPages(void* bytes) {
+  constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
+  madvise(bytes, hugePageBytes, MADV_HUGEPAGE);
+  madvise(bytes, hugePageBytes, collapse);
+}
+
+/// Whether 2 MiB of small pages are full. Arrays are filled from the front on, so the last page tells.
+bool isFull(uint8_t* bytes) {
+  unsigned char state = 0;
+  return mincore(bytes + hugePageBytes - smallPageBytes(), smallPageBytes(), &state) == 0 && (state & 1) != 0;
+}
+#endif
+
 bool makeUsable(void* base, size_t from, size_t to, const Reservation& reservation) {
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservation);
@@ -164,13 +175,16 @@ bool makeUsable(void* base, size_t from, size_t to, const Reservation& reservati
   // This is advice only: the array works without it. It is given once for all that may come.
   if (from < hugeFromBytes && isHuge(0, to, reservation)) {
     madvise(bytes, wholeHuge(reservation.expectedBytes), MADV_HUGEPAGE);
-    // The first bytes were written to small pages. Linux 6.1 and later make a huge one of them now, others by and by.
-    constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
-    if (from > 0) madvise(bytes, hugePageBytes, collapse);
+    if (from > 0) joinPages(bytes);  // the first bytes were written to small pages
   }
   const size_t again = hugeAgainFrom(reservation);
   if (from <= again && to > again && isHuge(again, to, reservation)) {
     madvise(bytes + again, wholeHuge(reservation.reservedBytes) - again, MADV_HUGEPAGE);
+  }
+  // More is used than was expected. What lies between is small, until it is full.
+  const bool isBehind = reservation.pages == Pages::huge && from >= hugeFromBytes && isHugeOffered();
+  for (size_t at = wholeHuge(reservation.expectedBytes); isBehind && at + hugePageBytes <= (from < again ? from : again); at += hugePageBytes) {
+    if (isFull(bytes + at)) joinPages(bytes + at);
   }
 #endif
   return true;

@@ -29,7 +29,7 @@ constexpr size_t hugeFromBytes = size_t{1} << 20;
 constexpr size_t hugeAgainMin = size_t{16} << 20;
 
 /// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages from the start. Those behind
-/// are small, up to a byte from which on they are huge again. `isExpected` says that the expectation is more than the largest size there may be.
+/// are small until they are full, up to a byte from which on they are huge again. `isExpected` says that the expectation is more than the largest size there may be.
 struct Reservation {
   size_t reservedBytes;
   size_t expectedBytes;

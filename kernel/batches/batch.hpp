@@ -4,7 +4,7 @@
 //
 // | route   | how picks are looked up          | how a pick is copied |
 // |---------|----------------------------------|----------------------|
-// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where its rows are apart, as on the other route |
+// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where it is not whole, as on the other route |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
 // - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only

@@ -54,9 +54,16 @@ template <typename Unit, uint32_t units>
 CopyRuns plainOf(bool single) {
   return single ? copyPlain<Unit, units, true> : copyPlain<Unit, units, false>;
 }
-template <uint32_t units>
-CopyRuns avx2Of(bool single) {
-  return single ? copyAvx2<RowUnit32, units, true> : copyAvx2<RowUnit32, units, false>;
+
+/// For a column that `count` units cover, at least `units` and at most smallRowBytesMax.
+template <typename Unit, uint32_t units>
+CopyRuns ofUnits(uint32_t count, bool single) {
+  if (count > units) {
+    if constexpr ((units + 1) * sizeof(typename Unit::Bits) <= smallRowBytesMax) return ofUnits<Unit, units + 1>(count, single);
+    else return nullptr;
+  }
+  if constexpr (sizeof(typename Unit::Bits) == 16) return plainOf<Unit, units>(single);
+  else return single ? copyAvx2<Unit, units, true> : copyAvx2<Unit, units, false>;
 }
 
 }  // namespace
@@ -66,25 +73,7 @@ CopyRuns copyRunsOf(uint32_t bytes, bool single, bool avx2) {
   if (bytes <= 16) {
     return visitRowValue(bytes, [&]<typename Unit, uint32_t units>(RowValue<Unit, units>) { return plainOf<Unit, units>(single); });
   }
-  if (bytes >= 32 && avx2) {
-    switch ((bytes + 31) / 32) {
-      case 1: return avx2Of<1>(single);
-      case 2: return avx2Of<2>(single);
-      case 3: return avx2Of<3>(single);
-      case 4: return avx2Of<4>(single);
-      default: return nullptr;
-    }
-  }
-  switch ((bytes + 15) / 16) {
-    case 2: return plainOf<RowUnit16, 2>(single);
-    case 3: return plainOf<RowUnit16, 3>(single);
-    case 4: return plainOf<RowUnit16, 4>(single);
-    case 5: return plainOf<RowUnit16, 5>(single);
-    case 6: return plainOf<RowUnit16, 6>(single);
-    case 7: return plainOf<RowUnit16, 7>(single);
-    case 8: return plainOf<RowUnit16, 8>(single);
-    default: return nullptr;
-  }
+  return bytes >= 32 && avx2 ? ofUnits<RowUnit32, 1>((bytes + 31) / 32, single) : ofUnits<RowUnit16, 2>((bytes + 15) / 16, single);
 }
 
 }  // namespace exrp

@@ -1,5 +1,7 @@
 #include "kernel/batches/plain_walk.hpp"
 
+#include <cstring>
+
 #include "kernel/base/cpu.hpp"
 
 namespace exrp {
@@ -102,7 +104,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
 }
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
-uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
+uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, Joined* joined) const {
   const uint32_t first = number * tuning_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
@@ -119,12 +121,22 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
   const uint8_t* whole = other < count ? flight->rows[other] : nullptr;
   uint32_t apartCount = 0;
   uint32_t endCount = 0;
+  uint8_t* to = joined->rows;
+  const size_t pickBytes = (size_t{reach_} + 1) * stride_;
   for (uint32_t at = 0; at < cutCount; ++at) {
     // Where an ended episode has all of a pick's records, the rows are there up to the final state.
     const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
-    const bool hasRows = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
-    if (hasRows && !isTorn(flight->slots[k])) {
+    bool isWhole = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
+    if (isWhole && isTorn(flight->slots[k])) {
+      isWhole = !hasBeside_ && pickBytes <= static_cast<size_t>(joined->rows + joinedBytes - to);
+      if (isWhole) {
+        join(flight->slots[k], smaller(reach_, left) + 1, to);
+        flight->rows[k] = to;
+        to += pickBytes;
+      }
+    }
+    if (isWhole) {
       whole = flight->rows[k];
       cuts[endCount++] = k;
     } else {
@@ -148,6 +160,18 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
 bool PlainWalk::isTorn(uint32_t slot) const {
   const uint32_t run = store_->blockLength() - store_->within(slot);
   return run + (store_->head(store_->blockOf(slot)).link & 1) * store_->blockLength() <= reach_;
+}
+
+/// Copies `rowCount` rows, the first of them in a slot, one after another.
+void PlainWalk::join(uint32_t slot, uint32_t rowCount, uint8_t* to) const {
+  while (true) {
+    const uint32_t run = smaller(store_->blockLength() - store_->within(slot), rowCount);
+    memcpy(to, store_->groupRow(0, slot), run * stride_);
+    rowCount -= run;
+    if (rowCount == 0) return;
+    to += run * stride_;
+    slot = store_->firstSlot(store_->block(store_->blockOf(slot)).next);
+  }
 }
 
 /// Copies all parts of `count` whole picks.

@@ -2,8 +2,8 @@
 // n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
 //
 // The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must be shorter than
-// two blocks. A pick is *whole* where its rows lie one after another, and all are there. Others are left to the caller. The end of an ended
-// episode may shorten n-step returns; mendEnd() puts these right.
+// two blocks. A pick is *whole* where all its rows are there. Where it is *torn*, as they don't lie one after another, they are first copied
+// together. Picks that are not whole are left to the caller. The end of an ended episode may shorten n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
 // (1) ask: ask for their entries in the pick view;
@@ -54,6 +54,7 @@ class PlainWalk {
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
   void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
+    Joined joined;
     const uint32_t flightCount = tuning_.flightCount;
     fill(job);
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
@@ -70,7 +71,7 @@ class PlainWalk {
       const int32_t* const positions = job.target.pickPosition + first;
       const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
       const uint32_t cutCount = lookUp(job, done, &flight);
-      const uint32_t apartCount = copy(job, done, cutCount, &flight);
+      const uint32_t apartCount = copy(job, done, cutCount, &flight, &joined);
       for (uint32_t at = 0; at < apartCount; ++at) {
         const uint32_t k = flight.apart[at];
         copyAlone(pickAt(k), first + k);
@@ -90,6 +91,7 @@ class PlainWalk {
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t laneCount = 8;  // picks that a vector holds a number of
   static constexpr uint32_t nStepsMax = 64;  // steps of a return
+  static constexpr size_t joinedBytes = size_t{16} << 10;  // of a flight's torn picks; others are left to the caller
 
   /// What is known of the picks of a flight. Up to a multiple of laneCount the first stands in for those that are not there.
   struct Flight {
@@ -97,6 +99,10 @@ class PlainWalk {
     const uint8_t* rows[flightMax];
     uint32_t cuts[flightMax];   // rising: picks that are torn, or so near their episodes' ends that it matters
     uint32_t apart[flightMax];  // rising: those of them that are left to the caller
+  };
+  /// The rows of a flight's torn picks.
+  struct Joined {
+    alignas(4 * laneCount) uint8_t rows[joinedBytes];
   };
   /// A part that is one column of a pick's rows, `offset` bytes from its first row.
   struct Part {
@@ -121,7 +127,8 @@ class PlainWalk {
   void chooseStages();
 
   void fill(const GatherJob& job) const;
-  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
+  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, Joined* joined) const;
+  void join(uint32_t slot, uint32_t rowCount, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;

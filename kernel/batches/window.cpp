@@ -64,17 +64,21 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
 
 /// Copies a column of the `count` records at `slots`, which follow one another in time: neighbours in one go. Where `also` is not null, to there, too.
 void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const {
-  const size_t bytes = store_->column(column).bytes;
+  const uint32_t bytes = store_->column(column).bytes;
   const size_t stride = store_->stride(column);
   for (uint32_t at = 0; at < count;) {
     const uint32_t run = runAt(slots + at, count - at);
-    const size_t done = at * bytes;
+    const size_t done = size_t{at} * bytes;
     const uint8_t* const from = store_->at(column, slots[at]);
     if (store_->isAlone(column)) {
-      large_.copyTwice(to + done, also == nullptr ? nullptr : also + done, from, run * bytes);
+      large_.copyTwice(to + done, also == nullptr ? nullptr : also + done, from, size_t{run} * bytes);
+    } else if (also == nullptr) {
+      copyRuns_[column]({&from, 1, run, stride}, 0, bytes, to + done, nullptr);
     } else {
-      copyRuns_[column]({&from, 1, run, stride}, 0, static_cast<uint32_t>(bytes), to + done, nullptr);
-      if (also != nullptr) copyRuns_[column]({&from, 1, run, stride}, 0, static_cast<uint32_t>(bytes), also + done, nullptr);
+      // All but the first row are copied to both places by one call, which copies all but the last to the one place.
+      copyRow(also + done, from, bytes);
+      if (run > 1) copyRuns_[column]({&from, 1, run - 1, stride}, 0, bytes, to + done, also + done + bytes);
+      copyRow(to + done + (run - 1) * size_t{bytes}, from + (run - 1) * stride, bytes);
     }
     at += run;
   }
@@ -142,26 +146,9 @@ void WindowCopier::copyBothStates(const Window& window, const BatchTarget& targe
     return;
   }
   const uint32_t* const slots = window.slots;
-  if (!store_->isAlone(0)) return copySmallStates(window, state(0), next(0));
   copyRun(state(0), nullptr, 0, slots, 1);
   if (window.real > 1) copyRun(state(1), next(0), 0, slots + 1, window.real - 1);
   if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, 0, slots + window.real, 1);
-}
-
-/// States and next states that are single small rows: those that follow one another are copied to both places by one call.
-void WindowCopier::copySmallStates(const Window& window, uint8_t* state, uint8_t* next) const {
-  const uint32_t bytes = store_->column(0).bytes;
-  // All rows, and the next state of the last one.
-  const uint32_t end = window.shownKnown() + 1;
-  for (uint32_t begin = 0; begin < end;) {
-    const uint32_t last = begin + runAt(window.slots + begin, end - begin) - 1;
-    const uint8_t* const from = store_->at(0, window.slots[begin]);
-    const size_t at = size_t{begin} * bytes;
-    if (begin > 0) copyRow(next + at - bytes, from, bytes);
-    if (begin < last) copyRuns_[0]({&from, 1, last - begin, store_->stride(0)}, 0, bytes, state + at, next + at);
-    if (last < window.real) copyRow(state + size_t{last} * bytes, store_->at(0, window.slots[last]), bytes);
-    begin = last + 1;
-  }
 }
 
 /// Copies the states that wait.
@@ -203,18 +190,14 @@ inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const
 /// The states, one stack a row; with the overlap one row more, which is the next state of the last.
 void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part) const {
   const size_t bytes = size_t{policy_.stack} * store_->column(0).bytes;
-  if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) {
-    zeroAround(part, bytes, window);
-    for (uint32_t at = 0; at < window.real; ++at) copyStack(part + rowOf(window, at) * bytes, nullptr, window, at);
-    return;
-  }
-  const auto rows = static_cast<size_t>(policy_.rows() + 1);
+  const uint32_t more = policy_.nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+  const auto rows = static_cast<size_t>(policy_.rows() + more);
   uint8_t* const base = part + index * rows * bytes;
-  const uint32_t there = window.real + (window.known >= window.real ? 1 : 0);
-  if (window.lead > 0) memset(base, 0, window.lead * bytes);
-  for (uint32_t at = 0; at < there; ++at) copyStack(base + (size_t{window.lead} + at) * bytes, nullptr, window, at);
+  const uint32_t there = window.real + (window.known >= window.real ? more : 0);
+  for (uint32_t at = 0; at < there; ++at) copyStack(base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
-  if (written < rows) memset(base + written * bytes, 0, (rows - written) * bytes);
+  memset(base, 0, window.lead * bytes);
+  memset(base + written * bytes, 0, (rows - written) * bytes);
 }
 
 /// Each frame once, from the first one of the first row's stack on.

@@ -79,7 +79,6 @@ class WindowCopier {
   void copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
   void pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const;
   void copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
-  void copySmallStates(const Window& window, uint8_t* state, uint8_t* next) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
   void copyStates(const Window& window, size_t index, uint8_t* part) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;

@@ -197,13 +197,9 @@ Status Drawing::findPicks(const PickIndex& picks, const double* handles, const i
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
     uint32_t leftCount = 0;
-    if (areGuessed) {
-      for (uint32_t at = first; at < end; ++at) picks.prefetchSlot(indices[at]);
-      for (uint32_t at = first; at < end; ++at) {
-        if (!isKnown(at)) left[leftCount++] = at;
-      }
-    } else {
-      for (uint32_t at = first; at < end; ++at) left[leftCount++] = at;
+    for (uint32_t at = first; areGuessed && at < end; ++at) picks.prefetchSlot(indices[at]);
+    for (uint32_t at = first; at < end; ++at) {
+      if (!areGuessed || !isKnown(at)) left[leftCount++] = at;
     }
     replay_.book().blocks().findMany(
         store, leftCount, [&](uint32_t k) { return handleAt(left[k]); },
@@ -282,10 +278,7 @@ Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const doub
       priority[index] = single;
     }
   }
-  // All are looked at together first, which takes no branch for each.
-  bool allRight = true;
-  for (uint32_t index = 0; index < count; ++index) allRight &= isPriority(priority[index]);
-  for (uint32_t index = 0; !allRight && index < count; ++index) {
+  for (uint32_t index = 0; index < count; ++index) {
     if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
   }
   const uint32_t* found = thread.drawn.indices.data();

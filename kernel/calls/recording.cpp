@@ -13,6 +13,7 @@ constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
 constexpr uint32_t rowPriorityOffset = 8;
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
+constexpr uint32_t pieceBytes = 1 << 18;  // of large rows that are recorded under the lock at once
 /// The lines of the block index are asked for at the beginning of a call, for at most this many records.
 constexpr uint32_t recordsAskedFor = 4096;
 
@@ -128,13 +129,13 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
   if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriorityOffset : nullptr, 0, 1);
-  const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags);
+  const bool asItIs = status == Status::ok && replay_.forgetting().fitsAsItIs(episode, flags) && replay_.picks().hasRoomForOne();
   NextStates& nextStates = replay_.book().part<NextStates>();
   if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(2, 1);
   if (status != Status::ok) return status;
   if (!asItIs) {
     status = replay_.prepareRecord();
-    if (status == Status::ok) status = replay_.makeRoomForRecord(handle, flags, &episode);
+    if (status == Status::ok) status = replay_.forgetting().makeRoomForRecord(handle, flags, &episode);
     if (status != Status::ok) return status;
   }
   if (hasPriority) replay_.picks().initialPriorities().begin();
@@ -204,9 +205,13 @@ Status Recording::prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCou
   return Status::ok;
 }
 
-/// Where the steps of one call end: with a journal open it stores no more than that has room for.
+/// Where the steps of one call end. With a journal open it stores no more than that has room for. Where threads share the replay, large rows come in
+/// pieces, so that nobody waits for all of them.
 uint32_t Recording::endOfCall(uint32_t first, uint32_t count) const {
-  return count - first > journalRecordsMax && replay_.picks().isJournalOpen() ? first + journalRecordsMax : count;
+  const Store& store = replay_.book().store();
+  uint32_t most = replay_.picks().isJournalOpen() ? journalRecordsMax : count;
+  if (*store.copiesPlace() != nullptr && store.recordBytes() >= CopyQueue::bytesMin) most = pieceBytes / store.recordBytes() + 1;
+  return count - first < most ? count : first + most;
 }
 
 /// Makes the room that a step needs, and takes its slot.
@@ -224,8 +229,7 @@ inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, u
     const Steps::Dense& column = steps.dense[at];
     uint8_t* const to = column.to + slot * column.stride;
     const uint8_t* const from = column.from + size_t{step} * column.bytes;
-    if (run == 1) copyRow(to, from, column.bytes);
-    else copyRows(to, column.stride, from, column.bytes, column.bytes, run);
+    copyRows(to, column.stride, from, column.bytes, column.bytes, run);
   }
   for (uint32_t at = 0; at < steps.keptCount; ++at) {
     const Steps::Kept& column = steps.kept[at];
@@ -281,7 +285,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
   while (step < end) {
     const uint32_t own = flagsOf(step);
     const bool isRecord = !hasFlags || own != EXRP_RECORD_FINAL;
-    status = isRecord ? replay_.makeRoomForRecord(current, own, &episode)
+    status = isRecord ? replay_.forgetting().makeRoomForRecord(current, own, &episode)
                       : replay_.cutEpisode(current, steps.states + size_t{step} * steps.stateBytes, &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
@@ -298,7 +302,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
     }
     const uint32_t slot = beginRun(steps, step, &episode);
     if (hasFlags && replay_.book().handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.book().handleAt(episode);
-    const uint32_t run = own != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
+    const uint32_t run = own != 0 ? 1 : 1 + replay_.forgetting().recordsAlike(episode, flagged - step - 1);
     endRun(steps, step, run, slot, own, finalState, &episode);
     if (own != 0) {
       finalState += steps.stateBytes;
@@ -376,7 +380,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* bytes, double bytesC
 
 /// Finds the episodes of a batch's handles, into the thread's environments. It fails when one can't be recorded into, or is there twice.
 Status Recording::findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count) {
-  constexpr uint32_t seen = 0x80000000u;
+  constexpr uint16_t seen = 0x8000;
   uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
   uint32_t* found = thread.environments.data();
   EpisodeList& episodes = replay_.book().episodes();
@@ -404,17 +408,17 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
     const uint32_t slot = replay_.book().store().slotAt(entry.lastBlock, entry.count);
     prefetchLine(replay_.book().store().groupRow(0, slot));
     for (uint32_t view = 0; view < replay_.picks().viewCount(); ++view) replay_.picks().view(view).picks.prefetchIndexOf(slot);
-    uint32_t& state = episodes[found[end]].state;
+    uint16_t& state = episodes[found[end]].state;
     if ((state & seen) != 0) {
       status = failTwice(handles, first, end);
     } else if (state != EXRP_EPISODE_OPEN) {
       status = replay_.book().failEnded(handles[end], found[end]);
     } else {
-      state |= seen;
+      state = static_cast<uint16_t>(state | seen);
     }
   }
   for (uint32_t at = first; at < end; ++at) {
-    if (found[at] != episodeNone) episodes[found[at]].state &= ~seen;
+    if (found[at] != episodeNone) episodes[found[at]].state &= seen - 1;
   }
   return status;
 }
@@ -451,7 +455,7 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
     uint32_t& episode = thread.environments[step];
     // The records before may have evicted it, and its index may be another's by now.
     if (episode != episodeNone && !replay_.book().isLive(episode, handles[step])) episode = episodeNone;
-    status = replay_.makeRoomForRecord(handles[step], own[step], &episode);
+    status = replay_.forgetting().makeRoomForRecord(handles[step], own[step], &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = beginRun(steps, step, &episode);

@@ -118,7 +118,7 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
     const bool isGone = episode == episodeNone;
     recordCounts[k] = isGone ? 0 : episodes.recordCount(episode);
     firstPositions[k] = isGone ? 0 : episodes.first(episode);
-    states[k] = isGone ? EXRP_EPISODE_EVICTED : episodes[episode].state;
+    states[k] = isGone ? EXRP_EPISODE_EVICTED : uint32_t{episodes[episode].state};
   });
 }
 

@@ -25,7 +25,7 @@ void endEpisodesOf(Replay& replay, uint16_t writer) {
     const double handle = book.handleAt(episode);
     const uint32_t older = episodes[episode].older;
     const double olderHandle = older == episodeNone ? 0 : book.handleAt(older);
-    if (!episodes[episode].ended() && episodes.writer(episode) == writer) endAbandoned(replay, episode);
+    if (!episodes[episode].ended() && episodes[episode].writer == writer) endAbandoned(replay, episode);
     // The end of one may evict it, or others. Mostly it stays, or the one before it does.
     if (book.isLive(episode, handle)) episode = episodes[episode].newer;
     else if (older != episodeNone && book.isLive(older, olderHandle)) episode = episodes[older].newer;

@@ -45,14 +45,13 @@ class BatchOrders {
   explicit BatchOrders(CallFlags& flags) : flags_(flags) {}
   uint32_t waiting() const { return flags_.waiting(); }
 
-  /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
+  /// Takes an order without a number, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
     const Lock lock(guard_);
     for (BatchOrder& place : places_) {
       if (place.id != 0) continue;
       place = order;
       place.id = ++given_;
-      place.isDone = place.isHeld = false;
       flags_.orderGiven();
       return place.id;
     }

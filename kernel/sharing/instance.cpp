@@ -30,18 +30,12 @@ void Instance::leave(Seat& seat) {
   sharing.giveBack();
   if (seat.copies.count() == 0) return;
   copier_.run(seat.copies);
-  sharing.pins()->clear(seat.number);
+  sharing.pins().clear(seat.number);
 }
 
 Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
                             double* order) {
-  BatchOrder made = {};
-  made.selector = selector;
-  made.count = count;
-  made.beta = beta;
-  made.batch = batch;
-  made.batchBytes = batchBytes;
-  const double id = seat.orders.give(made);
+  const double id = seat.orders.give({0, selector, count, beta, batch, batchBytes, Status::ok, {}, false, false});
   if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
   *order = id;
   return Status::ok;
@@ -125,13 +119,8 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
   if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
   if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
   if (!seat.flags.isShared()) {
-    Status status = replay.book().keepWriters();
-    if (status == Status::ok) status = sharing.createPins();
-    if (status == Status::ok) status = sharing.admit(seat);
-    if (status != Status::ok) return status;
-    replay.book().setWriter(seat.number);
-    replay.book().writeAll();
-    replay.book().store().keepPins(sharing.pins());
+    if (const Status status = sharing.admit(seat); status != Status::ok) return status;
+    replay.book().store().keepPins(&sharing.pins());
     seat.flags.share();
   }
   return sharing.issue(ticket);

@@ -35,8 +35,17 @@ class BirthHeap {
   uint32_t first() const { return count_ == 0 ? episodeNone : entries_[1].episode; }
   /// The birth of its oldest record. There is one.
   uint64_t firstBirth() const { return entries_[1].birth; }
-  /// That of a member.
-  uint64_t birth(uint32_t episode) const { return entries_[notes_[episode]].birth; }
+  /// Whether its members are the episodes of which `isMember(episode)` says so, by `birthOf(episode)`, and its invariants hold.
+  template <typename IsMember, typename BirthOf>
+  bool holds(IsMember isMember, BirthOf birthOf) const {
+    uint32_t members = 0;
+    for (uint32_t episode = episodes_->oldest(); episode != episodeNone; episode = (*episodes_)[episode].newer) {
+      if (!isMember(episode)) continue;
+      ++members;
+      if (!contains(episode) || entries_[notes_[episode]].birth != birthOf(episode)) return false;
+    }
+    return members == count_ && check() == 0;
+  }
 
   /// The oldest record of `episode`, a member or not, has this birth.
   void set(uint32_t episode, uint64_t birth) {

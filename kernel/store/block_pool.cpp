@@ -68,9 +68,8 @@ void BlockPool::leaveLimbo() {
   }
 }
 
-/// Waits for the oldest chain. Copies need no lock, so they end. Those of the call that is under way would begin too late.
+/// Waits for the oldest chain. Copies need no lock, so they end.
 void BlockPool::awaitLimbo() {
-  if (copies_ != nullptr) copies_->flush();
   const uint32_t before = limboChains_;
   while (limboChains_ == before && before > 0) {
     leaveLimbo();

@@ -73,9 +73,9 @@ class BlockPool {
 
   /// From now on, chains wait for the copies that these pins stand for.
   void keepPins(const CopyPins* pins) { pins_ = pins; }
-  /// Waits until no other seat copies: to be called before the memory of large rows grows.
+  /// Waits until no seat copies: to be called before the memory of large rows grows.
   void settle() const {
-    if (pins_ != nullptr) pins_->await(copies_ == nullptr ? 0 : copies_->seat());
+    if (pins_ != nullptr) pins_->await();
   }
   /// Where the draw that is under way leaves its copies of large rows; null where it copies at once.
   void setCopies(CopyQueue* copies) { copies_ = copies; }

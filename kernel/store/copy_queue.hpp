@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/base/sync.hpp"
@@ -47,10 +46,9 @@ class CopyPins {
     }
     return true;
   }
-  /// Waits for the copies of all seats but this one. They need no lock, so they end.
-  void await(uint32_t seatLeft) const {
+  /// Waits for the copies of all seats. They need no lock, so they end. To be called by one that copies nothing.
+  void await() const {
     for (uint32_t seat = 1; seat < end_; ++seat) {
-      if (seat == seatLeft) continue;
       const uint64_t pin = get(seat);
       while (pin != 0 && get(seat) == pin) yieldThread();
     }
@@ -82,7 +80,6 @@ class CopyQueue {
     pins_ = pins;
     seat_ = seat;
   }
-  uint32_t seat() const { return seat_; }
 
   /// Sets the seat's pin. False where there is no memory: the caller then copies at once.
   bool add(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) {
@@ -90,16 +87,6 @@ class CopyQueue {
     if (count_ == 0) pins_->set(seat_);
     copies_[count_++] = {to, also, from, bytes};
     return true;
-  }
-  /// Copies at once what was added. Blocks that go then wait for nothing of this seat's.
-  void flush() {
-    if (count_ == 0) return;
-    for (uint32_t k = 0; k < count_; ++k) {
-      memcpy(copies_[k].to, copies_[k].from, copies_[k].bytes);
-      if (copies_[k].also != nullptr) memcpy(copies_[k].also, copies_[k].from, copies_[k].bytes);
-    }
-    count_ = 0;
-    pins_->clear(seat_);
   }
   uint32_t count() const { return count_; }
   const Copy& operator[](uint32_t index) const { return copies_[index]; }

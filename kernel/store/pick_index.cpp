@@ -81,21 +81,8 @@ void PickIndex::popLast() {
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
-void PickIndex::moveLastTo(uint32_t index, uint32_t removed) {
-  const uint32_t last = count_ - 1;
-  indices_[removed] = 0;  // it is slots_[index], but reading that would wait for it
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
-  if (journal_.isOpen()) journal_.add(last, index);
-  const uint32_t slot = slots_[last];
-  slots_[index] = slot;
-  --count_;
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
-  if (journal_.isOpen()) journal_.add(last, pickNone);
-  indices_[slot] = index + 1;
-}
-
 /// Removes the `count` picks from `index` on, of the slots from `removed` on. The last picks take their indices, in their order.
-void PickIndex::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
+void PickIndex::moveLastTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   const uint32_t from = count_ - count;
   std::fill_n(&indices_[removed], count, 0u);
@@ -155,8 +142,7 @@ void PickIndex::removeBefore(const Store& store, uint32_t firstBlock, uint32_t b
             ++run;
           }
           // Steps 5 to 7.
-          if (run == 1) moveLastTo(index, slot);
-          else moveBlockTo(index + 1 - run, slot + 1 - run, run);
+          moveLastTo(index + 1 - run, slot + 1 - run, run);
         }
       }
       position -= run;
@@ -168,7 +154,7 @@ void PickIndex::remove(uint32_t slot) {
   const uint32_t index = indexOf(slot);
   if (index == pickNone) return;
   if (index + 1 == count_) popLast();
-  else moveLastTo(index, slot);
+  else moveLastTo(index, slot, 1);
 }
 
 void PickIndex::attach(PickSelector* selector) {

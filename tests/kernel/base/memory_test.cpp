@@ -86,6 +86,27 @@ void takesNoMoreThanExpected() {
 }
 
 #if defined(__linux__)
+/// Small pages behind what was expected join only where all are in use. Else memory would be taken that nothing lies in.
+void joinsOnlyFullPages() {
+  constexpr size_t mebi = size_t{1} << 20;
+  for (const size_t used : {size_t{3} * mebi, size_t{5} * mebi}) {
+    ReservedArray<uint8_t> array;
+    CHECK(array.create(16 * mebi, Pages::huge, 0));
+    CHECK(array.commit(8 * mebi));
+    for (size_t at = 0; at < used; at += 512) array[at] = static_cast<uint8_t>(at / 512 + 1);
+    CHECK(array.commit(12 * mebi));
+    size_t wrong = 0;
+    for (size_t at = 0; at < used; at += 512) wrong += array[at] != static_cast<uint8_t>(at / 512 + 1) ? 1 : 0;
+    CHECK_EQUAL(wrong, size_t{0});
+    const auto pageBytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    unsigned char pages[(size_t{12} << 20) / 4096] = {};
+    CHECK_EQUAL(mincore(array.data(), 12 * mebi, pages), 0);
+    size_t taken = 0;
+    for (const unsigned char page : pages) taken += page & 1;
+    CHECK_EQUAL(taken * pageBytes, used);
+    CHECK(array.takenBytes(used) >= static_cast<double>(used));
+  }
+}
 #endif
 
 #if !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -182,6 +203,7 @@ int main() {
   movesWithItsContent();
 #endif
 #if defined(__linux__)
+  joinsOnlyFullPages();
 #endif
 #if defined(EXRP_HAS_LIMITS)
   growsToTheLimit();
