@@ -20,13 +20,19 @@ void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t r
   window_.create(store, policy, recordCountMax);
 }
 
+Status BatchMaker::createScratch(BatchScratch* scratch) const {
+  const size_t bytes = walk_.takes() ? walk_.joinedBytes() : 0;
+  return scratch->joined.commit(bytes) ? window_.createScratch(&scratch->window) : fail(Status::memory, static_cast<double>(bytes));
+}
+
 void BatchMaker::gather(const GatherJob& job) const { walk_.takes() ? copyFlights(job) : copyRing(job); }
 
 // ---- the flights ----
 
 void BatchMaker::copyFlights(const GatherJob& job) const {
   walk_.run(
-      job, [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
+      job, job.scratch.joined.data(),
+      [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);
@@ -94,30 +100,29 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t 
   }
 }
 
-/// Asks for the lines of a pick's window, as far back as it lies in the pick's first block or in a neighbouring one.
+/// Asks for the lines of a pick's window, as far back as it lies in the pick's first block or in a neighbouring one. It goes block by block, as no
+/// more than prefetchLinesMax lines of a piece are asked for.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
   const uint32_t length = store_->blockLength();
   uint32_t block = store_->blockOf(slot);
-  const uint32_t within = store_->within(slot);
   const uint32_t previous = store_->block(block).previous;
   const uint32_t back = policy_.before + policy_.stack - 1;
-  const uint32_t there = within + (previous != blockNone && previous + 1 == block ? length : 0);
+  const uint32_t there = store_->within(slot) + (previous != blockNone && previous + 1 == block ? length : 0);
   uint32_t left = smaller(there, back);
   slot -= left;
   left += policy_.length + policy_.ahead();
   uint32_t run = store_->firstSlot(block) + length - slot;
-  bool joined = there >= back;
+  // States that wait are asked for when their turn comes.
+  const bool isJoined = there >= back && (run >= left || (run + length >= left && store_->block(block).next == block + 1));
+  const uint32_t groupLeft = isJoined && window_.statesWait() ? store_->column(0).group : groupNone;
   while (true) {
-    uint32_t next = store_->block(block).next;
-    for (; run < left && next == block + 1; run += length, next = store_->block(block).next) block = next;
-    joined = joined && run >= left;
-    // States that wait are asked for when their turn comes.
-    prefetchRows(slot, smaller(run, left), joined && window_.statesWait() ? store_->column(0).group : groupNone);
-    if (run >= left || next == blockNone) return;
+    prefetchRows(slot, smaller(run, left), groupLeft);
+    if (run >= left) return;
+    block = store_->block(block).next;
+    if (block == blockNone) return;
     left -= run;
     run = length;
-    block = next;
-    slot = store_->firstSlot(next);
+    slot = store_->firstSlot(block);
   }
 }
 

@@ -7,9 +7,9 @@
 // | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where it is not whole, as on the other route |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
-// - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only
-//   records, next states in any form, and n-step returns of at most 64 steps.
-// - window: everything else (large states, long picks, stacks, rows before the pick, masks, rows backwards, longer returns).
+// - flights: the state and the reward are small, and a pick with what lies ahead of it is not very long. A batch holds only records, next
+//   states in any form, and n-step returns of at most 64 steps.
+// - window: everything else (large states, very long picks, stacks, rows before the pick, masks, rows backwards, longer returns).
 //
 // The ring overlaps the cache misses of many picks. Each of its steps does one stage of each of four picks, `stageDistance` apart:
 // (1) ask for a pick's entry in the pick view; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
@@ -34,6 +34,9 @@ struct BatchScratch {
   BatchLayout layout = {};   // the last one: it is what the next batch most often needs
   uint32_t layoutCount = 0;  // picks of a batch with that layout; 0 where there is none
   WindowScratch window;
+  Scratch<uint8_t> joined;  // rows of torn picks
+
+  double memoryBytes() const { return window.slots.memoryBytes() + joined.memoryBytes(); }
 };
 
 class BatchMaker final : public Gatherer {
@@ -43,7 +46,7 @@ class BatchMaker final : public Gatherer {
     create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
   }
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning);
-  Status createScratch(BatchScratch* scratch) const override { return window_.createScratch(&scratch->window); }
+  Status createScratch(BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
 
  private:

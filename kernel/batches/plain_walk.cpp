@@ -22,9 +22,10 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   policy_ = policy;
   // A row is looked at for its state: that after the last record, or the one that its longest return bootstraps from.
   const uint64_t reach = uint64_t{policy.length} - 1 + policy.ahead();
-  if (reach >= 2 * uint64_t{store.blockLength()}) return;  // no pick would be joined
-  reach_ = static_cast<uint32_t>(reach);
   stride_ = store.groupStride(0);
+  if (reach >= pickBytesMax / stride_) return;
+  reach_ = static_cast<uint32_t>(reach);
+  pickBytes_ = (size_t{reach_} + 1) * stride_;
   stateBytes_ = state.bytes;
   stateOffset_ = state.offset;
   lastByte_ = reach_ * stride_ + stateOffset_ + stateBytes_ - 1;
@@ -41,6 +42,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
     nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
   }
   tuning_ = tuning;
+  while (tuning_.flightCount > laneCount && joinedBytes() > flightBytesMax) tuning_.flightCount -= laneCount;
   store_ = &store;
   chooseStages();
 }
@@ -104,7 +106,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
 }
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
-uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, Joined* joined) const {
+uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const {
   const uint32_t first = number * tuning_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
@@ -121,22 +123,18 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
   const uint8_t* whole = other < count ? flight->rows[other] : nullptr;
   uint32_t apartCount = 0;
   uint32_t endCount = 0;
-  uint8_t* to = joined->rows;
-  const size_t pickBytes = (size_t{reach_} + 1) * stride_;
   for (uint32_t at = 0; at < cutCount; ++at) {
     // Where an ended episode has all of a pick's records, the rows are there up to the final state.
     const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
-    bool isWhole = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
-    if (isWhole && isTorn(flight->slots[k])) {
-      isWhole = !hasBeside_ && pickBytes <= static_cast<size_t>(joined->rows + joinedBytes - to);
-      if (isWhole) {
-        join(flight->slots[k], smaller(reach_, left) + 1, to);
-        flight->rows[k] = to;
-        to += pickBytes;
-      }
+    const bool hasRows = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
+    const bool torn = hasRows && isTorn(flight->slots[k]);
+    if (torn && !hasBeside_) {
+      join(flight->slots[k], smaller(reach_, left) + 1, joined);
+      flight->rows[k] = joined;
+      joined += pickBytes_;
     }
-    if (isWhole) {
+    if (hasRows && !(torn && hasBeside_)) {
       whole = flight->rows[k];
       cuts[endCount++] = k;
     } else {
@@ -158,8 +156,9 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
 
 /// Whether the rows of the pick that begins at a slot don't lie together.
 bool PlainWalk::isTorn(uint32_t slot) const {
-  const uint32_t run = store_->blockLength() - store_->within(slot);
-  return run + (store_->head(store_->blockOf(slot)).link & 1) * store_->blockLength() <= reach_;
+  uint32_t run = store_->blockLength() - store_->within(slot);
+  for (uint32_t block = store_->blockOf(slot); run <= reach_ && (store_->head(block).link & 1) != 0; ++block) run += store_->blockLength();
+  return run <= reach_;
 }
 
 /// Copies `rowCount` rows, the first of them in a slot, one after another.

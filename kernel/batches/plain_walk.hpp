@@ -1,9 +1,9 @@
 // PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
 // n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
 //
-// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must be shorter than
-// two blocks. A pick is *whole* where all its rows are there. Where it is *torn*, as they don't lie one after another, they are first copied
-// together. Picks that are not whole are left to the caller. The end of an ended episode may shorten n-step returns; mendEnd() puts these right.
+// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
+// there. A pick is *whole* where all its rows are there. Where it is *torn*, as they don't lie one after another, they are first copied together.
+// Picks that are not whole are left to the caller. The end of an ended episode may shorten n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
 // (1) ask: ask for their entries in the pick view;
@@ -47,14 +47,16 @@ class PlainWalk {
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
-  /// Fills the range. `copyAlone(pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Bytes that run() needs for the rows of torn picks.
+  size_t joinedBytes() const { return tuning_.flightCount * pickBytes_; }
+
+  /// Fills the range; `joined` is memory for torn picks. `copyAlone(pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
-  void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
+  void run(const GatherJob& job, uint8_t* joined, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
-    Joined joined;
     const uint32_t flightCount = tuning_.flightCount;
     fill(job);
     const uint32_t count = (job.range.count + flightCount - 1) / flightCount;
@@ -71,7 +73,7 @@ class PlainWalk {
       const int32_t* const positions = job.target.pickPosition + first;
       const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
       const uint32_t cutCount = lookUp(job, done, &flight);
-      const uint32_t apartCount = copy(job, done, cutCount, &flight, &joined);
+      const uint32_t apartCount = copy(job, done, cutCount, &flight, joined);
       for (uint32_t at = 0; at < apartCount; ++at) {
         const uint32_t k = flight.apart[at];
         copyAlone(pickAt(k), first + k);
@@ -91,7 +93,8 @@ class PlainWalk {
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t laneCount = 8;  // picks that a vector holds a number of
   static constexpr uint32_t nStepsMax = 64;  // steps of a return
-  static constexpr size_t joinedBytes = size_t{16} << 10;  // of a flight's torn picks; others are left to the caller
+  static constexpr size_t pickBytesMax = size_t{32} << 10;
+  static constexpr size_t flightBytesMax = size_t{64} << 10;  // of a flight of more than laneCount picks
 
   /// What is known of the picks of a flight. Up to a multiple of laneCount the first stands in for those that are not there.
   struct Flight {
@@ -99,10 +102,6 @@ class PlainWalk {
     const uint8_t* rows[flightMax];
     uint32_t cuts[flightMax];   // rising: picks that are torn, or so near their episodes' ends that it matters
     uint32_t apart[flightMax];  // rising: those of them that are left to the caller
-  };
-  /// The rows of a flight's torn picks.
-  struct Joined {
-    alignas(4 * laneCount) uint8_t rows[joinedBytes];
   };
   /// A part that is one column of a pick's rows, `offset` bytes from its first row.
   struct Part {
@@ -127,7 +126,7 @@ class PlainWalk {
   void chooseStages();
 
   void fill(const GatherJob& job) const;
-  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, Joined* joined) const;
+  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const;
   void join(uint32_t slot, uint32_t rowCount, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
@@ -139,6 +138,7 @@ class PlainWalk {
   PickPolicy policy_;
   uint32_t reach_ = 0;   // the last row that is looked at, counted from a pick's first
   size_t stride_ = 0;    // bytes from row to row
+  size_t pickBytes_ = 0;
   uint32_t lines_ = 0;   // of a pick's rows, asked for
   size_t lastByte_ = 0;  // of a pick's rows
   uint32_t stateBytes_ = 0;

@@ -34,8 +34,6 @@ void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t
   large_.useQueue(store.copiesPlace());
   policy_ = policy;
   locator_.create(store, policy, recordCountMax);
-  // With vectors of 256 bits, batches of 256 sequences of 32 records took up to half as long again.
-  for (uint32_t column = 0; column < store.columnCount(); ++column) copyRuns_[column] = copyRunsOf(store.column(column).bytes, false, false);
 }
 
 Status WindowCopier::createScratch(WindowScratch* scratch) const {
@@ -62,25 +60,27 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
-/// Copies a column of the `count` records at `slots`, which follow one another in time: neighbours in one go. Where `also` is not null, to there, too.
+/// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, to there, too.
 void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const {
-  const uint32_t bytes = store_->column(column).bytes;
+  const size_t bytes = store_->column(column).bytes;
   const size_t stride = store_->stride(column);
-  for (uint32_t at = 0; at < count;) {
-    const uint32_t run = runAt(slots + at, count - at);
-    const size_t done = size_t{at} * bytes;
-    const uint8_t* const from = store_->at(column, slots[at]);
-    if (store_->isAlone(column)) {
-      large_.copyTwice(to + done, also == nullptr ? nullptr : also + done, from, size_t{run} * bytes);
-    } else if (also == nullptr) {
-      copyRuns_[column]({&from, 1, run, stride}, 0, bytes, to + done, nullptr);
-    } else {
-      // All but the first row are copied to both places by one call, which copies all but the last to the one place.
-      copyRow(also + done, from, bytes);
-      if (run > 1) copyRuns_[column]({&from, 1, run - 1, stride}, 0, bytes, to + done, also + done + bytes);
-      copyRow(to + done + (run - 1) * size_t{bytes}, from + (run - 1) * stride, bytes);
-    }
-    at += run;
+  const uint8_t* const rows = store_->at(column, 0);
+  if (!store_->isAlone(column)) {
+    return visitRowCopier(bytes, [&](auto copier) {
+      for (size_t at = 0; at < count; ++at) {
+        const uint8_t* const from = rows + slots[at] * stride;
+        copier.copy(to + at * bytes, from, bytes);
+        if (also != nullptr) copier.copy(also + at * bytes, from, bytes);
+      }
+    });
+  }
+  // Neighbours in one go.
+  for (uint32_t run = 0; count > 0; slots += run, count -= run) {
+    run = 1;
+    while (run < count && slots[run] == slots[0] + run) ++run;
+    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes);
+    to += run * bytes;
+    if (also != nullptr) also += run * bytes;
   }
 }
 
@@ -194,7 +194,8 @@ void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part)
   const auto rows = static_cast<size_t>(policy_.rows() + more);
   uint8_t* const base = part + index * rows * bytes;
   const uint32_t there = window.real + (window.known >= window.real ? more : 0);
-  for (uint32_t at = 0; at < there; ++at) copyStack(base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
+  if (policy_.stack == 1 && !policy_.reversed) copyRun(base + window.lead * bytes, nullptr, 0, window.slots, there);
+  else for (uint32_t at = 0; at < there; ++at) copyStack(base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
   memset(base, 0, window.lead * bytes);
   memset(base + written * bytes, 0, (rows - written) * bytes);

@@ -22,7 +22,6 @@
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch_layout.hpp"
-#include "kernel/batches/copy_runs.hpp"
 #include "kernel/batches/large_copy.hpp"
 #include "kernel/batches/locator.hpp"
 
@@ -65,12 +64,6 @@ class WindowCopier {
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
-  /// How many of `count` slots follow one on another from the first on.
-  uint32_t runAt(const uint32_t* slots, uint32_t count) const {
-    uint32_t run = store_->blockLength() - store_->within(slots[0]);
-    while (run < count && slots[run] == slots[0] + run) run += store_->blockLength();
-    return smaller(run, count);
-  }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
   static constexpr uint32_t askedAhead = 2;
 
@@ -100,7 +93,6 @@ class WindowCopier {
   PickPolicy policy_;
   Locator locator_;
   LargeCopier large_;
-  CopyRuns copyRuns_[columnMax] = {};  // of small columns
 };
 
 }  // namespace exrp
