@@ -142,7 +142,11 @@ void WindowCopier::copyBothStates(const Window& window, const BatchTarget& targe
   // The last row alone may have no next state.
   if (shownKnown < window.real) memset(next(shownKnown), 0, stackBytes);
   if (policy_.stack > 1 || policy_.reversed) {
-    for (uint32_t at = 0; at < window.real; ++at) copyStack(state(at), at < shownKnown ? next(at) : nullptr, window, at);
+    const bool isSmall = !store_->isAlone(0);  // small frames are read twice
+    for (uint32_t at = 0; at < window.real; ++at) {
+      copyStack(state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
+      if (at < shownKnown && isSmall) copyStack(next(at), nullptr, window, at + 1);
+    }
     return;
   }
   const uint32_t* const slots = window.slots;
