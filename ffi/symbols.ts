@@ -98,6 +98,11 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
     result: "i32",
   },
+  /** `(replay, column, episodes, positions, count, rows, rows_size, updated)` */
+  exrp_rows_set: {
+    parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer", "f64", "buffer"],
+    result: "i32",
+  },
   /** `(replay, episodes, count, there, next_states, next_states_size)` */
   exrp_next_states_get: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "f64"],
@@ -446,6 +451,17 @@ export interface KernelSymbols {
     run_length: number,
     rows: KernelBuffer,
     rows_size: number,
+  ): number;
+  /** `exrp_rows_set` of kernel/exrp.h. */
+  exrp_rows_set(
+    replay: number,
+    column: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    updated: KernelBuffer,
   ): number;
   /** `exrp_next_states_get` of kernel/exrp.h. */
   exrp_next_states_get(
@@ -832,7 +848,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 8;
+export const EXRP_ABI_VERSION = 9;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 8
+#define EXRP_ABI_VERSION 9
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -641,6 +641,12 @@ EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint
  * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */
 EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                uint32_t run_length, uint8_t* rows, double rows_size);
+
+/* Overwrites one column of the record at each of `count` pairs (episode, position), in order. A column that only some records keep gets the row that
+ * is kept at or before the record. Records that are gone, evicted or trimmed, are skipped: `updated` counts the others. A position that an episode
+ * does not have yet is EXRP_STATUS_RECORD_UNKNOWN. A state is also the next state of the record before it. Final states stay. */
+EXRP_API int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                               const uint8_t* rows, double rows_size, uint32_t* updated);
 
 /* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0. Row k of
  * `next_states` is then that state; the other rows stay as they were. `next_states` may have no bytes: then only `there` is written. */

@@ -92,6 +92,15 @@ export type Operation =
     readonly count: number;
     readonly data: number;
   }
+  | {
+    readonly do: "update";
+    /** Records where the picks of a batch that is held begin, those of the first view, or any. */
+    readonly of: "batch" | "view" | "any";
+    readonly count: number;
+    readonly data: number;
+    readonly plain: boolean;
+  }
+  | { readonly do: "updateBatch"; readonly nth: number; readonly data: number; readonly plain: boolean }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
   | { readonly do: "clear" }
   | {
