@@ -2,8 +2,8 @@
  * The replay: you do everything through it.
  *
  * The file is long because it has the documentation of every method. The code of a method is one call. `record/` stores steps, and
- * `register/` keeps pick views and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `snapshot/`
- * saves and loads, and `rules/` runs the rules that you write.
+ * `register/` keeps pick views and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `update/` changes
+ * them. `snapshot/` saves and loads, and `rules/` runs the rules that you write.
  *
  * @module
  */
@@ -57,7 +57,7 @@ import { Row } from "./record/row.ts";
 import type { PickView } from "./register/pick_view.ts";
 import { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
-import { type UpdateColumns, Updater } from "./record/updater.ts";
+import { type UpdateColumns, Updater } from "./update/updater.ts";
 import { ReplayView } from "./replay_view.ts";
 import type { AttachSchema } from "./share/attach_schema.ts";
 import type { ShareTicket } from "./share/share_ticket.ts";

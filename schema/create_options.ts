@@ -240,12 +240,16 @@ function checkNames(options: CreateOptions): void {
 /** The names of columns, each of which must be there. */
 function checkFrozen(given: unknown, columns: readonly NamedColumn[]): readonly string[] {
   if (!Array.isArray(given)) {
-    throw new TypeError(`${WHERE}: frozen must be an array of names of columns, got ${show(given)}`);
+    throw new TypeError(
+      `${WHERE}: frozen must be an array of names of columns, got ${show(given)}`,
+    );
   }
   const names = columns.map(({ name }) => name);
   for (const name of given) {
     if (names.includes(name)) continue;
-    throw new TypeError(`${WHERE}: frozen must name columns, of ${names.join(", ")}; got ${show(name)}`);
+    throw new TypeError(
+      `${WHERE}: frozen must name columns, of ${names.join(", ")}; got ${show(name)}`,
+    );
   }
   return [...given];
 }

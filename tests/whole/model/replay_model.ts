@@ -59,7 +59,9 @@ function birthOf({ births, first }: Episode): number {
 
 /** Whether the k-th record was named before. */
 function isBefore(episodes: readonly number[], positions: readonly number[], k: number): boolean {
-  return episodes.slice(0, k).some((handle, j) => handle === episodes[k] && positions[j] === positions[k]);
+  return episodes.slice(0, k).some((handle, j) =>
+    handle === episodes[k] && positions[j] === positions[k]
+  );
 }
 
 export class ReplayModel {

@@ -16,8 +16,8 @@ import { OwnedBatch } from "../draw/owned_batch.ts";
 import { numbersOf } from "../draw/priorities.ts";
 import type { Register } from "../register/register.ts";
 import type { AnySchema, ExtrasOf, Recordable, Schema } from "../../schema/schema.ts";
-import { ManyRowsColumn } from "./many_rows.ts";
-import type { ExtraArrays, StepColumns } from "./many_steps.ts";
+import { ManyRowsColumn } from "../record/many_rows.ts";
+import type { ExtraArrays, StepColumns } from "../record/many_steps.ts";
 
 /** What {@linkcode ExperienceReplay.update} takes: new values of one or more columns. */
 export type UpdateColumns<S extends Schema = AnySchema> = Recordable<
@@ -144,7 +144,9 @@ export class Updater {
     checkOptions(`${UPDATE}: extras`, extras, extraNames);
     const named = [
       ...Object.entries(others),
-      ...Object.entries(extras as object).map(([name, value]) => [`extras.${name}`, value] as const),
+      ...Object.entries(extras as object).map(([name, value]) =>
+        [`extras.${name}`, value] as const
+      ),
     ].filter(([, value]) => value !== undefined);
     if (named.length === 0) {
       throw new TypeError(
@@ -153,7 +155,9 @@ export class Updater {
     }
     return named.map(([name, value]) => {
       if (frozen.includes(name)) {
-        throw new TypeError(`${UPDATE}: ${name} can't change, as the replay was created with it frozen`);
+        throw new TypeError(
+          `${UPDATE}: ${name} can't change, as the replay was created with it frozen`,
+        );
       }
       return { column: columns.findIndex((each) => each.name === name), value };
     });
@@ -230,6 +234,8 @@ function rowsOf(
   const size = elementCount * elementBytes;
   if (rows.length * size === bytes.length) return bytes;
   const some = new Uint8Array(rows.length * size);
-  for (const [k, row] of rows.entries()) some.set(bytes.subarray(row * size, (row + 1) * size), k * size);
+  for (const [k, row] of rows.entries()) {
+    some.set(bytes.subarray(row * size, (row + 1) * size), k * size);
+  }
   return some;
 }
