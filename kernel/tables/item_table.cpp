@@ -174,7 +174,7 @@ Status ItemTable::draw(uint32_t count, uint64_t batch, bool isLimited, Queue<Dra
     ++row.body->references;
     const Chunk* const* const chunks = row.body->chunks();
     for (uint32_t c = 0; c < row.body->chunkCount && c < 8; ++c) prefetchLineFar(chunks[c]);
-    drawn.push({row, probability[k], size_, isLimited});
+    drawn.push({{row.key, row.priority, row.body, row.timesSampled}, probability[k], size_, isLimited});
   }
   rateLimiter_.sampled(count);
   if (config_.maxTimesSampled > 0 && rows_[index[0]].timesSampled >= config_.maxTimesSampled) removeAt(index[0]);

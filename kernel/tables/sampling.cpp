@@ -8,19 +8,43 @@
 namespace exrp {
 namespace {
 
-template <typename Out>
-void fillEntry(Out& entry, const DrawnSample& sample, const ItemRecord& item) {
-  entry.message(reverb::SampleEntry::info, [&](auto& info) {
+/// A sample as an entry of a SampleStreamResponse. Each size is added up once.
+class EntryRecord {
+ public:
+  EntryRecord(const DrawnSample& sample, ByteSpan table)
+      : sample_(sample),
+        item_(sample.item, table),
+        infoBytes_(sizeOfFields([this](auto& out) { this->fillInfo(out); })),
+        bytes_(sizeOfFields([this](auto& out) { this->fill(out); })) {}
+
+  size_t wholeBytes() const { return bytesFieldBytes(reverb::SampleStreamResponse::entries, bytes_); }
+  void write(ProtoWriter& out) const {
+    out.message(reverb::SampleStreamResponse::entries, bytes_, [this](auto& entry) __attribute__((always_inline)) { this->fill(entry); });
+  }
+
+ private:
+  template <typename Out>
+  [[gnu::always_inline]] void fillInfo(Out& info) const {
     using Info = reverb::SampleInfo;
-    item.write(info, Info::item);
-    info.realField(Info::probability, sample.probability);
-    info.varintField(Info::tableSize, sample.tableSize);
-    info.presentField(Info::rateLimited, sample.isLimited ? 1 : 0);
-  });
-  const ItemBody& body = *sample.item.body;
-  for (uint32_t k = 0; k < body.chunkCount; ++k) entry.bytesField(reverb::SampleEntry::data, body.chunks()[k]->data(), body.chunks()[k]->bytes);
-  entry.varintField(reverb::SampleEntry::endOfSequence, 1);
-}
+    item_.write(info, Info::item);
+    info.realField(Info::probability, sample_.probability);
+    info.varintField(Info::tableSize, sample_.tableSize);
+    info.presentField(Info::rateLimited, sample_.isLimited ? 1 : 0);
+  }
+  template <typename Out>
+  [[gnu::always_inline]] void fill(Out& entry) const {
+    using Fields = reverb::SampleEntry;
+    entry.message(Fields::info, infoBytes_, [this](auto& info) __attribute__((always_inline)) { this->fillInfo(info); });
+    const ItemBody& body = *sample_.item.body;
+    for (uint32_t k = 0; k < body.chunkCount; ++k) entry.bytesField(Fields::data, body.chunks()[k]->data(), body.chunks()[k]->bytes);
+    entry.varintField(Fields::endOfSequence, 1);
+  }
+
+  const DrawnSample& sample_;
+  const ItemRecord item_;
+  const size_t infoBytes_;
+  const size_t bytes_;
+};
 
 }  // namespace
 
@@ -65,15 +89,13 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
         for (uint32_t k = 0; k < next->chunkCount && k < 8; ++k) prefetchSpan(reinterpret_cast<const uint8_t*>(next->chunks()[k]), 256);
       }
       const DrawnSample& sample = sampler.drawn.front();
-      const ItemRecord item(sample.item, table.name());
-      const auto fill = [&](auto& entry) { fillEntry(entry, sample, item); };
-      const size_t size = sizeOfFields(fill);
-      const size_t whole = bytesFieldBytes(reverb::SampleStreamResponse::entries, size);
+      const EntryRecord entry(sample, table.name());
+      const size_t whole = entry.wholeBytes();
       if (whole > left) {
         needed = samples > 0 ? 0 : static_cast<double>(whole);
         break;
       }
-      out.message(reverb::SampleStreamResponse::entries, size, fill);
+      entry.write(out);
       left -= whole;
       ++samples;
       sampler.drawnBytes -= table.bytesOf(sample.item.body);

@@ -49,7 +49,7 @@ class ProtoSink {
   }
   /// A message with the fields that `fill(sink)` writes: so many bytes.
   template <typename Fill>
-  void message(uint32_t field, size_t size, Fill fill);
+  [[gnu::always_inline]] void message(uint32_t field, size_t size, Fill fill);
   template <typename Fill>
   void message(uint32_t field, Fill fill);
 
