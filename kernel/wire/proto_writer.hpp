@@ -21,6 +21,16 @@ inline size_t varintBytes(uint64_t value) { return (static_cast<size_t>(std::bit
 /// The bytes of a field of `size` bytes, with its tag and its size.
 inline size_t bytesFieldBytes(uint32_t field, size_t size) { return varintBytes(uint64_t{field} << 3) + varintBytes(size) + size; }
 
+class ProtoSizer;
+
+/// The bytes of the fields that `fill(sink)` writes.
+template <typename Fill, typename Sizer = ProtoSizer>
+[[gnu::always_inline]] inline size_t sizeOfFields(Fill fill) {
+  Sizer sizer;
+  fill(sizer);
+  return sizer.bytes();
+}
+
 /// What both kinds write, as `To` puts it: varint() and raw().
 template <typename To>
 class ProtoSink {
@@ -47,11 +57,17 @@ class ProtoSink {
     bytesBegin(field, size);
     to().raw(data, size);
   }
-  /// A message with the fields that `fill(sink)` writes: so many bytes.
+  /// A message of `size` bytes, with the fields that `fill(sink)` writes.
   template <typename Fill>
-  [[gnu::always_inline]] void message(uint32_t field, size_t size, Fill fill);
+  [[gnu::always_inline]] void message(uint32_t field, size_t size, Fill fill) {
+    bytesBegin(field, size);
+    if constexpr (std::is_same_v<To, ProtoSizer>) to().raw(nullptr, size);
+    else fill(to());
+  }
   template <typename Fill>
-  void message(uint32_t field, Fill fill);
+  [[gnu::always_inline]] void message(uint32_t field, Fill fill) {
+    message(field, sizeOfFields(fill), fill);
+  }
 
  private:
   To& to() { return static_cast<To&>(*this); }
@@ -96,26 +112,5 @@ class ProtoWriter : public ProtoSink<ProtoWriter> {
  private:
   uint8_t* at_;
 };
-
-/// The bytes of the fields that `fill(sink)` writes.
-template <typename Fill>
-size_t sizeOfFields(Fill fill) {
-  ProtoSizer sizer;
-  fill(sizer);
-  return sizer.bytes();
-}
-
-template <typename To>
-template <typename Fill>
-void ProtoSink<To>::message(uint32_t field, size_t size, Fill fill) {
-  bytesBegin(field, size);
-  if constexpr (std::is_same_v<To, ProtoSizer>) to().raw(nullptr, size);
-  else fill(to());
-}
-template <typename To>
-template <typename Fill>
-void ProtoSink<To>::message(uint32_t field, Fill fill) {
-  message(field, sizeOfFields(fill), fill);
-}
 
 }  // namespace exrp

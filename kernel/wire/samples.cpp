@@ -167,26 +167,20 @@ class Decoder {
  public:
   Decoder(const double* layout, uint8_t* out, uint64_t outBytes) : layout_(layout), out_(out), outBytes_(outBytes) {}
 
-  /// Checks the layout's places. False where they are not inside the buffer, or there is no memory.
-  bool begin() {
-    samples_ = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COUNT]);
-    for (uint32_t k = EXRP_SAMPLES_KEYS; k <= EXRP_SAMPLES_TIMES_SAMPLED; ++k) {
-      if (!isInside(layout_[k], 8.0 * samples_)) return false;
-    }
+  /// Checks that the layout's places are inside the buffer.
+  Status begin() {
+    const double samples = layout_[EXRP_SAMPLES_COUNT];
     const auto columns = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COLUMNS]);
-    for (uint32_t k = 0; k < columns; ++k) {
+    if (!places_.commit(columns)) return fail(Status::memory, 8.0 * columns);
+    bool isRight = true;
+    for (uint32_t k = EXRP_SAMPLES_KEYS; k <= EXRP_SAMPLES_TIMES_SAMPLED; ++k) isRight = isRight && isInside(layout_[k], 8 * samples);
+    for (uint32_t k = 0; k < columns && isRight; ++k) {
       const double* const column = columnOf(layout_, k);
-      if (!isInside(column[EXRP_SAMPLES_OFFSET], column[EXRP_SAMPLES_BYTES])) return false;
       const bool isRagged = column[EXRP_SAMPLES_LENGTH] == EXRP_SAMPLES_RAGGED;
-      if (isRagged && !isInside(column[EXRP_SAMPLES_LENGTHS], 4.0 * samples_)) return false;
+      isRight = isInside(column[EXRP_SAMPLES_OFFSET], column[EXRP_SAMPLES_BYTES]) && (!isRagged || isInside(column[EXRP_SAMPLES_LENGTHS], 4 * samples));
+      if (isRight) places_[k] = static_cast<uint64_t>(column[EXRP_SAMPLES_OFFSET]);
     }
-    return true;
-  }
-  bool takeMemory() {
-    const auto columns = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COLUMNS]);
-    if (!places_.commit(columns)) return false;
-    for (uint32_t k = 0; k < columns; ++k) places_[k] = static_cast<uint64_t>(columnOf(layout_, k)[EXRP_SAMPLES_OFFSET]);
-    return true;
+    return isRight ? Status::ok : damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
   }
 
   void putInfo(uint32_t index, const SampleReader& sample) {
@@ -266,7 +260,6 @@ class Decoder {
   const double* const layout_;
   uint8_t* const out_;
   const uint64_t outBytes_;
-  uint32_t samples_ = 0;
   Scratch<uint64_t> places_;  // where each column goes on
   Scratch<uint8_t> scratch_;
   const uint8_t* unpacked_ = nullptr;
@@ -285,8 +278,7 @@ Status decodeSamples(ByteSpan message, const double* layout, uint32_t layoutCoun
   const auto samples = static_cast<uint32_t>(layout[EXRP_SAMPLES_COUNT]);
   const auto columns = static_cast<uint32_t>(layout[EXRP_SAMPLES_COLUMNS]);
   Decoder decoder(layout, out, static_cast<uint64_t>(outBytes));
-  if (!decoder.begin()) return damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
-  if (!decoder.takeMemory()) return fail(Status::memory, 8.0 * columns);
+  if (const Status status = decoder.begin(); status != Status::ok) return status;
   SampleReader sample(message);
   for (uint32_t index = 0; index < samples; ++index) {
     if (!sample.next()) return damaged(sample.damage() == 0 ? EXRP_DAMAGE_LAYOUT : sample.damage(), index, 0);
