@@ -20,8 +20,8 @@ class ItemRecord {
         own_(own),
         seconds_(static_cast<uint64_t>(row.body->insertedAt / 1000)),
         nanos_(static_cast<uint32_t>((row.body->insertedAt - static_cast<double>(seconds_) * 1000) * 1e6)),
-        timeBytes_(sizeOfFields([this](auto& out) { this->fillTime(out); })),
-        bytes_(sizeOfFields([this](auto& out) { this->fill(out); })) {}
+        timeBytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fillTime(out); })),
+        bytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fill(out); })) {}
 
   /// Writes it as a field of a message.
   template <typename Out>

@@ -11,14 +11,14 @@ namespace {
 /// A sample as an entry of a SampleStreamResponse. Each size is added up once.
 class EntryRecord {
  public:
-  EntryRecord(const DrawnSample& sample, ByteSpan table)
+  [[gnu::always_inline]] EntryRecord(const DrawnSample& sample, ByteSpan table)
       : sample_(sample),
         item_(sample.item, table),
-        infoBytes_(sizeOfFields([this](auto& out) { this->fillInfo(out); })),
-        bytes_(sizeOfFields([this](auto& out) { this->fill(out); })) {}
+        infoBytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fillInfo(out); })),
+        bytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fill(out); })) {}
 
   size_t wholeBytes() const { return bytesFieldBytes(reverb::SampleStreamResponse::entries, bytes_); }
-  void write(ProtoWriter& out) const {
+  [[gnu::always_inline]] void write(ProtoWriter& out) const {
     out.message(reverb::SampleStreamResponse::entries, bytes_, [this](auto& entry) __attribute__((always_inline)) { this->fill(entry); });
   }
 
