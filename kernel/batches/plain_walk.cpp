@@ -91,11 +91,18 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = index * length;
-  if (terminated && left == length) target.discount[first + length - 1] = 0.0f;
+  if (terminated && left <= length) target.discount[first + left - 1] = 0.0f;
+  const uint32_t end = smaller(left, length);
+  if (end < length) {
+    target.seqLen[index] = target.nextSeqLen[index] = static_cast<int32_t>(end);
+    memset(target.discount + first + end, 0, (length - end) * sizeof(float));
+    if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) memset(target.columns[0] + (first + end) * stateBytes_, 0, stateBytes_);
+  }
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     const BatchTarget::NStep& to = target.nSteps[part];
     const uint32_t n = policy_.nSteps[part];
-    for (uint32_t at = left > n ? left - n : 0; at < length; ++at) {
+    memset(to.discount + first + end, 0, (length - end) * sizeof(float));
+    for (uint32_t at = left > n ? left - n : 0; at < end; ++at) {
       const uint32_t m = left - at;
       const uint8_t* const from = row + at * stride_;
       copyReturns(&from, 1, 1, m, to.reward + first + at);
@@ -124,17 +131,17 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
   uint32_t apartCount = 0;
   uint32_t endCount = 0;
   for (uint32_t at = 0; at < cutCount; ++at) {
-    // Where an ended episode has all of a pick's records, the rows are there up to the final state.
+    // Of an ended episode, the rows are there up to the final state.
     const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
-    const bool hasRows = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
-    const bool torn = hasRows && isTorn(flight->slots[k]);
-    if (torn && !hasBeside_) {
-      join(flight->slots[k], smaller(reach_, left) + 1, joined);
+    const bool hasRows = left > reach_ || episodeOf(k).ended();
+    const bool isApart = hasRows && (left < policy_.length || isTorn(flight->slots[k]));
+    if (isApart && !hasBeside_) {
+      join(flight->slots[k], left, joined);
       flight->rows[k] = joined;
       joined += pickBytes_;
     }
-    if (hasRows && !(torn && hasBeside_)) {
+    if (hasRows && !(isApart && hasBeside_)) {
       whole = flight->rows[k];
       cuts[endCount++] = k;
     } else {
@@ -161,16 +168,21 @@ bool PlainWalk::isTorn(uint32_t slot) const {
   return run <= reach_;
 }
 
-/// Copies `rowCount` rows, the first of them in a slot, one after another.
-void PlainWalk::join(uint32_t slot, uint32_t rowCount, uint8_t* to) const {
-  while (true) {
+/// Copies the rows of a pick together, as far as its episode has them: `left` records and a final state. Where those are too few, zeros follow.
+void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
+  uint8_t* const rows = to;
+  for (uint32_t rowCount = smaller(reach_, left) + 1; rowCount > 0;) {
     const uint32_t run = smaller(store_->blockLength() - store_->within(slot), rowCount);
     memcpy(to, store_->groupRow(0, slot), run * stride_);
-    rowCount -= run;
-    if (rowCount == 0) return;
     to += run * stride_;
-    slot = store_->firstSlot(store_->block(store_->blockOf(slot)).next);
+    rowCount -= run;
+    if (rowCount > 0) slot = store_->firstSlot(store_->block(store_->blockOf(slot)).next);
   }
+  if (left >= policy_.length) return;
+  // Of the final state's row, the state alone is kept.
+  const size_t final = left * stride_ + stateOffset_;
+  memset(rows + final - stateOffset_, 0, stateOffset_);
+  memset(rows + final + stateBytes_, 0, pickBytes_ - final - stateBytes_);
 }
 
 /// Copies all parts of `count` whole picks.

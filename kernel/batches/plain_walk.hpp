@@ -2,8 +2,9 @@
 // n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
 //
 // The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
-// there. A pick is *whole* where all its rows are there. Where it is *torn*, as they don't lie one after another, they are first copied together.
-// Picks that are not whole are left to the caller. The end of an ended episode may shorten n-step returns; mendEnd() puts these right.
+// there. A pick is *whole* where all rows lie one after another. Where they don't, or where an ended episode has fewer, they are first copied
+// together. Picks of which an open episode has too few rows are left to the caller. The end of an ended episode may shorten a pick or its
+// n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
 // (1) ask: ask for their entries in the pick view;
@@ -127,7 +128,7 @@ class PlainWalk {
 
   void fill(const GatherJob& job) const;
   uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const;
-  void join(uint32_t slot, uint32_t rowCount, uint8_t* to) const;
+  void join(uint32_t slot, uint32_t left, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;

@@ -60,18 +60,14 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
-/// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, to there, too.
+/// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
 void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const {
   const size_t bytes = store_->column(column).bytes;
   const size_t stride = store_->stride(column);
   const uint8_t* const rows = store_->at(column, 0);
   if (!store_->isAlone(column)) {
     return visitRowCopier(bytes, [&](auto copier) {
-      for (size_t at = 0; at < count; ++at) {
-        const uint8_t* const from = rows + slots[at] * stride;
-        copier.copy(to + at * bytes, from, bytes);
-        if (also != nullptr) copier.copy(also + at * bytes, from, bytes);
-      }
+      for (size_t at = 0; at < count; ++at) copier.copy(to + at * bytes, rows + slots[at] * stride, bytes);
     });
   }
   // Neighbours in one go.
@@ -141,8 +137,8 @@ void WindowCopier::copyBothStates(const Window& window, const BatchTarget& targe
   zeroAround(target.nextState, stackBytes, window);
   // The last row alone may have no next state.
   if (shownKnown < window.real) memset(next(shownKnown), 0, stackBytes);
-  if (policy_.stack > 1 || policy_.reversed) {
-    const bool isSmall = !store_->isAlone(0);  // small frames are read twice
+  const bool isSmall = !store_->isAlone(0);  // small frames are read twice
+  if (policy_.stack > 1 || policy_.reversed || isSmall) {
     for (uint32_t at = 0; at < window.real; ++at) {
       copyStack(state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
       if (at < shownKnown && isSmall) copyStack(next(at), nullptr, window, at + 1);

@@ -159,18 +159,12 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
 
 // ---- the picks of a view ----
 
-Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
+Status Drawing::findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count,
+                         uint32_t* indices) const {
   for (uint32_t index = 0; index < count; ++index) {
     if (const Status status = replay_.book().checkHandle(handles[index]); status != Status::ok) return status;
     if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
   }
-  return Status::ok;
-}
-
-Status Drawing::findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count,
-                         uint32_t* indices) const {
-  const Status status = checkPicks(handles, positions, count);
-  if (status != Status::ok) return status;
   const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(static_cast<int64_t>(handles[at])); };
   const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
   const uint32_t* const pickSlots = picks.slots();

@@ -229,7 +229,8 @@ inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, u
     const Steps::Dense& column = steps.dense[at];
     uint8_t* const to = column.to + slot * column.stride;
     const uint8_t* const from = column.from + size_t{step} * column.bytes;
-    copyRows(to, column.stride, from, column.bytes, column.bytes, run);
+    if (run == 1) copyRow(to, from, column.bytes);
+    else copyRows(to, column.stride, from, column.bytes, column.bytes, run);
   }
   for (uint32_t at = 0; at < steps.keptCount; ++at) {
     const Steps::Kept& column = steps.kept[at];

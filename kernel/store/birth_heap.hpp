@@ -39,12 +39,18 @@ class BirthHeap {
   template <typename IsMember, typename BirthOf>
   bool holds(IsMember isMember, BirthOf birthOf) const {
     uint32_t members = 0;
+    uint32_t notes = 0;
+    for (uint32_t episode = 0; episode < episodes_->highWater(); ++episode) notes += contains(episode) ? 1u : 0u;
     for (uint32_t episode = episodes_->oldest(); episode != episodeNone; episode = (*episodes_)[episode].newer) {
       if (!isMember(episode)) continue;
       ++members;
       if (!contains(episode) || entries_[notes_[episode]].birth != birthOf(episode)) return false;
     }
-    return members == count_ && check() == 0;
+    for (uint32_t entry = 1; entry <= count_; ++entry) {
+      if (entries_[entry].episode >= episodes_->highWater() || notes_[entries_[entry].episode] != entry) return false;
+      if (entry > 1 && isBefore(entries_[entry], entries_[entry / 2])) return false;
+    }
+    return members == count_ && notes == count_;
   }
 
   /// The oldest record of `episode`, a member or not, has this birth.
@@ -65,17 +71,6 @@ class BirthHeap {
   }
 
   double memoryBytes() const { return notes_.takenBytes(episodes_->highWater()) + entries_.takenBytes(countHighWater_); }
-
-  int32_t check() const {
-    uint32_t members = 0;
-    for (uint32_t episode = 0; episode < episodes_->highWater(); ++episode) members += contains(episode) ? 1u : 0u;
-    if (members != count_) return 1;
-    for (uint32_t entry = 1; entry <= count_; ++entry) {
-      if (entries_[entry].episode >= episodes_->highWater() || notes_[entries_[entry].episode] != entry) return 1;
-      if (entry > 1 && isBefore(entries_[entry], entries_[entry / 2])) return 2;
-    }
-    return 0;
-  }
 
  private:
   struct Entry {
