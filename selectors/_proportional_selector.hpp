@@ -3,7 +3,6 @@
 // prioritized.hpp. Rules that draw in the same way and set other weights derive from it.
 //
 // The running maximum counts every priority that was ever given to setPriority, also one that a later one of the same call replaces.
-// Draws are those of _proportional_draw.hpp.
 //
 // Thread safety: none of its own.
 // Invariants: those of WeightSelector. Every weight is 0 or a normal float32, not 0 if epsilon isn't, and 1 if alpha is 0.
@@ -29,32 +28,32 @@ struct ProportionalOptions {
   bool independent = false;      // else stratified
 };
 
-class ProportionalSelector : public WeightSelector<float> {
+class ProportionalSelector : public WeightSelector<ProportionalSelector, float> {
  public:
   ProportionalSelector(const ProportionalOptions& options, Random random, uint32_t countMax)
-      : WeightSelector(options.initialPriority, random, countMax), options_(options) {}
+      : WeightSelector(options.initialPriority, {options.normalizeTable, options.independent}, random, countMax), options_(options) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
     if (!isPriority(options_.epsilon)) return Status::argument;
     if (!isPriority(options_.initialPriority)) return Status::argument;
-    return createTree(options_.normalizeTable);
+    return createTree();
   }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     float weight[pieceMax];
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
-      for (uint32_t k = 0; k < n; ++k) tree().prefetch(index[first + k]);
+      for (uint32_t k = 0; k < n; ++k) tree_.prefetch(index[first + k]);
       weigh(priority + first, n, weight);
-      for (uint32_t k = 0; k < n; ++k) tree().set(index[first + k], weight[k]);
+      for (uint32_t k = 0; k < n; ++k) tree_.set(index[first + k], weight[k]);
     }
   }
 
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
     for (uint32_t k = 0; k < count; ++k) {
-      const float weight = tree().get(index[k]);
+      const float weight = tree_.get(index[k]);
       const double sum = weight > 0.0f ? portablePow(static_cast<double>(weight), 1.0 / options_.alpha) : 0.0;
       priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
       if (options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
@@ -62,19 +61,15 @@ class ProportionalSelector : public WeightSelector<float> {
     return true;
   }
 
-  Status select(uint32_t count, uint32_t* index, double* probability) override {
-    tree().settle();
-    drawProportional(tree(), this->count(), options_.independent, random(), count, index, probability);
-    return Status::ok;
+  float weightOf(double priority) const {
+    const double value = smaller(priority + options_.epsilon, largestDouble);
+    return drawable(value, portablePow32(value, options_.alpha), options_.alpha);
   }
-
-  double probabilityMin() override {
-    if (!options_.normalizeTable || count() == 0) return 0.0;
-    tree().settle();
-    return proportionalMin(tree(), count());
+  bool isPossible(float weight) const {
+    if (options_.alpha == 0.0) return weight == 1.0f;
+    if (weight == 0.0f) return !std::signbit(weight) && options_.epsilon == 0.0;
+    return weight >= 0x1p-126f && weight <= 0x1.fffffep127f;
   }
-
-  double memoryBytes(uint32_t) const override { return sizeof(*this) + tree().memoryBytes(); }
 
  protected:
   /// How many weights are reckoned at once.
@@ -88,7 +83,7 @@ class ProportionalSelector : public WeightSelector<float> {
     const double epsilon = options_.epsilon;
     const double alpha = options_.alpha;
     bool isLarger = false;
-    const double before = priorityMax();
+    const double before = state_.priorityMax;
     for (uint32_t k = 0; k < n; ++k) isLarger |= priority[k] > before;
     for (uint32_t k = 0; k < n; ++k) value[k] = smaller(priority[k] + epsilon, largestDouble);
     portablePow32Many(value, alpha, power, n, avx2_);
@@ -108,15 +103,6 @@ class ProportionalSelector : public WeightSelector<float> {
     const double atLeast = power > 0x1p-126 ? power : 0x1p-126;
     const double weight = value > 0.0 ? smaller(atLeast, 0x1.fffffep127) : 0.0;
     return static_cast<float>(alpha == 0.0 ? 1.0 : weight);
-  }
-  float weightOf(double priority) const final {
-    const double value = smaller(priority + options_.epsilon, largestDouble);
-    return drawable(value, portablePow32(value, options_.alpha), options_.alpha);
-  }
-  bool isWeight(float weight) const final {
-    if (options_.alpha == 0.0) return weight == 1.0f;
-    if (weight == 0.0f) return !std::signbit(weight) && options_.epsilon == 0.0;
-    return weight >= 0x1p-126f && weight <= 0x1.fffffep127f;
   }
 
   ProportionalOptions options_;
