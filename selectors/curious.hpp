@@ -18,10 +18,9 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
-#include "kernel/base/portable_math.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "selectors/_priority_power.hpp"
 #include "selectors/_weight_selector.hpp"
 
 namespace exrp {
@@ -45,14 +44,15 @@ struct CuriousPick {
 class CuriousSelector final : public WeightSelector<CuriousSelector, float, CuriousPick> {
  public:
   CuriousSelector(const CuriousOptions& options, Random random, uint32_t countMax)
-      : WeightSelector(options.pMax, {options.normalizeTable, options.independent}, random, countMax), options_(options) {}
+      : WeightSelector(options.pMax, {options.normalizeTable, options.independent}, random, countMax),
+        options_(options),
+        power_(options.alpha, options.epsilon) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.c >= 0.0 && std::isfinite(options_.c))) return Status::argument;
     if (!(options_.beta >= 0.0 && options_.beta <= 1.0)) return Status::argument;
-    if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!isPriority(options_.epsilon)) return Status::argument;
+    if (!power_.valid()) return Status::argument;
     if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
     if (!picks_.create(countMax_)) return Status::memory;
     for (uint32_t draws = 0; draws < novelties; ++draws) novelty_[draws] = reckonNovelty(draws);
@@ -72,20 +72,17 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
 
   /// A priority is a loss.
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
-    double value[pieceMax];
-    double power[pieceMax];
+    float term[pieceMax];
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
       for (uint32_t k = 0; k < n; ++k) {
         prefetchLine(&picks_[index[first + k]]);
         tree_.prefetch(index[first + k]);
-        const double sum = priority[first + k] + options_.epsilon;
-        value[k] = sum < 0x1.fffffffffffffp1023 ? sum : 0x1.fffffffffffffp1023;
       }
-      portablePow32Many(value, options_.alpha, power, n, avx2_);
+      power_.many(priority + first, n, term);
       for (uint32_t k = 0; k < n; ++k) {
         CuriousPick& pick = picks_[index[first + k]];
-        pick.lossTerm = termOf(value[k], power[k]);
+        pick.lossTerm = term[k];
         tree_.set(index[first + k], weightOf(pick));
       }
     }
@@ -95,9 +92,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
     for (uint32_t k = 0; k < count; ++k) {
       const float term = picks_[index[k]].lossTerm;
-      const double sum = term > 0.0f ? portablePow(static_cast<double>(term), 1.0 / options_.alpha) : 0.0;
-      priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
-      if (term == unknown || options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
+      priority[k] = term == unknown ? std::numeric_limits<double>::quiet_NaN() : power_.priorityOf(term);
     }
     return true;
   }
@@ -120,13 +115,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
 
   float weightOf(double pMax) const { return portableWeight(pMax); }
   CuriousPick item(uint32_t index) const { return picks_[index]; }
-  bool isPossible(const CuriousPick& pick) const {
-    const float term = pick.lossTerm;
-    if (term == unknown) return true;
-    if (options_.alpha == 0.0) return term == 1.0f;
-    if (term == 0.0f) return !std::signbit(term) && options_.epsilon == 0.0;
-    return term >= 0x1p-126f && term <= 0x1.fffffep127f;
-  }
+  bool isPossible(const CuriousPick& pick) const { return pick.lossTerm == unknown || power_.isPossible(pick.lossTerm); }
   void setItem(uint32_t index, const CuriousPick& pick) {
     picks_[index] = pick;
     tree_.set(index, weightOf(pick));
@@ -140,7 +129,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
   }
 
  private:
-  static constexpr uint32_t pieceMax = 64;
+  static constexpr uint32_t pieceMax = PriorityPower::pieceMax;
   static constexpr uint32_t novelties = 256;
   static constexpr float unknown = -1.0f;
 
@@ -149,10 +138,6 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
     const double product = options_.c * portablePow(options_.beta, draws);
     const bool positive = options_.c > 0.0 && (options_.beta > 0.0 || draws == 0);
     return positive && product < 0x1p-126 ? 0x1p-126 : product;
-  }
-  float termOf(double value, double power) const {
-    if (options_.alpha == 0.0) return 1.0f;
-    return value > 0.0 ? portableWeight(power > 0x1p-126 ? power : 0x1p-126) : 0.0f;
   }
   float weightOf(const CuriousPick& pick) const {
     if (pick.lossTerm == unknown) return weightOfNew_;
@@ -166,7 +151,7 @@ class CuriousSelector final : public WeightSelector<CuriousSelector, float, Curi
   }
 
   CuriousOptions options_;
-  bool avx2_ = hasAvx2();
+  PriorityPower power_;
   double probabilityMin_ = 0.0;     // of the last batch, with normalizeTable
   double novelty_[novelties] = {};  // of the first counts
   ReservedArray<CuriousPick> picks_;

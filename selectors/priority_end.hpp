@@ -44,8 +44,8 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
   bool prepare(uint32_t count) override { return heap_.commit(count) && positions_.commit(count); }
 
   void pushed(uint32_t index) override {
-    put(count_, {{state_.priority, state_.stamp++}, index});
-    up(count_++);
+    ++count_;
+    file(count_ - 1, {{state_.priority, state_.stamp++}, index});
   }
   void moved(uint32_t from, uint32_t to) override {
     takeOut(to);
@@ -59,10 +59,8 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t at = positions_[index[k]];
-      heap_[at].key = {priority[k] + 0.0, state_.stamp++};  // a negative zero becomes 0
       if (priority[k] > state_.priority) state_.priority = priority[k];
-      refile(at);
+      file(positions_[index[k]], {{priority[k] + 0.0, state_.stamp++}, index[k]});  // a negative zero becomes 0
     }
   }
 
@@ -91,7 +89,9 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
   }
   void setItem(uint32_t index, const StampedPriority& key) { put(index, {key, index}); }
   Status loadEnd() override {
-    for (uint32_t at = count_ / 2; at > 0; --at) down(at - 1);
+    const uint32_t count = count_;
+    for (count_ = 1; count_ <= count; ++count_) file(count_ - 1, heap_[count_ - 1]);
+    count_ = count;
     return Status::ok;
   }
 
@@ -123,13 +123,9 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
     heap_[at] = entry;
     positions_[entry.index] = at;
   }
-  void up(uint32_t at) {
-    const Entry entry = heap_[at];
+  /// Puts `entry` at `at`, which is free, or where its order wants it above or below.
+  void file(uint32_t at, const Entry entry) {
     for (; at > 0 && before(entry, heap_[(at - 1) / 2]); at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
-    put(at, entry);
-  }
-  void down(uint32_t at) {
-    const Entry entry = heap_[at];
     for (uint32_t child = 2 * at + 1; child < count_; child = 2 * at + 1) {  // the limit of records keeps 2 at + 2 below 2^32
       if (child + 1 < count_ && before(heap_[child + 1], heap_[child])) ++child;
       if (!before(heap_[child], entry)) break;
@@ -138,18 +134,10 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
     }
     put(at, entry);
   }
-  void refile(uint32_t at) {
-    if (at > 0 && before(heap_[at], heap_[(at - 1) / 2]))
-      up(at);
-    else
-      down(at);
-  }
   /// Takes the pick out of the heap, whose last entry takes its position.
   void takeOut(uint32_t index) {
     const uint32_t at = positions_[index];
-    if (at == --count_) return;
-    put(at, heap_[count_]);
-    refile(at);
+    if (at < --count_) file(at, heap_[count_]);
   }
 
   bool lowest_;

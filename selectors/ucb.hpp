@@ -88,13 +88,15 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbState, UcbPick> {
     return true;
   }
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
+    auto largest = static_cast<float>(state_.priorityMax);
     for (uint32_t k = 0; k < count; ++k) {
       const float kept = portableWeight(priority[k]);
       picks_[index[k]].priority = kept;
-      if (kept > state_.priorityMax) state_.priorityMax = kept;
+      if (kept > largest) largest = kept;
       if (options_.proportional) priorities_.set(index[k], kept);
       else tournament_.change(index[k]);
     }
+    state_.priorityMax = largest;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
