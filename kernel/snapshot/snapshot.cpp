@@ -96,16 +96,24 @@ uint8_t* Snapshot::keptRowOf(uint32_t section, uint32_t episode, uint32_t item) 
   return block == blockNone ? store.kept().carriedAt(column, episode) : store.kept().at(column, block, position);
 }
 
-void Snapshot::readItem(uint32_t section, uint32_t episode, uint32_t item, uint8_t* to) const {
+void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uint32_t end, uint8_t*& to) const {
   const EpisodeList& episodes = replay_.book().episodes();
-  if (section == EXRP_SECTION_PRIORITIES) {
-    putItem(to, double{replay_.picks().initialPriorities().get(slotOf(episode, episodes.first(episode) + item))});
-  } else if (section == EXRP_SECTION_BIRTHS) {
-    putItem(to, uint64_t{replay_.book().store().births().at(slotOf(episode, birthPositionOf(episode, item)))});
-  } else {
-    const bool isNext = section == EXRP_SECTION_NEXT_STATES;
-    const uint8_t* const from = isNext ? replay_.part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item);
-    memcpy(to, from, itemBytesOf(section));
+  const Store& store = replay_.book().store();
+  const uint32_t bytes = itemBytesOf(section);
+  uint32_t slot = 0;
+  for (uint32_t item = begin; item < end; ++item) {
+    if (section == EXRP_SECTION_PRIORITIES) {
+      // The slots of a block follow one another.
+      const uint32_t position = episodes.first(episode) + item;
+      slot = item == begin || store.within(position) == 0 ? slotOf(episode, position) : slot + 1;
+      putItem(to, double{replay_.picks().initialPriorities().get(slot)});
+    } else if (section == EXRP_SECTION_BIRTHS) {
+      putItem(to, uint64_t{store.births().at(slotOf(episode, birthPositionOf(episode, item)))});
+    } else {
+      const bool isNext = section == EXRP_SECTION_NEXT_STATES;
+      memcpy(to, isNext ? replay_.part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item), bytes);
+      to += bytes;
+    }
   }
 }
 
@@ -213,10 +221,7 @@ Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* i
 /// Copies all items of a section that is not that of the records.
 void Snapshot::copySection(uint32_t section, uint32_t count, uint8_t* items) {
   if (belongsToEpisodes(section)) {
-    return visitItems(section, 0, count, [&, bytes = itemBytesOf(section)](uint32_t episode, uint32_t item) {
-      readItem(section, episode, item, items);
-      items += bytes;
-    });
+    return visitItems(section, 0, count, [&](uint32_t episode, uint32_t begin, uint32_t end) { readItems(section, episode, begin, end, items); });
   }
   switch (section) {
     case EXRP_SECTION_COUNTERS: return readCounters(items);

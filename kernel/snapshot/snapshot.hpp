@@ -85,7 +85,7 @@ class Snapshot {
   uint32_t slotOf(uint32_t episode, uint32_t position) const;
   uint32_t birthPositionOf(uint32_t episode, uint32_t item) const;
   uint8_t* keptRowOf(uint32_t section, uint32_t episode, uint32_t item) const;
-  void readItem(uint32_t section, uint32_t episode, uint32_t item, uint8_t* to) const;
+  void readItems(uint32_t section, uint32_t episode, uint32_t begin, uint32_t end, uint8_t*& to) const;
   bool writeItem(uint32_t section, uint32_t episode, uint32_t item, const uint8_t* from);
   template <typename NumberOf>
   double sumOf(NumberOf numberOf) const;

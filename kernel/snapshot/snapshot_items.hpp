@@ -69,8 +69,8 @@ double Snapshot::sumOf(NumberOf numberOf) const {
   return sum;
 }
 
-/// Calls `visit` with the episode of each of the items `first`..first + count - 1, and with the item's number in it. They come in order of
-/// episode and time.
+/// Calls `visit` with each episode that has some of the items `first`..first + count - 1, and with the numbers in it of the first one and of
+/// that behind the last one. They come in order of episode and time.
 template <typename Visit>
 void Snapshot::visitItems(uint32_t section, double first, uint32_t count, Visit visit) const {
   const EpisodeList& episodes = replay_.book().episodes();
@@ -78,8 +78,10 @@ void Snapshot::visitItems(uint32_t section, double first, uint32_t count, Visit 
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
     const uint32_t items = itemsOf(section, episode);
     const uint32_t skipped = before + items <= first ? items : before < first ? static_cast<uint32_t>(first - before) : 0;
+    const uint32_t taken = items - skipped < count ? items - skipped : count;
     before += items;
-    for (uint32_t item = skipped; item < items && count > 0; ++item, --count) visit(episode, item);
+    count -= taken;
+    if (taken > 0) visit(episode, skipped, skipped + taken);
   }
 }
 

@@ -44,10 +44,10 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
   Status status = Status::ok;
   if (belongsToEpisodes(section)) {
     double at = first;
-    visitItems(section, first, count, [&, bytes = itemBytesOf(section)](uint32_t episode, uint32_t item) {
-      if (status == Status::ok && !writeItem(section, episode, item, items)) status = corrupt(section, at, ruleSelector);
-      items += bytes;
-      ++at;
+    visitItems(section, first, count, [&, bytes = itemBytesOf(section)](uint32_t episode, uint32_t begin, uint32_t end) {
+      for (uint32_t item = begin; status == Status::ok && item < end; ++item, ++at, items += bytes) {
+        if (!writeItem(section, episode, item, items)) status = corrupt(section, at, ruleSelector);
+      }
     });
     return status;
   }
