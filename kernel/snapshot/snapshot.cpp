@@ -79,6 +79,11 @@ uint32_t Snapshot::slotOf(uint32_t episode, uint32_t position) const {
   return store.slotAt(block, position);
 }
 
+/// The slot of `position`, where `before` is that of the position before, or UINT32_MAX. The slots of a block follow one another.
+uint32_t Snapshot::slotAfter(uint32_t before, uint32_t episode, uint32_t position) const {
+  return before == UINT32_MAX || replay_.book().store().within(position) == 0 ? slotOf(episode, position) : before + 1;
+}
+
 /// The first position of a run of trimLength(), or the oldest of the episode.
 uint32_t Snapshot::birthPositionOf(uint32_t episode, uint32_t item) const {
   const uint32_t length = replay_.book().trimLength();
@@ -100,12 +105,10 @@ void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uin
   const EpisodeList& episodes = replay_.book().episodes();
   const Store& store = replay_.book().store();
   const uint32_t bytes = itemBytesOf(section);
-  uint32_t slot = 0;
+  uint32_t slot = UINT32_MAX;
   for (uint32_t item = begin; item < end; ++item) {
     if (section == EXRP_SECTION_PRIORITIES) {
-      // The slots of a block follow one another.
-      const uint32_t position = episodes.first(episode) + item;
-      slot = item == begin || store.within(position) == 0 ? slotOf(episode, position) : slot + 1;
+      slot = slotAfter(slot, episode, episodes.first(episode) + item);
       putItem(to, double{replay_.picks().initialPriorities().get(slot)});
     } else if (section == EXRP_SECTION_BIRTHS) {
       putItem(to, uint64_t{store.births().at(slotOf(episode, birthPositionOf(episode, item)))});

@@ -83,10 +83,11 @@ class Snapshot {
   uint32_t itemBytesOf(uint32_t section) const;
   uint32_t itemsOf(uint32_t section, uint32_t episode) const;
   uint32_t slotOf(uint32_t episode, uint32_t position) const;
+  uint32_t slotAfter(uint32_t before, uint32_t episode, uint32_t position) const;
   uint32_t birthPositionOf(uint32_t episode, uint32_t item) const;
   uint8_t* keptRowOf(uint32_t section, uint32_t episode, uint32_t item) const;
   void readItems(uint32_t section, uint32_t episode, uint32_t begin, uint32_t end, uint8_t*& to) const;
-  bool writeItem(uint32_t section, uint32_t episode, uint32_t item, const uint8_t* from);
+  bool writeItem(uint32_t section, uint32_t episode, uint32_t item, uint32_t& slot, const uint8_t* from);
   template <typename NumberOf>
   double sumOf(NumberOf numberOf) const;
   template <typename Visit>

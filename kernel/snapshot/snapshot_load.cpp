@@ -45,8 +45,9 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
   if (belongsToEpisodes(section)) {
     double at = first;
     visitItems(section, first, count, [&, bytes = itemBytesOf(section)](uint32_t episode, uint32_t begin, uint32_t end) {
+      uint32_t slot = UINT32_MAX;
       for (uint32_t item = begin; status == Status::ok && item < end; ++item, ++at, items += bytes) {
-        if (!writeItem(section, episode, item, items)) status = corrupt(section, at, ruleSelector);
+        if (!writeItem(section, episode, item, slot, items)) status = corrupt(section, at, ruleSelector);
       }
     });
     return status;
@@ -152,14 +153,15 @@ Status Snapshot::writePicks(PickIndex& picks, uint32_t section, double first, ui
   return Status::ok;
 }
 
-/// False for a priority that can't be. Whether births can be, check() says in the end.
-bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, const uint8_t* from) {
+/// `slot` is that of the item before, where this is known. False for a priority that can't be. Whether births can be, check() says in the end.
+bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint32_t& slot, const uint8_t* from) {
   Store& store = replay_.book().store();
   const EpisodeList& episodes = replay_.book().episodes();
   if (section == EXRP_SECTION_PRIORITIES) {
     const auto priority = itemAt<double>(from, 0);
     if (priority != InitialPriorities::none && !isPriority(priority)) return false;
-    replay_.picks().initialPriorities().set(slotOf(episode, episodes.first(episode) + item), priority);
+    slot = slotAfter(slot, episode, episodes.first(episode) + item);
+    replay_.picks().initialPriorities().set(slot, priority);
   } else if (section == EXRP_SECTION_BIRTHS) {
     // Slots share births in runs that may be shorter.
     const auto birth = itemAt<uint64_t>(from, 0);
