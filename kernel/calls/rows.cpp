@@ -17,6 +17,14 @@ Status checkHandles(const Replay& replay, const double* handles, uint32_t count)
   return Status::ok;
 }
 
+/// Calls `use(k, episode)` with the index of each handle's episode, or episodeNone, once all handles were checked.
+template <typename Use>
+Status forEpisodes(const Replay& replay, const double* handles, uint32_t count, Use use) {
+  const Status status = checkHandles(replay, handles, count);
+  for (uint32_t k = 0; status == Status::ok && k < count; ++k) use(k, replay.book().findEpisode(handles[k]));
+  return status;
+}
+
 /// The slot of the first row of each pair, whose rows are all there.
 Status findRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                 uint32_t runLength, uint32_t* slots) {
@@ -95,40 +103,23 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
 }  // namespace
 
 Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags) {
-  for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay.book().checkHandle(handles[index]);
-    if (status != Status::ok) return status;
-  }
-  for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.book().findEpisode(handles[index]);
-    tags[index] = episode == episodeNone ? 0 : replay.book().episodes().tag(episode);
-  }
-  return Status::ok;
+  return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) { tags[k] = episode == episodeNone ? 0 : replay.book().episodes().tag(episode); });
+}
+
+Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
+  return forEpisodes(replay, handles, count,
+                     [&](uint32_t k, uint32_t episode) { actors[k] = episode == episodeNone ? 0 : replay.book().episodes().actor(episode); });
 }
 
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
                     uint32_t* states) {
-  const Status status = checkHandles(replay, handles, count);
-  if (status != Status::ok) return status;
-  const Store& store = replay.book().store();
   const EpisodeList& episodes = replay.book().episodes();
-  for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
-    const uint32_t piece = count - first < BlockIndex::findPiece ? count - first : BlockIndex::findPiece;
-    uint32_t found[BlockIndex::findPiece];
-    replay.book().blocks().findEpisodes(
-        store, piece, [&](uint32_t k) { return static_cast<uint64_t>(handles[first + k]); },
-        [&](uint32_t k, uint32_t episode) {
-          found[k] = episode;
-          if (episode != episodeNone) prefetchLine(&episodes[episode]);
-        });
-    for (uint32_t k = 0; k < piece; ++k) {
-      const uint32_t episode = found[k];
-      recordCounts[first + k] = episode == episodeNone ? 0 : episodes.recordCount(episode);
-      firstPositions[first + k] = episode == episodeNone ? 0 : episodes.first(episode);
-      states[first + k] = episode == episodeNone ? EXRP_EPISODE_EVICTED : episodes[episode].state;
-    }
-  }
-  return Status::ok;
+  return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) {
+    const bool isGone = episode == episodeNone;
+    recordCounts[k] = isGone ? 0 : episodes.recordCount(episode);
+    firstPositions[k] = isGone ? 0 : episodes.first(episode);
+    states[k] = isGone ? EXRP_EPISODE_EVICTED : uint32_t{episodes[episode].state};
+  });
 }
 
 Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
@@ -149,28 +140,14 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
 }
 
 Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
-  const NextStates& kept = replay.part<NextStates>();
+  const NextStates& kept = replay.book().part<NextStates>();
   const double needed = double{1} * count * kept.stateBytes();
   if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
-  const Status status = checkHandles(replay, handles, count);
-  if (status != Status::ok) return status;
-  for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.book().findEpisode(handles[index]);
+  return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) {
     const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.book().episodes()[episode].count);
-    there[index] = state != nullptr ? 1 : 0;
-    if (state != nullptr && statesBytes > 0) memcpy(states + size_t{index} * kept.stateBytes(), state, kept.stateBytes());
-  }
-  return Status::ok;
-}
-
-Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
-  const Status status = checkHandles(replay, handles, count);
-  if (status != Status::ok) return status;
-  for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t episode = replay.book().findEpisode(handles[index]);
-    actors[index] = episode == episodeNone ? 0 : replay.book().episodes().actor(episode);
-  }
-  return Status::ok;
+    there[k] = state != nullptr ? 1 : 0;
+    if (state != nullptr && statesBytes > 0) memcpy(states + size_t{k} * kept.stateBytes(), state, kept.stateBytes());
+  });
 }
 
 }  // namespace exrp

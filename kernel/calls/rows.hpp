@@ -1,6 +1,6 @@
 // Reading records: how many each episode has, and the rows of one column wherever they lie.
 //
-// Lookups go in pieces, so that the cache misses of many overlap. Everything is looked up and checked before the first row is copied: a
+// Lookups of rows go in pieces, so that the cache misses of many overlap. Everything is looked up and checked before the first row is copied: a
 // call that fails has written nothing.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.

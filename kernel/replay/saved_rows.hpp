@@ -3,8 +3,7 @@
 // A row that was written never changes until its block goes. So the rows stay where they are, and only those of a block that goes before
 // they were read are copied aside. Records come, are drawn and go meanwhile.
 //
-// Thread safety: none of its own. Where threads share the replay, no large row may still be on its way when take() is called
-// (Store::settle).
+// Thread safety: none of its own.
 // Invariants:
 //   1. While they are kept, pieceOf_ leads from each block with rows that were not read to its piece, unless its rows were copied aside.
 // Cost: 24 bytes a block, and 4 for each block there ever was; and the rows of the blocks that go before they are read. Nothing while no

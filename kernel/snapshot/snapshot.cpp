@@ -15,7 +15,7 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
     case EXRP_SECTION_EVICTION:
       return {replay_.eviction() == nullptr ? 0 : evictionHeaderItems() + episodeCount, sizeof(EvictionItem)};
     case EXRP_SECTION_ORPHANS:
-      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.part<OrphanHandles>().count(), sizeof(OrphanItem)};
+      return {loading ? static_cast<double>(loadExpected_[2]) : replay_.book().part<OrphanHandles>().count(), sizeof(OrphanItem)};
     default: break;
   }
   if (section < EXRP_SECTION_PICKS) {
@@ -68,7 +68,7 @@ uint32_t Snapshot::itemsOf(uint32_t section, uint32_t episode) const {
     case EXRP_SECTION_RECORDS: return book.storedRows(episode);
     case EXRP_SECTION_PRIORITIES: return replay_.picks().initialPriorities().inUse() ? count - first : 0;
     case EXRP_SECTION_BIRTHS: return first == count ? 0 : runs(book.trimLength());
-    case EXRP_SECTION_NEXT_STATES: return replay_.part<NextStates>().find(episode, count) != nullptr ? 1 : 0;
+    case EXRP_SECTION_NEXT_STATES: return replay_.book().part<NextStates>().find(episode, count) != nullptr ? 1 : 0;
     default: return runs(book.store().column(book.store().kept().column(section - EXRP_SECTION_KEPT)).every);
   }
 }
@@ -114,7 +114,7 @@ void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uin
       putItem(to, uint64_t{store.births().at(slotOf(episode, birthPositionOf(episode, item)))});
     } else {
       const bool isNext = section == EXRP_SECTION_NEXT_STATES;
-      memcpy(to, isNext ? replay_.part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item), bytes);
+      memcpy(to, isNext ? replay_.book().part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item), bytes);
       to += bytes;
     }
   }
@@ -161,11 +161,9 @@ Status Snapshot::numberEpisodes() {
 
 Status Snapshot::begin(const void* saver) {
   if (loadSection_ > 0 || saver_ != nullptr) return fail(Status::order, 0, 0, 0);
-  // No large row may be on its way: later, nobody would know which ones were.
-  replay_.book().store().settle();
   Status status = numberEpisodes();
   if (status == Status::ok) status = copySections();
-  if (status == Status::ok) status = replay_.part<SavedRows>().take(replay_.book());
+  if (status == Status::ok) status = replay_.book().part<SavedRows>().take(replay_.book());
   saver_ = saver;
   if (status != Status::ok) endFor(saver);
   return status;
@@ -174,7 +172,7 @@ Status Snapshot::begin(const void* saver) {
 void Snapshot::endFor(const void* saver) {
   if (saver_ == nullptr || saver_ != saver) return;
   saver_ = nullptr;
-  replay_.part<SavedRows>().release();
+  replay_.book().part<SavedRows>().release();
   Scratch<SavedSection>().swap(saved_);
   Scratch<uint8_t>().swap(items_);
   ordinals_.destroy();
@@ -213,7 +211,7 @@ Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* i
   const double needed = count * itemBytes;
   if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
   if (count == 0) return Status::ok;
-  SavedRows& rows = replay_.part<SavedRows>();
+  SavedRows& rows = replay_.book().part<SavedRows>();
   if (section != EXRP_SECTION_RECORDS) {
     memcpy(items, &items_[saved.at + static_cast<size_t>(first * itemBytes)], static_cast<size_t>(needed));
     return Status::ok;
@@ -257,11 +255,11 @@ void Snapshot::readCounters(uint8_t* items) const {
                               replay_.picks().initialPriorities().inUse(),
                               replay_.config().capacity,
                               replay_.book().store().recordBytes(),
-                              replay_.part<OrphanHandles>().count()});
+                              replay_.book().part<OrphanHandles>().count()});
 }
 
 void Snapshot::readOrphans(uint32_t count, uint8_t* items) const {
-  const OrphanHandles& orphans = replay_.part<OrphanHandles>();
+  const OrphanHandles& orphans = replay_.book().part<OrphanHandles>();
   for (uint32_t item = 0; item < count; ++item) putItem(items, OrphanItem{orphans.handles()[item], orphans.tag(item), 0});
 }
 

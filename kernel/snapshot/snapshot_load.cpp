@@ -57,8 +57,8 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_EPISODES: return writeEpisodes(count, items);
     case EXRP_SECTION_RECORDS:
       // The rows' places are those that a snapshot of this replay would have.
-      if (first == 0) status = replay_.part<SavedRows>().take(replay_.book());
-      if (status == Status::ok) replay_.part<SavedRows>().write(replay_.book().store(), count, items);
+      if (first == 0) status = replay_.book().part<SavedRows>().take(replay_.book());
+      if (status == Status::ok) replay_.book().part<SavedRows>().write(replay_.book().store(), count, items);
       return status;
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
@@ -174,7 +174,7 @@ bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint
       store.births().set(slotOf(episode, to), birth + (to - position));
     }
   } else if (section == EXRP_SECTION_NEXT_STATES) {
-    replay_.part<NextStates>().set(episode, episodes[episode].count, from);
+    replay_.book().part<NextStates>().set(episode, episodes[episode].count, from);
   } else {
     memcpy(keptRowOf(section, episode, item), from, itemBytesOf(section));
   }
@@ -182,7 +182,7 @@ bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint
 }
 
 Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {
-  OrphanHandles& orphans = replay_.part<OrphanHandles>();
+  OrphanHandles& orphans = replay_.book().part<OrphanHandles>();
   const Status status = orphans.prepare(loadExpected_[2] + replay_.book().episodes().count());
   if (status != Status::ok) return status;
   for (uint32_t at = 0; at < count; ++at) {
@@ -238,7 +238,7 @@ Status Snapshot::end() {
     if (status == Status::dataCorrupt) return corrupt(EXRP_SECTION_SELECTOR + 2 * selector, 0, ruleSelector);
     if (status != Status::ok) return status;
   }
-  replay_.part<SavedRows>().release();
+  replay_.book().part<SavedRows>().release();
   replay_.book().endRestoring();
   if (replay_.check() != 0) return corrupt(sectionCount(), 0, ruleWhole);
   loadSection_ = 0;

@@ -92,7 +92,6 @@ class CountingSelector : public SavedSelector<CountingSelector, RandomState> {
   void moved(uint32_t, uint32_t) override {}
   void popped(uint32_t) override { --count_; }
   void pushedRun(uint32_t, uint32_t count) override { count_ += count; }
-  void movedRun(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
   void movedBlock(uint32_t, uint32_t, uint32_t count) override { count_ -= count; }
 
   int32_t check() const override { return 0; }
