@@ -18,7 +18,6 @@ import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
 import { flatten, type StepData, type StepNest } from "../reverb/structure.ts";
 import {
-  isLeaf,
   ofColumn,
   type RowSpec,
   rowSpec,
