@@ -94,7 +94,6 @@ export class InsertCall extends MethodCall {
         return written > 0 ? written : undefined;
       });
       if (written === 0) break;
-      inserter.refresh();
     }
   }
 
