@@ -13,6 +13,18 @@ function* found(sources: readonly Source[], house: House, pattern: RegExp): Gene
   }
 }
 
+/** The classes of a file that another file could define, too: those of no unnamed namespace. */
+function classesOf({ code }: Source): string[] {
+  const shared = code.replace(/^namespace \{$[\s\S]*?^\}(?=\s*(?:^|$))/gm, "");
+  const defined = /^(?:class|struct|enum class|union) (\w+)(?: final)?(?: :[^:;{][^;{]*)? \{/gm;
+  const inner = /^namespace exrp(::\w+) \{/m.exec(code)?.[1] ?? "";
+  return [
+    ...new Set(
+      [...shared.matchAll(defined)].map(([, name = ""]) => `${name}${inner && ` in ${inner}`}`),
+    ),
+  ];
+}
+
 /** What a list of flags lacks, and what it must not have. */
 function flagFaults(house: House, needed: readonly string[], wrong = /(?!)/): string[] {
   const flags = house.text(FLAGS).split(/\s+/);
@@ -105,6 +117,42 @@ export const rules: readonly Rule[] = [
         "selectors/a.hpp: virtual void check() const",
       ],
       [{ "kernel/a.hpp": "  int32_t check() const override { return tree_.check(); }" }],
+    ],
+  },
+  {
+    // Nearly all are in the namespace `exrp`. A linker keeps one of two, and then each user of the other calls wrong code, without a word.
+    name: "No two files of the kernel define a class of one name.",
+    find: (sources, house) => {
+      const planted = new Set(sources);
+      const all = Map.groupBy(
+        house.sources.filter(({ path, isCpp }) => isCpp && house.isLibrary(path))
+          .flatMap((source) => classesOf(source).map((name) => ({ name, source }))),
+        ({ name }) => name,
+      );
+      return [...all].filter(([, at]) =>
+        at.length > 1 && at.some(({ source }) => planted.has(source))
+      )
+        .map(([name, at]) => `${name}: ${at.map(({ source }) => source.path).join(", ")}`);
+    },
+    planted: [
+      [
+        { "kernel/a.hpp": "class A {\n};", "eviction/b.hpp": "struct A final : B<C> {\n};" },
+        "A: kernel/a.hpp, eviction/b.hpp",
+      ],
+      [
+        {
+          "kernel/a.cpp": "namespace {\nstruct B {\n};\n}\nclass A {\n};",
+          "kernel/b.cpp": "class A : C {\n};",
+        },
+        "A: kernel/a.cpp, kernel/b.cpp",
+      ],
+      [{
+        "kernel/a.cpp": "namespace {\nstruct A {\n};\n}  // namespace",
+        "kernel/b.cpp": "class A;\nstruct A::B {\n};\nclass C {\n};",
+        "kernel/c.hpp": "class A {\n};\n#else\nclass A {\n};",
+        "kernel/wire/e.hpp": "namespace exrp::reverb {\nclass A {\n};\n}",
+        "tests/kernel/d.hpp": "class A {\n};",
+      }],
     ],
   },
 ];
