@@ -30,7 +30,7 @@ export interface ConnectionOptions {
   readonly onStream: (stream: Http2Stream) => StreamEvents | undefined;
   /** Limits that differ from `http2Limits`. */
   readonly limits?: Partial<Http2Limits>;
-  /** Called when there is output where there was none. After `receive()`, take the output in any case. */
+  /** Called when there is output where there was none. */
   readonly onOutput?: () => void;
   /** Called with what a callback of `onStream` or of `StreamEvents` threw. Its stream is reset. */
   readonly onError?: (error: unknown) => void;
@@ -427,8 +427,7 @@ export class ServerConnection implements FrameSink {
       if (this.#sender.window + more > windowMax) {
         return this.fail(ErrorCode.flowControlError, "the connection's window above 2^31 - 1");
       }
-      this.#sender.window += more;
-      return;
+      return this.#sender.widenAll(more);
     }
     const stream = this.#streams.get(id);
     if (stream === undefined) {

@@ -207,7 +207,7 @@ export class Sender {
   /** Writes a frame's header, makes room for its payload, and returns where it begins. */
   frame(type: number, flags: number, id: number, length: number): number {
     const { output } = this;
-    if (output.tail === 0) this.owner.onOutput();
+    this.#announce();
     output.reserve(frameHeaderBytes + length);
     const { bytes, tail: at } = output;
     write32(bytes, at, (length << 8) | type);
@@ -331,8 +331,19 @@ export class Sender {
   /** Lets a stream wait for its turn, if its own window allows any. */
   #wait(stream: Http2Stream): void {
     if (stream.sendWindow <= 0) return;
-    if (this.output.tail === 0) this.owner.onOutput();
     this.#waiting.add(stream);
+    this.#announce();
+  }
+
+  /** Says that there is output, where there was none. */
+  #announce(): void {
+    if (this.output.tail === 0) this.owner.onOutput();
+  }
+
+  /** Makes the window of the connection larger. */
+  widenAll(more: number): void {
+    this.window += more;
+    if (this.#waiting.size > 0) this.#announce();
   }
 
   /** Makes the window of a stream larger, or smaller by a negative number. */

@@ -375,7 +375,7 @@ class Link {
       if (this.#connection === undefined) this.#begin(bytes);
       else this.#connection.receive(bytes);
       pump.options.settle?.();
-      this.#flush();
+      if (this.#isOver) this.#flush();
       // A PING of an idle connection is followed by no call.
       if (this.#connection?.idleMs === 0) this.#pollPeriod = pump.poll.note(this.#pollPeriod);
       // While the client does not read, nothing is read from it.
