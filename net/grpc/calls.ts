@@ -6,7 +6,7 @@
  * A message that arrives in one piece is handed on without a copy. One in several pieces is put together in a buffer that grows with what
  * has truly come, never with what was announced.
  *
- * The file is long because a call and its connection change each other's state. Statuses and what calls hold stand beside it.
+ * Statuses and what calls hold stand beside it.
  *
  * Compression is not there: the clients that this server is for send none. A compressed message is refused by UNIMPLEMENTED.
  *

@@ -10,8 +10,7 @@
  *
  * Pushes, priorities and upgrades from HTTP/1.1 are not there: no gRPC client uses them.
  *
- * The file is long because the states of the streams and of the connection depend on each other in each of them. What
- * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`stream.ts`), SETTINGS (`settings.ts`).
+ * Cutting (`frame_reader.ts`), sending (`stream.ts`) and SETTINGS (`settings.ts`) stand elsewhere.
  *
  * @module
  */

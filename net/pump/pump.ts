@@ -344,7 +344,8 @@ class Link {
     } catch (error) {
       this.#fail(error);
     }
-    if (this.#connection === undefined && this.#openMs > handshakeMs) this.close();
+    const isNew = this.#connection === undefined && !this.#isOver;
+    if (isNew && this.#openMs > handshakeMs) this.close();
     // A client that is gone, or that never reads, would let the last words wait for ever.
     const patienceMs = this.#isOver ? Math.min(handshakeMs, stallMs) : stallMs;
     if (this.#isWriting && this.#pump.ms - this.#writtenAt > patienceMs) this.close();
