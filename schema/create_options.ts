@@ -5,7 +5,7 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
@@ -92,6 +92,11 @@ export interface CreateOptions<
    */
   readonly checkFinite?: boolean;
   /**
+   * Columns that {@linkcode ExperienceReplay.update} must not change: any of `state`, `action`, `reward` and `extras.` with a name; none by
+   * default.
+   */
+  readonly frozen?: readonly string[];
+  /**
    * Whether the replay keeps the next state of each environment's newest step, as `recordStep` and `recordBatch` get it. Then `drain`
    * returns the newest step at once; else that step waits for the step after it. By default the replay keeps states of up to 1,024
    * bytes. A larger one costs a fifth to three quarters more time a step, so say `true` where you need it, such as PPO from pictures.
@@ -132,6 +137,8 @@ export interface ReplayConfig extends NamedColumns {
   readonly blockLength: number;
   /** As given. */
   readonly checkFinite: boolean;
+  /** The names of columns that never change. */
+  readonly frozen: readonly string[];
   /** Whether next states are kept. */
   readonly keepNextState: boolean;
 }
@@ -151,6 +158,7 @@ const OPTIONS = [
   "segmentLength",
   "blockLength",
   "checkFinite",
+  "frozen",
   "keepNextState",
   "kernelPath",
   "kernelCache",
@@ -211,6 +219,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
+    frozen: checkFrozen(options.frozen ?? [], columns),
     keepNextState: options.keepNextState === undefined
       ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
@@ -226,6 +235,23 @@ function checkNames(options: CreateOptions): void {
     );
   }
   checkOptions(WHERE, options, OPTIONS);
+}
+
+/** The names of columns, each of which must be there. */
+function checkFrozen(given: unknown, columns: readonly NamedColumn[]): readonly string[] {
+  if (!Array.isArray(given)) {
+    throw new TypeError(
+      `${WHERE}: frozen must be an array of names of columns, got ${show(given)}`,
+    );
+  }
+  const names = columns.map(({ name }) => name);
+  for (const name of given) {
+    if (names.includes(name)) continue;
+    throw new TypeError(
+      `${WHERE}: frozen must name columns, of ${names.join(", ")}; got ${show(name)}`,
+    );
+  }
+  return [...given];
 }
 
 /** Only extras may be kept by some records, and not too many of them. */

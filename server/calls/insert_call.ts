@@ -81,7 +81,6 @@ export class InsertCall extends MethodCall {
         (target) => inserter.readConfirmations(target) || undefined,
       );
       if (written === undefined) break;
-      inserter.refresh();
     }
   }
 
