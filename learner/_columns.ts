@@ -57,24 +57,19 @@ export function itemOrder({ state, action, reward, extras }: RecordColumns): Pla
   ];
 }
 
-/** Takes the values of one column of steps, checked as a replay checks them. */
-export class StepColumn {
-  readonly #staged: StagedColumn;
-  readonly #column: Column;
-
-  /** @param where The call that errors name. */
-  constructor(where: string, name: string, column: Column) {
-    const buffer = new ArrayBuffer(column.elementBytes * column.elementCount);
-    this.#staged = new StagedColumn({ name, column }, { operation: { name: where }, buffer });
-    this.#column = column;
-  }
-
-  /** A copy of a value, as the leaf of a row. */
-  take(value: unknown): Tensor {
-    const { dtype, shape } = this.#column;
-    this.#staged.write(value);
-    return tensor(this.#staged.view.slice(), { dtype, shape });
-  }
+/** Makes what takes the values of one column of steps: it copies a value as the leaf of a row, checked as a replay checks it. */
+export function stepColumn(
+  where: string,
+  name: string,
+  column: Column,
+): (value: unknown) => Tensor {
+  const { dtype, shape, elementBytes, elementCount } = column;
+  const buffer = new ArrayBuffer(elementBytes * elementCount);
+  const staged = new StagedColumn({ name, column }, { operation: { name: where }, buffer });
+  return (value) => {
+    staged.write(value);
+    return tensor(staged.view.slice(), { dtype, shape });
+  };
 }
 
 /**

@@ -22,7 +22,7 @@ template <typename Entry, uint32_t placeCount>
 class Registry {
  public:
   Status add(Entry* entry, uint32_t* id) {
-    const Guard lock(mutex_);
+    const Lock lock(mutex_);
     for (uint32_t tried = 0; tried < placeCount; ++tried) {
       const uint32_t place = (next_ + tried) % placeCount;
       if (places_[place].load(std::memory_order_relaxed) != nullptr) continue;

@@ -17,20 +17,20 @@ class ReplayRegistry : public Registry<Seat, EXRP_LIMIT_REPLAYS> {
 
   /// The seat, for a thread other than the caller's. remove() waits until that thread leaves. Null where there is no such seat.
   Seat* enter(uint32_t id) {
-    const Guard lock(mutex_);
+    const Lock lock(mutex_);
     Seat* const seat = find(id);
     if (seat != nullptr) ++seat->runnerCount;
     return seat;
   }
   void leave(Seat* seat) {
-    const Guard lock(mutex_);
+    const Lock lock(mutex_);
     --seat->runnerCount;
     left_.notify_all();
   }
 
   /// The replay of this serial, kept until release(). Null where it has no seat left.
   Instance* keep(double serial) {
-    const Guard lock(mutex_);
+    const Lock lock(mutex_);
     Seat* const seat = at(first([&](const Seat& each) { return static_cast<double>(each.instance.serial) == serial; }));
     if (seat == nullptr) return nullptr;
     ++seat->instance.userCount;
@@ -38,7 +38,7 @@ class ReplayRegistry : public Registry<Seat, EXRP_LIMIT_REPLAYS> {
   }
   /// One user of the replay less. True where it was the last: the caller frees the replay.
   bool release(Instance& instance) {
-    const Guard lock(mutex_);
+    const Lock lock(mutex_);
     return --instance.userCount == 0;
   }
 

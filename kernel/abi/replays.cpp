@@ -58,11 +58,18 @@ Status enroll(std::unique_ptr<Seat> made, uint32_t* id) {
   return status;
 }
 
+/// What `use` returns; Status::ok where it returns nothing, as it can't fail.
+template <typename Use, typename... Arguments>
+Status statusOf(Use use, Arguments&... arguments) {
+  if constexpr (std::is_same_v<std::invoke_result_t<Use, Arguments&...>, Status>) return use(arguments...);
+  else return use(arguments...), Status::ok;
+}
+
 template <typename Use>
 Status callWith(Use use, Seat& seat) {
-  if constexpr (std::is_invocable_v<Use, Seat&>) return use(seat);
-  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return use(seat.instance, seat.scratch);
-  else return use(seat.instance);
+  if constexpr (std::is_invocable_v<Use, Seat&>) return statusOf(use, seat);
+  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return statusOf(use, seat.instance, seat.scratch);
+  else return statusOf(use, seat.instance);
 }
 
 /// Calls `use` with the seat while another thread may draw what it ordered. Returns replayUnknown where there is no such seat.
@@ -86,6 +93,12 @@ template <typename Use>
 template <typename Use>
 int32_t withReplay(uint32_t id, Use use) {
   return withSeat(id, [&](Seat& seat) { return seat.flags.areClear() ? callWith(use, seat) : inTurn(seat, use); });
+}
+
+/// The same call, refused where a buffer of `count` elements is too small for `needed`.
+template <typename Use>
+int32_t withRoom(uint32_t id, uint32_t count, uint32_t needed, Use use) {
+  return withReplay(id, [&](Seat& seat) { return count < needed ? fail(Status::bufferSize, count, needed) : callWith(use, seat); });
 }
 
 /// The same call, refused while the replay is being loaded, as its parts do not fit yet.
@@ -126,7 +139,7 @@ template <typename Use>
 int32_t withView(uint32_t id, uint32_t view, Use use) {
   return withReplay(id, [&](Instance& instance, ThreadScratch& thread) {
     exrp::PickView* found = instance.replay.picks().findView(view);
-    return found == nullptr ? Status::argument : use(instance, thread, *found);
+    return found == nullptr ? Status::argument : statusOf(use, instance, thread, *found);
   });
 }
 
@@ -173,21 +186,16 @@ int32_t exrp_replay_destroy(uint32_t replay) {
 uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
 
 int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Seat& seat) {
-    if (info_count < EXRP_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_INFO_COUNT);
+  return withRoom(replay, info_count, EXRP_INFO_COUNT, [&](Seat& seat) {
     const Instance& found = seat.instance;
     found.replay.info(info);
     info[EXRP_INFO_INDEX_BYTES] += found.statistics.memoryBytes();
     info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes(seat);
-    return Status::ok;
   });
 }
 
 int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
-  return withReplay(replay, [&](Instance& found) {
-    *broken = found.replay.check();
-    return Status::ok;
-  });
+  return withReplay(replay, [&](Instance& found) { *broken = found.replay.check(); });
 }
 
 int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count) {
@@ -243,15 +251,13 @@ int32_t exrp_hold_end(uint32_t replay) {
 }
 
 int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Seat& at) {
-    if (info_count < EXRP_SHARE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_SHARE_INFO_COUNT);
+  return withRoom(replay, info_count, EXRP_SHARE_INFO_COUNT, [&](Seat& at) {
     const exrp::Sharing& sharing = at.instance.sharing;
     const bool isShared = at.flags.isShared();
     info[EXRP_SHARE_INFO_SHARED] = isShared ? 1 : 0;
     info[EXRP_SHARE_INFO_SEATS] = isShared ? sharing.seatCount() : 1;
     info[EXRP_SHARE_INFO_ENDED] = sharing.endedCount;
     info[EXRP_SHARE_INFO_NOTE] = sharing.noteSize();
-    return Status::ok;
   });
 }
 
@@ -259,7 +265,6 @@ int32_t exrp_share_reap(uint32_t replay, uint32_t* reaped) {
   return withReplay(replay, [&](Instance& found) {
     *reaped = found.sharing.endedCount;
     found.sharing.endedCount = 0;
-    return Status::ok;
   });
 }
 
@@ -365,10 +370,7 @@ int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position)
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
-    if (info_count < EXRP_EPISODE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_EPISODE_INFO_COUNT);
-    return found.replay.episodeInfo(episode, info);
-  });
+  return withRoom(replay, info_count, EXRP_EPISODE_INFO_COUNT, [&](Instance& found) { return found.replay.episodeInfo(episode, info); });
 }
 
 int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
@@ -389,8 +391,14 @@ int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t coun
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
   return withReplay(replay, [&](Instance& found, ThreadScratch& thread) {
-    found.replay.book().store().settle();
     return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
+  });
+}
+
+int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count, const uint8_t* rows,
+                      double rows_size, uint32_t* updated) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
   });
 }
 
@@ -414,10 +422,7 @@ int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t po
 }
 
 int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
-    if (info_count < EXRP_PICK_VIEW_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_PICK_VIEW_INFO_COUNT);
-    return found.replay.picks().info(view, info);
-  });
+  return withRoom(replay, info_count, EXRP_PICK_VIEW_INFO_COUNT, [&](Instance& found) { return found.replay.picks().info(view, info); });
 }
 
 int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
@@ -513,17 +518,12 @@ int32_t exrp_journal_open(uint32_t replay, uint32_t view) {
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t view, uint32_t* count) {
-  return withView(replay, view, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
-    *count = static_cast<uint32_t>(at.picks.journal().count());
-    return Status::ok;
-  });
+  return withView(replay, view, [&](Instance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
-  return withView(replay, view, [&](Instance&, ThreadScratch&, exrp::PickView& at) {
-    *read_count = at.picks.journal().read(events, event_count);
-    return Status::ok;
-  });
+  return withView(replay, view,
+                  [&](Instance&, ThreadScratch&, exrp::PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
 }
 
 int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count) {
@@ -531,11 +531,7 @@ int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t n
 }
 
 int32_t exrp_rate_limiter_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
-    if (info_count < EXRP_RATE_LIMITER_COUNT) return fail(Status::bufferSize, info_count, EXRP_RATE_LIMITER_COUNT);
-    found.rateLimiter().info(info);
-    return Status::ok;
-  });
+  return withRoom(replay, info_count, EXRP_RATE_LIMITER_COUNT, [&](Instance& found) { return found.rateLimiter().info(info); });
 }
 
 int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count) {
@@ -568,10 +564,7 @@ int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, c
 }
 
 int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
-    if (info_count < EXRP_DRAWS_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DRAWS_INFO_COUNT);
-    return found.statistics.info(log, info);
-  });
+  return withRoom(replay, info_count, EXRP_DRAWS_INFO_COUNT, [&](Instance& found) { return found.statistics.info(log, info); });
 }
 
 int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count) {
@@ -579,10 +572,7 @@ int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t
 }
 
 int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
-  return withReplay(replay, [&](Instance& found) {
-    if (info_count < 2) return fail(Status::bufferSize, info_count, 2);
-    return found.snapshot.info(section, info);
-  });
+  return withRoom(replay, info_count, 2, [&](Instance& found) { return found.snapshot.info(section, info); });
 }
 
 int32_t exrp_replay_save_begin(uint32_t replay) {
@@ -590,10 +580,7 @@ int32_t exrp_replay_save_begin(uint32_t replay) {
 }
 
 int32_t exrp_replay_save_end(uint32_t replay) {
-  return withReplay(replay, [&](Seat& at) {
-    at.instance.snapshot.endFor(&at);
-    return Status::ok;
-  });
+  return withReplay(replay, [&](Seat& at) { at.instance.snapshot.endFor(&at); });
 }
 
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {

@@ -19,11 +19,8 @@ namespace exrp {
 
 /// Whether the processor says in leaf 1 that it has all of these features.
 inline bool hasFeatures(unsigned needed) {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & needed) == needed;
+  unsigned registers[4] = {};
+  return __get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[2] & needed) == needed;
 }
 
 inline bool hasAvx2() {
@@ -37,11 +34,8 @@ inline bool hasAvx2() {
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));
   if ((low & 6u) != 6u) return false;
   constexpr unsigned avx2 = 1u << 5;
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & avx2) != 0;
+  unsigned registers[4] = {};
+  return __get_cpuid_count(7, 0, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[1] & avx2) != 0;
 }
 
 inline bool hasCrc32() {

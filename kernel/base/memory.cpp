@@ -89,19 +89,15 @@ size_t smallPageBytes() {
 }
 
 #if defined(MADV_HUGEPAGE)
-/// Whether the first line of a file has `text` in it; `unread` where there is no such file.
-bool lineHas(const char* path, const char* text, bool unread) {
-  FILE* const file = fopen(path, "re");
-  if (file == nullptr) return unread;
-  char line[128] = {};
-  const bool isRead = fgets(line, sizeof line, file) != nullptr;
-  fclose(file);
-  return isRead ? strstr(line, text) != nullptr : unread;
-}
-
 /// Whether the system gives huge pages at all.
 bool isHugeOffered() {
-  static const bool isOffered = !lineHas("/sys/kernel/mm/transparent_hugepage/enabled", "[never]", true);
+  static const bool isOffered = [] {
+    FILE* const file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[128] = {};
+    const bool isRead = file != nullptr && fgets(line, sizeof line, file) != nullptr;
+    if (file != nullptr) fclose(file);
+    return isRead && strstr(line, "[never]") == nullptr;
+  }();
   return isOffered;
 }
 #else
@@ -131,61 +127,6 @@ size_t usableEnd(size_t committed, const Reservation& reservation) {
   return end < reservation.reservedBytes ? end : reservation.reservedBytes;
 }
 
-#if defined(MADV_HUGEPAGE)
-/// Whether any of the first `count` bytes has a page: not, where they were committed and never used.
-bool isTouched(void* bytes, size_t count) {
-  unsigned char pages[hugeFromBytes / 4096] = {};
-  if (count == 0 || mincore(bytes, count, pages) != 0) return count > 0;
-  for (const unsigned char page : pages) {
-    if ((page & 1) != 0) return true;
-  }
-  return false;
-}
-
-/// The first bytes of an array were written to small pages, and a huge page can't come where small ones were. So this maps the first
-/// 2 MiB anew and writes the bytes again. Without memory for the copy they stay in small pages.
-void moveToHugePage(uint8_t* bytes, size_t count) {
-  static const bool isStrict = lineHas("/proc/sys/vm/overcommit_memory", "2", false);
-  if (isStrict || !isTouched(bytes, count)) return;
-  // A mapping of its own: std::free() would keep the memory for later.
-  void* const kept = mmap(nullptr, count, PROT_READ | PROT_WRITE, reservedFlags, -1, 0);
-  if (kept == MAP_FAILED) return;
-  memcpy(kept, bytes, count);
-  // Where the system doesn't promise more memory than there is, this could fail after it took the old pages away. So it is not tried
-  // there. Elsewhere it fails only before that: where the process has as many mappings as it may have.
-  void* const fresh = mmap(bytes, hugePageBytes, PROT_READ | PROT_WRITE, reservedFlags | MAP_FIXED, -1, 0);
-  if (fresh != MAP_FAILED) {
-    madvise(fresh, hugePageBytes, MADV_HUGEPAGE);
-    memcpy(bytes, kept, count);
-  }
-  munmap(kept, count);
-}
-
-/// Whether all small pages of a huge one are in use.
-bool isFull(void* bytes) {
-  unsigned char pages[hugePageBytes / 4096] = {};
-  if (mincore(bytes, hugePageBytes, pages) != 0) return false;
-  for (size_t page = 0; page < hugePageBytes / smallPageBytes(); ++page) {
-    if ((pages[page] & 1) == 0) return false;
-  }
-  return true;
-}
-
-/// More of the array is used than was expected. Makes huge pages of the small ones there, below `count`, as far as all are in use.
-void joinFullPages(uint8_t* bytes, size_t count, Reservation* reservation) {
-  if (reservation->pages == Pages::small || !isHugeOffered()) return;
-  size_t& joined = reservation->joinedBytes;
-  if (joined < wholeHuge(reservation->expectedBytes)) joined = wholeHuge(reservation->expectedBytes);
-  const size_t end = count < hugeAgainFrom(*reservation) ? count : hugeAgainFrom(*reservation);
-  for (; joined + hugePageBytes <= end && isFull(bytes + joined); joined += hugePageBytes) {
-    madvise(bytes + joined, hugePageBytes, MADV_HUGEPAGE);
-    // Linux 6.1 and later join them now, others by and by.
-    constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
-    madvise(bytes + joined, hugePageBytes, collapse);
-  }
-}
-#endif
-
 void* reserve(Reservation* reservation) {
   const size_t bytes = reservation->reservedBytes;
   const int access = bytes < openBelowBytes ? PROT_READ | PROT_WRITE : PROT_NONE;
@@ -209,8 +150,22 @@ void* reserve(Reservation* reservation) {
   return reinterpret_cast<void*>(aligned);
 }
 
-bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
-  const Reservation& reservation = *reserved;
+#if defined(MADV_HUGEPAGE)
+/// Makes one huge page of 2 MiB of small ones that are full: at once since Linux 6.1, before that by and by.
+void joinPages(void* bytes) {
+  constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers don't have
+  madvise(bytes, hugePageBytes, MADV_HUGEPAGE);
+  madvise(bytes, hugePageBytes, collapse);
+}
+
+/// Whether 2 MiB of small pages are full. Arrays are filled from the front on, so the last page tells.
+bool isFull(uint8_t* bytes) {
+  unsigned char state = 0;
+  return mincore(bytes + hugePageBytes - smallPageBytes(), smallPageBytes(), &state) == 0 && (state & 1) != 0;
+}
+#endif
+
+bool makeUsable(void* base, size_t from, size_t to, const Reservation& reservation) {
   auto* const bytes = static_cast<uint8_t*>(base);
   const size_t begin = usableEnd(from, reservation);
   const size_t end = usableEnd(to, reservation);
@@ -220,13 +175,17 @@ bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
   // This is advice only: the array works without it. It is given once for all that may come.
   if (from < hugeFromBytes && isHuge(0, to, reservation)) {
     madvise(bytes, wholeHuge(reservation.expectedBytes), MADV_HUGEPAGE);
-    moveToHugePage(bytes, from);
+    if (from > 0) joinPages(bytes);  // the first bytes were written to small pages
   }
   const size_t again = hugeAgainFrom(reservation);
   if (from <= again && to > again && isHuge(again, to, reservation)) {
     madvise(bytes + again, wholeHuge(reservation.reservedBytes) - again, MADV_HUGEPAGE);
   }
-  joinFullPages(bytes, from, reserved);
+  // More is used than was expected. What lies between is small, until it is full.
+  const bool isBehind = reservation.pages == Pages::huge && from >= hugeFromBytes && isHugeOffered();
+  for (size_t at = wholeHuge(reservation.expectedBytes); isBehind && at + hugePageBytes <= (from < again ? from : again); at += hugePageBytes) {
+    if (isFull(bytes + at)) joinPages(bytes + at);
+  }
 #endif
   return true;
 }
@@ -235,10 +194,9 @@ bool makeUsable(void* base, size_t from, size_t to, Reservation* reserved) {
 /// Moves the array to another place, where that is asked for.
 void* placeAfter(void* base, size_t committed, Reservation* reservation) {
   Reservation other = *reservation;
-  other.joinedBytes = 0;
   void* const moved = isMovingMemory ? reserve(&other) : nullptr;
   if (moved == nullptr) return base;
-  if (!makeUsable(moved, 0, committed, &other)) {
+  if (!makeUsable(moved, 0, committed, other)) {
     munmap(moved, other.reservedBytes);
     return base;
   }
@@ -256,7 +214,7 @@ void* placeAfter(void* base, size_t, Reservation*) { return base; }
 void* reserveMemory(Reservation* reservation) { return isGranted() ? reserve(reservation) : nullptr; }
 
 void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
-  if (!isGranted() || !makeUsable(base, from, to, reservation)) return nullptr;
+  if (!isGranted() || !makeUsable(base, from, to, *reservation)) return nullptr;
   return placeAfter(base, to, reservation);
 }
 

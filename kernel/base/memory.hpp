@@ -29,13 +29,12 @@ constexpr size_t hugeFromBytes = size_t{1} << 20;
 constexpr size_t hugeAgainMin = size_t{16} << 20;
 
 /// Address space of an array. The pages below `expectedBytes` will be full one day, so they may be huge pages from the start. Those behind
-/// become huge once they are full, up to `joinedBytes`. `isExpected` says that the expectation is more than the largest size there may be.
+/// are small until they are full, up to a byte from which on they are huge again. `isExpected` says that the expectation is more than the largest size there may be.
 struct Reservation {
   size_t reservedBytes;
   size_t expectedBytes;
   Pages pages;
   bool isExpected;
-  size_t joinedBytes;
   size_t roomBytes;  // in WebAssembly: of the run of pages that the array has now
 };
 
@@ -95,7 +94,7 @@ class ReservedArray {
       countMax = countLargest;
       if (countExpected > countLargest) countExpected = countLargest;
     }
-    reservation_ = {static_cast<size_t>(countMax) * sizeof(T), static_cast<size_t>(countExpected) * sizeof(T), pages, isExpected, 0, 0};
+    reservation_ = {static_cast<size_t>(countMax) * sizeof(T), static_cast<size_t>(countExpected) * sizeof(T), pages, isExpected, 0};
     data_ = static_cast<T*>(reserveMemory(&reservation_));
     if (data_ == nullptr) return false;
     countMax_ = static_cast<size_t>(countMax);

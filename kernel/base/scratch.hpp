@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "kernel/base/memory.hpp"
 
@@ -38,12 +39,8 @@ class Scratch {
   }
 
   void swap(Scratch& other) noexcept {
-    T* const data = data_;
-    const size_t committed = committed_;
-    data_ = other.data_;
-    committed_ = other.committed_;
-    other.data_ = data;
-    other.committed_ = committed;
+    std::swap(data_, other.data_);
+    std::swap(committed_, other.committed_);
   }
 
   T* data() { return data_; }

@@ -1,4 +1,4 @@
-// Mutex, Condition, Lock, Guard, yieldThread, sleepThread: the system's locks, or empty ones where there is one thread only.
+// Mutex, Condition, Lock, yieldThread, sleepThread: the system's locks, or empty ones where there is one thread only.
 //
 // Those of the C++ library throw, so they bring its exceptions along, and with them the reader of unwind tables: a twentieth of the kernel.
 //
@@ -111,18 +111,6 @@ class Condition {
 };
 
 #endif
-
-/// Holds a mutex.
-class Guard {
- public:
-  explicit Guard(Mutex& mutex) : mutex_(mutex) { mutex_.lock(); }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-  ~Guard() { mutex_.unlock(); }
-
- private:
-  Mutex& mutex_;
-};
 
 /// Holds a mutex, and can leave it for a while. Its end gives the mutex back, so it must be held then.
 class Lock {

@@ -8,6 +8,8 @@ namespace {
 constexpr uint32_t stepsBackMax = 4;  // blocks
 constexpr uint32_t groupNone = UINT32_MAX;
 
+uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 }  // namespace
 
 void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning) {
@@ -15,42 +17,22 @@ void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t r
   policy_ = policy;
   large_.useQueue(store.copiesPlace());
   walk_.create(store, policy, tuning);
-  if (policy.plain()) records_.create(store, policy);
-  else window_.create(store, policy, recordCountMax);
-  route_ = walk_.takes() ? Route::flights : policy.plain() ? Route::records : Route::window;
+  window_.create(store, policy, recordCountMax);
 }
 
 Status BatchMaker::createScratch(BatchScratch* scratch) const {
-  return policy_.plain() ? Status::ok : window_.createScratch(&scratch->window);
+  const size_t bytes = walk_.takes() ? walk_.joinedBytes() : 0;
+  return scratch->joined.commit(bytes) ? window_.createScratch(&scratch->window) : fail(Status::memory, static_cast<double>(bytes));
 }
 
-void BatchMaker::gather(const GatherJob& job) const {
-  // Rewards of which returns are made are read at once, and not through LargeCopier.
-  if (policy_.nStepCount > 0 && store_->isAlone(2)) store_->settle();
-  switch (route_) {
-    case Route::flights: return copyFlights(job);
-    case Route::records:
-      records_.begin(job.range, job.target);
-      return copyRing(job, [&](const Episode& episode, const Pick& pick, size_t index) {
-        records_.copy(episode, pick.slot, pick.position, index, job.target);
-      });
-    case Route::window:
-      copyRing(job, [&](const Episode&, const Pick& pick, size_t index) {
-        window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
-      });
-      return window_.finish(job.target, job.scratch.window);
-  }
-}
+void BatchMaker::gather(const GatherJob& job) const { walk_.takes() ? copyFlights(job) : copyRing(job); }
 
 // ---- the flights ----
 
 void BatchMaker::copyFlights(const GatherJob& job) const {
   walk_.run(
-      job,
-      [&](const Episode& episode, const WalkedPick& pick, size_t index) {
-        if (policy_.plain()) records_.copy(episode, pick.slot, pick.position, index, job.target);
-        else window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
-      },
+      job, job.scratch.joined.data(),
+      [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, store_->column(0).group);
@@ -72,8 +54,7 @@ inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const Batc
 
 // ---- the ring ----
 
-template <typename CopyPick>
-void BatchMaker::copyRing(const GatherJob& job, CopyPick copyPick) const {
+void BatchMaker::copyRing(const GatherJob& job) const {
   const uint32_t count = job.range.count;
   Pick ring[ringCount];
   constexpr uint32_t d = stageDistance;
@@ -88,14 +69,14 @@ void BatchMaker::copyRing(const GatherJob& job, CopyPick copyPick) const {
     if (step >= 2 * d && step - 2 * d < count) follow(job.episodes, &ring[(step - 2 * d) % ringCount]);
     if (step < 3 * d) continue;
     const Pick& pick = ring[(step - 3 * d) % ringCount];
-    const Episode& episode = job.episodes[pick.episode];
     const size_t index = job.range.first + (step - 3 * d);
-    job.target.pickEpisode[index] = static_cast<double>(episode.handle);
+    job.target.pickEpisode[index] = static_cast<double>(job.episodes[pick.episode].handle);
     job.target.pickPosition[index] = static_cast<int32_t>(pick.position);
     job.pickedEpisodes[step - 3 * d] = pick.episode;
     copyKept(job, pick.slot, pick.position, index);
-    copyPick(episode, pick, index);
+    window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window);
   }
+  window_.finish(job.target, job.scratch.window);
 }
 
 /// Reads the pick's block, and asks for its episode and rows.
@@ -103,17 +84,9 @@ inline void BatchMaker::follow(const EpisodeList& episodeTable, Pick* pick) cons
   const uint32_t index = store_->blockOf(pick->slot);
   const BlockHead head = store_->head(index);
   pick->episode = head.episode;
-  const uint32_t within = store_->within(pick->slot);
-  pick->position = (head.ordinal() << store_->blockShift()) + within;
+  pick->position = store_->positionOf(pick->slot);
   prefetchLine(&episodeTable[head.episode]);
-  if (window_.looksBack()) return prefetchWindow(pick->slot);
-  // Without branches: where picks begin in their block is random, so a branch on it would be guessed wrong half the time.
-  const uint32_t rowCount = policy_.length + policy_.ahead();  // the records, and the states after them
-  const uint32_t run = store_->blockLength() - within;
-  const uint32_t two = (head.link & 1) & static_cast<uint32_t>(run + store_->blockLength() >= rowCount);
-  const uint32_t joined = static_cast<uint32_t>(run >= rowCount) | two;
-  if (joined != 0) prefetchRows(pick->slot, rowCount, groupNone);
-  else prefetchChain(pick->slot, store_->block(index).next);
+  prefetchWindow(pick->slot);
 }
 
 /// Asks for the lines of rows that lie one after another, in all groups but `groupLeft`; with groupNone, in all.
@@ -127,34 +100,29 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t 
   }
 }
 
-/// Asks for the lines of a pick's window, as far as it lies in the pick's first block or in a neighbouring one.
+/// Asks for the lines of a pick's window, as far back as it lies in the pick's first block or in a neighbouring one. It goes block by block, as no
+/// more than prefetchLinesMax lines of a piece are asked for.
 void BatchMaker::prefetchWindow(uint32_t slot) const {
-  const uint32_t index = store_->blockOf(slot);
-  const Block& block = store_->block(index);
-  const uint32_t within = store_->within(slot);
   const uint32_t length = store_->blockLength();
+  uint32_t block = store_->blockOf(slot);
+  const uint32_t previous = store_->block(block).previous;
   const uint32_t back = policy_.before + policy_.stack - 1;
-  const uint32_t there = within + (block.previous != blockNone && block.previous + 1 == index ? length : 0);
-  const uint32_t first = there < back ? there : back;
-  const uint64_t ahead = uint64_t{policy_.length} + policy_.ahead();
-  const uint32_t run = length - within + (block.next == index + 1 ? length : 0);
-  const bool whole = there >= back && run >= ahead;
+  const uint32_t there = store_->within(slot) + (previous != blockNone && previous + 1 == block ? length : 0);
+  uint32_t left = smaller(there, back);
+  slot -= left;
+  left += policy_.length + policy_.ahead();
+  uint32_t run = store_->firstSlot(block) + length - slot;
   // States that wait are asked for when their turn comes.
-  const uint32_t groupLeft = whole && window_.statesWait() ? store_->column(0).group : groupNone;
-  prefetchRows(slot - first, first + (ahead < run ? static_cast<uint32_t>(ahead) : run), groupLeft);
-}
-
-/// Asks for the lines of a pick's rows, along the chain.
-void BatchMaker::prefetchChain(uint32_t slot, uint32_t next) const {
-  uint32_t left = policy_.length + policy_.ahead();
-  uint32_t run = store_->blockLength() - store_->within(slot);
+  const bool isJoined = there >= back && (run >= left || (run + length >= left && store_->block(block).next == block + 1));
+  const uint32_t groupLeft = isJoined && window_.statesWait() ? store_->column(0).group : groupNone;
   while (true) {
-    prefetchRows(slot, run < left ? run : left, groupNone);
-    if (run >= left || next == blockNone) return;
+    prefetchRows(slot, smaller(run, left), groupLeft);
+    if (run >= left) return;
+    block = store_->block(block).next;
+    if (block == blockNone) return;
     left -= run;
-    run = store_->blockLength();
-    slot = store_->firstSlot(next);
-    if (left > run) next = store_->block(next).next;
+    run = length;
+    slot = store_->firstSlot(block);
   }
 }
 

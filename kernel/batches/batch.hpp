@@ -4,14 +4,12 @@
 //
 // | route   | how picks are looked up          | how a pick is copied |
 // |---------|----------------------------------|----------------------|
-// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where its rows are apart, as on one of the last two routes |
-// | records | the ring, one pick after another | kernel/batches/record_copier.hpp |
+// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where it is not whole, as on the other route |
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
-// - flights: the state and the reward are small, a pick with what lies ahead of it is shorter than two blocks. A batch holds only
-//   records, next states in any form, and n-step returns of at most 64 steps.
-// - records: a batch holds only records and copies of next states, but the states are large or the picks long.
-// - window: everything else (stacks, rows before the pick, masks, rows backwards, longer returns).
+// - flights: the state and the reward are small, and a pick with what lies ahead of it is not very long. A batch holds only records, next
+//   states in any form, and n-step returns of at most 64 steps.
+// - window: everything else (large states, very long picks, stacks, rows before the pick, masks, rows backwards, longer returns).
 //
 // The ring overlaps the cache misses of many picks. Each of its steps does one stage of each of four picks, `stageDistance` apart:
 // (1) ask for a pick's entry in the pick view; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
@@ -20,14 +18,13 @@
 // Thread safety: after create() a BatchMaker never changes, so many threads may share it. What a call changes is in its BatchScratch.
 // Invariants:
 //   1. Every byte of every part of the batch is written: positions past a pick's end are zero.
-//   2. All routes write the same bytes.
+//   2. Both routes write the same bytes.
 // Cost: near that of moving the bytes; no allocation.
 // It checks nothing: everything in the pick view is valid.
 #pragma once
 
 #include "kernel/batches/gatherer.hpp"
 #include "kernel/batches/plain_walk.hpp"
-#include "kernel/batches/record_copier.hpp"
 #include "kernel/batches/window.hpp"
 
 namespace exrp {
@@ -37,6 +34,9 @@ struct BatchScratch {
   BatchLayout layout = {};   // the last one: it is what the next batch most often needs
   uint32_t layoutCount = 0;  // picks of a batch with that layout; 0 where there is none
   WindowScratch window;
+  Scratch<uint8_t> joined;  // rows of torn picks
+
+  double memoryBytes() const { return window.slots.memoryBytes() + joined.memoryBytes(); }
 };
 
 class BatchMaker final : public Gatherer {
@@ -50,7 +50,6 @@ class BatchMaker final : public Gatherer {
   void gather(const GatherJob& job) const override;
 
  private:
-  enum class Route { flights, records, window };
   static constexpr uint32_t stageDistance = 8;
   static constexpr uint32_t ringCount = 32;  // a power of two, above three distances
 
@@ -61,22 +60,18 @@ class BatchMaker final : public Gatherer {
   };
 
   void copyFlights(const GatherJob& job) const;
-  template <typename CopyPick>
-  void copyRing(const GatherJob& job, CopyPick copyPick) const;
+  void copyRing(const GatherJob& job) const;
 
   void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
   void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
-  void prefetchChain(uint32_t slot, uint32_t next) const;
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
-  Route route_ = Route::window;
   PlainWalk walk_;
-  RecordCopier records_;  // where the policy is plain
-  WindowCopier window_;   // where it is not
+  WindowCopier window_;
   LargeCopier large_;
 };
 

@@ -23,13 +23,10 @@ struct Runs {
   size_t stride;               // bytes from row to row
 };
 
-/// Copies the column of `bytes` at `offset` of each row to `to`.
-using CopyRuns = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to);
-/// The same, and from the row after each to `next`.
-using CopyBoth = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to, uint8_t* next);
+/// Copies the column of `bytes` at `offset` of each row to `to`; where `next` is not null, also that of the row after each to `next`.
+using CopyRuns = void (*)(const Runs& runs, size_t offset, uint32_t bytes, uint8_t* to, uint8_t* next);
 
 /// What copies a column of `bytes`; null if no function fits. `single`: every run has one row; `avx2`: with vectors of 256 bits, which the processor then must have.
 CopyRuns copyRunsOf(uint32_t bytes, bool single, bool avx2);
-CopyBoth copyBothOf(uint32_t bytes, bool single, bool avx2);
 
 }  // namespace exrp

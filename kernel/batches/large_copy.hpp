@@ -36,25 +36,18 @@ class LargeCopier {
   void useQueue(CopyQueue* const* place) { place_ = place; }
 
   /// Copies `bytes`, at least bytesMin.
-  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const {
-    if (!isQueued(to, nullptr, from, bytes)) copy_(to, from, bytes);
-  }
+  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const { copyTwice(to, nullptr, from, bytes); }
   /// Copies `bytes`, at least bytesMin, to two places; none of the three overlaps another.
   void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const {
-    if (!isQueued(to, also, from, bytes)) copyTwice_(to, also, from, bytes);
+    CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
+    if (queue == nullptr || bytes < CopyQueue::bytesMin || !queue->add(to, also, from, bytes)) copy_(to, also, from, bytes);
   }
   /// Does what a queue holds. No queue stands in the way of that.
   void run(const CopyQueue& queue) const;
 
  private:
-  bool isQueued(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const {
-    CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
-    return queue != nullptr && bytes >= CopyQueue::bytesMin && queue->add(to, also, from, bytes);
-  }
-
   CopyQueue* const* place_ = nullptr;
-  void (*copy_)(uint8_t* to, const uint8_t* from, size_t bytes);
-  void (*copyTwice_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);
+  void (*copy_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);
 };
 
 /// Asks for the beginning of each page of what is copied soon; the processor's own prefetcher does the rest of the page.

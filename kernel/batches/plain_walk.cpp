@@ -1,5 +1,7 @@
 #include "kernel/batches/plain_walk.hpp"
 
+#include <cstring>
+
 #include "kernel/base/cpu.hpp"
 
 namespace exrp {
@@ -8,7 +10,6 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
   const Column& state = store.column(0);
-  copyBoth_ = copyBothOf(state.bytes, single, avx2);
   // With the overlap there is one row more.
   copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
@@ -21,9 +22,10 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   policy_ = policy;
   // A row is looked at for its state: that after the last record, or the one that its longest return bootstraps from.
   const uint64_t reach = uint64_t{policy.length} - 1 + policy.ahead();
-  if (reach >= 2 * uint64_t{store.blockLength()}) return;  // no pick would be joined
-  reach_ = static_cast<uint32_t>(reach);
   stride_ = store.groupStride(0);
+  if (reach >= pickBytesMax / stride_) return;
+  reach_ = static_cast<uint32_t>(reach);
+  pickBytes_ = (size_t{reach_} + 1) * stride_;
   stateBytes_ = state.bytes;
   stateOffset_ = state.offset;
   lastByte_ = reach_ * stride_ + stateOffset_ + stateBytes_ - 1;
@@ -40,6 +42,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
     nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
   }
   tuning_ = tuning;
+  while (tuning_.flightCount > laneCount && joinedBytes() > flightBytesMax) tuning_.flightCount -= laneCount;
   store_ = &store;
   chooseStages();
 }
@@ -62,36 +65,23 @@ void PlainWalk::fill(const GatherJob& job) const {
   for (size_t index = 0; index < count; ++index) nextSeqLen[index] = static_cast<int32_t>(length);
 }
 
-/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of eight picks at once,
-/// two in a vector, so that they don't wait for one another.
+/// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of some picks at once, so that they
+/// don't wait for one another.
 void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
-  typedef float Floats __attribute__((vector_size(8)));
-  typedef double Doubles __attribute__((vector_size(16)));
-  constexpr uint32_t pairCount = 4;
-  const auto valueAt = [](const uint8_t* from) {
-    float value = 0;
-    __builtin_memcpy(&value, from, sizeof value);
-    return value;
-  };
+  constexpr uint32_t pieceMax = 8;
   for (uint32_t row = 0; row < length; ++row) {
-    const size_t first = store_->column(2).offset + row * stride_;
-    uint32_t pick = 0;
-    for (; pick + 2 * pairCount <= count; pick += 2 * pairCount) {
-      Doubles sums[pairCount] = {};
-      size_t offset = first;
+    for (uint32_t first = 0; first < count; first += pieceMax) {
+      const uint32_t piece = smaller(pieceMax, count - first);
+      double sums[pieceMax] = {};
+      size_t offset = store_->column(2).offset + row * stride_;
       for (uint32_t step = 0; step < n; ++step, offset += stride_) {
-        for (uint32_t pair = 0; pair < pairCount; ++pair) {
-          const uint8_t* const* const two = rows + pick + 2 * pair;
-          sums[pair] += powers_[step] * __builtin_convertvector((Floats{valueAt(two[0] + offset), valueAt(two[1] + offset)}), Doubles);
+        for (uint32_t k = 0; k < piece; ++k) {
+          float value = 0;
+          __builtin_memcpy(&value, rows[first + k] + offset, sizeof value);
+          sums[k] += powers_[step] * static_cast<double>(value);
         }
       }
-      for (uint32_t k = 0; k < 2 * pairCount; ++k) to[size_t{pick + k} * length + row] = static_cast<float>(sums[k / 2][k % 2]);
-    }
-    for (; pick < count; ++pick) {
-      double sum = 0;
-      size_t offset = first;
-      for (uint32_t step = 0; step < n; ++step, offset += stride_) sum += powers_[step] * static_cast<double>(valueAt(rows[pick] + offset));
-      to[size_t{pick} * length + row] = static_cast<float>(sum);
+      for (uint32_t k = 0; k < piece; ++k) to[size_t{first + k} * length + row] = static_cast<float>(sums[k]);
     }
   }
 }
@@ -101,11 +91,18 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = index * length;
-  if (terminated && left == length) target.discount[first + length - 1] = 0.0f;
+  if (terminated && left <= length) target.discount[first + left - 1] = 0.0f;
+  const uint32_t end = smaller(left, length);
+  if (end < length) {
+    target.seqLen[index] = target.nextSeqLen[index] = static_cast<int32_t>(end);
+    memset(target.discount + first + end, 0, (length - end) * sizeof(float));
+    if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) memset(target.columns[0] + (first + end) * stateBytes_, 0, stateBytes_);
+  }
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     const BatchTarget::NStep& to = target.nSteps[part];
     const uint32_t n = policy_.nSteps[part];
-    for (uint32_t at = left > n ? left - n : 0; at < length; ++at) {
+    memset(to.discount + first + end, 0, (length - end) * sizeof(float));
+    for (uint32_t at = left > n ? left - n : 0; at < end; ++at) {
       const uint32_t m = left - at;
       const uint8_t* const from = row + at * stride_;
       copyReturns(&from, 1, 1, m, to.reward + first + at);
@@ -116,7 +113,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
 }
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
-uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const {
+uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const {
   const uint32_t first = number * tuning_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
@@ -134,11 +131,17 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
   uint32_t apartCount = 0;
   uint32_t endCount = 0;
   for (uint32_t at = 0; at < cutCount; ++at) {
-    // Where an ended episode has all of a pick's records, the rows are there up to the final state.
+    // Of an ended episode, the rows are there up to the final state.
     const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
-    const bool hasRows = left > reach_ || (left >= policy_.length && episodeOf(k).ended());
-    if (hasRows && !isTorn(flight->slots[k])) {
+    const bool hasRows = left > reach_ || episodeOf(k).ended();
+    const bool isApart = hasRows && (left < policy_.length || isTorn(flight->slots[k]));
+    if (isApart && !hasBeside_) {
+      join(flight->slots[k], left, joined);
+      flight->rows[k] = joined;
+      joined += pickBytes_;
+    }
+    if (hasRows && !(isApart && hasBeside_)) {
       whole = flight->rows[k];
       cuts[endCount++] = k;
     } else {
@@ -160,8 +163,26 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
 
 /// Whether the rows of the pick that begins at a slot don't lie together.
 bool PlainWalk::isTorn(uint32_t slot) const {
-  const uint32_t run = store_->blockLength() - store_->within(slot);
-  return run + (store_->head(store_->blockOf(slot)).link & 1) * store_->blockLength() <= reach_;
+  uint32_t run = store_->blockLength() - store_->within(slot);
+  for (uint32_t block = store_->blockOf(slot); run <= reach_ && (store_->head(block).link & 1) != 0; ++block) run += store_->blockLength();
+  return run <= reach_;
+}
+
+/// Copies the rows of a pick together, as far as its episode has them: `left` records and a final state. Where those are too few, zeros follow.
+void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
+  uint8_t* const rows = to;
+  for (uint32_t rowCount = smaller(reach_, left) + 1; rowCount > 0;) {
+    const uint32_t run = smaller(store_->blockLength() - store_->within(slot), rowCount);
+    memcpy(to, store_->groupRow(0, slot), run * stride_);
+    to += run * stride_;
+    rowCount -= run;
+    if (rowCount > 0) slot = store_->firstSlot(store_->block(store_->blockOf(slot)).next);
+  }
+  if (left >= policy_.length) return;
+  // Of the final state's row, the state alone is kept.
+  const size_t final = left * stride_ + stateOffset_;
+  memset(rows + final - stateOffset_, 0, stateOffset_);
+  memset(rows + final + stateBytes_, 0, pickBytes_ - final - stateBytes_);
 }
 
 /// Copies all parts of `count` whole picks.
@@ -170,24 +191,23 @@ void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};
   const Runs runs = {rows, count, length, stride_};
-  if (policy_.nextState == EXRP_NEXT_STATE_COPY) {
-    copyBoth_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, target.nextState + row * stateBytes_);
-  } else if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
+  if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
     const Runs longer = {rows, count, length + 1, stride_};
-    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_);
+    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_, nullptr);
   } else {
-    copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_);
+    uint8_t* const next = policy_.nextState == EXRP_NEXT_STATE_COPY ? target.nextState + row * stateBytes_ : nullptr;
+    copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, next);
   }
   // These first, as they touch the most lines with the fewest instructions: what was not asked for in time is waited for together.
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
-    copyStates_(runs, policy_.nSteps[part] * stride_ + stateOffset_, stateBytes_, target.nSteps[part].state + row * stateBytes_);
+    copyStates_(runs, policy_.nSteps[part] * stride_ + stateOffset_, stateBytes_, target.nSteps[part].state + row * stateBytes_, nullptr);
   }
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     copyReturns(rows, count, length, policy_.nSteps[part], target.nSteps[part].reward + row);
   }
   for (uint32_t index = 0; index < partCount_; ++index) {
     const Part& part = parts_[index];
-    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes);
+    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes, nullptr);
   }
 }
 

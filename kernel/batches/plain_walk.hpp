@@ -1,9 +1,10 @@
 // PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
 // n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
 //
-// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must be shorter than
-// two blocks. A pick is *whole* where its rows lie one after another, and all are there. Others are left to the caller. The end of an ended
-// episode may shorten n-step returns; mendEnd() puts these right.
+// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
+// there. A pick is *whole* where all rows lie one after another. Where they don't, or where an ended episode has fewer, they are first copied
+// together. Picks of which an open episode has too few rows are left to the caller. The end of an ended episode may shorten a pick or its
+// n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
 // (1) ask: ask for their entries in the pick view;
@@ -17,7 +18,7 @@
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
-//   1. It writes what BatchMaker's other routes would write, to the byte.
+//   1. It writes what the window route would write, to the byte.
 //   2. The size of its flights, and the cache for look-ups, change the speed alone.
 // Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
@@ -47,12 +48,15 @@ class PlainWalk {
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
-  /// Fills the range. `copyAlone(episode, pick, index)` copies the pick that goes to `index` in another way, all its
+  /// Bytes that run() needs for the rows of torn picks.
+  size_t joinedBytes() const { return tuning_.flightCount * pickBytes_; }
+
+  /// Fills the range; `joined` is memory for torn picks. `copyAlone(pick, index)` copies the pick that goes to `index` in another way, all its
   /// parts but pickEpisode, pickPosition and columns that are kept for some records only; the discounts of its rows are the policy's
   /// until then. Where there are columns beside the group, `askBeside(slot)` asks for the rows of each pick's, and
   /// `copyBeside(pick, isWhole, index)` copies them later; those of all records only where it is whole.
   template <typename CopyAlone, typename AskBeside, typename CopyBeside>
-  void run(const GatherJob& job, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
+  void run(const GatherJob& job, uint8_t* joined, CopyAlone copyAlone, AskBeside askBeside, CopyBeside copyBeside) const {
     Flight ring[flightsAhead];
     const uint32_t flightCount = tuning_.flightCount;
     fill(job);
@@ -70,10 +74,10 @@ class PlainWalk {
       const int32_t* const positions = job.target.pickPosition + first;
       const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
       const uint32_t cutCount = lookUp(job, done, &flight);
-      const uint32_t apartCount = copy(job, done, cutCount, &flight);
+      const uint32_t apartCount = copy(job, done, cutCount, &flight, joined);
       for (uint32_t at = 0; at < apartCount; ++at) {
         const uint32_t k = flight.apart[at];
-        copyAlone(job.episodes[job.pickedEpisodes[done * flightCount + k]], pickAt(k), first + k);
+        copyAlone(pickAt(k), first + k);
       }
       uint32_t at = 0;
       for (uint32_t k = 0; hasBeside_ && k < sizeOf(job, done); ++k) {
@@ -90,6 +94,8 @@ class PlainWalk {
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t laneCount = 8;  // picks that a vector holds a number of
   static constexpr uint32_t nStepsMax = 64;  // steps of a return
+  static constexpr size_t pickBytesMax = size_t{32} << 10;
+  static constexpr size_t flightBytesMax = size_t{64} << 10;  // of a flight of more than laneCount picks
 
   /// What is known of the picks of a flight. Up to a multiple of laneCount the first stands in for those that are not there.
   struct Flight {
@@ -121,7 +127,8 @@ class PlainWalk {
   void chooseStages();
 
   void fill(const GatherJob& job) const;
-  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight) const;
+  uint32_t copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const;
+  void join(uint32_t slot, uint32_t left, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
@@ -132,6 +139,7 @@ class PlainWalk {
   PickPolicy policy_;
   uint32_t reach_ = 0;   // the last row that is looked at, counted from a pick's first
   size_t stride_ = 0;    // bytes from row to row
+  size_t pickBytes_ = 0;
   uint32_t lines_ = 0;   // of a pick's rows, asked for
   size_t lastByte_ = 0;  // of a pick's rows
   uint32_t stateBytes_ = 0;
@@ -143,7 +151,6 @@ class PlainWalk {
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
   void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
   uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
-  CopyBoth copyBoth_ = nullptr;
   CopyRuns copyStates_ = nullptr;
 };
 

@@ -49,51 +49,34 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   const uint32_t shownKnown = window.shownKnown();
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
-  const bool once = statesWait();
-  if (once) copyStatesOnce(window, target, scratch);
+  if (policy_.nextState == EXRP_NEXT_STATE_COPY) copyBothStates(window, target, scratch);
   else if (policy_.compact) copyFrames(window, index, target.columns[0]);
   else copyStates(window, index, target.columns[0]);
   for (uint32_t column = 1; column < store_->columnCount(); ++column) {
     if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
-  }
-  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
-  if (!once && policy_.nextState == EXRP_NEXT_STATE_COPY) {
-    zeroAround(target.nextState, stackBytes, window);
-    for (uint32_t at = 0; at < window.real; ++at) {
-      uint8_t* to = target.nextState + rowOf(window, at) * stackBytes;
-      if (at < shownKnown) copyStack(to, window, at + 1);
-      else memset(to, 0, stackBytes);
-    }
   }
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
-/// Zeros the rows of a part that stand for no record.
-void WindowCopier::zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
-  uint8_t* const from = part + window.row * rowBytes;
-  const auto after = static_cast<size_t>(policy_.rows() - window.lead - window.real);
-  if (window.lead > 0) memset(from, 0, window.lead * rowBytes);
-  if (after > 0) memset(from + (size_t{window.lead} + window.real) * rowBytes, 0, after * rowBytes);
-}
-
-/// Copies a column of the records at `slots`, which follow one another in time: neighbours that stand alone in one go.
-void WindowCopier::copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const {
+/// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
+void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const {
   const size_t bytes = store_->column(column).bytes;
-  if (store_->stride(column) != bytes) {
-    visitRowCopier(bytes, [&](auto copier) {
-      for (uint32_t at = 0; at < count; ++at, to += bytes) copier.copy(to, store_->at(column, slots[at]), bytes);
+  const size_t stride = store_->stride(column);
+  const uint8_t* const rows = store_->at(column, 0);
+  if (!store_->isAlone(column)) {
+    return visitRowCopier(bytes, [&](auto copier) {
+      for (size_t at = 0; at < count; ++at) copier.copy(to + at * bytes, rows + slots[at] * stride, bytes);
     });
-    return;
   }
-  for (uint32_t at = 0; at < count;) {
-    uint32_t run = 1;
-    while (at + run < count && slots[at + run] == slots[at] + run) ++run;
-    if (store_->isAlone(column)) large_.copy(to, store_->at(column, slots[at]), run * bytes);
-    else copyRow(to, store_->at(column, slots[at]), run * bytes);
+  // Neighbours in one go.
+  for (uint32_t run = 0; count > 0; slots += run, count -= run) {
+    run = 1;
+    while (run < count && slots[run] == slots[0] + run) ++run;
+    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes);
     to += run * bytes;
-    at += run;
+    if (also != nullptr) also += run * bytes;
   }
 }
 
@@ -101,49 +84,121 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
   const size_t bytes = store_->column(column).bytes;
   const uint32_t* slots = window.slots + window.back;
   zeroAround(part, bytes, window);
-  if (!policy_.reversed) {
-    copyRun(part + rowOf(window, 0) * bytes, column, slots, window.real);
+  if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real);
+  for (uint32_t at = 0; at < window.real; ++at) copyRun(part + rowOf(window, at) * bytes, nullptr, column, slots + at, 1);
+}
+
+// ---- states ----
+
+/// The stack of frames that ends with record `at` of the window, and where `next` is not null, the one after it. Where the episode begins too
+/// late, they are padded. A frame that is in both is read once.
+void WindowCopier::copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const {
+  const size_t bytes = store_->column(0).bytes;
+  const uint32_t there = smaller(policy_.stack, uint64_t{window.back} + at + 1);
+  const uint32_t missing = policy_.stack - there;
+  const uint32_t* const slots = window.slots + (window.back + at + 1 - there);
+  pad(state, slots[0], missing);
+  if (next != nullptr && missing > 0) pad(next, slots[0], missing - 1);
+  // The oldest of a whole stack is not in the next one.
+  const uint32_t alone = next == nullptr ? there : missing == 0 ? 1 : 0;
+  const uint32_t first = missing + alone;
+  if (alone > 0) copyRun(state + missing * bytes, nullptr, 0, slots, alone);
+  if (next == nullptr) return;
+  copyRun(state + first * bytes, next + (first - 1) * bytes, 0, slots + alone, there - alone);
+  copyRun(next + size_t{policy_.stack - 1} * bytes, nullptr, 0, slots + there, 1);
+}
+
+/// Fills the place of frames before the episode's first, which is at `slot`.
+void WindowCopier::pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const {
+  const size_t bytes = store_->column(0).bytes;
+  for (; frameCount > 0; --frameCount, to += bytes) {
+    if (policy_.zeroPadded) memset(to, 0, bytes);
+    else copyRun(to, nullptr, 0, &slot, 1);
+  }
+}
+
+/// States and next states. A row's state is the stack of frames that ends with its record, its next state the one that ends with the frame after it.
+///
+/// Large frames of a window that all lie one after another wait until there are some of its kind. Copied in one go they take a tenth to a fifth less
+/// time, as no branch between them can be guessed wrong.
+void WindowCopier::copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const {
+  const uint32_t shownKnown = window.shownKnown();
+  // All rows are records with next states, and no stack is padded.
+  const bool whole = window.joined && window.lead == 0 && window.back == policy_.stack - 1 && shownKnown == policy_.rows();
+  if (whole && statesWait()) {
+    scratch.waiting[scratch.waitingCount++] = {window.slots[0], window.row};
+    if (scratch.waitingCount == WindowScratch::waitingMax) finish(target, scratch);
     return;
   }
-  for (uint32_t at = 0; at < window.real; ++at) copyOne(part + rowOf(window, at) * bytes, column, slots[at]);
-}
-
-/// Copies one row of a column.
-inline void WindowCopier::copyOne(uint8_t* to, uint32_t column, uint32_t slot) const {
-  const size_t bytes = store_->column(column).bytes;
-  if (store_->isAlone(column)) large_.copy(to, store_->at(column, slot), bytes);
-  else copyRow(to, store_->at(column, slot), bytes);
-}
-
-/// The stack of frames that ends with record `at` of the window: where the episode begins too late, it is padded.
-void WindowCopier::copyStack(uint8_t* to, const Window& window, uint32_t at) const {
-  const size_t bytes = store_->column(0).bytes;
-  const uint32_t wanted = policy_.stack;
-  const uint32_t there = smaller(wanted, uint64_t{window.back} + at + 1);
-  const uint32_t* slots = window.slots + (window.back + at + 1 - there);
-  for (uint32_t missing = wanted - there; missing > 0; --missing, to += bytes) {
-    if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyOne(to, 0, slots[0]);
+  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
+  const auto state = [&](uint32_t at) { return target.columns[0] + rowOf(window, at) * stackBytes; };
+  const auto next = [&](uint32_t at) { return target.nextState + rowOf(window, at) * stackBytes; };
+  zeroAround(target.columns[0], stackBytes, window);
+  zeroAround(target.nextState, stackBytes, window);
+  // The last row alone may have no next state.
+  if (shownKnown < window.real) memset(next(shownKnown), 0, stackBytes);
+  const bool isSmall = !store_->isAlone(0);  // small frames are read twice
+  if (policy_.stack > 1 || policy_.reversed || isSmall) {
+    for (uint32_t at = 0; at < window.real; ++at) {
+      copyStack(state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
+      if (at < shownKnown && isSmall) copyStack(next(at), nullptr, window, at + 1);
+    }
+    return;
   }
-  if (there == 1 && !store_->isAlone(0)) copyRow(to, store_->at(0, slots[0]), bytes);
-  else copyRun(to, 0, slots, there);
+  const uint32_t* const slots = window.slots;
+  copyRun(state(0), nullptr, 0, slots, 1);
+  if (window.real > 1) copyRun(state(1), next(0), 0, slots + 1, window.real - 1);
+  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, 0, slots + window.real, 1);
+}
+
+/// Copies the states that wait.
+void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) const {
+  const auto frames = static_cast<size_t>(policy_.rows() + policy_.stack);
+  const size_t bytes = store_->column(0).bytes;
+  const auto ask = [&](uint32_t at) {
+    if (at < scratch.waitingCount) prefetchPages(store_->at(0, scratch.waiting[at].slot), frames * bytes);
+  };
+  for (uint32_t at = 0; at < askedAhead; ++at) ask(at);
+  for (uint32_t at = 0; at < scratch.waitingCount; ++at) {
+    ask(at + askedAhead);
+    copyWhole(scratch.waiting[at], target);
+  }
+  scratch.waitingCount = 0;
+}
+
+inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const {
+  const size_t bytes = store_->column(0).bytes;
+  const size_t stack = policy_.stack;
+  const auto rows = static_cast<size_t>(policy_.rows());
+  const uint8_t* from = store_->at(0, waiting.slot);
+  uint8_t* const state = target.columns[0] + waiting.row * stack * bytes;
+  uint8_t* const next = target.nextState + waiting.row * stack * bytes;
+  if (stack == 1 && !policy_.reversed) {
+    large_.copy(state, from, bytes);
+    if (rows > 1) large_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes);
+    large_.copy(next + (rows - 1) * bytes, from + rows * bytes, bytes);
+    return;
+  }
+  for (size_t at = 0; at < rows; ++at, from += bytes) {
+    const size_t to = (policy_.reversed ? rows - 1 - at : at) * stack * bytes;
+    large_.copy(state + to, from, bytes);
+    if (stack > 1) large_.copyTwice(state + to + bytes, next + to, from + bytes, (stack - 1) * bytes);
+    large_.copy(next + to + (stack - 1) * bytes, from + stack * bytes, bytes);
+  }
 }
 
 /// The states, one stack a row; with the overlap one row more, which is the next state of the last.
 void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part) const {
   const size_t bytes = size_t{policy_.stack} * store_->column(0).bytes;
-  if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) {
-    zeroAround(part, bytes, window);
-    for (uint32_t at = 0; at < window.real; ++at) copyStack(part + rowOf(window, at) * bytes, window, at);
-    return;
-  }
-  const auto rows = static_cast<size_t>(policy_.rows() + 1);
+  const uint32_t more = policy_.nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+  const auto rows = static_cast<size_t>(policy_.rows() + more);
   uint8_t* const base = part + index * rows * bytes;
-  const uint32_t there = window.real + (window.known >= window.real ? 1 : 0);
-  if (window.lead > 0) memset(base, 0, window.lead * bytes);
-  for (uint32_t at = 0; at < there; ++at) copyStack(base + (size_t{window.lead} + at) * bytes, window, at);
+  const uint32_t there = window.real + (window.known >= window.real ? more : 0);
+  if (policy_.stack == 1 && !policy_.reversed) copyRun(base + window.lead * bytes, nullptr, 0, window.slots, there);
+  else for (uint32_t at = 0; at < there; ++at) copyStack(base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
-  if (written < rows) memset(base + written * bytes, 0, (rows - written) * bytes);
+  memset(base, 0, window.lead * bytes);
+  memset(base + written * bytes, 0, (rows - written) * bytes);
 }
 
 /// Each frame once, from the first one of the first row's stack on.
@@ -154,22 +209,23 @@ void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part)
   const uint8_t* const end = to + frames * bytes;
   const bool overlap = policy_.nextState == EXRP_NEXT_STATE_OVERLAP;
   const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
-  for (uint32_t missing = window.lead + (policy_.stack - 1) - window.back; missing > 0; --missing, to += bytes) {
-    if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyOne(to, 0, window.slots[0]);
-  }
-  copyRun(to, 0, window.slots, there);
+  const uint32_t missing = window.lead + (policy_.stack - 1) - window.back;
+  pad(to, window.slots[0], missing);
+  to += missing * bytes;
+  copyRun(to, nullptr, 0, window.slots, there);
   to += there * bytes;
   if (to < end) memset(to, 0, static_cast<size_t>(end - to));
 }
 
+// ---- other parts ----
+
 void WindowCopier::writeDiscounts(const Window& window, float* part) const {
   zeroAround(reinterpret_cast<uint8_t*>(part), sizeof(float), window);
   const auto discount = static_cast<float>(policy_.discount);
-  for (uint32_t at = 0; at < window.real; ++at) {
-    const bool bootstraps = at < window.known && !(window.terminates && at + 1 == window.known);
-    part[rowOf(window, at)] = bootstraps ? discount : 0.0f;
-  }
+  float* const rows = part + window.row + (policy_.reversed ? 0 : window.lead);
+  for (uint32_t at = 0; at < window.real; ++at) rows[at] = discount;
+  if (window.known < window.real) part[rowOf(window, window.real - 1)] = 0.0f;
+  if (window.terminates && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
 }
 
 void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) const {
@@ -216,7 +272,7 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
     }
     const bool bootstraps = m > 0 && !(window.terminates && at + m == window.known);
     part.discount[row] = bootstraps ? static_cast<float>(discount) : 0.0f;
-    if (m > 0) copyStack(part.state + row * stackBytes, window, at + m);
+    if (m > 0) copyStack(part.state + row * stackBytes, nullptr, window, at + m);
     else memset(part.state + row * stackBytes, 0, stackBytes);
   }
 }

@@ -1,9 +1,9 @@
-// WindowCopier: copies one pick's window into a batch, where a batch holds more than each record and its next state.
+// WindowCopier: copies one pick's window into a batch, whatever the batch holds.
 //
 // The copier first lists the slots of the pick's window and of what lies around it (kernel/batches/locator.hpp). Then it copies every part
 // by walking that list.
 //
-// Large states (frames) are copied in their own way: each is read once and written to all stacks that it is in (window_large.cpp).
+// Where a batch has next states, each frame is read once and written to the stack that it is in and to the next one.
 //
 // n-step returns (Sutton and Barto, "Reinforcement Learning", 2nd edition, section 7.1; Hessel et al., "Rainbow", section 2): of
 // the record at t, with m = min(n, records from t on whose next state is known):
@@ -17,6 +17,8 @@
 //   2. Nothing outside the pick's episode is read.
 // Cost: one copy of the bytes, and 4 bytes a row.
 #pragma once
+
+#include <cstring>
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch_layout.hpp"
@@ -45,8 +47,6 @@ class WindowCopier {
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
   /// Takes the memory that copy() needs.
   Status createScratch(WindowScratch* scratch) const;
-  /// True where windows reach to slots before the pick's.
-  bool looksBack() const { return policy_.before > 0 || policy_.stack > 1; }
   /// True where the states of a window that lies in one piece wait for finish().
   bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
 
@@ -65,24 +65,29 @@ class WindowCopier {
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
-  void copyOne(uint8_t* to, uint32_t column, uint32_t slot) const;
-  void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
-  void copyStates(const Window& window, size_t index, uint8_t* part) const;
   static constexpr uint32_t askedAhead = 2;
 
-  void copyStatesOnce(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
-  void copyStatesOf(const Window& window, const BatchTarget& target) const;
+  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const;
+  void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
+  void copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const;
+  void copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
-  void copyStackTwice(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
-  void copyRunTwice(uint8_t* to, uint8_t* also, const uint32_t* slots, uint32_t count) const;
+  void copyStates(const Window& window, size_t index, uint8_t* part) const;
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
-  void copyStack(uint8_t* to, const Window& window, uint32_t at) const;
-  void copyRun(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
   double reward(const uint8_t* from) const;
-  void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const;
+  /// Zeros the rows of a part that stand for no record.
+  void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
+    const auto rows = static_cast<size_t>(policy_.rows());
+    if (window.real == rows) return;
+    uint8_t* const from = part + window.row * rowBytes;
+    const size_t end = size_t{window.lead} + window.real;
+    memset(from, 0, window.lead * rowBytes);
+    memset(from + end * rowBytes, 0, (rows - end) * rowBytes);
+  }
 
   const Store* store_ = nullptr;
   PickPolicy policy_;

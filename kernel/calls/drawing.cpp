@@ -159,29 +159,12 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
 
 // ---- the picks of a view ----
 
-Status Drawing::checkPicks(const double* handles, const int32_t* positions, uint32_t count) const {
-  int32_t signs = 0;
-  bool allWhole = true;
-  const auto last = static_cast<double>(replay_.book().nextHandle()) - 1;
-  for (uint32_t index = 0; index < count; ++index) {
-    signs |= positions[index];
-    // A whole number below 2^52 stays what it is; others are looked at one by one.
-    const double handle = handles[index];
-    allWhole &= handle >= 0 && handle <= last && handle + 0x1p52 - 0x1p52 == handle;
-  }
-  if (signs >= 0 && allWhole) return Status::ok;
-  for (uint32_t index = 0; index < count; ++index) {
-    const Status status = replay_.book().checkHandle(handles[index]);
-    if (status != Status::ok) return status;
-    if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
-  }
-  return Status::ok;
-}
-
 Status Drawing::findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count,
                          uint32_t* indices) const {
-  const Status status = checkPicks(handles, positions, count);
-  if (status != Status::ok) return status;
+  for (uint32_t index = 0; index < count; ++index) {
+    if (const Status status = replay_.book().checkHandle(handles[index]); status != Status::ok) return status;
+    if (positions[index] < 0) return fail(Status::argument, 3, positions[index]);
+  }
   const auto handleAt = [&](uint32_t at) { return static_cast<uint64_t>(static_cast<int64_t>(handles[at])); };
   const auto positionAt = [&](uint32_t at) { return static_cast<uint32_t>(positions[at]); };
   const uint32_t* const pickSlots = picks.slots();
@@ -208,13 +191,9 @@ Status Drawing::findPicks(const PickIndex& picks, const double* handles, const i
   for (uint32_t first = 0; first < count; first += BlockIndex::findPiece) {
     const uint32_t end = count - first < BlockIndex::findPiece ? count : first + BlockIndex::findPiece;
     uint32_t leftCount = 0;
-    if (areGuessed) {
-      for (uint32_t at = first; at < end; ++at) picks.prefetchSlot(indices[at]);
-      for (uint32_t at = first; at < end; ++at) {
-        if (!isKnown(at)) left[leftCount++] = at;
-      }
-    } else {
-      for (uint32_t at = first; at < end; ++at) left[leftCount++] = at;
+    for (uint32_t at = first; areGuessed && at < end; ++at) picks.prefetchSlot(indices[at]);
+    for (uint32_t at = first; at < end; ++at) {
+      if (!areGuessed || !isKnown(at)) left[leftCount++] = at;
     }
     replay_.book().blocks().findMany(
         store, leftCount, [&](uint32_t k) { return handleAt(left[k]); },
@@ -293,10 +272,7 @@ Status Drawing::setPriority(ThreadScratch& thread, uint32_t selector, const doub
       priority[index] = single;
     }
   }
-  // All are looked at together first, which takes no branch for each.
-  bool allRight = true;
-  for (uint32_t index = 0; index < count; ++index) allRight &= isPriority(priority[index]);
-  for (uint32_t index = 0; !allRight && index < count; ++index) {
+  for (uint32_t index = 0; index < count; ++index) {
     if (!isPriority(priority[index])) return fail(Status::priorityInvalid, index, priority[index]);
   }
   const uint32_t* found = thread.drawn.indices.data();

@@ -35,8 +35,9 @@ class Drawing {
   Status setPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions, const uint8_t* priorities,
                      uint32_t prioritySize, uint32_t count, uint32_t* applied);
 
-  /// The picks that begin at these positions, or pickNone. `indices` holds guesses, whatever they are. Most often they are those of the
-  /// last draw, whose picks' slots and blocks were just read. What the guesses don't tell, the block index does.
+  /// The picks that begin at these positions, or pickNone. It refuses handles that no episode ever had, and positions below 0. `indices` holds
+  /// guesses, whatever they are. Most often they are those of the last draw, whose picks' slots and blocks were just read. What the guesses
+  /// don't tell, the block index does.
   Status findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count, uint32_t* indices) const;
   Status listPicks(const PickIndex& picks, uint32_t first, uint32_t count, double* handles, int32_t* positions) const;
   Status listPriorities(const PickIndex& picks, uint32_t first, uint32_t count, double* priorities) const;
@@ -50,8 +51,6 @@ class Drawing {
   void remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t view, const double* handles, const int32_t* positions, uint32_t count) const;
-  /// Refuses handles that no episode ever had, and positions below 0.
-  Status checkPicks(const double* handles, const int32_t* positions, uint32_t count) const;
 
   Replay& replay_;
   Statistics& statistics_;

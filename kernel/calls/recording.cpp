@@ -13,12 +13,13 @@ constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
 constexpr uint32_t rowPriorityOffset = 8;
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
-constexpr uint32_t pieceBytes = 1 << 18;  // of large rows that are copied after the call
+constexpr uint32_t pieceBytes = 1 << 18;  // of large rows that are recorded under the lock at once
 /// The lines of the block index are asked for at the beginning of a call, for at most this many records.
 constexpr uint32_t recordsAskedFor = 4096;
 
-bool flagsPossible(uint32_t flags, uint32_t known) {
-  return (flags & ~known) == 0 && (flags == 0 || (flags & EXRP_RECORD_ENDS) != 0);
+/// Whether a record can have these flags, but for those that say what comes with it.
+bool flagsPossible(uint32_t flags) {
+  return (flags & ~(endFlags | EXRP_RECORD_BEGINS)) == 0 && (flags == 0 || (flags & EXRP_RECORD_ENDS) != 0);
 }
 
 /// Step `second` has the handle of a step before it, the first at `first` or behind it.
@@ -26,27 +27,6 @@ Status failTwice(const double* handles, uint32_t first, uint32_t second) {
   while (handles[first] != handles[second]) ++first;
   return fail(Status::episodeTwice, handles[second], first, second);
 }
-
-/// The tags of steps, where they have any.
-class StepTags {
- public:
-  StepTags(const uint8_t* tags, uint32_t flags) : tags_((flags & EXRP_RECORD_TAG) != 0 ? tags : nullptr) {}
-  /// To be called where the episode of a step is known, and again where another one begins after it.
-  void give(Replay& replay, uint32_t episode, uint32_t step) const {
-    if (tags_ != nullptr) [[unlikely]] giveOne(replay, episode, step);
-  }
-
- private:
-  /// Apart, so that records without tags cost no more than the comparison.
-  [[gnu::noinline, gnu::cold]] void giveOne(Replay& replay, uint32_t episode, uint32_t step) const {
-    if (episode == episodeNone) return;
-    int32_t tag = 0;
-    memcpy(&tag, tags_ + size_t{step} * sizeof tag, sizeof tag);
-    replay.tagFirst(episode, tag);
-  }
-
-  const uint8_t* tags_;
-};
 
 /// Parts begin at multiples of this, so that every element is aligned.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
@@ -117,15 +97,6 @@ Status Recording::stepsLayout(uint32_t count, double* offsets) const {
 
 // ---- one record ----
 
-/// `priorities` are doubles, of which those from `first` on are looked at.
-Status Recording::checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const {
-  for (uint32_t at = first; at < count; ++at) {
-    const double priority = priorityAt(priorities, at);
-    if (!isPriority(priority)) return fail(Status::priorityInvalid, at, priority);
-  }
-  return Status::ok;
-}
-
 /// Keeps a row of a column that not all records keep, where the episode's next record is one that does.
 void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from) {
   const Episode& entry = replay_.book().episodes()[episode];
@@ -134,19 +105,17 @@ void Recording::copyKept(uint32_t episode, uint32_t column, const uint8_t* from)
   memcpy(store.kept().at(column, entry.lastBlock, entry.count), from, store.column(column).bytes);
 }
 
-/// Copies a record within a call that has the lock of a shared replay, and leaves its large rows for later. It is apart from record(), as that
-/// needs fewer registers without it.
-[[gnu::noinline]] void Recording::copyShared(uint32_t slot, const uint8_t* row) {
-  Store& store = replay_.book().store();
-  CopyQueue& copies = *store.copies();
-  for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    uint8_t* const to = store.groupRow(group, slot);
-    const uint8_t* const from = row + rowGroups_[group];
-    const size_t bytes = store.groupStride(group);
-    const bool isLater = group >= store.firstAloneGroup() && bytes >= CopyQueue::bytesMin;
-    if (isLater && copies.add(to, nullptr, from, bytes)) copies.write();
-    else memcpy(to, from, bytes);
-  }
+/// Gives the episode of a step its tag, where steps have any. To be called where the episode is known, and again where another one begins after it.
+inline void Recording::giveTag(const uint8_t* tags, uint32_t episode, uint32_t step) {
+  if (tags != nullptr) [[unlikely]] giveOne(tags, episode, step);
+}
+
+/// Apart, so that records without tags cost no more than the comparison.
+[[gnu::noinline, gnu::cold]] void Recording::giveOne(const uint8_t* tags, uint32_t episode, uint32_t step) {
+  if (episode == episodeNone) return;
+  int32_t tag = 0;
+  memcpy(&tag, tags + size_t{step} * sizeof tag, sizeof tag);
+  replay_.tagFirst(episode, tag);
 }
 
 Status Recording::record(uint8_t* row, uint32_t flags) {
@@ -154,41 +123,34 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   memcpy(&handle, row, sizeof handle);
   const bool hasPriority = (flags & EXRP_RECORD_PRIORITY) != 0;
   const bool hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0;
-  const StepTags tags(row + rowTag_, flags);
+  const uint8_t* const tags = (flags & EXRP_RECORD_TAG) != 0 ? row + rowTag_ : nullptr;
   flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG};
-  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 4, flags);
+  if (!flagsPossible(flags)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
-  if (status == Status::ok && hasPriority) {
-    status = checkPriorities(row + rowPriorityOffset, 0, 1);
-    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
-  }
-  const bool asItIs = status == Status::ok && replay_.fitsAsItIs(episode, flags);
-  NextStates& nextStates = replay_.part<NextStates>();
+  if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriorityOffset : nullptr, 0, 1);
+  const bool asItIs = status == Status::ok && replay_.forgetting().fitsAsItIs(episode, flags) && replay_.picks().hasRoomForOne();
+  NextStates& nextStates = replay_.book().part<NextStates>();
   if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(2, 1);
   if (status != Status::ok) return status;
   if (!asItIs) {
     status = replay_.prepareRecord();
-    if (status == Status::ok) status = replay_.makeRoomForRecord(handle, flags, &episode);
+    if (status == Status::ok) status = replay_.forgetting().makeRoomForRecord(handle, flags, &episode);
     if (status != Status::ok) return status;
   }
   if (hasPriority) replay_.picks().initialPriorities().begin();
   Store& store = replay_.book().store();
   const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
-  tags.give(replay_, episode, 0);
-  if (store.copies() != nullptr) {
-    copyShared(slot, row);
-  } else {
-    for (uint32_t group = 0; group < store.groupCount(); ++group) {
-      memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
-    }
+  giveTag(tags, episode, 0);
+  for (uint32_t group = 0; group < store.groupCount(); ++group) {
+    memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
   }
   for (uint32_t kept = 0; kept < store.kept().count(); ++kept) {
     const uint32_t column = store.kept().column(kept);
     copyKept(episode, column, row + rowColumns_[column]);
   }
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
-  tags.give(replay_, episode, 0);
+  giveTag(tags, episode, 0);
   if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, row + rowFinalState_);
   handle = replay_.book().handleAt(episode);
   guessFor(handle) = episode;
@@ -196,72 +158,89 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   return Status::ok;
 }
 
-// ---- many records of one episode ----
+// ---- many records ----
 
-Status Recording::checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const {
-  if (stepsBytes < bytesNeeded) return fail(Status::bufferSize, stepsBytes, bytesNeeded);
+/// Checks what all calls of many steps have, and finds the parts. `known` are the flags that such a call may have.
+Status Recording::openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps) {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if ((flags & ~known) != 0) return fail(Status::argument, 6, flags);
+  steps->layout = layoutSteps(count);
+  steps->bytes = bytes;
+  steps->bytesCount = bytesCount;
+  steps->flags = bytes + steps->layout.flags;
+  steps->priorities = (flags & EXRP_RECORD_PRIORITY) != 0 ? bytes + steps->layout.priorities : nullptr;
+  steps->tags = (flags & EXRP_RECORD_TAG) != 0 ? bytes + steps->layout.tags : nullptr;
+  steps->states = bytes + steps->layout.columns[0];
+  steps->finalStates = bytes + steps->layout.finalState;
+  steps->stateBytes = replay_.book().store().column(0).bytes;
+  if (const Status status = checkBytes(*steps, 0); status != Status::ok) return status;
   return first < count ? Status::ok : fail(Status::argument, 7, first);
 }
 
-/// How many of `count` records one call stores: with a journal open not more than it has room for.
-/// On a shared replay, large rows come in pieces, so that who draws the first ones need not wait for the last to be there.
-uint32_t Recording::recordsAtOnce(uint32_t count) const {
-  if (replay_.book().store().copies() != nullptr) {
-    const uint32_t most = pieceBytes / replay_.book().store().recordBytes() + 1;
-    if (most < count && replay_.book().store().recordBytes() >= CopyQueue::bytesMin) count = most;
-  }
-  return count > journalRecordsMax && replay_.picks().isJournalOpen() ? journalRecordsMax : count;
+/// Whether so many states after steps are there.
+Status Recording::checkBytes(const Steps& steps, uint64_t stateCount) const {
+  const auto needed = static_cast<double>(steps.layout.finalState + stateCount * steps.stateBytes);
+  return steps.bytesCount < needed ? fail(Status::bufferSize, steps.bytesCount, needed) : Status::ok;
 }
 
-void Recording::findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns) {
+/// Checks the priorities of the steps from `first` on, and takes the memory for them.
+Status Recording::readyPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) {
+  if (priorities == nullptr) return Status::ok;
+  for (uint32_t at = first; at < count; ++at) {
+    const double priority = priorityAt(priorities, at);
+    if (!isPriority(priority)) return fail(Status::priorityInvalid, at, priority);
+  }
+  return replay_.picks().reservePriorities(replay_.book().store());
+}
+
+/// Takes the memory for `count` records, and finds where their columns go.
+Status Recording::prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCount, uint32_t blockCount) {
+  if (const Status status = replay_.book().prepare(count, episodeCount, blockCount); status != Status::ok) return status;
   Store& store = replay_.book().store();
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
-    const uint8_t* from = steps + layout.columns[column];
-    if (store.isKept(column)) {
-      columns->kept[columns->keptCount++] = {from, column};
-      continue;
-    }
-    const bool isLater = store.copies() != nullptr && store.isAlone(column) && store.column(column).bytes >= CopyQueue::bytesMin;
-    StepColumns::Dense& place = isLater ? columns->large[columns->largeCount++] : columns->dense[columns->denseCount++];
-    place = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
+    const uint8_t* const from = steps->bytes + steps->layout.columns[column];
+    if (store.isKept(column)) steps->kept[steps->keptCount++] = {from, column};
+    else steps->dense[steps->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
   }
-  if (columns->largeCount == 0) return;
-  columns->copies = store.copies();
-  columns->copies->write();
+  return Status::ok;
 }
 
-/// Leaves the large columns of `count` steps, all to one block, for later.
-void Recording::copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count) {
-  for (uint32_t at = 0; at < columns.largeCount; ++at) {
-    const StepColumns::Dense& column = columns.large[at];
+/// Where the steps of one call end. With a journal open it stores no more than that has room for. Where threads share the replay, large rows come in
+/// pieces, so that nobody waits for all of them.
+uint32_t Recording::endOfCall(uint32_t first, uint32_t count) const {
+  const Store& store = replay_.book().store();
+  uint32_t most = replay_.picks().isJournalOpen() ? journalRecordsMax : count;
+  if (*store.copiesPlace() != nullptr && store.recordBytes() >= CopyQueue::bytesMin) most = pieceBytes / store.recordBytes() + 1;
+  return count - first < most ? count : first + most;
+}
+
+/// Makes the room that a step needs, and takes its slot.
+inline uint32_t Recording::beginRun(const Steps& steps, uint32_t step, uint32_t* episode) {
+  if (steps.priorities != nullptr) replay_.picks().initialPriorities().begin();
+  const uint32_t slot = replay_.takeSlot(episode, steps.states + size_t{step} * steps.stateBytes);
+  giveTag(steps.tags, *episode, step);
+  return slot;
+}
+
+/// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only.
+inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState,
+                              uint32_t* episode) {
+  for (uint32_t at = 0; at < steps.denseCount; ++at) {
+    const Steps::Dense& column = steps.dense[at];
     uint8_t* const to = column.to + slot * column.stride;
-    const uint8_t* const from = column.from + first * column.bytes;
-    const size_t bytes = count * column.bytes;
-    if (!columns.copies->add(to, nullptr, from, bytes)) memcpy(to, from, bytes);
+    const uint8_t* const from = column.from + size_t{step} * column.bytes;
+    if (run == 1) copyRow(to, from, column.bytes);
+    else copyRows(to, column.stride, from, column.bytes, column.bytes, run);
   }
+  for (uint32_t at = 0; at < steps.keptCount; ++at) {
+    const Steps::Kept& column = steps.kept[at];
+    copyKept(*episode, column.column, column.from + size_t{step} * replay_.book().store().column(column.column).bytes);
+  }
+  replay_.publish(episode, run, steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double), flags, finalState);
+  giveTag(steps.tags, *episode, step);
 }
 
-inline void Recording::copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step) {
-  for (uint32_t at = 0; at < columns.denseCount; ++at) {
-    const StepColumns::Dense& column = columns.dense[at];
-    copyRow(column.to + slot * column.stride, column.from + step * column.bytes, column.bytes);
-  }
-  if (columns.largeCount > 0) copyLater(slot, columns, step, 1);
-  for (uint32_t at = 0; at < columns.keptCount; ++at) {
-    const StepColumns::Kept& column = columns.kept[at];
-    copyKept(episode, column.column, column.from + step * replay_.book().store().column(column.column).bytes);
-  }
-}
-
-/// Copies `count` steps from `first` on, all to one block; more than one only where no column is kept for some records only.
-inline void Recording::copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count) {
-  if (count == 1) return copyStep(episode, slot, columns, first);
-  for (uint32_t at = 0; at < columns.denseCount; ++at) {
-    const StepColumns::Dense& column = columns.dense[at];
-    copyRows(column.to + slot * column.stride, column.stride, column.from + first * column.bytes, column.bytes, column.bytes, count);
-  }
-  if (columns.largeCount > 0) copyLater(slot, columns, first, count);
-}
+// ---- many records, of one episode after the other ----
 
 /// Asks for the lines of the block index that the blocks of an episode's next `count` records go to. It asks for those of the episode that follows,
 /// too. Of very many records it asks for the first ones' only, as the caches would not keep more.
@@ -285,64 +264,81 @@ void Recording::prefetchBlocks(uint32_t episode, uint32_t count) const {
   }
 }
 
-Status Recording::recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done) {
-  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
-  const StepsLayout layout = layoutSteps(count);
-  const StepTags tags(steps + layout.tags, flags);
-  flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG};
-  if (!flagsPossible(flags, endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 6, flags);
-  const uint32_t stateBytes = replay_.book().store().column(0).bytes;
-  const uint64_t needed = layout.finalState + (flags != 0 ? stateBytes : 0);
-  const uint32_t first = *done;
+/// Records the steps from `first` to `end` of one episode after the other. `last` are the flags of the last of all `count` steps where they have
+/// none each; `needs` says what they take at most. It lists the handles of episodes that get records, where `episodes` is not null.
+Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
+                             double* episodes, uint32_t* done) {
   double current = *handle;
   uint32_t episode = episodeNone;
-  Status status = checkSteps(count, stepsBytes, static_cast<double>(needed), first);
-  if (status == Status::ok) status = replay_.openEpisode(current, &episode);
-  if (status == Status::ok && hasPriorities) {
-    status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
-  }
-  const uint32_t end = first + recordsAtOnce(count - first);
-  const uint32_t left = end - first;
-  const uint32_t episodeCount = left / replay_.config().segmentLength + 3;
-  // Each episode has one block that is not full, and its final state may take another.
-  const uint32_t blockCount = left / replay_.config().blockLength + 2 * episodeCount + blocksPerRecordMax;
-  if (status == Status::ok) status = replay_.book().prepare(left, episodeCount, blockCount);
+  Status status = replay_.openEpisode(current, &episode);
+  if (status == Status::ok) status = readyPriorities(steps.priorities, first, count);
+  if (status == Status::ok && needs.hasNextState && end == count) status = replay_.reserveNextStates(needs.episodeCount, 1);
+  if (status == Status::ok) status = prepareSteps(&steps, end - first, needs.episodeCount, needs.blockCount);
   if (status != Status::ok) return status;
 
-  StepColumns columns;
-  findColumns(steps, layout, &columns);
-  prefetchBlocks(episode, left);
-  const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
+  const bool hasFlags = episodes != nullptr;
+  const auto flagsOf = [&](uint32_t step) { return hasFlags ? steps.flags[step] : step + 1 == count ? last : 0; };
+  const uint8_t* finalState = steps.finalStates + needs.endsBefore * steps.stateBytes;
+  uint32_t episodeCount = hasFlags ? done[1] : 0;
+  double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
   uint32_t step = first;
+  uint32_t flagged = first;  // the next step with flags, or the end
   while (step < end) {
-    const uint32_t own = step + 1 == count ? flags : 0;
-    status = replay_.makeRoomForRecord(current, own, &episode);
+    const uint32_t own = flagsOf(step);
+    const bool isRecord = !hasFlags || own != EXRP_RECORD_FINAL;
+    status = isRecord ? replay_.forgetting().makeRoomForRecord(current, own, &episode)
+                      : replay_.cutEpisode(current, steps.states + size_t{step} * steps.stateBytes, &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
-    if (hasPriorities) replay_.picks().initialPriorities().begin();
-    const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + size_t{step} * stateBytes);
-    tags.give(replay_, episode, step);
-    // The last record of all, which may end the episode, comes alone.
-    const uint32_t plainEnd = flags != 0 && end == count ? end - 1 : end;
-    const uint32_t run = own != 0 ? 1 : 1 + replay_.recordsAlike(episode, plainEnd - step - 1);
-    copySteps(episode, slot, columns, step, run);
-    replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own,
-                    steps + layout.finalState);
-    tags.give(replay_, episode, step);
+    if (!isRecord) {
+      giveTag(steps.tags, episode, step);
+      if (episode != episodeNone) current = replay_.book().handleAt(episode);
+      flagged = ++step;
+      continue;
+    }
+    if (flagged <= step) {
+      flagged = hasFlags ? step : end - (last != 0 && end == count ? 1 : 0);
+      while (hasFlags && flagged < end && steps.flags[flagged] == 0) ++flagged;
+      prefetchBlocks(episode, flagged - step + 1);
+    }
+    const uint32_t slot = beginRun(steps, step, &episode);
+    if (hasFlags && replay_.book().handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.book().handleAt(episode);
+    const uint32_t run = own != 0 ? 1 : 1 + replay_.forgetting().recordsAlike(episode, flagged - step - 1);
+    endRun(steps, step, run, slot, own, finalState, &episode);
+    if (own != 0) {
+      finalState += steps.stateBytes;
+      flagged = step + 1;
+    } else if (needs.hasNextState && step + run == count) {
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
+    }
     current = replay_.book().handleAt(episode);
     step += run;
   }
   *handle = current;
-  *done = step;
+  done[0] = step;
+  if (hasFlags) done[1] = episodeCount;
   return Status::ok;
 }
 
-// ---- many records of many episodes, one after the other ----
+Status Recording::recordMany(double* handle, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t* done) {
+  Steps steps;
+  const uint32_t first = *done;
+  Status status = openSteps(bytes, bytesCount, count, flags, EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG | endFlags | EXRP_RECORD_BEGINS, first, &steps);
+  if (status != Status::ok) return status;
+  const uint32_t last = flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG};
+  if (!flagsPossible(last)) return fail(Status::argument, 6, last);
+  if (last != 0) status = checkBytes(steps, 1);
+  if (status != Status::ok) return status;
+  const uint32_t end = endOfCall(first, count);
+  RunNeeds needs;
+  needs.episodeCount = (end - first) / replay_.config().segmentLength + 3;
+  // Each episode has one block that is not full, and its final state may take another.
+  needs.blockCount = (end - first) / replay_.config().blockLength + 2 * needs.episodeCount + blocksPerRecordMax;
+  return recordRuns(handle, steps, needs, first, end, count, last, nullptr, done);
+}
 
 /// Checks the flags of `count` steps, and counts what those from `first` to `end` need.
-Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, FlatNeeds* needs) const {
+Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, RunNeeds* needs) const {
   constexpr uint32_t ends = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
   const uint32_t blockLength = replay_.config().blockLength;
   uint32_t start = first;
@@ -365,91 +361,27 @@ Status Recording::readFlags(const uint8_t* flags, uint32_t first, uint32_t end, 
   return Status::ok;
 }
 
-Status Recording::recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
+Status Recording::recordFlat(double* handle, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t* done,
                              double* episodes) {
-  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
-  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
-  const StepsLayout layout = layoutSteps(count);
-  const size_t stateBytes = replay_.book().store().column(0).bytes;
+  Steps steps;
   const uint32_t first = done[0];
-  uint32_t episodeCount = done[1];
-  Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
+  Status status = openSteps(bytes, bytesCount, count, flags, EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG, first, &steps);
   if (status != Status::ok) return status;
-  if (episodeCount > first) return fail(Status::argument, 7, episodeCount);
-  const uint32_t end = first + recordsAtOnce(count - first);
-  const uint8_t* const own = steps + layout.flags;
-  FlatNeeds needs;
-  status = readFlags(own, first, end, count, &needs);
-  if (status != Status::ok) return status;
+  if (done[1] > first) return fail(Status::argument, 7, done[1]);
+  const uint32_t end = endOfCall(first, count);
+  RunNeeds needs;
+  status = readFlags(steps.flags, first, end, count, &needs);
   // The state after the last step, where its episode goes on.
-  const bool hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0 && own[count - 1] == 0;
-  const size_t stateCount = needs.ends + (hasNextState ? 1u : 0u);
-  status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState + stateCount * stateBytes), first);
-  double current = *handle;
-  uint32_t episode = episodeNone;
-  if (status == Status::ok) status = replay_.openEpisode(current, &episode);
-  if (status == Status::ok && hasPriorities) {
-    status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
-  }
-  if (status == Status::ok && hasNextState && end == count) status = replay_.reserveNextStates(needs.episodeCount, 1);
-  if (status == Status::ok) status = replay_.book().prepare(end - first, needs.episodeCount, needs.blockCount);
-  if (status != Status::ok) return status;
-
-  StepColumns columns;
-  findColumns(steps, layout, &columns);
-  const StepTags tags(steps + layout.tags, flags);
-  const uint8_t* const priorities = hasPriorities ? steps + layout.priorities : nullptr;
-  const uint8_t* finalState = steps + layout.finalState + needs.endsBefore * stateBytes;
-  double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
-  uint32_t step = first;
-  uint32_t flagged = first;  // the next step with flags, or the end
-  while (step < end) {
-    const uint8_t* const state = steps + layout.columns[0] + size_t{step} * stateBytes;
-    status = own[step] == EXRP_RECORD_FINAL ? replay_.cutEpisode(current, state, &episode)
-                                            : replay_.makeRoomForRecord(current, own[step], &episode);
-    if (status != Status::ok && step == first) return status;
-    if (status != Status::ok) break;
-    if (own[step] == EXRP_RECORD_FINAL) {
-      tags.give(replay_, episode, step);
-      if (episode != episodeNone) current = replay_.book().handleAt(episode);
-      flagged = ++step;
-      continue;
-    }
-    if (flagged <= step) {
-      flagged = step;
-      while (flagged < end && own[flagged] == 0) ++flagged;
-      prefetchBlocks(episode, flagged - step + 1);
-    }
-    if (hasPriorities) replay_.picks().initialPriorities().begin();
-    const uint32_t slot = replay_.takeSlot(&episode, state);
-    tags.give(replay_, episode, step);
-    if (replay_.book().handleAt(episode) != latest) episodes[episodeCount++] = latest = replay_.book().handleAt(episode);
-    const uint32_t run = own[step] != 0 ? 1 : 1 + replay_.recordsAlike(episode, flagged - step - 1);
-    copySteps(episode, slot, columns, step, run);
-    replay_.publish(&episode, run, priorities == nullptr ? nullptr : priorities + size_t{step} * sizeof(double), own[step], finalState);
-    tags.give(replay_, episode, step);
-    if (own[step] != 0) {
-      finalState += stateBytes;
-      flagged = step + 1;
-    } else if (hasNextState && step + run == count) {
-      replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
-    }
-    current = replay_.book().handleAt(episode);
-    step += run;
-  }
-  *handle = current;
-  done[0] = step;
-  done[1] = episodeCount;
-  return Status::ok;
+  needs.hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0 && steps.flags[count - 1] == 0;
+  if (status == Status::ok) status = checkBytes(steps, uint64_t{needs.ends} + (needs.hasNextState ? 1 : 0));
+  return status == Status::ok ? recordRuns(handle, steps, needs, first, end, count, 0, episodes, done) : status;
 }
 
 // ---- one record of each of many episodes ----
 
 /// Finds the episodes of a batch's handles, into the thread's environments. It fails when one can't be recorded into, or is there twice.
 Status Recording::findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count) {
-  constexpr uint32_t seen = 0x80000000u;
+  constexpr uint16_t seen = 0x8000;
   uint64_t seenOrphans[OrphanHandles::countMax / 64] = {};
   uint32_t* found = thread.environments.data();
   EpisodeList& episodes = replay_.book().episodes();
@@ -462,7 +394,7 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
       status = replay_.book().checkHandle(handles[end]);
       if (status == Status::ok) found[end] = replay_.book().findEpisode(handles[end]);
       if (status == Status::ok && found[end] == episodeNone) {
-        const uint32_t orphan = replay_.part<OrphanHandles>().find(static_cast<uint64_t>(handles[end]));
+        const uint32_t orphan = replay_.book().part<OrphanHandles>().find(static_cast<uint64_t>(handles[end]));
         if (orphan == OrphanHandles::none) {
           status = replay_.book().failEnded(handles[end], episodeNone);
         } else if ((seenOrphans[orphan / 64] >> orphan % 64 & 1) != 0) {
@@ -477,74 +409,60 @@ Status Recording::findEnvironments(ThreadScratch& thread, const double* handles,
     const uint32_t slot = replay_.book().store().slotAt(entry.lastBlock, entry.count);
     prefetchLine(replay_.book().store().groupRow(0, slot));
     for (uint32_t view = 0; view < replay_.picks().viewCount(); ++view) replay_.picks().view(view).picks.prefetchIndexOf(slot);
-    uint32_t& state = episodes[found[end]].state;
+    uint16_t& state = episodes[found[end]].state;
     if ((state & seen) != 0) {
       status = failTwice(handles, first, end);
     } else if (state != EXRP_EPISODE_OPEN) {
       status = replay_.book().failEnded(handles[end], found[end]);
     } else {
-      state |= seen;
+      state = static_cast<uint16_t>(state | seen);
     }
   }
   for (uint32_t at = first; at < end; ++at) {
-    if (found[at] != episodeNone) episodes[found[at]].state &= ~seen;
+    if (found[at] != episodeNone) episodes[found[at]].state &= seen - 1;
   }
   return status;
 }
 
-Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
+Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags,
                               uint32_t* done) {
-  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const bool hasPriorities = (flags & EXRP_RECORD_PRIORITY) != 0;
-  const bool hasNextStates = (flags & EXRP_RECORD_NEXT_STATE) != 0;
-  if ((flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG}) != 0) return fail(Status::argument, 6, flags);
-  const StepsLayout layout = layoutSteps(count);
-  const size_t stateBytes = replay_.book().store().column(0).bytes;
+  Steps steps;
   const uint32_t first = *done;
-  Status status = checkSteps(count, stepsBytes, static_cast<double>(layout.finalState), first);
+  Status status = openSteps(bytes, bytesCount, count, flags, EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG, first, &steps);
   if (status != Status::ok) return status;
-  const uint8_t* own = steps + layout.flags;
+  const bool hasNextStates = (flags & EXRP_RECORD_NEXT_STATE) != 0;
+  const uint8_t* const own = steps.flags;
   uint32_t any = 0;
   for (uint32_t step = first; step < count; ++step) {
-    if (!flagsPossible(own[step], endFlags | EXRP_RECORD_BEGINS)) return fail(Status::argument, 3, own[step]);
+    if (!flagsPossible(own[step])) return fail(Status::argument, 3, own[step]);
     any |= own[step];
   }
-  const bool readsStates = any != 0 || hasNextStates;
-  const double needed = static_cast<double>(layout.finalState) + (readsStates ? double{1} * count * static_cast<double>(stateBytes) : 0);
-  if (stepsBytes < needed) return fail(Status::bufferSize, stepsBytes, needed);
+  status = checkBytes(steps, any != 0 || hasNextStates ? count : 0);
+  if (status != Status::ok) return status;
   if (!thread.environments.commit(count)) return fail(Status::memory, 4.0 * count);
   status = findEnvironments(thread, handles, first, count);
-  if (status == Status::ok && hasPriorities) {
-    status = checkPriorities(steps + layout.priorities, first, count);
-    if (status == Status::ok) status = replay_.picks().reservePriorities(replay_.book().store());
-  }
-  const uint32_t end = first + recordsAtOnce(count - first);
+  if (status == Status::ok) status = readyPriorities(steps.priorities, first, count);
+  const uint32_t end = endOfCall(first, count);
   const uint64_t blockCount = uint64_t{end - first} * blocksPerRecordMax;
-  const auto blocks = static_cast<uint32_t>(blockCount < replay_.book().store().blockCountMax() ? blockCount : replay_.book().store().blockCountMax());
+  const uint32_t blockCountMax = replay_.book().store().blockCountMax();
   if (status == Status::ok && hasNextStates) status = replay_.reserveNextStates(2 * (end - first), end - first);
-  if (status == Status::ok) status = replay_.book().prepare(end - first, 2 * (end - first), blocks);
+  if (status == Status::ok) {
+    status = prepareSteps(&steps, end - first, 2 * (end - first), blockCount < blockCountMax ? static_cast<uint32_t>(blockCount) : blockCountMax);
+  }
   if (status != Status::ok) return status;
 
-  StepColumns columns;
-  findColumns(steps, layout, &columns);
-  const StepTags tags(steps + layout.tags, flags);
   uint32_t step = first;
   for (; step < end; ++step) {
     uint32_t& episode = thread.environments[step];
     // The records before may have evicted it, and its index may be another's by now.
     if (episode != episodeNone && !replay_.book().isLive(episode, handles[step])) episode = episodeNone;
-    status = replay_.makeRoomForRecord(handles[step], own[step], &episode);
+    status = replay_.forgetting().makeRoomForRecord(handles[step], own[step], &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
-    if (hasPriorities) replay_.picks().initialPriorities().begin();
-    const uint32_t slot = replay_.takeSlot(&episode, steps + layout.columns[0] + step * stateBytes);
-    tags.give(replay_, episode, step);
-    copyStep(episode, slot, columns, step);
-    const uint8_t* const priority = hasPriorities ? steps + layout.priorities + size_t{step} * sizeof(double) : nullptr;
-    const uint8_t* const nextState = steps + layout.finalState + step * stateBytes;
-    replay_.publish(&episode, 1, priority, own[step], nextState);
-    tags.give(replay_, episode, step);
-    if (hasNextStates && own[step] == 0) replay_.part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
+    const uint32_t slot = beginRun(steps, step, &episode);
+    const uint8_t* const nextState = steps.finalStates + step * steps.stateBytes;
+    endRun(steps, step, 1, slot, own[step], nextState, &episode);
+    if (hasNextStates && own[step] == 0) replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
     handles[step] = replay_.book().handleAt(episode);
   }
   *done = step;

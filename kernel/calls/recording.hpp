@@ -24,10 +24,10 @@ class Recording {
   Status stepsLayout(uint32_t count, double* offsets) const;
 
   Status record(uint8_t* row, uint32_t flags);
-  Status recordMany(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done);
-  Status recordBatch(ThreadScratch& thread, double* handles, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags,
+  Status recordMany(double* handle, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t* done);
+  Status recordBatch(ThreadScratch& thread, double* handles, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags,
                      uint32_t* done);
-  Status recordFlat(double* handle, const uint8_t* steps, double stepsBytes, uint32_t count, uint32_t flags, uint32_t* done,
+  Status recordFlat(double* handle, const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t* done,
                     double* episodes);
 
  private:
@@ -39,8 +39,8 @@ class Recording {
     uint64_t columns[columnMax];
     uint64_t finalState;
   };
-  /// Where the columns of many steps come from and go to, so that a step is copied without looking anything up.
-  struct StepColumns {
+  /// The parts of a call's steps, and where their columns go, so that a step is copied without looking anything up.
+  struct Steps {
     struct Dense {
       const uint8_t* from;
       uint8_t* to;
@@ -51,33 +51,43 @@ class Recording {
       const uint8_t* from;
       uint32_t column;
     };
+    const uint8_t* bytes;
+    double bytesCount;
+    StepsLayout layout;
+    const uint8_t* flags;
+    const uint8_t* priorities;  // null where none came
+    const uint8_t* tags;        // likewise
+    const uint8_t* states;
+    const uint8_t* finalStates;
+    size_t stateBytes;
     Dense dense[columnMax];
     uint32_t denseCount = 0;
-    Dense large[columnMax];  // those that are copied after the call has given back its lock
-    uint32_t largeCount = 0;
-    CopyQueue* copies = nullptr;
     Kept kept[EXRP_LIMIT_KEPT];
     uint32_t keptCount = 0;
   };
 
   StepsLayout layoutSteps(uint32_t count) const;
   /// What the flags of many steps of many episodes ask for.
-  struct FlatNeeds {
+  struct RunNeeds {
     uint32_t endsBefore = 0;    // final states before the first step
     uint32_t ends = 0;          // final states in all
     uint32_t episodeCount = 2;  // that the steps record into, or begin
     uint32_t blockCount = 0;
+    bool hasNextState = false;  // of the last step
   };
-  Status readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, FlatNeeds* needs) const;
-  Status checkSteps(uint32_t count, double stepsBytes, double bytesNeeded, uint32_t first) const;
-  Status checkPriorities(const uint8_t* priorities, uint32_t first, uint32_t count) const;
-  uint32_t recordsAtOnce(uint32_t count) const;
+  Status readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, RunNeeds* needs) const;
+  Status openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps);
+  Status checkBytes(const Steps& steps, uint64_t stateCount) const;
+  Status readyPriorities(const uint8_t* priorities, uint32_t first, uint32_t count);
+  Status prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCount, uint32_t blockCount);
+  uint32_t endOfCall(uint32_t first, uint32_t count) const;
+  void giveTag(const uint8_t* tags, uint32_t episode, uint32_t step);
+  void giveOne(const uint8_t* tags, uint32_t episode, uint32_t step);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
-  void findColumns(const uint8_t* steps, const StepsLayout& layout, StepColumns* columns);
-  void copyStep(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t step);
-  void copyShared(uint32_t slot, const uint8_t* row);
-  void copyLater(uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
-  void copySteps(uint32_t episode, uint32_t slot, const StepColumns& columns, size_t first, uint32_t count);
+  uint32_t beginRun(const Steps& steps, uint32_t step, uint32_t* episode);
+  void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState, uint32_t* episode);
+  Status recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
+                    double* episodes, uint32_t* done);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;
   Status findEnvironments(ThreadScratch& thread, const double* handles, uint32_t first, uint32_t count);
 

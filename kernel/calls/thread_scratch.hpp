@@ -37,7 +37,7 @@ struct ThreadScratch {
   double memoryBytes() const {
     double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
                    drawn.memoryBytes();
-    for (const BatchScratch& batch : batches) bytes += batch.window.slots.memoryBytes();
+    for (const BatchScratch& batch : batches) bytes += batch.memoryBytes();
     return bytes;
   }
 };

@@ -6,7 +6,7 @@ namespace {
 /// With the next state that came with its last record, where one did.
 void endAbandoned(Replay& replay, uint32_t episode) {
   EpisodeBook& book = replay.book();
-  if (const uint8_t* const state = replay.part<NextStates>().find(episode, book.episodes()[episode].count)) {
+  if (const uint8_t* const state = replay.book().part<NextStates>().find(episode, book.episodes()[episode].count)) {
     uint32_t ended = 0;
     replay.endEpisode(book.handleAt(episode), state, EXRP_RECORD_TRUNCATED, &ended);
   } else if (replay.prepareRecord() == Status::ok) {
@@ -21,25 +21,15 @@ void endAbandoned(Replay& replay, uint32_t episode) {
 void endEpisodesOf(Replay& replay, uint16_t writer) {
   const EpisodeBook& book = replay.book();
   const EpisodeList& episodes = book.episodes();
-  // The end of one may evict others, so handles are kept, and not indices.
-  constexpr uint32_t pieceLength = 64;
-  double handles[pieceLength];
-  double from = 0;
-  uint32_t begin = episodes.oldest();
-  for (uint32_t count = pieceLength; count == pieceLength;) {
-    count = 0;
-    for (uint32_t episode = begin; episode != episodeNone && count < pieceLength; episode = episodes[episode].newer) {
-      const bool isLeft = !episodes[episode].ended() && episodes.writer(episode) == writer && book.handleAt(episode) >= from;
-      if (isLeft) handles[count++] = book.handleAt(episode);
-    }
-    for (uint32_t at = 0; at < count; ++at) {
-      const uint32_t episode = book.findEpisode(handles[at]);
-      if (episode != episodeNone) endAbandoned(replay, episode);
-      from = handles[at] + 1;
-    }
-    // The last one mostly stays. So the next piece begins there, and a writer of very many episodes takes no time squared.
-    const uint32_t last = count > 0 ? book.findEpisode(handles[count - 1]) : episodeNone;
-    begin = last == episodeNone ? episodes.oldest() : last;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone;) {
+    const double handle = book.handleAt(episode);
+    const uint32_t older = episodes[episode].older;
+    const double olderHandle = older == episodeNone ? 0 : book.handleAt(older);
+    if (!episodes[episode].ended() && episodes[episode].writer == writer) endAbandoned(replay, episode);
+    // The end of one may evict it, or others. Mostly it stays, or the one before it does.
+    if (book.isLive(episode, handle)) episode = episodes[episode].newer;
+    else if (older != episodeNone && book.isLive(older, olderHandle)) episode = episodes[older].newer;
+    else episode = episodes.oldest();
   }
 }
 

@@ -35,7 +35,7 @@ Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_
 uint32_t EpisodeBook::add(uint64_t handle, int32_t tag, uint32_t ordinal) {
   const uint32_t episode = episodes_.add(handle, blockNone);
   episodes_.setTag(episode, tag);
-  if (writer_ != 0) episodes_.setWriter(episode, writer_);
+  episodes_[episode].writer = writer_;
   const uint32_t block = store_.takeBlock(handle, ordinal, episode);
   episodes_[episode].firstBlock = block;
   episodes_[episode].lastBlock = block;
@@ -44,12 +44,6 @@ uint32_t EpisodeBook::add(uint64_t handle, int32_t tag, uint32_t ordinal) {
   ++changeCount_;
   listeners_.forEach([&](auto& each) { each.begun(*this, episode); });
   return episode;
-}
-
-void EpisodeBook::writeAll() {
-  for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
-    episodes_.setWriter(episode, writer_);
-  }
 }
 
 // ---- records come ----
@@ -68,7 +62,7 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
   Episode& entry = episodes_[episode];
   const uint32_t from = entry.count;
   if (count > 1 || (from & (store_.births().length() - 1)) == 0 || episodes_.first(episode) == from) noteBirths(episode, count);
-  if (writer_ != 0) episodes_.setWriter(episode, writer_);
+  entry.writer = writer_;
   entry.count += count;
   recordCount_ += count;
   recordedCount_ += count;
@@ -118,7 +112,7 @@ void EpisodeBook::endAtLastState(uint32_t episode) {
   if (!isSealed) listeners_.forEach([&](auto& each) { each.sealed(*this, entry.lastBlock); });
 }
 
-void EpisodeBook::noteEnd(uint32_t episode, uint32_t state, uint32_t openCount) {
+void EpisodeBook::noteEnd(uint32_t episode, uint16_t state, uint32_t openCount) {
   episodes_[episode].state = state;
   ++endedCount_;
   ++changeCount_;
@@ -186,7 +180,7 @@ void EpisodeBook::restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uin
 Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag) {
   Episode known = {};
   known.count = count;
-  known.state = state;
+  known.state = static_cast<uint16_t>(state);
   const uint32_t begin = firstOrdinal(known, first);
   const uint32_t end = endOrdinal(known, first);
   if (end - begin > store_.availableCount()) return Status::dataCorrupt;
@@ -196,7 +190,7 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
   const uint32_t episode = add(handle, tag, begin);
   for (uint32_t ordinal = begin + 1; ordinal < end; ++ordinal) appendBlock(episode, ordinal);
   episodes_[episode].count = count;
-  episodes_[episode].state = state;
+  episodes_[episode].state = known.state;
   episodes_.setFirst(episode, first);
   if (begin > 0) store_.kept().noteCarried(episode);
   recordCount_ += count - first;

@@ -39,6 +39,12 @@ class EpisodeBook final : public StoredEpisodes {
   /// Something was drawn, given a priority or made: what a snapshot holds has changed.
   void noteChange() { ++changeCount_; }
 
+  /// To be called before a row of a block gets other values, while nobody copies from it.
+  void changing(uint32_t block) {
+    listeners_.forEach([&](auto& each) { each.changing(*this, block); });
+    ++changeCount_;
+  }
+
   /// Takes all memory that `recordCount` records of `episodeCount` episodes in `blockCount` blocks could need, before anything changes.
   Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
 
@@ -62,12 +68,8 @@ class EpisodeBook final : public StoredEpisodes {
 
   // ---- who writes, where threads share the replay ----
 
-  /// From now on each episode keeps the number of its writer, a seat. Those there are have none yet.
-  Status keepWriters() { return episodes_.keepWriters(); }
-  /// Whose calls follow; 0 while the replay is not shared.
+  /// The seat whose calls follow.
   void setWriter(uint16_t writer) { writer_ = writer; }
-  /// All episodes there are become the writer's.
-  void writeAll();
 
   // ---- loading, into a replay that was just made ----
 
@@ -82,10 +84,10 @@ class EpisodeBook final : public StoredEpisodes {
   void appendBlock(uint32_t episode, uint32_t ordinal);
   void dropFirstBlock(uint32_t episode);
   void noteBirths(uint32_t episode, uint32_t count);
-  void noteEnd(uint32_t episode, uint32_t state, uint32_t openCount);
+  void noteEnd(uint32_t episode, uint16_t state, uint32_t openCount);
 
   Listeners listeners_;
-  uint16_t writer_ = 0;
+  uint16_t writer_ = 1;  // the first seat, which is the only one while the replay is not shared
 };
 
 }  // namespace exrp

@@ -18,7 +18,7 @@
 #include "kernel/store/orphan_handles.hpp"
 #include "kernel/store/released_records.hpp"
 #if defined(EXRP_TEST_LISTENERS)
-#include "kernel/replay/block_witness.hpp"
+#include EXRP_TEST_LISTENERS  // the file of one more, tests/kernel/block_witness.hpp
 #endif
 
 namespace exrp {

@@ -28,13 +28,13 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   const Random random(config.seed, 0);
   std::unique_ptr<EvictionPolicy> policy;
   if (status == Status::ok) status = createEvictionPolicy(config.eviction, config.evictionOption, random, episodeCountMax, &policy);
-  part<Eviction>().create(std::move(policy), pick);
-  if (status == Status::ok) status = part<AgeLimit>().create(book_.episodes(), episodeCountMax, config.ageMax);
-  if (status == Status::ok) status = part<OpenEpisodes>().create(book_.episodes(), episodeCountMax);
-  if (status == Status::ok) status = part<OrphanHandles>().create();
-  part<ByteLimit>().create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
-  part<NextStates>().create(episodeCountMax, config.columns[0].bytes);
-  part<ReleasedRecords>().create(book_.episodes(), episodeCountMax);
+  book_.part<Eviction>().create(std::move(policy), pick);
+  if (status == Status::ok) status = book_.part<AgeLimit>().create(book_.episodes(), episodeCountMax, config.ageMax);
+  if (status == Status::ok) status = book_.part<OpenEpisodes>().create(book_.episodes(), episodeCountMax);
+  if (status == Status::ok) status = book_.part<OrphanHandles>().create();
+  book_.part<ByteLimit>().create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
+  book_.part<NextStates>().create(episodeCountMax, config.columns[0].bytes);
+  book_.part<ReleasedRecords>().create(book_.episodes(), episodeCountMax);
   picks().create(config.capacity, config.episodeMax(), config.seed);
   uint32_t view = 0;
   return status == Status::ok ? createView(pick, &view) : status;
@@ -75,7 +75,7 @@ void Replay::info(double* info) const {
   info[EXRP_INFO_SELECTOR_COUNT] = picks().selectorCount();
   info[EXRP_INFO_RECORD_BYTES] = book_.store().recordBytes();
   info[EXRP_INFO_TABLE_COUNT] = picks().viewCount();
-  info[EXRP_INFO_STORED_BYTES] = part<ByteLimit>().storedBytes(book_.recordCount());
+  info[EXRP_INFO_STORED_BYTES] = book_.part<ByteLimit>().storedBytes(book_.recordCount());
 }
 
 int32_t Replay::check() const {
@@ -159,7 +159,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   if (status != Status::ok) return status;
   if (episode != episodeNone && book_.holdsRecords(episode)) {
     status = prepareRecord();
-    if (status == Status::ok) status = forgetting_.makeRoom(book_.needsBlock(episode) ? 1 : 0, 0, part<ByteLimit>().stateBytes());
+    if (status == Status::ok) status = forgetting_.makeRoom(book_.needsBlock(episode) ? 1 : 0, 0, book_.part<ByteLimit>().stateBytes());
     if (status != Status::ok) return status;
     episode = book_.findEpisode(handle);
   }
@@ -172,7 +172,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   if (episode != episodeNone) {
     book_.end(episode, finalState, flags != 0);
   } else {
-    part<OrphanHandles>().remove(static_cast<uint64_t>(handle));
+    book_.part<OrphanHandles>().remove(static_cast<uint64_t>(handle));
     book_.noteChange();
   }
   return Status::ok;
@@ -182,7 +182,7 @@ Status Replay::cutEpisode(double handle, const uint8_t* finalState, uint32_t* ep
   if (*episode == episodeNone || book_.episodes()[*episode].count == 0) return Status::ok;
   // One whose records were all trimmed takes no final state, and gives its block to the next.
   if (book_.holdsRecords(*episode)) {
-    const Status status = forgetting_.makeRoom(book_.needsBlock(*episode) ? 2 : 1, 0, part<ByteLimit>().stateBytes());
+    const Status status = forgetting_.makeRoom(book_.needsBlock(*episode) ? 2 : 1, 0, book_.part<ByteLimit>().stateBytes());
     if (status != Status::ok) return status;
   }
   *episode = book_.isLive(*episode, handle) ? continueEpisode(*episode, finalState) : episodeNone;
@@ -214,7 +214,7 @@ Status Replay::releaseRecords(double handle, uint32_t position) {
   if (episode == episodeNone) return book_.failUnknown(handle);
   const uint32_t count = book_.episodes()[episode].count;
   if (position > count) return fail(Status::recordUnknown, 0, handle, position, count);
-  ReleasedRecords& released = part<ReleasedRecords>();
+  ReleasedRecords& released = book_.part<ReleasedRecords>();
   if (position <= book_.episodes().first(episode) || position <= released.until(episode)) return Status::ok;
   status = released.begin();
   if (status == Status::ok) released.set(episode, position, book_.birthOf(episode));
@@ -235,7 +235,7 @@ Status Replay::trimEpisode(double handle, uint32_t position) {
 }
 
 Status Replay::trimOpen(double* handle, double* first) {
-  const uint32_t oldest = part<OpenEpisodes>().oldest();
+  const uint32_t oldest = book_.part<OpenEpisodes>().oldest();
   if (oldest != episodeNone) {
     const Status status = picks().prepareRemoval();
     if (status != Status::ok) return status;
@@ -260,7 +260,7 @@ Status Replay::restoreNextState(uint32_t episode) {
   const Store& store = book_.store();
   const Episode& entry = book_.episodes()[episode];
   // The bytes of any row of its own stand there until the state comes.
-  if (status == Status::ok) part<NextStates>().set(episode, entry.count, store.at(0, store.firstSlot(entry.lastBlock)));
+  if (status == Status::ok) book_.part<NextStates>().set(episode, entry.count, store.at(0, store.firstSlot(entry.lastBlock)));
   return status;
 }
 

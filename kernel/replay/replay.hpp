@@ -4,7 +4,7 @@
 // selectors), and forgetting.hpp chooses what goes. What copies bytes in and out stands above it, each with a reference to it:
 // recording.hpp, rows.hpp, drawing.hpp, snapshot.hpp.
 //
-// A record comes in four steps: openEpisode() finds its episode, makeRoomForRecord() makes room, takeSlot() gives it a slot, and, when it was
+// A record comes in four steps: openEpisode() finds its episode, forgetting() makes room, takeSlot() gives it a slot, and, when it was
 // copied there, publish() counts it and makes picks.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
@@ -29,19 +29,10 @@ class Replay {
   const ReplayConfig& config() const { return config_; }
   EpisodeBook& book() { return book_; }
   const EpisodeBook& book() const { return book_; }
-  PickViews& picks() { return part<PickViews>(); }
-  const PickViews& picks() const { return part<PickViews>(); }
-  /// A listener, by its type.
-  template <typename Listener>
-  Listener& part() {
-    return book_.part<Listener>();
-  }
-  template <typename Listener>
-  const Listener& part() const {
-    return book_.part<Listener>();
-  }
+  PickViews& picks() { return book_.part<PickViews>(); }
+  const PickViews& picks() const { return book_.part<PickViews>(); }
   /// Null where the caller chooses what to forget.
-  EvictionPolicy* eviction() const { return part<Eviction>().policy(); }
+  EvictionPolicy* eviction() const { return book_.part<Eviction>().policy(); }
 
   Status createView(const PickPolicy& policy, uint32_t* view);
   Status createSelector(uint32_t view, uint32_t kind, const double* options, uint32_t optionCount, uint32_t* selector);
@@ -76,7 +67,7 @@ class Replay {
     if (status != Status::ok) return status;
     const uint32_t found = book_.findEpisode(handle);
     const bool isGone = found == episodeNone;
-    if (isGone ? !part<OrphanHandles>().contains(static_cast<uint64_t>(handle)) : book_.episodes()[found].ended()) {
+    if (isGone ? !book_.part<OrphanHandles>().contains(static_cast<uint64_t>(handle)) : book_.episodes()[found].ended()) {
       return book_.failEnded(handle, found);
     }
     *episode = found;
@@ -95,15 +86,11 @@ class Replay {
   Status prepareRecord() { return book_.prepare(1, 2, blocksPerRecordMax); }
   /// Takes the memory for next states that come with `count` records, of episodes that are there or of `episodeCount` that begin in the call.
   Status reserveNextStates(uint32_t episodeCount, uint32_t count) {
-    return part<NextStates>().prepare(book_.episodes().highWater() + episodeCount, count);
+    return book_.part<NextStates>().prepare(book_.episodes().highWater() + episodeCount, count);
   }
 
-  /// Whether a record fits where its episode is, with nothing to make room for, to cut or to end, and finds its memory prepared.
-  bool fitsAsItIs(uint32_t episode, uint32_t flags) const { return forgetting_.fitsAsItIs(episode, flags) && picks().hasRoomForOne(); }
-  /// Evicts what has to go for a record. Where `episode` was gone or had to go, a new one begins, of the same tag.
-  Status makeRoomForRecord(double handle, uint32_t flags, uint32_t* episode) {
-    return forgetting_.makeRoomForRecord(handle, flags, episode);
-  }
+  /// What makes room for records.
+  Forgetting& forgetting() { return forgetting_; }
   /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
   uint32_t takeSlot(uint32_t* episode, const uint8_t* state) {
     if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
@@ -113,8 +100,6 @@ class Replay {
   void tagFirst(uint32_t episode, int32_t tag) {
     if (book_.episodes()[episode].count == 0) book_.episodes().setTag(episode, tag);
   }
-  /// How many of `count` records that follow the next one go where it goes: into its block, with nothing to make room for or to cut.
-  uint32_t recordsAlike(uint32_t episode, uint32_t count) const { return forgetting_.recordsAlike(episode, count); }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block, and pushes the picks that they complete.
   /// `priorities` are doubles, or null. `flags` may end the episode; `episode` is then the one to go on with.
   void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState) {

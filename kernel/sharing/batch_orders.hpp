@@ -45,14 +45,13 @@ class BatchOrders {
   explicit BatchOrders(CallFlags& flags) : flags_(flags) {}
   uint32_t waiting() const { return flags_.waiting(); }
 
-  /// Takes an order, by the caller's thread; its number, or 0 where there are too many.
+  /// Takes an order without a number, by the caller's thread; its number, or 0 where there are too many.
   double give(const BatchOrder& order) {
-    const Guard lock(guard_);
+    const Lock lock(guard_);
     for (BatchOrder& place : places_) {
       if (place.id != 0) continue;
       place = order;
       place.id = ++given_;
-      place.isDone = place.isHeld = false;
       flags_.orderGiven();
       return place.id;
     }
@@ -101,14 +100,14 @@ class BatchOrders {
 
   /// Lets every runFor() return, once nothing is being drawn.
   void close() {
-    const Guard lock(guard_);
+    const Lock lock(guard_);
     isClosing_ = true;
     changed_.notify_all();
   }
 
   /// Forgets an order that was carried out, and gives what became of it; false where there is none, or it still waits.
   bool take(double id, Status* status) {
-    const Guard lock(guard_);
+    const Lock lock(guard_);
     BatchOrder* const found = find(id);
     if (found == nullptr || !found->isDone) return false;
     *status = fail(found->status, found->detail[0], found->detail[1], found->detail[2], found->detail[3]);

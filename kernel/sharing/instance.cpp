@@ -27,38 +27,15 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
 
 void Instance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
-  if (seat.copies.isEmpty()) return sharing.giveBack();
-  // Rows that are still being written. Their writers are few: those beyond the first ones are waited for at once.
-  constexpr uint32_t writerMax = 16;
-  uint32_t writers[writerMax];
-  uint64_t pins[writerMax];
-  uint32_t count = 0;
-  const CopyPins& all = *sharing.pins();
-  for (const Seat* other = sharing.seats(); other != nullptr; other = other->next) {
-    const uint64_t pin = other == &seat ? 0 : all.get(other->number);
-    if (pin == 0 || !other->copies.writes() || !seat.copies.reads(other->copies)) continue;
-    if (count == writerMax) {
-      all.awaitOne(other->number, pin);
-      continue;
-    }
-    writers[count] = other->number;
-    pins[count++] = pin;
-  }
   sharing.giveBack();
-  for (uint32_t at = 0; at < count; ++at) all.awaitOne(writers[at], pins[at]);
+  if (seat.copies.count() == 0) return;
   copier_.run(seat.copies);
-  sharing.pins()->clear(seat.number);
+  sharing.pins().clear(seat.number);
 }
 
 Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
                             double* order) {
-  BatchOrder made = {};
-  made.selector = selector;
-  made.count = count;
-  made.beta = beta;
-  made.batch = batch;
-  made.batchBytes = batchBytes;
-  const double id = seat.orders.give(made);
+  const double id = seat.orders.give({0, selector, count, beta, batch, batchBytes, Status::ok, {}, false, false});
   if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
   *order = id;
   return Status::ok;
@@ -142,13 +119,8 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
   if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
   if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
   if (!seat.flags.isShared()) {
-    Status status = replay.book().keepWriters();
-    if (status == Status::ok) status = sharing.createPins();
-    if (status == Status::ok) status = sharing.admit(seat);
-    if (status != Status::ok) return status;
-    replay.book().setWriter(seat.number);
-    replay.book().writeAll();
-    replay.book().store().keepPins(sharing.pins());
+    if (const Status status = sharing.admit(seat); status != Status::ok) return status;
+    replay.book().store().keepPins(&sharing.pins());
     seat.flags.share();
   }
   return sharing.issue(ticket);
@@ -199,7 +171,6 @@ Status Instance::hold(Seat& seat) {
     if (status != Status::ok) return status;
     // Its calls copy at once from now on.
     replay.book().store().setCopies(nullptr);
-    replay.book().store().settle();
   }
   sharing.hold(seat);
   return Status::ok;

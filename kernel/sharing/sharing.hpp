@@ -50,13 +50,7 @@ class Sharing {
 
   // ---- seats and tickets: the caller has the lock ----
 
-  /// Takes the memory of the pins, the first time that the replay is shared.
-  Status createPins() {
-    if (pins_ == nullptr) pins_.reset(new (std::nothrow) CopyPins);
-    return pins_ == nullptr ? fail(Status::memory, sizeof(CopyPins)) : Status::ok;
-  }
-  CopyPins* pins() const { return pins_.get(); }
-
+  CopyPins& pins() { return pins_; }
   Seat* seats() const { return seats_; }
   uint32_t seatCount() const { return seatCount_; }
   Status admit(Seat& seat) {
@@ -67,7 +61,7 @@ class Sharing {
     }
     if (number > EXRP_LIMIT_SEATS) return fail(Status::limit, EXRP_LIMIT_SEATS);
     seat.number = static_cast<uint16_t>(number);
-    seat.copies.bind(pins_.get(), number);
+    seat.copies.bind(&pins_, number);
     seat.next = seats_;
     seats_ = &seat;
     ++seatCount_;
@@ -113,7 +107,7 @@ class Sharing {
   uint32_t seatCount_ = 0;
   uint32_t issuedCount_ = 0;
   uint64_t revoked_[EXRP_LIMIT_TICKETS / 64] = {};
-  std::unique_ptr<CopyPins> pins_;
+  CopyPins pins_;
   std::unique_ptr<uint8_t[]> note_;
   uint32_t noteSize_ = 0;
 };

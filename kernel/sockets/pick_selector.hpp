@@ -47,14 +47,6 @@ class PickSelector {
   virtual void pushedRun(uint32_t first, uint32_t count) {
     for (uint32_t k = 0; k < count; ++k) pushed(first + k);
   }
-  /// Does what moved(last, to), popped(last), moved(last - 1, to + 1), popped(last - 1), ... would do, for `count` picks.
-  virtual void movedRun(uint32_t last, uint32_t to, uint32_t count) {
-    for (uint32_t k = 0; k < count; ++k) {
-      moved(last - k, to + k);
-      popped(last - k);
-    }
-  }
-
   /// Does what moved(last, to + count - 1), popped(last), moved(last - 1, to + count - 2), popped(last - 1), ... would do, for `count` picks:
   /// they keep their order.
   virtual void movedBlock(uint32_t last, uint32_t to, uint32_t count) {

@@ -51,9 +51,6 @@ class AgeLimit final : public EpisodeListener {
 
   /// Whether a stored record can have this birth.
   bool allows(uint64_t birth, uint64_t recordedCount) const { return !isSet() || recordedCount - birth <= ageMax_; }
-  uint32_t episodeCount() const { return heap_.count(); }
-  uint64_t birth(uint32_t episode) const { return heap_.birth(episode); }
-  int32_t check() const { return isSet() ? heap_.check() : 0; }
 
   // ---- what it hears ----
 
@@ -68,16 +65,9 @@ class AgeLimit final : public EpisodeListener {
   double memoryBytes() const { return isSet() ? heap_.memoryBytes() : 0; }
   int32_t check(const StoredEpisodes& stored) const {
     if (!isSet()) return 0;
-    if (check() != 0) return 1;
-    uint32_t count = 0;
-    for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
-      if (!stored.holdsRecords(episode)) continue;
-      ++count;
-      const uint64_t birth = stored.birthOf(episode);
-      if (!heap_.contains(episode) || heap_.birth(episode) != birth) return 1;
-      if (!allows(birth, stored.recordedCount())) return 2;
-    }
-    return count == episodeCount() ? 0 : 1;
+    const auto isMember = [&](uint32_t episode) { return stored.holdsRecords(episode); };
+    if (!heap_.holds(isMember, [&](uint32_t episode) { return stored.birthOf(episode); })) return 1;
+    return heap_.count() == 0 || allows(heap_.firstBirth(), stored.recordedCount()) ? 0 : 2;
   }
 
  private:

@@ -35,8 +35,23 @@ class BirthHeap {
   uint32_t first() const { return count_ == 0 ? episodeNone : entries_[1].episode; }
   /// The birth of its oldest record. There is one.
   uint64_t firstBirth() const { return entries_[1].birth; }
-  /// That of a member.
-  uint64_t birth(uint32_t episode) const { return entries_[notes_[episode]].birth; }
+  /// Whether its members are the episodes of which `isMember(episode)` says so, by `birthOf(episode)`, and its invariants hold.
+  template <typename IsMember, typename BirthOf>
+  bool holds(IsMember isMember, BirthOf birthOf) const {
+    uint32_t members = 0;
+    uint32_t notes = 0;
+    for (uint32_t episode = 0; episode < episodes_->highWater(); ++episode) notes += contains(episode) ? 1u : 0u;
+    for (uint32_t episode = episodes_->oldest(); episode != episodeNone; episode = (*episodes_)[episode].newer) {
+      if (!isMember(episode)) continue;
+      ++members;
+      if (!contains(episode) || entries_[notes_[episode]].birth != birthOf(episode)) return false;
+    }
+    for (uint32_t entry = 1; entry <= count_; ++entry) {
+      if (entries_[entry].episode >= episodes_->highWater() || notes_[entries_[entry].episode] != entry) return false;
+      if (entry > 1 && isBefore(entries_[entry], entries_[entry / 2])) return false;
+    }
+    return members == count_ && notes == count_;
+  }
 
   /// The oldest record of `episode`, a member or not, has this birth.
   void set(uint32_t episode, uint64_t birth) {
@@ -56,17 +71,6 @@ class BirthHeap {
   }
 
   double memoryBytes() const { return notes_.takenBytes(episodes_->highWater()) + entries_.takenBytes(countHighWater_); }
-
-  int32_t check() const {
-    uint32_t members = 0;
-    for (uint32_t episode = 0; episode < episodes_->highWater(); ++episode) members += contains(episode) ? 1u : 0u;
-    if (members != count_) return 1;
-    for (uint32_t entry = 1; entry <= count_; ++entry) {
-      if (entries_[entry].episode >= episodes_->highWater() || notes_[entries_[entry].episode] != entry) return 1;
-      if (entry > 1 && isBefore(entries_[entry], entries_[entry / 2])) return 2;
-    }
-    return 0;
-  }
 
  private:
   struct Entry {

@@ -62,21 +62,24 @@ class BlockIndex {
   /// blockNone. It goes in passes, so that the cache misses of all overlap: give it pieces of up to findPiece.
   template <typename HandleAt, typename OrdinalAt, typename Use>
   void findMany(const Store& store, uint32_t count, HandleAt handleAt, OrdinalAt ordinalAt, Use use) const {
-    uint32_t likely[findPiece];
-    guess(store, count, likely, [&](uint32_t k) { return hashOf(handleAt(k), ordinalAt(k)); });
+    uint32_t likely[findPiece];  // the block that a search for each key would look at first, or blockNone
+    uint32_t hash[findPiece];
+    for (uint32_t k = 0; k < count; ++k) {
+      hash[k] = hashOf(handleAt(k), ordinalAt(k));
+      prefetchLineFar(&table_[home(hash[k])]);
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      const Bucket& bucket = table_[home(hash[k])];
+      const uint32_t first = likelyIn(bucket, hash[k]);
+      likely[k] = first == 0 ? blockNone : blockIn(bucket.entries[__builtin_ctz(first)]);
+      if (likely[k] != blockNone) prefetchLineFar(&store.head(likely[k]));
+    }
+    for (uint32_t k = 0; k < count; ++k) {
+      if (likely[k] != blockNone) store.prefetchHandle(likely[k]);
+    }
     for (uint32_t k = 0; k < count; ++k) {
       const bool isRight = likely[k] != blockNone && isKey(store, likely[k], handleAt(k), ordinalAt(k));
       use(k, isRight ? likely[k] : find(store, handleAt(k), ordinalAt(k)));
-    }
-  }
-  /// The same with episodes: calls `use(k, findEpisode(store, handleAt(k)))`.
-  template <typename HandleAt, typename Use>
-  void findEpisodes(const Store& store, uint32_t count, HandleAt handleAt, Use use) const {
-    uint32_t likely[findPiece];
-    guess(store, count, likely, [&](uint32_t k) { return hashOf(handleAt(k), 0); });
-    for (uint32_t k = 0; k < count; ++k) {
-      const bool isRight = likely[k] != blockNone && store.handleOf(likely[k]) == handleAt(k);
-      use(k, isRight ? store.head(likely[k]).episode : findEpisode(store, handleAt(k)));
     }
   }
   static constexpr uint32_t findPiece = 64;
@@ -137,25 +140,6 @@ class BlockIndex {
       if (bucket.passes == 0) return blockNone;
     }
   }
-  /// The block that a search for each key would look at first, or blockNone. Its head and handle are on their way.
-  template <typename HashAt>
-  void guess(const Store& store, uint32_t count, uint32_t* likely, HashAt hashAt) const {
-    uint32_t hash[findPiece];
-    for (uint32_t k = 0; k < count; ++k) {
-      hash[k] = hashAt(k);
-      prefetchLineFar(&table_[home(hash[k])]);
-    }
-    for (uint32_t k = 0; k < count; ++k) {
-      const Bucket& bucket = table_[home(hash[k])];
-      const uint32_t first = likelyIn(bucket, hash[k]);
-      likely[k] = first == 0 ? blockNone : blockIn(bucket.entries[__builtin_ctz(first)]);
-      if (likely[k] != blockNone) prefetchLineFar(&store.head(likely[k]));
-    }
-    for (uint32_t k = 0; k < count; ++k) {
-      if (likely[k] != blockNone) store.prefetchHandle(likely[k]);
-    }
-  }
-
   Status makeTable(size_t bucketCount);
   uint32_t* findEntry(uint32_t hash, uint32_t block, uint32_t passes);
   void removeEntry(uint32_t hash, uint32_t block);

@@ -24,7 +24,7 @@ Status BlockPool::prepare(uint32_t count) {
   return fail(Status::memory, double{bytesEach} * needed);
 }
 
-uint32_t BlockPool::take(uint64_t handle, uint32_t ordinal, uint32_t episode) {
+uint32_t BlockPool::takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) {
   if (limboChains_ > 0) leaveLimbo();
   if (freeHead_ == blockNone && highWater_ == countMax_) awaitLimbo();
   uint32_t index = freeHead_;
@@ -68,9 +68,8 @@ void BlockPool::leaveLimbo() {
   }
 }
 
-/// Waits for the oldest chain. Copies need no lock, so they end. Those of the call that is under way would begin too late.
+/// Waits for the oldest chain. Copies need no lock, so they end.
 void BlockPool::awaitLimbo() {
-  if (*place_ != nullptr) (*place_)->flush();
   const uint32_t before = limboChains_;
   while (limboChains_ == before && before > 0) {
     leaveLimbo();

@@ -41,9 +41,9 @@ class BlockPool {
   /// `count` blocks are expected to be in use one day; there are never more than `countMax`.
   Status create(uint32_t countMax, uint32_t count);
 
-  /// Takes the memory that the next `count` calls of take() need, for as many blocks as there are.
+  /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
   Status prepare(uint32_t count);
-  /// Blocks that have memory after prepare(count).
+  /// Blocks that have memory after so many were prepared.
   uint32_t preparedCount(uint32_t count) const {
     if (count <= freeCount_) return highWater_;
     const uint32_t needed = highWater_ + (count - freeCount_);
@@ -52,7 +52,7 @@ class BlockPool {
   /// Blocks that can be taken now.
   uint32_t availableCount() const { return freeCount_ + limboCount_ + (countMax_ - highWater_); }
   /// A block for episode `episode`. Needs prepare() and availableCount() > 0.
-  uint32_t take(uint64_t handle, uint32_t ordinal, uint32_t episode);
+  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode);
   /// Puts a block that was just taken behind `last`, its episode's last.
   void link(uint32_t last, uint32_t block) {
     blocks_[last].next = block;
@@ -69,22 +69,31 @@ class BlockPool {
     return next;
   }
 
-  /// From now on, chains wait for the copies that these pins stand for. The queue of the call that is under way stands at `place`.
-  void keepPins(const CopyPins* pins, CopyQueue* const* place) {
-    pins_ = pins;
-    place_ = place;
-  }
+  // ---- where threads share the replay: copies without the lock ----
 
-  Block& operator[](uint32_t index) { return blocks_[index]; }
-  const Block& operator[](uint32_t index) const { return blocks_[index]; }
+  /// From now on, chains wait for the copies that these pins stand for.
+  void keepPins(const CopyPins* pins) { pins_ = pins; }
+  /// Waits until no seat copies: to be called before the memory of large rows grows, or a row changes.
+  void settle() const {
+    if (pins_ != nullptr) pins_->await();
+  }
+  /// Where the draw that is under way leaves its copies of large rows; null where it copies at once.
+  void setCopies(CopyQueue* copies) { copies_ = copies; }
+  /// Where that stands, for those that copy.
+  CopyQueue* const* copiesPlace() const { return &copies_; }
+
+  // ---- what is known of a block ----
+
+  const Block& block(uint32_t index) const { return blocks_[index]; }
   bool isTaken(uint32_t index) const { return blocks_[index].previous != index; }
   /// The handle of the episode that owns a block.
-  uint64_t handle(uint32_t index) const { return handles_[heads_[index].episode]; }
+  uint64_t handleOf(uint32_t index) const { return handles_[heads_[index].episode]; }
   void prefetchHandle(uint32_t index) const { prefetchLine(&handles_[heads_[index].episode]); }
   /// The heads of all blocks, by index. The head of a block that no episode owns says nothing.
   const BlockHead* heads() const { return heads_.data(); }
+  const BlockHead& head(uint32_t index) const { return heads_[index]; }
 
-  uint32_t countMax() const { return countMax_; }
+  uint32_t blockCountMax() const { return countMax_; }
   uint32_t highWater() const { return highWater_; }
   uint32_t freeCount() const { return freeCount_; }
   double memoryBytes() const {
@@ -116,7 +125,7 @@ class BlockPool {
   uint32_t freeHead_ = blockNone;
   uint32_t freeCount_ = 0;
   const CopyPins* pins_ = nullptr;
-  CopyQueue* const* place_ = nullptr;
+  CopyQueue* copies_ = nullptr;
   Limbo limbo_[limboMax] = {};  // a ring
   uint32_t limboFirst_ = 0;
   uint32_t limboChains_ = 0;

@@ -57,18 +57,9 @@ class ByteLimit final : public EpisodeListener {
   void recordAdded(uint32_t position) {
     if (keptCount_ > 0) [[unlikely]] keptAdded(position);
   }
-  void finalStateAdded() { setBeside(besideBytes_ + stateBytes_); }
-  /// The last of an open episode's `count` records, of which `first` is the oldest that it holds.
-  void lastRecordRemoved(uint32_t first, uint32_t count) {
-    if (keptCount_ > 0) setBeside(besideBytes_ - bytesOf(first, count, false) + bytesOf(first, count - 1, false));
-  }
-  /// An episode that was loaded, with its records from `first` on.
-  void episodeAdded(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ + bytesOf(first, count, ended)); }
-  void episodeRemoved(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ - bytesOf(first, count, ended)); }
-  /// The first record of an episode was at `first`, and is at `to`.
-  void episodeTrimmed(uint32_t first, uint32_t to) {
-    if (keptCount_ > 0) setBeside(besideBytes_ - bytesOf(first, to, false) + bytesOf(to, to, false));
-  }
+  /// What an episode has beside the columns of every record, if it holds those from `first` to `count`, and has ended or not.
+  void add(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ + bytesOf(first, count, ended)); }
+  void remove(uint32_t first, uint32_t count, bool ended) { setBeside(besideBytes_ - bytesOf(first, count, ended)); }
 
   double storedBytes(uint64_t recordCount) const { return static_cast<double>(recordCount * recordBytes_ + besideBytes_); }
 
@@ -77,17 +68,20 @@ class ByteLimit final : public EpisodeListener {
   /// Where columns are kept for some records only, records come one by one.
   void appended(const StoredEpisodes&, uint32_t, uint32_t from, const uint8_t*) { recordAdded(from); }
   void shortening(const StoredEpisodes& stored, uint32_t episode) {
-    lastRecordRemoved(stored.episodes().first(episode), stored.episodes()[episode].count);
+    remove(stored.episodes().first(episode), stored.episodes()[episode].count, false);
+    add(stored.episodes().first(episode), stored.episodes()[episode].count - 1, false);
   }
-  void ended(const StoredEpisodes&, uint32_t, uint32_t) { finalStateAdded(); }
-  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t from) { episodeTrimmed(from, stored.episodes().first(episode)); }
+  void ended(const StoredEpisodes&, uint32_t, uint32_t) { add(0, 0, true); }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t from) {
+    const uint32_t to = stored.episodes().first(episode);
+    remove(from, to, false);
+    add(to, to, false);
+  }
   void removing(const StoredEpisodes& stored, uint32_t episode, bool) {
-    const Episode& entry = stored.episodes()[episode];
-    episodeRemoved(stored.episodes().first(episode), entry.count, entry.ended());
+    remove(stored.episodes().first(episode), stored.episodes()[episode].count, stored.episodes()[episode].ended());
   }
   void restored(const StoredEpisodes& stored, uint32_t episode) {
-    const Episode& entry = stored.episodes()[episode];
-    episodeAdded(stored.episodes().first(episode), entry.count, entry.ended());
+    add(stored.episodes().first(episode), stored.episodes()[episode].count, stored.episodes()[episode].ended());
   }
   int32_t check(const StoredEpisodes& stored) const { return stored.recordCount() > recordMax_ ? 2 : 0; }
 

@@ -1,21 +1,20 @@
-// CopyQueue: copies of large rows that a call leaves for the time after it has given back the lock of a shared replay.
+// CopyQueue: copies of large rows into a batch that a call leaves for the time after it has given back the lock of a shared replay.
 //
-// Choosing and bookkeeping take microseconds, and a batch of images takes milliseconds. So a call under the lock only writes down what has to
+// Choosing and bookkeeping take microseconds, and a batch of images takes milliseconds. So a draw under the lock only writes down what has to
 // be copied from where to where, and copies it afterwards. Others may have the replay meanwhile:
 // - A block that goes meanwhile is not used again until the copies that were under way are done (CopyPins).
-// - A row that is still being written may be drawn already. Who draws it waits for the writer before copying (Instance::leave).
 // - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::settle).
+// A record is copied under the lock: the row of an image takes less than a microsecond.
 //
-// Thread safety: a queue is filled, looked at and emptied under the lock, and run without it. While it is run, nobody changes it.
+// Thread safety: a queue is filled and emptied under the lock, and run without it. While it is run, nobody changes it.
 // Invariants:
-//   1. Rows of a block that is taken never change, but for those that a queue writes to whose pin is set.
+//   1. Rows of a block that is taken change only after Store::settle().
 // Cost: 32 bytes a copy; a copy of many neighbouring rows is one.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/base/sync.hpp"
@@ -37,9 +36,6 @@ class CopyPins {
   /// Without the lock. Release: who sees the pin gone sees the copies done, and may write over what they read.
   void clear(uint32_t seat) { pins_[seat].store(0, std::memory_order_release); }
 
-  /// The seat's pin; 0 where it has none. Acquire: pairs with clear().
-  uint64_t get(uint32_t seat) const { return pins_[seat].load(std::memory_order_acquire); }
-  uint32_t end() const { return end_; }
   /// Copies that began after this are not concerned by what goes now.
   uint64_t count() const { return count_; }
   /// Whether all copies that had begun by then are done.
@@ -50,18 +46,18 @@ class CopyPins {
     }
     return true;
   }
-  /// Waits for the copies of all seats but this one. They need no lock, so they end.
-  void await(uint32_t seatLeft) const {
+  /// Waits for the copies of all seats. They need no lock, so they end. To be called by one that copies nothing.
+  void await() const {
     for (uint32_t seat = 1; seat < end_; ++seat) {
-      if (seat != seatLeft) awaitOne(seat, get(seat));
+      const uint64_t pin = get(seat);
+      while (pin != 0 && get(seat) == pin) yieldThread();
     }
-  }
-  /// Waits while the seat has this pin.
-  void awaitOne(uint32_t seat, uint64_t pin) const {
-    while (pin != 0 && get(seat) == pin) yieldThread();
   }
 
  private:
+  /// The seat's pin; 0 where it has none. Acquire: pairs with clear().
+  uint64_t get(uint32_t seat) const { return pins_[seat].load(std::memory_order_acquire); }
+
   std::atomic<uint64_t> pins_[seatMax] = {};
   uint64_t count_ = 0;  // under the lock, as is end_
   uint32_t end_ = 0;
@@ -84,49 +80,17 @@ class CopyQueue {
     pins_ = pins;
     seat_ = seat;
   }
-  uint32_t seat() const { return seat_; }
 
-  /// Sets the seat's pin. False where there is no memory: the caller then copies at once, and no other seat's copies are under way.
+  /// Sets the seat's pin. False where there is no memory: the caller then copies at once.
   bool add(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) {
-    if (!copies_.commit(size_t{count_} + 1)) {
-      pins_->await(seat_);
-      return false;
-    }
+    if (!copies_.commit(size_t{count_} + 1)) return false;
     if (count_ == 0) pins_->set(seat_);
     copies_[count_++] = {to, also, from, bytes};
     return true;
   }
-  /// Copies at once what was added. Blocks that go then wait for nothing of this seat's.
-  void flush() {
-    if (count_ == 0) return;
-    for (uint32_t k = 0; k < count_; ++k) {
-      memcpy(copies_[k].to, copies_[k].from, copies_[k].bytes);
-      if (copies_[k].also != nullptr) memcpy(copies_[k].also, copies_[k].from, copies_[k].bytes);
-    }
-    count_ = 0;
-    pins_->clear(seat_);
-  }
-  /// From now on, what is added writes to the store.
-  void write() { writes_ = true; }
-
-  bool isEmpty() const { return count_ == 0; }
-  bool writes() const { return writes_; }
   uint32_t count() const { return count_; }
   const Copy& operator[](uint32_t index) const { return copies_[index]; }
-  void clear() {
-    count_ = 0;
-    writes_ = false;
-  }
-  /// Whether this queue reads what another writes.
-  bool reads(const CopyQueue& other) const {
-    for (uint32_t k = 0; k < count_; ++k) {
-      for (uint32_t at = 0; at < other.count_; ++at) {
-        const Copy& written = other.copies_[at];
-        if (copies_[k].from < written.to + written.bytes && written.to < copies_[k].from + copies_[k].bytes) return true;
-      }
-    }
-    return false;
-  }
+  void clear() { count_ = 0; }
   double memoryBytes() const { return copies_.memoryBytes(); }
 
  private:
@@ -134,7 +98,6 @@ class CopyQueue {
   uint32_t seat_ = 0;
   Scratch<Copy> copies_;
   uint32_t count_ = 0;
-  bool writes_ = false;
 };
 
 }  // namespace exrp

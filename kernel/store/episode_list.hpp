@@ -10,7 +10,6 @@
 //   3. No episode's first position is above its count.
 // An episode also has the number of its actor: the chain of episodes that follow one on another, as an environment goes through them.
 // Cost: all O(1); 12 bytes an episode for its first position, tag and actor, beside the episode itself, which batches read at random.
-// Where threads share the replay, 2 more for its writer.
 #pragma once
 
 #include "kernel/base/error.hpp"
@@ -27,7 +26,8 @@ struct Episode {
   uint32_t firstBlock;
   uint32_t lastBlock;
   uint32_t count;  // the position of its next record: of the records ever in it, those before the first position are gone
-  uint32_t state;  // EXRP_EPISODE_*; EVICTED while nothing has this index
+  uint16_t state;  // EXRP_EPISODE_*; EVICTED while nothing has this index
+  uint16_t writer;  // the seat that recorded into it last
   uint32_t older;
   uint32_t newer;  // or the next unused index
 
@@ -37,21 +37,14 @@ struct Episode {
 class EpisodeList {
  public:
   Status create(uint32_t countMax) {
-    const bool made = episodes_.create(countMax, Pages::huge, 0) && firsts_.create(countMax, Pages::small) && tags_.create(countMax, Pages::small) &&
-                      actors_.create(countMax, Pages::small);
+    const bool made = episodes_.create(countMax, Pages::huge, 0) && firsts_.create(countMax, Pages::small) && origins_.create(countMax, Pages::small);
     return made ? Status::ok : fail(Status::memory, double{1} * countMax * bytesEach);
   }
   /// Takes the memory that the next `count` add() calls need, for as many episodes as there can be.
   Status prepare(uint32_t count) {
     const uint32_t needed = preparedCount(count);
-    const bool taken = episodes_.commit(needed) && firsts_.commit(needed) && tags_.commit(needed) && actors_.commit(needed) &&
-                       (writers_.data() == nullptr || writers_.commit(needed));
+    const bool taken = episodes_.commit(needed) && firsts_.commit(needed) && origins_.commit(needed);
     return taken ? Status::ok : fail(Status::memory, double{1} * needed * bytesEach);
-  }
-  /// From now on, episodes have writers.
-  Status keepWriters() {
-    const bool taken = writers_.create(episodes_.countMax(), Pages::small) && writers_.commit(episodes_.committed());
-    return taken ? Status::ok : fail(Status::memory, 2.0 * highWater_);
   }
   /// Episodes below this index have memory after prepare(count).
   uint32_t preparedCount(uint32_t count) const {
@@ -67,10 +60,9 @@ class EpisodeList {
     } else {
       index = highWater_++;
     }
-    episodes_[index] = Episode{handle, firstBlock, firstBlock, 0, EXRP_EPISODE_OPEN, newest_, episodeNone};
+    episodes_[index] = Episode{handle, firstBlock, firstBlock, 0, EXRP_EPISODE_OPEN, 0, newest_, episodeNone};
     firsts_[index] = 0;
-    tags_[index] = 0;
-    actors_[index] = static_cast<uint32_t>(handle);
+    origins_[index] = {0, static_cast<uint32_t>(handle)};
     (newest_ == episodeNone ? oldest_ : episodes_[newest_].newer) = index;
     newest_ = index;
     ++count_;
@@ -89,14 +81,11 @@ class EpisodeList {
 
   Episode& operator[](uint32_t index) { return episodes_[index]; }
   const Episode& operator[](uint32_t index) const { return episodes_[index]; }
-  int32_t tag(uint32_t index) const { return tags_[index]; }
-  void setTag(uint32_t index, int32_t tag) { tags_[index] = tag; }
+  int32_t tag(uint32_t index) const { return origins_[index].tag; }
+  void setTag(uint32_t index, int32_t tag) { origins_[index].tag = tag; }
   /// The low half of the handle of the actor's first episode.
-  uint32_t actor(uint32_t index) const { return actors_[index]; }
-  void setActor(uint32_t index, uint32_t actor) { actors_[index] = actor; }
-  /// Who recorded into an episode last; only after keepWriters().
-  uint16_t writer(uint32_t index) const { return writers_[index]; }
-  void setWriter(uint32_t index, uint16_t writer) { writers_[index] = writer; }
+  uint32_t actor(uint32_t index) const { return origins_[index].actor; }
+  void setActor(uint32_t index, uint32_t actor) { origins_[index].actor = actor; }
   /// The position of an episode's oldest record; where it holds none, of its next.
   uint32_t first(uint32_t index) const { return firsts_[index]; }
   void setFirst(uint32_t index, uint32_t position) { firsts_[index] = position; }
@@ -107,8 +96,7 @@ class EpisodeList {
   uint32_t count() const { return count_; }
   uint32_t highWater() const { return highWater_; }
   double memoryBytes() const {
-    return episodes_.takenBytes(highWater_) + firsts_.takenBytes(highWater_) + tags_.takenBytes(highWater_) +
-           actors_.takenBytes(highWater_) + (writers_.data() == nullptr ? 0 : writers_.takenBytes(highWater_));
+    return episodes_.takenBytes(highWater_) + firsts_.takenBytes(highWater_) + origins_.takenBytes(highWater_);
   }
 
   int32_t check() const {
@@ -123,13 +111,15 @@ class EpisodeList {
   }
 
  private:
-  static constexpr uint32_t bytesEach = sizeof(Episode) + 3 * sizeof(uint32_t);
+  struct Origin {
+    int32_t tag;
+    uint32_t actor;
+  };
+  static constexpr uint32_t bytesEach = sizeof(Episode) + sizeof(uint32_t) + sizeof(Origin);
 
   ReservedArray<Episode> episodes_;
   ReservedArray<uint32_t> firsts_;  // by the same index
-  ReservedArray<int32_t> tags_;     // likewise
-  ReservedArray<uint32_t> actors_;  // likewise
-  ReservedArray<uint16_t> writers_;  // likewise; only where threads share the replay
+  ReservedArray<Origin> origins_;   // likewise
   uint32_t oldest_ = episodeNone;
   uint32_t newest_ = episodeNone;
   uint32_t unused_ = episodeNone;

@@ -28,7 +28,7 @@ Status KeptColumns::prepare(uint32_t blockCount) {
 Status KeptColumns::prepareCarried(size_t count) {
   for (uint32_t at = 0; at < count_; ++at) {
     // There are never more episodes than blocks.
-    const uint64_t bounded = count < pool_->countMax() ? count : pool_->countMax();
+    const uint64_t bounded = count < pool_->blockCountMax() ? count : pool_->blockCountMax();
     const uint64_t bytes = bounded * columns_[indices_[at]].bytes;
     if (!carried_[at].commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
   }

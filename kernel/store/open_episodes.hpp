@@ -56,19 +56,12 @@ class OpenEpisodes final : public EpisodeListener {
   }
   double memoryBytes() const { return filled_.memoryBytes() + empty_.memoryBytes(); }
   int32_t check(const StoredEpisodes& stored) const {
-    if (filled_.check() != 0 || empty_.check() != 0) return 1;
     const EpisodeList& episodes = stored.episodes();
-    uint32_t filledCount = 0;
-    uint32_t emptyCount = 0;
-    for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-      const bool isEmpty = !stored.holdsRecords(episode);
-      const bool isFilled = !isEmpty && !episodes[episode].ended();
-      if (empty_.contains(episode) != isEmpty || filled_.contains(episode) != isFilled) return 1;
-      if (isFilled && filled_.birth(episode) != stored.birthOf(episode)) return 1;
-      filledCount += isFilled ? 1 : 0;
-      emptyCount += isEmpty ? 1 : 0;
-    }
-    return filledCount == filled_.count() && emptyCount == empty_.count() ? 0 : 1;
+    const auto isEmpty = [&](uint32_t episode) { return !stored.holdsRecords(episode); };
+    const auto isFilled = [&](uint32_t episode) { return stored.holdsRecords(episode) && !episodes[episode].ended(); };
+    const bool areRight = filled_.holds(isFilled, [&](uint32_t episode) { return stored.birthOf(episode); }) &&
+                          empty_.holds(isEmpty, [&](uint32_t episode) { return episodes[episode].handle; });
+    return areRight ? 0 : 1;
   }
 
  private:

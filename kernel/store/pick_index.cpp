@@ -81,41 +81,8 @@ void PickIndex::popLast() {
   if (journal_.isOpen()) journal_.add(last, pickNone);
 }
 
-void PickIndex::moveLastTo(uint32_t index, uint32_t removed) {
-  const uint32_t last = count_ - 1;
-  indices_[removed] = 0;  // it is slots_[index], but reading that would wait for it
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->moved(last, index);
-  if (journal_.isOpen()) journal_.add(last, index);
-  const uint32_t slot = slots_[last];
-  slots_[index] = slot;
-  --count_;
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->popped(last);
-  if (journal_.isOpen()) journal_.add(last, pickNone);
-  indices_[slot] = index + 1;
-}
-
-/// Removes the `count` picks from `index` on, of the slots from `removed` on. The last pick takes the first one's index, the one before
-/// it the second one's, and so on.
-void PickIndex::moveRunTo(uint32_t index, uint32_t removed, uint32_t count) {
-  const uint32_t last = count_ - 1;
-  std::fill_n(&indices_[removed], count, 0u);
-  for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedRun(last, index, count);
-  if (journal_.isOpen()) {
-    for (uint32_t k = 0; k < count; ++k) {
-      journal_.add(last - k, index + k);
-      journal_.add(last - k, pickNone);
-    }
-  }
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint32_t slot = slots_[last - k];
-    slots_[index + k] = slot;
-    indices_[slot] = index + k + 1;
-  }
-  count_ -= count;
-}
-
 /// Removes the `count` picks from `index` on, of the slots from `removed` on. The last picks take their indices, in their order.
-void PickIndex::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
+void PickIndex::moveLastTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   const uint32_t from = count_ - count;
   std::fill_n(&indices_[removed], count, 0u);
@@ -126,17 +93,12 @@ void PickIndex::moveBlockTo(uint32_t index, uint32_t removed, uint32_t count) {
       journal_.add(last - k, pickNone);
     }
   }
-  for (uint32_t k = 0; k < count; ++k) slots_[index + k] = slots_[from + k];
-  for (uint32_t k = 0; k < count; ++k) indices_[slots_[index + k]] = index + k + 1;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t slot = slots_[from + k];
+    slots_[index + k] = slot;
+    indices_[slot] = index + k + 1;
+  }
   count_ -= count;
-}
-
-/// How many of the picks that go, from `slot` on, have the indices from `index` on and will have them taken by picks that stay: at least
-/// one, at most `countMax`. (The run ends before the picks that move, as those stay.)
-uint32_t PickIndex::runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const {
-  uint32_t run = 1;
-  while (run < countMax && indices_[slot + run] == index + run + 1 && !goes(store, range, count_ - 1 - run)) ++run;
-  return run;
 }
 
 void PickIndex::prefetchRemoval(const Store& store, uint32_t block) const {
@@ -146,64 +108,32 @@ void PickIndex::prefetchRemoval(const Store& store, uint32_t block) const {
   }
 }
 
-void PickIndex::removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
-  if (begin >= end) return;
-  const uint32_t blockEnd = store.ordinalOf(end - 1) + 1;
-  uint32_t left = blockEnd - store.ordinalOf(begin);
-  const Range range = {store.head(firstBlock).episode, end, 0, 0};
-  for (uint32_t block = firstBlock, k = 0; k < left; block = store.block(block).next, ++k) {
+void PickIndex::removeBefore(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
+  uint32_t block = firstBlock;
+  for (uint32_t steps = store.ordinalOf(end - 1) - store.ordinalOf(begin); steps > 0; --steps) {
     prefetchIndexOf(store.firstSlot(block));
+    block = store.block(block).next;
   }
-  uint32_t ahead = firstBlock;
+  const bool isOneBlock = block == firstBlock;
+  const Range range = {store.head(block).episode, end, store.slotAt(block, begin), isOneBlock ? end - begin : 0};
+  uint32_t ahead = block;
   const auto askAhead = [&] {
-    if (left == 0) return;
+    if (ahead == blockNone || isOneBlock) return;
     prefetchRemoval(store, ahead);
-    ahead = store.block(ahead).next;
-    --left;
+    ahead = ahead == firstBlock ? blockNone : store.block(ahead).previous;
   };
   askAhead();
   askAhead();
-  uint32_t block = firstBlock;
-  uint32_t position = begin;
-  while (position < end) {
-    if (position > begin && store.within(position) == 0) {
-      block = store.block(block).next;
-      askAhead();
-    }
-    const uint32_t inBlock = store.blockLength() - store.within(position);
-    const uint32_t pieceEnd = end - position < inBlock ? end : position + inBlock;
-    while (position < pieceEnd) {
-      const uint32_t slot = store.slotAt(block, position);
-      const uint32_t index = indexOf(slot);  // step 1
-      uint32_t run = 1;
-      if (index != pickNone) {
-        // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
-        while (count_ > index && goes(store, range, count_ - 1)) popLast();
-        if (index < count_) {
-          run = runToMove(store, range, index, slot, pieceEnd - position);
-          // Steps 5 to 7.
-          if (run == 1) moveLastTo(index, slot);
-          else moveRunTo(index, slot, run);
-        }
-      }
-      position += run;
-    }
-  }
-}
-
-void PickIndex::removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end) {
-  uint32_t block = firstBlock;
-  for (uint32_t steps = store.ordinalOf(end - 1) - store.ordinalOf(begin); steps > 0; --steps) block = store.block(block).next;
-  const bool isOneBlock = block == firstBlock;
-  const Range range = {store.head(block).episode, end, store.slotAt(block, begin), isOneBlock ? end - begin : 0};
-  for (uint32_t position = end; position > begin;) {
+  for (uint32_t position = end; position > begin; block = store.block(block).previous) {
+    askAhead();
     const uint32_t blockBegin = position - 1 - store.within(position - 1);
     const uint32_t pieceBegin = blockBegin < begin ? begin : blockBegin;
     while (position > pieceBegin) {
       const uint32_t slot = store.slotAt(block, position - 1);
-      const uint32_t index = indexOf(slot);
+      const uint32_t index = indexOf(slot);  // step 1
       uint32_t run = 1;
       if (index != pickNone) {
+        // Steps 2 to 4: what stands at the end and goes anyway is not moved first.
         while (count_ > index && goes(store, range, count_ - 1)) popLast();
         if (index < count_) {
           // Neighbours in time that are neighbours in the view go together, as long as picks that stay take their indices.
@@ -211,13 +141,12 @@ void PickIndex::removeOldest(const Store& store, uint32_t firstBlock, uint32_t b
                  !goes(store, range, count_ - 1 - run)) {
             ++run;
           }
-          if (run == 1) moveLastTo(index, slot);
-          else moveBlockTo(index + 1 - run, slot + 1 - run, run);
+          // Steps 5 to 7.
+          moveLastTo(index + 1 - run, slot + 1 - run, run);
         }
       }
       position -= run;
     }
-    block = store.block(block).previous;
   }
 }
 
@@ -225,7 +154,7 @@ void PickIndex::remove(uint32_t slot) {
   const uint32_t index = indexOf(slot);
   if (index == pickNone) return;
   if (index + 1 == count_) popLast();
-  else moveLastTo(index, slot);
+  else moveLastTo(index, slot, 1);
 }
 
 void PickIndex::attach(PickSelector* selector) {

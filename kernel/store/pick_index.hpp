@@ -51,12 +51,10 @@ class PickIndex {
   void setFirstPriority(double priority);
   /// The same for the last `count` picks, which begin in the slots from `slot` on and all have a priority. The journal is not open.
   void setFirstPriorities(const InitialPriorities& priorities, uint32_t slot, uint32_t count);
-  /// Removes the picks at positions below `end` of an episode that goes whole. They are from `begin` on, whose block is `firstBlock`. The
-  /// oldest goes first.
-  void removeAll(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
-  /// The same of an episode that is trimmed: other picks stay. The newest goes first, so that what moves into the gap keeps its order. Else the
-  /// picks of an episode that is trimmed again and again would stand in ever shorter runs.
-  void removeOldest(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
+  /// Removes the picks of an episode at positions below `end`, of which there is one. They are from `begin` on, whose block is `firstBlock`.
+  /// The newest goes first, so that what moves into the gap keeps its order. Else the picks of an episode that is trimmed again and again would
+  /// stand in ever shorter runs.
+  void removeBefore(const Store& store, uint32_t firstBlock, uint32_t begin, uint32_t end);
   /// Removes the pick that begins in a slot, if there is one.
   void remove(uint32_t slot);
 
@@ -90,9 +88,7 @@ class PickIndex {
   bool prepareSelectors(uint32_t count);
   void prefetchRemoval(const Store& store, uint32_t block) const;
   void popLast();
-  void moveLastTo(uint32_t index, uint32_t removed);
-  void moveRunTo(uint32_t index, uint32_t removed, uint32_t count);
-  void moveBlockTo(uint32_t index, uint32_t removed, uint32_t count);
+  void moveLastTo(uint32_t index, uint32_t removed, uint32_t count);
   /// The picks of an episode that go: those before a position. They begin at `slotCount` slots from `firstSlot` on, where all lie in one block;
   /// else slotCount is 0.
   struct Range {
@@ -102,7 +98,6 @@ class PickIndex {
     uint32_t slotCount;
   };
 
-  uint32_t runToMove(const Store& store, const Range& range, uint32_t index, uint32_t slot, uint32_t countMax) const;
   bool goes(const Store& store, const Range& range, uint32_t index) const {
     const uint32_t slot = slots_[index];
     if (range.slotCount > 0) return slot - range.firstSlot < range.slotCount;

@@ -49,10 +49,6 @@ struct PickPolicy {
   }
   /// Records after a pick's last whose states an open episode must have.
   uint32_t ahead() const { return nStepMax > 1 ? nStepMax : 1; }
-  /// True when batches have nothing but each record and its next state.
-  bool plain() const {
-    return before == 0 && stack == 1 && nextState == EXRP_NEXT_STATE_COPY && nStepCount == 0 && !reversed && !compact && !masks;
-  }
   /// The most picks that an episode's end can complete.
   uint64_t lateCount() const { return whole ? 1 : uint64_t{length} + ahead(); }
 

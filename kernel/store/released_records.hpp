@@ -48,9 +48,9 @@ class ReleasedRecords final : public EpisodeListener {
     until_[episode] = until;
     heap_.set(episode, birth);
   }
-  /// The episode lost records. The oldest one that it holds now, at `first`, has this birth.
+  /// The episode lost records. The oldest one that it holds now, at `first`, has this birth. If it holds none, `first` is its count.
   void trimmed(uint32_t episode, uint32_t first, uint64_t birth) {
-    if (!inUse_ || !heap_.contains(episode)) return;
+    if (!contains(episode)) return;
     if (first < until_[episode]) heap_.set(episode, birth);
     else remove(episode);
   }
@@ -67,33 +67,25 @@ class ReleasedRecords final : public EpisodeListener {
 
   uint32_t count() const { return inUse_ ? heap_.count() : 0; }
   bool contains(uint32_t episode) const { return inUse_ && heap_.contains(episode); }
-  uint64_t birth(uint32_t episode) const { return heap_.birth(episode); }
-  int32_t check() const { return inUse_ ? heap_.check() : 0; }
 
   // ---- what it hears ----
 
   Status prepare(const StoredEpisodes&, const Growth& growth) { return prepare(growth.episodeEnd); }
   void shortening(const StoredEpisodes& stored, uint32_t episode) { shortened(episode, stored.episodes()[episode].count - 1); }
   void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
-    if (!contains(episode)) return;
-    if (stored.holdsRecords(episode)) trimmed(episode, stored.episodes().first(episode), stored.birthOf(episode));
-    else remove(episode);
+    if (contains(episode)) trimmed(episode, stored.episodes().first(episode), stored.birthOf(episode));
   }
   void removing(const StoredEpisodes&, uint32_t episode, bool) { remove(episode); }
   double memoryBytes() const { return inUse_ ? until_.takenBytes(episodes_->highWater()) + heap_.memoryBytes() : 0; }
   int32_t check(const StoredEpisodes& stored) const {
     if (!inUse_) return 0;
-    if (check() != 0) return 1;
-    uint32_t releasedCount = 0;
-    for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
+    const auto isMember = [&](uint32_t episode) { return until_[episode] > 0; };
+    bool areRight = heap_.holds(isMember, [&](uint32_t episode) { return stored.birthOf(episode); });
+    for (uint32_t episode = episodes_->oldest(); episode != episodeNone; episode = (*episodes_)[episode].newer) {
       const uint32_t until = until_[episode];
-      if (heap_.contains(episode) != (until > 0)) return 1;
-      if (until == 0) continue;
-      ++releasedCount;
-      const bool isRight = until <= stored.episodes()[episode].count && until > stored.episodes().first(episode);
-      if (!isRight || heap_.birth(episode) != stored.birthOf(episode)) return 1;
+      areRight &= until == 0 || (until <= (*episodes_)[episode].count && until > episodes_->first(episode));
     }
-    return releasedCount == heap_.count() ? 0 : 1;
+    return areRight ? 0 : 1;
   }
 
  private:

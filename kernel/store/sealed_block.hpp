@@ -4,7 +4,7 @@
 // snapshot has it: its columns one after another, in order. Of a final state there is only the state, and zeros.
 // Numbers are little-endian, as on all platforms that the kernel runs on.
 //
-// Thread safety: none of its own. Where threads share the replay, no large row of the block may still be on its way (Store::settle).
+// Thread safety: none of its own.
 // Cost: a copy of the rows. The checksum is made when it is asked for.
 #pragma once
 

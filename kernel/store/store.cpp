@@ -8,7 +8,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
                      uint32_t blockCount, uint32_t birthLength) {
   columnCount_ = columnCount;
   blockLength_ = blockLength;
-  kept_.create(columns_, pool_, blockLength);
+  kept_.create(columns_, *this, blockLength);
   while ((1u << blockShift_) < blockLength) ++blockShift_;
 
   // Small columns share group 0, widest elements first, so that none needs padding before it.
@@ -33,7 +33,6 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   if (joinedBytes > 0) {
     groupStride_[groupCount_++] = (joinedBytes + itemBytesMax - 1) / itemBytesMax * itemBytesMax;
   }
-  firstAloneGroup_ = groupCount_;
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
     if (column.bytes <= columnAloneBytes || column.every > 1) continue;
@@ -61,7 +60,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   const uint32_t length = birthLength == 0 ? blockLength : birthLength;
   const Status status = births_.create(length, uint64_t{blockCountMax} << blockShift_, uint64_t{blockCount} << blockShift_);
   if (status != Status::ok) return status;
-  return pool_.create(blockCountMax, blockCount);
+  return BlockPool::create(blockCountMax, blockCount);
 }
 
 /// Growing may have moved the groups.
@@ -72,10 +71,10 @@ void Store::findBases() {
 }
 
 Status Store::prepareBlocks(uint32_t count) {
-  if (count <= pool_.freeCount()) return Status::ok;
-  const Status status = pool_.prepare(count);
+  if (count <= freeCount()) return Status::ok;
+  const Status status = BlockPool::prepare(count);
   if (status != Status::ok) return status;
-  const uint32_t needed = pool_.preparedCount(count);
+  const uint32_t needed = preparedCount(count);
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const uint64_t bytes = uint64_t{needed} * blockLength_ * groupStride_[group];
     // Growing may move the first bytes to another page. Who copies meanwhile would read zeros, or write what is lost.

@@ -23,7 +23,7 @@
 // The store also keeps births (births.hpp).
 //
 // Thread safety: none of its own.
-// Invariants: those of its BlockPool, which says which blocks are taken.
+// Invariants: those of BlockPool, which says which blocks are taken.
 // Cost: taking a block and giving back a chain are O(1). Memory comes in prepareBlocks(), before a block is taken.
 // It does not know what an episode is.
 #pragma once
@@ -43,7 +43,7 @@ constexpr uint32_t columnMax = EXRP_LIMIT_COLUMNS;
 /// Columns of more than this many bytes a record stand alone.
 constexpr uint32_t columnAloneBytes = 128;
 
-class Store {
+class Store : public BlockPool {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
   /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full. `birthLength` is a power of two, at most
@@ -51,35 +51,8 @@ class Store {
   Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0,
                 uint32_t birthLength = 0);
 
-  /// Takes the memory that the next `count` calls of takeBlock() need, for as many blocks as there are.
+  /// Takes the memory that the next `count` calls of takeBlock() need, and for their rows, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);
-  /// Blocks that can be taken now.
-  uint32_t availableCount() const { return pool_.availableCount(); }
-  /// A block for episode `episode`. Needs prepareBlocks() and availableCount() > 0.
-  uint32_t takeBlock(uint64_t handle, uint32_t ordinal, uint32_t episode) { return pool_.take(handle, ordinal, episode); }
-  /// Puts a block that was just taken behind `last`, its episode's last.
-  void link(uint32_t last, uint32_t block) { pool_.link(last, block); }
-  /// Gives back the first block of a chain of several. Returns the one after it.
-  uint32_t giveFirst(uint32_t first) { return pool_.giveFirst(first); }
-  /// Gives back the `count` blocks of the chain first..last.
-  void giveChain(uint32_t first, uint32_t last, uint32_t count) { pool_.giveChain(first, last, count); }
-
-  // ---- where threads share the replay: copies without the lock ----
-
-  /// From now on, blocks that go wait for the copies that these pins stand for.
-  void keepPins(const CopyPins* pins) {
-    pins_ = pins;
-    pool_.keepPins(pins, &copies_);
-  }
-  /// Waits until no other seat copies: to be called before large rows are read at once, and before their memory grows.
-  void settle() const {
-    if (pins_ != nullptr) pins_->await(copies_ == nullptr ? 0 : copies_->seat());
-  }
-  /// Where the call that is under way leaves its copies of large rows; null where it copies at once.
-  void setCopies(CopyQueue* copies) { copies_ = copies; }
-  CopyQueue* copies() const { return copies_; }
-  /// Where that stands, for those that copy.
-  CopyQueue* const* copiesPlace() const { return &copies_; }
 
   /// Good until the next prepareBlocks().
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
@@ -92,8 +65,6 @@ class Store {
   bool isKept(uint32_t column) const { return columns_[column].every > 1; }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
   bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
-  /// Groups from this on have one such column each.
-  uint32_t firstAloneGroup() const { return firstAloneGroup_; }
 
   Births& births() { return births_; }
   const Births& births() const { return births_; }
@@ -108,14 +79,6 @@ class Store {
   }
   uint32_t groupStride(uint32_t group) const { return groupStride_[group]; }
 
-  const Block& block(uint32_t index) const { return pool_[index]; }
-  const BlockHead* heads() const { return pool_.heads(); }
-  const BlockHead& head(uint32_t block) const { return pool_.heads()[block]; }
-  /// Blocks that have memory after prepareBlocks(count).
-  uint32_t preparedCount(uint32_t count) const { return pool_.preparedCount(count); }
-  uint64_t handleOf(uint32_t block) const { return pool_.handle(block); }
-  void prefetchHandle(uint32_t block) const { pool_.prefetchHandle(block); }
-  bool isTaken(uint32_t block) const { return pool_.isTaken(block); }
   /// The position of the record in a slot.
   uint32_t positionOf(uint32_t slot) const { return (head(blockOf(slot)).ordinal() << blockShift_) + within(slot); }
   uint32_t blockOf(uint32_t slot) const { return slot >> blockShift_; }
@@ -127,8 +90,6 @@ class Store {
 
   uint32_t blockLength() const { return blockLength_; }
   uint32_t blockShift() const { return blockShift_; }
-  uint32_t blockCountMax() const { return pool_.countMax(); }
-  uint32_t highWater() const { return pool_.highWater(); }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
   /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every.
@@ -141,10 +102,8 @@ class Store {
     return bytes;
   }
   double indexBytes() const {
-    return pool_.memoryBytes() + births_.memoryBytes(uint64_t{highWater()} << blockShift_);
+    return BlockPool::memoryBytes() + births_.memoryBytes(uint64_t{highWater()} << blockShift_);
   }
-
-  int32_t check() const { return pool_.check(); }
 
  private:
   void findBases();
@@ -156,14 +115,10 @@ class Store {
   ReservedArray<uint8_t> groups_[columnMax];
   uint32_t groupStride_[columnMax] = {};
   uint32_t groupCount_ = 0;
-  uint32_t firstAloneGroup_ = 0;
-  const CopyPins* pins_ = nullptr;
-  CopyQueue* copies_ = nullptr;
   uint32_t recordBytes_ = 0;
   uint32_t schema_ = 0;
 
   KeptColumns kept_;
-  BlockPool pool_;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   Births births_;

@@ -77,7 +77,7 @@ uint32_t Arena::addSlab(uint32_t size, size_t blockBytes) {
   if (freeNumber_ == none && !slabs_.commit(size_t{slabCount_} + 1)) return none;
   const size_t slabBytes = size == largeSize ? blockBytes : blockBytes <= smallBlockMax ? smallSlabBytes : largeSlabBytes;
   Slab slab = {};
-  slab.reservation = {slabBytes, slabBytes, slabBytes >= largeSlabBytes ? Pages::huge : Pages::small, true, 0, 0};
+  slab.reservation = {slabBytes, slabBytes, slabBytes >= largeSlabBytes ? Pages::huge : Pages::small, true, 0};
   void* const base = reserveMemory(&slab.reservation);
   if (base == nullptr) return none;
   void* const usable = commitMemory(base, 0, slabBytes, &slab.reservation);

@@ -184,8 +184,7 @@ async function attemptUntil<T>(
   late?: () => ReplayError,
   onlyBegan?: () => void,
 ): Promise<T> {
-  const { signal } = options;
-  signal?.throwIfAborted();
+  options.signal?.throwIfAborted();
   const first = attempt();
   if (first !== NOT_YET) return first;
   return await waitUntil<T>(options, (done, fail) => {
@@ -199,7 +198,6 @@ async function attemptUntil<T>(
         const [rings, begun] = [bell.ringCount, core.begunCount];
         const result = attempt();
         if (result !== NOT_YET) return done(result);
-        signal?.throwIfAborted(); // what was attempted may have aborted it
         const own = bell.ringCount - rings;
         if (own > 0 && own === core.begunCount - begun) onlyBegan?.();
         // If it did a part of its work, that may wake others, and they it. So all else that is ready has its turn first.

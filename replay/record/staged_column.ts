@@ -37,9 +37,10 @@ export interface Staging {
 
 /** A column of what is on its way to the kernel. */
 export class StagedColumn {
+  /** The column and its name. */
+  readonly named: NamedColumn;
   /** The values, step after step. */
   readonly view: AnyColumnArray;
-  readonly #named: NamedColumn;
   readonly #operation: { readonly name: string };
   readonly #steps: number | undefined;
   readonly #length: number;
@@ -54,7 +55,7 @@ export class StagedColumn {
   /** A column that no value was written to yet. */
   constructor(named: NamedColumn, { operation, buffer, offset = 0, steps, isFinite }: Staging) {
     const { dtype, elementCount, shape } = named.column;
-    this.#named = named;
+    this.named = named;
     this.#operation = operation;
     this.#steps = steps;
     this.#length = (steps ?? 1) * elementCount;
@@ -88,8 +89,8 @@ export class StagedColumn {
 
   /** The values, of which there must be as many as `steps` steps take. */
   check(value: unknown, steps: number | undefined = this.#steps): ArrayLike<unknown> {
-    const { column } = this.#named;
-    const values = numbersOf(this.#operation.name, this.#named, value, steps === undefined);
+    const { column } = this.named;
+    const values = numbersOf(this.#operation.name, this.named, value, steps === undefined);
     const length = (steps ?? 1) * column.elementCount;
     const given = countOf(values);
     if (given === length) return values;
@@ -103,7 +104,7 @@ export class StagedColumn {
 
   /** Writes the values of step `from` as those of step `to`, from what {@linkcode StagedColumn.check} gave. */
   writeStep(values: ArrayLike<unknown>, from: number, to: number): void {
-    const { elementCount } = this.#named.column;
+    const { elementCount } = this.named.column;
     this.#copy(values, from * elementCount, elementCount, to * elementCount);
     if (this.#isFinite) this.checkFinite(to, to + 1, from - to);
   }
@@ -117,7 +118,7 @@ export class StagedColumn {
   checkFinite(first = 0, end: number = this.#steps ?? 1, shift = 0): void {
     if (!this.#isFloat) return;
     const { view } = this;
-    const { name, column: { dtype, elementCount } } = this.#named;
+    const { name, column: { dtype, elementCount } } = this.named;
     const to = end * elementCount;
     // NaN and the infinities times 0 are NaN, every other number is 0. Two sums, because each addition waits for the one before.
     let [sum, other] = [0, 0];
@@ -147,7 +148,7 @@ export class StagedColumn {
     if (!Array.isArray(values)) {
       const typed = values as AnyColumnArray;
       if (kindOf(typed) === this.#kind) {
-        const { dtype, elementBytes } = this.#named.column;
+        const { dtype, elementBytes } = this.named.column;
         // The array's `subarray` may be the user's code, so it is not called.
         const offset = byteOffsetOf(typed) + first * elementBytes;
         return view.set(viewOf(dtype, bufferOf(typed), offset, count), at);
@@ -169,7 +170,7 @@ export class StagedColumn {
 
   /** One element as the number to store. `index` is its place in an array; a single number has a negative one. */
   #element(value: unknown, index: number): number {
-    const { dtype } = this.#named.column;
+    const { dtype } = this.named.column;
     if (dtype === "bool") {
       if (value === true || value === 1) return 1;
       if (value === false || value === 0) return 0;
@@ -178,7 +179,7 @@ export class StagedColumn {
     }
     if (typeof value !== "number") {
       throw new TypeError(
-        `${this.#place(index)} must be a number (it is ${this.#named.column}), got ${show(value)}${
+        `${this.#place(index)} must be a number (it is ${this.named.column}), got ${show(value)}${
           index < 0 ? "" : nestedHint(value)
         }`,
       );
@@ -197,7 +198,7 @@ export class StagedColumn {
   }
 
   #place(index: number): string {
-    const { name, column: { elementCount } } = this.#named;
+    const { name, column: { elementCount } } = this.named;
     const place = `${this.#operation.name}: ${name}`;
     if (index < 0) return place;
     const hasSteps = this.#steps !== undefined && elementCount > 1;

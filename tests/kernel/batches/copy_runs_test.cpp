@@ -1,4 +1,4 @@
-// copyRunsOf, copyBothOf: every width, runs of one row and of several, with and without AVX2. They are compared with memcpy, and must
+// copyRunsOf: every width, runs of one row and of several, with and without AVX2. They are compared with memcpy, and must
 // write no byte outside the column.
 #include <cstring>
 #include <vector>
@@ -47,15 +47,14 @@ void checkWidth(uint32_t bytes, uint32_t length, bool avx2, uint64_t seed) {
   const Rows rows(bytes, length, seed);
   const bool single = length == 1;
   const exrp::CopyRuns copyRuns = exrp::copyRunsOf(bytes, single, avx2);
-  const exrp::CopyBoth copyBoth = exrp::copyBothOf(bytes, single, avx2);
-  CHECK(copyRuns != nullptr && copyBoth != nullptr);
+  CHECK(copyRuns != nullptr);
   const std::vector<uint8_t> states = expected(rows, bytes, length, 0);
   std::vector<uint8_t> to = target(size_t{pickCount} * length * bytes);
   std::vector<uint8_t> next = to;
-  copyRuns(rows.runs(length), rows.offset, bytes, to.data() + guardBytes);
+  copyRuns(rows.runs(length), rows.offset, bytes, to.data() + guardBytes, nullptr);
   CHECK(to == states);
   to.assign(to.size(), guard);
-  copyBoth(rows.runs(length), rows.offset, bytes, to.data() + guardBytes, next.data() + guardBytes);
+  copyRuns(rows.runs(length), rows.offset, bytes, to.data() + guardBytes, next.data() + guardBytes);
   CHECK(to == states);
   CHECK(next == expected(rows, bytes, length, 1));
 }
@@ -71,6 +70,6 @@ int main() {
   }
   CHECK(exrp::copyRunsOf(0, true, false) == nullptr);
   CHECK(exrp::copyRunsOf(widthMax + 1, true, false) == nullptr);
-  CHECK(exrp::copyBothOf(widthMax + 1, false, true) == nullptr);
+  CHECK(exrp::copyRunsOf(widthMax + 1, false, true) == nullptr);
   return exrp::test::checkResult("copy_runs");
 }

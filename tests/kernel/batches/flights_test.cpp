@@ -1,5 +1,5 @@
 // The route "flights" (kernel/batches/plain_walk.hpp) writes the same batches, to the byte, whatever the size of its flights and the cache for
-// look-ups. So a test on one kind of processor covers what others run.
+// look-ups. So a test on one kind of processor covers what others run. plain_walk_test.ts compares them with those of the other route.
 #include "tests/kernel/batches/torn_replay.hpp"
 
 using namespace exrp;
@@ -13,6 +13,7 @@ struct Setup {
   uint32_t flags;
   uint32_t nStep;
   bool hasBeside;
+  uint32_t length = 1;
 };
 
 }  // namespace
@@ -26,12 +27,19 @@ int main() {
       {7, EXRP_NEXT_STATE_NONE, EXRP_PICK_ALLOW_SHORT, 0, false},
       {5, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_SHORT, 0, true},
       {32, EXRP_NEXT_STATE_COPY, 0, 2, true},
+      {4, EXRP_NEXT_STATE_COPY, 0, 0, false, 8},
+      {15, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_OPEN_END, 2, false, 5},
+      {32, EXRP_NEXT_STATE_COPY, 0, 3, false, 20},
+      {32, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_SHORT, 0, false, 20},
+      {32, EXRP_NEXT_STATE_NONE, 0, 0, true, 8},
+      {5, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3, false, 12},
   };
   const PlainWalk::Tuning tunings[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};
   uint32_t drawn = 0;
   for (const Setup& setup : setups) {
     double policy[EXRP_POLICY_COUNT] = {};
-    policy[EXRP_POLICY_LENGTH] = policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
+    policy[EXRP_POLICY_LENGTH] = setup.length;
+    policy[EXRP_POLICY_STRIDE] = policy[EXRP_POLICY_STACK] = 1;
     policy[EXRP_POLICY_DISCOUNT] = 0.5;
     policy[EXRP_POLICY_FLAGS] = setup.flags;
     policy[EXRP_POLICY_NEXT_STATE] = setup.nextState;

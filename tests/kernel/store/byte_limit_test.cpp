@@ -18,15 +18,15 @@ void finalStatesTakeTheRoomOfRecords() {
   CHECK_EQUAL(limit.recordMax(), 10u);
   CHECK_EQUAL(limit.recordMaxWith(8), 10u);
   CHECK_EQUAL(limit.recordMaxWith(16), 9u);  // 8 bytes beyond
-  limit.finalStateAdded();
+  limit.add(0, 0, true);
   CHECK_EQUAL(limit.recordMax(), 10u);
   CHECK_EQUAL(limit.recordMaxWith(8), 9u);
-  limit.finalStateAdded();
+  limit.add(0, 0, true);
   CHECK_EQUAL(limit.recordMax(), 9u);
   CHECK_EQUAL(limit.storedBytes(9), 9 * 12 + 2 * 8.0);
-  for (uint32_t count = 2; count < 20; ++count) limit.finalStateAdded();
+  for (uint32_t count = 2; count < 20; ++count) limit.add(0, 0, true);
   CHECK_EQUAL(limit.recordMax(), 0u);  // more than all: not below nothing
-  for (uint32_t count = 0; count < 20; ++count) limit.episodeRemoved(0, 1, true);
+  for (uint32_t count = 0; count < 20; ++count) limit.remove(0, 1, true);
   CHECK_EQUAL(limit.recordMax(), 10u);
 }
 
@@ -43,10 +43,10 @@ void keptColumnsTakeItWhereTheyAreKept() {
     CHECK_EQUAL(limit.storedBytes(position + 1), bytes);
   }
   CHECK_EQUAL(limit.recordMax(), (1000u - 230) / 12);
-  limit.finalStateAdded();
-  limit.episodeRemoved(0, 7, true);
+  limit.add(0, 0, true);
+  limit.remove(0, 7, true);
   CHECK_EQUAL(limit.storedBytes(0), 0.0);
-  limit.episodeAdded(0, 7, true);
+  limit.add(0, 7, true);
   CHECK_EQUAL(limit.storedBytes(7), bytes + 8);
 }
 
@@ -56,20 +56,23 @@ void aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse() {
   limit.create(kept, 5, 100, 10000);
   for (uint32_t position = 0; position < 10; ++position) limit.recordAdded(position);
   CHECK_EQUAL(limit.storedBytes(10), 120 + 340.0);
-  limit.episodeTrimmed(0, 3);  // record 3 uses the rows of 0 and of 3
+  limit.remove(0, 3, false);
+  limit.add(3, 3, false);  // record 3 uses the rows of 0 and of 3
   CHECK_EQUAL(limit.storedBytes(7), 84 + 330.0);
-  limit.episodeTrimmed(3, 8);  // record 8 uses the rows of 8 and of 6
+  limit.remove(3, 8, false);
+  limit.add(8, 8, false);  // record 8 uses the rows of 8 and of 6
   CHECK_EQUAL(limit.storedBytes(2), 24 + 120.0);
-  limit.episodeTrimmed(8, 10);  // the next record would use the rows of 8 and of 9
+  limit.remove(8, 10, false);
+  limit.add(10, 10, false);  // the next record would use the rows of 8 and of 9
   CHECK_EQUAL(limit.storedBytes(0), 110.0);
   limit.recordAdded(10);
   CHECK_EQUAL(limit.storedBytes(1), 12 + 110.0);
   limit.recordAdded(11);
   limit.recordAdded(12);
   CHECK_EQUAL(limit.storedBytes(3), 36 + 220.0);
-  limit.episodeRemoved(10, 13, false);
+  limit.remove(10, 13, false);
   CHECK_EQUAL(limit.storedBytes(0), 0.0);
-  limit.episodeAdded(10, 13, false);
+  limit.add(10, 13, false);
   CHECK_EQUAL(limit.storedBytes(3), 36 + 220.0);
 }
 
@@ -79,14 +82,14 @@ void theSmallerOfCapacityAndBytesWins() {
   for (uint32_t count = 0; count < 110; ++count) {
     const uint32_t left = (1000 - 8 * count) / 12;
     CHECK_EQUAL(limit.recordMax(), left < 10 ? left : 10);
-    limit.finalStateAdded();
+    limit.add(0, 0, true);
   }
 }
 
 void withoutALimitOnlyTheCapacityCounts() {
   ByteLimit limit;
   limit.create(kept, 5, 10, 0);
-  for (uint32_t count = 0; count < 1000; ++count) limit.finalStateAdded();
+  for (uint32_t count = 0; count < 1000; ++count) limit.add(0, 0, true);
   limit.recordAdded(0);
   CHECK_EQUAL(limit.recordMax(), 10u);
   CHECK_EQUAL(limit.recordMaxWith(500), 10u);

@@ -52,7 +52,7 @@ struct Episodes {
 
   void remove(uint32_t episode) {
     const Chain chain = chains[episode];
-    if (begin(chain) < chain.count) picks.removeAll(store, blocks.find(store, episode, store.ordinalOf(begin(chain))), begin(chain), chain.count);
+    if (begin(chain) < chain.count) picks.removeBefore(store, blocks.find(store, episode, store.ordinalOf(begin(chain))), begin(chain), chain.count);
     uint32_t blockCount = 0;
     for (uint32_t block = chain.first; block != blockNone; block = store.block(block).next, ++blockCount) blocks.remove(episode, store.head(block).ordinal(), block);
     if (store.head(chain.first).ordinal() != 0) blocks.removeFirst(episode, chain.first);
@@ -62,7 +62,7 @@ struct Episodes {
   }
 
   void removePicks(uint32_t episode, uint32_t begin, uint32_t end) {
-    if (begin < end) picks.removeOldest(store, blocks.find(store, episode, store.ordinalOf(begin)), begin, end);
+    if (begin < end) picks.removeBefore(store, blocks.find(store, episode, store.ordinalOf(begin)), begin, end);
   }
 
   /// Gives back the episode's first block, which is not its last.

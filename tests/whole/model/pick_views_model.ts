@@ -305,7 +305,7 @@ export class TablesModel {
   /** The picks of an episode go, view after view. */
   removePicks(episode: Episode): void {
     for (const view of this.#views) {
-      this.#removePicks(view, episode, positionsOf(episode), () => true);
+      this.#removePicks(view, episode, () => true);
     }
   }
 
@@ -314,18 +314,14 @@ export class TablesModel {
     for (const view of this.#views) {
       const goes = (position: number): boolean =>
         !isWithin(view.policy, first, position, this.#fault);
-      // The newest first, so that what moves into the gap keeps its order.
-      this.#removePicks(view, episode, positionsOf(episode).reverse(), goes);
+      this.#removePicks(view, episode, goes);
     }
   }
 
-  #removePicks(
-    view: TableModel,
-    { handle }: Episode,
-    positions: readonly number[],
-    goes: (position: number) => boolean,
-  ): void {
-    for (const position of positions) {
+  /** The newest first, so that what moves into the gap keeps its order. */
+  #removePicks(view: TableModel, of: Episode, goes: (position: number) => boolean): void {
+    const { handle } = of;
+    for (const position of positionsOf(of).reverse()) {
       const index = goes(position) ? view.indexOf(handle, position) : -1;
       if (index < 0) continue;
       // A pick at the end that goes too is not moved into the gap first.
