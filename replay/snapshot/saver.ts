@@ -6,6 +6,7 @@
 
 import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
   EXRP_INFO_NEXT_HANDLE,
@@ -114,7 +115,7 @@ export class Saver {
     const { config, seed } = this.#core;
     const { eviction } = config;
     const register = this.#register;
-    const bytesOf = (section: string): number => own.get(section)?.length ?? 0;
+    const bytesOf = (section: string): number => lengthOf(own.get(section) ?? new Uint8Array(0));
     return {
       library: VERSION,
       capacity: config.capacity,

@@ -203,10 +203,11 @@ function kernelSums(
 /** The same of values that are here. */
 function sumsOf(values: Iterable<number>): Sum {
   const sorted = Float64Array.from(values).sort();
+  const count = lengthOf(sorted);
   const add = (all: number, value: number): number => all + value;
   const all = {
     exists: true,
-    count: sorted.length,
+    count,
     sum: sorted.reduce(add, 0),
     squares: sorted.map((value) => value ** 2).reduce(add, 0),
     largest: sorted.at(-1) ?? 0,
@@ -216,7 +217,7 @@ function sumsOf(values: Iterable<number>): Sum {
     let at = 0;
     const countBelow = (edge: number): number => {
       const from = at;
-      while (at < sorted.length && (sorted[at] as number) < edge) at++;
+      while (at < count && (sorted[at] as number) < edge) at++;
       return at - from;
     };
     return { ...all, counts: Float64Array.from([...edges, Infinity], countBelow) };
