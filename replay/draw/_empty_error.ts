@@ -47,10 +47,7 @@ function taken(
 
 function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPolicy): string {
   const tagged = where === undefined ? "" : ` with ${tagsText(where)}`;
-  let longest = 0;
-  for (let k = 0; k < lengthOf(counts); k++) {
-    if ((counts[k] ?? 0) > (counts[longest] ?? 0)) longest = k;
-  }
+  const longest = counts.reduce((best, count, k) => count > (counts[best] ?? 0) ? k : best, 0);
   const count = counts[longest] ?? 0;
   if (count === 0) return tagged ? `no episode${tagged} has a record` : "no record is stored";
   const which = lengthOf(counts) === 1

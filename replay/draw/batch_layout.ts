@@ -12,11 +12,26 @@ import type { ReplayCore } from "../core.ts";
 import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
-import { type PickPolicy, rowCount } from "../../schema/pick_options.ts";
-import { type Column, type ColumnArray, type NamedColumn, viewOf } from "../../schema/columns.ts";
+import type { DType } from "../../schema/columns.ts";
+import { describeLayout, type PickPolicy, rowCount } from "../../schema/pick_options.ts";
 
 /** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
+
+/** One array of a batch. */
+export interface BatchPart {
+  /** The type of its numbers. */
+  readonly dtype: DType;
+  /** The byte at which it begins. */
+  readonly offset: number;
+  /** How many elements it has. */
+  readonly count: number;
+  /** Its shape, which begins with the number of picks. It is frozen, because all batches share it. */
+  readonly shape: readonly number[];
+}
+
+/** Arrays by name. */
+type Parts<Name extends string> = Readonly<Record<Name, BatchPart>>;
 
 /** Where each part of a batch of one size lies, and the spare buffers of that size. */
 export class BatchLayout {
@@ -26,48 +41,89 @@ export class BatchLayout {
   readonly length: number;
   /** The bytes of a whole batch. */
   readonly bytes: number;
-  /** The columns. */
-  readonly columns: readonly NamedColumn[];
   /** The pick policy. */
   readonly policy: PickPolicy;
-  /** Two views have the same key if their batches have the same layout. */
+  /** Two layouts of one size have the same key if they are alike. */
   readonly key: string;
-  /** The names of the extras, which are the columns from the fourth on. */
-  readonly extraNames: readonly string[];
-  /** The shapes of all parts. They are frozen, because all batches share them. */
+  /** The arrays that each batch has. */
+  readonly parts: Parts<Exclude<keyof BatchShape & string, "extras">>;
+  /** The arrays of the extras, each with its name. */
+  readonly extras: readonly (readonly [name: string, part: BatchPart])[];
+  /** The arrays of each n-step return. */
+  readonly nStep: readonly Parts<keyof NStepPart["shape"]>[];
+  /** The shapes of all arrays but those of n-step returns. */
   readonly shape: BatchShape;
-  /** How many elements the states of all rows have, with their stacks. */
-  readonly stackCount: number;
-  /** The shapes of the parts of an n-step return. */
-  readonly nStepShape: NStepPart["shape"];
-  readonly #offsets: Float64Array;
-  readonly #counts: readonly number[];
+  /** The shapes of the arrays of each n-step return. */
+  readonly nStepShapes: readonly NStepPart["shape"][];
   readonly #spare: ArrayBuffer[] = [];
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(core: ReplayCore, { id, policy }: PickView, key: string, size: number) {
-    const { columns, extraNames } = core.config;
-    const partCount = abi.EXRP_BATCH_COLUMN + columns.length +
-      abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
-    this.#offsets = new Float64Array(partCount);
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_batch_layout(core.id, id, size, this.#offsets, partCount);
+  constructor(core: ReplayCore, { id, policy }: PickView, size: number) {
+    const { config: { columns, extraNames }, kernel: { symbols } } = core;
+    const nStepFirst = abi.EXRP_BATCH_COLUMN + columns.length;
+    const partCount = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
+    const offsets = new Float64Array(partCount);
+    const status = symbols.exrp_batch_layout(core.id, id, size, offsets, partCount);
     core.check("getBatch()", status);
-    this.size = size;
-    this.length = rowCount(policy);
-    this.bytes = this.offset(abi.EXRP_BATCH_BYTES);
-    this.columns = columns;
-    this.policy = policy;
-    this.key = key;
-    this.extraNames = extraNames;
-    this.shape = this.#shapes();
-    this.nStepShape = Object.freeze({
-      reward: this.shape.reward,
-      nextState: Object.freeze(this.#stackShape(this.length)),
-      discount: this.shape.discount,
+    const length = rowCount(policy);
+    const part = (index: number, dtype: DType, ...shape: readonly number[]): BatchPart => ({
+      dtype,
+      offset: offsets[index] ?? 0,
+      count: shape.reduce((product, each) => product * each, 1),
+      shape: Object.freeze(shape),
     });
-    this.stackCount = elementCount(this.#stackShape(this.length));
-    this.#counts = columns.map((_, k) => elementCount(k === 0 ? this.shape.state : this.#shape(k)));
+    const [state, action, reward, ...extras] = columns.map(({ column }, k) => {
+      const rows = column.every > 1 ? [] : [length];
+      return part(abi.EXRP_BATCH_COLUMN + k, column.dtype, size, ...rows, ...column.shape);
+    }) as [BatchPart, BatchPart, BatchPart, ...BatchPart[]];
+    const stack = policy.stack === 1 ? [] : [policy.stack];
+    const states = (index: number, rows: number, stacked = stack): BatchPart =>
+      part(index, state.dtype, size, rows, ...stacked, ...state.shape.slice(2));
+    const stateRows = policy.nextState === "overlap" ? length + 1 : length;
+    const maskRows = policy.masks ? length : 0;
+    this.size = size;
+    this.length = length;
+    this.bytes = offsets[abi.EXRP_BATCH_BYTES] ?? 0;
+    this.policy = policy;
+    const texts = columns.map(({ name, column }) => `${name}: ${column}`);
+    const words = describeLayout(policy);
+    this.key = `{ ${texts.join(", ")} } x ${length}${words && `, ${words}`}`;
+    this.parts = {
+      state: policy.stackCompact
+        ? states(abi.EXRP_BATCH_COLUMN, policy.stack - 1 + stateRows, [])
+        : states(abi.EXRP_BATCH_COLUMN, stateRows),
+      action,
+      reward,
+      nextState: states(abi.EXRP_BATCH_NEXT_STATE, policy.nextState === "copy" ? length : 0),
+      seqLen: part(abi.EXRP_BATCH_SEQ_LEN, "int32", size),
+      nextSeqLen: part(abi.EXRP_BATCH_NEXT_SEQ_LEN, "int32", size),
+      pickEpisode: part(abi.EXRP_BATCH_PICK_EPISODE, "float64", size),
+      pickPosition: part(abi.EXRP_BATCH_PICK_POSITION, "int32", size),
+      probability: part(abi.EXRP_BATCH_PROBABILITY, "float32", size),
+      importanceWeight: part(abi.EXRP_BATCH_IMPORTANCE_WEIGHT, "float32", size),
+      discount: part(abi.EXRP_BATCH_DISCOUNT, "float32", size, length),
+      learnMask: part(abi.EXRP_BATCH_LEARN_MASK, "float32", size, maskRows),
+      contextMask: part(abi.EXRP_BATCH_CONTEXT_MASK, "float32", size, maskRows),
+    };
+    this.extras = extraNames.map((name, k) => [name, extras[k] as BatchPart]);
+    this.nStep = policy.nStep.map((_, k) => {
+      const first = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * k;
+      return {
+        reward: part(first + abi.EXRP_BATCH_N_STEP_RETURN, "float32", ...reward.shape),
+        nextState: states(first + abi.EXRP_BATCH_N_STEP_STATE, length),
+        discount: part(first + abi.EXRP_BATCH_N_STEP_DISCOUNT, "float32", size, length),
+      };
+    });
+    const extraParts = Object.fromEntries(this.extras);
+    const shape: object = { ...shapesOf(this.parts), extras: shapesOf(extraParts) };
+    this.shape = Object.freeze(shape) as BatchShape;
+    this.nStepShapes = this.nStep.map(shapesOf) as readonly object[] as NStepPart["shape"][];
+  }
+
+  /** All arrays, in an order that is the same for all layouts of a key. */
+  get all(): readonly BatchPart[] {
+    const extras = this.extras.map(([, part]) => part);
+    return [this.parts, extras, ...this.nStep].flatMap((parts) => Object.values(parts));
   }
 
   /**
@@ -76,7 +132,7 @@ export class BatchLayout {
    * @throws {ReplayError} `memory`.
    */
   takeMemory(): ArrayBuffer {
-    return this.#spare.pop() ?? allocate(this.bytes);
+    return this.#spare.pop() ?? allocate("getBatch()", this.bytes, "a batch of ");
   }
 
   /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */
@@ -90,90 +146,26 @@ export class BatchLayout {
   get spareBytes(): number {
     return this.#spare.length * this.bytes;
   }
-
-  /** How many elements column k has. */
-  count(k: number): number {
-    return this.#counts[k] ?? 0;
-  }
-
-  /** The offset of a part: an `EXRP_BATCH_` constant. */
-  offset(part: number): number {
-    return this.#offsets[part] ?? 0;
-  }
-
-  /** A view of `count` elements of column k; of all by default. */
-  view(
-    k: number,
-    buffer: ArrayBuffer,
-    count: number = this.#counts[k] ?? 0,
-    part: number = abi.EXRP_BATCH_COLUMN + k,
-  ): ColumnArray<Column> {
-    const column = this.columns[k]?.column;
-    if (column === undefined) throw new RangeError(`there is no column ${k}`);
-    return viewOf(column.dtype, buffer, this.offset(part), count);
-  }
-
-  /** A view of a part of single-precision numbers. */
-  floats(buffer: ArrayBuffer, part: number, count: number): Float32Array<ArrayBuffer> {
-    return new Float32Array(buffer, this.offset(part), count);
-  }
-
-  /** The shape of column k, which is not the state. */
-  #shape(k: number): readonly number[] {
-    const { shape = [], every = 1 } = this.columns[k]?.column ?? {};
-    return every > 1 ? [this.size, ...shape] : [this.size, this.length, ...shape];
-  }
-
-  /** The shape of the states of `rows` rows a pick. */
-  #stackShape(rows: number): readonly number[] {
-    const { stack } = this.policy;
-    const shape = this.columns[0]?.column.shape ?? [];
-    return [this.size, rows, ...(stack === 1 ? [] : [stack]), ...shape];
-  }
-
-  /** The shape of `state`. */
-  #stateShape(): readonly number[] {
-    const { policy, length } = this;
-    const rows = policy.nextState === "overlap" ? length + 1 : length;
-    if (!policy.stackCompact) return this.#stackShape(rows);
-    return [this.size, policy.stack - 1 + rows, ...(this.columns[0]?.column.shape ?? [])];
-  }
-
-  #shapes(): BatchShape {
-    const { size, length, policy } = this;
-    const extras = this.extraNames.map((name, k) => [name, Object.freeze(this.#shape(3 + k))]);
-    const masks = [size, policy.masks ? length : 0];
-    const shapes = {
-      state: this.#stateShape(),
-      action: this.#shape(1),
-      reward: this.#shape(2),
-      nextState: this.#stackShape(policy.nextState === "copy" ? length : 0),
-      extras: Object.freeze(Object.fromEntries(extras)),
-      seqLen: [size],
-      nextSeqLen: [size],
-      pickEpisode: [size],
-      pickPosition: [size],
-      probability: [size],
-      importanceWeight: [size],
-      discount: [size, length],
-      learnMask: masks,
-      contextMask: masks,
-    };
-    for (const shape of Object.values(shapes)) Object.freeze(shape);
-    return Object.freeze(shapes) as readonly unknown[] | object as BatchShape;
-  }
 }
 
-function elementCount(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
+/** The shapes of arrays by name. They are frozen, because all batches share them. */
+function shapesOf<Name extends string>(
+  parts: Parts<Name>,
+): Readonly<Record<Name, readonly number[]>> {
+  const shapes = Object.entries<BatchPart>(parts).map(([name, { shape }]) => [name, shape]);
+  return Object.freeze(Object.fromEntries(shapes));
 }
 
-function allocate(bytes: number): ArrayBuffer {
+/**
+ * New memory. `what` stands before the bytes in the error.
+ *
+ * @throws {ReplayError} `memory`.
+ */
+export function allocate(operation: string, bytes: number, what = ""): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (cause) {
-    throw new ReplayError("memory", `getBatch(): no memory for a batch of ${bytesText(bytes)}`, {
-      cause,
-    });
+    const text = `${operation}: no memory for ${what}${bytesText(bytes)}`;
+    throw new ReplayError("memory", text, { cause });
   }
 }

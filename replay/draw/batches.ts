@@ -8,6 +8,7 @@ import { checkBoolean, checkInteger, checkNumber } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { checkWait } from "../../base/waits.ts";
 import { EXRP_LIMIT_ORDERS } from "../../ffi/symbols.ts";
+import { isHeldBack } from "../rate_limiter/waiting.ts";
 
 /** The options of {@linkcode ExperienceReplay.batches}. */
 export interface BatchesOptions {
@@ -30,25 +31,23 @@ export interface BatchesOptions {
 export interface BatchStreamSource<B> {
   /** Draws a batch now. */
   draw(beta: number, into: B | undefined): B;
-  /** Orders a batch that is drawn as of now on another thread; undefined where the selector can't. */
-  order(beta: number, into: B | undefined): Promise<B> | undefined;
-  /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
-  epoch(): number;
-  /** Whether the rate limiter holds a draw back for now. */
-  isHeldBack(error: unknown): boolean;
+  /** Draws a batch as of now: on another thread, if the selector can. */
+  drawAhead(beta: number, into: B | undefined): Promise<B> | B;
   /** Draws as soon as the rate limiter allows it. */
   drawInTime(
     beta: number,
     into: B | undefined,
     signal: AbortSignal | undefined,
   ): Promise<B>;
+  /** A number that changes when a snapshot is loaded: batches of another number are drawn again. */
+  epoch(): number;
   /** Says whether a batch is the stream's to write into; if not, it is the user's to do with as they like. */
   lend(batch: B, isLent: boolean): void;
 }
 
 /** A batch that is drawn ahead, or will be. */
 interface Ahead<B> {
-  readonly drawn: Promise<B> | B;
+  readonly drawn: Promise<B>;
   readonly into: B | undefined;
   readonly beta: number;
   readonly epoch: number;
@@ -72,17 +71,18 @@ export function streamBatches<B>(
   checkBoolean(`${OPERATION}: reuse`, reuse);
   return run();
 
+  async function drawOne(beta: number, into: B | undefined): Promise<B> {
+    return await (prefetch > 0 ? source.drawAhead(beta, into) : source.draw(beta, into));
+  }
+
   async function* run(): AsyncGenerator<B, void, void> {
     const ahead: Ahead<B>[] = [];
     const spare: B[] = [];
     const draw = (): Ahead<B> => {
-      const epoch = source.epoch();
-      const beta = betaNow();
-      const into = spare.pop();
-      const ordered = prefetch > 0 ? source.order(beta, into) : undefined;
-      const drawn = ordered ?? drawOrWait(source, beta, into);
+      const [epoch, beta, into] = [source.epoch(), betaNow(), spare.pop()];
+      const drawn = drawOne(beta, into);
       // Whoever waits for it hears of its failure, and perhaps nobody does.
-      if (drawn instanceof Promise) drawn.catch(() => {});
+      drawn.catch(() => {});
       return { drawn, into, beta, epoch };
     };
     try {
@@ -95,9 +95,9 @@ export function streamBatches<B>(
         try {
           batch = await untilAborted(drawn, signal);
         } catch (error) {
-          if (!source.isHeldBack(error)) throw error;
+          if (!isHeldBack(error)) throw error;
           // One behind it may have been drawn: it must not wait for this one, as both count in the rate limiter.
-          await dropHeldBack(source, ahead, spare);
+          await dropHeldBack(ahead, spare);
           if (ahead.length > 0) continue;
         }
         // Whatever was drawn before a snapshot was loaded, however fast the other thread was.
@@ -120,40 +120,20 @@ export function streamBatches<B>(
 }
 
 /** Takes away those that the rate limiter held back, once it is known which they are. */
-async function dropHeldBack<B>(
-  source: BatchStreamSource<B>,
-  ahead: Ahead<B>[],
-  spare: B[],
-): Promise<void> {
+async function dropHeldBack<B>(ahead: Ahead<B>[], spare: B[]): Promise<void> {
   const settled = await Promise.allSettled(ahead.map(({ drawn }) => drawn));
-  const isHeldBack = settled.map((one) =>
-    one.status === "rejected" && source.isHeldBack(one.reason)
-  );
+  const isBack = settled.map((one) => one.status === "rejected" && isHeldBack(one.reason));
   for (let at = ahead.length - 1; at >= 0; at--) {
-    if (isHeldBack[at] !== true) continue;
+    if (isBack[at] !== true) continue;
     const [{ into }] = ahead.splice(at, 1) as [Ahead<B>];
     // If none is left, the first one's memory is wanted at once.
     if (into !== undefined && (at > 0 || ahead.length > 0)) spare.push(into);
   }
 }
 
-/** Draws a batch now. If the rate limiter holds it back, who waits for it hears that. */
-function drawOrWait<B>(
-  source: BatchStreamSource<B>,
-  beta: number,
-  into: B | undefined,
-): B | Promise<B> {
-  try {
-    return source.draw(beta, into);
-  } catch (error) {
-    if (source.isHeldBack(error)) return Promise.reject(error);
-    throw error;
-  }
-}
-
 /** The batch, unless the signal comes first. */
-function untilAborted<B>(batch: Promise<B> | B, signal: AbortSignal | undefined): Promise<B> | B {
-  if (signal === undefined || !(batch instanceof Promise)) return batch;
+function untilAborted<B>(batch: Promise<B>, signal: AbortSignal | undefined): Promise<B> {
+  if (signal === undefined) return batch;
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

@@ -4,25 +4,24 @@
  * @module
  */
 
-import { checkNumber } from "../../base/checks.ts";
+import { checkInteger, checkNumber } from "../../base/checks.ts";
 import { numberOf } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
+import { EXRP_LIMIT_BATCH, EXRP_STATUS_EMPTY } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import type { Selection } from "../../selectors/pick_selector.ts";
 import type { ReplayCore } from "../core.ts";
-import { isHeldBack, whileLimited } from "../rate_limiter/waiting.ts";
+import { whileLimited } from "../rate_limiter/waiting.ts";
 import type { PickView } from "../register/pick_view.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import type { Selector } from "../register/selector.ts";
 import type { CustomSelector } from "../rules/custom_selectors.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { emptyError } from "./_empty_error.ts";
-import { ViewLayouts } from "./_view_layouts.ts";
 import type { Batch } from "../../schema/batch.ts";
-import type { BatchLayout } from "./batch_layout.ts";
+import { BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
 import { OwnedBatch } from "./owned_batch.ts";
 
@@ -46,21 +45,21 @@ interface Filling {
   readonly whole: Selector;
 }
 
-/** A selector that asks a part of its own for some picks, and who asked the selector itself. */
-interface Asking {
-  readonly by: Asking | undefined;
-  readonly whole: Selector;
-  readonly part: Selector;
-  readonly count: number;
+/** A selector with what it asks of a part, as words for errors; `by` is the selector, and who asked it. */
+function askingText(by: string, { kind, id }: Selector, count: number): string {
+  if (count === 0) return `${by} has its part ${kind} ${id}`;
+  return `${by} asks its part ${kind} ${id} for ${numberOf(count, "pick")}`;
 }
 
-/** The same as words, for errors: from the selector that you asked to the part. */
-function askingText({ by, whole, part, count }: Asking): string {
-  const from = by === undefined
-    ? `getBatch(): ${whole.kind} ${whole.id}`
-    : `${askingText(by)}, which`;
-  const picks = count === 0 ? "" : ` for ${numberOf(count, "pick")}`;
-  return `${from} ${count === 0 ? "has" : "asks"} its part ${part.kind} ${part.id}${picks}`;
+/** A selector that you asked for a batch, as words for errors. */
+function askedText({ kind, id }: Selector): string {
+  return `getBatch(): ${kind} ${id}`;
+}
+
+/** A batch of this layout: `spare`, if it is one and has its memory still, else a new one. */
+function roomIn(spare: OwnedBatch | undefined, layout: BatchLayout): OwnedBatch {
+  const fits = spare !== undefined && OwnedBatch.misfit(spare, layout) === undefined;
+  return fits ? spare : new OwnedBatch(layout);
 }
 
 const OPTIONS = ["beta", "into"] as const;
@@ -68,13 +67,18 @@ const OPTIONS = ["beta", "into"] as const;
 /** The kernel takes no larger beta. */
 const BETA_MAX = 2 ** 53;
 
+/** At most this many layouts of a pick view are kept. */
+const LAYOUTS_MAX = 32;
+
+const BATCHES = "batches()";
+
 /** Draws from one replay. */
 export class Drawer {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #rules: UserRules;
-  /** The layouts of each pick view's batches, by the view's number; only of views that were drawn from. */
-  readonly #views: ViewLayouts[] = [];
+  /** The layouts of batches, by the pick view's number and the size; only of views that were drawn from. */
+  readonly #layouts: Map<number, BatchLayout>[] = [];
   /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
   readonly #candidates = new Map<number, OwnedBatch>();
 
@@ -83,7 +87,10 @@ export class Drawer {
     this.#core = core;
     this.#register = register;
     this.#rules = rules;
-    core.countBuffers(() => this.#views.reduce((sum, layouts) => sum + layouts.spareBytes, 0));
+    core.countBuffers(() => {
+      const layouts = this.#layouts.flatMap((sizes) => [...sizes.values()]);
+      return layouts.reduce((sum, { spareBytes }) => sum + spareBytes, 0);
+    });
   }
 
   /** Draws a batch. */
@@ -92,18 +99,10 @@ export class Drawer {
     selector: Selector,
     options: GetBatchOptions | undefined,
   ): OwnedBatch {
-    let beta = 1;
-    let into: Batch | undefined;
-    if (options !== undefined) {
-      checkOptions("getBatch()", options, OPTIONS);
-      into = options.into;
-      if (options.beta !== undefined) {
-        beta = checkNumber("getBatch(): beta", options.beta, 0, BETA_MAX);
-      }
-    }
-    if (into !== undefined && OwnedBatch.isOne(into)) {
-      OwnedBatch.checkYours("getBatch(): into", into);
-    }
+    if (options !== undefined) checkOptions("getBatch()", options, OPTIONS);
+    const { beta = 1, into } = options ?? {};
+    checkNumber("getBatch(): beta", beta, 0, BETA_MAX);
+    OwnedBatch.checkYours("getBatch(): into", into);
     return this.#draw(size, selector, beta, into);
   }
 
@@ -111,7 +110,7 @@ export class Drawer {
   #draw(size: number, selector: Selector, beta: number, into: Batch | undefined): OwnedBatch {
     this.#core.checkUsable("getBatch()");
     const entry = this.#register.entry("getBatch()", selector);
-    const layout = this.#layouts(entry.selector.view).of(size);
+    const layout = this.#layout(entry.selector.view, size);
     const misfit = into === undefined ? undefined : OwnedBatch.misfit(into, layout);
     if (misfit !== undefined) throw misfit;
     const batch = into === undefined ? new OwnedBatch(layout) : into as OwnedBatch;
@@ -127,7 +126,7 @@ export class Drawer {
   /** Fills a batch by a selector that is made of others. A method of its own, as a closure would make `#draw` slower. */
   #fillByParts(entry: SelectorEntry, filling: Filling, size: number): void {
     this.#core.together("getBatch()", () => {
-      this.#checkParts(entry, size, undefined);
+      this.#check(entry, size, () => askedText(entry.selector));
       this.#fillAsAllowed(entry, filling, size);
     });
   }
@@ -141,9 +140,8 @@ export class Drawer {
     into: OwnedBatch | undefined,
   ): OwnedBatch {
     const count = lengthOf(indices);
-    const layout = this.#layouts(view).of(count, operation);
-    const fits = into !== undefined && OwnedBatch.misfit(into, layout) === undefined;
-    const batch = fits ? into : new OwnedBatch(layout);
+    const layout = this.#layout(view, count, operation);
+    const batch = roomIn(into, layout);
     const selection = { index: indices, probability: new Float64Array(count).fill(probability) };
     const status = this.#gather(view, selection, { layout, batch, beta: 0 }, 0, count, false);
     if (status !== 0) throw this.#error(operation, status, view);
@@ -153,19 +151,21 @@ export class Drawer {
 
   /** What `batches` draws with, one batch after the other. Refuses a wrong selector or size at once. */
   source(size: number, selector: Selector): BatchStreamSource<OwnedBatch> {
-    this.#core.checkUsable("batches()");
-    const { native } = this.#register.entry("batches()", selector);
-    this.#layouts(selector.view).of(size, "batches()");
+    const core = this.#core;
+    core.checkUsable(BATCHES);
+    const { native } = this.#register.entry(BATCHES, selector);
+    const layout = this.#layout(selector.view, size, BATCHES);
     // You may have handed a batch's memory back, or transferred it.
-    const usable = (into: OwnedBatch | undefined): OwnedBatch | undefined =>
-      into !== undefined && OwnedBatch.hasMemory(into) ? into : undefined;
-    const draw: BatchStreamSource<OwnedBatch>["draw"] = (beta, into) =>
-      this.#draw(size, selector, beta, usable(into));
+    const draw = (beta: number, into: OwnedBatch | undefined): OwnedBatch =>
+      this.#draw(size, selector, beta, roomIn(into, layout));
+    // Rules in TypeScript run on this thread only.
+    const isNative = native !== undefined && this.#rules.eviction === undefined;
     return {
       draw,
-      epoch: () => this.#core.occupiedId,
-      isHeldBack,
-      drawInTime: (beta, into, signal) => whileLimited(this.#core, () => draw(beta, into), signal),
+      drawAhead: (beta, into) =>
+        isNative ? this.#order(size, selector, beta, into) : draw(beta, into),
+      drawInTime: (beta, into, signal) => whileLimited(core, () => draw(beta, into), signal),
+      epoch: () => core.occupiedId,
       lend: (batch, isLent) => {
         OwnedBatch.lend(batch, isLent);
         if (isLent || OwnedBatch.hasMemory(batch)) return;
@@ -173,14 +173,10 @@ export class Drawer {
           "batches(): the buffer of a batch was transferred while another batch was drawn into it; with reuse a batch is yours only until you ask for the next one",
         );
       },
-      // Rules in TypeScript run on this thread only.
-      order: (beta, into) =>
-        native === undefined || this.#rules.eviction !== undefined
-          ? undefined
-          : this.#order(size, selector, beta, usable(into)),
     };
   }
 
+  /** Draws a batch as of now on another thread. */
   async #order(
     size: number,
     selector: Selector,
@@ -188,25 +184,22 @@ export class Drawer {
     into: OwnedBatch | undefined,
   ): Promise<OwnedBatch> {
     const core = this.#core;
-    const operation = "batches()";
-    core.checkUsable(operation);
+    core.checkUsable(BATCHES);
     const { id, kernel: { symbols } } = core;
-    const entry = this.#register.entry(operation, selector);
-    const layout = this.#layouts(selector.view).of(size);
-    const batch = into ?? new OwnedBatch(layout);
+    const { nativeId } = this.#register.entry(BATCHES, selector);
+    const batch = roomIn(into, this.#layout(selector.view, size));
     const bytes = OwnedBatch.memoryOf(batch);
     const order = new Float64Array(1);
-    const { nativeId } = entry;
     const byteCount = lengthOf(bytes);
     const ordered = symbols.exrp_batch_order(id, nativeId, size, beta, bytes, byteCount, order);
-    if (ordered !== 0) throw this.#error(operation, ordered, selector.view);
+    if (ordered !== 0) throw this.#error(BATCHES, ordered, selector.view);
     // The call keeps the memory while the kernel writes to it: even when this isolate ends.
     const ran = await symbols.exrp_batch_run(id, order[0] ?? 0, bytes, lengthOf(bytes));
     // If a snapshot was loaded meanwhile, the stream draws the batch from what it brought.
     if (core.occupiedId !== id && !core.isDisposed) return batch;
-    if (ran !== 0) throw this.#error(operation, ran, selector.view);
+    if (ran !== 0) throw this.#error(BATCHES, ran, selector.view);
     const taken = symbols.exrp_batch_take(id, order[0] ?? 0);
-    if (taken !== 0) throw this.#error(operation, taken, selector.view);
+    if (taken !== 0) throw this.#error(BATCHES, taken, selector.view);
     core.changed();
     return batch;
   }
@@ -233,13 +226,13 @@ export class Drawer {
     }
     const core = this.#core;
     const { layout, batch, beta } = filling;
-    const { view: view } = entry.selector;
-    const draws = entry.custom === undefined ? undefined : this.#select(entry.custom, view, count);
+    const { nativeId, custom, selector } = entry;
+    const { view } = selector;
     const bytes = OwnedBatch.memoryOf(batch);
-    const status = draws === undefined
+    const status = custom === undefined
       ? core.kernel.symbols.exrp_batch_get(
         core.id,
-        entry.nativeId,
+        nativeId,
         first,
         count,
         layout.size,
@@ -247,20 +240,22 @@ export class Drawer {
         bytes,
         lengthOf(bytes),
       )
-      : this.#gather(view, draws, filling, first, count, entry.custom?.rule.weighted === true);
+      : this.#gather(
+        view,
+        this.#select(custom, view, count),
+        filling,
+        first,
+        count,
+        custom.rule.weighted === true,
+      );
     if (status !== 0) {
-      const { selector } = entry;
       const { whole } = filling;
-      const operation = selector === whole
-        ? "getBatch()"
-        : askingText({ by: undefined, whole, part: selector, count });
+      const isPart = selector !== whole;
+      const operation = isPart ? askingText(askedText(whole), selector, count) : "getBatch()";
       throw this.#error(operation, status, view);
     }
-    if (draws !== undefined) this.#note(entry, filling, first, count);
-    const { eviction } = this.#rules;
-    if (eviction === undefined) return;
-    const all = count === layout.size;
-    eviction.sampled(all ? batch.pickEpisode : batch.pickEpisode.slice(first, first + count));
+    if (custom !== undefined) this.#note(entry, filling, first, count);
+    this.#rules.eviction?.sampled(batch.pickEpisode.subarray(first, first + count));
   }
 
   /** Copies picks that are chosen into the places of a batch from `first` on; returns the kernel's status. */
@@ -291,42 +286,43 @@ export class Drawer {
   }
 
   /** Tells the kernel's log what a rule in TypeScript drew; the kernel's own rules do so themselves. */
-  #note({ log }: SelectorEntry, { batch, layout }: Filling, first: number, count: number): void {
+  #note({ log }: SelectorEntry, { batch }: Filling, first: number, count: number): void {
     const { kernel: { symbols }, id } = this.#core;
-    const all = count === layout.size;
-    const end = first + count;
-    const episodes = all ? batch.pickEpisode : batch.pickEpisode.subarray(first, end);
-    const positions = all ? batch.pickPosition : batch.pickPosition.subarray(first, end);
+    const { pickEpisode, pickPosition } = batch;
+    const episodes = first === 0 ? pickEpisode : pickEpisode.subarray(first);
+    const positions = first === 0 ? pickPosition : pickPosition.subarray(first);
     const status = symbols.exrp_draws_note(id, log, episodes, positions, count);
     this.#core.check("getBatch()", status);
   }
 
   /**
-   * Asks the parts of a composition, and theirs, whether each can give the picks that it will be asked for, before one of them draws.
-   * Each needs a pick in its view, even if its share is nothing this time. `by` says who asks.
+   * Asks a selector, or its parts, and theirs, whether each can give the picks that it will be asked for, before one of them draws.
+   * Each part needs a pick in its view, even if its share is nothing this time. A rule in TypeScript can only be asked whether it hears
+   * of its picks. `asked` says who asks.
    */
-  #checkParts({ composed, selector }: SelectorEntry, count: number, by: Asking | undefined): void {
-    if (composed === undefined) return;
-    const asks = count === 0 ? undefined : composed.asks(count);
-    for (const [k, part] of composed.parts.entries()) {
-      const size = asks?.[k] ?? 0;
-      const asking = { by, whole: selector, part: part.selector, count: size };
-      if (part.composed !== undefined) this.#checkParts(part, size, asking);
-      else this.#checkPart(part, asking);
+  #check(
+    { composed, custom, nativeId, selector }: SelectorEntry,
+    count: number,
+    asked: () => string,
+  ): void {
+    if (composed !== undefined) {
+      const asks = count === 0 ? undefined : composed.asks(count);
+      for (const [k, part] of composed.parts.entries()) {
+        const size = asks?.[k] ?? 0;
+        const asking = (): string => askingText(asked(), part.selector, size);
+        this.#check(part, size, part.composed === undefined ? asking : () => `${asking()}, which`);
+      }
+      return;
     }
-  }
-
-  /** Asks a part that draws by itself. A rule in TypeScript can only be asked whether it hears of its picks. */
-  #checkPart({ custom, nativeId, selector }: SelectorEntry, asking: Asking): void {
     const { id, kernel: { symbols } } = this.#core;
     let status = 0;
-    if (custom === undefined) status = symbols.exrp_batch_check(id, nativeId, asking.count);
+    if (custom === undefined) status = symbols.exrp_batch_check(id, nativeId, count);
     else {
       this.#rules.selectors.drain(id);
       custom.checkSound();
       if (custom.count === 0) status = EXRP_STATUS_EMPTY;
     }
-    if (status !== 0) throw this.#error(askingText(asking), status, selector.view);
+    if (status !== 0) throw this.#error(asked(), status, selector.view);
   }
 
   /** Lets a composition fill the places. */
@@ -337,29 +333,22 @@ export class Drawer {
     count: number,
   ): void {
     if (composed === undefined) return;
-    const layouts = this.#layouts(selector.view);
-    // What a composition does not say before can only be asked when it draws.
-    const check = (part: SelectorEntry, size: number): void => {
-      if (part.composed === undefined || composed.saysWhatItAsks) return;
-      const asking = { by: undefined, whole: selector, part: part.selector, count: size };
-      this.#checkParts(part, size, asking);
+    const fill = (part: SelectorEntry, into: Filling, at: number, size: number): void => {
+      // What a composition does not say before can only be asked when it draws.
+      if (part.composed !== undefined && !composed.saysWhatItAsks) {
+        const asking = askingText(askedText(selector), part.selector, size);
+        this.#check(part, size, () => `${asking}, which`);
+      }
+      this.#fill(part, into, at, size);
+      this.#register.noteDrawnAsPart(part.selector.id, size);
     };
     composed.run(count, {
-      draw: (part, from, size) => {
-        check(part, size);
-        this.#fill(part, filling, first + from, size);
-        this.#register.noteDrawnAsPart(part.selector.id, size);
-      },
+      draw: (part, from, size) => fill(part, filling, first + from, size),
       candidates: (part, size) => {
-        const layout = layouts.of(size);
-        check(part, size);
-        const lent = this.#candidates.get(selector.id);
-        const batch = lent !== undefined && OwnedBatch.misfit(lent, layout) === undefined
-          ? lent
-          : new OwnedBatch(layout);
+        const layout = this.#layout(selector.view, size);
+        const batch = roomIn(this.#candidates.get(selector.id), layout);
         this.#candidates.set(selector.id, batch);
-        this.#fill(part, { ...filling, layout, batch }, 0, size);
-        this.#register.noteDrawnAsPart(part.selector.id, size);
+        fill(part, { ...filling, layout, batch }, 0, size);
         return batch;
       },
       keep: (from, candidates, index, probability, weight) => {
@@ -380,14 +369,16 @@ export class Drawer {
     });
   }
 
-  /** The layouts of a view's batches. */
-  #layouts(view: number): ViewLayouts {
-    let layouts = this.#views[view];
-    if (layouts === undefined) {
-      layouts = new ViewLayouts(this.#core, this.#register.views[view] as PickView);
-      this.#views[view] = layouts;
-    }
-    return layouts;
+  /** The layout of a view's batches of this size. */
+  #layout(view: number, size: number, operation = "getBatch()"): BatchLayout {
+    const layouts = this.#layouts[view] ??= new Map();
+    const there = layouts.get(size);
+    if (there !== undefined) return there;
+    checkInteger(`${operation}: size`, size, 1, EXRP_LIMIT_BATCH);
+    const layout = new BatchLayout(this.#core, this.#register.views[view] as PickView, size);
+    if (layouts.size >= LAYOUTS_MAX) layouts.clear();
+    layouts.set(size, layout);
+    return layout;
   }
 
   /** The error for a status of drawing from a view. */

@@ -10,7 +10,6 @@
 import { checkBoolean, showUnlike } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_INDEX_NONE, EXRP_LIMIT_BATCH } from "../../ffi/symbols.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
@@ -127,10 +126,13 @@ class EpochPicks {
   readonly #order: Int32Array<ArrayBuffer>;
   readonly #episodes: Float64Array<ArrayBuffer>;
   readonly #positions: Int32Array<ArrayBuffer>;
-  readonly #pieceEpisodes: Float64Array<ArrayBuffer>;
-  readonly #piecePositions: Int32Array<ArrayBuffer>;
-  readonly #guesses: Uint32Array<ArrayBuffer>;
   readonly #found: Uint32Array<ArrayBuffer>;
+  /** Episodes, positions and indices of picks, which the kernel is asked for. */
+  readonly #asked: readonly [
+    Float64Array<ArrayBuffer>,
+    Int32Array<ArrayBuffer>,
+    Uint32Array<ArrayBuffer>,
+  ];
   #at = 0;
 
   constructor(core: ReplayCore, view: number, count: number, size: number, random: RandomStream) {
@@ -139,56 +141,34 @@ class EpochPicks {
     this.count = count;
     this.#episodes = new Float64Array(Math.max(1, count));
     this.#positions = new Int32Array(Math.max(1, count));
-    const { symbols } = core.kernel;
-    const status = symbols.exrp_pick_list(
-      core.id,
-      view,
-      0,
-      count,
-      this.#episodes,
-      this.#positions,
-    );
+    const piece = Math.min(size, count);
+    this.#found = new Uint32Array(piece);
+    this.#asked = [new Float64Array(piece), new Int32Array(piece), new Uint32Array(piece)];
+    const { id, kernel: { symbols } } = core;
+    const status = symbols.exrp_pick_list(id, view, 0, count, this.#episodes, this.#positions);
     core.check(MINIBATCHES, status);
     this.#order = rowsInOrder(count);
     shuffle(random, this.#order);
-    const piece = Math.max(1, Math.min(size, count));
-    this.#pieceEpisodes = new Float64Array(piece);
-    this.#piecePositions = new Int32Array(piece);
-    this.#guesses = new Uint32Array(piece);
-    this.#found = new Uint32Array(piece);
   }
 
   /** The indices in the view of the next picks that are still there. */
   next(): Uint32Array<ArrayBuffer> {
     const found = this.#found;
-    const [episodes, positions, guesses] = [
-      this.#pieceEpisodes,
-      this.#piecePositions,
-      this.#guesses,
-    ];
-    const most = lengthOf(found);
+    const [episodes, positions, indices] = this.#asked;
+    const { id, kernel: { symbols } } = this.#core;
     let foundCount = 0;
-    while (foundCount < most && this.#at < this.count) {
-      const wanted = Math.min(most - foundCount, this.count - this.#at);
-      for (let k = 0; k < wanted; k++) {
-        const pick = this.#order[this.#at + k] as number;
+    while (foundCount < found.length && this.#at < this.count) {
+      const count = Math.min(found.length - foundCount, this.count - this.#at);
+      for (let k = 0; k < count; k++) {
+        const pick = this.#order[this.#at++] as number;
         episodes[k] = this.#episodes[pick] as number;
         positions[k] = this.#positions[pick] as number;
-        guesses[k] = pick; // where it was when the epoch began
+        indices[k] = pick; // where it was when the epoch began
       }
-      this.#at += wanted;
-      const { kernel, id } = this.#core;
-      const status = kernel.symbols.exrp_pick_find(
-        id,
-        this.#view,
-        episodes,
-        positions,
-        wanted,
-        guesses,
-      );
+      const status = symbols.exrp_pick_find(id, this.#view, episodes, positions, count, indices);
       this.#core.check(MINIBATCHES, status);
-      for (let k = 0; k < wanted; k++) {
-        if (guesses[k] !== EXRP_INDEX_NONE) found[foundCount++] = guesses[k] as number;
+      for (let k = 0; k < count; k++) {
+        if (indices[k] !== EXRP_INDEX_NONE) found[foundCount++] = indices[k] as number;
       }
     }
     return found.subarray(0, foundCount);

@@ -15,75 +15,28 @@ import {
 } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { dispose } from "../../base/platform.ts";
-import { bufferOf, bytesOf, lengthOf } from "../../base/typed_arrays.ts";
-import * as abi from "../../ffi/symbols.ts";
-import type { AnyColumnArray } from "../../schema/columns.ts";
+import { bufferOf, lengthOf } from "../../base/typed_arrays.ts";
+import { type AnyColumnArray, BYTES, viewOf } from "../../schema/columns.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { Batch, NStepPart } from "../../schema/batch.ts";
-import type { BatchLayout } from "./batch_layout.ts";
-import type { BatchShape } from "../../schema/batch_shape.ts";
+import type { BatchLayout, BatchPart } from "./batch_layout.ts";
+
+/** The constructor gives the class these fields. */
+export interface OwnedBatch extends Batch {}
 
 /** A batch of any schema, with its memory. */
 export class OwnedBatch implements Batch {
   /** Users know it as this. */
   static readonly name = "Batch";
-  readonly size: number;
-  readonly length: number;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly state: AnyColumnArray;
-  readonly action: AnyColumnArray;
-  readonly reward: AnyColumnArray;
-  readonly nextState: AnyColumnArray;
-  readonly extras: Readonly<Record<string, AnyColumnArray>>;
-  readonly seqLen: Int32Array<ArrayBuffer>;
-  readonly nextSeqLen: Int32Array<ArrayBuffer>;
-  readonly pickEpisode: Float64Array<ArrayBuffer>;
-  readonly pickPosition: Int32Array<ArrayBuffer>;
-  readonly probability: Float32Array<ArrayBuffer>;
-  readonly importanceWeight: Float32Array<ArrayBuffer>;
-  readonly discount: Float32Array<ArrayBuffer>;
-  readonly learnMask: Float32Array<ArrayBuffer>;
-  readonly contextMask: Float32Array<ArrayBuffer>;
-  readonly nStep: readonly NStepPart[];
-  readonly shape: BatchShape;
   readonly #memory: Uint8Array<ArrayBuffer>;
   #layout: BatchLayout;
   #isLent = false;
 
   /** Makes room for a batch; `getBatch` does. */
   constructor(layout: BatchLayout) {
-    const { size, length } = layout;
     const buffer = layout.takeMemory();
-    this.size = size;
-    this.length = length;
-    this.bytes = new Uint8Array(buffer);
+    giveFields(this, layout, buffer);
     this.#memory = this.bytes;
-    this.state = layout.view(0, buffer);
-    this.action = layout.view(1, buffer);
-    this.reward = layout.view(2, buffer);
-    const { policy } = layout;
-    const nextCount = policy.nextState === "copy" ? layout.stackCount : 0;
-    this.nextState = layout.view(
-      0,
-      buffer,
-      nextCount,
-      abi.EXRP_BATCH_NEXT_STATE,
-    );
-    this.extras = extrasOf(layout, buffer);
-    this.seqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_SEQ_LEN), size);
-    this.nextSeqLen = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_NEXT_SEQ_LEN), size);
-    this.pickEpisode = new Float64Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_EPISODE), size);
-    this.pickPosition = new Int32Array(buffer, layout.offset(abi.EXRP_BATCH_PICK_POSITION), size);
-    this.probability = layout.floats(buffer, abi.EXRP_BATCH_PROBABILITY, size);
-    this.importanceWeight = layout.floats(buffer, abi.EXRP_BATCH_IMPORTANCE_WEIGHT, size);
-    this.discount = layout.floats(buffer, abi.EXRP_BATCH_DISCOUNT, size * length);
-    const maskRows = policy.masks ? length : 0;
-    this.learnMask = layout.floats(buffer, abi.EXRP_BATCH_LEARN_MASK, size * maskRows);
-    this.contextMask = layout.floats(buffer, abi.EXRP_BATCH_CONTEXT_MASK, size * maskRows);
-    this.nStep = policy.nStep.length === 0
-      ? NO_RETURNS
-      : Object.freeze(policy.nStep.map((n, k) => nStepPart(layout, buffer, n, k)));
-    this.shape = layout.shape;
     this.#layout = layout;
   }
 
@@ -101,12 +54,13 @@ export class OwnedBatch implements Batch {
   }
 
   /**
-   * Refuses a batch that `batches` with `reuse` draws into: what is in it belongs to another draw, and may change while it is read.
+   * Refuses a batch that `batches` with `reuse` draws into: what is in it belongs to another draw, and may change while it is read. Any
+   * other value passes.
    *
    * @throws {TypeError} When the batch is lent.
    */
-  static checkYours(where: string, batch: OwnedBatch): void {
-    if (!batch.#isLent) return;
+  static checkYours(where: string, value: unknown): void {
+    if (!OwnedBatch.isOne(value) || !value.#isLent) return;
     throw new TypeError(
       `${where} is a batch that batches() draws into again; with reuse a batch is yours only until you ask for the next one`,
     );
@@ -129,27 +83,18 @@ export class OwnedBatch implements Batch {
     to: OwnedBatch,
     first: number,
   ): void {
-    const [sources, targets] = [from.#parts(), to.#parts()];
-    for (const [k, source] of sources.entries()) {
-      const target = targets[k];
-      if (target === undefined) continue;
-      const bytes = source.length / from.size;
+    const targets = to.#layout.all;
+    for (const [k, { dtype, offset, count }] of from.#layout.all.entries()) {
+      const bytes = BYTES[dtype] * count / from.#layout.size;
+      const target = targets[k]?.offset ?? 0;
       for (let at = 0; at < indices.length; at++) {
-        const index = indices[at] ?? 0;
-        target.set(source.subarray(index * bytes, (index + 1) * bytes), (first + at) * bytes);
+        const source = offset + (indices[at] ?? 0) * bytes;
+        to.#memory.set(
+          from.#memory.subarray(source, source + bytes),
+          target + (first + at) * bytes,
+        );
       }
     }
-  }
-
-  /** The bytes of every part; pick k's are the k-th of as many equal pieces. */
-  #parts(): Uint8Array<ArrayBuffer>[] {
-    const values: unknown[] = [
-      ...Object.values(this),
-      ...Object.values(this.extras),
-      ...this.nStep.flatMap((part) => Object.values(part)),
-    ];
-    const views = values.filter((value) => ArrayBuffer.isView(value) && value !== this.bytes);
-    return (views as ArrayBufferView<ArrayBuffer>[]).map(bytesOf);
   }
 
   /** The picks that are in a batch now are of the view of this layout, which is like the batch's own. */
@@ -162,14 +107,14 @@ export class OwnedBatch implements Batch {
     return typeof value === "object" && value !== null && #layout in value;
   }
 
-  /** The pick policy of the picks in a batch; undefined for what is no batch. */
-  static policyOf(value: object): PickPolicy | undefined {
-    return #layout in value ? value.#layout.policy : undefined;
+  /** The pick policy of the picks in a batch. */
+  static policyOf(batch: OwnedBatch): PickPolicy {
+    return batch.#layout.policy;
   }
 
   /** Why a value can't take the place of a new batch of this layout, or undefined when it can. */
   static misfit(value: unknown, layout: BatchLayout): TypeError | RangeError | undefined {
-    if (typeof value !== "object" || value === null || !(#layout in value)) {
+    if (!OwnedBatch.isOne(value)) {
       return new TypeError(
         `getBatch(): into must be a batch that getBatch() returned, got ${
           showUnlike(value, OwnedBatch)
@@ -202,33 +147,69 @@ const FIRST_WITHOUT =
 const NO_EXTRAS = Object.freeze({});
 const NO_RETURNS: readonly never[] = Object.freeze([]);
 
-function extrasOf(
+function giveFields(
+  own: { -readonly [Name in keyof Batch]: Batch[Name] },
   layout: BatchLayout,
   buffer: ArrayBuffer,
-): Readonly<Record<string, AnyColumnArray>> {
-  const { extraNames } = layout;
-  if (extraNames.length === 0) return NO_EXTRAS;
-  const extras = extraNames.map((name, k) => [name, layout.view(3 + k, buffer)]);
-  return Object.freeze(Object.fromEntries(extras));
+): void {
+  const { parts } = layout;
+  own.size = layout.size;
+  own.length = layout.length;
+  own.bytes = new Uint8Array(buffer);
+  own.state = viewOfPart(buffer, parts.state);
+  own.action = viewOfPart(buffer, parts.action);
+  own.reward = viewOfPart(buffer, parts.reward);
+  own.nextState = viewOfPart(buffer, parts.nextState);
+  own.extras = extrasOf(layout, buffer);
+  own.seqLen = integers(buffer, parts.seqLen);
+  own.nextSeqLen = integers(buffer, parts.nextSeqLen);
+  own.pickEpisode = new Float64Array(buffer, parts.pickEpisode.offset, layout.size);
+  own.pickPosition = integers(buffer, parts.pickPosition);
+  own.probability = floats(buffer, parts.probability);
+  own.importanceWeight = floats(buffer, parts.importanceWeight);
+  own.discount = floats(buffer, parts.discount);
+  own.learnMask = floats(buffer, parts.learnMask);
+  own.contextMask = floats(buffer, parts.contextMask);
+  own.nStep = nStepOf(layout, buffer);
+  own.shape = layout.shape;
 }
 
-function nStepPart(
-  layout: BatchLayout,
+function extrasOf(
+  { extras }: BatchLayout,
   buffer: ArrayBuffer,
-  n: number,
-  k: number,
-): NStepPart {
-  const { size, length, columns } = layout;
-  const part = abi.EXRP_BATCH_COLUMN + columns.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
-  const state = layout.view(
-    0,
-    buffer,
-    layout.stackCount,
-    part + abi.EXRP_BATCH_N_STEP_STATE,
+): Readonly<Record<string, AnyColumnArray>> {
+  if (extras.length === 0) return NO_EXTRAS;
+  return Object.freeze(
+    Object.fromEntries(extras.map(([name, part]) => [name, viewOfPart(buffer, part)])),
   );
-  const reward = layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_RETURN, layout.count(2));
-  const discount = layout.floats(buffer, part + abi.EXRP_BATCH_N_STEP_DISCOUNT, size * length);
-  return new OwnedNStepPart(n, reward, state, discount, layout.nStepShape);
+}
+
+function nStepOf(
+  { policy, nStep, nStepShapes }: BatchLayout,
+  buffer: ArrayBuffer,
+): readonly NStepPart[] {
+  if (nStep.length === 0) return NO_RETURNS;
+  return Object.freeze(nStep.map(({ reward, nextState, discount }, k) =>
+    new OwnedNStepPart(
+      policy.nStep[k] as number,
+      floats(buffer, reward),
+      viewOfPart(buffer, nextState),
+      floats(buffer, discount),
+      nStepShapes[k] as NStepPart["shape"],
+    )
+  ));
+}
+
+function viewOfPart(buffer: ArrayBuffer, { dtype, offset, count }: BatchPart): AnyColumnArray {
+  return viewOf(dtype, buffer, offset, count);
+}
+
+function integers(buffer: ArrayBuffer, { offset, count }: BatchPart): Int32Array<ArrayBuffer> {
+  return new Int32Array(buffer, offset, count);
+}
+
+function floats(buffer: ArrayBuffer, { offset, count }: BatchPart): Float32Array<ArrayBuffer> {
+  return new Float32Array(buffer, offset, count);
 }
 
 /** The object behind a {@linkcode NStepPart}. */

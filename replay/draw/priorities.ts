@@ -5,7 +5,14 @@
  */
 
 import { checkInteger, checkNumbers, show } from "../../base/checks.ts";
-import { checkHonest, countOf, isKind, isOwn, lengthOf } from "../../base/typed_arrays.ts";
+import {
+  type ArrayOfKind,
+  checkHonest,
+  countOf,
+  isKind,
+  isOwn,
+  lengthOf,
+} from "../../base/typed_arrays.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
@@ -55,21 +62,27 @@ export class Priorities {
   ): number {
     this.#core.checkUsable(SET);
     const entry = this.#register.entry(SET, selector);
-    const batch = OwnedBatch.isOne(given) ? given : undefined;
-    if (batch !== undefined && third !== undefined) {
+    const isBatch = OwnedBatch.isOne(given);
+    if (isBatch && third !== undefined) {
       throw new TypeError(`${SET} takes a batch and its priorities, got a third array`);
     }
     const picks = this.#picksOf(SET, entry, given, second);
-    const priority = batch === undefined ? third : second;
+    const priority = isBatch ? second : third;
     const priorities = isOwn("Float32Array", priority)
       ? priority
-      : float64(SET, "priority", priority);
-    if (batch !== undefined && lengthOf(priorities) !== picks.count) {
-      throw batchCountError(batch, priorities);
-    }
-    checkCounts(SET, picks, priorities);
+      : numbersOf("Float64Array", SET, "priority", priority);
+    checkCounts(SET, picks, priorities, isBatch ? given : undefined);
     if (picks.count === 0) return 0;
-    return this.#set(entry, picks, priorities);
+    if (entry.native !== undefined || this.#customs.size === 0) {
+      return this.#set(entry, picks, priorities);
+    }
+    // Rules in TypeScript are the user's code and could take the arrays' memory away, so they get copies.
+    const own = {
+      ...picks,
+      episodes: new Float64Array(picks.episodes),
+      positions: new Int32Array(picks.positions),
+    };
+    return this.#set(entry, own, new Float64Array(priorities));
   }
 
   /** Reads priorities of picks; NaN for those that are gone, or whose priority is not known. */
@@ -111,8 +124,10 @@ export class Priorities {
       OwnedBatch.checkYours(`${operation}: batch`, given);
       this.#checkTable(operation, selector, given);
     }
-    const episodes = float64(operation, "pickEpisode", isBatch ? given.pickEpisode : given);
-    const positions = int32(operation, "pickPosition", isBatch ? given.pickPosition : second);
+    const episode = isBatch ? given.pickEpisode : given;
+    const position = isBatch ? given.pickPosition : second;
+    const episodes = numbersOf("Float64Array", operation, "pickEpisode", episode);
+    const positions = numbersOf("Int32Array", operation, "pickPosition", position);
     return { episodes, positions, count: lengthOf(episodes) };
   }
 
@@ -155,16 +170,8 @@ export class Priorities {
 
   #set(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
     const { composed, custom, nativeId, selector } = entry;
-    if (composed !== undefined) return this.#setTogether(entry, picks, priorities);
-    if (custom !== undefined) {
-      // The rule is the user's code and could take the arrays' memory away, so it gets copies.
-      const own = {
-        ...picks,
-        episodes: new Float64Array(picks.episodes),
-        positions: new Int32Array(picks.positions),
-      };
-      return this.#setCustom(custom, selector.view, own, new Float64Array(priorities));
-    }
+    if (composed !== undefined) return this.#setParts(entry, picks, priorities);
+    if (custom !== undefined) return this.#setCustom(custom, selector.view, picks, priorities);
     return this.#setNative(nativeId, picks, priorities);
   }
 
@@ -185,22 +192,16 @@ export class Priorities {
     return this.#number[0] ?? 0;
   }
 
-  /** Sets priorities in all parts. A method of its own, as a closure would make `#set` slower. */
-  #setTogether(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
-    return this.#core.together(SET, () => this.#setParts(entry, picks, priorities));
-  }
-
-  /** The same, while no other thread's call comes in between; returns how many of the picks are in one of its views. */
+  /** Sets priorities in all parts, while no other thread's call comes in between; returns how many of the picks are in one of its views. */
   #setParts(entry: SelectorEntry, picks: Picks, priorities: Floats): number {
-    const [first] = leavesOf(entry).map((leaf) => this.#set(leaf, picks, priorities));
-    if (entry.views.length === 1) return first ?? 0;
-    const isIn = new Set<number>();
-    for (const view of entry.views) {
-      for (const [k, index] of this.#find(SET, view, picks).entries()) {
-        if (index !== abi.EXRP_INDEX_NONE) isIn.add(k);
-      }
-    }
-    return isIn.size;
+    return this.#core.together(SET, () => {
+      const [first = 0] = leavesOf(entry).map((leaf) => this.#set(leaf, picks, priorities));
+      if (entry.views.length === 1) return first;
+      const found = entry.views.map((view) => this.#find(SET, view, picks));
+      return picks.positions.filter((_, k) =>
+        found.some((indices) => indices[k] !== abi.EXRP_INDEX_NONE)
+      ).length;
+    });
   }
 
   /** The place of each pick in a view. */
@@ -258,7 +259,7 @@ export class Priorities {
     custom: CustomSelector,
     view: number,
     picks: Picks,
-    priorities: Float64Array<ArrayBuffer>,
+    priorities: Floats,
   ): number {
     for (const [k, value] of priorities.entries()) {
       if (value >= 0 && value < Infinity) continue;
@@ -267,7 +268,9 @@ export class Priorities {
     const found = this.#findOf(SET, custom, view, picks);
     const isThere = (_: number, k: number): boolean => found[k] !== abi.EXRP_INDEX_NONE;
     const indices = found.filter(isThere);
-    if (indices.length > 0) custom.rule.setPriority(indices, priorities.filter(isThere));
+    if (indices.length > 0) {
+      custom.rule.setPriority(indices, new Float64Array(priorities.filter(isThere)));
+    }
     const { eviction } = this.#core.config;
     if ("native" in eviction && eviction.native === abi.EXRP_EVICTION_LOWEST_PRIORITY_FIRST) {
       this.#setNative(abi.EXRP_INDEX_NONE - view, picks, priorities);
@@ -281,18 +284,26 @@ function leavesOf(entry: SelectorEntry): readonly SelectorEntry[] {
   return entry.composed === undefined ? [entry] : entry.composed.parts.flatMap(leavesOf);
 }
 
-/** Refuses arrays of different lengths, and too many picks. */
+/** Refuses arrays of different lengths, and too many picks; `batch` has the picks if they are those of one. */
 function checkCounts(
   operation: string,
   { episodes, positions, count }: Picks,
   priorities?: Floats,
+  batch?: OwnedBatch,
 ): void {
   const places = lengthOf(positions);
   const values = priorities === undefined ? count : lengthOf(priorities);
-  if (count > 0 && places === count && values === count && count <= abi.EXRP_LIMIT_BATCH) return;
+  if (places === count && values === count && count <= abi.EXRP_LIMIT_BATCH && count > 0) return;
   checkHonest(`${operation}: pickEpisode`, episodes);
   checkHonest(`${operation}: pickPosition`, positions);
   checkHonest(`${operation}: priority`, priorities);
+  if (batch !== undefined && values !== count) {
+    const isOfRows = batch.length > 1 && values === batch.size * batch.length;
+    const hint = isOfRows ? " (for the errors of single rows see sequencePriority())" : "";
+    throw new RangeError(
+      `${operation}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${values}${hint}`,
+    );
+  }
   if (count > abi.EXRP_LIMIT_BATCH) {
     throw new RangeError(
       `${operation} takes at most ${abi.EXRP_LIMIT_BATCH} priorities at once, got ${count}`,
@@ -306,39 +317,24 @@ function checkCounts(
   );
 }
 
-/** The error for another number of priorities than a batch has picks. */
-function batchCountError(batch: OwnedBatch, priorities: Floats): RangeError {
-  checkHonest(`${SET}: pickEpisode`, batch.pickEpisode);
-  checkHonest(`${SET}: priority`, priorities);
-  const count = lengthOf(priorities);
-  const isOfRows = batch.length > 1 && count === batch.size * batch.length;
-  return new RangeError(
-    `${SET}: priority must have ${batch.size} numbers, one for each pick of the batch; got ${count}${
-      isOfRows ? " (for the errors of single rows see sequencePriority())" : ""
-    }`,
-  );
-}
-
-function float64(operation: string, name: string, value: unknown): Float64Array<ArrayBuffer> {
-  if (isOwn("Float64Array", value)) return value;
+/** Numbers as an array of this kind: the given one, if it is of the kind. */
+function numbersOf<K extends "Float64Array" | "Int32Array">(
+  kind: K,
+  operation: string,
+  name: string,
+  value: unknown,
+): ArrayOfKind[K] {
+  if (isOwn(kind, value)) return value;
   const from = checkNumbers(operation, name, value);
-  const numbers = new Float64Array(countOf(from));
+  const numbers = new (kind === "Int32Array" ? Int32Array : Float64Array)(countOf(from));
   for (let k = 0; k < numbers.length; k++) {
     const element = from[k];
-    if (typeof element !== "number") {
+    if (kind === "Int32Array") {
+      checkInteger(`${operation}: ${name}[${k}]`, element, -(2 ** 31), 2 ** 31 - 1);
+    } else if (typeof element !== "number") {
       throw new TypeError(`${operation}: ${name}[${k}] must be a number, got ${show(element)}`);
     }
-    numbers[k] = element;
+    numbers[k] = element as number;
   }
-  return numbers;
-}
-
-function int32(operation: string, name: string, value: unknown): Int32Array<ArrayBuffer> {
-  if (isOwn("Int32Array", value)) return value;
-  const from = checkNumbers(operation, name, value);
-  const numbers = new Int32Array(countOf(from));
-  for (let k = 0; k < numbers.length; k++) {
-    numbers[k] = checkInteger(`${operation}: ${name}[${k}]`, from[k], -(2 ** 31), 2 ** 31 - 1);
-  }
-  return numbers;
+  return numbers as ArrayOfKind[K];
 }

@@ -14,18 +14,6 @@ import type { AnyColumnArray, Column } from "../../schema/columns.ts";
 /** A batch of any columns. */
 export type AnyBatch = Batch;
 
-/** Copies elements between arrays of one kind. It copies few elements, such as those of goals, without making a view. */
-export function copy(
-  from: AnyColumnArray,
-  first: number,
-  to: AnyColumnArray,
-  at: number,
-  count: number,
-): void {
-  if (count > 16) to.set(from.subarray(first, first + count), at);
-  else for (let k = 0; k < count; k++) to[at + k] = from[first + k] as number;
-}
-
 /** Whether the next state of a row is known. */
 export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);

@@ -13,7 +13,7 @@ import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { checkEpochs, type Epochs, MINIBATCHES, rowsInOrder, shuffle } from "../draw/epochs.ts";
 import { checkOwn, gatherRows, sameKind, widthOf } from "./_own_rows.ts";
-import { eachColumn, eachOf, type StepColumns, stepsText } from "./_step_columns.ts";
+import { eachColumn, eachOf, stepsText } from "./_step_columns.ts";
 import type { Drained, Minibatch, MinibatchOptions, OwnArrays } from "./drained.ts";
 
 /** The minibatches of drained steps. */
@@ -42,20 +42,24 @@ function* run(
   for (let epoch = 0; epoch < epochs; epoch++) {
     shuffle(random, order);
     for (let from = 0; from < count; from += size) {
-      const rows = Math.min(size, count - from);
-      if (dropLast && rows < size) break;
-      for (let k = 0; k < rows; k++) index[k] = order[from + k] as number;
+      const rows = order.subarray(from, from + size);
+      const { length } = rows;
+      if (dropLast && length < size) break;
       const gather = (source: AnyColumnArray): AnyColumnArray => {
         const width = widthOf(source, count);
-        const whole = targets.get(source) ?? sameKind(source, index.length, width);
+        const whole = targets.get(source) ?? sameKind(source, index.length * width);
         targets.set(source, whole);
-        const target = rows === index.length ? whole : whole.subarray(0, rows * width);
-        gatherRows(source, width, order, from, rows, target);
-        return target;
+        const part = length === index.length ? whole : whole.subarray(0, length * width);
+        return gatherRows(source, width, rows, part);
       };
-      const part = rows === index.length ? index : index.subarray(0, rows);
-      const columns = eachColumn<AnyColumnArray, AnyColumnArray>(drained, gather);
-      yield new StepMinibatch(epoch, part, columns, eachOf(own, gather), drained.shape);
+      index.set(rows);
+      const part = length === index.length ? index : index.subarray(0, length);
+      const { state, action, reward, extras } = eachColumn<AnyColumnArray, AnyColumnArray>(
+        drained,
+        gather,
+      );
+      const mine = eachOf(own, gather);
+      yield new StepMinibatch(epoch, part, state, action, reward, extras, mine, drained.shape);
     }
   }
 }
@@ -65,30 +69,20 @@ class StepMinibatch implements Minibatch {
   /** The name that `console.log` shows, if all else fails. */
   static readonly name = "Minibatch";
   readonly size: number;
-  readonly epoch: number;
-  readonly index: Int32Array<ArrayBuffer>;
-  readonly state: Minibatch["state"];
-  readonly action: Minibatch["action"];
-  readonly reward: Minibatch["reward"];
-  readonly extras: Minibatch["extras"];
-  readonly own: OwnArrays;
   readonly #shape: Drained["shape"];
 
+  /** Takes its fields, and the shapes of the drained columns. */
   constructor(
-    epoch: number,
-    index: Int32Array<ArrayBuffer>,
-    { state, action, reward, extras }: StepColumns<AnyColumnArray>,
-    own: OwnArrays,
+    readonly epoch: number,
+    readonly index: Minibatch["index"],
+    readonly state: Minibatch["state"],
+    readonly action: Minibatch["action"],
+    readonly reward: Minibatch["reward"],
+    readonly extras: Minibatch["extras"],
+    readonly own: OwnArrays,
     shape: Drained["shape"],
   ) {
     this.size = index.length;
-    this.epoch = epoch;
-    this.index = index;
-    this.state = state;
-    this.action = action;
-    this.reward = reward;
-    this.extras = extras;
-    this.own = own;
     this.#shape = shape;
   }
 

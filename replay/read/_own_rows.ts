@@ -9,7 +9,7 @@ import { checkHonest, isNumeric, lengthOf } from "../../base/typed_arrays.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { OwnArrays } from "./drained.ts";
 
-/** `set` of a view is faster than a loop for rows of this many elements or more. */
+/** `set` of a view is faster than a loop for this many elements or more. */
 const SET_COUNT_MIN = 48;
 
 /** How many elements each row of an array of `count` rows has. */
@@ -45,30 +45,40 @@ export function checkOwn(operation: string, own: unknown, count: number): OwnArr
   return own as OwnArrays;
 }
 
-/** A new array of the same kind for `count` rows of `width` elements. */
-export function sameKind<A extends AnyColumnArray>(array: A, count: number, width: number): A {
+/** A new array of the same kind. */
+export function sameKind<A extends AnyColumnArray>(array: A, length: number): A {
   const make = array.constructor as new (length: number) => A;
-  return new make(count * width);
+  return new make(length);
 }
 
-/** Copies rows `rows[from]` to `rows[from + count - 1]` of one array to the first rows of another. */
-export function gatherRows(
+/** Copies elements between arrays of one kind. It copies few elements without making a view. */
+export function copy(
+  from: AnyColumnArray,
+  first: number,
+  to: AnyColumnArray,
+  at: number,
+  count: number,
+): void {
+  if (count >= SET_COUNT_MIN) to.set(from.subarray(first, first + count), at);
+  else for (let k = 0; k < count; k++) to[at + k] = from[first + k] as number;
+}
+
+/** Copies rows of `width` elements, or of each only the `count` elements from `first` on, to `target`, one after the other. */
+export function gatherRows<A extends AnyColumnArray>(
   source: AnyColumnArray,
   width: number,
   rows: Int32Array,
-  from: number,
-  count: number,
-  target: AnyColumnArray,
-): void {
+  target: A,
+  first = 0,
+  count = width,
+): A {
+  const { length } = rows;
   if (width === 1) {
-    for (let k = 0; k < count; k++) target[k] = source[rows[from + k] as number] as number;
-    return;
+    for (let k = 0; k < length; k++) target[k] = source[rows[k] as number] as number;
+  } else {
+    for (let k = 0; k < length; k++) {
+      copy(source, (rows[k] as number) * width + first, target, k * count, count);
+    }
   }
-  for (let k = 0; k < count; k++) {
-    const row = rows[from + k] as number;
-    const [at, to] = [row * width, k * width];
-    if (width < SET_COUNT_MIN) {
-      for (let at2 = 0; at2 < width; at2++) target[to + at2] = source[at + at2] as number;
-    } else target.set(source.subarray(at, at + width), to);
-  }
+  return target;
 }

@@ -16,7 +16,6 @@ const OPERATION = "timeMajor()";
 export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
   const { size, actorCount, segmentCount, actor, seqLen, offset, position } = drained;
   const own = checkOwn(OPERATION, given, size);
-  const length = lengthOfActors(drained);
   const index = new Int32Array(size);
   const isFirst = new Uint8Array(size);
   const last = new Int32Array(actorCount);
@@ -30,15 +29,14 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
     times[of] = time + count;
     last[of] = segment;
   }
-  const arrange = <A extends AnyColumnArray>(array: A): A => {
-    const width = widthOf(array, size);
-    const arranged = sameKind(array, size, width);
-    gatherRows(array, width, index, 0, size, arranged);
-    return arranged;
+  const [length = 0] = times;
+  const other = times.findIndex((each) => each !== length);
+  if (other >= 0) throw unevenError(times, other);
+  const rowsOf = <A extends AnyColumnArray>(array: A, count: number, rows: Int32Array): A => {
+    const width = widthOf(array, count);
+    return gatherRows(array, width, rows, sameKind(array, rows.length * width));
   };
-  const width = widthOf(drained.lastNextState, segmentCount);
-  const lastNextState = sameKind(drained.lastNextState, actorCount, width);
-  gatherRows(drained.lastNextState, width, last, 0, actorCount, lastNextState);
+  const arrange = <A extends AnyColumnArray>(array: A): A => rowsOf(array, size, index);
   const shape = eachColumn<readonly number[], readonly number[]>(
     drained.shape,
     ([, ...rest]) => [length, actorCount, ...rest],
@@ -50,7 +48,8 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
     first: arrange(isFirst),
     terminated: arrange(drained.terminated),
     truncated: arrange(drained.truncated),
-    ...{ lastNextState, index, own: eachOf(own, arrange) },
+    lastNextState: rowsOf(drained.lastNextState, segmentCount, last),
+    ...{ index, own: eachOf(own, arrange) },
     shape: shape as TimeMajor["shape"],
   };
   return showOneAs(
@@ -62,18 +61,13 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
   );
 }
 
-/** How many steps each actor has. */
-function lengthOfActors({ actorCount, actor, seqLen }: Drained): number {
-  const lengths = new Array<number>(actorCount).fill(0);
-  for (const [segment, of] of actor.entries()) {
-    lengths[of] = (lengths[of] ?? 0) + (seqLen[segment] ?? 0);
-  }
-  const [length = 0] = lengths;
-  const other = lengths.findIndex((each) => each !== length);
-  if (other < 0) return length;
-  throw new RangeError(
-    `${OPERATION}: every actor must have equally many steps, but actor 0 has ${length} and actor ${other} has ${
+/** The error for an actor that has another number of steps than the first one. */
+function unevenError(lengths: Int32Array, other: number): RangeError {
+  return new RangeError(
+    `${OPERATION}: every actor must have equally many steps, but actor 0 has ${
+      lengths[0]
+    } and actor ${other} has ${
       lengths[other]
-    }, of ${actorCount} actors. Record with recordBatch() or recordStep(), one step of each environment a turn, and drain a multiple of the environments; or use the packed arrays`,
+    }, of ${lengths.length} actors. Record with recordBatch() or recordStep(), one step of each environment a turn, and drain a multiple of the environments; or use the packed arrays`,
   );
 }

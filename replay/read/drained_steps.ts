@@ -7,6 +7,7 @@
 import { columnRows, numberOf, showAs } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
+import type { ReplayConfig } from "../../schema/create_options.ts";
 import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
@@ -43,18 +44,14 @@ export interface DrainedParts {
   readonly segments: readonly Segment[];
   /** Rows of the state, the action, the reward and the extras. */
   readonly arrays: readonly AnyColumnArray[];
-  /** The names of the extras. */
-  readonly extraNames: readonly string[];
-  /** The shape of one record's value, by column. */
-  readonly shapes: readonly (readonly number[])[];
+  /** The configuration of the replay. */
+  readonly config: ReplayConfig;
   /** The state after each segment's last step. */
   readonly lastNextState: AnyColumnArray;
   /** The number of each segment's actor, which rises with the first episodes of the actors. */
   readonly actors: Uint32Array<ArrayBuffer>;
   /** What the steps are shuffled with. */
   readonly random: RandomStream;
-  /** Gamma. */
-  readonly discount: number;
   /** Records that were evicted before they were drained. */
   readonly lost: number;
 }
@@ -73,7 +70,8 @@ export class DrainedSteps implements Drained {
   #nextState: AnyColumnArray | undefined;
 
   /** Puts the parts together; call `drain` instead. */
-  constructor({ segments, arrays, extraNames, shapes, random, ...parts }: DrainedParts) {
+  constructor({ segments, arrays, config, random, ...parts }: DrainedParts) {
+    const { extraNames } = config;
     this.#random = random;
     const seqLen = Int32Array.from(segments, ({ count }) => count);
     const offset = new Int32Array(segments.length);
@@ -82,7 +80,7 @@ export class DrainedSteps implements Drained {
       offset[k] = size;
       size += count;
     }
-    const discount = new Float32Array(size).fill(parts.discount);
+    const discount = new Float32Array(size).fill(config.pick.discount);
     const terminated = new Uint8Array(size);
     const truncated = new Uint8Array(size);
     for (const [k, { ending, count }] of segments.entries()) {
@@ -95,7 +93,8 @@ export class DrainedSteps implements Drained {
     const actors = [...new Set(parts.actors)].sort((a, b) => a - b);
     const numbers = new Map(actors.map((actor, k) => [actor, k]));
     const columns = nameColumns(extraNames, arrays);
-    const shape = nameColumns<readonly number[]>(extraNames, shapes.map((each) => [size, ...each]));
+    const shapes = config.columns.map(({ column }) => [size, ...column.shape]);
+    const shape: object = nameColumns(extraNames, shapes);
     const fields: Fields = {
       ...{ size, segmentCount: segments.length },
       ...columns,

@@ -144,15 +144,12 @@ export class Drainer {
   /** Hands out at least `wanted` steps, or none; exactly `steps`, where a number is given. `open` says whether those of open episodes, too. */
   #drain(wanted: number, steps: number | undefined, open: boolean, keep: boolean): Drained {
     const core = this.#core;
-    const info = core.info(OPERATION);
-    const recorded = info[abi.EXRP_INFO_RECORDED_COUNT] ?? 0;
     // Most calls of a learner that asks after each step end here.
-    if (recorded - this.cursor.drained - this.cursor.lost < wanted) {
+    if (this.undrainedCount < wanted) {
       this.#nothing ??= this.#read([], 0);
       return this.#nothing as Drained;
     }
-    const handles = core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
-    const waiting = this.#look(handles, recorded, open);
+    const waiting = this.#look(open);
     const segments = waiting.ready < wanted ? [] : take(waiting.segments, steps ?? Infinity);
     const drained = this.#read(segments, waiting.lost);
     this.#forget(segments, waiting, keep);
@@ -170,7 +167,10 @@ export class Drainer {
     return drained;
   }
 
-  #look(handles: Float64Array<ArrayBuffer>, recorded: number, open: boolean): Waiting {
+  #look(open: boolean): Waiting {
+    const core = this.#core;
+    const count = core.info(OPERATION)[abi.EXRP_INFO_EPISODE_COUNT] ?? 0;
+    const handles = core.episodes(OPERATION, count);
     const { firsts, ends, states } = this.#reader.counts(OPERATION, handles);
     const nextStates = this.#reader.knownNextStates(OPERATION, handles);
     const segments: Segment[] = [];
@@ -197,8 +197,7 @@ export class Drainer {
       segments.push({ handle, position, count: known - position, ending, isOpen, isNewest });
       ready += known - position;
     }
-    const { drained, lost } = this.cursor;
-    return { segments, ready, lost: recorded - drained - lost - waits, counts: stored };
+    return { segments, ready, lost: this.undrainedCount - waits, counts: stored };
   }
 
   #read(
@@ -219,12 +218,10 @@ export class Drainer {
     return new DrainedSteps({
       segments,
       arrays,
-      extraNames: config.extraNames,
-      shapes: config.columns.map(({ column }) => column.shape),
+      config,
       lastNextState: this.#lastNextState(segments),
       actors: this.#reader.actors(OPERATION, handlesOf(segments)),
       random: new RandomStream(this.#core.seed, SHUFFLE_STREAM + this.cursor.drained % 2 ** 29),
-      discount: config.pick.discount,
       lost,
     });
   }
@@ -274,14 +271,11 @@ function handlesOf(segments: readonly Segment[]): Float64Array<ArrayBuffer> {
 
 /** The first `steps` steps. If the last run is cut, it has no ending. */
 function take(segments: readonly Segment[], steps: number): readonly Segment[] {
-  const taken: Segment[] = [];
   let left = steps;
-  for (const segment of segments) {
-    if (left === 0) break;
-    const isWhole = segment.count <= left;
-    const cut = { ...segment, count: left, ending: undefined, isNewest: false };
-    taken.push(isWhole ? segment : cut);
-    left -= isWhole ? segment.count : left;
-  }
-  return taken;
+  return segments.flatMap((segment) => {
+    const count = Math.min(segment.count, left);
+    left -= count;
+    if (count === segment.count) return segment;
+    return count === 0 ? [] : { ...segment, count, ending: undefined, isNewest: false };
+  });
 }

@@ -16,14 +16,14 @@ import {
   type AnyBatch,
   checkAnswer,
   checkPolicy,
-  copy,
   hasNext,
   lastPosition,
   rowsOf,
 } from "./_hindsight_rows.ts";
+import { copy, gatherRows } from "./_own_rows.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
-import { allocateRows, type EpisodeCounts, type RecordReader } from "./records.ts";
-import type { AnyColumnArray, Column } from "../../schema/columns.ts";
+import { allocateRows, type RecordReader } from "./records.ts";
+import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
 
 /** What {@linkcode Hindsight.relabel} did to a batch. */
@@ -127,22 +127,10 @@ export interface Hindsight<S extends Schema = AnySchema> {
   relabel(batch: BatchOfAny<S>): Relabelled;
 }
 
-/** The chosen goals, one for each relabelled pick. */
-interface Choice {
+/** Which picks get a goal, and which goals. */
+interface Choice extends Omit<Relabelled, "count"> {
   /** The relabelled picks, by their place in the batch. */
   readonly picks: readonly number[];
-  readonly episodes: readonly number[];
-  readonly positions: readonly number[];
-  readonly keptCount: number;
-}
-
-/** Numbers for the records of all episodes, one episode after the other. */
-interface AllRecords {
-  readonly handles: Float64Array;
-  /** The position of each episode's oldest record. */
-  readonly firsts: Uint32Array;
-  /** The number after each episode's last record. */
-  readonly ends: Float64Array;
 }
 
 const OPERATION = "relabel()";
@@ -193,44 +181,21 @@ export class Relabeller {
     // Another thread may evict what was chosen, so the goals are read at once.
     const [choice, goals] = this.#core.together(OPERATION, () => {
       const chosen = this.#choose(batch);
-      return [chosen, this.#goals(chosen)] as const;
+      return [chosen, this.#rowsOf(chosen)] as const;
     });
-    const { picks, episodes, positions, keptCount } = choice;
+    const { picks, ...places } = choice;
     const result = showOneAs(
-      {
-        count: picks.length,
-        keptCount,
-        mask: new Uint8Array(batch.size),
-        goalEpisode: new Float64Array(batch.size).fill(-1),
-        goalPosition: new Int32Array(batch.size).fill(-1),
-      },
+      { count: picks.length, ...places },
       ({ count, keptCount, mask }) =>
         `Relabelled ${count} of ${numberOf(lengthOf(mask), "pick")}, ${keptCount} kept their goal`,
     );
     if (picks.length === 0) return result;
-    for (const [k, pick] of picks.entries()) {
-      result.mask[pick] = 1;
-      result.goalEpisode[pick] = episodes[k] as number;
-      result.goalPosition[pick] = positions[k] as number;
-    }
     const rows = rowsOf(this.#policy, batch, picks);
     const { achieved } = this.#config;
     // The achieved goal is the one after the step: if it is part of the state, it is in the next state.
     const source = achieved.k === 0 ? batch.nextState : this.#arrayOf(batch, achieved.k);
-    const achievedRows = this.#goalRows(rows.row.length);
-    const desiredRows = this.#goalRows(rows.row.length);
-    const width = this.#reader.column(achieved.k).elementCount;
-    for (let k = 0; k < rows.row.length; k++) {
-      const { count } = achieved;
-      copy(
-        source,
-        (rows.row[k] as number) * width + achieved.first,
-        achievedRows,
-        k * count,
-        count,
-      );
-      copy(goals, (rows.goal[k] as number) * count, desiredRows, k * count, count);
-    }
+    const achievedRows = this.#goalsIn(source, rows.row);
+    const desiredRows = this.#goalsIn(goals, rows.goal);
     const asked = { count: rows.row.length, row: rows.row.slice(), batch };
     // The callback gets a copy of its own, which it may change.
     const answer = this.#config.reward(achievedRows, desiredRows.slice(), asked);
@@ -249,54 +214,43 @@ export class Relabeller {
   #choose(batch: AnyBatch): Choice {
     const { strategy, share } = this.#config;
     const random = this.#random;
-    const { firsts, ends, states } = this.#countsOf(batch.pickEpisode);
-    const all = strategy === "random" && share > 0 ? this.#allRecords() : undefined;
+    const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
+    // After a load, a handle that was not given out counts as evicted.
+    const isBegun = (handle: number): boolean => !(handle >= next);
+    const begun = new Float64Array(batch.pickEpisode).filter(isBegun);
+    const { firsts, ends, states } = this.#reader.counts(OPERATION, begun);
+    const anyRecord = strategy === "random" && share > 0 ? this.#anyRecord() : undefined;
     const picks: number[] = [];
-    const episodes: number[] = [];
-    const positions: number[] = [];
+    const mask = new Uint8Array(batch.size);
+    const goalEpisode = new Float64Array(batch.size).fill(-1);
+    const goalPosition = new Int32Array(batch.size).fill(-1);
     let keptCount = 0;
+    let of = -1;
     for (let k = 0; k < batch.size; k++) {
+      let episode = batch.pickEpisode[k] as number;
+      if (isBegun(episode)) of++;
       if (random.uniform() >= share) continue;
-      const first = firsts[k] as number;
-      const count = this.#goalCount(ends[k] as number, states[k] as number);
+      const first = firsts[of] ?? 0;
+      const count = this.#goalCount(ends[of] ?? 0, states[of] ?? 0);
       const last = lastPosition(this.#policy, batch, k);
       // If the goal is part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
       // Evicted, or trimmed since it was drawn.
-      const isGone = count <= last || last < first;
+      const isGone = !isBegun(episode) || count <= last || last < first;
       if (isGone || !isKnown) {
         keptCount++;
         continue;
       }
-      let episode = batch.pickEpisode[k] as number;
       let position = count - 1;
       if (strategy === "future") position = last + random.below(count - last);
       else if (strategy === "episode") position = first + random.below(count - first);
-      else if (all !== undefined) [episode, position] = this.#anyRecord(all);
+      else if (anyRecord !== undefined) [episode, position] = anyRecord();
       picks.push(k);
-      episodes.push(episode);
-      positions.push(position);
+      mask[k] = 1;
+      goalEpisode[k] = episode;
+      goalPosition[k] = position;
     }
-    return { picks, episodes, positions, keptCount };
-  }
-
-  /** How the picks' episodes stand. After a load, a handle that was not given out counts as evicted. */
-  #countsOf(handles: Float64Array<ArrayBuffer>): EpisodeCounts {
-    const next = this.#core.info(OPERATION)[abi.EXRP_INFO_NEXT_HANDLE] ?? 0;
-    const begun = new Float64Array(handles).filter((handle) => !(handle >= next));
-    const found = this.#reader.counts(OPERATION, begun);
-    if (begun.length === handles.length) return found;
-    const firsts = new Uint32Array(handles.length);
-    const ends = new Uint32Array(handles.length);
-    const states = new Uint32Array(handles.length).fill(abi.EXRP_EPISODE_EVICTED);
-    let at = 0;
-    for (const [k, handle] of handles.entries()) {
-      if (handle >= next) continue;
-      firsts[k] = found.firsts[at] as number;
-      ends[k] = found.ends[at] as number;
-      states[k] = found.states[at++] as number;
-    }
-    return { firsts, ends, states };
+    return { picks, keptCount, mask, goalEpisode, goalPosition };
   }
 
   /** One more than the last position of an episode whose achieved goal is known. */
@@ -305,56 +259,48 @@ export class Relabeller {
     return isOpen ? end - 1 : end;
   }
 
-  #allRecords(): AllRecords {
+  /** What draws one of all records: the handle of its episode, and its position. */
+  #anyRecord(): () => [handle: number, position: number] {
     const info = this.#core.info(OPERATION);
     const handles = this.#core.episodes(OPERATION, info[abi.EXRP_INFO_EPISODE_COUNT] ?? 0);
-    const { firsts, ends: counts, states } = this.#reader.counts(OPERATION, handles);
-    let end = 0;
+    const found = this.#reader.counts(OPERATION, handles);
+    // The records of all episodes have numbers, one episode after the other.
     const ends = new Float64Array(handles.length);
+    let end = 0;
     for (let k = 0; k < handles.length; k++) {
-      const goals = this.#goalCount(counts[k] as number, states[k] as number);
-      end += Math.max(0, goals - (firsts[k] as number));
+      const goals = this.#goalCount(found.ends[k] as number, found.states[k] as number);
+      end += Math.max(0, goals - (found.firsts[k] as number));
       ends[k] = end;
     }
-    return { handles, firsts, ends };
+    return () => {
+      const drawn = this.#random.below(end);
+      let [low, high] = [0, ends.length - 1];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((ends[middle] as number) > drawn) high = middle;
+        else low = middle + 1;
+      }
+      const before = ends[low - 1] ?? 0;
+      return [handles[low] as number, (found.firsts[low] as number) + drawn - before];
+    };
   }
 
-  #anyRecord({ handles, firsts, ends }: AllRecords): [number, number] {
-    const drawn = this.#random.below(ends.at(-1) ?? 1);
-    let [low, high] = [0, ends.length - 1];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((ends[middle] as number) > drawn) high = middle;
-      else low = middle + 1;
-    }
-    const before = low === 0 ? 0 : ends[low - 1] as number;
-    return [handles[low] as number, (firsts[low] as number) + drawn - before];
-  }
-
-  /** The chosen goals, one after the other. */
-  #goals({ episodes, positions }: Choice): AnyColumnArray {
-    const { k, first, count } = this.#config.achieved;
+  /** The rows that have the chosen goals, one after the other. */
+  #rowsOf({ goalEpisode, goalPosition }: Choice): AnyColumnArray {
+    const { k } = this.#config.achieved;
+    // The state that has a record's achieved goal is that of the next one.
     const ahead = k === 0 ? 1 : 0;
-    const found = this.#reader.gather(
-      OPERATION,
-      k,
-      Float64Array.from(episodes),
-      Int32Array.from(positions, (position) => position + ahead),
-    );
-    if (k !== 0) return found;
-    const width = this.#reader.column(0).elementCount;
-    const goals = this.#goalRows(episodes.length);
-    for (let row = 0; row < episodes.length; row++) {
-      copy(found, row * width + first, goals, row * count, count);
-    }
-    return goals;
+    const episodes = goalEpisode.filter((episode) => episode >= 0);
+    const positions = goalPosition.filter((position) => position >= 0);
+    return this.#reader.gather(OPERATION, k, episodes, positions.map((each) => each + ahead));
   }
 
-  /** Room for goals. */
-  #goalRows(rows: number): AnyColumnArray {
-    const { k, count } = this.#config.achieved;
+  /** The achieved goals in rows of an array. */
+  #goalsIn(array: AnyColumnArray, rows: Int32Array): AnyColumnArray {
+    const { k, first, count } = this.#config.achieved;
     const column = this.#reader.column(k);
-    return allocateRows(OPERATION, { ...column, elementCount: count } as Column, rows);
+    const goals = allocateRows(OPERATION, column, rows.length, count);
+    return gatherRows(array, column.elementCount, rows, goals, first, count);
   }
 
   #arrayOf(batch: AnyBatch, k: number): AnyColumnArray {
@@ -363,19 +309,19 @@ export class Relabeller {
   }
 
   #checkBatch(batch: unknown): void {
-    const policy = batch instanceof OwnedBatch ? OwnedBatch.policyOf(batch) : undefined;
-    if (!(batch instanceof OwnedBatch) || policy === undefined) {
+    if (!OwnedBatch.isOne(batch)) {
       throw new TypeError(
         `${OPERATION} takes a batch that getBatch() returned, got ${show(batch)}`,
       );
     }
     OwnedBatch.checkYours(`${OPERATION}: batch`, batch);
+    const policy = OwnedBatch.policyOf(batch);
     this.#policy = policy;
     const { achieved, desired } = this.#config;
     checkPolicy(OPERATION, policy, achieved.k === 0 || desired.k === 0);
     for (const k of [2, achieved.k, desired.k]) {
       const { name = "", column } = this.#core.config.columns[k] ?? {};
-      const array: AnyColumnArray | undefined = this.#arrayOf(batch as AnyBatch, k);
+      const array: AnyColumnArray | undefined = this.#arrayOf(batch, k);
       const count = batch.size * batch.length * (column?.elementCount ?? 0);
       const like = allocateRows(OPERATION, this.#reader.column(k), 0);
       if (kindOf(array) === kindOf(like) && lengthOf(array) === count) continue;
@@ -385,11 +331,8 @@ export class Relabeller {
         } ${name}, needed are ${count} elements of ${column?.dtype}: it is of another schema, or its buffer was transferred`,
       );
     }
-    this.#checkPlaces(batch as AnyBatch);
-  }
-
-  /** Refuses a batch whose pick arrays were replaced by arrays of other kinds. */
-  #checkPlaces({ size, pickEpisode, pickPosition, seqLen, nextSeqLen }: AnyBatch): void {
+    // The pick arrays may have been replaced by arrays of other kinds.
+    const { size, pickEpisode, pickPosition, seqLen, nextSeqLen } = batch;
     const isWhole = isOwn("Float64Array", pickEpisode) && lengthOf(pickEpisode) === size &&
       [pickPosition, seqLen, nextSeqLen].every((array) =>
         isOwn("Int32Array", array) && lengthOf(array) === size

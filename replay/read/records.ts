@@ -5,7 +5,7 @@
  */
 
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { bytesText, numberOf, showOneAs } from "../../base/inspect.ts";
+import { numberOf, showOneAs } from "../../base/inspect.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
@@ -19,6 +19,7 @@ import {
 } from "../../schema/columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
 import { endingOf } from "../record/episodes.ts";
+import { allocate } from "../draw/batch_layout.ts";
 import { nameColumns, stepsText } from "./_step_columns.ts";
 
 /**
@@ -55,15 +56,15 @@ export interface EpisodeCounts {
   readonly states: Uint32Array<ArrayBuffer>;
 }
 
-/** A typed array of zeros for `rows` rows of a column. */
-export function allocateRows(operation: string, column: Column, rows: number): AnyColumnArray {
-  const count = rows * column.elementCount;
-  const bytes = count * column.elementBytes;
-  try {
-    return viewOf(column.dtype, new ArrayBuffer(bytes), 0, count);
-  } catch (cause) {
-    throw new ReplayError("memory", `${operation}: no memory for ${bytesText(bytes)}`, { cause });
-  }
+/** A typed array of zeros for `rows` rows of a column, or of `width` elements of each. */
+export function allocateRows(
+  operation: string,
+  column: Column,
+  rows: number,
+  width: number = column.elementCount,
+): AnyColumnArray {
+  const count = rows * width;
+  return viewOf(column.dtype, allocate(operation, count * column.elementBytes), 0, count);
 }
 
 /** Reads records of one replay. */
@@ -135,16 +136,8 @@ export class RecordReader {
     handles: Float64Array<ArrayBuffer>,
     positions: Int32Array<ArrayBuffer>,
   ): AnyColumnArray {
-    const column = this.column(k);
-    const rows = allocateRows(operation, column, lengthOf(handles));
-    const rowBytes = column.elementBytes * column.elementCount;
-    const bytes = new Uint8Array(rows.buffer);
-    for (let first = 0; first < lengthOf(handles); first += abi.EXRP_LIMIT_BATCH) {
-      const count = Math.min(abi.EXRP_LIMIT_BATCH, lengthOf(handles) - first);
-      const part = bytes.subarray(first * rowBytes, (first + count) * rowBytes);
-      const some = handles.subarray(first, first + count);
-      this.#get(operation, k, some, positions.subarray(first, first + count), 1, part);
-    }
+    const rows = allocateRows(operation, this.column(k), lengthOf(handles));
+    this.#get(operation, k, handles, positions, 1, new Uint8Array(rows.buffer));
     return rows;
   }
 
@@ -157,7 +150,6 @@ export class RecordReader {
     rows: AnyColumnArray,
     to: number,
   ): void {
-    if (count === 0) return;
     const column = this.column(k);
     const rowBytes = column.elementBytes * column.elementCount;
     this.#handle[0] = handle;
@@ -177,6 +169,7 @@ export class RecordReader {
   ): void {
     const { id, kernel: { symbols } } = this.#core;
     const [count, size] = [lengthOf(handles), lengthOf(bytes)];
+    if (size === 0) return;
     const status = symbols.exrp_rows_get(id, k, handles, positions, count, run, bytes, size);
     this.#core.check(operation, status);
   }

@@ -6,10 +6,9 @@
 
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { lengthOf } from "../../base/typed_arrays.ts";
 import type { ComposedSelector, Composition } from "../../selectors/composed_selector.ts";
 import { RANDOM_STREAM_BYTES, type RandomStream } from "../../selectors/random_stream.ts";
-import { checkSaved } from "./_saved_bytes.ts";
+import { savedBytes } from "./_saved_bytes.ts";
 
 /** A batch, as far as this file knows it. */
 interface Sized {
@@ -168,12 +167,7 @@ export class ComposedEntry<Part> {
 
   /** The random state, then the composition's own bytes. */
   save(): Uint8Array<ArrayBuffer> {
-    const own = this.#composition.save();
-    checkSaved(`the selector ${this.rule.name}`, own);
-    const bytes = new Uint8Array(RANDOM_STREAM_BYTES + lengthOf(own));
-    bytes.set(this.#random.save());
-    bytes.set(own, RANDOM_STREAM_BYTES);
-    return bytes;
+    return savedBytes(`the selector ${this.rule.name}`, this.#composition, this.#random);
   }
 
   /** Loads what {@linkcode ComposedEntry.save} gave. */

@@ -7,16 +7,15 @@
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
 import {
   EXRP_EPISODE_EVICTED,
-  EXRP_EPISODE_INFO_COUNT,
   EXRP_EPISODE_OPEN,
-  EXRP_EPISODE_STATE,
+  EXRP_INFO_EPISODE_COUNT,
   EXRP_STATUS_FULL,
 } from "../../ffi/symbols.ts";
 import type { EvictionPolicy } from "../../eviction/eviction_policy.ts";
-import { checkSaved } from "./_saved_bytes.ts";
+import type { ReplayCore } from "../core.ts";
+import { savedBytes } from "./_saved_bytes.ts";
 
 const OPERATION = "record()";
 
@@ -24,20 +23,16 @@ const OPERATION = "record()";
 export class ExternalEviction {
   /** The user's object. */
   readonly policy: EvictionPolicy;
-  readonly #kernel: Kernel;
-  readonly #info = new Float64Array(EXRP_EPISODE_INFO_COUNT);
-  readonly #trimmed = new Float64Array(2);
+  readonly #core: ReplayCore;
   /** The episodes that are open as far as the policy knows, and the first position of each, as it knows it. */
   readonly #open = new Map<number, number>();
-  /** The ended episodes. */
-  readonly #ended = new Set<number>();
-  /** What `#open` has as arrays for the kernel; undefined after a change. */
-  #seen: OpenEpisodes | undefined;
+  /** The handles of `#open`, and room for what the kernel says of them; undefined after a change. */
+  #seen: ReturnType<typeof roomFor> | undefined;
   #nextHandle = 0;
 
-  /** Serves `policy`. */
-  constructor(kernel: Kernel, policy: EvictionPolicy) {
-    this.#kernel = kernel;
+  /** Serves `policy` at the replay of `core`. */
+  constructor(core: ReplayCore, policy: EvictionPolicy) {
+    this.#core = core;
     this.policy = policy;
   }
 
@@ -59,12 +54,11 @@ export class ExternalEviction {
   /** Tells the policy of open episodes that have ended, were trimmed or are gone since the last look. */
   look(id: number): void {
     if (this.#open.size === 0) return;
-    this.#seen ??= new OpenEpisodes(this.#open.keys());
-    const { handles, counts, firsts, states } = this.#seen;
-    const { symbols } = this.#kernel;
+    const { handles, counts, firsts, states } = this.#seen ??= roomFor(this.#open.keys());
+    const { symbols } = this.#core.kernel;
     const count = lengthOf(handles);
     const status = symbols.exrp_episode_counts(id, handles, count, counts, firsts, states);
-    checkStatus(this.#kernel, OPERATION, status);
+    this.#core.check(OPERATION, status);
     for (let k = 0; k < count; k++) {
       const handle = handles[k] as number;
       const state = states[k] as number;
@@ -77,7 +71,9 @@ export class ExternalEviction {
         this.#open.set(handle, first);
         this.policy.trimmed?.(handle, first);
       }
-      if (state !== EXRP_EPISODE_OPEN) this.#end(handle);
+      if (state === EXRP_EPISODE_OPEN) continue;
+      this.#close(handle);
+      this.policy.ended?.(handle);
     }
   }
 
@@ -87,17 +83,14 @@ export class ExternalEviction {
     this.policy.created(handle);
   }
 
-  #end(handle: number): void {
-    this.#ended.add(handle);
-    this.#open.delete(handle);
-    this.#seen = undefined;
-    this.policy.ended?.(handle);
+  /** The policy takes an episode for an open one no more. */
+  #close(handle: number): void {
+    if (this.#open.delete(handle)) this.#seen = undefined;
   }
 
   /** Tells the policy that an episode is gone. */
   removed(handle: number): void {
-    if (this.#open.delete(handle)) this.#seen = undefined;
-    this.#ended.delete(handle);
+    this.#close(handle);
     this.policy.removed(handle);
   }
 
@@ -115,13 +108,18 @@ export class ExternalEviction {
    * episodes that it named before are gone by then.
    */
   makeRoom(id: number): void {
+    const core = this.#core;
     const { policy } = this;
-    const [, , aged = -1] = kernelError(this.#kernel, OPERATION, EXRP_STATUS_FULL).detail;
+    const [, , aged = -1] = core.error(OPERATION, EXRP_STATUS_FULL).detail;
     // The kernel may have trimmed some, and ended some, before it had to ask.
     this.look(id);
     const victim: unknown = aged >= 0 ? aged : policy.victim();
-    const state = this.#stateOf(id, victim);
-    if (typeof victim !== "number" || state === EXRP_EPISODE_EVICTED) {
+    const isHandle = typeof victim === "number" && Number.isInteger(victim) && victim >= 0 &&
+      victim < this.#nextHandle;
+    const [state] = isHandle
+      ? core.episodeCounts(OPERATION, Float64Array.of(victim), id).states
+      : [EXRP_EPISODE_EVICTED];
+    if (!isHandle || state === EXRP_EPISODE_EVICTED) {
       throw new ReplayError(
         "rule",
         `the replay is full, and the eviction policy ${policy.name} named episode ${
@@ -131,44 +129,32 @@ export class ExternalEviction {
       );
     }
     if (state === EXRP_EPISODE_OPEN && this.#trimOpen(id)) return this.look(id);
-    let gone = victim;
-    if (state === EXRP_EPISODE_OPEN) {
-      gone = Infinity;
-      for (const handle of this.#ended) gone = Math.min(gone, handle);
-    }
-    const { symbols } = this.#kernel;
-    checkStatus(this.#kernel, OPERATION, symbols.exrp_episode_evict(id, gone));
+    const gone = state === EXRP_EPISODE_OPEN ? this.#oldestEnded(id) : victim;
+    core.check(OPERATION, core.kernel.symbols.exrp_episode_evict(id, gone));
     this.removed(gone);
   }
 
   /** Lets the open episode with the oldest record lose some. False where no open episode holds a record. */
   #trimOpen(id: number): boolean {
-    const [handle, first] = [this.#trimmed, this.#trimmed.subarray(1)];
-    checkStatus(this.#kernel, OPERATION, this.#kernel.symbols.exrp_open_trim(id, handle, first));
+    const core = this.#core;
+    const handle = new Float64Array(1);
+    const { symbols } = core.kernel;
+    core.check(OPERATION, symbols.exrp_open_trim(id, handle, new Float64Array(1)));
     return (handle[0] ?? -1) >= 0;
   }
 
-  #stateOf(id: number, handle: unknown): number {
-    const isHandle = typeof handle === "number" && Number.isInteger(handle) && handle >= 0 &&
-      handle < this.#nextHandle;
-    if (!isHandle) return EXRP_EPISODE_EVICTED;
-    const info = this.#info;
-    const status = this.#kernel.symbols.exrp_episode_info(id, handle, info, lengthOf(info));
-    return status === 0 ? info[EXRP_EPISODE_STATE] ?? 0 : EXRP_EPISODE_EVICTED;
+  /** The ended episode that began first. */
+  #oldestEnded(id: number): number {
+    const core = this.#core;
+    const count = core.info(OPERATION, id)[EXRP_INFO_EPISODE_COUNT] ?? 0;
+    const handles = core.episodes(OPERATION, count, id);
+    const { states } = core.episodeCounts(OPERATION, handles, id);
+    return handles.find((_, k) => states[k] !== EXRP_EPISODE_OPEN) ?? Infinity;
   }
 
   /** The policy's own bytes. */
-  save(): Uint8Array {
-    const { policy } = this;
-    if (policy.save === undefined) {
-      throw new ReplayError(
-        "not-savable",
-        `the eviction policy ${policy.name} has no save() and load()`,
-      );
-    }
-    const bytes = policy.save();
-    checkSaved(`the eviction policy ${policy.name}`, bytes);
-    return new Uint8Array(bytes);
+  save(): Uint8Array<ArrayBuffer> {
+    return savedBytes(`the eviction policy ${this.policy.name}`, this.policy);
   }
 
   /**
@@ -195,20 +181,13 @@ export class ExternalEviction {
   }
 }
 
-/** Open episodes, and room for what the kernel says of them. */
-class OpenEpisodes {
+/** The handles of episodes, and room for what the kernel says of them. */
+function roomFor(
+  episodes: Iterable<number>,
+): Record<"counts" | "firsts" | "states", Uint32Array<ArrayBuffer>> & {
   readonly handles: Float64Array<ArrayBuffer>;
-  readonly counts: Uint32Array<ArrayBuffer>;
-  readonly firsts: Uint32Array<ArrayBuffer>;
-  readonly states: Uint32Array<ArrayBuffer>;
-
-  constructor(handles: Iterable<number>) {
-    this.handles = Float64Array.from(handles);
-    const { length } = this.handles;
-    [this.counts, this.firsts, this.states] = [
-      new Uint32Array(length),
-      new Uint32Array(length),
-      new Uint32Array(length),
-    ];
-  }
+} {
+  const handles = Float64Array.from(episodes);
+  const numbers = (): Uint32Array<ArrayBuffer> => new Uint32Array(handles.length);
+  return { handles, counts: numbers(), firsts: numbers(), states: numbers() };
 }

@@ -21,16 +21,16 @@ export class UserRules {
    *
    * @throws {TypeError} When the policy serves another replay.
    */
-  constructor({ kernel, config: { eviction } }: ReplayCore) {
-    if (!("native" in eviction)) {
-      if (isServing(eviction)) {
-        throw new TypeError(
-          `ExperienceReplay.create(): eviction: the object ${eviction.name} serves another replay already; make another`,
-        );
-      }
-      beginServing(eviction);
-    }
+  constructor(core: ReplayCore) {
+    const { kernel, config: { eviction } } = core;
     this.selectors = new CustomSelectors(kernel);
-    this.eviction = "native" in eviction ? undefined : new ExternalEviction(kernel, eviction);
+    if ("native" in eviction) return;
+    if (isServing(eviction)) {
+      throw new TypeError(
+        `ExperienceReplay.create(): eviction: the object ${eviction.name} serves another replay already; make another`,
+      );
+    }
+    beginServing(eviction);
+    this.eviction = new ExternalEviction(core, eviction);
   }
 }

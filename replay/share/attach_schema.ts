@@ -6,7 +6,7 @@
 
 import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
-import type { Column, Columns } from "../../schema/columns.ts";
+import type { Column, Columns, NamedColumn } from "../../schema/columns.ts";
 import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts";
 import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
 import { checkColumns } from "../../schema/record_columns.ts";
@@ -41,10 +41,14 @@ export function checkAttachSchema(schema: AttachSchema): Described {
   const { columns } = checkColumns(OPERATION, schema);
   const { pick = {} } = schema;
   checkOptions(`${OPERATION}: pick`, pick, PICK);
-  const described = new Map(columns.map(({ name, column }) => [name, String(column)]));
-  const policy = checkPick(`${OPERATION}: pick`, pick, undefined);
-  for (const option of PICK) described.set(`pick.${option}`, JSON.stringify(policy[option]));
-  return described;
+  return describe(columns, checkPick(`${OPERATION}: pick`, pick, undefined));
+}
+
+function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described {
+  return new Map([
+    ...columns.map(({ name, column }) => [name, String(column)] as const),
+    ...PICK.map((option) => [`pick.${option}`, JSON.stringify(pick[option])] as const),
+  ]);
 }
 
 /**
@@ -53,8 +57,7 @@ export function checkAttachSchema(schema: AttachSchema): Described {
  * @throws {ReplayError} `ticket-mismatch`, which names all differences.
  */
 export function checkSame(asked: Described, { columns, pick }: ReplayConfig): void {
-  const has = new Map(columns.map(({ name, column }) => [name, String(column)]));
-  for (const option of PICK) has.set(`pick.${option}`, JSON.stringify(pick[option]));
+  const has = describe(columns, pick);
   const names = [...new Set([...asked.keys(), ...has.keys()])];
   const differing = names.filter((name) => asked.get(name) !== has.get(name));
   if (differing.length === 0) return;

@@ -10,7 +10,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { NativeEviction } from "../../eviction/native_eviction.ts";
 import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.ts";
-import { Column, type DType, KeptColumn } from "../../schema/columns.ts";
+import { Column, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
@@ -24,20 +24,20 @@ export interface NotedSelector {
   readonly options: Readonly<Record<string, SelectorOption>>;
   /** The number of its pick view. */
   readonly view: number;
-  /** The kernel's number of the rule, and the options as the kernel takes them. */
-  readonly native?: { readonly rule: number; readonly numbers: readonly number[] };
+  /** The kernel's number of the rule. */
+  readonly native?: number;
+  /** The options as the kernel takes them. */
+  readonly numbers: readonly number[];
   /** The numbers of the selectors that it draws with. */
-  readonly parts?: readonly number[];
+  readonly parts: readonly number[];
 }
 
 /** The note. */
 export interface ShareNote {
   /** The library's version. */
   readonly library: string;
-  /** The configuration, as JSON can say it. */
-  readonly config: unknown;
-  /** How many threads have attached so far. */
-  readonly attachedCount: number;
+  /** The configuration. Its columns and its eviction policy are plain objects in a note that was read. */
+  readonly config: ReplayConfig;
   /** The seed of the replay. */
   readonly seed: number;
   /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
@@ -54,43 +54,17 @@ export interface ShareNote {
   };
 }
 
-/** A configuration as JSON can say it. */
-export function plainConfig({ columns, eviction, ...rest }: ReplayConfig): unknown {
-  return {
-    ...rest,
-    columns: columns.map(({ name, column: { dtype, shape, every } }) => (
-      { name, dtype, shape, every }
-    )),
-    // A replay with a policy of the user's own is never shared.
-    eviction: { ...eviction },
-  };
-}
-
 /** The configuration of a note. */
 export function configOf({ config }: ShareNote): ReplayConfig {
-  const { columns, eviction, ...rest } = config as
-    & Omit<ReplayConfig, "columns" | "eviction">
-    & {
-      readonly columns: readonly {
-        readonly name: string;
-        readonly dtype: DType;
-        readonly shape: readonly number[];
-        readonly every: number;
-      }[];
-      readonly eviction: NativeEviction;
-    };
+  // A replay with a policy of the user's own is never shared.
+  const { name, native, options, number } = config.eviction as NativeEviction;
   return {
-    ...rest,
-    columns: columns.map(({ name, dtype, shape, every }) => ({
+    ...config,
+    columns: config.columns.map(({ name, column: { dtype, shape, every } }) => ({
       name,
       column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
     })),
-    eviction: new NativeEviction(
-      eviction.name,
-      eviction.native,
-      eviction.options,
-      eviction.number,
-    ),
+    eviction: new NativeEviction(name, native, options, number),
   };
 }
 

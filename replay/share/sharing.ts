@@ -32,7 +32,7 @@ import {
 } from "../register/sharable.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
-import { configOf, type NotedSelector, plainConfig, readNote, writeNote } from "./share_note.ts";
+import { configOf, type NotedSelector, readNote, writeNote } from "./share_note.ts";
 import { checkTicket, type ShareTicket, TICKET_VERSION } from "./share_ticket.ts";
 import { VERSION } from "../../base/version.ts";
 
@@ -40,8 +40,9 @@ const SHARE = "share()";
 const ATTACH = "ExperienceReplay.attach()";
 const REVOKE = "revoke()";
 
-/** Where the board has the version of the note, in elements of four bytes. */
+/** Where the board has the version of the note, and how many threads ever attached, in elements of four bytes. */
 const VERSION_AT = 0;
+const ATTACHED_AT = 1;
 
 /** Where the board has the counts of picks that selectors drew as parts, in bytes. */
 const COUNTS_AT = 8;
@@ -64,7 +65,6 @@ export class Sharing implements SharedState {
   readonly #drainer: Drainer;
   #shared: Shared | undefined;
   #seen = -1;
-  #attachedCount = 0;
 
   /** Shares the replay of these parts, once it is asked to. */
   constructor(core: ReplayCore, register: Register, drainer: Drainer) {
@@ -175,7 +175,6 @@ export class Sharing implements SharedState {
     this.#drainer.cursor = { drained, lost, counts: new Map(counts) };
     register.setDrawnBefore(note.drawnBefore);
     core.seed = note.seed;
-    this.#attachedCount = note.attachedCount;
     this.#seen = seen;
   }
 
@@ -187,8 +186,7 @@ export class Sharing implements SharedState {
     const register = this.#register;
     writeNote(SHARE, core.kernel, core.id, {
       library: VERSION,
-      config: plainConfig(core.config),
-      attachedCount: this.#attachedCount,
+      config: core.config,
       seed: core.seed,
       drawnBefore: register.allDrawnBefore,
       views: register.views.map(({ policy }) => policy),
@@ -200,32 +198,25 @@ export class Sharing implements SharedState {
 }
 
 /** A selector, as the note has it. */
-function noted(
-  { selector: { kind, view: view, parts }, native, composed }: SelectorEntry,
-): NotedSelector {
-  return native === undefined
-    ? {
-      name: kind,
-      options: composed?.rule.options ?? {},
-      view,
-      parts: parts.map(({ id }) => id),
-    }
-    : {
-      name: kind,
-      options: native.options,
-      view,
-      native: { rule: native.native, numbers: native.numbers },
-    };
+function noted({ selector, native, composed }: SelectorEntry): NotedSelector {
+  return {
+    name: selector.kind,
+    options: native?.options ?? composed?.rule.options ?? {},
+    view: selector.view,
+    ...(native === undefined ? {} : { native: native.native }),
+    numbers: native?.numbers ?? [],
+    parts: selector.parts.map(({ id }) => id),
+  };
 }
 
 /** Enters a selector that another thread made. */
 function enter(
   register: Register,
-  { name, options, view, native, parts = [] }: NotedSelector,
+  { name, options, view, native, numbers, parts }: NotedSelector,
 ): void {
   if (native === undefined) register.addComposed(remade(name, options), parts, view);
   else {
-    const rule = new NativeSelector(name, native.rule, options, native.numbers);
+    const rule = new NativeSelector(name, native, options, numbers);
     register.addNative(rule, register.nativeCount, view);
   }
 }
@@ -251,12 +242,9 @@ export function takeSeat(
     const note = readNote(ATTACH, kernel, id);
     const config = configOf(note);
     if (asked !== undefined) checkSame(asked, config);
-    const attachedCount = note.attachedCount + 1;
-    writeNote(ATTACH, kernel, id, { ...note, attachedCount });
-    Atomics.add(new Int32Array(ticket.board, 0, 1), VERSION_AT, 1);
     checkStatus(kernel, ATTACH, symbols.exrp_hold_end(id));
     const core = new ReplayCore(kernel, config, seat);
-    core.thread = attachedCount;
+    core.thread = Atomics.add(new Int32Array(ticket.board, 0, 2), ATTACHED_AT, 1) + 1;
     core.seed = note.seed;
     return { core, ticket };
   } catch (error) {

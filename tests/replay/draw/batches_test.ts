@@ -255,12 +255,11 @@ Deno.test("batches: after an abort the stream ends once the kernel has drawn wha
   const stream = streamBatches<number>({
     epoch: () => 0,
     draw: () => 0,
-    order: () => {
+    drawAhead: () => {
       const order = Promise.withResolvers<number>();
       drawn.push(order);
       return order.promise;
     },
-    isHeldBack: () => false,
     drawInTime: () => Promise.resolve(0),
     lend: () => {},
   }, { reuse: true, prefetch: 1, signal: AbortSignal.timeout(1) });

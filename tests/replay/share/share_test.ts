@@ -449,8 +449,8 @@ native.test("a thread that ended while it made a selector leaves no trace of it,
     views: [...note.views, { ...view, length: 3 }],
     selectors: [
       ...note.selectors,
-      { name, options, view: 0, native: { rule, numbers } },
-      { name: "mixture", options: { shares: "1" }, view: 0, parts: [1] },
+      { name, options, view: 0, native: rule, numbers, parts: [] },
+      { name: "mixture", options: { shares: "1" }, view: 0, numbers: [], parts: [1] },
     ],
   });
   // The message brought a copy of the ticket, and its board is the same memory.

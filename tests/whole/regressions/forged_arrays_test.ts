@@ -15,6 +15,7 @@ import {
   int32,
   int8,
   lowestPriorityFirst,
+  mixture,
   prioritized,
   ReplayError,
   uint8,
@@ -525,6 +526,27 @@ Deno.test("a rule in TypeScript that transfers the arrays of setPriority() does 
   const selector = replay.newPickSelector(new Taker());
   assertStrictEquals(replay.setPriority(selector, ...arrays), 2);
   assertEquals(arrays.map(({ length }) => length), [0, 0, 0]);
+});
+
+Deno.test("a part behind a rule that transfers the arrays of setPriority() gets its priorities", async () => {
+  // The kernel was handed empty arrays with the count of the full ones.
+  using replay = await ExperienceReplay.create({ capacity: 64, state: float32(1) });
+  const episode = replay.newEpisode();
+  const arrays = [new Float64Array(2).fill(episode), Int32Array.of(0, 1), Float64Array.of(3, 5)];
+  for (let k = 0; k < 8; k++) replay.record(episode, [k], 0, 0);
+  class Taker extends Newest {
+    override setPriority(): void {
+      for (const { buffer } of arrays) buffer.transfer();
+    }
+  }
+  const rules = [{ rule: new Taker(), share: 1 }, { rule: prioritized(), share: 1 }];
+  const selector = replay.newPickSelector(mixture(rules));
+  const [episodes = [], positions = [], priorities = []] = arrays;
+  assertStrictEquals(replay.setPriority(selector, episodes, positions, priorities), 2);
+  const [, part] = selector.parts;
+  assert(part !== undefined);
+  const kept = replay.getPriority(part, [episode, episode], [0, 1]);
+  assertEquals([...kept].map(Math.round), [3, 5]);
 });
 
 Deno.test("a forged array from save() of a rule is refused", async () => {
