@@ -130,7 +130,7 @@ export class DrivenSelector {
     } else if (choice < 12) {
       this.#record(random.below(this.#open.length), random.below(8) === 0);
     } else if (choice === 12) {
-      const live = replay.episodes();
+      const live = replay.episodes().handle;
       if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
     } else if (replay.pickCount > 0) {
       return choice < 17 ? this.#draw() : this.#update();

@@ -239,7 +239,7 @@ class DrivenEviction {
       if (ends) this.#open.splice(place, 1);
       else this.#open[place] = handle;
     } else if (choice === 11) {
-      const live = replay.episodes();
+      const live = replay.episodes().handle;
       if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
     } else if (replay.pickCount > 0) {
       const { pickEpisode } = replay.getBatch(1 + random.below(10), this.selector);
@@ -253,7 +253,7 @@ class DrivenEviction {
   }
 
   #check(): void {
-    const live = [...this.replay.episodes()];
+    const live = [...this.replay.episodes().handle];
     for (const handle of this.#live) if (!live.includes(handle)) this.evicted.push(handle);
     this.#live = live;
     expectSoundCounts(this.replay, CAPACITY);
@@ -373,7 +373,11 @@ async function savesAll(make: Make, at: Progress): Promise<void> {
       const [one, other] = [replay.getBatch(6, driven.selector), loaded.getBatch(6, selector)];
       expectSameBatch("a batch after loading", other, one);
       for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, round);
-      expectSameNumbers("the episodes after loading", loaded.episodes(), replay.episodes());
+      expectSameNumbers(
+        "the episodes after loading",
+        loaded.episodes().handle,
+        replay.episodes().handle,
+      );
     }
   }
 }

@@ -8,7 +8,6 @@ import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
 import { errorOfStatus } from "../../ffi/status_errors.ts";
 import {
-  EXRP_INFO_EPISODE_COUNT,
   EXRP_INFO_NEXT_HANDLE,
   EXRP_INFO_SEGMENT_LENGTH,
   EXRP_SHARE_LOADING,
@@ -250,8 +249,7 @@ export class Saver {
   }
 
   #episodesOf(id: number): Float64Array {
-    const info = this.#core.info("unserialize()", id);
-    return this.#core.episodes("unserialize()", info[EXRP_INFO_EPISODE_COUNT] ?? 0, id);
+    return this.#core.episodes("unserialize()", undefined, id).handle;
   }
 }
 

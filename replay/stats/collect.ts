@@ -14,6 +14,7 @@ import {
   type SelectorStats,
   withText,
 } from "../../stats/replay_stats.ts";
+import { EPISODE_END } from "../../schema/episode_filter.ts";
 import type { ReplayCore } from "../core.ts";
 import { rateLimiterState } from "../rate_limiter/rate_limiter.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
@@ -80,7 +81,7 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
       memory: number(abi.EXRP_INFO_MEMORY_BYTES),
     },
     episodes: {
-      ...episodeStats(core, number(abi.EXRP_INFO_EPISODE_COUNT)),
+      ...episodeStats(core),
       evicted: number(abi.EXRP_INFO_EVICTED_COUNT),
     },
     ages: storedAges(sumAges, all, edges),
@@ -113,14 +114,10 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
   });
 }
 
-function episodeStats(
-  core: ReplayCore,
-  count: number,
-): Omit<ReplayStats["episodes"], "evicted"> {
-  const handles = core.episodes(OPERATION, count);
-  const { counts, states } = core.episodeCounts(OPERATION, handles);
-  const sorted = counts.sort();
-  const open = states.filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
+function episodeStats(core: ReplayCore): Omit<ReplayStats["episodes"], "evicted"> {
+  const { size: count, length, end } = core.episodes(OPERATION);
+  const sorted = length.sort();
+  const open = end.filter((each) => each === EPISODE_END.open).length;
   return {
     stored: count,
     open,

@@ -23,7 +23,7 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
   same("the count of evictions", info.evictedCount, model.evictedCount);
   same("the bytes stored", info.storedBytes, model.storedBytes);
   const handles = model.handles;
-  sameNumbers("episodes()", replay.episodes(), handles);
+  sameNumbers("episodes()", replay.episodes().handle, handles);
   for (let view = 0; view < model.tableCount; view++) {
     const expected = model.picks(view);
     same(`pickCount of ${view}`, replay.pickViews[view]?.pickCount, expected.length);
