@@ -159,7 +159,7 @@ void refuses() {
     filter[index] = value;
     return filter;
   };
-  TestReplay replay({});
+  TestReplay replay;
   for (uint32_t k = 0; k < 3; ++k) replay.begin();
   refused(replay, 2, allEpisodes(), EXRP_STATUS_BUFFER_SIZE);
   refused(replay, 3, std::vector<double>(EXRP_EPISODES_COUNT - 1), EXRP_STATUS_ARGUMENT);

@@ -7,9 +7,10 @@
  * @module
  */
 
-import type { PickPolicy } from "@exrp/replay";
+import type { EpisodeFilter, PickPolicy } from "@exrp/replay";
 import type { DrainRequest, ModelBatch, ModelDrained } from "./batch_model.ts";
 import { DrainModel } from "./drain_model.ts";
+import { listEpisodes, type ModelEpisodes } from "./episodes_model.ts";
 import { type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
 import {
@@ -152,6 +153,16 @@ export class ReplayModel {
       firstPosition: episode?.first ?? 0,
       tag: episode?.tag ?? 0,
     };
+  }
+
+  /** The episodes that a filter takes, as `episodes()` lists them. */
+  list(filter: EpisodeFilter): ModelEpisodes {
+    const { config: { reward }, recordedCount } = this;
+    return listEpisodes(this.#episodes.values(), filter, {
+      reward,
+      recordedCount,
+      fault: this.#fault,
+    });
   }
 
   // ---- recording ----

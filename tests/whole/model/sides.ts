@@ -26,6 +26,7 @@ export interface Tally {
   picksRelabelled: number;
   prioritiesRead: number;
   stepsUnknown: number;
+  episodesListed: number;
 }
 
 export function emptyTally(): Tally {
@@ -43,6 +44,7 @@ export function emptyTally(): Tally {
     picksRelabelled: 0,
     prioritiesRead: 0,
     stepsUnknown: 0,
+    episodesListed: 0,
   };
 }
 
