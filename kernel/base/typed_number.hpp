@@ -30,17 +30,23 @@ inline double halfAt(const uint8_t* from) {
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
-/// Of one of EXRP_TYPE_*.
-inline double typedNumber(const uint8_t* from, uint32_t type) {
+/// What `use` returns for the function that reads numbers of one of EXRP_TYPE_*. So a loop asks for the type once.
+template <typename Use>
+auto withNumbers(uint32_t type, Use use) {
   switch (type) {
-    case EXRP_TYPE_FLOAT32: return numberAt<float>(from);
-    case EXRP_TYPE_FLOAT64: return numberAt<double>(from);
-    case EXRP_TYPE_FLOAT16: return halfAt(from);
-    case EXRP_TYPE_UINT8: return numberAt<uint8_t>(from);
-    case EXRP_TYPE_INT8: return numberAt<int8_t>(from);
-    case EXRP_TYPE_INT16: return numberAt<int16_t>(from);
-    default: return numberAt<int32_t>(from);
+    case EXRP_TYPE_FLOAT32: return use([](const uint8_t* from) { return numberAt<float>(from); });
+    case EXRP_TYPE_FLOAT64: return use([](const uint8_t* from) { return numberAt<double>(from); });
+    case EXRP_TYPE_FLOAT16: return use([](const uint8_t* from) { return halfAt(from); });
+    case EXRP_TYPE_UINT8: return use([](const uint8_t* from) { return numberAt<uint8_t>(from); });
+    case EXRP_TYPE_INT8: return use([](const uint8_t* from) { return numberAt<int8_t>(from); });
+    case EXRP_TYPE_INT16: return use([](const uint8_t* from) { return numberAt<int16_t>(from); });
+    default: return use([](const uint8_t* from) { return numberAt<int32_t>(from); });
   }
+}
+
+/// The number at `from`, of one of EXRP_TYPE_*.
+inline double typedNumber(const uint8_t* from, uint32_t type) {
+  return withNumbers(type, [from](auto read) { return read(from); });
 }
 
 /// Whether a number of this type has so many bytes.

@@ -15,27 +15,26 @@ uint32_t endOf(const Episode& episode) { return episode.state - uint32_t{EXRP_EP
 
 /// Asks for the lines of the rewards in one block.
 void prefetchRewards(const Store& store, uint32_t block) {
-  if (block == blockNone) return;
   prefetchSpan(store.at(rewardColumn, store.firstSlot(block)), size_t{store.blockLength()} * store.stride(rewardColumn));
 }
 
-double returnOf(const StoredEpisodes& stored, uint32_t episode, uint32_t type, double discount) {
+/// The return of an episode, whose rewards `read` gives.
+template <typename Read>
+double returnOf(const StoredEpisodes& stored, uint32_t episode, double discount, Read read) {
   const Store& store = stored.store();
   const size_t stride = store.stride(rewardColumn);
   double sum = 0;
   double factor = 1;
   uint32_t position = stored.episodes().first(episode);
   for (uint32_t block = stored.episodes()[episode].firstBlock, left = stored.episodes().recordCount(episode); left > 0;) {
-    const uint32_t next = store.block(block).next;
-    prefetchRewards(store, next);
     const uint32_t slot = store.slotAt(block, position);
     const uint32_t room = store.blockLength() - store.within(slot);
     const uint32_t run = room < left ? room : left;
     const uint8_t* reward = store.at(rewardColumn, slot);
-    for (uint32_t at = 0; at < run; ++at, reward += stride, factor *= discount) sum += factor * typedNumber(reward, type);
+    for (uint32_t at = 0; at < run; ++at, reward += stride, factor *= discount) sum += factor * read(reward);
     position += run;
     left -= run;
-    block = next;
+    block = store.block(block).next;
   }
   return sum;
 }
@@ -88,32 +87,41 @@ bool EpisodeFilter::takes(const EpisodeList& episodes, uint32_t episode) const {
   return at < tagCount || tagCount == 0;
 }
 
-Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeTable& table, uint32_t* listed) {
-  const StoredEpisodes& stored = replay.book();
+namespace {
+
+template <typename Read>
+uint32_t fillTable(const StoredEpisodes& stored, const EpisodeFilter& filter, const EpisodeTable& table, Read read) {
   const EpisodeList& episodes = stored.episodes();
-  if (table.rowCount < episodes.count()) return fail(Status::bufferSize, table.rowCount, episodes.count());
   const bool sums = filter.rewardType != EXRP_TYPE_OTHER;
   uint32_t row = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone;) {
-    const uint32_t first = row;
     uint32_t taken[piece];
-    for (; episode != episodeNone && row - first < piece; episode = episodes[episode].newer) {
+    uint32_t count = 0;
+    for (; episode != episodeNone && count < piece; episode = episodes[episode].newer) {
       if (!filter.takes(episodes, episode)) continue;
-      taken[row++ - first] = episode;
+      taken[count++] = episode;
       if (sums) prefetchRewards(stored.store(), episodes[episode].firstBlock);
     }
-    for (uint32_t at = first; at < row; ++at) {
-      const uint32_t each = taken[at - first];
-      table.handles[at] = stored.handleAt(each);
-      table.recordCounts[at] = episodes.recordCount(each);
-      table.firstPositions[at] = episodes.first(each);
-      table.tags[at] = episodes.tag(each);
-      table.ends[at] = static_cast<uint8_t>(endOf(episodes[each]));
-      table.ages[at] = ageOf(stored, each);
-      if (sums) table.returns[at] = returnOf(stored, each, filter.rewardType, filter.discount);
+    for (uint32_t at = 0; at < count; ++at, ++row) {
+      const uint32_t each = taken[at];
+      table.handles[row] = stored.handleAt(each);
+      table.recordCounts[row] = episodes.recordCount(each);
+      table.firstPositions[row] = episodes.first(each);
+      table.tags[row] = episodes.tag(each);
+      table.ends[row] = static_cast<uint8_t>(endOf(episodes[each]));
+      table.ages[row] = ageOf(stored, each);
+      if (sums) table.returns[row] = returnOf(stored, each, filter.discount, read);
     }
   }
-  *listed = row;
+  return row;
+}
+
+}  // namespace
+
+Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeTable& table, uint32_t* listed) {
+  const uint32_t count = replay.book().episodes().count();
+  if (table.rowCount < count) return fail(Status::bufferSize, table.rowCount, count);
+  *listed = withNumbers(filter.rewardType, [&](auto read) { return fillTable(replay.book(), filter, table, read); });
   return Status::ok;
 }
 
