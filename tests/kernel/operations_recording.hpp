@@ -306,7 +306,7 @@ inline bool Recording::call(const std::string& name) {
     done(status, info, sizeof info);
   } else if (name == "episode_table") {
     const auto* filter = buffer<const double>(1);
-    const ListedEpisodes list(id, u32(10), std::vector<double>(filter, filter + u32(2)));
+    const ListedEpisodes list(id, u32(3), std::vector<double>(filter, filter + u32(2)));
     status_ = list.status;
     const size_t rows = list.count;
     if (status_ == 0) {
