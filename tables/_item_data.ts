@@ -4,7 +4,6 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
 import {
   type AtPath,
@@ -17,9 +16,8 @@ import {
 import { type ColumnShape, fitsShape, showShape, type SignedColumn } from "../reverb/check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
-import type { StepData, StepNest } from "../reverb/structure.ts";
+import { flatten, type StepData, type StepNest } from "../reverb/structure.ts";
 import {
-  isLeaf,
   ofColumn,
   type RowSpec,
   rowSpec,
@@ -52,9 +50,9 @@ export function columnsOf(
   form: Form,
   tables: readonly KnownColumns[],
 ): ColumnData[] {
-  const leaves: NewLeaf[] = [];
-  eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
-  if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
+  const leaves = flatten(where, data, (path) => {
+    throw new TypeError(`${showPath(path)} is missing; an item has a value in each column`);
+  });
   const orders = tables.map((known) => known.inOrder(where, leaves));
   return leaves.map((one, k) => {
     // What is no plain number has a dtype of its own.
@@ -67,33 +65,6 @@ export function columnsOf(
     }
     return columnOf(where, one, form, dtype);
   });
-}
-
-function eachSorted(
-  where: string,
-  data: unknown,
-  path: StepPath,
-  found: (path: StepPath, leaf: unknown) => void,
-): void {
-  if (data === null || data === undefined) {
-    throw new TypeError(
-      `${where}: ${showPath(path)} is missing; an item has a value in each column`,
-    );
-  }
-  if (isLeaf(data)) return found(path, data);
-  if (Array.isArray(data)) {
-    for (const [k, part] of data.entries()) eachSorted(where, part, [...path, k], found);
-    return;
-  }
-  const prototype = Object.getPrototypeOf(data);
-  if (prototype !== null && prototype !== Object.prototype) {
-    throw new TypeError(
-      `${where}: ${showPath(path)} must be a value, an array or a plain object, got ${show(data)}`,
-    );
-  }
-  for (const key of Object.keys(data).sort()) {
-    eachSorted(where, (data as Record<string, unknown>)[key], [...path, key], found);
-  }
 }
 
 function columnOf(
@@ -146,45 +117,17 @@ function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "st
 /** Where columns stand in nested data: the number of each column in its leaf's place. */
 export type ColumnNest = StepNest<number>;
 
-/** The places of the columns of some data. */
-function nestOf(data: unknown): ColumnNest {
-  let count = 0;
-  const visit = (part: unknown): ColumnNest => {
-    if (isLeaf(part)) return count++;
-    if (Array.isArray(part)) return part.map(visit);
-    const keys = Object.keys(part as object).sort();
-    return Object.fromEntries(
-      keys.map((key) => [key, visit((part as Record<string, unknown>)[key])]),
-    );
-  };
-  return visit(data);
-}
-
-/** The same by the ways to the columns. */
-function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNest {
-  if ((paths[0]?.length ?? 0) <= depth) return first;
-  const parts = new Map<string | number, { readonly first: number; readonly paths: StepPath[] }>();
-  for (const [k, path] of paths.entries()) {
-    const step = path[depth] ?? "";
-    const part = parts.get(step);
-    if (part === undefined) parts.set(step, { first: first + k, paths: [path] });
-    else part.paths.push(path);
-  }
-  const nests = [...parts].map(([step, part]) =>
-    [step, nestOfPaths(part.paths, depth + 1, part.first)] as const
+/** The places of columns, by the ways to them. */
+function nestOf(columns: readonly (readonly [path: StepPath, column: number])[]): ColumnNest {
+  const [first] = columns;
+  if (first === undefined || first[0].length === 0) return first?.[1] ?? 0;
+  const nests = Object.fromEntries(
+    [...new Set(columns.map(([[step = ""]]) => step))].map((step) => {
+      const part = columns.filter(([path]) => path[0] === step);
+      return [step, nestOf(part.map(([path, column]) => [path.slice(1), column]))] as const;
+    }),
   );
-  return typeof nests[0]?.[0] === "number"
-    ? nests.map(([, nest]) => nest)
-    : Object.fromEntries(nests);
-}
-
-/** A column of the first item, as it is saved. */
-export interface KnownColumn {
-  readonly path: StepPath;
-  readonly dtype: DTypeInfo;
-  /** The shape of a row. */
-  readonly shape: readonly number[];
-  readonly isSqueezed: boolean;
+  return typeof first[0][0] === "number" ? Object.assign([], nests) : nests;
 }
 
 /**
@@ -241,8 +184,8 @@ export class KnownColumns {
   }
 
   /** Remembers the first item. */
-  learn(columns: readonly ColumnShape[], data: unknown): void {
-    if (this.#first === undefined) this.#know(columns, nestOf(data));
+  learn(columns: readonly ColumnShape[]): void {
+    if (this.#first === undefined) this.#know(columns);
   }
 
   /** The same for an item of a writer, whose columns are not checked yet where there is no signature. Throws unless they are those of the first item. */
@@ -253,30 +196,20 @@ export class KnownColumns {
     this.#noted = columns;
   }
 
-  #know(columns: readonly ColumnShape[], nest?: ColumnNest): void {
+  #know(columns: readonly ColumnShape[]): void {
     this.#first = columns.map(({ path, spec, isSqueezed }) => ({ path, spec, isSqueezed }));
-    this.nest ??= nest ?? nestOfPaths(columns.map(({ path }) => path));
+    this.nest ??= nestOf(columns.map(({ path }, column) => [path, column]));
   }
 
-  /** What is known of the first item, to be saved; undefined if nothing is. */
-  save(): readonly KnownColumn[] | undefined {
-    return this.#first?.map(({ path, spec, isSqueezed }) => ({
-      path,
-      dtype: spec.dtype,
-      shape: spec.shape,
-      isSqueezed,
-    }));
+  /** The columns of the first item, to be saved; undefined if there was none. */
+  get first(): readonly ColumnShape[] | undefined {
+    return this.#first;
   }
 
   /** Knows what was saved, instead of what it knew. */
-  load(saved: readonly KnownColumn[] | undefined): void {
+  load(saved: readonly ColumnShape[] | undefined): void {
     this.forget();
-    if (saved === undefined) return;
-    this.#know(saved.map(({ path, dtype, shape, isSqueezed }) => ({
-      path,
-      spec: rowSpec(dtype, shape),
-      isSqueezed,
-    })));
+    if (saved !== undefined) this.#know(saved);
   }
 
   /** Forgets the first item, as the table is empty. */

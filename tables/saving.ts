@@ -14,6 +14,7 @@ import { VERSION } from "../base/version.ts";
 import type { Kernel } from "../ffi/library.ts";
 import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
+import { rowSpec } from "../reverb/tensor.ts";
 import { mismatch } from "../storage/errors.ts";
 import {
   boolean,
@@ -38,12 +39,12 @@ import {
   type Reading,
   type SnapshotKind,
 } from "../storage/frames.ts";
-import type { KnownColumn } from "./_item_data.ts";
+import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
-import type { LowTables } from "./low.ts";
+import { CHUNK, type LowTables, TABLE } from "./low.ts";
 
 /** Snapshots of tables. */
-export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 1, of: "tables" };
+export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 2, of: "tables" };
 
 /** A piece of the kernel has at most so many bytes, unless it is a single chunk. */
 const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
@@ -89,11 +90,11 @@ const columnFields = object({
   isSqueezed: boolean,
 });
 
-function column(where: string, value: unknown): KnownColumn {
-  const { dtype: name, ...rest } = columnFields(where, value);
+function column(where: string, value: unknown): ColumnShape {
+  const { dtype: name, shape, ...rest } = columnFields(where, value);
   const dtype = dtypeOfName(name);
   if (dtype === undefined || rest.path.length > PATH_LENGTH_MAX) throw malformed(where);
-  return { ...rest, dtype };
+  return { ...rest, spec: rowSpec(dtype, shape) };
 }
 
 /** Tables of a snapshot that was read and found sound. */
@@ -101,7 +102,7 @@ export interface LoadedTables {
   /** The tables in the kernel. */
   readonly low: LowTables;
   /** What is known of the columns of each table. */
-  readonly columns: ReadonlyMap<string, readonly KnownColumn[]>;
+  readonly columns: ReadonlyMap<string, readonly ColumnShape[]>;
 }
 
 /** The pieces of a snapshot of tables, each with memory of its own. */
@@ -155,7 +156,9 @@ function schemaOf(
         remover: ruleSchema(remover),
         rateLimiter: { name: rateLimiter.name, options: rateLimiter.options },
         signature,
-        columns: known.save()?.map(({ dtype, ...rest }) => ({ ...rest, dtype: dtype.name })),
+        columns: known.first?.map(({ path, spec: { shape, dtype }, isSqueezed }) => (
+          { path, shape, isSqueezed, dtype: dtype.name }
+        )),
       };
     }),
   };
@@ -185,19 +188,21 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   } finally {
     if (!isDone) fresh[dispose]();
   }
-  const columns = new Map<string, readonly KnownColumn[]>();
+  const columns = new Map<string, readonly ColumnShape[]>();
   for (const table of schema.tables) {
     if (table.columns !== undefined) columns.set(table.name, table.columns);
   }
   return { low: fresh, columns };
 }
 
-/** What may be wrong with an item, by the field and the rule of kernel/tables/saving.hpp. */
-const ITEM_FAULTS: ReadonlyMap<string, string> = new Map([
-  ["3 2", "has a chunk that has changed since it was inserted"],
-  ["4 3", "has a priority or a time that is not possible"],
-  ["4 5", "does not name its chunks"],
-  ["4 6", "has steps that its chunk does not have"],
+/** What may be wrong with a chunk or an item, by the rule of kernel/tables/saving.hpp. */
+const FAULTS: ReadonlyMap<number, string> = new Map([
+  [4, "does not name its chunks"],
+  [5, "does not name its chunks"],
+  [6, "has a priority that is not possible"],
+  [7, "has a time or a count that is not possible"],
+  [9, "has steps that its chunk does not have"],
+  [11, "has changed since it was inserted"],
 ]);
 
 /** The kernel's error for a piece: unless memory ran out, the snapshot is wrong. */
@@ -207,10 +212,11 @@ function loading(call: () => void): void {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
     const [field, index = 0, rule = 0] = error.detail;
-    const words = error.code === "snapshot-corrupt"
-      ? ITEM_FAULTS.get(`${field} ${rule}`)
-      : undefined;
-    const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
+    const words = error.code === "snapshot-corrupt" ? FAULTS.get(rule) : undefined;
+    const what = field === CHUNK ? "chunk" : "item";
+    const why = words === undefined || field === TABLE
+      ? error.message
+      : `${what} ${index + 1} ${words}`;
     throw new ReplayError(
       error.code === "order" ? "snapshot-corrupt" : error.code,
       `unserialize(): the snapshot is damaged, although its checksums are right: ${why}`,

@@ -23,7 +23,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   base: [],
   // Frames with checksums in bytes, files, streams and folders, whatever they are of.
   storage: ["ffi", "base"],
-  // Tensors and samples, which the kernel packs and unpacks, and single fields of messages.
+  // New rows, which the kernel packs, strings, and single fields of messages.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
   reverb: ["wire", "rate_limiters", "ffi", "base"],
@@ -54,7 +54,17 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
 export const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   replay: {
     "experience_replay.ts": [
-      ...["replay_view.ts", "share", "snapshot", "read", "draw", "record", "register", "rules"],
+      ...[
+        "replay_view.ts",
+        "share",
+        "snapshot",
+        "update",
+        "read",
+        "draw",
+        "record",
+        "register",
+        "rules",
+      ],
       ...["rate_limiter", "core.ts"],
     ],
     "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
@@ -62,6 +72,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     stats: ["register", "rules", "rate_limiter", "core.ts"],
     share: ["read", "register", "core.ts"],
     snapshot: ["read", "register", "rules", "rate_limiter", "core.ts"],
+    update: ["draw", "record", "register", "core.ts"],
     read: ["draw", "record", "rules", "core.ts"],
     draw: ["register", "rules", "rate_limiter", "core.ts"],
     record: ["rules", "core.ts"],
@@ -147,18 +158,12 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["mod.ts"],
     ["client.ts"],
     // Writers and samplers.
-    ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "priority_changes.ts", "_set_rate_limiter.ts"],
+    ["writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
+    ["sampling.ts", "_find_server.ts", "priority_changes.ts"],
     // Steps and items, and what was sampled.
-    [
-      "trajectories.ts",
-      "_steps.ts",
-      "history.ts",
-      "patterns.ts",
-      "_sample_stream.ts",
-      "samples.ts",
-    ],
-    ["_column.ts", "sample_column.ts"],
+    ["_rows.ts", "_steps.ts", "history.ts", "patterns.ts", "_sample_stream.ts"],
+    ["item_writer.ts", "_column.ts", "sample_decoder.ts"],
+    ["samples.ts", "sample_column.ts"],
     // What goes over a connection.
     ["item_stream.ts", "_chunk.ts", "_chunk_length.ts", "channel.ts", "_http2.ts"],
     ["sample_request.ts", "checkpoint/"],
