@@ -41,7 +41,8 @@ export const EPISODE_END = Object.freeze(
  *
  * @example The best of the episodes that ended by themselves
  * ```ts
- * import { type EpisodeFilter, ExperienceReplay, float32 } from "@exrp/replay";
+ * import { ExperienceReplay, float32 } from "@exrp/replay";
+ * import type { EpisodeFilter } from "@exrp/replay/types";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
  * for (const reward of [3, 9, 5]) replay.record(replay.newEpisode(), 0, 0, reward, { finalState: 1 });

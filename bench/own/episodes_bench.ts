@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type EpisodeFilter, ExperienceReplay, float32 } from "@exrp/replay";
+import { ExperienceReplay, float32 } from "@exrp/replay";
+import type { EpisodeFilter } from "@exrp/replay/types";
 
 const EPISODES = 100_000;
 

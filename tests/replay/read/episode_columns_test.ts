@@ -3,7 +3,6 @@ import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_a
 import {
   bool,
   EPISODE_END,
-  type EpisodeFilter,
   every,
   ExperienceReplay,
   float16,
@@ -15,6 +14,7 @@ import {
   prioritized,
   uint8,
 } from "@exrp/replay";
+import type { EpisodeFilter } from "@exrp/replay/types";
 import { native } from "../../_native.ts";
 import { assertReplayError, testRandom } from "../_helpers.ts";
 

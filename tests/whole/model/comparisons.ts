@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { EpisodeFilter } from "@exrp/replay";
+import type { EpisodeFilter } from "@exrp/replay/types";
 import type { ModelBatch, ModelDrained } from "./batch_model.ts";
 import { chooseFilter, type ModelEpisodes } from "./episodes_model.ts";
 import type { KernelTap } from "./kernel_tap.ts";

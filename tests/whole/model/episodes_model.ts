@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { EpisodeColumns, EpisodeFilter } from "@exrp/replay";
+import type { EpisodeColumns, EpisodeFilter } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
 import type { Values } from "./values.ts";
 import { type Episode, rewardsOf, type RewardSpec } from "./window_model.ts";

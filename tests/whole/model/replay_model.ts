@@ -7,7 +7,8 @@
  * @module
  */
 
-import type { EpisodeFilter, PickPolicy } from "@exrp/replay";
+import type { PickPolicy } from "@exrp/replay";
+import type { EpisodeFilter } from "@exrp/replay/types";
 import type { DrainRequest, ModelBatch, ModelDrained } from "./batch_model.ts";
 import { DrainModel } from "./drain_model.ts";
 import { listEpisodes, type ModelEpisodes } from "./episodes_model.ts";
