@@ -435,8 +435,8 @@ export class ReplayModel {
     positions: readonly number[],
     changes: ReadonlyMap<number, readonly Uint8Array[]>,
   ): number {
+    for (const handle of episodes) this.#checkHandle(handle);
     for (const [k, handle] of episodes.entries()) {
-      this.#checkHandle(handle);
       const { records } = this.#episodes.get(handle) ?? {};
       if (records === undefined || (positions[k] ?? 0) < records.length) continue;
       throw new ModelError("record-unknown", `episode ${handle} has no position ${positions[k]}`);
