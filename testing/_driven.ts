@@ -181,7 +181,11 @@ export async function goesOnWhenLoaded(drive: Drive, at: Progress): Promise<void
     for (const round of at.rounds(200)) {
       // Record first: the priority that new picks begin with may depend on the whole past.
       for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, 4000 + round);
-      expectSameNumbers("the episodes after loading", loaded.episodes().handle, replay.episodes().handle);
+      expectSameNumbers(
+        "the episodes after loading",
+        loaded.episodes().handle,
+        replay.episodes().handle,
+      );
       const size = sizeFor(drive, replay, 7);
       const batch = replay.getBatch(size, driven.selector);
       expectSameBatch("a batch after loading", loaded.getBatch(size, selector), batch);
