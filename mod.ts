@@ -57,6 +57,7 @@ export type {
   PickPolicy,
   StackPadding,
 } from "./schema/pick_options.ts";
+export { EPISODE_END } from "./schema/episode_filter.ts";
 export type { AnySchema, PickSchema, Schema } from "./schema/schema.ts";
 export type { RecordColumns } from "./schema/record_columns.ts";
 export type { Batch, NStepPart } from "./schema/batch.ts";

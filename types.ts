@@ -54,6 +54,12 @@ export type {
   StateShape,
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
+export type {
+  EpisodeColumns,
+  EpisodeFilter,
+  EpisodeReturns,
+  ReturnsFilter,
+} from "./schema/episode_filter.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,

@@ -40,7 +40,7 @@ const DRAWS_MAX = 2 ** 32 - 2;
  *   if (k === 1) replay.getBatch(4, selector); // episode 1, its only pick, four times
  * }
  * replay.record(replay.newEpisode(), [3], 0, 0, { finalState: [0] });
- * console.log([...replay.episodes()]); // [0, 2, 3]
+ * console.log([...replay.episodes().handle]); // [0, 2, 3]
  * ```
  */
 export function afterDraws(draws: number): NativeEviction {

@@ -37,7 +37,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * }
  * replay.setPriority(selector, [0, 1, 2], [0, 0, 0], [3, 1, 2]);
  * replay.record(replay.newEpisode(), [3], 0, 0, { finalState: [0] });
- * console.log([...replay.episodes()]); // [0, 2, 3]
+ * console.log([...replay.episodes().handle]); // [0, 2, 3]
  * ```
  */
 export function lowestPriorityFirst(): NativeEviction {

@@ -28,7 +28,7 @@
  * for (const value of [0, 1, 2]) {
  *   replay.record(replay.newEpisode(), [value], 0, 0, { finalState: [0] });
  * }
- * console.log([...replay.episodes()]); // [0, 2]
+ * console.log([...replay.episodes().handle]); // [0, 2]
  * ```
  *
  * @module

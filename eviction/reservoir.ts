@@ -36,7 +36,7 @@ import { NativeEviction } from "./native_eviction.ts";
  * for (let k = 0; k < 10_000; k++) {
  *   replay.record(replay.newEpisode(), [k], 0, 0, { finalState: [0] });
  * }
- * const early = replay.episodes().filter((handle) => handle < 5_000).length;
+ * const early = replay.episodes().handle.filter((handle) => handle < 5_000).length;
  * console.log(replay.episodeCount); // 100
  * console.log(Math.abs(early - 50) < 25); // true: about half of them are from the first 5,000
  * ```

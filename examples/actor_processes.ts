@@ -125,7 +125,7 @@ async function learn(): Promise<void> {
     }
     await actor.status;
   }));
-  const lengths = [...replay.episodes()].map((handle) => replay.episode(handle).recordCount);
+  const lengths = [...replay.episodes().handle].map((handle) => replay.episode(handle).recordCount);
   console.log(
     `${recorded} steps came from ${ACTORS} processes, in ${lengths.length} episodes of up to ${
       Math.max(...lengths)

@@ -76,6 +76,6 @@ if (import.meta.main) {
     episode = replay.record(episode, [9], 0, k % 50, { finalState: [10] });
     policy.setReturn(episode, k % 50);
   }
-  const kept = [...replay.episodes()].map((handle) => handle % 50).sort((a, b) => a - b);
+  const kept = [...replay.episodes().handle].map((handle) => handle % 50).sort((a, b) => a - b);
   console.log(`returns of the episodes kept: ${kept.join(", ")}`);
 }

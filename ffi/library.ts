@@ -111,7 +111,17 @@ function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backe
 }
 
 async function wasmKernel(why: string): Promise<Kernel> {
-  return { backend: "wasm", why, ...await openWasm() };
+  return remember({ backend: "wasm", why, ...await openWasm() });
+}
+
+const open = new Map<string, Kernel>();
+
+/** The same object for the same kernel and reason. Tests that watch the calls of a kernel put functions of their own into it. */
+function remember(kernel: Kernel): Kernel {
+  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
+  const known = open.get(key) ?? kernel;
+  open.set(key, known);
+  return known;
 }
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
@@ -150,7 +160,7 @@ function nativeKernel(place: Place, mayAsk: boolean, noKernel = missingError): K
   }
   try {
     const symbols = openNative(path, BUILD_HINT);
-    return { backend: "native", path, why: origin, symbols };
+    return remember({ backend: "native", path, why: origin, symbols });
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;

@@ -84,15 +84,29 @@ export const symbols = {
   exrp_records_release: { parameters: ["u32", "f64", "u32"], result: "i32" },
   /** `(replay, episode, info, info_count)` */
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
-  /** `(replay, episodes, count)` */
-  exrp_episode_list: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, filter, filter_count, episodes, record_counts, first_positions, tags, ends, ages, returns, row_count, listed)` */
+  exrp_episode_table: {
+    parameters: [
+      "u32",
+      "buffer",
+      "u32",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "u32",
+      "buffer",
+    ],
+    result: "i32",
+  },
   /** `(replay, episodes, count, record_counts, first_positions, states)` */
   exrp_episode_counts: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "buffer"],
     result: "i32",
   },
-  /** `(replay, episodes, count, tags)` */
-  exrp_episode_tags: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, column, episodes, positions, count, run_length, rows, rows_size)` */
   exrp_rows_get: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
@@ -422,8 +436,21 @@ export interface KernelSymbols {
     info: KernelBuffer,
     info_count: number,
   ): number;
-  /** `exrp_episode_list` of kernel/exrp.h. */
-  exrp_episode_list(replay: number, episodes: KernelBuffer, count: number): number;
+  /** `exrp_episode_table` of kernel/exrp.h. */
+  exrp_episode_table(
+    replay: number,
+    filter: KernelBuffer,
+    filter_count: number,
+    episodes: KernelBuffer,
+    record_counts: KernelBuffer,
+    first_positions: KernelBuffer,
+    tags: KernelBuffer,
+    ends: KernelBuffer,
+    ages: KernelBuffer,
+    returns: KernelBuffer,
+    row_count: number,
+    listed: KernelBuffer,
+  ): number;
   /** `exrp_episode_counts` of kernel/exrp.h. */
   exrp_episode_counts(
     replay: number,
@@ -432,13 +459,6 @@ export interface KernelSymbols {
     record_counts: KernelBuffer,
     first_positions: KernelBuffer,
     states: KernelBuffer,
-  ): number;
-  /** `exrp_episode_tags` of kernel/exrp.h. */
-  exrp_episode_tags(
-    replay: number,
-    episodes: KernelBuffer,
-    count: number,
-    tags: KernelBuffer,
   ): number;
   /** `exrp_rows_get` of kernel/exrp.h. */
   exrp_rows_get(
@@ -998,6 +1018,14 @@ export const EXRP_EPISODE_EVICTED = 0;
 export const EXRP_EPISODE_OPEN = 1;
 export const EXRP_EPISODE_TERMINATED = 2;
 export const EXRP_EPISODE_TRUNCATED = 3;
+export const EXRP_EPISODES_ENDS = 0;
+export const EXRP_EPISODES_LENGTH_MIN = 1;
+export const EXRP_EPISODES_LENGTH_MAX = 2;
+export const EXRP_EPISODES_TAG_COUNT = 3;
+export const EXRP_EPISODES_TAG = 4;
+export const EXRP_EPISODES_REWARD_TYPE = 20;
+export const EXRP_EPISODES_DISCOUNT = 21;
+export const EXRP_EPISODES_COUNT = 22;
 export const EXRP_ROW_BYTES = 0;
 export const EXRP_ROW_FINAL_STATE = 1;
 export const EXRP_ROW_PRIORITY = 2;

@@ -243,6 +243,16 @@ extern "C" {
 #define EXRP_EPISODE_TERMINATED 2
 #define EXRP_EPISODE_TRUNCATED 3
 
+/* Indices into the numbers of exrp_episode_table, which say what episodes it lists. */
+#define EXRP_EPISODES_ENDS 0        /* which are wanted, a sum: 1 for open ones, 2 for terminated ones, 4 for truncated ones */
+#define EXRP_EPISODES_LENGTH_MIN 1  /* records that an episode holds */
+#define EXRP_EPISODES_LENGTH_MAX 2
+#define EXRP_EPISODES_TAG_COUNT 3   /* 0: episodes of any tag */
+#define EXRP_EPISODES_TAG 4         /* EXRP_LIMIT_TAGS numbers, int32 */
+#define EXRP_EPISODES_REWARD_TYPE 20 /* EXRP_TYPE_* of the reward column, for returns; EXRP_TYPE_OTHER: no returns are wanted */
+#define EXRP_EPISODES_DISCOUNT 21    /* 0..1, of the returns */
+#define EXRP_EPISODES_COUNT 22
+
 /* Offsets, in bytes, in the row of exrp_record. The handle is at 0 (a double, in and out). Columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
 #define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS or NEXT_STATE */
@@ -626,8 +636,14 @@ EXRP_API int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_
  * `position` is at most that of the next record. No snapshot has this. */
 EXRP_API int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position);
 EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count);
-/* The handles of all episodes, oldest first. `count` is the number of elements of `episodes`, at least the episode count. */
-EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count);
+/* Lists the episodes that the filter takes, oldest first, a row for each. `row_count` is the number of elements of each column, and at least
+ * the episode count; `listed` is how many rows were written. Of each episode: its handle, how many records it holds, the position of the
+ * oldest, its tag, its end (its EXRP_EPISODE_* less EXRP_EPISODE_OPEN, so 0 for an open one), how many records were written since its
+ * newest one (NaN where it holds none), and its return: the sum over k of discount^k times the reward of the k-th record that it holds, from
+ * k = 0 on. `returns` may have no elements where no returns are wanted; they need rewards of one element. */
+EXRP_API int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
+                                    uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns,
+                                    uint32_t row_count, uint32_t* listed);
 
 /* ---- reading records ---- */
 
@@ -635,8 +651,6 @@ EXRP_API int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t c
  * holds 0 records. */
 EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
                                      uint32_t* first_positions, uint32_t* states);
-/* The tag of each of `count` episodes; 0 for an evicted one. */
-EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags);
 /* Copies rows of one column: `run_length` (>= 1) rows from each of `count` pairs (episode, position) on, in the order of the pairs.
  * The state column of an ended episode has one row more: the final state, at the position after the last record.
  * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */

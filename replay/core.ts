@@ -12,6 +12,7 @@ import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
+import { type EpisodeColumns, mapColumns, tableOf } from "../schema/episode_filter.ts";
 
 /** What the engine's objects of a replay take, about. (`tests/whole/memory/` measures it: 100 replays, each with one record.) */
 const OBJECT_BYTES = 8 * 1024;
@@ -21,6 +22,9 @@ const THREAD_STEP = 0x9e3779b1;
 
 /** An id that no replay has. The kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0xffffffff;
+
+/** What lists all episodes. */
+const ALL_EPISODES = tableOf();
 
 /** What keeps the TypeScript state of a shared replay the same on all threads. */
 export interface SharedState {
@@ -221,12 +225,38 @@ export class ReplayCore {
     return info;
   }
 
-  /** The handles of all episodes of replay `id` in the kernel, oldest first. */
-  episodes(operation: string, id: number = this.id): Float64Array<ArrayBuffer> {
+  /** The episodes of replay `id` in the kernel that a filter takes, oldest first. The caller holds the replay. */
+  episodes(
+    operation: string,
+    filter: Float64Array<ArrayBuffer> = ALL_EPISODES,
+    id: number = this.id,
+  ): EpisodeColumns {
     const count = this.info(operation, id)[abi.EXRP_INFO_EPISODE_COUNT] ?? 0;
-    const handles = new Float64Array(Math.max(1, count));
-    this.check(operation, this.kernel.symbols.exrp_episode_list(id, handles, lengthOf(handles)));
-    return handles.subarray(0, count);
+    const hasReturns = filter[abi.EXRP_EPISODES_REWARD_TYPE] !== abi.EXRP_TYPE_OTHER;
+    const [handle, age] = [new Float64Array(count), new Float64Array(count)];
+    const [length, firstPosition] = [new Uint32Array(count), new Uint32Array(count)];
+    const [tag, end] = [new Int32Array(count), new Uint8Array(count)];
+    const returns = new Float64Array(hasReturns ? count : 0);
+    const listed = new Uint32Array(1);
+    const status = this.kernel.symbols.exrp_episode_table(
+      id,
+      filter,
+      lengthOf(filter),
+      handle,
+      length,
+      firstPosition,
+      tag,
+      end,
+      age,
+      returns,
+      count,
+      listed,
+    );
+    this.check(operation, status);
+    const [size = 0] = listed;
+    const columns = { size, handle, length, firstPosition, tag, end, age };
+    const all = hasReturns ? { ...columns, return: returns } : columns;
+    return size === count ? all : mapColumns(all, size, (column) => column.slice(0, size));
   }
 
   /** How many records episodes hold, the first position of each, and their states, for replay `id` of the kernel. */

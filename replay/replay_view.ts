@@ -12,6 +12,12 @@ import { ReplayCore } from "./core.ts";
 import { describedRows, describeReplay, type ReplayDescription } from "./describe.ts";
 import type { EpisodeInfo, Episodes } from "./record/episodes.ts";
 import type { PickView } from "./register/pick_view.ts";
+import type {
+  EpisodeColumns,
+  EpisodeFilter,
+  EpisodeReturns,
+  ReturnsFilter,
+} from "../schema/episode_filter.ts";
 import type { AnyPick, AnySchema, Schema, ViewSchema } from "../schema/schema.ts";
 import type { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
@@ -93,20 +99,42 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
     return this.#parts.episodes.info("episode()", handle);
   }
 
+  /** Lists episodes with their returns. */
+  episodes(filter: ReturnsFilter): EpisodeReturns;
   /**
-   * The handles of all episodes in the replay, oldest first.
+   * Lists the episodes in the replay, oldest first, as columns: the handle of each, how many records it has, its tag, how it ended, how old it
+   * is. A filter chooses among them. With `discount` or `best` you get their returns, too.
    *
+   * {@linkcode ReplayView.episode} says the same of one episode. {@linkcode ExperienceReplay.episodeRecords} gives the records of one, and
+   * {@linkcode ExperienceReplay.evict} forgets one.
+   *
+   * Cost: one pass through the list of episodes. Returns are one pass through the rewards of the episodes that the filter takes, in the kernel.
+   *
+   * @throws {TypeError} For an unknown option or one of the wrong kind. Also if you ask for returns and a reward is not a single number.
+   * @throws {RangeError} For a number out of its range, and if `lengthMin` is above `lengthMax`.
+   * @throws {ReplayError} `disposed` or `busy`.
    * @example
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    *
-   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * const [first, second] = [replay.newEpisode(), replay.newEpisode()];
-   * console.log([...replay.episodes()]); // [0, 1]
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
+   * for (const tag of [7, 8]) {
+   *   let episode = replay.newEpisode({ tag });
+   *   episode = replay.record(episode, 0, 0, tag);
+   *   replay.record(episode, 1, 0, 0.5, { finalState: 2 });
+   * }
+   * replay.newEpisode();
+   * console.log([...replay.episodes().handle]); // [0, 1, 2]
+   * const ended = replay.episodes({ ended: true, discount: 0.5 });
+   * console.log([...ended.length], [...ended.tag]); // [2, 2] [7, 8]
+   * console.log([...ended.age]); // [2, 0]: two records were written since the first episode's newest
+   * console.log([...ended.return]); // [7.25, 8.25]: 7 + 0.5 * 0.5, and 8 + 0.5 * 0.5
+   * console.log([...replay.episodes({ best: 1 }).handle]); // [1]
    * ```
    */
-  episodes(): Float64Array<ArrayBuffer> {
-    return this.#parts.episodes.list();
+  episodes(filter?: EpisodeFilter): EpisodeColumns;
+  episodes(filter: EpisodeFilter = {}): EpisodeColumns {
+    return this.#parts.episodes.list(filter);
   }
 
   /** The selectors, in order of creation. Those that other threads made are among them, whenever you ask. */

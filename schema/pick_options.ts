@@ -261,7 +261,8 @@ function checkNStep(name: string, value: unknown): readonly number[] {
   return Object.freeze(numbers);
 }
 
-const REWARD_TYPES: Readonly<Record<DType, number>> = {
+/** The number by which the kernel knows each dtype of a reward. */
+export const REWARD_TYPES: Readonly<Record<DType, number>> = {
   float32: abi.EXRP_TYPE_FLOAT32,
   float64: abi.EXRP_TYPE_FLOAT64,
   float16: abi.EXRP_TYPE_FLOAT16,

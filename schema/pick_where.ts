@@ -37,24 +37,26 @@ export function checkTag(name: string, value: unknown): number {
   return checkInteger(name, value, -(2 ** 31), 2 ** 31 - 1);
 }
 
+/** One tag or a list of tags, checked: in rising order, each once. */
+export function checkTags(name: string, value: unknown): readonly number[] {
+  if (typeof value !== "number" && !Array.isArray(value)) {
+    throw new TypeError(
+      `${name} must be a whole number or a list of whole numbers, got ${show(value)}`,
+    );
+  }
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length < 1 || list.length > EXRP_LIMIT_TAGS) {
+    throw new RangeError(`${name} takes 1 to ${EXRP_LIMIT_TAGS} tags, got ${list.length}`);
+  }
+  const tags = list.map((each, k) => checkTag(Array.isArray(value) ? `${name}[${k}]` : name, each));
+  return [...new Set(tags)].sort((a, b) => a - b);
+}
+
 /** The option `where`, checked; `name` is its name in errors. */
 export function checkWhere(name: string, value: unknown): PolicyWhere {
   checkOptions(name, value, ["tag"]);
   const { tag } = value as Partial<Record<"tag", unknown>>;
-  if (typeof tag !== "number" && !Array.isArray(tag)) {
-    throw new TypeError(
-      `${name}.tag must be a whole number or a list of whole numbers, got ${show(tag)}`,
-    );
-  }
-  const list: readonly unknown[] = Array.isArray(tag) ? tag : [tag];
-  if (list.length < 1 || list.length > EXRP_LIMIT_TAGS) {
-    throw new RangeError(`${name}.tag takes 1 to ${EXRP_LIMIT_TAGS} tags, got ${list.length}`);
-  }
-  const tags = list.map((each, k) =>
-    checkTag(Array.isArray(tag) ? `${name}.tag[${k}]` : `${name}.tag`, each)
-  );
-  const rising = [...new Set(tags)].sort((a, b) => a - b);
-  return Object.freeze({ tag: Object.freeze(rising) });
+  return Object.freeze({ tag: Object.freeze(checkTags(`${name}.tag`, tag)) });
 }
 
 /** The tags in words, such as "tag 1" or "tag 1 or 2". */

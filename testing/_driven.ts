@@ -71,7 +71,7 @@ export class Driven {
   run(count: number, look?: () => void): void {
     for (const _ of this.#at.rounds(count)) {
       this.#step();
-      const live = [...this.replay.episodes()];
+      const live = [...this.replay.episodes().handle];
       for (const handle of this.#live) if (!live.includes(handle)) this.evicted.push(handle);
       this.#live = live;
       look?.();
@@ -89,7 +89,7 @@ export class Driven {
     } else if (choice < 12) {
       this.#record(random.below(this.#open.length), random.below(7) === 0);
     } else if (choice === 12) {
-      const live = replay.episodes();
+      const live = replay.episodes().handle;
       if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
     } else if (replay.pickCount > 0) {
       this.#draw(choice >= 17);
@@ -181,7 +181,11 @@ export async function goesOnWhenLoaded(drive: Drive, at: Progress): Promise<void
     for (const round of at.rounds(200)) {
       // Record first: the priority that new picks begin with may depend on the whole past.
       for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, 4000 + round);
-      expectSameNumbers("the episodes after loading", loaded.episodes(), replay.episodes());
+      expectSameNumbers(
+        "the episodes after loading",
+        loaded.episodes().handle,
+        replay.episodes().handle,
+      );
       const size = sizeFor(drive, replay, 7);
       const batch = replay.getBatch(size, driven.selector);
       expectSameBatch("a batch after loading", loaded.getBatch(size, selector), batch);

@@ -70,7 +70,7 @@ export function expectCode(what: string, call: () => unknown, code: ReplayErrorC
 
 /** Fails when the counts of a replay disagree with its episodes, or exceed its capacity. */
 export function expectSoundCounts(replay: ExperienceReplay, capacity: number): void {
-  const live = replay.episodes();
+  const live = replay.episodes().handle;
   let records = 0;
   for (const handle of live) records += replay.episode(handle).recordCount;
   expectSame("the number of episodes", live.length, replay.episodeCount);

@@ -99,7 +99,7 @@ export async function keepsOrder(subject: Subject, at: Progress): Promise<void> 
     using _replay = replay;
     const random = new RandomStream(at.seed, 2);
     for (let first = 6; first < 24; first += 6) recordEpisode(replay, 6, first);
-    for (const episode of replay.episodes()) {
+    for (const episode of replay.episodes().handle) {
       const values = Array.from({ length: 6 }, () => 0.05 * 100 ** random.uniform());
       prioritize(replay, selector, episode, values);
     }

@@ -10,6 +10,7 @@
 #include "kernel/abi/threads.hpp"
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
+#include "kernel/calls/episode_table.hpp"
 #include "kernel/calls/rows.hpp"
 
 using exrp::fail;
@@ -373,8 +374,15 @@ int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_
   return withRoom(replay, info_count, EXRP_EPISODE_INFO_COUNT, [&](Instance& found) { return found.replay.episodeInfo(episode, info); });
 }
 
-int32_t exrp_episode_list(uint32_t replay, double* episodes, uint32_t count) {
-  return withReplay(replay, [&](Instance& found) { return found.replay.listEpisodes(episodes, count); });
+int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
+                           uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns, uint32_t row_count,
+                           uint32_t* listed) {
+  return withReplay(replay, [&](Instance& found) {
+    exrp::EpisodeFilter parsed;
+    const Status status = exrp::EpisodeFilter::parse(found.replay, filter, filter_count, &parsed);
+    const exrp::EpisodeTable table = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
+    return status == Status::ok ? exrp::listEpisodes(found.replay, parsed, table, listed) : status;
+  });
 }
 
 int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* first_positions,
@@ -382,10 +390,6 @@ int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t co
   return withReplay(replay, [&](Instance& found) {
     return exrp::countRecords(found.replay, episodes, count, record_counts, first_positions, states);
   });
-}
-
-int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint32_t count, int32_t* tags) {
-  return withReplay(replay, [&](Instance& found) { return exrp::listTags(found.replay, episodes, count, tags); });
 }
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,

@@ -3,31 +3,9 @@
 #include <cstring>
 
 #include "kernel/base/copy_row.hpp"
+#include "kernel/base/typed_number.hpp"
 
 namespace exrp {
-namespace {
-
-template <typename T>
-double numberAt(const uint8_t* from) {
-  T value;
-  memcpy(&value, from, sizeof value);
-  return static_cast<double>(value);
-}
-
-/// The number that 16 bits of IEEE 754 binary16 stand for, exactly.
-double halfAt(const uint8_t* from) {
-  uint16_t bits = 0;
-  memcpy(&bits, from, sizeof bits);
-  const uint32_t exponent = (bits >> 10) & 31;
-  const uint32_t fraction = bits & 1023;
-  double value = 0;
-  if (exponent == 31) value = fraction != 0 ? __builtin_nan("") : __builtin_inf();
-  else if (exponent == 0) value = fraction * 0x1p-24;
-  else value = static_cast<double>(1024 + fraction) * static_cast<double>(uint32_t{1} << exponent) * 0x1p-25;
-  return (bits & 0x8000) != 0 ? -value : value;
-}
-
-}  // namespace
 
 void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
   store_ = &store;
@@ -238,18 +216,6 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
   }
 }
 
-inline double WindowCopier::reward(const uint8_t* from) const {
-  switch (policy_.rewardType) {
-    case EXRP_TYPE_FLOAT32: return numberAt<float>(from);
-    case EXRP_TYPE_FLOAT64: return numberAt<double>(from);
-    case EXRP_TYPE_FLOAT16: return halfAt(from);
-    case EXRP_TYPE_UINT8: return numberAt<uint8_t>(from);
-    case EXRP_TYPE_INT8: return numberAt<int8_t>(from);
-    case EXRP_TYPE_INT16: return numberAt<int16_t>(from);
-    default: return numberAt<int32_t>(from);
-  }
-}
-
 void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const {
   const Column& column = store_->column(2);
   const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
@@ -266,7 +232,7 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
       double sum = 0;
       discount = 1;
       for (uint32_t step = 0; step < rewardCount; ++step, discount *= policy_.discount) {
-        sum += discount * reward(store_->at(2, slots[at + step]) + size_t{item} * column.itemBytes);
+        sum += discount * typedNumber(store_->at(2, slots[at + step]) + size_t{item} * column.itemBytes, policy_.rewardType);
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);
     }

@@ -78,7 +78,6 @@ class WindowCopier {
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
-  double reward(const uint8_t* from) const;
   /// Zeros the rows of a part that stand for no record.
   void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
     const auto rows = static_cast<size_t>(policy_.rows());

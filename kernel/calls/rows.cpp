@@ -116,10 +116,6 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
 
 }  // namespace
 
-Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags) {
-  return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) { tags[k] = episode == episodeNone ? 0 : replay.book().episodes().tag(episode); });
-}
-
 Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
   return forEpisodes(replay, handles, count,
                      [&](uint32_t k, uint32_t episode) { actors[k] = episode == episodeNone ? 0 : replay.book().episodes().actor(episode); });

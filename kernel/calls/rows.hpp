@@ -12,8 +12,6 @@
 
 namespace exrp {
 
-/// The tag of each of `count` episodes; 0 for an evicted one.
-Status listTags(const Replay& replay, const double* handles, uint32_t count, int32_t* tags);
 /// How many records each episode holds, the position of the oldest, and its state. An evicted one has none.
 Status countRecords(const Replay& replay, const double* handles, uint32_t count, uint32_t* recordCounts, uint32_t* firstPositions,
                     uint32_t* states);

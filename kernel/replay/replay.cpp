@@ -108,15 +108,6 @@ Status Replay::episodeInfo(double handle, double* info) const {
   return Status::ok;
 }
 
-Status Replay::listEpisodes(double* handles, uint32_t count) const {
-  const EpisodeList& episodes = book_.episodes();
-  if (count < episodes.count()) return fail(Status::bufferSize, count, episodes.count());
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    *handles++ = static_cast<double>(episodes[episode].handle);
-  }
-  return Status::ok;
-}
-
 // ---- episodes begin and end ----
 
 Status Replay::createEpisode(double* handle) {

@@ -57,7 +57,6 @@ class Replay {
   /// The records of an episode before `position` may go before any others, once room is needed.
   Status releaseRecords(double handle, uint32_t position);
   Status episodeInfo(double handle, double* info) const;
-  Status listEpisodes(double* handles, uint32_t count) const;
 
   // ---- a record comes ----
 

@@ -1,5 +1,7 @@
 #include "kernel/store/pick_policy.hpp"
 
+#include "kernel/base/typed_number.hpp"
+
 namespace exrp {
 
 Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed) {
@@ -61,16 +63,6 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
   return Status::ok;
 }
 
-bool PickPolicy::fitsReward(uint32_t itemBytes) const {
-  if (nStepCount == 0) return true;
-  switch (rewardType) {
-    case EXRP_TYPE_FLOAT64: return itemBytes == 8;
-    case EXRP_TYPE_FLOAT32:
-    case EXRP_TYPE_INT32: return itemBytes == 4;
-    case EXRP_TYPE_FLOAT16:
-    case EXRP_TYPE_INT16: return itemBytes == 2;
-    default: return itemBytes == 1;
-  }
-}
+bool PickPolicy::fitsReward(uint32_t itemBytes) const { return nStepCount == 0 || isTypeOf(rewardType, itemBytes); }
 
 }  // namespace exrp

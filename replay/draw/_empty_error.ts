@@ -8,6 +8,7 @@ import { lengthOf } from "../../base/typed_arrays.ts";
 import { numberOf } from "../../base/inspect.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
+import { EPISODE_END, tableOf } from "../../schema/episode_filter.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
@@ -18,34 +19,20 @@ export function emptyError(core: ReplayCore, operation: string, policy: PickPoli
 }
 
 function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
-  const info = core.info(operation);
-  const all = core.episodes(operation);
-  const handles = all.length === 0 ? all : taken(core, operation, all, policy);
-  const { counts, states } = core.episodeCounts(operation, handles);
+  const { length, end } = core.episodes(operation, tableOf(policy.where?.tag));
   return new ReplayError(
     "empty",
-    `${operation}: there is no pick to draw yet: ${longestText(counts, states, policy)}; ${
+    `${operation}: there is no pick to draw yet: ${longestText(length, end, policy)}; ${
       needText(policy)
     }`,
-    { status: abi.EXRP_STATUS_EMPTY, detail: [info[abi.EXRP_INFO_RECORD_COUNT] ?? 0] },
+    {
+      status: abi.EXRP_STATUS_EMPTY,
+      detail: [core.info(operation)[abi.EXRP_INFO_RECORD_COUNT] ?? 0],
+    },
   );
 }
 
-/** The episodes that may have picks by their tags. */
-function taken(
-  core: ReplayCore,
-  operation: string,
-  handles: Float64Array<ArrayBuffer>,
-  { where }: PickPolicy,
-): Float64Array<ArrayBuffer> {
-  if (where === undefined) return handles;
-  const tags = new Int32Array(lengthOf(handles));
-  const { id, kernel: { symbols } } = core;
-  core.check(operation, symbols.exrp_episode_tags(id, handles, lengthOf(handles), tags));
-  return handles.filter((_, k) => where.tag.includes(tags[k] ?? 0));
-}
-
-function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPolicy): string {
+function longestText(counts: Uint32Array, ends: Uint8Array, { where }: PickPolicy): string {
   const tagged = where === undefined ? "" : ` with ${tagsText(where)}`;
   const longest = counts.reduce((best, count, k) => count > (counts[best] ?? 0) ? k : best, 0);
   const count = counts[longest] ?? 0;
@@ -53,7 +40,7 @@ function longestText(counts: Uint32Array, states: Uint32Array, { where }: PickPo
   const which = lengthOf(counts) === 1
     ? `the only episode${tagged}`
     : `the longest of ${lengthOf(counts)} episodes${tagged}`;
-  const state = states[longest] === abi.EXRP_EPISODE_OPEN ? "is open" : "has ended";
+  const state = ends[longest] === EPISODE_END.open ? "is open" : "has ended";
   return `${which} has ${numberOf(count, "record")} and ${state}`;
 }
 

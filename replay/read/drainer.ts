@@ -13,6 +13,7 @@ import { checkBoolean, checkInteger } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
+import { EPISODE_END } from "../../schema/episode_filter.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Episodes } from "../record/episodes.ts";
@@ -169,28 +170,28 @@ export class Drainer {
 
   #look(open: boolean): Waiting {
     const core = this.#core;
-    const handles = core.episodes(OPERATION);
-    const { firsts, ends, states } = this.#reader.counts(OPERATION, handles);
-    const nextStates = this.#reader.knownNextStates(OPERATION, handles);
+    const episodes = core.episodes(OPERATION);
+    const nextStates = this.#reader.knownNextStates(OPERATION, episodes.handle);
     const segments: Segment[] = [];
     const stored = new Map<number, number>();
     let ready = 0;
     let waits = 0;
-    for (let k = 0; k < handles.length; k++) {
-      const handle = handles[k] as number;
-      const recordCount = ends[k] as number;
-      const state = states[k] as number;
+    for (let k = 0; k < episodes.size; k++) {
+      const handle = episodes.handle[k] as number;
+      const first = episodes.firstPosition[k] as number;
+      const recordCount = first + (episodes.length[k] as number);
+      const end = episodes.end[k] as number;
       // Records that were trimmed before they were drained are lost.
       const handedOut = this.cursor.counts.get(handle) ?? 0;
-      const position = Math.max(handedOut, firsts[k] as number);
+      const position = Math.max(handedOut, first);
       if (handedOut > 0) stored.set(handle, handedOut);
       waits += recordCount - position;
-      const isOpen = state === abi.EXRP_EPISODE_OPEN;
+      const isOpen = end === EPISODE_END.open;
       // The newest record of an open episode waits for its next state, unless that came with it.
       const isWaiting = isOpen && nextStates[k] === 0;
       const known = isOpen && !open ? 0 : isWaiting ? recordCount - 1 : recordCount;
       if (known <= position) continue;
-      const terminated = state === abi.EXRP_EPISODE_TERMINATED;
+      const terminated = end === EPISODE_END.terminated;
       const ending = isOpen ? undefined : terminated ? "terminated" : "truncated";
       const isNewest = isOpen && known === recordCount;
       segments.push({ handle, position, count: known - position, ending, isOpen, isNewest });

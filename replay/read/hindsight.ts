@@ -21,6 +21,7 @@ import {
   rowsOf,
 } from "./_hindsight_rows.ts";
 import { copy, gatherRows } from "./_own_rows.ts";
+import { EPISODE_END } from "../../schema/episode_filter.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import { allocateRows, type RecordReader } from "./records.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
@@ -231,7 +232,7 @@ export class Relabeller {
       if (isBegun(episode)) of++;
       if (random.uniform() >= share) continue;
       const first = firsts[of] ?? 0;
-      const count = this.#goalCount(ends[of] ?? 0, states[of] ?? 0);
+      const count = this.#goalCount(ends[of] ?? 0, states[of] === abi.EXRP_EPISODE_OPEN);
       const last = lastPosition(this.#policy, batch, k);
       // If the goal is part of the state, the goal that a step achieved is in its next state.
       const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
@@ -253,26 +254,23 @@ export class Relabeller {
     return { picks, keptCount, mask, goalEpisode, goalPosition };
   }
 
-  /** One more than the last position of an episode whose achieved goal is known. */
-  #goalCount(end: number, state: number): number {
-    const isOpen = this.#config.achieved.k === 0 && state === abi.EXRP_EPISODE_OPEN;
-    return isOpen ? end - 1 : end;
+  /** Of the records up to `end` of an episode, the end of those whose achieved goal is known. */
+  #goalCount(end: number, isOpen: boolean): number {
+    return this.#config.achieved.k === 0 && isOpen ? end - 1 : end;
   }
 
   /** What draws one of all records: the handle of its episode, and its position. */
   #anyRecord(): () => [handle: number, position: number] {
-    const handles = this.#core.episodes(OPERATION);
-    const found = this.#reader.counts(OPERATION, handles);
+    const { size, handle, length, firstPosition, end } = this.#core.episodes(OPERATION);
     // The records of all episodes have numbers, one episode after the other.
-    const ends = new Float64Array(handles.length);
-    let end = 0;
-    for (let k = 0; k < handles.length; k++) {
-      const goals = this.#goalCount(found.ends[k] as number, found.states[k] as number);
-      end += Math.max(0, goals - (found.firsts[k] as number));
-      ends[k] = end;
+    const ends = new Float64Array(size);
+    let count = 0;
+    for (let k = 0; k < size; k++) {
+      count += Math.max(0, this.#goalCount(length[k] as number, end[k] === EPISODE_END.open));
+      ends[k] = count;
     }
     return () => {
-      const drawn = this.#random.below(end);
+      const drawn = this.#random.below(count);
       let [low, high] = [0, ends.length - 1];
       while (low < high) {
         const middle = (low + high) >>> 1;
@@ -280,7 +278,7 @@ export class Relabeller {
         else low = middle + 1;
       }
       const before = ends[low - 1] ?? 0;
-      return [handles[low] as number, (found.firsts[low] as number) + drawn - before];
+      return [handle[low] as number, (firstPosition[low] as number) + drawn - before];
     };
   }
 

@@ -6,12 +6,15 @@
 
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { checkBoolean, show } from "../../base/checks.ts";
-import { numberOf, showOneAs } from "../../base/inspect.ts";
+import { arraysText, numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import * as abi from "../../ffi/symbols.ts";
+import type { Column } from "../../schema/columns.ts";
+import { checkEpisodeFilter, type EpisodeColumns } from "../../schema/episode_filter.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
+import { bestOf } from "./_best_episodes.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { callWithRoom, checkEpisode, FINAL_STATE_HINTS } from "./record_input.ts";
 import type { Row } from "./row.ts";
@@ -137,10 +140,18 @@ export class Episodes {
     }, episodeText);
   }
 
-  /** The handles of all episodes, oldest first. */
-  list(): Float64Array<ArrayBuffer> {
+  /** The episodes that a filter takes. */
+  list(filter: unknown): EpisodeColumns {
     const core = this.#core;
-    return core.together("episodes()", () => core.episodes("episodes()"));
+    const operation = "episodes()";
+    const reward = core.config.columns[2]?.column as Column;
+    const { numbers, best } = checkEpisodeFilter(operation, filter, reward);
+    const all = core.together(operation, () => core.episodes(operation, numbers));
+    const listed = best === undefined ? all : bestOf(all, best);
+    return showOneAs(
+      listed,
+      ({ size, ...columns }) => `${numberOf(size, "episode")} ${arraysText(columns)}`,
+    );
   }
 
   /** Forgets all episodes, the oldest first. */
@@ -148,7 +159,7 @@ export class Episodes {
     const core = this.#core;
     const { eviction, selectors } = this.#rules;
     core.checkUsable("clear()");
-    const handles = eviction === undefined ? [] : this.list();
+    const handles = eviction === undefined ? [] : this.list({}).handle;
     core.check("clear()", core.kernel.symbols.exrp_replay_clear(core.id));
     core.changed();
     for (const handle of handles) eviction?.removed(handle);

@@ -9,6 +9,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { EXRP_EPISODE_EVICTED, EXRP_EPISODE_OPEN, EXRP_STATUS_FULL } from "../../ffi/symbols.ts";
 import type { EvictionPolicy } from "../../eviction/eviction_policy.ts";
+import { EPISODE_END } from "../../schema/episode_filter.ts";
 import type { ReplayCore } from "../core.ts";
 import { savedBytes } from "./_saved_bytes.ts";
 
@@ -140,10 +141,8 @@ export class ExternalEviction {
 
   /** The ended episode that began first. */
   #oldestEnded(id: number): number {
-    const core = this.#core;
-    const handles = core.episodes(OPERATION, id);
-    const { states } = core.episodeCounts(OPERATION, handles, id);
-    return handles.find((_, k) => states[k] !== EXRP_EPISODE_OPEN) ?? Infinity;
+    const { handle, end } = this.#core.episodes(OPERATION, undefined, id);
+    return handle.find((_, k) => end[k] !== EPISODE_END.open) ?? Infinity;
   }
 
   /** The policy's own bytes. */

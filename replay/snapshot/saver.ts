@@ -215,8 +215,8 @@ export class Saver {
       const { eviction } = this.#rules;
       const bytes = own.get("EVIC 0");
       if (eviction === undefined || bytes === undefined) return;
-      const before = core.episodes("unserialize()", core.occupiedId);
-      const after = core.episodes("unserialize()", id);
+      const before = core.episodes("unserialize()", undefined, core.occupiedId).handle;
+      const after = core.episodes("unserialize()", undefined, id).handle;
       const [saved, nextBefore] = [eviction.save(), eviction.nextHandle];
       const next = core.info("unserialize()", id)[EXRP_INFO_NEXT_HANDLE] ?? 0;
       give(

@@ -15,6 +15,7 @@ import {
   type SelectorStats,
   withText,
 } from "../../stats/replay_stats.ts";
+import { EPISODE_END } from "../../schema/episode_filter.ts";
 import type { ReplayCore } from "../core.ts";
 import { rateLimiterState } from "../rate_limiter/rate_limiter.ts";
 import type { Register, SelectorEntry } from "../register/register.ts";
@@ -125,10 +126,9 @@ function collect(core: ReplayCore, register: Register): ReplayStats {
 }
 
 function episodeStats(core: ReplayCore): Omit<ReplayStats["episodes"], "evicted"> {
-  const handles = core.episodes(OPERATION);
-  const { counts, states } = core.episodeCounts(OPERATION, handles);
-  const open = states.filter((state) => state === abi.EXRP_EPISODE_OPEN).length;
-  const { count, mean, median, largest } = spreadOf(sumsOf(counts));
+  const { length, end } = core.episodes(OPERATION);
+  const open = end.filter((each) => each === EPISODE_END.open).length;
+  const { count, mean, median, largest } = spreadOf(sumsOf(length));
   return {
     stored: count,
     open,

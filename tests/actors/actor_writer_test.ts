@@ -409,7 +409,7 @@ Deno.test("cut() and dispose end open episodes as truncated, and leave no empty 
       "ActorWriter { 30 steps, 20 written in 1 flush, 10 waiting }",
     );
   }
-  const infos = [...replay.episodes()].map((handle) => replay.episode(handle));
+  const infos = [...replay.episodes().handle].map((handle) => replay.episode(handle));
   assertEquals(infos.map(({ ending, recordCount }) => [ending, recordCount]), [
     ["truncated", 10],
     ["truncated", 10],

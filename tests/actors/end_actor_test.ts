@@ -30,7 +30,7 @@ async function start(replay: Replay, tag: number, awaits: boolean): Promise<Acto
 
 /** The endings of the episodes with this tag. */
 function endingsOf(replay: Replay, tag: number): string[] {
-  const episodes = [...replay.episodes()].map((handle) => replay.episode(handle));
+  const episodes = [...replay.episodes().handle].map((handle) => replay.episode(handle));
   return episodes.filter((episode) => episode.tag === tag).map(({ ending }) => ending);
 }
 

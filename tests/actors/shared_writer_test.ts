@@ -64,7 +64,7 @@ for (const rateLimiter of ["with", "without"]) {
       counts[actor] = (counts[actor] ?? 0) + 1;
     }
     assertEquals([...counts], new Array(ACTORS).fill(STEPS));
-    for (const handle of replay.episodes()) {
+    for (const handle of replay.episodes().handle) {
       const { ending, recordCount } = replay.episode(handle);
       assertEquals([ending === "open", recordCount > 0], [false, true], `seed ${SEED}`);
     }

@@ -15,11 +15,11 @@ Deno.test("afterDraws() evicts episodes in the order in which they were spent", 
   replay.getBatch(3, last); // episode 2 is not
   replay.getBatch(4, first); // episode 0 is, but later; all four draws were of one pick
   recordEpisode(replay, 2);
-  assertEquals([...replay.episodes()], [0, 2, 3]);
+  assertEquals([...replay.episodes().handle], [0, 2, 3]);
   recordEpisode(replay, 2);
-  assertEquals([...replay.episodes()], [2, 3, 4]);
+  assertEquals([...replay.episodes().handle], [2, 3, 4]);
   recordEpisode(replay, 2); // none is spent: the oldest
-  assertEquals([...replay.episodes()], [3, 4, 5]);
+  assertEquals([...replay.episodes().handle], [3, 4, 5]);
 });
 
 Deno.test("afterDraws() counts the draws of an open episode, but spares it until it has ended", async () => {
@@ -31,10 +31,10 @@ Deno.test("afterDraws() counts the draws of an open episode, but spares it until
   replay.getBatch(50, last); // of its first record: the second's next state is not known
   recordEpisode(replay, 2);
   recordEpisode(replay, 1);
-  assertEquals([...replay.episodes()], [1, 2, 3]);
+  assertEquals([...replay.episodes().handle], [1, 2, 3]);
   replay.endEpisode(open, { finalState: [2] });
   recordEpisode(replay, 1);
-  assertEquals([...replay.episodes()], [2, 3, 4]);
+  assertEquals([...replay.episodes().handle], [2, 3, 4]);
 });
 
 Deno.test("afterDraws() refuses what is no number of draws", () => {

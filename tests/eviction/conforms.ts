@@ -78,7 +78,7 @@ class Limited {
     } else if (replay.pickCount > 0) {
       replay.getBatch(1 + this.#random(10), this.selector);
     }
-    const live = [...replay.episodes()];
+    const live = [...replay.episodes().handle];
     for (const handle of this.#live) if (!live.includes(handle)) this.evicted.push(handle);
     this.#live = live;
   }
@@ -113,7 +113,7 @@ async function keepsBytes(rule: EvictionCase, seed: number): Promise<void> {
   let nearly = 0;
   for (let step = 0; step < 600; step++) {
     driven.step();
-    const infos = [...replay.episodes()].map((handle) => replay.episode(handle));
+    const infos = [...replay.episodes().handle].map((handle) => replay.episode(handle));
     const ended = infos.filter(({ ending }) => ending !== "open").length;
     const bytes = RECORD_BYTES * replay.recordCount + STATE_BYTES * ended;
     assertStrictEquals(replay.describe().memory.stored, bytes);
@@ -136,6 +136,6 @@ async function savesLimits(rule: EvictionCase, seed: number): Promise<void> {
   for (let round = 0; round < 150; round++) {
     assertEquals(loaded.getBatch(6, selector).bytes, replay.getBatch(6, driven.selector).bytes);
     for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, round);
-    assertEquals(loaded.episodes(), replay.episodes());
+    assertEquals(loaded.episodes().handle, replay.episodes().handle);
   }
 }

@@ -57,7 +57,7 @@ Deno.test("the replay tells a policy every episode and every draw", async () => 
       step % 17 === 16 ? { finalState: [0] } : undefined,
     );
     if (step % 17 === 16) episode = replay.newEpisode();
-    assertEquals(policy.handles, [...replay.episodes()]);
+    assertEquals(policy.handles, [...replay.episodes().handle]);
     if (replay.pickCount > 0) replay.getBatch(2, selector);
   }
   assertStrictEquals(policy.drawn.length > 500, true);
@@ -130,11 +130,11 @@ Deno.test("a policy that names an open episode lets the open ones give way", asy
   for (let step = 0; step < 4; step++) replay.record(open, [step], 0, 0);
   // The youngest is open, so it loses its oldest records; the ended one stays.
   assertEquals(trimmed, [[open, 1], [open, 2]]);
-  assertEquals([...replay.episodes()], [ended, open]);
+  assertEquals([...replay.episodes().handle], [ended, open]);
   const empty = replay.newEpisode(); // the youngest now, and without a record
   replay.record(open, [4], 0, 0);
   assertEquals(trimmed, [[open, 1], [open, 2], [open, 3]]);
-  assertEquals([...replay.episodes()], [ended, open, empty]);
+  assertEquals([...replay.episodes().handle], [ended, open, empty]);
 });
 
 /** Knows of each episode what it was told: whether it ended, and its first position. */
@@ -223,7 +223,7 @@ Deno.test("a policy and a selector in TypeScript see what the kernel has, after 
       } else {
         actors[k] = replay.record(handle, [step], 0, 0);
       }
-      const expected = [...replay.episodes()].map((one) => {
+      const expected = [...replay.episodes().handle].map((one) => {
         const { ending, firstPosition } = replay.episode(one);
         return [one, ending !== "open", firstPosition];
       });

@@ -10,7 +10,7 @@ Deno.test("fifo() evicts the oldest episode after one in the middle was removed"
   for (let k = 0; k < 4; k++) recordEpisode(replay, 1);
   replay.evict(1);
   recordEpisode(replay, 1);
-  assertEquals([...replay.episodes()], [0, 2, 3, 4]);
+  assertEquals([...replay.episodes().handle], [0, 2, 3, 4]);
   recordEpisode(replay, 1);
-  assertEquals([...replay.episodes()], [2, 3, 4, 5]);
+  assertEquals([...replay.episodes().handle], [2, 3, 4, 5]);
 });

@@ -26,13 +26,13 @@ for (const rule of [prioritized, uniform, own] as readonly (() => SelectorRule)[
     replay.setPriority(selector, [0, 1, 2, 3, 3, 99 % 4], [0, 0, 0, 0, 1, 7], [5, 3, 4, 6, 0, 900]);
     replay.setPriority(selector, [1], [1], [4.5]); // the 3 of before is gone
     recordEpisode(replay, 2); // 3 has (6 + 0) / 2: the last is of no pick
-    assertEquals([...replay.episodes()], [0, 1, 2, 4]);
+    assertEquals([...replay.episodes().handle], [0, 1, 2, 4]);
     recordEpisode(replay, 2);
-    assertEquals([...replay.episodes()], [0, 1, 4, 5]);
+    assertEquals([...replay.episodes().handle], [0, 1, 4, 5]);
     recordEpisode(replay, 2);
-    assertEquals([...replay.episodes()], [0, 4, 5, 6]); // 4, 5 and 6 have the 5 of 0, but later
+    assertEquals([...replay.episodes().handle], [0, 4, 5, 6]); // 4, 5 and 6 have the 5 of 0, but later
     recordEpisode(replay, 2);
-    assertEquals([...replay.episodes()], [4, 5, 6, 7]);
+    assertEquals([...replay.episodes().handle], [4, 5, 6, 7]);
   });
 }
 
@@ -44,5 +44,5 @@ Deno.test("lowestPriorityFirst() forgets an episode that is too short for a pick
   recordEpisode(replay, 3);
   replay.setPriority(selector, [0, 2], [0, 0], [1e-30, 1e-30]);
   recordEpisode(replay, 3);
-  assertEquals([...replay.episodes()], [0, 2, 3]);
+  assertEquals([...replay.episodes().handle], [0, 2, 3]);
 });

@@ -9,7 +9,7 @@ Deno.test("reservoir() keeps what the seed says, and another sample for another 
   const kept = async (seed: number): Promise<number[]> => {
     using replay = await smallReplay({ capacity: 20, eviction: reservoir(), seed });
     for (let k = 0; k < 500; k++) recordEpisode(replay, 1);
-    return [...replay.episodes()];
+    return [...replay.episodes().handle];
   };
   assertEquals(await kept(5), await kept(5));
   assertNotEquals(await kept(5), await kept(6));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernel/exrp.h"
+#include "tests/kernel/listed_episodes.hpp"
 
 namespace exrp::test {
 
@@ -264,10 +265,6 @@ inline bool Recording::call(const std::string& name) {
     done(status, &handle, sizeof handle);
   } else if (name == "episode_tag") {
     done(exrp_episode_tag(id, f64(1), static_cast<int32_t>(f64(2))), nullptr, 0);
-  } else if (name == "episode_tags") {
-    std::vector<int32_t> tags(u32(2) + 1);
-    const int32_t status = exrp_episode_tags(id, buffer<const double>(1), u32(2), tags.data());
-    done(status, tags.data(), size_t{u32(2)} * 4);
   } else if (name == "record") {
     const int32_t status = exrp_record(id, buffer<uint8_t>(1), u32(2), u32(3));
     done(status, buffer<uint8_t>(1), u32(2));
@@ -307,12 +304,16 @@ inline bool Recording::call(const std::string& name) {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);
     done(status, info, sizeof info);
-  } else if (name == "episode_list") {
-    double info[EXRP_INFO_COUNT] = {};
-    exrp_replay_info(id, info, EXRP_INFO_COUNT);
-    std::vector<double> handles(u32(1) + 1);
-    const int32_t status = exrp_episode_list(id, handles.data(), u32(1));
-    done(status, handles.data(), status == 0 ? static_cast<size_t>(info[EXRP_INFO_EPISODE_COUNT]) * 8 : 0);
+  } else if (name == "episode_table") {
+    const auto* filter = buffer<const double>(1);
+    const ListedEpisodes list(id, u32(3), std::vector<double>(filter, filter + u32(2)));
+    status_ = list.status;
+    const size_t rows = list.count;
+    if (status_ == 0) {
+      hash_ = fnv(list.tags.data(), 4 * rows, fnv(list.firsts.data(), 4 * rows, fnv(list.recordCounts.data(), 4 * rows, fnv(list.handles.data(), 8 * rows))));
+      hash_ = fnv(list.returns.data(), 8 * list.returns.size(), fnv(list.ages.data(), 8 * rows, fnv(list.ends.data(), rows, hash_)));
+      hash_ = fnv(&list.count, 4, hash_);
+    }
   } else if (name == "episode_counts") {
     std::vector<uint32_t> counts(u32(2) + 1);
     std::vector<uint32_t> states(u32(2) + 1);

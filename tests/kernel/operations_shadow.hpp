@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/kernel/listed_episodes.hpp"
 #include "tests/kernel/operations_setup.hpp"
 
 namespace exrp::test {
@@ -126,8 +127,8 @@ struct Shadow {
     episodes[handle] = Episode{};
     tags[handle] = tag;
     EXRP_REQUIRE(exrp_episode_tag(replay, handle, tag) == 0);
-    int32_t known = 99;
-    EXRP_REQUIRE(exrp_episode_tags(replay, &handle, 1, &known) == 0 && known == tag);
+    double known[EXRP_EPISODE_INFO_COUNT] = {};
+    EXRP_REQUIRE(exrp_episode_info(replay, handle, known, EXRP_EPISODE_INFO_COUNT) == 0 && known[EXRP_EPISODE_TAG] == tag);
     *made = handle;
     return {};
   }
@@ -246,11 +247,14 @@ struct Shadow {
     double info[EXRP_INFO_COUNT] = {};
     EXRP_REQUIRE(exrp_replay_info(replay, info, EXRP_INFO_COUNT) == 0);
     size_t recordCount = 0;
-    std::vector<double> handles(episodes.size() + 1);
-    EXRP_REQUIRE(exrp_episode_list(replay, handles.data(), static_cast<uint32_t>(handles.size())) == 0);
-    auto listed = handles.begin();
+    const ListedEpisodes list(replay, static_cast<uint32_t>(episodes.size()));
+    EXRP_REQUIRE(list.status == 0 && list.count == episodes.size());
+    size_t at = 0;
     for (const auto& [handle, episode] : episodes) {
-      EXRP_REQUIRE(*listed++ == handle);
+      EXRP_REQUIRE(list.handles[at] == handle && list.firsts[at] == episode.first && list.tags[at] == tags[handle]);
+      EXRP_REQUIRE(list.recordCounts[at] == episode.count() - episode.first && list.ends[at] == episode.state - EXRP_EPISODE_OPEN);
+      EXRP_REQUIRE(episode.isEmpty() ? list.ages[at] != list.ages[at] : list.ages[at] >= 0);
+      ++at;
       double known[EXRP_EPISODE_INFO_COUNT] = {};
       EXRP_REQUIRE(exrp_episode_info(replay, handle, known, EXRP_EPISODE_INFO_COUNT) == 0);
       EXRP_REQUIRE(known[EXRP_EPISODE_STATE] == episode.state && known[EXRP_EPISODE_RECORD_COUNT] == double(episode.count() - episode.first));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
+#include "tests/kernel/listed_episodes.hpp"
 #include "tests/kernel/test_replay.hpp"
 
 namespace {
@@ -358,11 +359,11 @@ void disturb(uint32_t id, Random& random) {
   if (holds) CHECK_EQUAL(exrp_hold_begin(id), 0);
   double info[EXRP_INFO_COUNT];
   CHECK_EQUAL(exrp_replay_info(id, info, EXRP_INFO_COUNT), 0);
-  std::vector<double> episodes(static_cast<size_t>(info[EXRP_INFO_EPISODE_COUNT]) + 50);
   double chosen = 0;
   if (holds && info[EXRP_INFO_EPISODE_COUNT] > 0) {
-    CHECK_EQUAL(exrp_episode_list(id, episodes.data(), static_cast<uint32_t>(episodes.size())), 0);
-    chosen = episodes[random.below(static_cast<uint32_t>(info[EXRP_INFO_EPISODE_COUNT]))];
+    const ListedEpisodes list(id, static_cast<uint32_t>(info[EXRP_INFO_EPISODE_COUNT]));
+    CHECK_EQUAL(list.status, 0);
+    chosen = list.handles[random.below(list.count)];
   } else {
     chosen = std::floor(random.uniform() * info[EXRP_INFO_NEXT_HANDLE]);
   }

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/kernel/listed_episodes.hpp"
 #include "tests/kernel/share_rows.hpp"
 
 namespace {
@@ -69,9 +70,10 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
     while (writing.load() > 0) {
       // What several calls say fits together under a hold.
       CHECK_EQUAL(exrp_hold_begin(id), 0);
-          const auto count = static_cast<uint32_t>(infoOf(id, EXRP_INFO_EPISODE_COUNT));
-      std::vector<double> episodes(count + 1);
-      CHECK_EQUAL(exrp_episode_list(id, episodes.data(), count + 1), 0);
+      const auto count = static_cast<uint32_t>(infoOf(id, EXRP_INFO_EPISODE_COUNT));
+      const ListedEpisodes list(id, count);
+      CHECK_EQUAL(list.count, count);
+      const std::vector<double>& episodes = list.handles;
       std::vector<uint32_t> counts(count + 1);
       std::vector<uint32_t> firsts(count + 1);
       std::vector<uint32_t> endings(count + 1);
@@ -79,6 +81,7 @@ void stress(const Options& options, uint64_t seed, uint32_t chunks, uint32_t row
       double sum = 0;
       for (uint32_t at = 0; at < count; ++at) sum += counts[at];
       CHECK(sum == infoOf(id, EXRP_INFO_RECORD_COUNT));
+      for (uint32_t at = 0; at < count; ++at) CHECK(list.recordCounts[at] == counts[at] && list.firsts[at] == firsts[at]);
       for (uint32_t at = 0; at < count; ++at) {
         std::vector<uint32_t> states(size_t{counts[at]} * stateCount);
         const auto first = static_cast<int32_t>(firsts[at]);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernel/store/pick_policy.hpp"
+#include "tests/kernel/listed_episodes.hpp"
 #include "tests/kernel/test_replay.hpp"
 
 using namespace exrp;
@@ -58,14 +59,9 @@ void episodesTakeTags() {
   CHECK_EQUAL(exrp_episode_tag(id, handles[0], 6), EXRP_STATUS_EPISODE_ENDED);
   CHECK_EQUAL(exrp_episode_evict(id, handles[1]), 0);
   CHECK_EQUAL(exrp_episode_tag(id, handles[1], 6), EXRP_STATUS_ARGUMENT);
-  int32_t tags[3] = {9, 9, 9};
-  const double unknown[2] = {handles[0], 3};
-  CHECK_EQUAL(exrp_episode_tags(id, unknown, 2, tags), EXRP_STATUS_EPISODE_UNKNOWN);
-  CHECK_EQUAL(tags[0], 9);
-  CHECK_EQUAL(exrp_episode_tags(id, handles, 3, tags), 0);
-  CHECK_EQUAL(tags[0], -5);
-  CHECK_EQUAL(tags[1], 0);
-  CHECK_EQUAL(tags[2], 0);
+  const ListedEpisodes list(id, 2);
+  CHECK(list.handles == std::vector<double>({handles[0], handles[2]}));
+  CHECK(list.tags == std::vector<int32_t>({-5, 0}));
 }
 
 }  // namespace

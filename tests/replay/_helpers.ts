@@ -50,7 +50,7 @@ export function visibleState(replay: ExperienceReplay): unknown {
   const { memory: _memory, ...description } = replay.describe();
   return {
     ...description,
-    episodes: [...replay.episodes()].map((handle) => replay.episode(handle)),
+    episodes: [...replay.episodes().handle].map((handle) => replay.episode(handle)),
   };
 }
 
@@ -60,7 +60,7 @@ export function visibleState(replay: ExperienceReplay): unknown {
  */
 export function assertSameContents(one: ExperienceReplay, other: ExperienceReplay): void {
   assertEquals(visibleState(one), visibleState(other));
-  for (const handle of one.episodes()) {
+  for (const handle of one.episodes().handle) {
     assertEquals(one.episodeRecords(handle), other.episodeRecords(handle));
   }
 }

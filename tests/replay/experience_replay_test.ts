@@ -20,7 +20,7 @@ Deno.test("counts follow what is recorded and evicted, and capacity is exact", a
   assertEquals([replay.episodeCount, replay.recordCount, replay.pickCount], [2, 7, 7]);
   recordEpisode(replay, 2);
   assertEquals([replay.episodeCount, replay.recordCount, replay.pickCount], [2, 6, 6]);
-  assertEquals([...replay.episodes()], [1, 2]);
+  assertEquals([...replay.episodes().handle], [1, 2]);
   assert(replay.memoryBytes > 0);
 });
 
@@ -188,7 +188,7 @@ Deno.test("disposal: twice is fine, use afterwards is an error with a name", asy
     () => replay.setPriority(selector, [episode], [0], [1]),
     () => replay.evict(episode),
     () => replay.episode(episode),
-    () => replay.episodes(),
+    () => replay.episodes().handle,
     () => replay.episodeCount,
     () => replay.recordCount,
     () => replay.pickCount,

@@ -55,7 +55,7 @@ Deno.test("a rule gets every change in order: its index i is the pick that the b
       episode = replay.record(episode, [step], 0, 0, ends ? { finalState: [0] } : undefined);
       if (ends) episode = replay.newEpisode();
       if (random(30) === 0) {
-        const live = replay.episodes();
+        const live = replay.episodes().handle;
         const victim = live[random(live.length)] as number;
         if (victim !== episode) replay.evict(victim);
       }

@@ -141,7 +141,7 @@ for (const [name, test] of Object.entries(CASES)) {
         }
       }
       if (name !== "a rule in TypeScript") await loaded.unserialize(await replay.serialize());
-      const live = new Set(replay.episodes());
+      const live = new Set(replay.episodes().handle);
       const handles = Array.from({ length: 60 }, (_, handle) => handle);
       for (let position = 0; position < 10; position++) {
         const picks = [handles, handles.map(() => position)] as const;

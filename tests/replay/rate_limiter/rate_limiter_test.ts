@@ -399,7 +399,7 @@ Deno.test("a queue on a replay that has records begins with those that were not 
   replay.setRateLimiter(queue(20));
   assertStrictEquals(rateLimiterOf(replay).difference, 15);
   assertStrictEquals(rateLimiterOf(replay).recordsAllowed, 5);
-  replay.evict(replay.episodes()[0] ?? -1); // lost, and counted by the next drain
+  replay.evict(replay.episodes().handle[0] ?? -1); // lost, and counted by the next drain
   assertStrictEquals(replay.drain({ steps: 14 }).lost, 1);
   assertStrictEquals(rateLimiterOf(replay).difference, 0);
   replay.setRateLimiter(samplesPerInsert(2, { minSize: 10, error: 8 }));

@@ -77,7 +77,7 @@ Deno.test("drain() hands out all ended episodes in order, once, and forgets them
     reward: [4],
     extras: { mask: [4, 2] },
   });
-  assertEquals([...replay.episodes()], [third]);
+  assertEquals([...replay.episodes().handle], [third]);
   assertStrictEquals(replay.drain().size, 0);
   replay.endEpisode(third, { finalState: [21] });
   assertEquals([...replay.drain().state], [20]);
@@ -92,7 +92,7 @@ Deno.test("drain({ keep: true }) leaves the episodes in the store, and hands the
   assertStrictEquals(replay.drain().size, 0);
   const second = recordEpisode(replay, 2, 10);
   assertEquals([...replay.drain().state], [10, 11]);
-  assertEquals([...replay.episodes()], [first]);
+  assertEquals([...replay.episodes().handle], [first]);
   assertStrictEquals(replay.episode(second).ending, "evicted");
   // A kept one that goes later is not lost: it was handed out.
   replay.evict(first);
@@ -275,7 +275,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
     using _replay = replay;
     assertStrictEquals(new Set(handedOut).size, handedOut.length, `seed ${seed}: one came twice`);
     // What was neither handed out nor lost waits.
-    for (const handle of replay.episodes()) {
+    for (const handle of replay.episodes().handle) {
       if (replay.episode(handle).ending === "open") {
         replay.endEpisode(handle, { finalState: [-1] });
       }

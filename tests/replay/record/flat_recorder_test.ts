@@ -271,7 +271,7 @@ Deno.test("recordFlat() with a user's policy leaves what single calls leave, and
       all();
     }
     const records = (replay: typeof one): unknown =>
-      [...replay.episodes()].map((handle) =>
+      [...replay.episodes().handle].map((handle) =>
         replay.episode(handle).recordCount > 0 ? replay.episodeRecords(handle) : handle
       );
     assertEquals(records(flat), records(one));

@@ -76,7 +76,7 @@ Deno.test("recordStep() takes 1 and 0 for true and false, as recordBatch() does"
       nextState: [1],
     });
   }
-  assertEquals([...replay.episodes()].map((handle) => replay.episode(handle).ending), [
+  assertEquals([...replay.episodes().handle].map((handle) => replay.episode(handle).ending), [
     "terminated",
     "truncated",
     "terminated",

@@ -152,7 +152,7 @@ for (const [dtype, { extremes, tooFar }] of Object.entries(VALUES)) {
           assertEquals([nextState, more], [state, state]);
           return [...state];
         } finally {
-          for (const handle of replay.episodes()) replay.evict(handle);
+          for (const handle of replay.episodes().handle) replay.evict(handle);
         }
       });
     const numbers = [...extremes, ...tooFar, 3, 300, -3, 70000.5, NaN];

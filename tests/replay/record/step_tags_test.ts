@@ -11,7 +11,7 @@ function plainReplay(segmentLength?: number): Promise<Plain> {
 }
 
 function tagsOf(replay: Plain): number[] {
-  return Array.from(replay.episodes(), (handle) => replay.episode(handle).tag);
+  return Array.from(replay.episodes().handle, (handle) => replay.episode(handle).tag);
 }
 
 function steps(
@@ -143,5 +143,5 @@ Deno.test("where a call cuts episodes, recordFlat tells all their handles, and r
   const last = many.recordMany(many.newEpisode(), steps(8));
   const { episode, episodes } = flat.recordFlat(flat.newEpisode(), steps(8));
   assertEquals([...episodes], [0, 1, 2]);
-  assertEquals([episode, [...many.episodes()]], [last, [0, 1, 2]]);
+  assertEquals([episode, [...many.episodes().handle]], [last, [0, 1, 2]]);
 });

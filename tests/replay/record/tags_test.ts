@@ -110,7 +110,10 @@ Deno.test("tags are saved and loaded", async () => {
   const bytes = await replay.serialize();
   using other = await smallReplay();
   await other.unserialize(bytes);
-  assertEquals([...other.episodes()].map((handle) => other.episode(handle).tag), [...TAGS, 9]);
+  assertEquals([...other.episodes().handle].map((handle) => other.episode(handle).tag), [
+    ...TAGS,
+    9,
+  ]);
   assertEquals(await other.serialize(), bytes);
   assertStrictEquals(other.episode(other.record(open, [0], 0, 0)).tag, 9);
 });

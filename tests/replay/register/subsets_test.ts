@@ -93,7 +93,7 @@ Deno.test("a view has the picks of its tags, and nothing else, through any recor
         open.delete(tag);
       } else open.set(tag, replay.record(handle, turn, 0, 0));
       if (random(60) === 0) {
-        const all = replay.episodes();
+        const all = replay.episodes().handle;
         replay.evict(all[random(all.length)] ?? 0);
       }
       if (turn % 20 > 0) continue;
@@ -348,7 +348,7 @@ Deno.test("the first view may have tags too; policies of eviction know that othe
       const batch = replay.getBatch(16, selector);
       assertEquals(new Set(tagsOf(replay, batch)), new Set([1]), eviction.name);
     }
-    const counts = [...replay.episodes()].map((handle) => replay.episode(handle))
+    const counts = [...replay.episodes().handle].map((handle) => replay.episode(handle))
       .filter(({ tag }) => tag === 1).reduce((sum, { recordCount }) => sum + recordCount, 0);
     assertStrictEquals(replay.pickCount, counts);
     assert(replay.describe().evictedCount > 30);

@@ -115,7 +115,7 @@ export class Seen {
 /** Looks at every stored record, Worker by Worker in order: that it is whole, and stored once. Returns the counts of the Workers. */
 export function checkStored(replay: HashedReplay): number[] {
   const seen = new Seen();
-  for (const handle of replay.episodes()) {
+  for (const handle of replay.episodes().handle) {
     const records = replay.episodeRecords(handle);
     checkWhole(records);
     seen.add(records.state);

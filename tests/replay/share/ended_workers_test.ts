@@ -83,7 +83,7 @@ native.test(`${ENDS} Workers are ended at random moments of their calls (seed ${
   assert(reaped >= ENDS * 3 / 4, `${reaped} seats were taken back`);
   assertStrictEquals(kernel.symbols.exrp_replay_count(), idsBefore);
   // Their episodes have ended, and those of this thread have not.
-  for (const handle of replay.episodes()) {
+  for (const handle of replay.episodes().handle) {
     assertStrictEquals(replay.episode(handle).ending === "open", handle === kept);
   }
   // The views and selectors of the first Workers stay, and fill up. Nothing of the later ones does.
@@ -135,7 +135,7 @@ native.test(`Workers whose ticket is revoked under load hear of it (seed ${SEED}
     assert(/revoked: |the ticket was revoked/.test(error), error);
   }
   await untilAlone(replay);
-  for (const handle of replay.episodes()) {
+  for (const handle of replay.episodes().handle) {
     assert(replay.episode(handle).ending !== "open");
   }
 });

@@ -51,6 +51,12 @@ for (
   native.test(`${name} (seed ${SEED})`, () => recordAndDraw(recordsEach, wide));
 }
 
+/** The rewards of an episode are 0, 1, 2, …, so its length and its return belong together. They are of one moment. */
+function checkListed(replay: HashedReplay): void {
+  const { length, return: sums } = replay.episodes({ discount: 1 });
+  assertEquals(sums, Float64Array.from(length, (count) => (count * count - count) / 2));
+}
+
 /** Lets Workers record while others draw, and looks at every record afterwards. */
 async function recordAndDraw(recordsEach: number, wide: number): Promise<void> {
   const { replay, tasks: [first, ...others] } = await begin(recordsEach, wide);
@@ -66,6 +72,7 @@ async function recordAndDraw(recordsEach: number, wide: number): Promise<void> {
   let isDone = false;
   const written = Promise.all(actors.map(({ result }) => result)).finally(() => isDone = true);
   while (!isDone) {
+    checkListed(replay);
     if (replay.pickCount > 0) {
       const batch = replay.getBatch(64, halves);
       checkWhole(batch);

@@ -43,7 +43,7 @@ native.test("what one thread records, every thread can draw, read, drain and set
   let episode = guest.newEpisode({ tag: 3 });
   episode = guest.record(episode, [1, 2], 0, 1);
   guest.record(episode, [3, 4], 1, 0, { finalState: [5, 6] });
-  assertEquals([...replay.episodes()], [episode]);
+  assertEquals([...replay.episodes().handle], [episode]);
   assertStrictEquals(replay.episode(episode).tag, 3);
   assertStrictEquals(guest.setPriority(selector, [episode], [1], [2]), 1);
   assertEquals([...replay.getPriority(own, [episode, episode], [0, 1])], [1, 2]);

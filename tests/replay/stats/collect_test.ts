@@ -85,7 +85,7 @@ Deno.test("stats() of records, episodes and ages are those of a list of all reco
       if (options !== undefined) ended.add(episode);
     }
   }
-  const live = [...replay.episodes()];
+  const live = [...replay.episodes().handle];
   const lengths = live.map((episode) => replay.episode(episode).recordCount);
   const ages = live.flatMap((episode) =>
     (births.get(episode) ?? []).slice(-replay.episode(episode).recordCount)

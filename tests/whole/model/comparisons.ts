@@ -4,14 +4,17 @@
  * @module
  */
 
+import type { EpisodeFilter } from "@exrp/replay/types";
 import type { ModelBatch, ModelDrained } from "./batch_model.ts";
+import { chooseFilter, type ModelEpisodes } from "./episodes_model.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { Sides } from "./sides.ts";
+import { Values } from "./values.ts";
 
 /** Everything that can be seen without changing anything. */
-export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void {
+export function compareSides(sides: Sides, tap: KernelTap, step: number, deep: boolean): void {
   const { replay, model } = sides;
   same("episodeCount", replay.episodeCount, model.episodeCount);
   same("recordCount", replay.recordCount, model.recordCount);
@@ -23,7 +26,7 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
   same("the count of evictions", info.evictedCount, model.evictedCount);
   same("the bytes stored", info.storedBytes, model.storedBytes);
   const handles = model.handles;
-  sameNumbers("episodes()", replay.episodes(), handles);
+  sameNumbers("episodes()", replay.episodes().handle, handles);
   for (let view = 0; view < model.tableCount; view++) {
     const expected = model.picks(view);
     same(`pickCount of ${view}`, replay.pickViews[view]?.pickCount, expected.length);
@@ -33,6 +36,8 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
     sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
   }
   if (!deep) return;
+  compareEpisodes(sides, {});
+  compareEpisodes(sides, chooseFilter(new Values(step), model.config.reward));
   for (const handle of [...handles, ...sides.actors.values()]) {
     const [seen, expected] = [replay.episode(handle), model.episode(handle)];
     same(`the ending of episode ${handle}`, seen.ending, expected.state);
@@ -42,6 +47,18 @@ export function compareSides(sides: Sides, tap: KernelTap, deep: boolean): void 
   }
   compareEpisode(sides, handles.at(-1));
   same("the invariant that broke", tap.check(id), 0);
+}
+
+/** The list of episodes by a filter. */
+function compareEpisodes({ replay, model, tally }: Sides, filter: EpisodeFilter): void {
+  const actual = replay.episodes(filter);
+  const where = `episodes(${JSON.stringify(filter)})`;
+  for (const [name, expected] of Object.entries(model.list(filter))) {
+    const column = actual[name as keyof ModelEpisodes] ?? [];
+    sameNumbers(`${where}.${name}`, column, expected);
+    same(`the size of ${where}`, name === "return" || actual.size === expected.length, true);
+  }
+  tally.episodesListed += actual.size;
 }
 
 function compareEpisode(sides: Sides, handle: number | undefined): void {

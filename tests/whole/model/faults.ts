@@ -79,6 +79,11 @@ export const FAULTS = {
   drainKeeps: "episodes that were handed out whole stay though nobody asked for it",
   drainCutEnds: "an episode cut by a number of steps counts as ended where it was cut",
   snapshotForgetsDrain: "a snapshot forgets what was handed out",
+  returnsForgetDiscount: "returns of episodes add up rewards as if the discount were 1",
+  returnsCountTrimmed:
+    "returns of a trimmed episode are discounted from the record that it had first",
+  agesOfOldest: "the age of an episode is that of its oldest record",
+  bestTakesYounger: "of episodes with equal returns the younger one is the better",
   hindsightFromFirst: "future goals come from a pick's first row on, not from its last",
   snapshotForgetsHindsight: "a snapshot begins the random numbers of hindsight anew",
   snapshotForgetsMaximum: "a snapshot forgets the largest priority",

@@ -165,9 +165,21 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, N, O, N],
     written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],
   },
-  exrp_episode_list: {
-    roles: [R, O, N],
-    written: ([id, handles], tap) => [bytesOf(handles, 8 * tap.info(Number(id)).episodeCount)],
+  exrp_episode_table: {
+    roles: [R, B, N, O, O, O, O, O, O, O, N, O],
+    written: ([, , , handles, counts, firsts, tags, ends, ages, returns, , listed]) => {
+      const [size = 0] = listed instanceof Uint32Array ? listed : [];
+      return [
+        bytesOf(handles, 8 * size),
+        bytesOf(counts, 4 * size),
+        bytesOf(firsts, 4 * size),
+        bytesOf(tags, 4 * size),
+        bytesOf(ends, size),
+        bytesOf(ages, 8 * size),
+        bytesOf(returns, bytesOf(returns).length === 0 ? 0 : 8 * size),
+        bytesOf(listed, 4),
+      ];
+    },
   },
   exrp_episode_counts: {
     roles: [R, B, N, O, O, O],
@@ -176,10 +188,6 @@ const CALLS: Readonly<Record<string, Call>> = {
       bytesOf(firsts, 4 * Number(count)),
       bytesOf(states, 4 * Number(count)),
     ],
-  },
-  exrp_episode_tags: {
-    roles: [R, B, N, O],
-    written: ([, , count, tags]) => [bytesOf(tags, 4 * Number(count))],
   },
   exrp_next_states_get: {
     roles: [R, B, N, O, O, N],

@@ -74,6 +74,7 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   assertGreater(tally.prioritiesRead, 20 * SEED_COUNT);
   assertGreater(tally.recordsUpdated, 5 * SEED_COUNT);
   assertGreater(tally.stepsUnknown, SEED_COUNT);
+  assertGreater(tally.episodesListed, 100 * SEED_COUNT);
 });
 
 async function agrees(seed: number, tap: KernelTap, tally: Tally): Promise<void> {

@@ -8,8 +8,10 @@
  */
 
 import type { PickPolicy } from "@exrp/replay";
+import type { EpisodeFilter } from "@exrp/replay/types";
 import type { DrainRequest, ModelBatch, ModelDrained } from "./batch_model.ts";
 import { DrainModel } from "./drain_model.ts";
+import { listEpisodes, type ModelEpisodes } from "./episodes_model.ts";
 import { type EvictionModel, evictionModel } from "./eviction_models.ts";
 import type { Fault } from "./faults.ts";
 import {
@@ -159,6 +161,16 @@ export class ReplayModel {
       firstPosition: episode?.first ?? 0,
       tag: episode?.tag ?? 0,
     };
+  }
+
+  /** The episodes that a filter takes, as `episodes()` lists them. */
+  list(filter: EpisodeFilter): ModelEpisodes {
+    const { config: { reward }, recordedCount } = this;
+    return listEpisodes(this.#episodes.values(), filter, {
+      reward,
+      recordedCount,
+      fault: this.#fault,
+    });
   }
 
   // ---- recording ----
@@ -423,8 +435,8 @@ export class ReplayModel {
     positions: readonly number[],
     changes: ReadonlyMap<number, readonly Uint8Array[]>,
   ): number {
+    for (const handle of episodes) this.#checkHandle(handle);
     for (const [k, handle] of episodes.entries()) {
-      this.#checkHandle(handle);
       const { records } = this.#episodes.get(handle) ?? {};
       if (records === undefined || (positions[k] ?? 0) < records.length) continue;
       throw new ModelError("record-unknown", `episode ${handle} has no position ${positions[k]}`);

@@ -57,7 +57,7 @@ export async function runProgram(
   for (const [step, operation] of program.operations.entries()) {
     try {
       await run.step(operation);
-      run.compare(step % CHECK_EVERY === 0 || step === program.operations.length - 1);
+      run.compare(step, step % CHECK_EVERY === 0 || step === program.operations.length - 1);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Mismatch(step, `step ${step}, ${JSON.stringify(operation)}: ${reason}`, cause);
@@ -168,8 +168,8 @@ class Run implements Disposable {
   }
 
   /** Everything that can be seen without changing anything. */
-  compare(deep: boolean): void {
-    compareSides(this.#sides, this.#tap, deep);
+  compare(step: number, deep: boolean): void {
+    compareSides(this.#sides, this.#tap, step, deep);
   }
 
   #getBatch(operation: Operation & { do: "getBatch" }): void {

@@ -27,6 +27,7 @@ export interface Tally {
   prioritiesRead: number;
   recordsUpdated: number;
   stepsUnknown: number;
+  episodesListed: number;
 }
 
 export function emptyTally(): Tally {
@@ -45,6 +46,7 @@ export function emptyTally(): Tally {
     prioritiesRead: 0,
     recordsUpdated: 0,
     stepsUnknown: 0,
+    episodesListed: 0,
   };
 }
 

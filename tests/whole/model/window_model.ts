@@ -88,7 +88,8 @@ export function isPick(
 }
 
 /** Numbers of a reward's bytes. */
-function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
+/** The numbers of one record's reward. */
+export function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
   const arrays = {
     uint8: Uint8Array,
     bool: Uint8Array,

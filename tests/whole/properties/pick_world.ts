@@ -236,7 +236,7 @@ export class PickWorld implements Disposable {
 
   /** Names one episode to forget. */
   #forget(): void {
-    const episodes = this.#replay.episodes();
+    const episodes = this.#replay.episodes().handle;
     this.#replay.evict(episodes[this.#random(episodes.length)] ?? 0);
   }
 

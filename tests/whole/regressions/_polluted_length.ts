@@ -75,7 +75,7 @@ const CALLS: Record<string, () => unknown> = {
   getPriority: () => replay.getPriority(selector, batch),
   minibatches: () => [...replay.minibatches(7)],
   drain: () => limited.drain({}),
-  episodes: () => replay.episodes(),
+  episodes: () => replay.episodes({ best: 2 }),
   episodeRecords: () => replay.episodeRecords(batch.pickEpisode[0] ?? 0),
   stats: () => replay.stats(),
   describe: () => replay.describe(),

@@ -63,7 +63,7 @@ Deno.test("a loaded replay with as many empty episodes as there can be evicts th
   for (let episode = 0; episode < 19; episode++) original.newEpisode();
   await loaded.unserialize(await original.serialize());
   for (const replay of [original, loaded]) replay.record(18, [0], 0, 0);
-  assertEquals([...loaded.episodes()], [...original.episodes()]);
+  assertEquals([...loaded.episodes().handle], [...original.episodes().handle]);
   assertStrictEquals(original.episodeCount, 8);
 });
 

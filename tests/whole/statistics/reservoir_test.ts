@@ -33,7 +33,7 @@ async function countSets(eviction: EvictionRule, length: number): Promise<Map<st
     const first = recordEpisode(replay, length);
     for (let k = 1; k < ENDED; k++) recordEpisode(replay, length);
     replay.record(replay.newEpisode(), [0], 0, 0);
-    const handles = [...replay.episodes()];
+    const handles = [...replay.episodes().handle];
     const kept = handles.slice(0, -1).map((handle) => handle - first).join();
     counts.set(kept, (counts.get(kept) ?? 0) + 1);
     for (const handle of handles) replay.evict(handle);
