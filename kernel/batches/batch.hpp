@@ -66,7 +66,7 @@ class BatchMaker final : public Gatherer {
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
   void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
-  void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
+  void prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const;
 
   const Store* store_ = nullptr;
   PickPolicy policy_;

@@ -34,7 +34,7 @@ struct LocatedPick {
   uint32_t context;   // records before the pick's position
   uint32_t real;      // records shown, those included
   uint32_t known;     // records whose next state is known, from the window's first on and beyond its last
-  uint32_t back;      // frames before the window's first record
+  uint32_t back;      // frames before the window's first record, as many as the largest stack needs
   uint32_t slotCount;
   bool terminates;  // the last record with a next state ended the episode by the task's rule
 

@@ -43,10 +43,10 @@ class Replay {
   /// Gives an open episode its tag, as long as it has no record. The episodes that follow on it have this tag too.
   Status tagEpisode(double handle, int32_t tag);
   /// Ends an open episode; `ended` is 0 where there was nothing to end.
-  Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
+  Status endEpisode(double handle, const StateRef& finalState, uint32_t flags, uint32_t* ended);
   /// Ends an open episode as truncated, with this final state, and begins another after it; `episode` is then that one. An episode
   /// that never had a record stays as it is. One whose records were all trimmed goes. The memory for it was prepared.
-  Status cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode);
+  Status cutEpisode(double handle, const StateRef& finalState, uint32_t* episode);
   Status evictEpisode(double handle);
   /// Evicts all episodes, the oldest first.
   Status clear();
@@ -92,7 +92,7 @@ class Replay {
   /// What makes room for records.
   Forgetting& forgetting() { return forgetting_; }
   /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
-  uint32_t takeSlot(uint32_t* episode, const uint8_t* state) {
+  uint32_t takeSlot(uint32_t* episode, const StateRef& state) {
     if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
     return book_.takeSlot(*episode);
   }
@@ -102,7 +102,7 @@ class Replay {
   }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block, and pushes the picks that they complete.
   /// `priorities` are doubles, or null. `flags` may end the episode; `episode` is then the one to go on with.
-  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState) {
+  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const StateRef& finalState) {
     book_.append(*episode, count, priorities);
     if (flags != 0) finishRecord(episode, flags, finalState);
   }
@@ -115,8 +115,8 @@ class Replay {
   Status restoreNextState(uint32_t episode);
 
  private:
-  uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
-  void finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState);
+  uint32_t continueEpisode(uint32_t episode, const StateRef& state);
+  void finishRecord(uint32_t* episode, uint32_t flags, const StateRef& finalState);
 
   ReplayConfig config_ = {};
   EpisodeBook book_;

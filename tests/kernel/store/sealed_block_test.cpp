@@ -33,6 +33,7 @@ class Kept {
     double config[EXRP_CONFIG_COUNT] = {};
     config[EXRP_CONFIG_CAPACITY] = config[EXRP_CONFIG_SEGMENT_LENGTH] = made.capacity;
     config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
+    config[EXRP_CONFIG_STATE_COLUMNS] = made.leafCount;
     config[EXRP_CONFIG_BLOCK_LENGTH] = made.blockLength;
     PickPolicy policy = {};
     ReplayConfig parsed = {};
