@@ -279,6 +279,26 @@ void setsOneLeaf() {
   CHECK(memcmp(after.part(nextPart(setup, 1, 1)), other.data(), other.size()) == 0);
 }
 
+/// The rows of a snapshot have all leaves of the final state, also where the episode went before they were read.
+void savesTheWholeFinalState() {
+  const TestSetup setup = imageAndSpeed();
+  TestReplay replay(setup);
+  recordFive(replay, setup, EXRP_RECORD_ENDS);
+  CHECK_EQUAL(exrp_replay_save_begin(replay.id), 0);
+  CHECK_EQUAL(exrp_episode_evict(replay.id, 0), 0);
+  double info[2] = {};
+  CHECK_EQUAL(exrp_section_info(replay.id, EXRP_SECTION_RECORDS, info, 2), 0);
+  CHECK_EQUAL(info[0], 6.0);
+  const auto rowBytes = static_cast<size_t>(info[1]);
+  Bytes rows(6 * rowBytes);
+  CHECK_EQUAL(exrp_section_read(replay.id, EXRP_SECTION_RECORDS, 0, 6, rows.data(), static_cast<double>(rows.size())), 0);
+  CHECK_EQUAL(exrp_replay_save_end(replay.id), 0);
+  const uint8_t* const last = &rows[5 * rowBytes];
+  CHECK(memcmp(last, leafOf(setup, 0, 5).data(), 300) == 0);
+  CHECK(memcmp(last + 300, leafOf(setup, 1, 5).data(), 12) == 0);
+  CHECK(Shadow::isZero(last + 312, rowBytes - 312));
+}
+
 // ---- what is refused ----
 
 void refusesWrongNumbers() {
@@ -345,6 +365,7 @@ int main() {
   for (uint64_t seed = first; seed < first + count; ++seed) isEachLeafAlone(seed);
   isWhatItSays();
   setsOneLeaf();
+  savesTheWholeFinalState();
   refusesWrongNumbers();
   refusesSmallBuffers();
   return checkResult("leaves");

@@ -67,10 +67,10 @@ void findsWhatBatchesShow(const double (&policy)[EXRP_POLICY_COUNT]) {
       const bool bootstraps = at < pick.known && !(pick.terminates && at + 1 == pick.known);
       CHECK(batch.discount[row] == (bootstraps ? 0.5f : 0.0f));
       checkStack(replay, shown, batch.columns[0], row, slots.data(), pick.back + at);
-      if (at < pick.shownKnown()) checkStack(replay, shown, batch.nextState, row, slots.data(), pick.back + at + 1);
+      if (at < pick.shownKnown()) checkStack(replay, shown, batch.nextStates[0], row, slots.data(), pick.back + at + 1);
       // The state that a return of all records ahead bootstraps from.
       const uint32_t n = replay.policy.nStepCount > 0 ? replay.policy.nSteps[0] : 0;
-      if (n > 0 && at + n <= pick.known) checkStack(replay, shown, batch.nSteps[0].state, row, slots.data(), pick.back + at + n);
+      if (n > 0 && at + n <= pick.known) checkStack(replay, shown, batch.nSteps[0].states[0], row, slots.data(), pick.back + at + n);
     }
   }
   CHECK(torn > 0);

@@ -31,7 +31,7 @@ void finalStatesTakeTheRoomOfRecords() {
 }
 
 void keptColumnsTakeItWhereTheyAreKept() {
-  CHECK_EQUAL(ByteLimit::episodeBytes(kept, 5, 5), 5 * 12 + 2 * 100 + 2 * 10 + 8.0);
+  CHECK_EQUAL(ByteLimit::episodeBytes(kept, 5, 1, 5), 5 * 12 + 2 * 100 + 2 * 10 + 8.0);
   ByteLimit limit;
   limit.create(kept, 5, 1, 100, 1000);
   const uint64_t keptAt[] = {110, 0, 0, 10, 100, 0, 10};
@@ -48,6 +48,17 @@ void keptColumnsTakeItWhereTheyAreKept() {
   CHECK_EQUAL(limit.storedBytes(0), 0.0);
   limit.add(0, 7, true);
   CHECK_EQUAL(limit.storedBytes(7), bytes + 8);
+}
+
+void allLeavesOfAFinalStateCount() {
+  CHECK_EQUAL(ByteLimit::episodeBytes(plain, 3, 2, 5), 5 * 12 + 11.0);
+  ByteLimit limit;
+  limit.create(plain, 3, 2, 10, 10 * 12 + 11);
+  CHECK_EQUAL(limit.stateBytes(), uint64_t{11});
+  limit.add(0, 0, true);
+  CHECK_EQUAL(limit.recordMax(), 10u);
+  CHECK_EQUAL(limit.storedBytes(10), 10 * 12 + 11.0);
+  CHECK_EQUAL(limit.recordMaxWith(1), 9u);
 }
 
 void aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse() {
@@ -101,6 +112,7 @@ void withoutALimitOnlyTheCapacityCounts() {
 int main() {
   finalStatesTakeTheRoomOfRecords();
   keptColumnsTakeItWhereTheyAreKept();
+  allLeavesOfAFinalStateCount();
   aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse();
   theSmallerOfCapacityAndBytesWins();
   withoutALimitOnlyTheCapacityCounts();
