@@ -86,8 +86,7 @@ BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const Batc
   const auto integers = [&](uint32_t part) { return reinterpret_cast<int32_t*>(bytes(part)); };
   BatchTarget target;
   for (uint32_t index = 0; index < store.columnCount(); ++index) target.columns[index] = bytes(EXRP_BATCH_COLUMN + index);
-  const uint32_t leafCount = store.leaves().count();
-  for (uint32_t leaf = 0; leaf < leafCount; ++leaf) target.nextStates[leaf] = bytes(nextStatePart(store, policy, leaf));
+  target.nextStates[0] = bytes(EXRP_BATCH_NEXT_STATE);
   target.discount = floats(EXRP_BATCH_DISCOUNT);
   target.learnMask = floats(EXRP_BATCH_LEARN_MASK);
   target.contextMask = floats(EXRP_BATCH_CONTEXT_MASK);
@@ -96,7 +95,13 @@ BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const Batc
     BatchTarget::NStep& to = target.nSteps[index];
     to.reward = floats(part + EXRP_BATCH_N_STEP_RETURN);
     to.discount = floats(part + EXRP_BATCH_N_STEP_DISCOUNT);
-    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) to.states[leaf] = bytes(nStepStatePart(store, policy, index, leaf));
+    to.states[0] = bytes(part + EXRP_BATCH_N_STEP_STATE);
+  }
+  for (uint32_t leaf = 1; leaf < store.leaves().count(); ++leaf) {
+    target.nextStates[leaf] = bytes(nextStatePart(store, policy, leaf));
+    for (uint32_t index = 0; index < policy.nStepCount; ++index) {
+      target.nSteps[index].states[leaf] = bytes(nStepStatePart(store, policy, index, leaf));
+    }
   }
   target.seqLen = integers(EXRP_BATCH_SEQ_LEN);
   target.nextSeqLen = integers(EXRP_BATCH_NEXT_SEQ_LEN);

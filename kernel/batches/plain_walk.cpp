@@ -197,7 +197,7 @@ void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
 }
 
 /// Copies a leaf of the state in all its parts. The picks go to places from `first` on.
-inline void PlainWalk::copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const {
+EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const {
   const BatchTarget& target = job.target;
   const Leaf& leaf = leaves_[column];
   const size_t row = first * runs.length;

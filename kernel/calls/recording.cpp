@@ -142,7 +142,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   }
   if (hasPriority) replay_.picks().initialPriorities().begin();
   Store& store = replay_.book().store();
-  const uint32_t slot = replay_.takeSlot(&episode, {row, rowColumns_, 0});
+  const uint32_t slot = replay_.takeSlot(&episode, [&] { return StateRef{row, rowColumns_, 0}; });
   giveTag(tags, episode, 0);
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
@@ -151,10 +151,10 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     const uint32_t column = store.kept().column(kept);
     copyKept(episode, column, row + rowColumns_[column]);
   }
-  const StateRef finalState = {row, rowFinalState_, 0};
+  const auto finalState = [&] { return StateRef{row, rowFinalState_, 0}; };
   replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, finalState);
   giveTag(tags, episode, 0);
-  if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, finalState);
+  if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, finalState());
   handle = replay_.book().handleAt(episode);
   guessFor(handle) = episode;
   memcpy(row, &handle, sizeof handle);
@@ -217,13 +217,14 @@ uint32_t Recording::endOfCall(uint32_t first, uint32_t count) const {
 /// Makes the room that a step needs, and takes its slot.
 inline uint32_t Recording::beginRun(const Steps& steps, uint32_t step, uint32_t* episode) {
   if (steps.priorities != nullptr) replay_.picks().initialPriorities().begin();
-  const uint32_t slot = replay_.takeSlot(episode, steps.stateOf(step));
+  const uint32_t slot = replay_.takeSlot(episode, [&] { return steps.stateOf(step); });
   giveTag(steps.tags, *episode, step);
   return slot;
 }
 
-/// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only.
-inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const StateRef& finalState,
+/// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only. Where
+/// `flags` end the episode, `finalState` is the number of its state.
+inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, uint32_t finalState,
                               uint32_t* episode) {
   for (uint32_t at = 0; at < steps.denseCount; ++at) {
     const Steps::Dense& column = steps.dense[at];
@@ -236,7 +237,8 @@ inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, u
     const Steps::Kept& column = steps.kept[at];
     copyKept(*episode, column.column, column.from + size_t{step} * replay_.book().store().column(column.column).bytes);
   }
-  replay_.publish(episode, run, steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double), flags, finalState);
+  const uint8_t* const priorities = steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double);
+  replay_.publish(episode, run, priorities, flags, [&] { return steps.finalState(finalState); });
   giveTag(steps.tags, *episode, step);
 }
 
@@ -278,7 +280,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
 
   const bool hasFlags = episodes != nullptr;
   const auto flagsOf = [&](uint32_t step) { return hasFlags ? steps.flags[step] : step + 1 == count ? last : 0; };
-  StateRef finalState = steps.finalState(needs.endsBefore);
+  uint32_t finalState = needs.endsBefore;
   uint32_t episodeCount = hasFlags ? done[1] : 0;
   double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
   uint32_t step = first;
@@ -306,10 +308,10 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
     const uint32_t run = own != 0 ? 1 : 1 + replay_.forgetting().recordsAlike(episode, flagged - step - 1);
     endRun(steps, step, run, slot, own, finalState, &episode);
     if (own != 0) {
-      ++finalState.row;
+      ++finalState;
       flagged = step + 1;
     } else if (needs.hasNextState && step + run == count) {
-      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, steps.finalState(finalState));
     }
     current = replay_.book().handleAt(episode);
     step += run;
@@ -460,9 +462,10 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = beginRun(steps, step, &episode);
-    const StateRef nextState = steps.finalState(step);
-    endRun(steps, step, 1, slot, own[step], nextState, &episode);
-    if (hasNextStates && own[step] == 0) replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
+    endRun(steps, step, 1, slot, own[step], step, &episode);
+    if (hasNextStates && own[step] == 0) {
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, steps.finalState(step));
+    }
     handles[step] = replay_.book().handleAt(episode);
   }
   *done = step;

@@ -86,7 +86,7 @@ class Recording {
   void giveOne(const uint8_t* tags, uint32_t episode, uint32_t step);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
   uint32_t beginRun(const Steps& steps, uint32_t step, uint32_t* episode);
-  void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const StateRef& finalState, uint32_t* episode);
+  void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, uint32_t finalState, uint32_t* episode);
   Status recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
                     double* episodes, uint32_t* done);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;

@@ -91,9 +91,10 @@ class Replay {
 
   /// What makes room for records.
   Forgetting& forgetting() { return forgetting_; }
-  /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
-  uint32_t takeSlot(uint32_t* episode, const StateRef& state) {
-    if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
+  /// The slot for a record, whose state `state()` says. An episode that is as long as one may be is cut, and `episode` is then its continuation.
+  template <typename State>
+  uint32_t takeSlot(uint32_t* episode, State state) {
+    if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state());
     return book_.takeSlot(*episode);
   }
   /// Gives an episode that has no record yet its tag; for one that has, does nothing.
@@ -101,10 +102,11 @@ class Replay {
     if (book_.episodes()[episode].count == 0) book_.episodes().setTag(episode, tag);
   }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block, and pushes the picks that they complete.
-  /// `priorities` are doubles, or null. `flags` may end the episode; `episode` is then the one to go on with.
-  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const StateRef& finalState) {
+  /// `priorities` are doubles, or null. `flags` may end the episode, with the state that `finalState()` says; `episode` is then the one to go on with.
+  template <typename State>
+  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, State finalState) {
     book_.append(*episode, count, priorities);
-    if (flags != 0) finishRecord(episode, flags, finalState);
+    if (flags != 0) finishRecord(episode, flags, finalState());
   }
 
   // ---- loading, into a replay that was just made ----

@@ -46,6 +46,7 @@ class StateLeaves {
   StateRef packed(const uint8_t* bytes) const { return {bytes, packed_, 0}; }
   /// Copies a state to where it is to stand packed.
   void pack(uint8_t* to, const StateRef& state) const {
+    if (count_ == 1) return copyRow(to, state.leaf(0, bytes_), bytes_);
     for (uint32_t leaf = 0; leaf < count_; ++leaf) copyRow(to + packed_[leaf], state.leaf(leaf, bytesOf_[leaf]), bytesOf_[leaf]);
   }
 

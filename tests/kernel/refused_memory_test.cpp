@@ -99,7 +99,7 @@ class Refused {
     for (uint32_t granted = 0; status == EXRP_STATUS_MEMORY; ++granted) {
       replay_ = 0;
       grantMemory(granted);
-      status = exrp_replay_create(setup_.config.data(), EXRP_CONFIG_COUNT, setup_.policies[0].data(), static_cast<uint32_t>(setup_.policies[0].size()),
+      status = exrp_replay_create(setup_.config.data(), EXRP_CONFIG_COUNT, setup_.policies[0].data(), EXRP_POLICY_COUNT,
                                   setup_.columns.data(), setup_.columnCount(), &replay_);
       grantMemory(all);
       if (status != EXRP_STATUS_MEMORY) break;
@@ -335,7 +335,7 @@ class Refused {
 }  // namespace
 
 int main() {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     const Failure failure = Refused(seed).run();
     CHECK(!failure);
     grantMemory(all);
