@@ -12,8 +12,8 @@ import { fifo } from "../eviction/fifo.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
   checkPick,
-  isPickOption,
   kernelPolicy,
+  PICK_HINTS,
   type PickOptions,
   type PickPolicy,
 } from "./pick_options.ts";
@@ -173,7 +173,7 @@ const WHERE = "ExperienceReplay.create()";
 
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
-  checkNames(options);
+  checkOptions(WHERE, options, OPTIONS, PICK_HINTS);
   const { columns, extraNames } = checkColumns(WHERE, options);
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
@@ -188,15 +188,16 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const [maxAge, capacityBytes] = [limit("maxAge"), limit("capacityBytes")];
   const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
-  // What is wrong with segmentLength is said below, where the picks' length is known.
   const { segmentLength } = options;
-  const isSegment = Number(segmentLength) >= 1 && Number(segmentLength) <= segmentMax;
-  const segment = isSegment ? Math.trunc(Number(segmentLength)) : 1;
-  const pick = checkPick(
-    `${WHERE}: pick`,
-    options.pick ?? {},
-    segmentLength === undefined ? undefined : segment,
-  );
+  const checkSegment = (least: number): number =>
+    checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
+      segmentLength,
+      least,
+      segmentMax,
+    );
+  const segment = segmentLength === undefined ? undefined : checkSegment(1);
+  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
     capacity,
@@ -210,12 +211,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       ? randomSeed()
       : checkInteger(`${WHERE}: seed`, options.seed, 0, largest),
     // Where not even one pick fits, the kernel says so.
-    segmentLength: segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
-      segmentLength,
-      pick.length,
-      segmentMax,
-    ),
+    segmentLength: segment === undefined || capacity < pick.length ? 0 : checkSegment(pick.length),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
@@ -224,17 +220,6 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
   };
-}
-
-/** Refuses unknown options; of those of `pick` it says where they belong. */
-function checkNames(options: CreateOptions): void {
-  for (const key in options) {
-    if (!isPickOption(key)) continue;
-    throw new TypeError(
-      `${WHERE} has no option ${JSON.stringify(key)}; it is an option of pick: { ${key}: … }`,
-    );
-  }
-  checkOptions(WHERE, options, OPTIONS);
 }
 
 /** The names of columns, each of which must be there. */
