@@ -1,12 +1,13 @@
 /**
- * One column of what is appended: its latest rows, by chunk and offset, and the chunk that grows.
+ * One column of what is appended, or several that share their chunks: the latest rows, by chunk and offset, and the chunk that grows.
  *
- * Invariants: 1. Position p of a column is at the place p modulo the capacity, and is kept until position p + capacity comes. 2. A
+ * Invariants: 1. Position p of a column is at the place p modulo the reach, and is kept until position p + reach comes. 2. A
  * chunk's `live` is the number of places that hold one of its rows.
  *
  * @module
  */
 
+import { checkBoolean, checkInteger } from "../base/checks.ts";
 import type { ChunkEncoder } from "../wire/new_rows.ts";
 import { Chunk } from "./_chunk.ts";
 import { ChunkLengthTuner } from "./_chunk_length.ts";
@@ -25,6 +26,17 @@ export interface ColumnSettings {
   readonly deltaEncoded: boolean;
 }
 
+/** Checks what `configure` and the options set for chunks. */
+export function checkSettings(where: string, settings: ColumnSettings): ColumnSettings {
+  const { numKeepAliveRefs, chunkLength, deltaEncoded } = settings;
+  checkInteger(`${where}: numKeepAliveRefs`, numKeepAliveRefs, 1, 2 ** 30);
+  if (chunkLength !== "auto") {
+    checkInteger(`${where}: chunkLength, if not "auto",`, chunkLength, 1, numKeepAliveRefs);
+  }
+  checkBoolean(`${where}: deltaEncoded`, deltaEncoded);
+  return settings;
+}
+
 /** A row of a column. */
 export interface Cell {
   /** Its chunk. */
@@ -36,98 +48,87 @@ export interface Cell {
 /** One column. */
 export class Column {
   readonly path: StepPath;
-  readonly spec: RowSpec;
-  readonly #encoder: ChunkEncoder;
-  readonly #keys: KeySource;
+  /** What its rows are: one for each column that shares the chunks. */
+  readonly specs: readonly [RowSpec, ...RowSpec[]];
+  readonly #source: { readonly encoder: ChunkEncoder; readonly keys: KeySource };
   #settings: ColumnSettings;
   #tuner: ChunkLengthTuner | undefined;
-  #chunks: (Chunk | undefined)[];
-  #offsets: Int32Array;
+  /** It grows to the reach. */
+  #cells: (Cell | undefined)[] = [];
   #chunk: Chunk | undefined;
 
+  /** @param source Writes the chunks, and gives them their keys. */
   constructor(
     path: StepPath,
-    spec: RowSpec,
+    specs: readonly [RowSpec, ...RowSpec[]],
     settings: ColumnSettings,
-    encoder: ChunkEncoder,
-    keys: KeySource,
+    source: { readonly encoder: ChunkEncoder; readonly keys: KeySource },
   ) {
     this.path = path;
-    this.spec = spec;
-    this.#encoder = encoder;
-    this.#keys = keys;
+    this.specs = specs;
+    this.#source = source;
     this.#settings = settings;
-    this.#chunks = new Array(settings.numKeepAliveRefs).fill(undefined);
-    this.#offsets = new Int32Array(settings.numKeepAliveRefs);
-    this.#tuner = tunerOf(settings);
+    this.configure(settings, 0);
   }
 
   /** Changes the settings from the next chunk on. `length` is the number of positions so far. */
   configure(settings: ColumnSettings, length: number): void {
-    const kept: (Cell | undefined)[] = [];
-    const from = Math.max(0, length - Math.min(settings.numKeepAliveRefs, this.#chunks.length));
-    for (let position = from; position < length; position++) kept.push(this.cell(position, length));
+    const { numKeepAliveRefs, chunkLength } = settings;
+    const from = Math.max(0, length - Math.min(numKeepAliveRefs, this.reach));
+    const kept = Array.from({ length: length - from }, (_, k) => this.cell(from + k, length));
     this.finish();
     this.clear();
     this.#settings = settings;
-    this.#chunks = new Array(settings.numKeepAliveRefs).fill(undefined);
-    this.#offsets = new Int32Array(settings.numKeepAliveRefs);
-    this.#tuner = tunerOf(settings);
-    for (const [k, cell] of kept.entries()) {
-      if (cell !== undefined) this.#place(from + k, cell.chunk, cell.offset);
-    }
+    this.#tuner = chunkLength === "auto" ? new ChunkLengthTuner(numKeepAliveRefs) : undefined;
+    for (const [k, cell] of kept.entries()) if (cell !== undefined) this.#put(from + k, cell);
   }
 
   /** How many of the latest positions it keeps. */
   get reach(): number {
-    return this.#chunks.length;
+    return this.#settings.numKeepAliveRefs;
   }
 
   /** Makes room for a position: what is too old for the history goes. */
   open(position: number): void {
-    const at = position % this.#chunks.length;
-    const old = this.#chunks[at];
+    const at = position % this.reach;
+    const old = this.#cells[at];
     if (old === undefined) return;
-    old.live -= 1;
-    this.#chunks[at] = undefined;
+    old.chunk.live -= 1;
+    this.#cells[at] = undefined;
   }
 
   /** Whether a position has a value. */
   has(position: number): boolean {
-    return this.#chunks[position % this.#chunks.length] !== undefined;
+    return this.#cells[position % this.reach] !== undefined;
   }
 
-  /** Adds a value, which was checked, at a position that has none. Returns true where that made a chunk complete. */
-  add(leaf: unknown, position: number, episode: Key, step: number): boolean {
-    const chunk = this.#chunk ??= new Chunk(
-      {
-        encoder: this.#encoder,
-        specs: [this.spec],
-        capacity: this.#tuner?.length ?? this.#settings.chunkLength as number,
-        delta: this.#settings.deltaEncoded,
-        ...(this.#tuner === undefined ? {} : { tuner: this.#tuner }),
-      },
-      this.#keys.next(),
-      episode,
-    );
-    // Someone may have completed it, to send an item.
-    if (chunk.encoded !== undefined) {
-      this.#chunk = undefined;
-      return this.add(leaf, position, episode, step);
+  /**
+   * Adds a row at a position that has none: a leaf for each of the `specs`, from `leaves[from]` on. All were checked. Returns true where that made
+   * a chunk complete.
+   */
+  add(
+    leaves: readonly unknown[],
+    from: number,
+    position: number,
+    episode: Key,
+    step: number,
+  ): boolean {
+    let chunk = this.#chunk;
+    // It may be full, or someone has completed it, to send an item.
+    if (chunk === undefined || chunk.encoded !== undefined) {
+      const { encoder, keys } = this.#source;
+      const { chunkLength, deltaEncoded: delta } = this.#settings;
+      const capacity = this.#tuner?.length ?? chunkLength as number;
+      const plan = { encoder, specs: this.specs, capacity, delta, tuner: this.#tuner };
+      this.#chunk = chunk = new Chunk(plan, keys.next(), episode);
     }
-    chunk.addOne(leaf, step);
-    this.#place(position, chunk, chunk.length - 1);
-    if (!chunk.isFull) return false;
-    chunk.finish();
-    this.#chunk = undefined;
-    return true;
+    this.#put(position, { chunk, offset: chunk.length });
+    return chunk.add(leaves, from, step);
   }
 
-  #place(position: number, chunk: Chunk, offset: number): void {
-    const at = position % this.#chunks.length;
-    this.#chunks[at] = chunk;
-    this.#offsets[at] = offset;
-    chunk.live += 1;
+  #put(position: number, cell: Cell): void {
+    this.#cells[position % this.reach] = cell;
+    cell.chunk.live += 1;
   }
 
   /** Completes the chunk that grows. */
@@ -138,32 +139,27 @@ export class Column {
 
   /** Forgets all rows. */
   clear(): void {
-    for (let position = 0; position < this.#chunks.length; position++) this.open(position);
+    for (const cell of this.#cells) if (cell !== undefined) cell.chunk.live -= 1;
+    this.#cells = [];
     this.#chunk = undefined;
   }
 
   /** The row at a position; undefined where there is none, or no longer. `length` is the number of positions so far. */
   cell(position: number, length: number): Cell | undefined {
-    const { length: capacity } = this.#chunks;
-    if (position < 0 || position >= length || position < length - capacity) return undefined;
-    const at = position % capacity;
-    const chunk = this.#chunks[at];
-    return chunk && { chunk, offset: this.#offsets[at] ?? 0 };
+    const { reach } = this;
+    if (position < 0 || position >= length || position < length - reach) return undefined;
+    return this.#cells[position % reach];
   }
-}
-
-function tunerOf({ chunkLength, numKeepAliveRefs }: ColumnSettings): ChunkLengthTuner | undefined {
-  return chunkLength === "auto" ? new ChunkLengthTuner(numKeepAliveRefs) : undefined;
 }
 
 /** Rows as slices of chunks: neighbours in one chunk are one slice. */
 export function slicesOf(cells: Iterable<Cell>): ChunkSlice[] {
-  const slices: { chunk: Chunk; offset: number; length: number; column: number }[] = [];
+  const slices: { chunk: Chunk; offset: number; length: number }[] = [];
   let last: (typeof slices)[number] | undefined;
   for (const { chunk, offset } of cells) {
     if (last !== undefined && last.chunk === chunk && last.offset + last.length === offset) {
       last.length += 1;
-    } else slices.push(last = { chunk, offset, length: 1, column: 0 });
+    } else slices.push(last = { chunk, offset, length: 1 });
   }
   return slices;
 }

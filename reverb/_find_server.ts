@@ -41,30 +41,19 @@ export async function findServer(
       // A short try says nothing of the server.
       else if (tryMs > LAST_PAUSE_MS) lost = undefined;
       if (isLate || left() <= FIRST_PAUSE_MS) {
-        throw unreached(where, client.address, timeoutMs, tries, lost);
+        if (lost === undefined) {
+          const words =
+            `${where} took longer than ${timeoutMs} ms: ${client.address} neither answers nor refuses`;
+          throw new ReverbError("deadline-exceeded", words);
+        }
+        const times = tries === 1 ? "once" : `${tries} times`;
+        const words = `${where} tried ${times} within ${timeoutMs} ms; ${lost.message}`;
+        throw new ReverbError("unavailable", words, { cause: lost });
       }
     }
     await delay(Math.min(pauseMs, left() / 2), signal);
     pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS);
   }
-}
-
-/** The error where no server answered in time; `lost` is that of the last try, if it failed by itself. */
-function unreached(
-  where: string,
-  address: string,
-  timeoutMs: number,
-  tries: number,
-  lost: ReverbError | undefined,
-): ReverbError {
-  if (lost === undefined) {
-    const words =
-      `${where} took longer than ${timeoutMs} ms: ${address} neither answers nor refuses`;
-    return new ReverbError("deadline-exceeded", words);
-  }
-  const times = tries === 1 ? "once" : `${tries} times`;
-  const words = `${where} tried ${times} within ${timeoutMs} ms; ${lost.message}`;
-  return new ReverbError("unavailable", words, { cause: lost });
 }
 
 function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {

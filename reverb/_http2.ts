@@ -12,11 +12,10 @@ export interface Http2Stream {
   on(event: "response" | "trailers", listener: (headers: Headers) => void): void;
   on(event: "data", listener: (bytes: Uint8Array) => void): void;
   on(event: "error", listener: (error: Error) => void): void;
-  on(event: "end" | "close" | "drain", listener: () => void): void;
+  on(event: "close" | "drain", listener: () => void): void;
   write(bytes: Uint8Array): boolean;
   end(): void;
   close(code: number): void;
-  readonly rstCode: number;
 }
 
 /** What is used of a session of `node:http2`. */
@@ -25,7 +24,6 @@ export interface Http2Session {
   on(event: "close" | "connect", listener: () => void): void;
   request(headers: Headers): Http2Stream;
   setLocalWindowSize?(bytes: number): void;
-  close(): void;
   destroy(): void;
   readonly closed: boolean;
   readonly destroyed: boolean;

@@ -1,7 +1,7 @@
 /**
  * A stream of samples from one table, and what it brought so far.
  *
- * Invariants: 1. `buffered` counts the whole samples that came and were not taken. 2. The parts of a sample stay together, in the order in
+ * Invariants: 1. `count` is that of the whole samples that came and were not taken. 2. The parts of a sample stay together, in the order in
  * which they came.
  *
  * @module
@@ -16,84 +16,63 @@ import {
   SampleStreamResponse,
   Timeout,
 } from "../wire/reverb_fields.ts";
-import type { Call, Channel } from "./channel.ts";
+import { type Call, type Channel, waitFor } from "./channel.ts";
 import { ReverbError } from "./errors.ts";
 
 /** Samples of one table, as bytes. */
 export class SampleBuffer {
+  /** What came and was not taken, and perhaps the first part of one sample more. */
   #messages: Uint8Array<ArrayBuffer>[] = [];
-  /** Where samples end in the first messages, as many as `#ends` says for each. */
-  #ends: number[][] = [];
-  /** The first byte of the first message that was not taken. */
-  #from = 0;
+  /** Where each sample ends that was not taken. Places count all bytes that ever came. */
+  #ends: number[] = [];
+  #came = 0;
   #taken = 0;
-  #count = 0;
 
   /** Whole samples. */
   get count(): number {
-    return this.#count;
+    return this.#ends.length;
   }
 
   /** Takes a message. */
   push(message: Uint8Array<ArrayBuffer>): void {
-    const ends: number[] = [];
     const reader = new MessageReader(message);
+    const ends: number[] = [];
     while (reader.next()) {
       if (reader.field !== SampleStreamResponse.entries || reader.kind !== 2) {
         reader.skip();
         continue;
       }
       const end = reader.length();
-      if (isLastEntry(message, reader.position, end)) ends.push(end);
+      if (isLastEntry(message, reader.position, end)) ends.push(this.#came + end);
       reader.goTo(end);
     }
     this.#messages.push(message);
-    this.#ends.push(ends);
-    this.#count += ends.length;
+    this.#came += message.length;
+    for (const end of ends) this.#ends.push(end);
   }
 
   /** Hands out so many samples as one message; fewer where fewer came. */
   take(most: number): Uint8Array<ArrayBuffer> {
+    const to = this.#ends.splice(0, most).at(-1) ?? this.#taken;
     const parts: Uint8Array<ArrayBuffer>[] = [];
-    let wanted = Math.min(most, this.#count);
-    this.#count -= wanted;
-    while (wanted > 0) {
-      const [message] = this.#messages;
-      const [ends = []] = this.#ends;
-      if (message === undefined) break;
-      const has = ends.length - this.#taken;
-      if (has > wanted) {
-        const end = ends[this.#taken + wanted - 1] ?? 0;
-        parts.push(message.subarray(this.#from, end));
-        this.#from = end;
-        this.#taken += wanted;
-        break;
-      }
-      wanted -= has;
-      // What follows the last end belongs to the next sample.
-      const end = wanted === 0 && has > 0 ? ends[ends.length - 1] ?? 0 : message.length;
-      parts.push(message.subarray(this.#from, end));
-      if (end < message.length) {
-        this.#from = end;
-        this.#taken = ends.length;
-        break;
-      }
-      this.#messages.shift();
-      this.#ends.shift();
-      this.#from = 0;
-      this.#taken = 0;
+    while (this.#taken < to) {
+      const [message = new Uint8Array()] = this.#messages;
+      const count = Math.min(message.length, to - this.#taken);
+      parts.push(message.subarray(0, count));
+      this.#taken += count;
+      if (count === message.length) this.#messages.shift();
+      else this.#messages[0] = message.subarray(count);
     }
-    return joined(parts);
+    const [first] = parts;
+    return parts.length === 1 && first !== undefined ? first : joinBytes(parts);
   }
 
   /** Forgets the part of a sample at the end: its rest will not come. */
   dropPart(): void {
-    const rest = this.take(this.#count);
+    const whole = this.take(this.count);
     this.#messages = [];
-    this.#ends = [];
-    this.#from = 0;
-    this.#taken = 0;
-    if (rest.length > 0) this.push(rest);
+    this.#came = this.#taken;
+    if (whole.length > 0) this.push(whole);
   }
 }
 
@@ -108,11 +87,6 @@ function isLastEntry(message: Uint8Array, from: number, end: number): boolean {
   return isLast;
 }
 
-function joined(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
-  const [first] = parts;
-  return parts.length === 1 && first !== undefined ? first : joinBytes(parts);
-}
-
 const writer = new MessageWriter();
 
 /** One stream of samples. */
@@ -121,48 +95,28 @@ export class SampleStream {
   readonly buffer: SampleBuffer;
   readonly #table: string;
   readonly #call: Call;
-  #isOver = false;
-  #error: ReverbError | undefined;
-  /** Is called when something came, and at the end. */
-  onChange: () => void = () => {};
-  /** Is called when bytes came, whole samples or not. */
-  onBytes: () => void = () => {};
+  /** Whether nothing more comes. */
+  isOver = false;
+  /** Why nothing more comes; undefined where the server ended the stream in peace. */
+  error: ReverbError | undefined;
+  #onChange: () => void = () => {};
+  #onBytes: () => void = () => {};
 
   constructor(channel: Channel, table: string, buffer: SampleBuffer = new SampleBuffer()) {
     this.#table = table;
     this.buffer = buffer;
     this.#call = channel.open("SampleStream", {
-      onBytes: () => this.onBytes(),
+      onBytes: () => this.#onBytes(),
       onMessage: (message) => {
-        try {
-          this.buffer.push(message);
-        } catch (error) {
-          this.#call.cancel();
-          const text = error instanceof Error ? error.message : String(error);
-          this.#error = new ReverbError(
-            "data-loss",
-            `getBatch(): what the server sent is damaged: ${text}`,
-          );
-          this.#isOver = true;
-        }
-        this.onChange();
+        this.buffer.push(message);
+        this.#onChange();
       },
       onEnd: (error) => {
-        this.#isOver = true;
-        this.#error = error;
-        this.onChange();
+        this.isOver = true;
+        this.error = error;
+        this.#onChange();
       },
     });
-  }
-
-  /** Whether nothing more comes. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Why nothing more comes; undefined where the server ended the stream in peace. */
-  get error(): ReverbError | undefined {
-    return this.#error;
   }
 
   /**
@@ -181,9 +135,39 @@ export class SampleStream {
     this.#call.write(writer.framed());
   }
 
+  /** Waits until there are so many samples, or nothing more comes. It also ends, by an error, where no bytes come for `silenceMs`. */
+  async until(
+    what: string,
+    count: number,
+    signal: AbortSignal | undefined,
+    silenceMs = Infinity,
+  ): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    await waitFor<void>(what, { signal }, (resolve, reject) => {
+      const silent = (): void => {
+        const words =
+          `${what}: the server sent nothing for ${silenceMs} ms; ${this.buffer.count} came before`;
+        reject(new ReverbError("deadline-exceeded", words));
+      };
+      this.#onChange = (): void => {
+        if (this.buffer.count >= count || this.isOver) resolve();
+      };
+      this.#onBytes = (): void => {
+        clearTimeout(timer);
+        if (silenceMs < Infinity) timer = setTimeout(silent, silenceMs);
+      };
+      this.#onBytes();
+      this.#onChange();
+      return () => {
+        clearTimeout(timer);
+        this.#onChange = this.#onBytes = (): void => {};
+      };
+    });
+  }
+
   /** Ends the stream. */
   close(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#call.cancel();
   }
 }

@@ -33,11 +33,6 @@ export function checkPriority(where: string, priority: unknown): number {
   return priority;
 }
 
-/** Throws unless an item's own priority for the remover is one, or is left out. */
-export function checkRemoverPriority(where: string, priority: unknown): void {
-  if (priority !== undefined) checkPriority(`${where}: removerPriority`, priority);
-}
-
 /** Throws unless the items' own priorities for the removers are some, each for a table that gets an item. */
 export function checkRemoverPriorities(
   where: string,
@@ -103,8 +98,8 @@ function noTable(
 
 /** How {@linkcode checkAgainst} looks at an item. */
 export interface ItemCheck {
-  /** Whether a column fits. */
-  readonly fits?: (wanted: TensorSpec, got: RowSpec) => boolean;
+  /** The steps of an item whose columns come as single rows. A signature may describe these, or the whole item. */
+  readonly steps?: number;
   /** Whether the writer has `configure()`. */
   readonly isConfigurable?: boolean;
   /** False where items are only put in order, and all goes. */
@@ -133,7 +128,7 @@ export function checkAgainst<C extends NewColumn>(
   signatures: Signatures,
   table: string,
   columns: readonly C[],
-  { fits = fitsWhole, isConfigurable = false, isChecked = true }: ItemCheck = {},
+  { steps, isConfigurable = false, isChecked = true }: ItemCheck = {},
 ): readonly C[] {
   if (isChecked && !signatures.has(table)) throw noTable(where, table, signatures.keys());
   const wanted = signatures.get(table);
@@ -149,13 +144,16 @@ export function checkAgainst<C extends NewColumn>(
   }
   for (const [k, spec] of wanted.entries()) {
     const got = ordered[k]?.spec;
-    if (got === undefined || fits(spec, got)) continue;
-    const { path, name, dtype } = spec;
+    const { path, name, dtype, shape } = spec;
+    if (got === undefined) continue;
+    const hasShape = fitsShape(shape, got.shape) ||
+      (steps !== undefined && fitsShape(shape, [steps, ...got.shape]));
+    if (hasShape && dtype === got.dtype.name) continue;
     const column = path.some((part) => typeof part === "string") ? show(showPath(path)) : k;
     throw new TypeError(
       `${where}: column ${column}${name === undefined ? "" : ` (${name})`} of table ${
         show(table)
-      } is ${dtype} of ${showShape(spec.shape)}, got ${showSpec(got)}${
+      } is ${dtype} of ${showShape(shape)}, got ${showSpec(got)}${
         remedy(dtype, got.dtype.name, isConfigurable)
       }`,
     );
@@ -173,11 +171,6 @@ function remedy(wanted: string, got: string, isConfigurable: boolean): string {
       ? `, or call writer.configure([…], ${options}) before the first plain number`
       : ""
   }`;
-}
-
-/** Whether a column fits its signature. */
-export function fitsWhole(wanted: TensorSpec, got: RowSpec): boolean {
-  return wanted.dtype === got.dtype.name && fitsShape(wanted.shape, got.shape);
 }
 
 /** A shape of a signature in words. */

@@ -19,14 +19,13 @@ import {
   flatSignature,
   type Signatures,
 } from "./check_item.ts";
-import { SampleDecoder } from "../wire/samples.ts";
 import { ChunkEncoder } from "../wire/new_rows.ts";
 import { ReverbError } from "./errors.ts";
 import { ItemStream } from "./item_stream.ts";
 import { mutationOf, type PriorityChanges } from "./priority_changes.ts";
-import { RowWriter } from "./_row_writer.ts";
-import { callSetRateLimiter } from "./_set_rate_limiter.ts";
-import type { WriterDoor } from "./trajectories.ts";
+import { Rows } from "./_rows.ts";
+import type { WriterDoor } from "./item_writer.ts";
+import { Limiters, SetLimiterRequestSchema } from "./messages/limiter_pb.ts";
 import {
   CheckpointResponseSchema,
   ResetRequestSchema,
@@ -34,7 +33,8 @@ import {
 } from "./messages/reverb_pb.ts";
 import type { PatternConfig } from "./patterns.ts";
 import { findServer } from "./_find_server.ts";
-import { decodeSamples, type SampleBatch } from "./samples.ts";
+import { decodeSamples, SampleDecoder } from "./sample_decoder.ts";
+import type { SampleBatch } from "./samples.ts";
 import {
   checkBatches,
   type ClientBatchesOptions,
@@ -114,7 +114,7 @@ export class ReverbClient {
   readonly #unconfirmed = new Set<ItemStream>();
   readonly #ask = (): Promise<object> => this.serverInfo({ timeoutMs: EXPLAIN_MS });
   #signatures: Signatures = new Map();
-  #nests: Map<string, Signature> = new Map();
+  #nests: ReadonlyMap<string, Signature | undefined> = new Map();
 
   private constructor(channel: Channel, kernel: Kernel) {
     this.#channel = channel;
@@ -122,8 +122,7 @@ export class ReverbClient {
     const decoder = new SampleDecoder(kernel);
     this.#samplers = new Samplers(
       channel,
-      (table, message, count) =>
-        decodeSamples(decoder, table, message, count, this.#nests.get(table)),
+      (table, message) => decodeSamples(decoder, table, message, this.#nests.get(table)),
       this.#ask,
     );
   }
@@ -160,10 +159,7 @@ export class ReverbClient {
       throw new TypeError(`${where} takes an address as "host:port", got ${show(address)}`);
     }
     const { timeoutMs = CONNECT_MS, signal, ...kernel } = options;
-    const client = new ReverbClient(
-      new Channel(address),
-      await openKernel(kernel),
-    );
+    const client = new ReverbClient(new Channel(address), await openKernel(kernel));
     try {
       await findServer(where, client, timeoutMs, signal);
     } catch (error) {
@@ -191,10 +187,7 @@ export class ReverbClient {
     this.#signatures = new Map(
       tables.map(({ name, signature }) => [name, signature && flatSignature(signature)]),
     );
-    this.#nests = new Map();
-    for (const { name, signature } of tables) {
-      if (signature !== undefined) this.#nests.set(name, signature);
-    }
+    this.#nests = new Map(tables.map(({ name, signature }) => [name, signature]));
     return Object.fromEntries(tables.map((table) => [table.name, table]));
   }
 
@@ -232,13 +225,14 @@ export class ReverbClient {
     if (own !== undefined) checkRemoverPriorities("insert()", own, priorities);
     const stream = this.#inserters.pop() ?? new ItemStream(this.#channel);
     try {
-      const writer = new RowWriter(this.#door(stream), { maxSequenceLength: 1 });
-      writer.append("insert()", data);
-      for (const [table] of tables) writer.check("insert()", table, 1);
-      for (const [table, priority] of tables) {
-        writer.create("insert()", table, 1, priority, own?.[table]);
-      }
-      writer.release();
+      const rows = new Rows(this.#door(stream), { maxSequenceLength: 1 });
+      rows.append("insert()", data);
+      const heads = tables.map(([table, priority]) => (
+        { table, priority, removerPriority: own?.[table] }
+      ));
+      for (const head of heads) rows.check("insert()", head, 1);
+      for (const head of heads) rows.create("insert()", head, 1);
+      rows.release();
       stream.force(0);
       await stream.until("insert()", 0, options);
       this.#inserters.push(stream);
@@ -264,9 +258,20 @@ export class ReverbClient {
     checkTable(`${where}: table`, table);
     checkOptions(where, changes, ["updates", "deletes"]);
     checkOptions(where, options, WAIT);
-    const message = mutationOf(where, table, changes);
+    await this.#call(where, table, "MutatePriorities", mutationOf(where, table, changes), options);
+  }
+
+  /** A call on one table. */
+  async #call(
+    where: string,
+    table: string,
+    method: string,
+    message: Uint8Array,
+    options: WaitLimits,
+    service?: string,
+  ): Promise<void> {
     try {
-      await this.#channel.unary("MutatePriorities", message, options);
+      await this.#channel.unary(method, message, options, service);
     } catch (error) {
       throw await explained(where, table, error, this.#ask);
     }
@@ -281,11 +286,7 @@ export class ReverbClient {
     checkTable("reset(): table", table);
     checkOptions("reset()", options, WAIT);
     const message = toBinary(ResetRequestSchema, create(ResetRequestSchema, { table }));
-    try {
-      await this.#channel.unary("Reset", message, options);
-    } catch (error) {
-      throw await explained("reset()", table, error, this.#ask);
-    }
+    await this.#call("reset()", table, "Reset", message, options);
   }
 
   /**
@@ -324,7 +325,22 @@ export class ReverbClient {
     checkTable(`${where}: table`, table);
     checkRateLimiter(`${where}: rateLimiter`, rateLimiter);
     checkOptions(where, options, WAIT);
-    await callSetRateLimiter(this.#channel, table, rateLimiter, options);
+    const { ratio, minSize, differenceMin: minDiff, differenceMax: maxDiff } = rateLimiter.numbers;
+    const request = { table, samplesPerInsert: ratio, minSize: BigInt(minSize), minDiff, maxDiff };
+    const message = toBinary(
+      SetLimiterRequestSchema,
+      create(SetLimiterRequestSchema, request),
+    );
+    try {
+      await this.#call(where, table, "SetLimiter", message, options, Limiters.typeName);
+    } catch (error) {
+      if (!(error instanceof ReverbError) || error.code !== "unimplemented") throw error;
+      throw new ReverbError(
+        error.code,
+        `${where}: the server can't change a rate limiter while it runs; only a server of @exrp/replay can (${error.message})`,
+        { cause: error },
+      );
+    }
   }
 
   /**

@@ -85,7 +85,7 @@ export interface DTypeInfo {
   /** Its number in TensorFlow's `types.proto`. */
   readonly number: number;
   /** The class of its typed array; undefined for `string`. */
-  readonly array?: ReverbArrayClass;
+  readonly array: ReverbArrayClass | undefined;
   /** Elements of the typed array for one value: 2 for complex numbers. */
   readonly parts: number;
 }
@@ -103,7 +103,7 @@ const of = (
   number: number,
   array?: ReverbArrayClass,
   parts = 1,
-): DTypeInfo => ({ name, number, ...(array === undefined ? {} : { array }), parts });
+): DTypeInfo => ({ name, number, array, parts });
 
 /** All dtypes. Those whose typed array stands for them where none is named come first among the ones that share it. */
 export const DTYPES: readonly DTypeInfo[] = [
@@ -121,8 +121,8 @@ export const DTYPES: readonly DTypeInfo[] = [
   of("quint8", 12, Uint8Array),
   of("qint32", 13, Int32Array),
   of("qint16", 15, Int16Array),
-  of("quint16", 16, Uint16Array),
   of("uint16", 17, Uint16Array),
+  of("quint16", 16, Uint16Array),
   of("bfloat16", 14, Uint16Array),
   of("complex128", 18, Float64Array, 2),
   of("float16", 19, Uint16Array),
@@ -147,23 +147,13 @@ export function dtypeOfNumber(number: number): DTypeInfo | undefined {
   return byNumber.get(number);
 }
 
-const NATIVE: Readonly<Record<string, ReverbDType>> = {
-  Float16Array: "float16",
-  Float32Array: "float32",
-  Float64Array: "float64",
-  Int8Array: "int8",
-  Uint8Array: "uint8",
-  Uint8ClampedArray: "uint8",
-  Int16Array: "int16",
-  Uint16Array: "uint16",
-  Int32Array: "int32",
-  Uint32Array: "uint32",
-  BigInt64Array: "int64",
-  BigUint64Array: "uint64",
-};
+const byKind = new Map([
+  ...DTYPES.map((dtype) => [dtype.array?.name, dtype] as const).reverse(),
+  ["Float16Array", byName.get("float16")] as const,
+  ["Uint8ClampedArray", byName.get("uint8")] as const,
+]);
 
 /** The dtype of a typed array that comes without one, by the name of its class. */
 export function dtypeOfKind(kind: string): DTypeInfo | undefined {
-  const name = NATIVE[kind];
-  return name === undefined ? undefined : byName.get(name);
+  return byKind.get(kind);
 }

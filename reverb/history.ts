@@ -5,35 +5,28 @@
  */
 
 import { show } from "../base/checks.ts";
-import type { ColumnShape } from "./check_item.ts";
-import { type Cell, type Column, slicesOf } from "./_column.ts";
-import type { ItemColumn } from "./item_stream.ts";
+import type { Cell, Column } from "./_column.ts";
 import { showPath } from "./path.ts";
-import { type RowSpec, rowSpec, showSpec } from "./tensor.ts";
+import { type RowSpec, showSpec } from "./tensor.ts";
 import type { ReverbArray, ReverbDType } from "./dtypes.ts";
 
-/** How a {@linkcode ColumnHistory} reads the writer. */
-export interface HistorySource {
-  /** The column. */
-  readonly column: Column;
-  /** The number of steps so far. */
-  length(): number;
+/** The rows of a column of an item. */
+interface TrajectoryRows {
+  /** Where each row is. */
+  readonly cells: readonly Cell[];
+  /** The dtype and the shape of a row. */
+  readonly spec: RowSpec;
 }
 
 /** Makes a column of rows. */
-export let newTrajectoryColumn: (
-  cells: readonly Cell[],
-  spec: RowSpec,
-  isSqueezed: boolean,
-) => TrajectoryColumn;
-/** A column as an item has it. */
-export let itemColumnOf: (column: TrajectoryColumn) => ItemColumn;
-/** The dtype and the shape of a column, as a table's signature has them. */
-export let specOf: (column: TrajectoryColumn) => RowSpec;
-/** What a column has in common with those of other items. */
-export let shapeOf: (column: TrajectoryColumn) => Omit<ColumnShape, "path">;
-/** Makes the history of a column. */
-export let newColumnHistory: (source: HistorySource) => ColumnHistory;
+export let newTrajectoryColumn: (rows: TrajectoryRows, isSqueezed: boolean) => TrajectoryColumn;
+/** The rows of a column. */
+export let rowsOf: (column: TrajectoryColumn) => TrajectoryRows;
+/** Makes the history of a column of some steps. */
+export let newColumnHistory: (
+  column: Column,
+  steps: { readonly length: number },
+) => ColumnHistory;
 /** Whether a column is a part of a list in the steps. */
 export let isPartOfList: (history: ColumnHistory) => boolean;
 
@@ -56,85 +49,73 @@ export let isPartOfList: (history: ColumnHistory) => boolean;
  * ```
  */
 export class TrajectoryColumn {
-  readonly #cells: readonly Cell[];
-  readonly #spec: RowSpec;
+  readonly #rows: TrajectoryRows;
   /** Whether the only row comes without a dimension for rows. */
   readonly isSqueezed: boolean;
 
-  private constructor(cells: readonly Cell[], spec: RowSpec, isSqueezed: boolean) {
-    this.#cells = cells;
-    this.#spec = spec;
+  private constructor(rows: TrajectoryRows, isSqueezed: boolean) {
+    this.#rows = rows;
     this.isSqueezed = isSqueezed;
+  }
+
+  static {
+    newTrajectoryColumn = (rows, isSqueezed) => new TrajectoryColumn(rows, isSqueezed);
+    rowsOf = (column) => column.#rows;
   }
 
   /** The number of rows. */
   get length(): number {
-    return this.#cells.length;
+    return this.#rows.cells.length;
   }
 
   /** The dtype of the values. */
   get dtype(): ReverbDType {
-    return this.#spec.dtype.name;
+    return this.#rows.spec.dtype.name;
   }
 
   /** The shape: `[rows, ...]`, or that of one row where the column is squeezed. */
   get shape(): readonly number[] {
-    return this.isSqueezed ? this.#spec.shape : [this.length, ...this.#spec.shape];
+    const { shape } = this.#rows.spec;
+    return this.isSqueezed ? shape : [this.length, ...shape];
   }
 
   /** One row, without a dimension for rows. Negative positions count from the end. */
   at(position: number): TrajectoryColumn {
-    const cell = this.#cells.at(position);
-    if (cell === undefined) {
-      throw new RangeError(`row ${position} of ${this.length} rows is not there`);
-    }
-    return new TrajectoryColumn([cell], this.#spec, true);
+    return newTrajectoryColumn(rowsOf(this.pick([position])), true);
   }
 
   /** The rows from `start` to before `stop`, every `step`th. Negative positions count from the end. */
   slice(start?: number, stop?: number, step = 1): TrajectoryColumn {
-    const positions = range("slice()", this.length, start, stop, step);
-    return this.pick(positions);
+    return this.pick(range("slice()", this.length, start, stop, step));
   }
 
   /** The rows at these positions. */
   pick(positions: readonly number[]): TrajectoryColumn {
     const cells = positions.map((position) => {
-      const cell = this.#cells.at(position);
+      const cell = this.#rows.cells.at(position);
       if (cell === undefined) {
         throw new RangeError(`row ${position} of ${this.length} rows is not there`);
       }
       return cell;
     });
-    return new TrajectoryColumn(cells, this.#spec, false);
+    return new TrajectoryColumn({ cells, spec: this.#rows.spec }, false);
   }
 
   /** The values in a new array, row after row. */
   values(): ReverbArray | Uint8Array[] {
-    const rows = this.#cells.map(({ chunk, offset }) => chunk.row(0, offset));
-    const { array } = this.#spec.dtype;
+    const { cells, spec: { dtype: { array }, elements } } = this.#rows;
+    const rows = cells.map(({ chunk, offset }) => chunk.row(offset));
     if (array === undefined) return (rows as Uint8Array[][]).flat();
-    const out = new array(rows.length * this.#spec.elements);
+    const out = new array(rows.length * elements);
     for (const [k, row] of (rows as Float64Array<ArrayBuffer>[]).entries()) {
-      (out as Float64Array).set(row, k * this.#spec.elements);
+      (out as Float64Array).set(row, k * elements);
     }
     return out;
   }
 
   /** The column in words. */
   toString(): string {
-    return `TrajectoryColumn(${showSpec(specOf(this))})`;
-  }
-
-  static {
-    newTrajectoryColumn = (cells, spec, isSqueezed) =>
-      new TrajectoryColumn(cells, spec, isSqueezed);
-    itemColumnOf = (column) => ({
-      slices: slicesOf(column.#cells),
-      isSqueezed: column.isSqueezed,
-    });
-    specOf = (column) => rowSpec(column.#spec.dtype, column.shape);
-    shapeOf = (column) => ({ spec: column.#spec, isSqueezed: column.isSqueezed });
+    return `TrajectoryColumn(${showSpec({ dtype: this.#rows.spec.dtype, shape: this.shape })})`;
   }
 }
 
@@ -157,25 +138,27 @@ export class TrajectoryColumn {
  * ```
  */
 export class ColumnHistory {
-  readonly #source: HistorySource;
+  readonly #column: Column;
+  readonly #steps: { readonly length: number };
 
-  private constructor(source: HistorySource) {
-    this.#source = source;
+  private constructor(column: Column, steps: { readonly length: number }) {
+    this.#column = column;
+    this.#steps = steps;
   }
 
   static {
-    newColumnHistory = (source) => new ColumnHistory(source);
-    isPartOfList = (history) => typeof history.#source.column.path.at(-1) === "number";
+    newColumnHistory = (column, steps) => new ColumnHistory(column, steps);
+    isPartOfList = (history) => typeof history.#column.path.at(-1) === "number";
   }
 
   /** The number of steps, also those that are too old to be read. */
   get length(): number {
-    return this.#source.length();
+    return this.#steps.length;
   }
 
   /** One step, without a dimension for rows. */
   at(position: number): TrajectoryColumn {
-    return this.#rows([this.#position(position)], true);
+    return this.#rows([position], true);
   }
 
   /** The steps from `start` to before `stop`, every `step`th. Without `start`, from the first step on. */
@@ -189,43 +172,37 @@ export class ColumnHistory {
 
   /** The steps at these positions. */
   pick(positions: readonly number[]): TrajectoryColumn {
-    return this.#rows(positions.map((position) => this.#position(position)), false);
+    return this.#rows(positions, false);
   }
 
   get #name(): string {
-    return `history of ${showPath(this.#source.column.path)}`;
+    return `history of ${showPath(this.#column.path)}`;
   }
 
-  #position(position: number): number {
+  #rows(positions: readonly number[], isSqueezed: boolean): TrajectoryColumn {
+    if (positions.length === 0) {
+      throw new RangeError(`${this.#name}: an empty slice can't be part of an item`);
+    }
+    const cells = positions.map((position) => this.#cell(position));
+    const [spec] = this.#column.specs;
+    return newTrajectoryColumn({ cells, spec }, isSqueezed);
+  }
+
+  #cell(position: number): Cell {
     const { length } = this;
+    const { path, reach } = this.#column;
     const at = position < 0 ? position + length : position;
     if (!Number.isInteger(at) || at < 0 || at >= length) {
       throw new RangeError(
         `${this.#name} has ${length} steps, so there is no step ${show(position)}`,
       );
     }
-    return at;
-  }
-
-  #rows(positions: readonly number[], isSqueezed: boolean): TrajectoryColumn {
-    const { column } = this.#source;
-    const { length } = this;
-    if (positions.length === 0) {
-      throw new RangeError(`${this.#name}: an empty slice can't be part of an item`);
-    }
-    const cells = positions.map((position) => {
-      const cell = column.cell(position, length);
-      if (cell === undefined) {
-        const why = position < length - column.reach
-          ? "is too old; raise numKeepAliveRefs to reach further back"
-          : `has no value; take other steps, or give ${
-            showPath(column.path)
-          } a value in each append()`;
-        throw new RangeError(`${this.#name}: step ${position} of ${length} ${why}`);
-      }
-      return cell;
-    });
-    return newTrajectoryColumn(cells, column.spec, isSqueezed);
+    const cell = this.#column.cell(at, length);
+    if (cell !== undefined) return cell;
+    const why = at < length - reach
+      ? "is too old; raise numKeepAliveRefs to reach further back"
+      : `has no value; take other steps, or give ${showPath(path)} a value in each append()`;
+    throw new RangeError(`${this.#name}: step ${at} of ${length} ${why}`);
   }
 }
 

@@ -12,6 +12,7 @@
  */
 
 import { show } from "../base/checks.ts";
+import { reasonOf } from "../base/errors.ts";
 import { eachKey, MessageWriter } from "../wire/message_writer.ts";
 import {
   ChunkSlice as SliceFields,
@@ -36,45 +37,36 @@ export interface ChunkSlice {
   readonly offset: number;
   /** The number of rows. */
   readonly length: number;
-  /** The column of the chunk. */
-  readonly column: number;
 }
 
 /** One column of an item. */
 export interface ItemColumn {
   /** The rows, in order. */
   readonly slices: readonly ChunkSlice[];
+  /** Which column of their chunks it is. */
+  readonly index: number;
   /** Whether the only row comes without a dimension for rows. */
   readonly isSqueezed: boolean;
 }
 
-/** An item to be inserted. */
-export interface Item {
-  /** Its key. */
-  readonly key: Key;
+/** Where an item goes. */
+export interface ItemHead {
   /** Its table. */
   readonly table: string;
   /** Its priority. */
   readonly priority: number;
   /** Its own priority for the remover, if it has one. */
   readonly removerPriority: number | undefined;
+}
+
+/** An item to be inserted. */
+interface Item extends ItemHead {
+  /** Its key. */
+  readonly key: Key;
   /** Its columns. */
   readonly columns: readonly ItemColumn[];
   /** Its chunks, each once. */
   readonly chunks: ReadonlySet<Chunk>;
-}
-
-/** An item without its chunks, which are those of its columns. */
-export function itemOf(
-  key: Key,
-  table: string,
-  priority: number,
-  removerPriority: number | undefined,
-  columns: readonly ItemColumn[],
-): Item {
-  const chunks = new Set<Chunk>();
-  for (const { slices } of columns) for (const { chunk } of slices) chunks.add(chunk);
-  return { key, table, priority, removerPriority, columns, chunks };
 }
 
 interface Waiter {
@@ -102,11 +94,10 @@ export class ItemStream {
   readonly #soon: (send: () => void) => void;
   readonly #unconfirmed: Set<ItemStream> | undefined;
   #queue: Item[] = [];
-  #head = 0;
   readonly #inFlight = new Map<number, Item>();
   #streamed = new Set<Chunk>();
   readonly #writer = new MessageWriter();
-  #waiters: Waiter[] = [];
+  readonly #waiters = new Set<Waiter>();
   #call: Call | undefined;
   #isBlocked = false;
   #isScheduled = false;
@@ -133,7 +124,7 @@ export class ItemStream {
 
   /** Items that were not sent yet. */
   get queued(): number {
-    return this.#queue.length - this.#head;
+    return this.#queue.length;
   }
 
   /** Items that were sent, and that the server has not confirmed. */
@@ -158,10 +149,12 @@ export class ItemStream {
   }
 
   /** Adds an item. It is sent soon, once its chunks are complete. */
-  push(item: Item): void {
+  push(key: Key, head: ItemHead, columns: readonly ItemColumn[]): void {
     this.check();
-    for (const chunk of item.chunks) chunk.waiting += 1;
-    this.#queue.push(item);
+    const chunks = new Set<Chunk>();
+    for (const { slices } of columns) for (const { chunk } of slices) chunks.add(chunk);
+    for (const chunk of chunks) chunk.waiting += 1;
+    this.#queue.push({ ...head, key, columns, chunks });
     this.#unconfirmed?.add(this);
     this.schedule();
   }
@@ -178,9 +171,9 @@ export class ItemStream {
 
   /** Completes the chunks of all items but the last few, so that they can be sent, and sends them. */
   force(allBut: number): void {
-    let count = this.queued - allBut;
-    for (let k = this.#head; count > 0; k++, count--) {
-      for (const chunk of this.#queue[k]?.chunks ?? []) chunk.finish();
+    const count = Math.max(0, this.queued - allBut);
+    for (const { chunks } of this.#queue.slice(0, count)) {
+      for (const chunk of chunks) chunk.finish();
     }
     this.pump();
   }
@@ -188,7 +181,7 @@ export class ItemStream {
   /** Sends what is ready, now. */
   pump(): void {
     if (this.#failure !== undefined || this.#isBlocked || this.#retry !== undefined) return;
-    while (!this.#isBlocked && this.#isReady(this.#queue[this.#head])) this.#send();
+    while (!this.#isBlocked && this.#isReady(this.#queue[0])) this.#send();
   }
 
   #isReady(item: Item | undefined): boolean {
@@ -203,17 +196,17 @@ export class ItemStream {
     if (call === undefined) return;
     const writer = this.#writer;
     writer.reset();
-    for (;;) {
-      const item = this.#queue[this.#head];
-      if (item === undefined || writer.length >= MESSAGE_BYTES || !this.#isReady(item)) break;
+    let count = 0;
+    for (const item of this.#queue) {
+      if (writer.length >= MESSAGE_BYTES || !this.#isReady(item)) break;
       for (const chunk of item.chunks) this.#writeChunk(call, chunk);
       writeItem(writer, item);
-      this.#head += 1;
+      count += 1;
       this.#inFlight.set(item.key.low, item);
       for (const chunk of item.chunks) chunk.waiting -= 1;
       tell(item);
     }
-    this.#tidy();
+    this.#queue.splice(0, count);
     this.#writeKept();
     this.#isBlocked = !call.write(writer.framed());
   }
@@ -238,12 +231,6 @@ export class ItemStream {
     this.#writer.keys(InsertStreamRequest.keepChunkKeys, kept);
   }
 
-  #tidy(): void {
-    if (this.#head < 1024 && this.#head < this.#queue.length) return;
-    this.#queue = this.#queue.slice(this.#head);
-    this.#head = 0;
-  }
-
   #open(): Call | undefined {
     this.#openedAt = performance.now();
     try {
@@ -260,18 +247,17 @@ export class ItemStream {
       this.#call = call;
       return call;
     } catch (error) {
-      this.#fail(asReverbError(error));
+      this.#fail(
+        error instanceof ReverbError
+          ? error
+          : new ReverbError("internal", reasonOf(error), { cause: error }),
+      );
       return undefined;
     }
   }
 
   #confirm(message: Uint8Array): void {
-    try {
-      eachKey(message, InsertStreamResponse.keys, ({ low }) => this.#inFlight.delete(low));
-    } catch (error) {
-      this.#fail(asReverbError(error));
-      return;
-    }
+    eachKey(message, InsertStreamResponse.keys, ({ low }) => this.#inFlight.delete(low));
     this.#lastLoss = undefined;
     this.#wake();
   }
@@ -279,11 +265,7 @@ export class ItemStream {
   #wake(): void {
     const { pending } = this;
     if (pending === 0) this.#unconfirmed?.delete(this);
-    if (this.#waiters.length === 0) return;
-    const ready = this.#waiters.filter(({ most }) => pending <= most);
-    if (ready.length === 0) return;
-    this.#waiters = this.#waiters.filter(({ most }) => pending > most);
-    for (const { resolve } of ready) resolve();
+    for (const { most, resolve } of this.#waiters) if (pending <= most) resolve();
   }
 
   #ended(error: ReverbError | undefined): void {
@@ -302,8 +284,7 @@ export class ItemStream {
     }
     this.#lastLoss = error;
     for (const item of this.#inFlight.values()) for (const chunk of item.chunks) chunk.waiting += 1;
-    this.#queue = [...this.#inFlight.values(), ...this.#queue.slice(this.#head)];
-    this.#head = 0;
+    this.#queue = [...this.#inFlight.values(), ...this.#queue];
     this.#inFlight.clear();
     if (this.queued === 0) return;
     const isGood = performance.now() - this.#openedAt > GOOD_MS;
@@ -332,25 +313,19 @@ export class ItemStream {
     this.#call = undefined;
     call?.cancel();
     this.#queue = [];
-    this.#head = 0;
     this.#inFlight.clear();
     this.#unconfirmed?.delete(this);
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const { reject } of waiters) reject(this.#failure);
+    for (const { reject } of this.#waiters) reject(this.#failure);
   }
 
   /** Waits until at most so many items are pending. */
   async until(what: string, most: number, wait: WaitOptions = {}): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.pending <= most) return;
-    let waiter: Waiter | undefined;
     await waitFor<void>(what, wait, (resolve, reject) => {
-      waiter = { most, resolve, reject };
-      this.#waiters.push(waiter);
-      return () => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
-      };
+      const waiter = { most, resolve, reject };
+      this.#waiters.add(waiter);
+      return () => this.#waiters.delete(waiter);
     }, () => {
       const why = this.#lastLoss === undefined
         ? this.inFlight === 0
@@ -363,24 +338,18 @@ export class ItemStream {
 
   /** Ends the stream, within so many milliseconds. What is pending is given up; wait for it before. */
   async close(withinMs = 1000): Promise<void> {
-    const failure = new ReverbError("cancelled", "the writer was closed");
     const call = this.#call;
     if (call !== undefined && this.#failure === undefined && !this.#channel.isClosed) {
       // The server ends a stream that is half closed, once it has read everything.
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(() => {
-          call.cancel();
-          resolve();
-        }, withinMs);
-        this.#isEnding = () => {
-          clearTimeout(timer);
-          resolve();
-        };
+      const ended = waitFor<void>("close()", { timeoutMs: withinMs }, (resolve) => {
+        this.#isEnding = resolve;
         call.halfClose();
+        return () => {};
       });
+      await ended.catch(() => call.cancel());
       this.#call = undefined;
     }
-    this.#failure ??= failure;
+    this.#failure ??= new ReverbError("cancelled", "the writer was closed");
     this.#stop();
   }
 }
@@ -419,14 +388,14 @@ function writeItem(writer: MessageWriter, item: Item): void {
   writer.text(PrioritizedItem.table, item.table);
   writer.double(PrioritizedItem.priority, item.priority);
   writer.begin(PrioritizedItem.flatTrajectory);
-  for (const { slices, isSqueezed } of item.columns) {
+  for (const { slices, index, isSqueezed } of item.columns) {
     writer.begin(FlatTrajectory.columns);
-    for (const { chunk, offset, length, column } of slices) {
+    for (const { chunk, offset, length } of slices) {
       writer.begin(ColumnFields.chunkSlices);
       writer.key(SliceFields.chunkKey, chunk.key);
       writer.number(SliceFields.offset, offset);
       writer.number(SliceFields.length, length);
-      writer.number(SliceFields.index, column);
+      writer.number(SliceFields.index, index);
       writer.end();
     }
     writer.number(ColumnFields.squeeze, isSqueezed ? 1 : 0);
@@ -437,10 +406,4 @@ function writeItem(writer: MessageWriter, item: Item): void {
     writer.double(PrioritizedItem.removerPriority, item.removerPriority);
   }
   writer.end();
-}
-
-function asReverbError(error: unknown): ReverbError {
-  if (error instanceof ReverbError) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  return new ReverbError("internal", text, { cause: error });
 }

@@ -35,6 +35,7 @@ export type { ClientBatchesOptions, ClientGetBatchOptions } from "./sampling.ts"
 export type { RateLimiterInfo, SelectorInfo, ServerTable } from "./table_info.ts";
 export { ColumnHistory, TrajectoryColumn } from "./history.ts";
 export { type FlatStep, type HistoryOf, TrajectoryWriter } from "./trajectory_writer.ts";
+export { ItemWriter } from "./item_writer.ts";
 export { Writer } from "./writer.ts";
 export { StructuredWriter } from "./structured_writer.ts";
 export {

@@ -289,12 +289,14 @@ export function createPatternConfig<D = Record<string, StepLeaf>>(
     paths.push(path);
   });
   if (nodes.length === 0) throw new TypeError(`${where}: the pattern has no column`);
-  checkPatternPriority(`${where}: priority`, priority);
-  if (removerPriority !== undefined) {
-    checkPatternPriority(`${where}: removerPriority`, removerPriority);
-  }
-  for (const each of [priority, removerPriority]) {
-    if (each?.kind !== "tdError" || nodes.some(({ path }) => samePath(path, each.path))) continue;
+  for (const [name, each] of Object.entries({ priority, removerPriority })) {
+    if (each === undefined || each?.kind === "constant") continue;
+    if (each?.kind !== "tdError") {
+      throw new TypeError(
+        `${where}: ${name} must be constantPriority() or tdError(), got ${show(each)}`,
+      );
+    }
+    if (nodes.some(({ path }) => samePath(path, each.path))) continue;
     throw new TypeError(
       `${where}: the pattern has no part of ${showPath(each.path)}, which the priority needs`,
     );
@@ -302,12 +304,6 @@ export function createPatternConfig<D = Record<string, StepLeaf>>(
   const length = Math.max(...nodes.map(({ start }) => -start));
   const config = { table, nodes, paths, conditions: [...conditions], priority, length };
   return removerPriority === undefined ? config : { ...config, removerPriority };
-}
-
-/** Throws unless it says how a priority is made. */
-function checkPatternPriority(where: string, priority: PatternPriority): void {
-  if (priority?.kind === "constant" || priority?.kind === "tdError") return;
-  throw new TypeError(`${where} must be constantPriority() or tdError(), got ${show(priority)}`);
 }
 
 const REFERENCE = Symbol("reference");

@@ -44,14 +44,12 @@ function read(reader: MessageReader): SampleRequest {
   let isWhole = false;
   while (reader.next()) {
     const { field, kind } = reader;
-    if (field === 0) throw new DamagedMessage("a field has the number 0");
     if (field === Fields.table && kind === 2) table = textOf(reader.bytes());
     else if (field === Fields.numSamples && kind === 0) sampleCount = signed(reader);
     else if (field === Fields.rateLimiterTimeout && kind === 2) {
       timeoutMs ??= 0;
       const timeout = new MessageReader(reader.bytes());
       while (timeout.next()) {
-        if (timeout.field === 0) throw new DamagedMessage("a field has the number 0");
         if (timeout.field === Timeout.milliseconds && timeout.kind === 0) {
           timeoutMs = signed(timeout);
         } else timeout.skip();

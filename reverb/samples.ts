@@ -4,11 +4,7 @@
  * @module
  */
 
-import { ReplayError } from "../base/errors.ts";
-import type { SampleDecoder, Samples } from "../wire/samples.ts";
-import { ReverbError } from "./errors.ts";
-import { type SampleColumn, sampleColumn } from "./sample_column.ts";
-import { mapSignature, type Signature } from "./signature.ts";
+import type { SampleColumn } from "./sample_column.ts";
 import type { StepData, StepLeaf, StepNest } from "./structure.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -69,77 +65,4 @@ export interface SampleBatch<D = StepData> {
   readonly columns: readonly SampleColumn[];
   /** The columns in the structure of the table's signature; `columns` where it has none. `D` is the type of what goes in. */
   readonly data: ColumnsOf<D>;
-}
-
-/**
- * Decodes the first samples of a message.
- *
- * @throws {ReverbError} `invalid-argument` where items have different columns; `data-loss` for a damaged message.
- */
-export function decodeSamples(
-  decoder: SampleDecoder,
-  table: string,
-  message: Uint8Array<ArrayBuffer>,
-  countMax: number,
-  signature: Signature | undefined,
-): SampleBatch {
-  const samples = decode(decoder, table, message, countMax);
-  const unknown = (dtype: number, k: number): ReverbError =>
-    new ReverbError("unimplemented", `column ${k} has the unknown dtype ${dtype} of TensorFlow`);
-  return batchOf(samples, unknown, (columns) => nested(columns, signature));
-}
-
-/** Samples as a batch. `unknown` makes the error for a column whose dtype is unknown, and `structured` puts the columns at their places. */
-export function batchOf<D>(
-  samples: Samples,
-  unknown: (dtype: number, column: number) => Error,
-  structured: (columns: readonly SampleColumn[]) => unknown,
-): SampleBatch<D> {
-  const { count: size, keys, probabilities, tableSizes, priorities, timesSampled } = samples;
-  const columns = samples.columns.map((column, k) =>
-    sampleColumn(column, size, (dtype) => unknown(dtype, k))
-  );
-  const data = structured(columns) as ColumnsOf<D>;
-  return {
-    size,
-    keys,
-    probability: probabilities,
-    tableSizes,
-    priorities,
-    timesSampled,
-    columns,
-    data,
-  };
-}
-
-function decode(
-  decoder: SampleDecoder,
-  table: string,
-  message: Uint8Array<ArrayBuffer>,
-  countMax: number,
-): Samples {
-  try {
-    return decoder.decode(message, { countMax });
-  } catch (error) {
-    if (!(error instanceof ReplayError)) throw error;
-    const isMixed = error.code === "samples-differ";
-    throw new ReverbError(
-      isMixed ? "invalid-argument" : "data-loss",
-      `items of table ${JSON.stringify(table)}: ${error.message}${
-        isMixed ? "; sample them one by one, with a count of 1" : ""
-      }`,
-      { cause: error },
-    );
-  }
-}
-
-/** The columns in the signature's structure. */
-function nested(
-  columns: readonly SampleColumn[],
-  signature: Signature | undefined,
-): StepNest<SampleColumn> {
-  if (signature === undefined) return columns;
-  let count = 0;
-  const data = mapSignature(signature, () => columns[count++]);
-  return count === columns.length ? data as StepNest<SampleColumn> : columns;
 }

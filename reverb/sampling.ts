@@ -8,7 +8,7 @@ import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { TIMER_MAX_MS } from "../base/waits.ts";
 import { checkTable, explained } from "./check_item.ts";
-import { type Channel, waitFor } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import { SampleBuffer, SampleStream } from "./_sample_stream.ts";
 import { ReverbError } from "./errors.ts";
 import type { SampleBatch } from "./samples.ts";
@@ -37,11 +37,7 @@ export interface ClientBatchesOptions {
 }
 
 /** Decodes samples of a table. */
-export type Decode = (
-  table: string,
-  message: Uint8Array<ArrayBuffer>,
-  count: number,
-) => SampleBatch;
+export type Decode = (table: string, message: Uint8Array) => SampleBatch;
 
 /**
  * How much longer than `timeoutMs` nothing may come from the server before a client gives up. The server says when the table held samples back
@@ -93,43 +89,18 @@ export class Samplers {
     const stream = known ?? new SampleStream(this.#channel, table);
     const { buffer } = stream;
     const what = `getBatch() of ${count} items from table ${JSON.stringify(table)}`;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = (): string =>
-      `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's rate limiter lets no more through`;
+    const silenceMs = timeoutMs < 0 ? Infinity : Math.min(timeoutMs + SILENCE_MS, TIMER_MAX_MS);
     try {
       stream.ask(count, timeoutMs, !isPartialAllowed);
-      await waitFor<void>(what, { signal }, (resolve, reject) => {
-        stream.onChange = (): void => {
-          if (buffer.count >= count) resolve();
-          else if (stream.isOver) reject(endOf(stream, what, late));
-        };
-        if (timeoutMs >= 0) {
-          const silenceMs = Math.min(timeoutMs + SILENCE_MS, TIMER_MAX_MS);
-          const words = (): string =>
-            `${what}: the server sent nothing for ${silenceMs} ms; ${buffer.count} came before`;
-          stream.onBytes = (): void => {
-            clearTimeout(timer);
-            timer = setTimeout(
-              () => reject(new ReverbError("deadline-exceeded", words())),
-              silenceMs,
-            );
-          };
-          stream.onBytes();
-        }
-        stream.onChange();
-        return () => {};
-      });
+      await stream.until(what, count, signal, silenceMs);
+      if (buffer.count < count) throw endOf(stream, what, timeoutMs);
     } catch (error) {
       stream.close();
       const isLate = error instanceof ReverbError && error.code === "deadline-exceeded";
       const isAborted = signal?.aborted === true && error === signal.reason;
       if (!(isLate || isAborted) || !isPartialAllowed || buffer.count === 0) throw error;
-    } finally {
-      clearTimeout(timer);
-      stream.onBytes = (): void => {};
     }
-    stream.onChange = (): void => {};
-    const batch = this.#decode(table, buffer.take(count), count);
+    const batch = this.#decode(table, buffer.take(count));
     if (!stream.isOver && !this.#idle.has(table) && !this.#channel.isClosed) {
       this.#idle.set(table, stream);
     } else stream.close();
@@ -163,23 +134,14 @@ export class Samplers {
         const now: SampleStream = stream ??= new SampleStream(this.#channel, table, buffer);
         ask();
         const wasOver = now.isOver;
-        if (buffer.count < wanted && !now.isOver) {
-          await waitFor<void>(where, { signal }, (resolve) => {
-            now.onChange = (): void => {
-              if (buffer.count >= wanted || now.isOver) resolve();
-            };
-            now.onChange();
-            return () => {};
-          });
-          now.onChange = (): void => {};
-        }
+        await now.until(where, wanted, signal);
         const error: ReverbError | undefined = now.error;
         const isWhole = buffer.count >= wanted;
         const isLate = error?.code === "deadline-exceeded" && !wasOver;
         if (isWhole || (isLate && buffer.count > 0)) {
           lost = undefined;
           const size = Math.min(wanted, buffer.count);
-          const batch = this.#decode(table, buffer.take(size), size);
+          const batch = this.#decode(table, buffer.take(size));
           asked -= size;
           left -= size;
           if (isWhole) ask();
@@ -240,11 +202,13 @@ function checkTimeout(where: string, timeoutMs: number | undefined): number {
   return checkInteger(`${where}: timeoutMs`, timeoutMs, 0, 2 ** 31 - 1);
 }
 
-function endOf({ error }: SampleStream, what: string, late: () => string): ReverbError {
+/** The error of a stream that ended before all samples came. */
+function endOf({ error, buffer }: SampleStream, what: string, timeoutMs: number): ReverbError {
   if (error === undefined) {
     return new ReverbError("unavailable", `${what}: the server ended the stream before all came`);
   }
-  return error.code === "deadline-exceeded"
-    ? new ReverbError("deadline-exceeded", late(), { cause: error })
-    : error;
+  if (error.code !== "deadline-exceeded") return error;
+  const words =
+    `${what} took longer than ${timeoutMs} ms: ${buffer.count} came; the table's rate limiter lets no more through`;
+  return new ReverbError("deadline-exceeded", words, { cause: error });
 }

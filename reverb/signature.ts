@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { StepPath } from "./path.ts";
@@ -51,15 +51,16 @@ export type Signature =
   | readonly Signature[]
   | { readonly [name: string]: Signature };
 
+/** A column or a tuple as somebody wrote it: only one property is sure. */
+type Claimed<T, K extends keyof T> = Partial<T> & Pick<T, K>;
+
 /** What says its dtype is meant as a column. A column of the name `dtype` is an object. */
-function isSpec(value: object): value is Partial<TensorSpec> & Pick<TensorSpec, "dtype"> {
+function isSpec(value: object): value is Claimed<TensorSpec, "dtype"> {
   return "dtype" in value && typeof value.dtype === "string";
 }
 
 /** What says its class is meant as a tuple with names. A column of the name `namedTuple` is an object. */
-function isNamedTuple(
-  value: object,
-): value is Partial<NamedTuple> & Pick<NamedTuple, "namedTuple"> {
+function isNamedTuple(value: object): value is Claimed<NamedTuple, "namedTuple"> {
   return "namedTuple" in value && typeof value.namedTuple === "string";
 }
 
@@ -89,17 +90,13 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 }
 
 /**
- * A signature as the bytes of TensorFlow's message StructuredValue.
+ * A signature as TensorFlow's message.
  *
  * @param where What stands before the words of an error, such as `tables.replay.signature`.
  * @throws {TypeError} If it is no signature.
  * @throws {RangeError} For a size of a shape that is no whole number from 0 on.
  */
-export function encodeSignature(where: string, signature: unknown): Uint8Array {
-  return toBinary(StructuredValueSchema, structured(where, signature));
-}
-
-function structured(where: string, value: unknown): StructuredValue {
+export function structuredOf(where: string, value: unknown): StructuredValue {
   if (typeof value !== "object" || value === null) {
     throw new TypeError(
       `${where} must be { dtype, shape }, an array of such, or an object of such, got ${
@@ -108,14 +105,14 @@ function structured(where: string, value: unknown): StructuredValue {
     );
   }
   if (Array.isArray(value)) {
-    const values = value.map((one, k) => structured(`${where}[${k}]`, one));
+    const values = value.map((one, k) => structuredOf(`${where}[${k}]`, one));
     return create(StructuredValueSchema, { kind: { case: "tupleValue", value: { values } } });
   }
   if (isSpec(value)) return tensorSpec(where, value);
   if (isNamedTuple(value)) return namedTuple(where, value);
   const fields = Object.entries(value).map((
     [name, one],
-  ) => [name, structured(`${where}.${name}`, one)]);
+  ) => [name, structuredOf(`${where}.${name}`, one)]);
   return create(StructuredValueSchema, {
     kind: { case: "dictValue", value: { fields: Object.fromEntries(fields) } },
   });
@@ -138,10 +135,7 @@ function checkPythonName(where: string, name: string, isField: boolean): void {
   );
 }
 
-function namedTuple(
-  where: string,
-  tuple: Partial<NamedTuple> & Pick<NamedTuple, "namedTuple">,
-): StructuredValue {
+function namedTuple(where: string, tuple: Claimed<NamedTuple, "namedTuple">): StructuredValue {
   checkOptions(where, tuple, ["namedTuple", "fields"]);
   const { namedTuple: name, fields } = tuple;
   if (!Array.isArray(fields)) {
@@ -162,17 +156,14 @@ function namedTuple(
     }
     checkPythonName(`${where}.fields[${k}]`, key, true);
     keys.add(key);
-    return { key, value: structured(`${where}.${key}`, value) };
+    return { key, value: structuredOf(`${where}.${key}`, value) };
   });
   return create(StructuredValueSchema, {
     kind: { case: "namedTupleValue", value: { name, values } },
   });
 }
 
-function tensorSpec(
-  where: string,
-  spec: Partial<TensorSpec> & Pick<TensorSpec, "dtype">,
-): StructuredValue {
+function tensorSpec(where: string, spec: Claimed<TensorSpec, "dtype">): StructuredValue {
   checkOptions(where, spec, ["dtype", "shape", "name"]);
   const dtype = dtypeOfName(spec.dtype);
   if (dtype === undefined) {
@@ -210,15 +201,15 @@ function tensorSpec(
 }
 
 /**
- * Reads a signature from the bytes of a StructuredValue. Lists and tuples become arrays.
+ * The signature of a message. Lists and tuples become arrays.
  *
+ * @param where What stands before the words of an error.
  * @throws {TypeError} If something in it is no tensor, array or dict of tensors, or has a dtype that the library does not know.
  */
-export function decodeSignature(bytes: Uint8Array): Signature {
-  return destructured("the signature", fromBinary(StructuredValueSchema, bytes));
-}
-
-function destructured(where: string, { kind }: StructuredValue): Signature {
+export function signatureOf(
+  { kind }: StructuredValue,
+  where: string = "the signature",
+): Signature {
   switch (kind.case) {
     case "tensorSpecValue":
     case "boundedTensorSpecValue": {
@@ -233,19 +224,19 @@ function destructured(where: string, { kind }: StructuredValue): Signature {
     }
     case "listValue":
     case "tupleValue":
-      return kind.value.values.map((one, k) => destructured(`${where}[${k}]`, one));
+      return kind.value.values.map((one, k) => signatureOf(one, `${where}[${k}]`));
     case "dictValue":
       return Object.fromEntries(
         Object.entries(kind.value.fields).map((
           [name, one],
-        ) => [name, destructured(`${where}.${name}`, one)]),
+        ) => [name, signatureOf(one, `${where}.${name}`)]),
       );
     case "namedTupleValue":
       return {
         namedTuple: kind.value.name,
         fields: kind.value.values.map(({ key, value }) => {
           if (value === undefined) throw new TypeError(`${where}.${key} has no value`);
-          return [key, destructured(`${where}.${key}`, value)] as const;
+          return [key, signatureOf(value, `${where}.${key}`)] as const;
         }),
       };
     default:

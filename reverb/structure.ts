@@ -8,7 +8,7 @@
 import { show } from "../base/checks.ts";
 import { showPath, type StepPath } from "./path.ts";
 import type { Tensor } from "./tensor.ts";
-import { isLeaf } from "./tensor.ts";
+import { isLeaf, ofColumn } from "./tensor.ts";
 
 /** One leaf of nested data: a value of one column. {@linkcode tensor} makes some. */
 export type StepLeaf = ArrayBufferView | Tensor | number | bigint | boolean | string;
@@ -19,22 +19,23 @@ export type StepNest<L> = L | readonly StepNest<L>[] | { readonly [key: string]:
 /** Nested data, whose leaves may be left out by `null` or `undefined`: what {@linkcode ReverbClient.insert} takes. */
 export type StepData = StepNest<StepLeaf | null | undefined>;
 
-/** Calls back with each leaf and its path. Values that are `null` or `undefined` are left out. */
+/** Calls back with each leaf and its path, or with that of a value that is left out by `null` or `undefined`. */
 export function eachLeaf(
   data: unknown,
   isOneLeaf: (value: unknown) => boolean,
   found: (path: StepPath, leaf: unknown) => void,
+  leftOut: (path: StepPath) => void = () => {},
   path: StepPath = [],
 ): void {
-  if (data === null || data === undefined) return;
-  if (isOneLeaf(data)) found(path, data);
-  else if (Array.isArray(data)) {
-    for (const [k, one] of data.entries()) eachLeaf(one, isOneLeaf, found, [...path, k]);
-  } else {
+  const visit = (part: unknown, key: string | number): void =>
+    eachLeaf(part, isOneLeaf, found, leftOut, [...path, key]);
+  if (data === null || data === undefined) leftOut(path);
+  else if (isOneLeaf(data)) found(path, data);
+  else if (Array.isArray(data)) data.forEach(visit);
+  else {
     checkPlain(path, data);
-    for (const key of Object.keys(data).sort()) {
-      eachLeaf((data as Record<string, unknown>)[key], isOneLeaf, found, [...path, key]);
-    }
+    const parts = data as Record<string, unknown>;
+    for (const key of Object.keys(data).sort()) visit(parts[key], key);
   }
 }
 
@@ -47,13 +48,18 @@ export function checkPlain(path: StepPath, data: object): void {
   );
 }
 
-/** The leaves of one step, in order. None may be left out. */
+/** The leaves of some data, in order. There is at least one. */
 export function flatten(
   where: string,
   data: StepData,
+  leftOut?: (path: StepPath) => void,
 ): { readonly path: StepPath; leaf: unknown }[] {
   const leaves: { path: StepPath; leaf: unknown }[] = [];
-  eachLeaf(data, isLeaf, (path, leaf) => leaves.push({ path, leaf }));
+  try {
+    eachLeaf(data, isLeaf, (path, leaf) => leaves.push({ path, leaf }), leftOut);
+  } catch (error) {
+    throw ofColumn(where, error);
+  }
   if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
   return leaves;
 }

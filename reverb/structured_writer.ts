@@ -7,25 +7,19 @@
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { Cell, Column } from "./_column.ts";
+import { ItemWriter, type WriterDoor } from "./item_writer.ts";
 import { samePath, showPath, type StepPath } from "./path.ts";
-import type { Place } from "./_steps.ts";
-import { Trajectories, type WriterDoor } from "./trajectories.ts";
+import { type Place, Steps } from "./_steps.ts";
 import { newTrajectoryColumn, type TrajectoryColumn } from "./history.ts";
 import type { PatternCondition, PatternConfig, PatternNode, PatternPriority } from "./patterns.ts";
 import { specOfLeaf } from "./tensor.ts";
-import type {
-  FlushOptions,
-  StructuredWriterOptions,
-  WaitLimits,
-  WriterEndOptions,
-} from "./writer_options.ts";
+import type { StructuredWriterOptions, WaitLimits, WriterEndOptions } from "./writer_options.ts";
 
 /** A pattern, and when it was last applied. */
 interface ConfigState {
   readonly config: PatternConfig;
-  stepsSinceApplied: number;
-  lastApplied: string;
-  lastChecked: string;
+  /** The step of its last item, 0 before. */
+  lastApplied: number;
 }
 
 /** Makes a writer. */
@@ -63,15 +57,16 @@ export let newStructuredWriter: (
  * console.log(tables.table("replay").size); // 3: after steps 5, 7 and 9
  * ```
  */
-export class StructuredWriter {
-  readonly #core: Trajectories;
+export class StructuredWriter extends ItemWriter {
+  readonly #steps: Steps;
   readonly #states: readonly ConfigState[];
-  readonly #used: readonly StepPath[];
+  /** The columns that conditions look at. */
   readonly #dataPaths: readonly StepPath[];
-  readonly #isUsed = new Map<Place, boolean>();
-  /** The newest step: its episode and its number in it. */
-  #step = "";
+  /** The number of the newest step in its episode. */
   #stepIndex = 0;
+  /** How many steps had values for patterns, and whether the newest one is among them. */
+  #stepCount = 0;
+  #isCounted = false;
 
   static {
     newStructuredWriter = (door, configs, options) => new StructuredWriter(door, configs, options);
@@ -90,43 +85,36 @@ export class StructuredWriter {
       "chunkLength",
       "maxPendingItems",
     ]);
-    const { chunkLength = "auto", maxPendingItems, validateItems = true } = options;
-    this.#core = new Trajectories("structuredWriter()", door, {
-      numKeepAliveRefs: Math.max(...configs.map(({ length }) => length)),
-      chunkLength,
-      validateItems,
-      ...(maxPendingItems === undefined ? {} : { maxPendingItems }),
-    });
-    this.#states = configs.map((config) => ({
-      config,
-      stepsSinceApplied: 0,
-      lastApplied: "",
-      lastChecked: "",
-    }));
-    this.#dataPaths = configs.flatMap(({ conditions }) =>
+    const dataPaths = configs.flatMap(({ conditions }) =>
       conditions.flatMap(({ source }: PatternCondition) =>
         typeof source === "string" ? [] : [source]
       )
     );
-    this.#used = [
-      ...this.#dataPaths,
+    const used = [
+      ...dataPaths,
       ...configs.flatMap(({ nodes }) => nodes.map(({ path }: PatternNode) => path)),
     ];
+    const numKeepAliveRefs = Math.max(...configs.map(({ length }) => length));
+    const steps = new Steps(
+      "structuredWriter()",
+      door,
+      { ...options, numKeepAliveRefs },
+      (path) => used.some((one) => samePath(one, path)),
+    );
+    super(steps);
+    this.#steps = steps;
+    this.#states = configs.map((config) => ({ config, lastApplied: 0 }));
+    this.#dataPaths = dataPaths;
   }
 
   /** Complete steps since the episode began. */
   get episodeSteps(): number {
-    return this.#core.steps.episodeSteps;
+    return this.#steps.episodeSteps;
   }
 
   /** Whether the last `append` had `partialStep`, so that the next values belong to the same step. */
   get isStepOpen(): boolean {
-    return this.#core.steps.isOpen;
-  }
-
-  /** Items that the server has not confirmed. */
-  get pendingItems(): number {
-    return this.#core.stream.pending;
+    return this.#steps.isOpen;
   }
 
   /**
@@ -142,70 +130,61 @@ export class StructuredWriter {
     checkOptions("append()", options, ["partialStep", "timeoutMs", "signal"]);
     const { partialStep = false, ...wait } = options;
     for (const path of this.#dataPaths) checkOne(path, data);
-    const { steps } = this.#core;
-    this.#core.append(data, partialStep, (place) => !this.#isPlaceUsed(place));
+    const steps = this.#steps;
+    const isNew = !steps.isOpen;
+    steps.append(data, partialStep);
+    if (isNew) this.#isCounted = false;
     // A complete step counts already, but its number is that of the step itself.
     this.#stepIndex = partialStep ? steps.episodeSteps : steps.episodeSteps - 1;
-    this.#step = `${steps.episode.high}:${steps.episode.low}:${this.#stepIndex}`;
     this.#apply(false);
-    await this.#core.relieve("append()", wait);
-  }
-
-  #isPlaceUsed(place: Place): boolean {
-    let isUsed = this.#isUsed.get(place);
-    if (isUsed === undefined) {
-      isUsed = this.#used.some((path) => samePath(path, place.path));
-      this.#isUsed.set(place, isUsed);
-    }
-    return isUsed;
+    await steps.relieve("append()", wait);
   }
 
   #apply(isEnd: boolean): void {
-    const { steps } = this.#core;
+    const steps = this.#steps;
     const position = steps.length - 1;
     if (position < 0 || !steps.columns.some((column) => column.has(position))) return;
-    const now = this.#step;
+    if (!this.#isCounted) this.#stepCount += 1;
+    this.#isCounted = true;
     for (const state of this.#states) {
-      if (state.lastApplied === now) continue;
-      if (state.lastChecked !== now) {
-        state.stepsSinceApplied += 1;
-        state.lastChecked = now;
-      }
       const { config } = state;
-      if (steps.length < config.length || !this.#isTime(state, isEnd)) continue;
+      const stepsSinceApplied = this.#stepCount - state.lastApplied;
+      if (stepsSinceApplied === 0 || steps.length < config.length) continue;
+      if (!this.#isTime(config, stepsSinceApplied, isEnd)) continue;
       const columns = this.#columns(config);
       if (columns === undefined) continue;
-      const { table, nodes, paths, priority, removerPriority } = config;
-      const own = removerPriority && priorityOf(removerPriority, nodes, columns);
+      const { table, nodes, paths, priority, removerPriority: own } = config;
+      const head = {
+        table,
+        priority: priorityOf(priority, nodes, columns),
+        removerPriority: own && priorityOf(own, nodes, columns),
+      };
       const placed = columns.map((column, k) => ({ path: paths[k] ?? [], column }));
-      this.#core.create("append()", table, priorityOf(priority, nodes, columns), own, placed);
-      state.lastApplied = now;
-      state.stepsSinceApplied = 0;
+      steps.create("append()", head, placed);
+      state.lastApplied = this.#stepCount;
     }
   }
 
-  #isTime({ config, stepsSinceApplied }: ConfigState, isEnd: boolean): boolean {
-    return config.conditions.every(({ source, holds }) => {
+  #isTime({ conditions }: PatternConfig, stepsSinceApplied: number, isEnd: boolean): boolean {
+    const { length } = this.#steps;
+    return conditions.every(({ source, holds }) => {
       if (source === "stepIndex") return holds(this.#stepIndex);
       if (source === "stepsSinceApplied") return holds(stepsSinceApplied);
       if (source === "isEndEpisode") return holds(isEnd ? 1 : 0);
-      const cell = this.#column(source)?.cell(
-        this.#core.steps.length - 1,
-        this.#core.steps.length,
-      );
-      return cell !== undefined && holds(Number(cell.chunk.row(0, cell.offset)[0]));
+      const cell = this.#column(source)?.cell(length - 1, length);
+      return cell !== undefined && holds(Number(cell.chunk.row(cell.offset)[0]));
     });
   }
 
   #column(path: StepPath): Column | undefined {
-    let place: Place | undefined = this.#core.steps.root;
+    let place: Place | undefined = this.#steps.root;
     for (const key of path) place = place?.parts.get(key);
     return place?.column;
   }
 
   /** The columns of an item; undefined where a value is missing. */
   #columns({ nodes }: PatternConfig): TrajectoryColumn[] | undefined {
-    const { length } = this.#core.steps;
+    const { length } = this.#steps;
     const columns: TrajectoryColumn[] = [];
     for (const { path, start, stop, step, isSqueezed } of nodes) {
       const column = this.#column(path);
@@ -216,15 +195,9 @@ export class StructuredWriter {
         if (cell === undefined) return undefined;
         cells.push(cell);
       }
-      columns.push(newTrajectoryColumn(cells, column.spec, isSqueezed));
+      columns.push(newTrajectoryColumn({ cells, spec: column.specs[0] }, isSqueezed));
     }
     return columns;
-  }
-
-  /** As {@linkcode TrajectoryWriter.flush}. */
-  async flush(options: FlushOptions = {}): Promise<void> {
-    checkOptions("flush()", options, ["blockUntilItems", "timeoutMs", "signal"]);
-    await this.#core.flush(options);
   }
 
   /**
@@ -232,21 +205,9 @@ export class StructuredWriter {
    * goes on.
    */
   async endEpisode(options: WriterEndOptions = {}): Promise<void> {
-    checkOptions("endEpisode()", options, ["clearBuffers", "timeoutMs", "signal"]);
-    this.#core.stream.check();
+    this.#steps.stream.check();
     this.#apply(true);
-    await this.#core.endEpisode(options);
-  }
-
-  /** As {@linkcode TrajectoryWriter.close}. */
-  async close(options: WaitLimits = {}): Promise<void> {
-    checkOptions("close()", options, ["timeoutMs", "signal"]);
-    await this.#core.close(options);
-  }
-
-  /** Flushes everything, and ends the stream. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this.#steps.endEpisode(options);
   }
 }
 

@@ -4,13 +4,11 @@
  * @module
  */
 
-import { toBinary } from "@bufbuild/protobuf";
 import type {
   KeyDistributionOptions,
   TableInfo as TableInfoMessage,
 } from "./messages/reverb_pb.ts";
-import { StructuredValueSchema } from "./messages/tensorflow_pb.ts";
-import { decodeSignature, type Signature } from "./signature.ts";
+import { type Signature, signatureOf } from "./signature.ts";
 
 /**
  * How a table chooses the items that it samples or removes. See {@linkcode ServerTable}.
@@ -84,7 +82,7 @@ export interface ServerTable {
 /** A table as an object of this library. */
 export function tableOf(message: TableInfoMessage): ServerTable {
   const { rateLimiterInfo: rateLimiter } = message;
-  const signature = signatureOf(message);
+  const signature = readableSignature(message);
   return {
     name: message.name,
     sampler: selectorOf(message.samplerOptions),
@@ -108,10 +106,9 @@ export function tableOf(message: TableInfoMessage): ServerTable {
 }
 
 /** A signature that the library can't read counts as none: the table can be used without it. */
-function signatureOf({ signature }: TableInfoMessage): Signature | undefined {
-  if (signature === undefined) return undefined;
+function readableSignature({ signature }: TableInfoMessage): Signature | undefined {
   try {
-    return decodeSignature(toBinary(StructuredValueSchema, signature));
+    return signature && signatureOf(signature);
   } catch {
     return undefined;
   }

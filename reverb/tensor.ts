@@ -5,7 +5,7 @@
  */
 
 import { show } from "../base/checks.ts";
-import { bytesOf, kindOf, lengthOf } from "../base/typed_arrays.ts";
+import { bytesOf, countOf, kindOf, lengthOf } from "../base/typed_arrays.ts";
 import { showPath, type StepPath } from "./path.ts";
 import {
   type DTypeInfo,
@@ -126,27 +126,19 @@ function dtypeOfValue(value: unknown): DTypeInfo | undefined {
 
 /** A value in the array of its dtype. A typed array with the right elements stays where it is. */
 function dataOf(info: DTypeInfo, value: unknown): ReverbArray | Uint8Array[] {
-  if (info.array === undefined) return stringsOf(value);
+  const { array: wanted } = info;
+  if (wanted === undefined) return stringsOf(value);
   const kind = kindOf(value);
-  if (kind !== undefined) return viewAs(info, value as ReverbArray, kind);
-  const values: unknown[] = Array.isArray(value) ? value : [value];
-  const data = new info.array(values.length);
-  for (const [k, one] of values.entries()) setNumber(info, data, k, one);
-  return data;
-}
-
-/** The memory of a typed array as the array of a dtype, or a copy where its elements are others. */
-function viewAs(info: DTypeInfo, array: ReverbArray, kind: string): ReverbArray {
-  const wanted = info.array;
-  if (wanted === undefined) throw new TypeError(`a ${kind} has no strings`);
-  if (kind === wanted.name) return array;
-  const isBytes = wanted.BYTES_PER_ELEMENT === 1 && array.BYTES_PER_ELEMENT === 1;
+  const isFlat = kind !== undefined || Array.isArray(value);
+  const values = (isFlat ? value : [value]) as ReverbArray;
+  if (kind === wanted.name) return values;
+  const isBytes = wanted.BYTES_PER_ELEMENT === 1 && values.BYTES_PER_ELEMENT === 1;
   if (isBytes || (kind === "Float16Array" && info.name === "float16")) {
-    const bytes = bytesOf(array);
-    return new wanted(bytes.buffer, bytes.byteOffset, lengthOf(array));
+    const bytes = bytesOf(values);
+    return new wanted(bytes.buffer, bytes.byteOffset, lengthOf(values));
   }
-  const data = new wanted(lengthOf(array));
-  for (let k = 0; k < data.length; k++) setNumber(info, data, k, array[k]);
+  const data = new wanted(countOf(values));
+  for (let k = 0; k < data.length; k++) setNumber(info, data, k, values[k]);
   return data;
 }
 
@@ -299,16 +291,15 @@ export function writeLeaf(spec: RowSpec, rows: ReverbArray, row: number, leaf: u
   }
   const given = leaf instanceof OwnTensor ? leaf.data as ReverbArray : leaf as ReverbArray;
   if (spec.elements <= 16 && given.BYTES_PER_ELEMENT === rows.BYTES_PER_ELEMENT) {
-    const from = spec.dtype.name === "float16"
-      ? viewAs(spec.dtype, given, kindOf(given) ?? "")
-      : given;
+    const own = spec.dtype.name === "float16" ? dataOf(spec.dtype, given) : given;
+    const from = own as ReverbArray;
     for (let k = 0; k < spec.elements; k++) {
       const value = from[k];
       if (value !== undefined) rows[at + k] = value;
     }
     return;
   }
-  const from = viewAs(spec.dtype, given, kindOf(given) ?? "");
+  const from = dataOf(spec.dtype, given);
   if (rows instanceof BigInt64Array || rows instanceof BigUint64Array) {
     rows.set(from as BigInt64Array, at);
   } else rows.set(from as Exclude<ReverbArray, BigInt64Array | BigUint64Array>, at);

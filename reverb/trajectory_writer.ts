@@ -7,17 +7,15 @@
 import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { showPath, type StepPath } from "./path.ts";
-import type { Place } from "./_steps.ts";
-import { checkSettings, type PlacedColumn, Trajectories, type WriterDoor } from "./trajectories.ts";
+import { type Place, type PlacedColumn, Steps } from "./_steps.ts";
 import { dtypeOfName } from "./dtypes.ts";
 import { ColumnHistory, isPartOfList, newColumnHistory, TrajectoryColumn } from "./history.ts";
+import { ItemWriter, type WriterDoor } from "./item_writer.ts";
 import { eachLeaf, type StepLeaf, type StepNest } from "./structure.ts";
 import type {
   ColumnOptions,
   CreateItemOptions,
-  FlushOptions,
   TrajectoryWriterOptions,
-  WaitLimits,
   WriterEndOptions,
 } from "./writer_options.ts";
 
@@ -36,8 +34,6 @@ const OPTIONS = [
   "deltaEncoded",
   "maxPendingItems",
 ];
-const WAIT = ["timeoutMs", "signal"];
-const CREATE = ["removerPriority", ...WAIT];
 
 /** Makes a writer. */
 export let newTrajectoryWriter: <D>(
@@ -76,34 +72,30 @@ export let newTrajectoryWriter: <D>(
  * console.log(tables.table("replay").size); // 7
  * ```
  */
-export class TrajectoryWriter<D = FlatStep> {
-  readonly #core: Trajectories;
+export class TrajectoryWriter<D = FlatStep> extends ItemWriter {
+  readonly #steps: Steps;
 
-  private constructor(core: Trajectories) {
-    this.#core = core;
+  private constructor(steps: Steps) {
+    super(steps);
+    this.#steps = steps;
   }
 
   static {
     newTrajectoryWriter = <D>(door: WriterDoor, options: TrajectoryWriterOptions) => {
       const where = "trajectoryWriter()";
       checkOptions(where, options, OPTIONS);
-      return new TrajectoryWriter<D>(new Trajectories(where, door, options));
+      return new TrajectoryWriter<D>(new Steps(where, door, options));
     };
   }
 
   /** Complete steps since the episode began. */
   get episodeSteps(): number {
-    return this.#core.steps.episodeSteps;
+    return this.#steps.episodeSteps;
   }
 
   /** Whether the last `append` had `partialStep`, so that the next values belong to the same step. */
   get isStepOpen(): boolean {
-    return this.#core.steps.isOpen;
-  }
-
-  /** Items that the server has not confirmed. */
-  get pendingItems(): number {
-    return this.#core.stream.pending;
+    return this.#steps.isOpen;
   }
 
   /**
@@ -112,15 +104,14 @@ export class TrajectoryWriter<D = FlatStep> {
    * @throws {TypeError} Before the first `append`.
    */
   get history(): HistoryOf<D> {
-    const { columns, root } = this.#core.steps;
+    const { columns, root } = this.#steps;
     if (columns.length === 0) throw new TypeError("history: nothing was appended yet");
     return this.#historyOf(root) as HistoryOf<D>;
   }
 
   #historyOf(place: Place): unknown {
     const { column, isArray, parts } = place;
-    const { steps } = this.#core;
-    if (column !== undefined) return newColumnHistory({ column, length: () => steps.length });
+    if (column !== undefined) return newColumnHistory(column, this.#steps);
     const entries = [...parts].map(([key, part]) => [key, this.#historyOf(part)]);
     const object = Object.fromEntries(entries);
     return isArray ? Array.from({ ...object, length: parts.size }) : object;
@@ -134,7 +125,7 @@ export class TrajectoryWriter<D = FlatStep> {
    */
   append(data: D, options: { readonly partialStep?: boolean } = {}): void {
     checkOptions("append()", options, ["partialStep"]);
-    this.#core.append(data, options.partialStep === true);
+    this.#steps.append(data, options.partialStep === true);
   }
 
   /**
@@ -156,11 +147,11 @@ export class TrajectoryWriter<D = FlatStep> {
     options: CreateItemOptions = {},
   ): Promise<void> {
     const where = "createItem()";
-    checkOptions(where, options, CREATE);
+    checkOptions(where, options, ["removerPriority", "timeoutMs", "signal"]);
     const columns = columnsOf(where, trajectory);
-    const { removerPriority } = options;
-    this.#core.create(where, table, priority, removerPriority, columns, { isConfigurable: true });
-    await this.#core.relieve(where, options);
+    const head = { table, priority, removerPriority: options.removerPriority };
+    this.#steps.create(where, head, columns, { isConfigurable: true });
+    await this.#steps.relieve(where, options);
   }
 
   /**
@@ -176,18 +167,7 @@ export class TrajectoryWriter<D = FlatStep> {
     if (dtype !== undefined && dtypeOfName(dtype) === undefined) {
       throw new TypeError(`${where}: there is no dtype ${show(dtype)}`);
     }
-    checkSettings(where, { ...this.#core.steps.settingsOf(path), ...changes });
-    this.#core.steps.configure(path, changes, dtype);
-  }
-
-  /**
-   * Completes the chunks of items that wait, sends everything, and waits until the server has confirmed it.
-   *
-   * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`; the items stay on their way.
-   */
-  async flush(options: FlushOptions = {}): Promise<void> {
-    checkOptions("flush()", options, ["blockUntilItems", ...WAIT]);
-    await this.#core.flush(options);
+    this.#steps.configure(path, changes, dtype);
   }
 
   /**
@@ -196,19 +176,7 @@ export class TrajectoryWriter<D = FlatStep> {
    * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`.
    */
   async endEpisode(options: WriterEndOptions = {}): Promise<void> {
-    checkOptions("endEpisode()", options, ["clearBuffers", ...WAIT]);
-    await this.#core.endEpisode(options);
-  }
-
-  /** Flushes everything, and ends the stream. With `timeoutMs`, what is not confirmed by then is given up. */
-  async close(options: WaitLimits = {}): Promise<void> {
-    checkOptions("close()", options, WAIT);
-    await this.#core.close(options);
-  }
-
-  /** Flushes everything, and ends the stream. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    await this.#steps.endEpisode(options);
   }
 }
 

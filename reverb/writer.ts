@@ -5,18 +5,10 @@
  */
 
 import { checkOptions } from "../base/option_names.ts";
-import { RowWriter } from "./_row_writer.ts";
-import type { WriterDoor } from "./trajectories.ts";
+import { ItemWriter, type WriterDoor } from "./item_writer.ts";
+import { Rows } from "./_rows.ts";
 import type { StepData } from "./structure.ts";
-import type {
-  CreateItemOptions,
-  FlushOptions,
-  WaitLimits,
-  WriterOptions,
-} from "./writer_options.ts";
-
-const WAIT = ["timeoutMs", "signal"];
-const CREATE = ["removerPriority", ...WAIT];
+import type { CreateItemOptions, WriterOptions } from "./writer_options.ts";
 
 /** Makes a writer. */
 export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
@@ -41,20 +33,16 @@ export let newWriter: (door: WriterDoor, options: WriterOptions) => Writer;
  * console.log(items.map(({ removerPriority }) => removerPriority).toSorted()); // [10, 20, 30]
  * ```
  */
-export class Writer {
-  readonly #rows: RowWriter;
+export class Writer extends ItemWriter {
+  readonly #rows: Rows;
 
-  private constructor(rows: RowWriter) {
+  private constructor(rows: Rows) {
+    super(rows);
     this.#rows = rows;
   }
 
   static {
-    newWriter = (door, options) => new Writer(new RowWriter(door, options));
-  }
-
-  /** Items that the server has not confirmed. */
-  get pendingItems(): number {
-    return this.#rows.pendingItems;
+    newWriter = (door, options) => new Writer(new Rows(door, options));
   }
 
   /**
@@ -93,29 +81,9 @@ export class Writer {
     options: CreateItemOptions = {},
   ): Promise<void> {
     const where = "createItem()";
-    checkOptions(where, options, CREATE);
-    this.#rows.create(where, table, numTimesteps, priority, options.removerPriority);
+    checkOptions(where, options, ["removerPriority", "timeoutMs", "signal"]);
+    const { removerPriority } = options;
+    this.#rows.create(where, { table, priority, removerPriority }, numTimesteps);
     await this.#rows.relieve(where, options);
-  }
-
-  /**
-   * Completes the chunks of items that wait, sends everything, and waits until the server has confirmed it.
-   *
-   * @throws {ReverbError} `deadline-exceeded` after `timeoutMs`; the items stay on their way.
-   */
-  async flush(options: FlushOptions = {}): Promise<void> {
-    checkOptions("flush()", options, ["blockUntilItems", ...WAIT]);
-    await this.#rows.flush(options);
-  }
-
-  /** Flushes everything, and ends the stream. With `timeoutMs`, what is not confirmed by then is given up. */
-  async close(options: WaitLimits = {}): Promise<void> {
-    checkOptions("close()", options, WAIT);
-    await this.#rows.close(options);
-  }
-
-  /** Flushes everything, and ends the stream. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 }

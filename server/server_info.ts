@@ -3,14 +3,13 @@
  *
  * @module
  */
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   type KeyDistributionOptionsSchema,
   ServerInfoResponseSchema,
   type TableInfoSchema,
 } from "../reverb/messages/reverb_pb.ts";
-import { encodeSignature } from "../reverb/signature.ts";
-import { StructuredValueSchema } from "../reverb/messages/tensorflow_pb.ts";
+import { structuredOf } from "../reverb/signature.ts";
 import type { Tables } from "../tables/tables.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
 import { tableFigures } from "./table_figures.ts";
@@ -63,9 +62,7 @@ function tableInfo(tables: Tables, name: string): MessageInitShape<typeof TableI
       insertStats: { completed: BigInt(figures.inserts) },
       sampleStats: { completed: BigInt(figures.samples) },
     },
-    ...signature === undefined ? {} : {
-      signature: fromBinary(StructuredValueSchema, encodeSignature(name, signature)),
-    },
+    ...signature === undefined ? {} : { signature: structuredOf(name, signature) },
     currentSize: BigInt(figures.size),
     numEpisodes: BigInt(figures.episodes),
     numDeletedEpisodes: BigInt(figures.deletedEpisodes),

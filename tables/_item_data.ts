@@ -4,7 +4,6 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
 import {
   type AtPath,
@@ -17,7 +16,7 @@ import {
 import { type ColumnShape, fitsShape, showShape, type SignedColumn } from "../reverb/check_item.ts";
 import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
-import type { StepData, StepNest } from "../reverb/structure.ts";
+import { flatten, type StepData, type StepNest } from "../reverb/structure.ts";
 import {
   isLeaf,
   ofColumn,
@@ -52,9 +51,9 @@ export function columnsOf(
   form: Form,
   tables: readonly KnownColumns[],
 ): ColumnData[] {
-  const leaves: NewLeaf[] = [];
-  eachSorted(where, data, [], (path, leaf) => leaves.push({ path, leaf }));
-  if (leaves.length === 0) throw new TypeError(`${where} needs data with at least one value`);
+  const leaves = flatten(where, data, (path) => {
+    throw new TypeError(`${showPath(path)} is missing; an item has a value in each column`);
+  });
   const orders = tables.map((known) => known.inOrder(where, leaves));
   return leaves.map((one, k) => {
     // What is no plain number has a dtype of its own.
@@ -67,33 +66,6 @@ export function columnsOf(
     }
     return columnOf(where, one, form, dtype);
   });
-}
-
-function eachSorted(
-  where: string,
-  data: unknown,
-  path: StepPath,
-  found: (path: StepPath, leaf: unknown) => void,
-): void {
-  if (data === null || data === undefined) {
-    throw new TypeError(
-      `${where}: ${showPath(path)} is missing; an item has a value in each column`,
-    );
-  }
-  if (isLeaf(data)) return found(path, data);
-  if (Array.isArray(data)) {
-    for (const [k, part] of data.entries()) eachSorted(where, part, [...path, k], found);
-    return;
-  }
-  const prototype = Object.getPrototypeOf(data);
-  if (prototype !== null && prototype !== Object.prototype) {
-    throw new TypeError(
-      `${where}: ${showPath(path)} must be a value, an array or a plain object, got ${show(data)}`,
-    );
-  }
-  for (const key of Object.keys(data).sort()) {
-    eachSorted(where, (data as Record<string, unknown>)[key], [...path, key], found);
-  }
 }
 
 function columnOf(
@@ -178,15 +150,6 @@ function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNe
     : Object.fromEntries(nests);
 }
 
-/** A column of the first item, as it is saved. */
-export interface KnownColumn {
-  readonly path: StepPath;
-  readonly dtype: DTypeInfo;
-  /** The shape of a row. */
-  readonly shape: readonly number[];
-  readonly isSqueezed: boolean;
-}
-
 /**
  * What the columns of a table's items must be: what its signature says, or else what the first item was that this program or its writers inserted.
  * Clients of a server may write other items.
@@ -258,25 +221,15 @@ export class KnownColumns {
     this.nest ??= nest ?? nestOfPaths(columns.map(({ path }) => path));
   }
 
-  /** What is known of the first item, to be saved; undefined if nothing is. */
-  save(): readonly KnownColumn[] | undefined {
-    return this.#first?.map(({ path, spec, isSqueezed }) => ({
-      path,
-      dtype: spec.dtype,
-      shape: spec.shape,
-      isSqueezed,
-    }));
+  /** The columns of the first item, to be saved; undefined if there was none. */
+  get first(): readonly ColumnShape[] | undefined {
+    return this.#first;
   }
 
   /** Knows what was saved, instead of what it knew. */
-  load(saved: readonly KnownColumn[] | undefined): void {
+  load(saved: readonly ColumnShape[] | undefined): void {
     this.forget();
-    if (saved === undefined) return;
-    this.#know(saved.map(({ path, dtype, shape, isSqueezed }) => ({
-      path,
-      spec: rowSpec(dtype, shape),
-      isSqueezed,
-    })));
+    if (saved !== undefined) this.#know(saved);
   }
 
   /** Forgets the first item, as the table is empty. */

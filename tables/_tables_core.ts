@@ -5,7 +5,7 @@
  */
 
 import type { KeySource } from "../wire/keys.ts";
-import type { SampleDecoder } from "../wire/samples.ts";
+import type { SampleDecoder } from "../reverb/sample_decoder.ts";
 import type { ChunkEncoder } from "../wire/new_rows.ts";
 import type { Inserting } from "./_inserting.ts";
 import type { KnownColumns } from "./_item_data.ts";

@@ -14,6 +14,7 @@ import { VERSION } from "../base/version.ts";
 import type { Kernel } from "../ffi/library.ts";
 import { EXRP_TABLES_INFO_BYTES, EXRP_TABLES_INFO_SIZE } from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
+import { rowSpec } from "../reverb/tensor.ts";
 import { mismatch } from "../storage/errors.ts";
 import {
   boolean,
@@ -38,7 +39,7 @@ import {
   type Reading,
   type SnapshotKind,
 } from "../storage/frames.ts";
-import type { KnownColumn } from "./_item_data.ts";
+import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
 import type { LowTables } from "./low.ts";
 
@@ -89,11 +90,11 @@ const columnFields = object({
   isSqueezed: boolean,
 });
 
-function column(where: string, value: unknown): KnownColumn {
-  const { dtype: name, ...rest } = columnFields(where, value);
+function column(where: string, value: unknown): ColumnShape {
+  const { dtype: name, shape, ...rest } = columnFields(where, value);
   const dtype = dtypeOfName(name);
   if (dtype === undefined || rest.path.length > PATH_LENGTH_MAX) throw malformed(where);
-  return { ...rest, dtype };
+  return { ...rest, spec: rowSpec(dtype, shape) };
 }
 
 /** Tables of a snapshot that was read and found sound. */
@@ -101,7 +102,7 @@ export interface LoadedTables {
   /** The tables in the kernel. */
   readonly low: LowTables;
   /** What is known of the columns of each table. */
-  readonly columns: ReadonlyMap<string, readonly KnownColumn[]>;
+  readonly columns: ReadonlyMap<string, readonly ColumnShape[]>;
 }
 
 /** The pieces of a snapshot of tables, each with memory of its own. */
@@ -155,7 +156,9 @@ function schemaOf(
         remover: ruleSchema(remover),
         rateLimiter: { name: rateLimiter.name, options: rateLimiter.options },
         signature,
-        columns: known.save()?.map(({ dtype, ...rest }) => ({ ...rest, dtype: dtype.name })),
+        columns: known.first?.map(({ path, spec: { shape, dtype }, isSqueezed }) => (
+          { path, shape, isSqueezed, dtype: dtype.name }
+        )),
       };
     }),
   };
@@ -185,7 +188,7 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   } finally {
     if (!isDone) fresh[dispose]();
   }
-  const columns = new Map<string, readonly KnownColumn[]>();
+  const columns = new Map<string, readonly ColumnShape[]>();
   for (const table of schema.tables) {
     if (table.columns !== undefined) columns.set(table.name, table.columns);
   }

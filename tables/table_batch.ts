@@ -4,11 +4,10 @@
  * @module
  */
 
-import { ReplayError } from "../base/errors.ts";
+import type { SampleDecoder } from "../reverb/sample_decoder.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
-import { batchOf, type ColumnsOf, type SampleBatch } from "../reverb/samples.ts";
+import type { ColumnsOf, SampleBatch } from "../reverb/samples.ts";
 import type { StepData } from "../reverb/structure.ts";
-import type { SampleDecoder } from "../wire/samples.ts";
 import type { ColumnNest } from "./_item_data.ts";
 
 /** Sampled items of a {@linkcode Table}, as one typed array for each column. */
@@ -26,11 +25,10 @@ export function decodeBatch<D>(
   message: Uint8Array,
   nest: ColumnNest | undefined,
 ): TableBatch<D> {
-  return batchOf(
-    decoder.decode(message),
-    unknownDType,
-    (columns) => nest === undefined ? columns : nested(nest, columns) ?? columns,
-  );
+  const samples = decoder.decode(message);
+  const { columns } = samples;
+  const data = nest === undefined ? columns : nested(nest, columns) ?? columns;
+  return { ...samples, data: data as ColumnsOf<D> };
 }
 
 /** The columns at their places; undefined where there are others. */
@@ -46,11 +44,4 @@ function nested(nest: ColumnNest, columns: readonly SampleColumn[]): unknown {
   };
   const made = visit(nest);
   return count === columns.length ? made : undefined;
-}
-
-function unknownDType(dtype: number): ReplayError {
-  return new ReplayError(
-    "message-damaged",
-    `getBatch(): a column has the dtype ${dtype} of TensorFlow, which is not known here`,
-  );
 }

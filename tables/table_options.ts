@@ -10,7 +10,7 @@ import { checkForTable, checkRateLimiter } from "../rate_limiters/checks.ts";
 import { minSize } from "../rate_limiters/min_size.ts";
 import { queue as queueRateLimiter } from "../rate_limiters/queue.ts";
 import { kernelNumbers, type RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { encodeSignature, type Signature } from "../reverb/signature.ts";
+import { type Signature, structuredOf } from "../reverb/signature.ts";
 import { oldest } from "../selectors/age_end.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
 import { uniform } from "../selectors/uniform.ts";
@@ -113,7 +113,7 @@ export function fillTableOptions(
       checkInteger(`${where}: ${name}`, options[name], 1, LIMITS_MAX[name]);
     }
   }
-  if (options.signature !== undefined) encodeSignature(`${where}: signature`, options.signature);
+  if (options.signature !== undefined) structuredOf(`${where}: signature`, options.signature);
   if (isNew) checkForTable(`${where}: rateLimiter`, rateLimiter, options);
   return { ...options, sampler, remover, rateLimiter };
 }

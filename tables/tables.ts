@@ -21,7 +21,7 @@ import { ItemStream } from "../reverb/item_stream.ts";
 import type { PatternConfig } from "../reverb/patterns.ts";
 import type { StepData } from "../reverb/structure.ts";
 import { newStructuredWriter, type StructuredWriter } from "../reverb/structured_writer.ts";
-import type { WriterDoor } from "../reverb/trajectories.ts";
+import type { WriterDoor } from "../reverb/item_writer.ts";
 import {
   type FlatStep,
   newTrajectoryWriter,
@@ -42,7 +42,7 @@ import {
   writeToBytes,
 } from "../storage/io.ts";
 import { type Key, KeySource, toBigInt } from "../wire/keys.ts";
-import { SampleDecoder } from "../wire/samples.ts";
+import { SampleDecoder } from "../reverb/sample_decoder.ts";
 import { ChunkEncoder } from "../wire/new_rows.ts";
 import { Inserting } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { toBigInt } from "./keys.ts";
 import { MessageReader } from "./message_reader.ts";
 
 /** Stands at each field of this number in turn that is written in this way. */
@@ -32,22 +33,9 @@ export function bytesOfField(message: Uint8Array, number: number): Uint8Array[] 
   return [...eachOfField(message, number)];
 }
 
-/** The last number of one field; 0 where there is none. Above 2^53 it is not exact. */
-export function numberOfField(message: Uint8Array, number: number): number {
-  let found = 0;
-  for (const reader of fieldsOf(message, number, 0)) {
-    const { low, high } = reader.key();
-    found = high * 2 ** 32 + low;
-  }
-  return found;
-}
-
-/** The last key of one field as text; keys have 64 bits. */
-export function keyOfField(message: Uint8Array, number: number): string {
-  let found = "0:0";
-  for (const reader of fieldsOf(message, number, 0)) {
-    const { low, high } = reader.key();
-    found = `${high}:${low}`;
-  }
+/** The last number of one field, all its 64 bits; 0 where there is none. */
+export function numberOfField(message: Uint8Array, number: number): bigint {
+  let found = 0n;
+  for (const reader of fieldsOf(message, number, 0)) found = toBigInt(reader.key());
   return found;
 }

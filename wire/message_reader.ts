@@ -22,6 +22,8 @@ export class MessageReader {
   readonly #bytes: Uint8Array;
   readonly #end: number;
   #at: number;
+  /** The upper 32 bits of the number that was read last. */
+  #high = 0;
   /** The number of the field that `next` found. */
   field = 0;
   /** How it is written: 0 a number, 1 eight bytes, 2 bytes with a length, 5 four bytes. */
@@ -45,34 +47,29 @@ export class MessageReader {
     const head = this.number();
     this.field = head >>> 3;
     this.kind = head & 7;
+    if (this.field === 0) throw new DamagedMessage("a field has the number 0");
     return true;
   }
 
   /** Reads a number. Bits above 2^32 are dropped. */
   number(): number {
-    let value = 0;
+    let low = 0;
+    this.#high = 0;
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = this.#byte();
-      if (shift < 32) value |= (byte & 127) << shift;
-      if (byte < 128) return value >>> 0;
+      const bits = byte & 127;
+      if (shift < 32) low |= bits << shift;
+      if (shift === 28) this.#high = bits >>> 4;
+      else if (shift > 28 && shift < 64) this.#high |= bits << (shift - 32);
+      if (byte < 128) return low >>> 0;
     }
     throw new DamagedMessage("a number has more than ten bytes");
   }
 
   /** Reads a number of 64 bits. */
   key(): Key {
-    let [low, high] = [0, 0];
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.#byte();
-      const bits = byte & 127;
-      if (shift < 28) low |= bits << shift;
-      else if (shift === 28) {
-        low |= bits << 28;
-        high |= bits >>> 4;
-      } else if (shift < 64) high |= bits << (shift - 32);
-      if (byte < 128) return { low: low >>> 0, high: high >>> 0 };
-    }
-    throw new DamagedMessage("a number has more than ten bytes");
+    const low = this.number();
+    return { low, high: this.#high >>> 0 };
   }
 
   #byte(): number {

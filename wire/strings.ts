@@ -4,28 +4,32 @@
  * @module
  */
 
-import { ReplayError } from "../base/errors.ts";
-import { bytesOfField, keyOfField, numberOfField } from "./fields.ts";
+import { bytesOfField, numberOfField } from "./fields.ts";
+import { DamagedMessage, MessageReader } from "./message_reader.ts";
 import * as fields from "./reverb_fields.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/** The last message or text at the end of a way of fields; empty where there is none. */
+function lastOf(message: Uint8Array, ...way: readonly number[]): Uint8Array {
+  return way.reduce((part, field) => bytesOfField(part, field).at(-1) ?? NOTHING, message);
+}
 
 /** The strings of a `TensorProto`, whether they stand in `string_val` or, after their lengths, in `tensor_content`. */
 export function stringsOfTensor(tensor: Uint8Array): Uint8Array<ArrayBuffer>[] {
   const values = bytesOfField(tensor, fields.TensorProto.stringVal).map((text) => text.slice());
   const count = elementCount(tensor);
-  const content = bytesOfField(tensor, fields.TensorProto.tensorContent).at(-1);
-  if (content === undefined || content.length === 0) {
-    if (values.length === count) return values;
-    // A single value stands for all, as in TensorFlow; none stands for empty strings.
-    const rest = values.at(-1) ?? new Uint8Array(0);
-    return Array.from({ length: count }, (_, k) => values[k] ?? rest.slice());
-  }
-  return splitContent(content, count);
+  const content = lastOf(tensor, fields.TensorProto.tensorContent);
+  if (content.length > 0) return splitContent(content, count);
+  if (values.length === count) return values;
+  // A single value stands for all, as in TensorFlow; none stands for empty strings.
+  const rest = values.at(-1) ?? NOTHING;
+  return Array.from({ length: count }, (_, k) => values[k] ?? rest.slice());
 }
 
 function shapeOf(tensor: Uint8Array): number[] {
-  const shape = bytesOfField(tensor, fields.TensorProto.tensorShape).at(-1) ?? new Uint8Array(0);
-  return bytesOfField(shape, fields.TensorShapeProto.dim)
-    .map((dim) => numberOfField(dim, fields.Dim.size));
+  return bytesOfField(lastOf(tensor, fields.TensorProto.tensorShape), fields.TensorShapeProto.dim)
+    .map((dim) => Number(numberOfField(dim, fields.Dim.size)));
 }
 
 function elementCount(tensor: Uint8Array): number {
@@ -37,17 +41,9 @@ function elementCount(tensor: Uint8Array): number {
 
 /** All lengths come first, then all bytes. */
 function splitContent(content: Uint8Array, count: number): Uint8Array<ArrayBuffer>[] {
-  let at = 0;
-  const lengths = Array.from({ length: count }, () => {
-    let value = 0;
-    for (let scale = 1; scale < 2 ** 35; scale *= 128) {
-      const byte = content[at++];
-      if (byte === undefined) throw damaged("it ends within the lengths");
-      value += (byte & 0x7F) * scale;
-      if (byte < 0x80) return value;
-    }
-    throw damaged("a length is no number");
-  });
+  const reader = new MessageReader(content);
+  const lengths = Array.from({ length: count }, () => reader.number());
+  let at = reader.position;
   return lengths.map((length) => {
     if (length > content.length - at) throw damaged("it ends within a string");
     at += length;
@@ -55,16 +51,8 @@ function splitContent(content: Uint8Array, count: number): Uint8Array<ArrayBuffe
   });
 }
 
-function damaged(why: string): ReplayError {
-  return new ReplayError("message-damaged", `read a tensor of strings: ${why}`);
-}
-
-/** A slice of a chunk. The key is text, because it has 64 bits. */
-interface Slice {
-  readonly chunk: string;
-  readonly offset: number;
-  readonly length: number;
-  readonly index: number;
+function damaged(why: string): DamagedMessage {
+  return new DamagedMessage(`read a tensor of strings: ${why}`);
 }
 
 /**
@@ -76,7 +64,7 @@ export function stringsOfColumn(message: Uint8Array, column: number): Uint8Array
   let entries: Uint8Array[] = [];
   for (const entry of bytesOfField(message, fields.SampleStreamResponse.entries)) {
     entries.push(entry);
-    if (numberOfField(entry, fields.SampleEntry.endOfSequence) === 0) continue;
+    if (numberOfField(entry, fields.SampleEntry.endOfSequence) === 0n) continue;
     found.push(...stringsOfSample(entries, column));
     entries = [];
   }
@@ -87,36 +75,28 @@ function stringsOfSample(
   entries: readonly Uint8Array[],
   column: number,
 ): Uint8Array<ArrayBuffer>[] {
-  const chunks = new Map<string, Uint8Array>();
-  let trajectory: Uint8Array = new Uint8Array(0);
+  const { SampleEntry, SampleInfo, PrioritizedItem, ChunkSlice } = fields;
+  const chunks = new Map<bigint, Uint8Array>();
+  let trajectory: Uint8Array = NOTHING;
   for (const entry of entries) {
-    for (const chunk of bytesOfField(entry, fields.SampleEntry.data)) {
-      chunks.set(keyOfField(chunk, fields.ChunkData.chunkKey), chunk);
+    for (const chunk of bytesOfField(entry, SampleEntry.data)) {
+      chunks.set(numberOfField(chunk, fields.ChunkData.chunkKey), chunk);
     }
-    for (const info of bytesOfField(entry, fields.SampleEntry.info)) {
-      for (const item of bytesOfField(info, fields.SampleInfo.item)) {
-        trajectory = bytesOfField(item, fields.PrioritizedItem.flatTrajectory).at(-1) ?? trajectory;
-      }
-    }
+    const own = lastOf(entry, SampleEntry.info, SampleInfo.item, PrioritizedItem.flatTrajectory);
+    if (own.length > 0) trajectory = own;
   }
   const columns = bytesOfField(trajectory, fields.FlatTrajectory.columns);
-  const slices = bytesOfField(columns[column] ?? new Uint8Array(0), fields.Column.chunkSlices);
-  return slices.map(sliceOf).flatMap(({ chunk, offset, length, index }) => {
-    const data = bytesOfField(chunks.get(chunk) ?? new Uint8Array(0), fields.ChunkData.data).at(-1);
-    const tensor = bytesOfField(data ?? new Uint8Array(0), fields.Data.tensors)[index];
+  const slices = bytesOfField(columns[column] ?? NOTHING, fields.Column.chunkSlices);
+  return slices.flatMap((slice) => {
+    const number = (field: number): number => Number(numberOfField(slice, field));
+    const chunk = chunks.get(numberOfField(slice, ChunkSlice.chunkKey)) ?? NOTHING;
+    const tensors = bytesOfField(lastOf(chunk, fields.ChunkData.data), fields.Data.tensors);
+    const tensor = tensors[number(ChunkSlice.index)];
     if (tensor === undefined) throw damaged("its chunk is not there");
     const strings = stringsOfTensor(tensor);
     const [rows = 0] = shapeOf(tensor);
     const rowCount = rows === 0 ? 0 : strings.length / rows;
-    return strings.slice(offset * rowCount, (offset + length) * rowCount);
+    const offset = number(ChunkSlice.offset);
+    return strings.slice(offset * rowCount, (offset + number(ChunkSlice.length)) * rowCount);
   });
-}
-
-function sliceOf(message: Uint8Array): Slice {
-  return {
-    chunk: keyOfField(message, fields.ChunkSlice.chunkKey),
-    offset: numberOfField(message, fields.ChunkSlice.offset),
-    length: numberOfField(message, fields.ChunkSlice.length),
-    index: numberOfField(message, fields.ChunkSlice.index),
-  };
 }

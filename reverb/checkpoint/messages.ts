@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { eachOfField } from "../../wire/fields.ts";
 import { MessageReader } from "../../wire/message_reader.ts";
 import {
@@ -13,8 +13,7 @@ import {
   type PriorityTableCheckpoint,
   PriorityTableCheckpointSchema,
 } from "../messages/reverb_pb.ts";
-import { StructuredValueSchema } from "../messages/tensorflow_pb.ts";
-import { decodeSignature, type Signature } from "../signature.ts";
+import { type Signature, signatureOf } from "../signature.ts";
 import { type SelectorInfo, selectorOf } from "../table_info.ts";
 
 /** The number of the field in which the first versions had a table's items. */
@@ -87,7 +86,7 @@ export function readTable(record: Uint8Array): CheckpointTable {
     message,
     sampler: selectorOf(message.sampler),
     remover: selectorOf(message.remover),
-    signature: signature && decodeSignature(toBinary(StructuredValueSchema, signature)),
+    signature: signature && signatureOf(signature),
     oldItems,
   };
 }

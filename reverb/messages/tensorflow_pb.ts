@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  */
 export const file_reverb_tensorflow: GenFile = /*@__PURE__*/
   fileDesc(
-    "ChdyZXZlcmIvdGVuc29yZmxvdy5wcm90bxIKdGVuc29yZmxvdyJ6ChBUZW5zb3JTaGFwZVByb3RvEi0KA2RpbRgCIAMoCzIgLnRlbnNvcmZsb3cuVGVuc29yU2hhcGVQcm90by5EaW0SFAoMdW5rbm93bl9yYW5rGAMgASgIGiEKA0RpbRIMCgRzaXplGAEgASgDEgwKBG5hbWUYAiABKAkigQMKC1RlbnNvclByb3RvEiMKBWR0eXBlGAEgASgOMhQudGVuc29yZmxvdy5EYXRhVHlwZRIyCgx0ZW5zb3Jfc2hhcGUYAiABKAsyHC50ZW5zb3JmbG93LlRlbnNvclNoYXBlUHJvdG8SFgoOdmVyc2lvbl9udW1iZXIYAyABKAUSFgoOdGVuc29yX2NvbnRlbnQYBCABKAwSEAoIaGFsZl92YWwYDSADKAUSEQoJZmxvYXRfdmFsGAUgAygCEhIKCmRvdWJsZV92YWwYBiADKAESDwoHaW50X3ZhbBgHIAMoBRISCgpzdHJpbmdfdmFsGAggAygMEhQKDHNjb21wbGV4X3ZhbBgJIAMoAhIRCglpbnQ2NF92YWwYCiADKAMSEAoIYm9vbF92YWwYCyADKAgSFAoMZGNvbXBsZXhfdmFsGAwgAygBEhIKCnVpbnQzMl92YWwYECADKA0SEgoKdWludDY0X3ZhbBgRIAMoBBISCgpmbG9hdDhfdmFsGBIgASgMInEKD1RlbnNvclNwZWNQcm90bxIMCgRuYW1lGAEgASgJEisKBXNoYXBlGAIgASgLMhwudGVuc29yZmxvdy5UZW5zb3JTaGFwZVByb3RvEiMKBWR0eXBlGAMgASgOMhQudGVuc29yZmxvdy5EYXRhVHlwZSLMAQoWQm91bmRlZFRlbnNvclNwZWNQcm90bxIMCgRuYW1lGAEgASgJEisKBXNoYXBlGAIgASgLMhwudGVuc29yZmxvdy5UZW5zb3JTaGFwZVByb3RvEiMKBWR0eXBlGAMgASgOMhQudGVuc29yZmxvdy5EYXRhVHlwZRIoCgdtaW5pbXVtGAQgASgLMhcudGVuc29yZmxvdy5UZW5zb3JQcm90bxIoCgdtYXhpbXVtGAUgASgLMhcudGVuc29yZmxvdy5UZW5zb3JQcm90byLaBAoPU3RydWN0dXJlZFZhbHVlEisKCm5vbmVfdmFsdWUYASABKAsyFS50ZW5zb3JmbG93Lk5vbmVWYWx1ZUgAEhcKDWZsb2F0NjRfdmFsdWUYCyABKAFIABIVCgtpbnQ2NF92YWx1ZRgMIAEoEkgAEhYKDHN0cmluZ192YWx1ZRgNIAEoCUgAEhQKCmJvb2xfdmFsdWUYDiABKAhIABI6ChJ0ZW5zb3Jfc2hhcGVfdmFsdWUYHyABKAsyHC50ZW5zb3JmbG93LlRlbnNvclNoYXBlUHJvdG9IABIyChJ0ZW5zb3JfZHR5cGVfdmFsdWUYICABKA4yFC50ZW5zb3JmbG93LkRhdGFUeXBlSAASOAoRdGVuc29yX3NwZWNfdmFsdWUYISABKAsyGy50ZW5zb3JmbG93LlRlbnNvclNwZWNQcm90b0gAEkcKGWJvdW5kZWRfdGVuc29yX3NwZWNfdmFsdWUYIyABKAsyIi50ZW5zb3JmbG93LkJvdW5kZWRUZW5zb3JTcGVjUHJvdG9IABIrCgpsaXN0X3ZhbHVlGDMgASgLMhUudGVuc29yZmxvdy5MaXN0VmFsdWVIABItCgt0dXBsZV92YWx1ZRg0IAEoCzIWLnRlbnNvcmZsb3cuVHVwbGVWYWx1ZUgAEisKCmRpY3RfdmFsdWUYNSABKAsyFS50ZW5zb3JmbG93LkRpY3RWYWx1ZUgAEjgKEW5hbWVkX3R1cGxlX3ZhbHVlGDYgASgLMhsudGVuc29yZmxvdy5OYW1lZFR1cGxlVmFsdWVIAEIGCgRraW5kIgsKCU5vbmVWYWx1ZSI4CglMaXN0VmFsdWUSKwoGdmFsdWVzGAEgAygLMhsudGVuc29yZmxvdy5TdHJ1Y3R1cmVkVmFsdWUiOQoKVHVwbGVWYWx1ZRIrCgZ2YWx1ZXMYASADKAsyGy50ZW5zb3JmbG93LlN0cnVjdHVyZWRWYWx1ZSKKAQoJRGljdFZhbHVlEjEKBmZpZWxkcxgBIAMoCzIhLnRlbnNvcmZsb3cuRGljdFZhbHVlLkZpZWxkc0VudHJ5GkoKC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLnRlbnNvcmZsb3cuU3RydWN0dXJlZFZhbHVlOgI4ASJECglQYWlyVmFsdWUSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsudGVuc29yZmxvdy5TdHJ1Y3R1cmVkVmFsdWUiRgoPTmFtZWRUdXBsZVZhbHVlEgwKBG5hbWUYASABKAkSJQoGdmFsdWVzGAIgAygLMhUudGVuc29yZmxvdy5QYWlyVmFsdWUquQMKCERhdGFUeXBlEg4KCkRUX0lOVkFMSUQQABIMCghEVF9GTE9BVBABEg0KCURUX0RPVUJMRRACEgwKCERUX0lOVDMyEAMSDAoIRFRfVUlOVDgQBBIMCghEVF9JTlQxNhAFEgsKB0RUX0lOVDgQBhINCglEVF9TVFJJTkcQBxIQCgxEVF9DT01QTEVYNjQQCBIMCghEVF9JTlQ2NBAJEgsKB0RUX0JPT0wQChIMCghEVF9RSU5UOBALEg0KCURUX1FVSU5UOBAMEg0KCURUX1FJTlQzMhANEg8KC0RUX0JGTE9BVDE2EA4SDQoJRFRfUUlOVDE2EA8SDgoKRFRfUVVJTlQxNhAQEg0KCURUX1VJTlQxNhAREhEKDURUX0NPTVBMRVgxMjgQEhILCgdEVF9IQUxGEBMSDwoLRFRfUkVTT1VSQ0UQFBIOCgpEVF9WQVJJQU5UEBUSDQoJRFRfVUlOVDMyEBYSDQoJRFRfVUlOVDY0EBcSEgoORFRfRkxPQVQ4X0U1TTIQGBIUChBEVF9GTE9BVDhfRTRNM0ZOEBkSCwoHRFRfSU5UNBAdEgwKCERUX1VJTlQ0EB5iBnByb3RvMw",
+    "ChdyZXZlcmIvdGVuc29yZmxvdy5wcm90bxIKdGVuc29yZmxvdyJ6ChBUZW5zb3JTaGFwZVByb3RvEi0KA2RpbRgCIAMoCzIgLnRlbnNvcmZsb3cuVGVuc29yU2hhcGVQcm90by5EaW0SFAoMdW5rbm93bl9yYW5rGAMgASgIGiEKA0RpbRIMCgRzaXplGAEgASgDEgwKBG5hbWUYAiABKAkikgEKC1RlbnNvclByb3RvEiMKBWR0eXBlGAEgASgOMhQudGVuc29yZmxvdy5EYXRhVHlwZRIyCgx0ZW5zb3Jfc2hhcGUYAiABKAsyHC50ZW5zb3JmbG93LlRlbnNvclNoYXBlUHJvdG8SFgoOdGVuc29yX2NvbnRlbnQYBCABKAwSEgoKc3RyaW5nX3ZhbBgIIAMoDCJxCg9UZW5zb3JTcGVjUHJvdG8SDAoEbmFtZRgBIAEoCRIrCgVzaGFwZRgCIAEoCzIcLnRlbnNvcmZsb3cuVGVuc29yU2hhcGVQcm90bxIjCgVkdHlwZRgDIAEoDjIULnRlbnNvcmZsb3cuRGF0YVR5cGUieAoWQm91bmRlZFRlbnNvclNwZWNQcm90bxIMCgRuYW1lGAEgASgJEisKBXNoYXBlGAIgASgLMhwudGVuc29yZmxvdy5UZW5zb3JTaGFwZVByb3RvEiMKBWR0eXBlGAMgASgOMhQudGVuc29yZmxvdy5EYXRhVHlwZSLaBAoPU3RydWN0dXJlZFZhbHVlEisKCm5vbmVfdmFsdWUYASABKAsyFS50ZW5zb3JmbG93Lk5vbmVWYWx1ZUgAEhcKDWZsb2F0NjRfdmFsdWUYCyABKAFIABIVCgtpbnQ2NF92YWx1ZRgMIAEoEkgAEhYKDHN0cmluZ192YWx1ZRgNIAEoCUgAEhQKCmJvb2xfdmFsdWUYDiABKAhIABI6ChJ0ZW5zb3Jfc2hhcGVfdmFsdWUYHyABKAsyHC50ZW5zb3JmbG93LlRlbnNvclNoYXBlUHJvdG9IABIyChJ0ZW5zb3JfZHR5cGVfdmFsdWUYICABKA4yFC50ZW5zb3JmbG93LkRhdGFUeXBlSAASOAoRdGVuc29yX3NwZWNfdmFsdWUYISABKAsyGy50ZW5zb3JmbG93LlRlbnNvclNwZWNQcm90b0gAEkcKGWJvdW5kZWRfdGVuc29yX3NwZWNfdmFsdWUYIyABKAsyIi50ZW5zb3JmbG93LkJvdW5kZWRUZW5zb3JTcGVjUHJvdG9IABIrCgpsaXN0X3ZhbHVlGDMgASgLMhUudGVuc29yZmxvdy5MaXN0VmFsdWVIABItCgt0dXBsZV92YWx1ZRg0IAEoCzIWLnRlbnNvcmZsb3cuVHVwbGVWYWx1ZUgAEisKCmRpY3RfdmFsdWUYNSABKAsyFS50ZW5zb3JmbG93LkRpY3RWYWx1ZUgAEjgKEW5hbWVkX3R1cGxlX3ZhbHVlGDYgASgLMhsudGVuc29yZmxvdy5OYW1lZFR1cGxlVmFsdWVIAEIGCgRraW5kIgsKCU5vbmVWYWx1ZSI4CglMaXN0VmFsdWUSKwoGdmFsdWVzGAEgAygLMhsudGVuc29yZmxvdy5TdHJ1Y3R1cmVkVmFsdWUiOQoKVHVwbGVWYWx1ZRIrCgZ2YWx1ZXMYASADKAsyGy50ZW5zb3JmbG93LlN0cnVjdHVyZWRWYWx1ZSKKAQoJRGljdFZhbHVlEjEKBmZpZWxkcxgBIAMoCzIhLnRlbnNvcmZsb3cuRGljdFZhbHVlLkZpZWxkc0VudHJ5GkoKC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRIqCgV2YWx1ZRgCIAEoCzIbLnRlbnNvcmZsb3cuU3RydWN0dXJlZFZhbHVlOgI4ASJECglQYWlyVmFsdWUSCwoDa2V5GAEgASgJEioKBXZhbHVlGAIgASgLMhsudGVuc29yZmxvdy5TdHJ1Y3R1cmVkVmFsdWUiRgoPTmFtZWRUdXBsZVZhbHVlEgwKBG5hbWUYASABKAkSJQoGdmFsdWVzGAIgAygLMhUudGVuc29yZmxvdy5QYWlyVmFsdWUquQMKCERhdGFUeXBlEg4KCkRUX0lOVkFMSUQQABIMCghEVF9GTE9BVBABEg0KCURUX0RPVUJMRRACEgwKCERUX0lOVDMyEAMSDAoIRFRfVUlOVDgQBBIMCghEVF9JTlQxNhAFEgsKB0RUX0lOVDgQBhINCglEVF9TVFJJTkcQBxIQCgxEVF9DT01QTEVYNjQQCBIMCghEVF9JTlQ2NBAJEgsKB0RUX0JPT0wQChIMCghEVF9RSU5UOBALEg0KCURUX1FVSU5UOBAMEg0KCURUX1FJTlQzMhANEg8KC0RUX0JGTE9BVDE2EA4SDQoJRFRfUUlOVDE2EA8SDgoKRFRfUVVJTlQxNhAQEg0KCURUX1VJTlQxNhAREhEKDURUX0NPTVBMRVgxMjgQEhILCgdEVF9IQUxGEBMSDwoLRFRfUkVTT1VSQ0UQFBIOCgpEVF9WQVJJQU5UEBUSDQoJRFRfVUlOVDMyEBYSDQoJRFRfVUlOVDY0EBcSEgoORFRfRkxPQVQ4X0U1TTIQGBIUChBEVF9GTE9BVDhfRTRNM0ZOEBkSCwoHRFRfSU5UNBAdEgwKCERUX1VJTlQ0EB5iBnByb3RvMw",
   );
 
 /**
@@ -66,7 +66,7 @@ export const TensorShapeProto_DimSchema: GenMessage<TensorShapeProto_Dim> = /*@_
   messageDesc(file_reverb_tensorflow, 0, 0);
 
 /**
- * An array. Its numbers are in tensor_content, little-endian; TensorFlow's own programs may also write them into one of the lists.
+ * An array. Its numbers are in tensor_content, little-endian. TensorFlow's own programs may also write them into lists, which Reverb never does.
  *
  * @generated from message tensorflow.TensorProto
  */
@@ -82,78 +82,14 @@ export type TensorProto = Message<"tensorflow.TensorProto"> & {
   tensorShape?: TensorShapeProto | undefined;
 
   /**
-   * @generated from field: int32 version_number = 3;
-   */
-  versionNumber: number;
-
-  /**
    * @generated from field: bytes tensor_content = 4;
    */
   tensorContent: Uint8Array;
 
   /**
-   * Halves and bfloat16, as their bits.
-   *
-   * @generated from field: repeated int32 half_val = 13;
-   */
-  halfVal: number[];
-
-  /**
-   * @generated from field: repeated float float_val = 5;
-   */
-  floatVal: number[];
-
-  /**
-   * @generated from field: repeated double double_val = 6;
-   */
-  doubleVal: number[];
-
-  /**
-   * @generated from field: repeated int32 int_val = 7;
-   */
-  intVal: number[];
-
-  /**
    * @generated from field: repeated bytes string_val = 8;
    */
   stringVal: Uint8Array[];
-
-  /**
-   * Pairs of real and imaginary part.
-   *
-   * @generated from field: repeated float scomplex_val = 9;
-   */
-  scomplexVal: number[];
-
-  /**
-   * @generated from field: repeated int64 int64_val = 10;
-   */
-  int64Val: bigint[];
-
-  /**
-   * @generated from field: repeated bool bool_val = 11;
-   */
-  boolVal: boolean[];
-
-  /**
-   * @generated from field: repeated double dcomplex_val = 12;
-   */
-  dcomplexVal: number[];
-
-  /**
-   * @generated from field: repeated uint32 uint32_val = 16;
-   */
-  uint32Val: number[];
-
-  /**
-   * @generated from field: repeated uint64 uint64_val = 17;
-   */
-  uint64Val: bigint[];
-
-  /**
-   * @generated from field: bytes float8_val = 18;
-   */
-  float8Val: Uint8Array;
 };
 
 /**
@@ -193,7 +129,7 @@ export const TensorSpecProtoSchema: GenMessage<TensorSpecProto> = /*@__PURE__*/
   messageDesc(file_reverb_tensorflow, 2);
 
 /**
- * The same, with the least and the largest of its numbers.
+ * The same, where the least and the largest of its numbers are known.
  *
  * @generated from message tensorflow.BoundedTensorSpecProto
  */
@@ -212,16 +148,6 @@ export type BoundedTensorSpecProto = Message<"tensorflow.BoundedTensorSpecProto"
    * @generated from field: tensorflow.DataType dtype = 3;
    */
   dtype: DataType;
-
-  /**
-   * @generated from field: tensorflow.TensorProto minimum = 4;
-   */
-  minimum?: TensorProto | undefined;
-
-  /**
-   * @generated from field: tensorflow.TensorProto maximum = 5;
-   */
-  maximum?: TensorProto | undefined;
 };
 
 /**

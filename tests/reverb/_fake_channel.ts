@@ -16,7 +16,7 @@ import {
   InsertStreamRequestSchema,
   type PrioritizedItem,
 } from "../../reverb/messages/reverb_pb.ts";
-import type { WriterDoor } from "../../reverb/trajectories.ts";
+import type { WriterDoor } from "../../reverb/item_writer.ts";
 import { ChunkEncoder } from "../../wire/new_rows.ts";
 import { decodeTensor } from "../wire/_tensors.ts";
 import type { Signatures } from "../../reverb/check_item.ts";

@@ -25,7 +25,12 @@ interface Description {
 /** The fields that we leave out: no replay uses them, or a reader of old checkpoints reads them without a description. */
 const leftOut: Record<string, readonly string[]> = {
   "deepmind.reverb.PriorityTableCheckpoint": ["deprecated_items"],
-  "tensorflow.TensorProto": ["resource_handle_val", "variant_val"],
+  "tensorflow.TensorProto": [
+    ...["version_number", "resource_handle_val", "variant_val", "half_val", "float_val"],
+    ...["double_val", "int_val", "scomplex_val", "int64_val", "bool_val", "dcomplex_val"],
+    ...["uint32_val", "uint64_val", "float8_val"],
+  ],
+  "tensorflow.BoundedTensorSpecProto": ["minimum", "maximum"],
   "tensorflow.StructuredValue": ["type_spec_value", "tensor_value", "numpy_value"],
 };
 

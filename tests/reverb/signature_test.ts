@@ -1,15 +1,20 @@
 /** Signatures to and from TensorFlow's message. */
 import { assertEquals, assertThrows } from "../_assert.ts";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { DTYPES } from "../../reverb/dtypes.ts";
-import {
-  decodeSignature,
-  encodeSignature,
-  mapSignature,
-  type Signature,
-} from "../../reverb/signature.ts";
+import { StructuredValueSchema } from "../../reverb/messages/tensorflow_pb.ts";
+import { mapSignature, type Signature, signatureOf, structuredOf } from "../../reverb/signature.ts";
+
+function encode(signature: unknown): Uint8Array {
+  return toBinary(StructuredValueSchema, structuredOf("signature", signature));
+}
+
+function decode(bytes: Uint8Array): Signature {
+  return signatureOf(fromBinary(StructuredValueSchema, bytes));
+}
 
 function decodeBytes(hex: string): readonly Signature[] {
-  const decoded = decodeSignature(Uint8Array.fromHex(hex));
+  const decoded = decode(Uint8Array.fromHex(hex));
   if (!Array.isArray(decoded)) throw new TypeError("no array");
   return decoded;
 }
@@ -23,7 +28,7 @@ const nest = {
 } as const;
 
 Deno.test("a signature comes back from its bytes, with any sizes, names and columns called dtype", () => {
-  assertEquals(decodeSignature(encodeSignature("signature", nest)), nest);
+  assertEquals(decode(encode(nest)), nest);
 });
 
 Deno.test("a tuple with names keeps its order, and a shape may be open", () => {
@@ -34,12 +39,12 @@ Deno.test("a tuple with names keeps its order, and a shape may be open", () => {
       ["action", { b: { dtype: "float32", shape: null } }],
     ],
   } as const;
-  const bytes = encodeSignature("signature", step);
+  const bytes = encode(step);
   // Made by nested_structure_coder.encode_structure() of TensorFlow 2.15.1.
   const wanted = "b203440a0453746570121d0a05737461746512148a0211120d120b08ffffffffffffffffff01" +
     "1809121d0a06616374696f6e1213aa03100a0e0a016212098a0206120218011801";
   assertEquals(bytes.toHex(), wanted);
-  assertEquals(decodeSignature(bytes), step);
+  assertEquals(decode(bytes), step);
   const paths: string[] = [];
   const nest = mapSignature(step, (_, path) => paths.push(path.join("/")) - 1);
   assertEquals([paths, nest], [["state", "action/b"], { state: 0, action: { b: 1 } }]);
@@ -47,12 +52,12 @@ Deno.test("a tuple with names keeps its order, and a shape may be open", () => {
 
 Deno.test("a signature may have each dtype that tensors have", () => {
   const all = DTYPES.map(({ name }) => ({ dtype: name, shape: [] }));
-  assertEquals(decodeSignature(encodeSignature("signature", all)), all);
+  assertEquals(decode(encode(all)), all);
 });
 
 Deno.test("a signature is the bytes that TensorFlow writes", () => {
   // Made by nested_structure_coder.encode_structure() of TensorFlow 2.15.1.
-  const dict = encodeSignature("signature", {
+  const dict = encode({
     a: { dtype: "float32", shape: [null, 2], name: "x" },
   });
   assertEquals(
@@ -119,6 +124,6 @@ for (
   ] as const
 ) {
   Deno.test(`a signature with ${what} is refused`, () => {
-    assertThrows(() => encodeSignature("signature", value), Error, words);
+    assertThrows(() => encode(value), Error, words);
   });
 }

@@ -1,6 +1,7 @@
 /** What the older Writer sends, message by message, without a network. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { tensor, type Writer, type WriterOptions } from "../../reverb/mod.ts";
+import { newTrajectoryWriter } from "../../reverb/trajectory_writer.ts";
 import { newWriter } from "../../reverb/writer.ts";
 import { doorTo, FakeChannel } from "./_fake_channel.ts";
 import { pause } from "../_wait.ts";
@@ -61,6 +62,23 @@ Deno.test("chunks that no item can reach are let go", async () => {
   }
   assertEquals(channel.chunks.size, 20);
   await writer.close();
+});
+
+Deno.test("a reach takes memory for the steps that came only", async () => {
+  const channel = new FakeChannel();
+  const reach = 2 ** 29; // a list so long would not fit into memory
+  const writer = writerTo(channel, { maxSequenceLength: reach });
+  const options = { numKeepAliveRefs: reach, chunkLength: 2 };
+  const other = newTrajectoryWriter<{ n: number }>(doorTo(channel), options);
+  for (let n = 0; n < 3; n++) {
+    writer.append([n]);
+    other.append({ n });
+  }
+  await writer.createItem("t", 3, 1);
+  await writer.close();
+  await other.createItem("t", 1, [other.history.n.slice(0)]);
+  await other.close();
+  assertEquals(channel.items.map((item) => channel.values(item)), [[[0, 1, 2]], [[0, 1, 2]]]);
 });
 
 Deno.test("appendSequence appends the rows of its leaves", async () => {

@@ -1,6 +1,8 @@
 /** The seven calls, called over loopback by a plain client of gRPC. */
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
-import { encodeSignature } from "../../reverb/signature.ts";
+import { toBinary } from "@bufbuild/protobuf";
+import { StructuredValueSchema } from "../../reverb/messages/tensorflow_pb.ts";
+import { structuredOf } from "../../reverb/signature.ts";
 import { smallChunk, smallItem } from "../reverb/_grpc.ts";
 import type { Message } from "../reverb/_proto.ts";
 import { infoOf, insert, plainTables, sample, served } from "./_served.ts";
@@ -25,7 +27,7 @@ Deno.test("ServerInfo says each table's rules, rate limiter, fill and signature"
   assertEquals(p.sampler_options, { prioritized: { priority_exponent: 1 } });
   assertEquals([p.max_size, p.max_times_sampled, p.current_size], [1000n, 5, 1n]);
   assertEquals([p.num_episodes, p.num_unique_samples], [1n, 1n]);
-  assertEquals(p.signature, encodeSignature("", signature));
+  assertEquals(p.signature, toBinary(StructuredValueSchema, structuredOf("", signature)));
   assertEquals(u.signature, undefined);
   assertEquals(u.max_times_sampled, undefined);
   const rateLimiter = p.rate_limiter_info;

@@ -5,7 +5,6 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { minSize, queue, samplesPerInsert } from "../../mod.ts";
 import type { RateLimiter } from "../../types.ts";
 import { Channel } from "../../reverb/channel.ts";
-import { callSetRateLimiter } from "../../reverb/_set_rate_limiter.ts";
 import { Limiters, SetLimiterRequestSchema } from "../../reverb/messages/limiter_pb.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
 import { lowOf } from "../../tables/tables.ts";
@@ -105,7 +104,12 @@ Deno.test("a rate limiter that the table can't keep is refused, and the table ke
         "invalid-argument",
         "could deadlock, as inserts × 1 - samples must stay from 0.5 to 1.9; make error at least 2 wide",
       ],
-      ["slower", minSize(1), "not-found", "Priority table slower was not found"],
+      [
+        "slower",
+        minSize(1),
+        "not-found",
+        'setRateLimiter(): the server has no table "slower"; it has "line", "slow"',
+      ],
     ] as const
   ) {
     const error = await failure(() => client.setRateLimiter(table, rateLimiter));
@@ -194,17 +198,19 @@ Deno.test("a rate limiter that clients change again and again is always whole", 
 Deno.test("a server that lacks the call is no server of this library, and the error says so", async () => {
   // Reverb's server answers unknown calls like this.
   const other = http2.createServer();
-  other.on("stream", (stream: http2.ServerHttp2Stream) => {
-    stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "12" }, {
-      endStream: true,
-    });
+  other.on("stream", (stream: http2.ServerHttp2Stream, { ":path": path }) => {
+    const isKnown = path?.endsWith("/ServerInfo");
+    const status = isKnown ? "0" : "12";
+    stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": status });
+    stream.end(new Uint8Array(isKnown ? 5 : 0)); // the prefix of a message without a table
   });
   await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
-  const channel = new Channel(`127.0.0.1:${(other.address() as { port: number }).port}`);
-  const error = await failure(() => callSetRateLimiter(channel, "t", minSize(2), {}));
+  const { port } = other.address() as { port: number };
+  const client = await ReverbClient.connect(`127.0.0.1:${port}`);
+  const error = await failure(() => client.setRateLimiter("t", minSize(2)));
   assertStrictEquals(error.code, "unimplemented");
   assert(error.message.startsWith(onlyOurs), error.message);
-  channel.close();
+  await client.close();
   await new Promise((done) => other.close(done));
 });
 

@@ -1,9 +1,10 @@
 /** Unpacks single tensors of messages, as the only column of a sample. */
 import { create, toBinary } from "@bufbuild/protobuf";
+import { bytesOf } from "../../base/typed_arrays.ts";
 import type { Kernel } from "../../ffi/library.ts";
 import { SampleStreamResponseSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { TensorProto } from "../../reverb/messages/tensorflow_pb.ts";
-import { SampleDecoder } from "../../wire/samples.ts";
+import { SampleDecoder } from "../../reverb/sample_decoder.ts";
 
 /** The elements of a tensor of numbers, little-endian. Its first dimension counts the rows. */
 export function decodeTensor(
@@ -24,5 +25,7 @@ export function decodeTensor(
   const { columns } = new SampleDecoder(kernel).decode(
     toBinary(SampleStreamResponseSchema, message),
   );
-  return columns[0]?.bytes.slice() ?? new Uint8Array(0);
+  const [column] = columns;
+  if (!ArrayBuffer.isView(column?.data)) throw new Error("a tensor of strings");
+  return bytesOf(column.data).slice();
 }

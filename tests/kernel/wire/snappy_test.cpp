@@ -1,6 +1,6 @@
 // Snappy: what is encoded comes back, whole or in part; damage is found or gives other bytes, and nothing outside the buffers is touched.
 //
-// Bytes that Reverb itself packed are in tests/wire/real_samples.json.
+// Bytes that Reverb itself packed are in tests/reverb/real_samples.json.
 #include <cstring>
 #include <vector>
 

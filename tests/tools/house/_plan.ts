@@ -23,7 +23,7 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   base: [],
   // Frames with checksums in bytes, files, streams and folders, whatever they are of.
   storage: ["ffi", "base"],
-  // Tensors and samples, which the kernel packs and unpacks, and single fields of messages.
+  // New rows, which the kernel packs, strings, and single fields of messages.
   wire: ["ffi", "base"],
   // Reverb's messages, and what speaks them.
   reverb: ["wire", "rate_limiters", "ffi", "base"],
@@ -147,18 +147,12 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["mod.ts"],
     ["client.ts"],
     // Writers and samplers.
-    ["writer.ts", "_row_writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
-    ["sampling.ts", "_find_server.ts", "priority_changes.ts", "_set_rate_limiter.ts"],
+    ["writer.ts", "trajectory_writer.ts", "structured_writer.ts"],
+    ["sampling.ts", "_find_server.ts", "priority_changes.ts"],
     // Steps and items, and what was sampled.
-    [
-      "trajectories.ts",
-      "_steps.ts",
-      "history.ts",
-      "patterns.ts",
-      "_sample_stream.ts",
-      "samples.ts",
-    ],
-    ["_column.ts", "sample_column.ts"],
+    ["_rows.ts", "_steps.ts", "history.ts", "patterns.ts", "_sample_stream.ts"],
+    ["item_writer.ts", "_column.ts", "sample_decoder.ts"],
+    ["samples.ts", "sample_column.ts"],
     // What goes over a connection.
     ["item_stream.ts", "_chunk.ts", "_chunk_length.ts", "channel.ts", "_http2.ts"],
     ["sample_request.ts", "checkpoint/"],
