@@ -133,6 +133,18 @@ export interface Batch<S extends Schema = AnySchema> {
   readonly learnMask: Float32Array<ArrayBuffer>;
   /** `[batch, length]`: 1 at the records before the pick (`burnIn`, `before`), and 0 elsewhere. Empty without `masks`. */
   readonly contextMask: Float32Array<ArrayBuffer>;
+  /**
+   * `[batch, length]`: 1 at the last record of an episode that terminated, and 0 elsewhere. Empty without `ends`. {@linkcode Hindsight.relabel}
+   * writes it where its callback says what terminates.
+   */
+  readonly terminated: Uint8Array<ArrayBuffer>;
+  /** `[batch, length]`: 1 at the last record of an episode that was cut off, and 0 elsewhere. Empty without `ends`. */
+  readonly truncated: Uint8Array<ArrayBuffer>;
+  /**
+   * `[batch, length, ...shape]`, float32 for every dtype of the reward: the sum of the rewards from each row to the end of its episode,
+   * without discount. Of an open episode it has the rewards so far. Empty without `returnToGo`.
+   */
+  readonly returnToGo: Float32Array<ArrayBuffer>;
   /** The n-step returns, one part for each n of the pick policy, in the same order. None by default. */
   readonly nStep: NStepParts<S>;
   /** The shapes of all parts. */

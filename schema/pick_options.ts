@@ -109,6 +109,16 @@ export interface PickOptions<
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
   /**
+   * Whether batches have `terminated` and `truncated`: how the episode ended, at its last record; false by default. Most learners need only
+   * `discount`, which every batch has.
+   */
+  readonly ends?: boolean;
+  /**
+   * Whether batches have `returnToGo`, the sum of the rewards from each row to the end of its episode; false by default. See Chen et al.,
+   * "Decision Transformer" (2021), section 3. A batch with it costs one look at each reward from its picks on.
+   */
+  readonly returnToGo?: boolean;
+  /**
    * Which episodes have picks in the view: those with this tag, or with one of up to 16 tags; all by default. An episode has the tag
    * that you gave to `newEpisode`, and 0 without one.
    */
@@ -139,6 +149,8 @@ const OPTIONS = [
   "nStep",
   "nextState",
   "masks",
+  "ends",
+  "returnToGo",
   "where",
 ] as const;
 
@@ -211,6 +223,8 @@ export function checkPick(
     nStep,
     nextState,
     masks: flag(pick.masks, "masks", burnIn > 0 || before > 0),
+    ends: flag(pick.ends, "ends"),
+    returnToGo: flag(pick.returnToGo, "returnToGo"),
     ...(pick.where === undefined ? {} : { where: checkWhere(`${field}where`, pick.where) }),
   };
   for (const [option, others, why] of EXCLUDED) {
@@ -288,7 +302,9 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
     (policy.before > 0 ? abi.EXRP_PICK_ALIGNED : 0) |
     (policy.stackPadding === "zeros" ? abi.EXRP_PICK_ZERO_PADDED : 0) |
     (policy.stackCompact ? abi.EXRP_PICK_COMPACT : 0) |
-    (policy.masks ? abi.EXRP_PICK_MASKS : 0);
+    (policy.masks ? abi.EXRP_PICK_MASKS : 0) |
+    (policy.ends ? abi.EXRP_PICK_ENDS : 0) |
+    (policy.returnToGo ? abi.EXRP_PICK_RETURN_TO_GO : 0);
   numbers[abi.EXRP_POLICY_DISCOUNT] = policy.discount;
   numbers[abi.EXRP_POLICY_BEFORE] = policy.burnIn + policy.before;
   numbers[abi.EXRP_POLICY_STACK] = policy.stack;
@@ -350,5 +366,7 @@ export function describeLayout(policy: PickPolicy): string {
   if (policy.nextState === "overlap") words.push("next states overlapping");
   if (policy.nextState === false) words.push("no next states");
   if (policy.masks) words.push("masks");
+  if (policy.ends) words.push("ends");
+  if (policy.returnToGo) words.push("return to go");
   return words.join(", ");
 }

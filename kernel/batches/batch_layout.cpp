@@ -17,7 +17,7 @@ double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) 
   double row = 0;
   for (uint32_t column = 1; column < store.columnCount(); ++column) row += store.column(column).bytes;
   const double stacks = 1.0 + policy.nStepCount;
-  row += stacks * policy.stack * store.column(0).bytes + 4.0 * policy.nStepCount * store.column(2).itemCount + 64;
+  row += stacks * policy.stack * store.column(0).bytes + 4.0 * stacks * store.column(2).itemCount + 64;
   return count * (rows * row + static_cast<double>(policy.frames()) * store.column(0).bytes + 64);
 }
 
@@ -41,6 +41,9 @@ BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t c
   add(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
   add(EXRP_BATCH_LEARN_MASK, policy.masks ? rows * sizeof(float) : 0);
   add(EXRP_BATCH_CONTEXT_MASK, policy.masks ? rows * sizeof(float) : 0);
+  add(EXRP_BATCH_TERMINATED, policy.ends ? rows : 0);
+  add(EXRP_BATCH_TRUNCATED, policy.ends ? rows : 0);
+  add(EXRP_BATCH_RETURN_TO_GO, policy.returnToGo ? rows * store.column(2).itemCount * sizeof(float) : 0);
   for (uint32_t index = 0; index < policy.nStepCount; ++index) {
     const uint32_t part = nStepPart(store, index);
     add(part + EXRP_BATCH_N_STEP_RETURN, rows * store.column(2).itemCount * sizeof(float));
@@ -74,6 +77,9 @@ BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const Batc
   target.discount = floats(EXRP_BATCH_DISCOUNT);
   target.learnMask = floats(EXRP_BATCH_LEARN_MASK);
   target.contextMask = floats(EXRP_BATCH_CONTEXT_MASK);
+  target.terminated = bytes(EXRP_BATCH_TERMINATED);
+  target.truncated = bytes(EXRP_BATCH_TRUNCATED);
+  target.returnToGo = floats(EXRP_BATCH_RETURN_TO_GO);
   for (uint32_t index = 0; index < policy.nStepCount; ++index) {
     const uint32_t part = nStepPart(store, index);
     target.nSteps[index] = {floats(part + EXRP_BATCH_N_STEP_RETURN), bytes(part + EXRP_BATCH_N_STEP_STATE),

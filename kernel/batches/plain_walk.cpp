@@ -12,7 +12,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   const Column& state = store.column(0);
   // With the overlap there is one row more.
   copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
-  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
+  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks && !policy.returnToGo;
   const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
   if (copyStates_ == nullptr || !simple || isBeside(0) || isBeside(2)) return;
   if (policy.nStepCount > 0) {
@@ -59,6 +59,10 @@ void PlainWalk::fill(const GatherJob& job) const {
   };
   fillFloats(target.discount, static_cast<float>(policy_.discount));
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) fillFloats(target.nSteps[part].discount, nStepDiscounts_[part]);
+  if (policy_.ends) {
+    memset(target.terminated + first * length, 0, count * length);
+    memset(target.truncated + first * length, 0, count * length);
+  }
   int32_t* const seqLen = target.seqLen + first;
   int32_t* const nextSeqLen = target.nextSeqLen + first;
   for (size_t index = 0; index < count; ++index) seqLen[index] = static_cast<int32_t>(length);
@@ -92,6 +96,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
   const uint32_t length = policy_.length;
   const size_t first = index * length;
   if (terminated && left <= length) target.discount[first + left - 1] = 0.0f;
+  if (policy_.ends && left <= length) (terminated ? target.terminated : target.truncated)[first + left - 1] = 1;
   const uint32_t end = smaller(left, length);
   if (end < length) {
     target.seqLen[index] = target.nextSeqLen[index] = static_cast<int32_t>(end);

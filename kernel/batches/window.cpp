@@ -57,6 +57,8 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   }
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
+  if (policy_.ends) writeEnds(window, target);
+  if (policy_.returnToGo) writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
@@ -225,7 +227,7 @@ void WindowCopier::writeDiscounts(const Window& window, float* part) const {
   float* const rows = part + window.row + (policy_.reversed ? 0 : window.lead);
   for (uint32_t at = 0; at < window.real; ++at) rows[at] = discount;
   if (window.known < window.real) part[rowOf(window, window.real - 1)] = 0.0f;
-  if (window.terminates && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
+  if (window.terminates() && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
 }
 
 void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) const {
@@ -235,6 +237,34 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
     const size_t row = rowOf(window, at);
     target.learnMask[row] = at < window.context ? 0.0f : 1.0f;
     target.contextMask[row] = at < window.context ? 1.0f : 0.0f;
+  }
+}
+
+void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) const {
+  const auto rows = static_cast<size_t>(policy_.rows());
+  memset(target.terminated + window.row, 0, rows);
+  memset(target.truncated + window.row, 0, rows);
+  if (window.showsEnd()) (window.terminates() ? target.terminated : target.truncated)[rowOf(window, window.known - 1)] = 1;
+}
+
+/// Adds up the rewards from the episode's last record backwards, block by block.
+void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+  const Column& column = store_->column(2);
+  const size_t stride = store_->stride(2);
+  const uint32_t first = window.position - window.context;
+  zeroAround(reinterpret_cast<uint8_t*>(part), column.itemCount * sizeof(float), window);
+  for (uint32_t item = 0; item < column.itemCount; ++item) {
+    double sum = 0;
+    uint32_t block = episode.lastBlock;
+    for (uint32_t end = episode.count; end > first; block = store_->block(block).previous) {
+      const uint32_t begin = store_->head(block).ordinal() << store_->blockShift();
+      const uint8_t* const rewards = store_->at(2, store_->firstSlot(block)) + size_t{item} * column.itemBytes;
+      for (; end > first && end > begin; --end) {
+        sum += reward(rewards + (end - 1 - begin) * stride);
+        const uint32_t at = end - 1 - first;
+        if (at < window.real) part[rowOf(window, at) * column.itemCount + item] = static_cast<float>(sum);
+      }
+    }
   }
 }
 
@@ -270,7 +300,7 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);
     }
-    const bool bootstraps = m > 0 && !(window.terminates && at + m == window.known);
+    const bool bootstraps = m > 0 && !(window.terminates() && at + m == window.known);
     part.discount[row] = bootstraps ? static_cast<float>(discount) : 0.0f;
     if (m > 0) copyStack(part.state + row * stackBytes, nullptr, window, at + m);
     else memset(part.state + row * stackBytes, 0, stackBytes);

@@ -77,6 +77,8 @@ class WindowCopier {
   void copyFrames(const Window& window, size_t index, uint8_t* part) const;
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
+  void writeEnds(const Window& window, const BatchTarget& target) const;
+  void writeReturnsToGo(const Episode& episode, const Window& window, float* part) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
   double reward(const uint8_t* from) const;
   /// Zeros the rows of a part that stand for no record.

@@ -51,18 +51,20 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
   policy.zeroPadded = flag(EXRP_PICK_ZERO_PADDED);
   policy.compact = flag(EXRP_PICK_COMPACT);
   policy.masks = flag(EXRP_PICK_MASKS);
+  policy.ends = flag(EXRP_PICK_ENDS);
+  policy.returnToGo = flag(EXRP_PICK_RETURN_TO_GO);
   // Frames once have no next states of their own; backwards in time there is no row after the last, and the first has a next state.
   const bool once = policy.compact || policy.nextState == EXRP_NEXT_STATE_OVERLAP;
   const bool possible = !(policy.compact && policy.nextState == EXRP_NEXT_STATE_COPY) &&
                         !(policy.reversed && (once || policy.before > 0 || policy.allowOpenEnd)) &&
-                        !(policy.nStepCount > 0 && policy.rewardType == EXRP_TYPE_OTHER);
+                        !(policy.hasReturns() && policy.rewardType == EXRP_TYPE_OTHER);
   if (!possible) return fail(Status::argument, argument, flags);
   *parsed = policy;
   return Status::ok;
 }
 
 bool PickPolicy::fitsReward(uint32_t itemBytes) const {
-  if (nStepCount == 0) return true;
+  if (!hasReturns()) return true;
   switch (rewardType) {
     case EXRP_TYPE_FLOAT64: return itemBytes == 8;
     case EXRP_TYPE_FLOAT32:

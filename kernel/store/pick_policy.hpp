@@ -33,12 +33,16 @@ struct PickPolicy {
   bool zeroPadded = false;
   bool compact = false;
   bool masks = false;
+  bool ends = false;
+  bool returnToGo = false;
   double discount = 1;
 
   /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
-  /// Whether n-step returns, if there are any, can be computed from rewards whose elements have so many bytes.
+  /// Whether a batch has returns, which are computed from rewards.
+  bool hasReturns() const { return nStepCount > 0 || returnToGo; }
+  /// Whether the returns, if there are any, can be computed from rewards whose elements have so many bytes.
   bool fitsReward(uint32_t itemBytes) const;
   /// Rows a pick has in a batch.
   uint64_t rows() const { return uint64_t{before} + length; }

@@ -113,7 +113,8 @@ export interface Hindsight<S extends Schema = AnySchema> {
   readonly share: number;
   /**
    * Gives picks of a batch new goals, in place: each pick with probability `share`, one goal for all rows of a pick. It overwrites
-   * the goals and rewards of those picks, and `discount` if the callback says what terminates. Nothing else changes.
+   * the goals and rewards of those picks. If the callback says what terminates, it overwrites `discount`, and with `ends` also `terminated`.
+   * Nothing else changes: `truncated` still says which episodes were cut off.
    *
    * Cost: one or two calls of the kernel and one of the callback for a batch of any size; with `random` also O(stored episodes). If
    * no pick is relabelled, the callback is not called.
@@ -365,6 +366,7 @@ export class Relabeller {
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;
       batch.discount[at] = terminated[k] ? 0 : this.#policy.discount;
+      if (this.#policy.ends) batch.terminated[at] = terminated[k] ? 1 : 0;
     }
   }
 }
