@@ -48,8 +48,8 @@ export type NStepPartsOf<S extends Schema, N extends number | readonly number[]>
   : readonly [NStepPart<S>];
 
 /**
- * The picks that `getBatch` drew. Each part is one typed array in row-major order, ready for any tensor library. All parts are views of
- * one `ArrayBuffer`, which the batch owns. No later call changes it unless you pass it as `into`.
+ * The picks that `getBatch` drew. Each part is one typed array in row-major order, ready for any tensor library. All parts that are not
+ * empty are views of one `ArrayBuffer`, which the batch owns. No later call changes it unless you pass it as `into`.
  *
  * When you are done with a batch, you may give its memory back, with `using` or `batch[Symbol.dispose]()`. Its parts are empty from
  * then on. A later batch of this size then needs no new memory, which would have to be filled with zeros first.

@@ -57,8 +57,8 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   }
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
-  if (policy_.ends) writeEnds(window, target);
-  if (policy_.returnToGo) writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
+  if (policy_.ends) [[unlikely]] writeEnds(window, target);
+  if (policy_.returnToGo) [[unlikely]] writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
@@ -240,7 +240,8 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
   }
 }
 
-void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) const {
+/// Not inline, as the returns below: copy() stays as fast for views without them.
+[[gnu::noinline]] void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) const {
   const auto rows = static_cast<size_t>(policy_.rows());
   memset(target.terminated + window.row, 0, rows);
   memset(target.truncated + window.row, 0, rows);
@@ -248,21 +249,29 @@ void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) co
 }
 
 /// Adds up the rewards from the episode's last record backwards, block by block.
-void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+[[gnu::noinline]] void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+  zeroAround(reinterpret_cast<uint8_t*>(part), store_->column(2).itemCount * sizeof(float), window);
+  // The commonest type has a loop of its own, which does not ask for the type each time.
+  if (policy_.rewardType == EXRP_TYPE_FLOAT32) addUp(episode, window, part, numberAt<float>);
+  else addUp(episode, window, part, [this](const uint8_t* from) { return reward(from); });
+}
+
+template <typename Read>
+inline void WindowCopier::addUp(const Episode& episode, const Window& window, float* part, Read read) const {
   const Column& column = store_->column(2);
   const size_t stride = store_->stride(2);
   const uint32_t first = window.position - window.context;
-  zeroAround(reinterpret_cast<uint8_t*>(part), column.itemCount * sizeof(float), window);
+  const uint32_t shownEnd = first + window.real;
   for (uint32_t item = 0; item < column.itemCount; ++item) {
     double sum = 0;
     uint32_t block = episode.lastBlock;
     for (uint32_t end = episode.count; end > first; block = store_->block(block).previous) {
       const uint32_t begin = store_->head(block).ordinal() << store_->blockShift();
       const uint8_t* const rewards = store_->at(2, store_->firstSlot(block)) + size_t{item} * column.itemBytes;
-      for (; end > first && end > begin; --end) {
-        sum += reward(rewards + (end - 1 - begin) * stride);
-        const uint32_t at = end - 1 - first;
-        if (at < window.real) part[rowOf(window, at) * column.itemCount + item] = static_cast<float>(sum);
+      for (; end > begin && end > shownEnd; --end) sum += read(rewards + (end - 1 - begin) * stride);
+      for (; end > begin && end > first; --end) {
+        sum += read(rewards + (end - 1 - begin) * stride);
+        part[rowOf(window, end - 1 - first) * column.itemCount + item] = static_cast<float>(sum);
       }
     }
   }

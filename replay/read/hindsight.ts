@@ -58,8 +58,8 @@ export interface Relabelled {
  * that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again; those that
  * are not chosen again keep the goal of the first time.
  *
- * Batches may be of any pick view; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns can't be
- * relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
+ * Batches may be of any pick view; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns or `returnToGo`
+ * can't be relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
  * states can't be relabelled either.
  *
  * An environment like those of gymnasium-robotics has observations with `achieved_goal` and `desired_goal`. Record the `desired_goal`
