@@ -74,6 +74,7 @@ export type {
   FlatSteps,
   ManySteps,
 } from "./replay/record/many_steps.ts";
+export type { UpdateColumns } from "./replay/update/updater.ts";
 export type { EndEpisodeOptions, EpisodeInfo } from "./replay/record/episodes.ts";
 export type { EpisodeRecords } from "./replay/read/records.ts";
 export type { Drained, Minibatch, MinibatchOptions, TimeMajor } from "./replay/read/drained.ts";

@@ -17,23 +17,18 @@ import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
 import { checkPriority } from "../replay/record/record_input.ts";
 import type { NumericArray } from "../schema/columns.ts";
 import type { Schema } from "../schema/schema.ts";
-import { type ActorSteps, FirstSteps } from "./actor_steps.ts";
+import { type ActorSteps, FirstSteps, type StepsOptions } from "./actor_steps.ts";
 import type { LocalSteps } from "./_local_steps.ts";
 
 /** The name that errors have. */
 export const WHERE = "ActorWriter";
 
 /** How an actor's steps are written. */
-export interface ChunkOptions<S extends Schema> {
-  /** The names of the extras. */
-  readonly extraNames: readonly string[];
+interface ChunkOptions<S extends Schema> extends StepsOptions {
   /** How many steps of an environment one call takes at most. */
   readonly flushSteps: number;
   /** Gives the first priorities. */
   readonly priority: ((steps: ActorSteps<S>) => NumericArray) | undefined;
-  /** n and γ of the returns of which priorities are made. */
-  readonly nStep: number;
-  readonly discount: number;
   /** How many later steps of an open episode the priority of a step needs. */
   readonly lookahead: number;
   /** The tag of the episodes. */
@@ -131,9 +126,9 @@ export class ChunkWriter<S extends Schema> {
   }
 
   #prioritiesOf(takes: readonly number[]): Float64Array | undefined {
-    const { priority, extraNames } = this.#options;
+    const { priority } = this.#options;
     if (priority === undefined) return undefined;
-    const steps = new FirstSteps(this.#local, takes, extraNames, this.#options);
+    const steps = new FirstSteps(this.#local, takes, this.#options);
     const { size } = steps;
     const given: unknown = priority(steps as unknown as ActorSteps<S>);
     const list = checkNumbers(

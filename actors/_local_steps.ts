@@ -10,18 +10,10 @@
  * @module
  */
 
-import { checkNumber, show } from "../base/checks.ts";
-import { isKind } from "../base/typed_arrays.ts";
 import { ManyRowsColumn } from "../replay/record/many_rows.ts";
 import { RowColumn } from "../replay/record/row.ts";
 import { checkFinite } from "../replay/record/finite.ts";
-import {
-  type AnyColumnArray,
-  float64,
-  type NamedColumn,
-  uint8,
-  viewOf,
-} from "../schema/columns.ts";
+import { type AnyColumnArray, bool, float64, type NamedColumn, viewOf } from "../schema/columns.ts";
 
 /** The call that errors name if it has one step; the other one has a step of each environment. */
 export const STEP = "step()";
@@ -57,6 +49,25 @@ export class LocalColumn {
     this.#room = room;
   }
 
+  /** Stages the value of one step, or those of a step of each environment. `missing` stands for what is not given, where that may be. */
+  stage(isOne: boolean, value: unknown, missing?: number): void {
+    if (value !== undefined || missing === undefined) (isOne ? this.one : this.many).write(value);
+    else for (let k = 0; k < this.staged.length; k++) this.staged[k] = missing;
+  }
+
+  /** Stages numbers that a step may have beside its columns, such as values of states. A missing one is NaN. */
+  stageNumbers(isOne: boolean, value: unknown): void {
+    this.stage(isOne, value, NaN);
+    if (value === undefined) return;
+    const { staged } = this;
+    for (let e = 0; e < staged.length; e++) {
+      if (Math.abs(staged[e] as number) !== Infinity) continue;
+      const { name } = this.one.staged;
+      const where = isOne ? `${STEP}: ${name}` : `${STEP_BATCH}: ${name}[${e}]`;
+      throw new RangeError(`${where} must be a finite number, got ${staged[e]}`);
+    }
+  }
+
   /** Refuses NaN and infinite values among those that are staged. */
   checkFinite(isOne: boolean): void {
     const { staged } = this.one;
@@ -90,33 +101,6 @@ export class LocalColumn {
     const first = environment * this.#room;
     const width = this.width;
     this.#all.copyWithin(first * width, (first + from) * width, (first + to) * width);
-  }
-}
-
-/** Stages numbers that a step may have beside its columns, such as values of states. A missing one is NaN. */
-export function stageNumbers(
-  operation: string,
-  name: string,
-  { staged }: LocalColumn,
-  value: unknown,
-): void {
-  if (operation === STEP) {
-    staged[0] = value === undefined ? NaN : checkNumber(`${STEP}: ${name}`, value);
-  } else if (value === undefined) staged.fill(NaN);
-  else {
-    const isArray = Array.isArray(value) || isKind("Float32Array", value) ||
-      isKind("Float64Array", value);
-    if (!isArray || value.length !== staged.length) {
-      throw new TypeError(
-        `${STEP_BATCH}: ${name} must be an array of ${staged.length} numbers, one for each environment, got ${
-          show(value)
-        }`,
-      );
-    }
-    for (let e = 0; e < staged.length; e++) {
-      const number: unknown = value[e];
-      staged[e] = Number.isNaN(number) ? NaN : checkNumber(`${STEP_BATCH}: ${name}[${e}]`, number);
-    }
   }
 }
 
@@ -161,8 +145,8 @@ export class LocalSteps {
     this.value = make({ name: "value", column: float64() });
     this.stateValue = make({ name: "stateValue", column: float64() });
     this.nextStateValue = make({ name: "nextStateValue", column: float64() });
-    this.terminated = make({ name: "terminated", column: uint8() });
-    this.truncated = make({ name: "truncated", column: uint8() });
+    this.terminated = make({ name: "terminated", column: bool() });
+    this.truncated = make({ name: "truncated", column: bool() });
     this.#all = [
       ...this.columns,
       ...[this.nextState, this.value, this.stateValue, this.nextStateValue],

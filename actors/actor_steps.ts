@@ -62,29 +62,29 @@ interface Returns {
   readonly last: Uint32Array<ArrayBuffer>;
 }
 
+/** What is known of the steps beside their values. */
+export interface StepsOptions {
+  /** The names of the extras. */
+  readonly extraNames: readonly string[];
+  /** n and γ of the returns of which priorities are made. */
+  readonly nStep: number;
+  readonly discount: number;
+}
+
 /** The first steps of each environment of `local`. */
 export class FirstSteps {
   readonly size: number;
   readonly #local: LocalSteps;
   readonly #takes: readonly number[];
-  readonly #names: readonly string[];
-  readonly #n: number;
-  readonly #discount: number;
+  readonly #options: StepsOptions;
   #returns: Returns | undefined;
 
-  /** The first `takes[e]` steps of each environment e. `names` are those of the extras. */
-  constructor(
-    local: LocalSteps,
-    takes: readonly number[],
-    names: readonly string[],
-    { nStep, discount }: { readonly nStep: number; readonly discount: number },
-  ) {
+  /** The first `takes[e]` steps of each environment e. */
+  constructor(local: LocalSteps, takes: readonly number[], options: StepsOptions) {
     this.size = takes.reduce((sum, take) => sum + take, 0);
     this.#local = local;
     this.#takes = takes;
-    this.#names = names;
-    this.#n = nStep;
-    this.#discount = discount;
+    this.#options = options;
   }
 
   get state(): AnyColumnArray {
@@ -105,7 +105,8 @@ export class FirstSteps {
 
   get extras(): Readonly<Record<string, AnyColumnArray>> {
     const { columns } = this.#local;
-    return Object.fromEntries(this.#names.map((name, k) => [name, this.#join(columns[3 + k])]));
+    const { extraNames } = this.#options;
+    return Object.fromEntries(extraNames.map((name, k) => [name, this.#join(columns[3 + k])]));
   }
 
   get terminated(): AnyColumnArray {
@@ -166,15 +167,16 @@ export class FirstSteps {
     const last = new Uint32Array(this.size);
     const { columns, terminated, truncated, counts } = this.#local;
     const reward = columns[2] as LocalColumn;
+    const { nStep, discount } = this.#options;
     if (reward.width !== 1) throw new TypeError("nStep and target need a reward without a shape");
     this.#each((e, at, k) => {
-      const count = Math.min(at + this.#n, counts[e] as number);
+      const count = Math.min(at + nStep, counts[e] as number);
       let [sum, gamma, isOver] = [0, 1, false];
       let step = at;
       for (; step < count && !isOver; step++) {
         const isTerminated = terminated.at(e, step) === 1;
         sum += gamma * reward.at(e, step);
-        gamma *= isTerminated ? 0 : this.#discount;
+        gamma *= isTerminated ? 0 : discount;
         isOver = isTerminated || truncated.at(e, step) === 1;
       }
       sums[k] = sum;
@@ -214,7 +216,7 @@ function given(
   throw new TypeError(
     `ActorWriter: the priority function reads ${
       name === "value" ? "value" : "target"
-    }, but a step was given no ${name}; give it with each step`,
+    }, but a step was given no ${name}, or NaN; give it with each step`,
   );
 }
 

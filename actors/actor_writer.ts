@@ -14,14 +14,13 @@ import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
 import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { ReplayCore } from "../replay/core.ts";
-import { forEachDone } from "../replay/record/many_recorder.ts";
-import { checkFlag, FLAG_HINTS, writeExtras } from "../replay/record/record_input.ts";
+import { FLAG_HINTS, writeExtras } from "../replay/record/record_input.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import { checkTag } from "../schema/pick_where.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type { ActorBatch, ActorStep, ActorWriterOptions } from "./actor_options.ts";
 import { ChunkWriter, WHERE } from "./_chunk_writer.ts";
-import { LocalSteps, stageNumbers, STEP, STEP_BATCH } from "./_local_steps.ts";
+import { LocalSteps, STEP, STEP_BATCH } from "./_local_steps.ts";
 
 const OPTIONS = [
   "environments",
@@ -252,43 +251,25 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     columns[0]?.write(loose.state);
     columns[1]?.write(loose.action);
     columns[2]?.write(loose.reward);
-    this.#stageEnds(operation, "terminated", loose.terminated);
-    this.#stageEnds(operation, "truncated", loose.truncated);
+    local.terminated.stage(isOne, loose.terminated);
+    local.truncated.stage(isOne, loose.truncated, 0);
     if (loose.nextState === undefined) {
       throw new TypeError(
         `${operation}: nextState must be the state that step() of the environment returned, at every step; got undefined`,
       );
     }
-    (isOne ? local.nextState.one : local.nextState.many).write(loose.nextState);
+    local.nextState.stage(isOne, loose.nextState);
     if (isFinite) {
       for (const each of [...local.columns.slice(0, 3), local.nextState]) each.checkFinite(isOne);
     }
     writeExtras(operation, loose.extras, extraNames, columns);
-    stageNumbers(operation, "value", local.value, loose.value);
-    stageNumbers(operation, "stateValue", local.stateValue, loose.stateValue);
-    stageNumbers(operation, "nextStateValue", local.nextStateValue, loose.nextStateValue);
+    local.value.stageNumbers(isOne, loose.value);
+    local.stateValue.stageNumbers(isOne, loose.stateValue);
+    local.nextStateValue.stageNumbers(isOne, loose.nextStateValue);
     if (this.isFull) this.#chunks.flush(false);
     const count = this.#chunks.episodes.length;
     for (let e = 0; e < count; e++) local.keep(e);
     this.#stepCount += count;
-  }
-
-  /** Stages whether episodes end. */
-  #stageEnds(operation: string, name: "terminated" | "truncated", value: unknown): void {
-    const { staged } = this.#local[name];
-    const isMissing = value === undefined && name === "truncated";
-    if (operation === STEP) {
-      staged[0] = !isMissing && checkFlag(`${STEP}: ${name}`, value) ? 1 : 0;
-      return;
-    }
-    staged.fill(0);
-    if (isMissing) return;
-    if (value === undefined) {
-      throw new TypeError(
-        `${STEP_BATCH}: terminated is missing; it has a flag for each environment`,
-      );
-    }
-    forEachDone(STEP_BATCH, name, value, staged.length, (e) => staged[e] = 1);
   }
 
   /**

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { changeOf, SharedBell } from "../base/bell.ts";
 import { checkNumber, show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { showAs } from "../base/inspect.ts";
@@ -14,8 +15,7 @@ import { checkOptions } from "../base/option_names.ts";
 import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts";
 import { checkWait } from "../base/waits.ts";
 import type { WaitOptions } from "../replay/rate_limiter/waiting.ts";
-import { type AnyColumnArray, BYTES, type DType, DTYPES, viewOf } from "../schema/columns.ts";
-import { changeOf } from "./_change.ts";
+import { type AnyColumnArray, type DType, DTYPES, viewOf, VIEWS } from "../schema/columns.ts";
 import { Slots } from "./_slots.ts";
 
 /** Typed arrays by name, for {@linkcode Broadcast.create}: those of the dtypes that columns have. */
@@ -94,7 +94,7 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   #readViews: readonly Uint8Array[] = [];
 
   private constructor(ticket: BroadcastTicket<A>) {
-    const sizes = ticket.arrays.map(({ dtype, length }) => BYTES[dtype] * length);
+    const sizes = ticket.arrays.map(({ dtype, length }) => VIEWS[dtype].BYTES_PER_ELEMENT * length);
     this.ticket = ticket;
     this.#slots = new Slots(ticket.memory, sizes);
   }
@@ -128,7 +128,7 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
     if (described.length === 0) {
       throw new TypeError(`${where} takes one or more typed arrays by name, got none`);
     }
-    const sizes = described.map(({ dtype, length }) => BYTES[dtype] * length);
+    const sizes = described.map(({ dtype, length }) => VIEWS[dtype].BYTES_PER_ELEMENT * length);
     const memory = new SharedArrayBuffer(Slots.bytesFor(sizes));
     const broadcast = new Broadcast<A>(Object.freeze({ memory, arrays: described }));
     broadcast.publish(arrays);
@@ -221,7 +221,7 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
     const own: BroadcastArrays | undefined = this.#own;
     if (own === undefined || arrays.some(({ name, length }) => own[name]?.length !== length)) {
       const made = arrays.map(({ name, dtype, length }) => {
-        const memory = new ArrayBuffer(BYTES[dtype] * length);
+        const memory = new ArrayBuffer(VIEWS[dtype].BYTES_PER_ELEMENT * length);
         return [name, viewOf(dtype, memory, 0, length)];
       });
       this.#own = Object.freeze(Object.fromEntries(made)) as A;
@@ -270,7 +270,12 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
           `waitFor(): version ${version} did not come within ${timeoutMs} ms; the newest one is ${newest}`,
         );
       }
-      await changeOf(this.#slots.words, 0, head, leftMs, signal);
+      // A thread may end between its change and its notice.
+      const ms = Math.min(leftMs, SharedBell.netMs);
+      const { changed, end: stop } = changeOf(this.#slots.words, 0, head, ms);
+      signal?.addEventListener("abort", stop);
+      await changed;
+      signal?.removeEventListener("abort", stop);
     }
   }
 
@@ -383,7 +388,8 @@ function checkTicket(ticket: unknown): BroadcastTicket {
     if (!isOne) throw fail(`one with an array that is ${JSON.stringify(array)}`);
     return Object.freeze({ name, dtype, length: Number(length) });
   });
-  const bytes = Slots.bytesFor(described.map(({ dtype, length }) => BYTES[dtype] * length));
+  const sizes = described.map(({ dtype, length }) => VIEWS[dtype].BYTES_PER_ELEMENT * length);
+  const bytes = Slots.bytesFor(sizes);
   if (memory.byteLength !== bytes) {
     throw fail(`one whose memory has ${memory.byteLength} bytes in the place of ${bytes}`);
   }

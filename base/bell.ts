@@ -13,38 +13,17 @@
  */
 
 /** A bell. Where nobody listens, it costs one load to know that. */
-export interface Bell {
-  /** Whether somebody may be listening. If so, ring after each change. */
-  readonly isHeard: boolean;
-  /** How often this object rang. */
-  readonly ringCount: number;
-  /** Wakes all who listen, those who began first before the others. */
-  ring(): void;
-  /** Begins to listen. */
-  listen(): Ear;
-}
-
-/** One who listens to a bell. */
-export interface Ear {
-  /** To be called before you look. */
-  ready(): void;
-  /** Resolves after the first ring since `ready()` that is not of this thread's look, and sometimes without one. */
-  heard(): Promise<void>;
-  /** Ends the `heard()` that waits, or else the next one. */
-  wake(): void;
-  /** Ends listening. */
-  close(): void;
-}
+export type Bell = LocalBell | SharedBell;
 
 /** A bell for one thread. */
-export class LocalBell implements Bell {
-  /** Whether somebody listens. */
+export class LocalBell {
+  /** Whether somebody listens. If so, ring after each change. */
   isHeard = false;
   /** How often it rang. */
   ringCount = 0;
-  readonly #ears = new Set<LocalEar>();
+  readonly #ears = new Set<Ear>();
 
-  /** Wakes all who listen. */
+  /** Wakes all who listen, those who began first before the others. */
   ring(): void {
     this.ringCount++;
     for (const ear of this.#ears) ear.rung();
@@ -52,7 +31,7 @@ export class LocalBell implements Bell {
 
   /** Begins to listen. */
   listen(): Ear {
-    const ear = new LocalEar((closed) => {
+    const ear = new Ear((closed) => {
       this.#ears.delete(closed);
       this.isHeard = this.#ears.size > 0;
     });
@@ -62,38 +41,72 @@ export class LocalBell implements Bell {
   }
 }
 
-class LocalEar implements Ear {
-  readonly #leave: (ear: LocalEar) => void;
+/** One who listens to a bell. */
+export class Ear {
+  readonly #leave: (ear: Ear) => void;
   protected isWoken = false;
   protected resolve: (() => void) | undefined;
 
-  constructor(leave: (ear: LocalEar) => void) {
+  constructor(leave: (ear: Ear) => void) {
     this.#leave = leave;
   }
 
+  /** To be called before you look. */
   ready(): void {
     this.isWoken = false;
   }
 
+  /** Resolves after the first ring since `ready()` that is not of this thread's look, and sometimes without one. */
   heard(): Promise<void> {
     if (this.isWoken) return Promise.resolve();
     return new Promise((resolve) => this.resolve = resolve);
   }
 
+  /** Hears a ring. */
   rung(): void {
     this.resolve?.();
     this.resolve = undefined;
   }
 
+  /** Ends the `heard()` that waits, or else the next one. */
   wake(): void {
     this.isWoken = true;
     this.rung();
   }
 
+  /** Ends listening. */
   close(): void {
     this.#leave(this);
     this.wake();
   }
+}
+
+/** How often to look, in ms, where the engine has no `Atomics.waitAsync`. */
+const POLL_MS = 5;
+
+/**
+ * Waits until the word at `index` may not be `expected` any more, for `ms` at most, or until `end` is called. It may also end earlier, so look
+ * again.
+ */
+export function changeOf(
+  words: Int32Array,
+  index: number,
+  expected: number,
+  ms: number,
+): { readonly changed: Promise<void>; readonly end: () => void } {
+  let end = (): void => {};
+  const changed = new Promise<void>((resolve) => {
+    const waiting = Atomics.waitAsync?.(words, index, expected, ms);
+    end = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    // The timer also keeps this thread alive, as another one may still change the word; `waitAsync` alone does not.
+    const timer = setTimeout(end, waiting === undefined ? Math.min(ms, POLL_MS) : ms);
+    if (waiting?.async === true) waiting.value.then(end);
+    else if (waiting !== undefined) end();
+  });
+  return { changed, end };
 }
 
 /** The words of a shared bell: how often it rang, modulo 2^32, and how many listen. */
@@ -106,10 +119,10 @@ const EARS = 1;
  * A change that a lock guards needs no other order: the listener counts itself before it takes the lock to look, and the changer loads
  * that count after it took the lock. So, if the listener looked too early, the changer took the lock later and sees the count.
  */
-export class SharedBell implements Bell {
+export class SharedBell {
   /** The bytes of a bell. */
   static readonly bytes = 8;
-  /** How long a listener of this thread waits for a ring before it looks again, in ms. Tests make it so long that none may be lost. */
+  /** How long one who waits in this thread does so before it looks again, in ms. Tests make it so long that no ring may be lost. */
   static netMs = 100;
   /** The memory of the bell: give it to other threads, which make a bell of their own of it. */
   readonly memory: SharedArrayBuffer;
@@ -141,13 +154,13 @@ export class SharedBell implements Bell {
   }
 }
 
-class SharedEar extends LocalEar {
-  readonly #bell: Bell;
+class SharedEar extends Ear {
+  readonly #bell: SharedBell;
   readonly #words: Int32Array;
   #seen = 0;
   #ownBefore = 0;
 
-  constructor(bell: Bell, words: Int32Array) {
+  constructor(bell: SharedBell, words: Int32Array) {
     let isOpen = true;
     super(() => {
       if (isOpen) Atomics.sub(words, EARS, 1);
@@ -168,18 +181,8 @@ class SharedEar extends LocalEar {
     if (this.isWoken) return Promise.resolve();
     const own = this.#bell.ringCount - this.#ownBefore;
     const expected = (this.#seen + own) | 0;
-    const { netMs } = SharedBell;
-    const { async, value } = Atomics.waitAsync(this.#words, RINGS, expected, netMs);
-    if (!async) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      // The timer also keeps this thread alive, as another one may still ring; `waitAsync` alone does not.
-      const timer = setTimeout(end, netMs);
-      value.then(end);
-      this.resolve = end;
-    });
+    const { changed, end } = changeOf(this.#words, RINGS, expected, SharedBell.netMs);
+    this.resolve = end;
+    return changed;
   }
 }

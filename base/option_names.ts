@@ -56,8 +56,10 @@ export function nearestName(misspelt: string, names: readonly string[]): string 
   let nearest: string | undefined;
   let fewest = Infinity;
   for (const name of names) {
+    const most = 0.4 * Math.max(misspelt.length, name.length);
+    if (Math.abs(misspelt.length - name.length) > most) continue;
     const mistakes = countMistakes(misspelt.toLowerCase(), name.toLowerCase());
-    if (mistakes >= fewest || mistakes > 0.4 * Math.max(misspelt.length, name.length)) continue;
+    if (mistakes >= fewest || mistakes > most) continue;
     [nearest, fewest] = [name, mistakes];
   }
   return nearest;
@@ -65,22 +67,17 @@ export function nearestName(misspelt: string, names: readonly string[]): string 
 
 /** The distance of Damerau and Levenshtein in which no letter changes twice. */
 function countMistakes(from: string, to: string): number {
-  let twoBack: number[] = [];
-  let back = Array.from({ length: to.length + 1 }, (_, k) => k);
-  for (let i = 1; i <= from.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const isSame = from[i - 1] === to[j - 1];
-      let least = Math.min(
-        (back[j] ?? 0) + 1,
-        (row[j - 1] ?? 0) + 1,
-        (back[j - 1] ?? 0) + (isSame ? 0 : 1),
-      );
-      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
-      if (isSwapped) least = Math.min(least, (twoBack[j - 2] ?? 0) + 1);
-      row.push(least);
-    }
-    [twoBack, back] = [back, row];
-  }
-  return back[to.length] ?? 0;
+  const known: number[] = [];
+  const count = (i: number, j: number): number => {
+    if (i === 0 || j === 0) return i + j;
+    const isSame = from[i - 1] === to[j - 1];
+    const isSwapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+    return known[i * (to.length + 1) + j] ??= Math.min(
+      count(i - 1, j) + 1,
+      count(i, j - 1) + 1,
+      count(i - 1, j - 1) + (isSame ? 0 : 1),
+      isSwapped ? count(i - 2, j - 2) + 1 : Infinity,
+    );
+  };
+  return count(from.length, to.length);
 }

@@ -24,27 +24,6 @@ export interface ArrayOfKind {
 /** The name of a kind of typed array, such as `Float32Array`. */
 export type ArrayKind = keyof ArrayOfKind;
 
-const VIEWS = [
-  Int8Array,
-  Uint8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-] as const;
-
-/** The classes by the names of their kinds. Some engines have no `Float16Array`. */
-const CLASSES: ReadonlyMap<string | undefined, abstract new (...args: never[]) => unknown> =
-  new Map(
-    [...VIEWS, ...(typeof Float16Array === "function" ? [Float16Array] : [])]
-      .map((view) => [view.name, view]),
-  );
-
 type Getter<T> = (this: unknown) => T;
 
 function getterOf<T>(object: object, key: string | symbol): Getter<T> {
@@ -52,6 +31,14 @@ function getterOf<T>(object: object, key: string | symbol): Getter<T> {
   if (getter === undefined) throw new TypeError(`this engine has no getter ${String(key)}`);
   return getter;
 }
+
+/** The classes by the names of their kinds: those that the engine has. */
+const CLASSES: ReadonlyMap<string | undefined, abstract new (...args: never[]) => unknown> =
+  new Map(
+    Object.getOwnPropertyNames(globalThis).filter((name) => name.endsWith("Array"))
+      .map((name) => [name, Reflect.get(globalThis, name)] as const)
+      .filter(([, kind]) => Object.getPrototypeOf(kind) === Object.getPrototypeOf(Uint8Array)),
+  );
 
 const TYPED_ARRAY: object = Object.getPrototypeOf(Uint8Array.prototype);
 const KIND: Getter<string | undefined> = getterOf(TYPED_ARRAY, Symbol.toStringTag);
@@ -144,17 +131,11 @@ export function moveMemory(buffer: ArrayBuffer, bytes: number): ArrayBuffer | un
 /** True where a typed array has lost its memory, for example by a transfer. */
 export function isDetached(value: unknown): boolean {
   if (KIND.call(value) === undefined) return false;
-  const buffer = BUFFER.call(value);
-  return !isShared(buffer) && BUFFER_BYTES.call(buffer) === 0 && !isUsable(buffer);
-}
-
-/** False for a buffer that has lost its memory: no view of it can be made. */
-function isUsable(buffer: ArrayBuffer): boolean {
   try {
-    new DataView(buffer);
-    return true;
-  } catch {
+    new DataView(BUFFER.call(value));
     return false;
+  } catch {
+    return true; // no view of its buffer can be made
   }
 }
 

@@ -49,12 +49,15 @@ export function waitUntil<T>(
     };
     const fail = (error: unknown): void => end(() => reject(error));
     const abort = (): void => fail(signal?.reason);
-    const left = begin((value) => end(() => resolve(value)), fail);
-    if (isOver) return left();
-    leave = left;
     signal?.addEventListener("abort", abort);
     if (timeoutMs !== Infinity) {
       timer = setTimeout(() => fail(late()), Math.min(timeoutMs, TIMER_MAX_MS));
     }
+    try {
+      leave = begin((value) => end(() => resolve(value)), fail);
+    } catch (error) {
+      fail(error);
+    }
+    if (isOver) leave();
   });
 }

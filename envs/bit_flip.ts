@@ -6,7 +6,7 @@
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { checkAction, checkRunning, randomOf, type StepResult } from "./environment.ts";
+import { Clock, randomOf, type StepResult } from "./environment.ts";
 
 /** The options of {@linkcode BitFlip}. */
 export interface BitFlipOptions {
@@ -44,10 +44,9 @@ export class BitFlip {
   /** How many bits there are, which is how many actions there are. */
   readonly bitCount: number;
   readonly #random: RandomStream;
+  readonly #clock: Clock;
   #goal: Uint8Array<ArrayBuffer>;
   #bits: Uint8Array<ArrayBuffer>;
-  #stepCount = 0;
-  #isRunning = false;
 
   /**
    * Makes an environment whose first episode begins with `reset()`.
@@ -59,6 +58,7 @@ export class BitFlip {
     const { bitCount = 15, seed = 0 } = options;
     this.bitCount = checkInteger("BitFlip: bitCount", bitCount, 1, 65_536);
     this.#random = randomOf("BitFlip", seed);
+    this.#clock = new Clock("BitFlip", bitCount);
     this.#goal = new Uint8Array(bitCount);
     this.#bits = new Uint8Array(bitCount);
   }
@@ -72,8 +72,7 @@ export class BitFlip {
   reset(): Uint8Array<ArrayBuffer> {
     this.#goal = this.#draw();
     do this.#bits = this.#draw(); while (this.isReached(this.#bits));
-    this.#stepCount = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#bits.slice();
   }
 
@@ -86,14 +85,10 @@ export class BitFlip {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(action: number): StepResult<Uint8Array<ArrayBuffer>> {
-    checkAction("BitFlip.step()", action, this.bitCount);
-    checkRunning("BitFlip.step()", this.#isRunning);
+    this.#clock.checkStep(action, this.bitCount);
     this.#bits[action] = 1 - (this.#bits[action] ?? 0);
-    this.#stepCount++;
     const terminated = this.isReached(this.#bits);
-    const truncated = !terminated && this.#stepCount === this.bitCount;
-    this.#isRunning = !terminated && !truncated;
-    return { state: this.#bits.slice(), reward: terminated ? 0 : -1, terminated, truncated };
+    return this.#clock.count(this.#bits.slice(), terminated ? 0 : -1, terminated);
   }
 
   /** Whether these bits match the goal of the episode. */

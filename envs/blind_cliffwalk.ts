@@ -4,7 +4,7 @@
  * @module
  */
 import { checkInteger } from "../base/checks.ts";
-import { checkAction, checkRunning, type StepResult } from "./environment.ts";
+import { Clock, type StepResult } from "./environment.ts";
 
 /**
  * A walk through `stateCount` states. In each state, action 1 leads on, and action 0 ends the walk. Only the last step of the whole walk
@@ -32,7 +32,7 @@ export class BlindCliffwalk {
   /** How many steps the whole walk has. */
   readonly stateCount: number;
   #state = 0;
-  #isRunning = false;
+  readonly #clock = new Clock("BlindCliffwalk");
 
   /**
    * Makes a walk whose first episode begins with `reset()`.
@@ -47,7 +47,7 @@ export class BlindCliffwalk {
   /** Begins an episode and returns its first state, 0. */
   reset(): number {
     this.#state = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#state;
   }
 
@@ -60,12 +60,9 @@ export class BlindCliffwalk {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(action: number): StepResult<number> {
-    checkAction("BlindCliffwalk.step()", action, BlindCliffwalk.actionCount);
-    checkRunning("BlindCliffwalk.step()", this.#isRunning);
+    this.#clock.checkStep(action, BlindCliffwalk.actionCount);
     this.#state += action;
     const arrived = this.#state === this.stateCount;
-    const terminated = arrived || action === 0;
-    this.#isRunning = !terminated;
-    return { state: this.#state, reward: arrived ? 1 : 0, terminated, truncated: false };
+    return this.#clock.count(this.#state, arrived ? 1 : 0, arrived || action === 0);
   }
 }

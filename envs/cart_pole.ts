@@ -8,7 +8,7 @@
  */
 import { checkNumber, show } from "../base/checks.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { checkAction, checkRunning, randomOf, type StepResult } from "./environment.ts";
+import { Clock, randomOf, type StepResult } from "./environment.ts";
 
 const GRAVITY = 9.8; // m/s²
 const CART_MASS = 1.0; // kg
@@ -69,8 +69,7 @@ export class CartPole {
   #velocity = 0;
   #angle = 0;
   #angularVelocity = 0;
-  #stepCount = 0;
-  #isRunning = false;
+  readonly #clock = new Clock("CartPole", STEP_LIMIT);
 
   /**
    * Makes an environment whose first episode begins with `reset()`.
@@ -100,8 +99,7 @@ export class CartPole {
     this.#velocity = velocity;
     this.#angle = angle;
     this.#angularVelocity = angularVelocity;
-    this.#stepCount = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#observe();
   }
 
@@ -116,8 +114,7 @@ export class CartPole {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(action: number): StepResult<Float32Array<ArrayBuffer>> {
-    checkAction("CartPole.step()", action, CartPole.actionCount);
-    checkRunning("CartPole.step()", this.#isRunning);
+    this.#clock.checkStep(action, CartPole.actionCount);
 
     const force = action === 1 ? FORCE : -FORCE;
     const sine = Math.sin(this.#angle);
@@ -132,13 +129,10 @@ export class CartPole {
     this.#velocity += TIME_STEP * acceleration;
     this.#angle += TIME_STEP * this.#angularVelocity;
     this.#angularVelocity += TIME_STEP * angularAcceleration;
-    this.#stepCount++;
 
     const terminated = Math.abs(this.#position) > POSITION_LIMIT ||
       Math.abs(this.#angle) > ANGLE_LIMIT;
-    const truncated = !terminated && this.#stepCount === STEP_LIMIT;
-    this.#isRunning = !terminated && !truncated;
-    return { state: this.#observe(), reward: 1, terminated, truncated };
+    return this.#clock.count(this.#observe(), 1, terminated);
   }
 
   #observe(): Float32Array<ArrayBuffer> {

@@ -1,5 +1,5 @@
 /**
- * What all environments of this folder have in common: the result of a step, and the checks of seeds and actions.
+ * What all environments of this folder have in common: the result of a step, its clock, and the checks of seeds and actions.
  *
  * @module
  */
@@ -24,9 +24,36 @@ export function checkAction(where: string, action: unknown, count: number): numb
   return checkInteger(`${where}: the action`, action, 0, count - 1);
 }
 
-/** Refuses a step before the first `reset()` and after the end of an episode. */
-export function checkRunning(where: string, isRunning: boolean): void {
-  if (!isRunning) throw new Error(`${where}: the episode is over: call reset() first`);
+/** Says whether an episode of an environment runs, and when it has had its steps. */
+export class Clock {
+  readonly #name: string;
+  readonly #stepLimit: number;
+  /** Steps that are left of the episode; 0 where none runs. */
+  #left = 0;
+
+  /** For the environment of this name, whose episodes are truncated after `stepLimit` steps. */
+  constructor(name: string, stepLimit = Infinity) {
+    this.#name = name;
+    this.#stepLimit = stepLimit;
+  }
+
+  /** An episode begins. */
+  begin(): void {
+    this.#left = this.#stepLimit;
+  }
+
+  /** Refuses a step before the first `reset()` and after the end of an episode, and an action that is none of `actionCount`. */
+  checkStep(action: unknown, actionCount: number): void {
+    const where = `${this.#name}.step()`;
+    checkAction(where, action, actionCount);
+    if (this.#left === 0) throw new Error(`${where}: the episode is over: call reset() first`);
+  }
+
+  /** The result of a step. Ends the episode where it terminated, or had its last step. */
+  count<State>(state: State, reward: number, terminated: boolean): StepResult<State> {
+    this.#left = terminated ? 0 : this.#left - 1;
+    return { state, reward, terminated, truncated: !terminated && this.#left === 0 };
+  }
 }
 
 /** The random numbers of an environment with this seed. */

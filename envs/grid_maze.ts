@@ -5,7 +5,7 @@
  */
 import { checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkAction, checkRunning, type StepResult } from "./environment.ts";
+import { checkAction, Clock, type StepResult } from "./environment.ts";
 
 /** What each action adds to x and y: up, right, down, left. */
 const MOVES = [[0, -1], [1, 0], [0, 1], [-1, 0]] as const;
@@ -61,9 +61,8 @@ export class GridMaze {
   /** After how many steps an episode is truncated. */
   readonly stepLimit: number;
   readonly #cells: string;
+  readonly #clock: Clock;
   #state = 0;
-  #stepCount = 0;
-  #isRunning = false;
 
   /**
    * Makes a maze whose first episode begins with `reset()`.
@@ -97,6 +96,7 @@ export class GridMaze {
       if (count !== 1) throw new RangeError(`GridMaze: needs one ${mark}, got ${count}`);
     }
     this.stepLimit = checkInteger("GridMaze: stepLimit", stepLimit, 1, 2 ** 31 - 1);
+    this.#clock = new Clock("GridMaze", stepLimit);
     this.width = width;
     this.stateCount = cells.length;
     this.start = cells.indexOf("S");
@@ -107,8 +107,7 @@ export class GridMaze {
   /** Begins an episode and returns its first state, {@linkcode GridMaze.start}. */
   reset(): number {
     this.#state = this.start;
-    this.#stepCount = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#state;
   }
 
@@ -121,14 +120,10 @@ export class GridMaze {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(action: number): StepResult<number> {
-    checkAction("GridMaze.step()", action, GridMaze.actionCount);
-    checkRunning("GridMaze.step()", this.#isRunning);
+    this.#clock.checkStep(action, GridMaze.actionCount);
     this.#state = this.nextState(this.#state, action);
-    this.#stepCount++;
     const terminated = this.#state === this.goal;
-    const truncated = !terminated && this.#stepCount === this.stepLimit;
-    this.#isRunning = !terminated && !truncated;
-    return { state: this.#state, reward: terminated ? 1 : 0, terminated, truncated };
+    return this.#clock.count(this.#state, terminated ? 1 : 0, terminated);
   }
 
   /**

@@ -6,7 +6,7 @@
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { checkRunning, randomOf, type StepResult } from "./environment.ts";
+import { Clock, randomOf, type StepResult } from "./environment.ts";
 
 /** The options of {@linkcode RandomWalk}. */
 export interface RandomWalkOptions {
@@ -47,11 +47,9 @@ export interface RandomWalkOptions {
 export class RandomWalk {
   /** How many places there are between the two ends. */
   readonly placeCount: number;
-  readonly #stepLimit: number;
+  readonly #clock: Clock;
   readonly #random: RandomStream;
   #place = 0;
-  #stepCount = 0;
-  #isRunning = false;
 
   /**
    * Makes a walk whose first episode begins with `reset()`.
@@ -67,17 +65,15 @@ export class RandomWalk {
         `RandomWalk: placeCount must be odd, so that there is a middle, got ${placeCount}`,
       );
     }
-    this.#stepLimit = stepLimit === undefined
-      ? Infinity
-      : checkInteger("RandomWalk: stepLimit", stepLimit, 1, 2 ** 31 - 1);
+    if (stepLimit !== undefined) checkInteger("RandomWalk: stepLimit", stepLimit, 1, 2 ** 31 - 1);
+    this.#clock = new Clock("RandomWalk", stepLimit);
     this.#random = randomOf("RandomWalk", seed);
   }
 
   /** Begins an episode and returns its first state, the place in the middle. */
   reset(): number {
     this.#place = (this.placeCount + 1) / 2;
-    this.#stepCount = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#place;
   }
 
@@ -87,13 +83,9 @@ export class RandomWalk {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(): StepResult<number> {
-    checkRunning("RandomWalk.step()", this.#isRunning);
+    this.#clock.checkStep(0, 1);
     this.#place += this.#random.below(2) === 0 ? -1 : 1;
-    this.#stepCount++;
-    const terminated = this.#place < 1 || this.#place > this.placeCount;
-    const truncated = !terminated && this.#stepCount === this.#stepLimit;
-    this.#isRunning = !terminated && !truncated;
-    const reward = this.#place > this.placeCount ? 1 : 0;
-    return { state: this.#place, reward, terminated, truncated };
+    const isOffRight = this.#place > this.placeCount;
+    return this.#clock.count(this.#place, isOffRight ? 1 : 0, isOffRight || this.#place < 1);
   }
 }

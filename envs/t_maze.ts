@@ -6,7 +6,7 @@
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { checkAction, checkRunning, randomOf, type StepResult } from "./environment.ts";
+import { Clock, randomOf, type StepResult } from "./environment.ts";
 
 /** The options of {@linkcode TMaze}. */
 export interface TMazeOptions {
@@ -66,11 +66,10 @@ export class TMaze {
   /** After how many steps an episode is truncated. */
   readonly stepLimit: number;
   readonly #random: RandomStream;
+  readonly #clock: Clock;
   #rightTurn = 0;
   #cell = 0;
   #junction = 0;
-  #stepCount = 0;
-  #isRunning = false;
 
   /**
    * Makes a maze whose first episode begins with `reset()`.
@@ -85,6 +84,7 @@ export class TMaze {
     const { stepLimit = 4 * junctionCount * (corridorLength + 1) } = options;
     this.stepLimit = checkInteger("TMaze: stepLimit", stepLimit, 1, 2 ** 31 - 1);
     this.#random = randomOf("TMaze", seed);
+    this.#clock = new Clock("TMaze", stepLimit);
   }
 
   /** Begins an episode with a new sign, and returns its first state, float32 `[3]`. */
@@ -92,8 +92,7 @@ export class TMaze {
     this.#rightTurn = this.#random.below(2) === 0 ? 0 : 2;
     this.#cell = 0;
     this.#junction = 0;
-    this.#stepCount = 0;
-    this.#isRunning = true;
+    this.#clock.begin();
     return this.#observe();
   }
 
@@ -106,8 +105,7 @@ export class TMaze {
    * @throws {Error} When the episode is over: call `reset()` first.
    */
   step(action: number): StepResult<Float32Array<ArrayBuffer>> {
-    checkAction("TMaze.step()", action, TMaze.actionCount);
-    checkRunning("TMaze.step()", this.#isRunning);
+    this.#clock.checkStep(action, TMaze.actionCount);
     const turns = action % 2 === 0;
     const next = turns ? this.#cell : this.#cell + 2 - action; // right is 1, and left is 3
     let reward = 0;
@@ -122,10 +120,7 @@ export class TMaze {
     } else {
       this.#cell = next;
     }
-    this.#stepCount++;
-    const truncated = !terminated && this.#stepCount === this.stepLimit;
-    this.#isRunning = !terminated && !truncated;
-    return { state: this.#observe(), reward, terminated, truncated };
+    return this.#clock.count(this.#observe(), reward, terminated);
   }
 
   #observe(): Float32Array<ArrayBuffer> {

@@ -1,5 +1,6 @@
-// EpisodeHeap: episode indices in the order of a key that can be set again at any time. It serves native eviction policies whose victim has
-// the least of something.
+// EpisodeHeap: episode indices in the order of a key that can be set again at any time.
+// HeapPolicy: what native eviction policies have in common whose victim has the least of something. NotedPolicy: those that also keep a note
+// of each episode.
 //
 // A key is a value, then a time. The policy never gives the same time twice, so no two keys are equal. A member waits until it is filed,
 // which is when its episode ends: it has a key, but first() does not see it. Waiting members stand behind the heap in the same array.
@@ -28,15 +29,13 @@ namespace exrp {
 
 class EpisodeHeap {
  public:
-  static constexpr uint32_t countLimit = 0x7FFFFFF0;
-
   /// What the key of an item's episode begins with: mostly what the item says.
   struct ItemValue {
     uint32_t operator()(const EvictionItem& item) const { return item.value; }
   };
 
   explicit EpisodeHeap(uint32_t countMax) {
-    if (countMax > countLimit) return;
+    if (countMax > UINT32_MAX - heapRoot) return;
     const size_t entryCount = size_t{countMax} + heapRoot;
     if (entries_.create(countMax) && heap_.create(entryCount) && heap_.commit(heapRoot)) {
       countMax_ = countMax;
@@ -50,9 +49,9 @@ class EpisodeHeap {
   /// Takes the memory for episodes below `count`. False for want of it.
   bool prepare(uint32_t count) { return entries_.commit(count) && heap_.commit(size_t{count} + heapRoot); }
   uint32_t count() const { return count_; }
-  size_t memoryBytes() const {
-    return static_cast<size_t>(entries_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot));
-  }
+  /// One more than the largest index that was ever a member.
+  uint32_t indexCount() const { return indexCount_; }
+  double memoryBytes() const { return entries_.takenBytes(indexCount_) + heap_.takenBytes(size_t{indexCount_} + heapRoot); }
 
   bool contains(uint32_t episode) const { return episode < indexCount_ && entries_[episode] != 0; }
   bool isFiled(uint32_t episode) const { return contains(episode) && entries_[episode] < heapEnd(); }
@@ -112,26 +111,12 @@ class EpisodeHeap {
     });
   }
 
-  /// Whether the items name every member once and nothing else, and their values never fall. It leaves the heap as it was. O(count).
+  /// Takes the values and the order of the items, which name every member. Their times become 1, 2, ... Who waits stays as it is. False, with
+  /// nothing changed, where their values fall.
   template <typename Value = ItemValue>
-  bool fits(const EvictionItem* items, uint32_t count, Value value = {}) {
-    if (count != count_) return false;
-    uint32_t marked = 0;
-    for (; marked < count; ++marked) {
-      const uint32_t episode = items[marked].episode;
-      if (!contains(episode) || (entries_[episode] & mark) != 0) break;
-      entries_[episode] |= mark;
-    }
-    for (uint32_t item = 0; item < marked; ++item) entries_[items[item].episode] &= ~mark;
-    if (marked != count) return false;
+  bool load(const EvictionItem* items, uint32_t count, Value value = {}) {
     for (uint32_t item = 1; item < count; ++item)
       if (value(items[item]) < value(items[item - 1])) return false;
-    return true;
-  }
-
-  /// Takes the values and the order of the items, for which fits() was true. Their times become 1, 2, ... Who waits stays as it is.
-  template <typename Value = ItemValue>
-  void load(const EvictionItem* items, uint32_t count, Value value = {}) {
     // Filed items in order of their keys are a heap already. All places are chosen before the first note changes.
     uint32_t filed = heapRoot;
     uint32_t waiting = heapEnd();
@@ -141,6 +126,7 @@ class EpisodeHeap {
       heap_[entry] = Filed{uint64_t{item} + 1, value(items[item]), episode};
     }
     for (uint32_t entry = heapRoot; entry < heapRoot + count; ++entry) entries_[heap_[entry].episode] = entry;
+    return true;
   }
 
   /// Whether a member that waits has another value than 0. O(count).
@@ -172,8 +158,6 @@ class EpisodeHeap {
     uint32_t episode;
   };
   static constexpr uint32_t heapRoot = 3;
-  /// The top bit of an entry's number is spare.
-  static constexpr uint32_t mark = 0x80000000u;
 
   static uint32_t parentOf(uint32_t at) { return at / 4 + 2; }
   static bool less(const Filed& a, const Filed& b) { return a.value != b.value ? a.value < b.value : a.time < b.time; }
@@ -210,7 +194,49 @@ class EpisodeHeap {
   uint32_t countMax_ = 0;
   uint32_t count_ = 0;
   uint32_t filedCount_ = 0;
-  uint32_t indexCount_ = 0;  // one more than the largest index ever a member
+  uint32_t indexCount_ = 0;
+};
+
+/// A policy whose victim is the first of a heap, in which open episodes wait. Items are saved in the order in which the episodes would go,
+/// had all ended. Each key takes the next time.
+class HeapPolicy : public EvictionPolicy {
+ public:
+  explicit HeapPolicy(uint32_t countMax) : heap_(countMax) {}
+  bool valid() const { return heap_.valid(); }
+
+  bool prepare(uint32_t count) override { return heap_.prepare(count); }
+  void removed(uint32_t episode) override { heap_.remove(episode); }
+  uint32_t victim() override { return heap_.first(); }
+  double memoryBytes() const override { return heap_.memoryBytes(); }
+  void save(EvictionItem* items) const override { heap_.save(items); }
+  int32_t check() const override { return heap_.check(); }
+
+ protected:
+  /// Takes the order of the items, with the time that goes on from there.
+  template <typename Value = EpisodeHeap::ItemValue>
+  Status take(const EvictionItem* items, uint32_t count, Value value = {}) {
+    if (!heap_.load(items, count, value)) return Status::dataCorrupt;
+    now_ = count;
+    return Status::ok;
+  }
+
+  EpisodeHeap heap_;
+  uint64_t now_ = 0;  // the time of the last key
+};
+
+template <typename Note>
+class NotedPolicy : public HeapPolicy {
+ public:
+  explicit NotedPolicy(uint32_t countMax) : HeapPolicy(countMax) {
+    if (HeapPolicy::valid()) notes_.create(countMax);
+  }
+  bool valid() const { return notes_.data() != nullptr; }
+
+  bool prepare(uint32_t count) override { return heap_.prepare(count) && notes_.commit(count); }
+  double memoryBytes() const override { return heap_.memoryBytes() + notes_.takenBytes(heap_.indexCount()); }
+
+ protected:
+  ReservedArray<Note> notes_;  // by episode
 };
 
 }  // namespace exrp

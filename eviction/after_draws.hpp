@@ -16,38 +16,37 @@
 // It does not forget anything by itself: a spent episode stays, and can be drawn, until room is needed.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "eviction/_episode_heap.hpp"
 
 namespace exrp {
 
-class AfterDraws final : public EvictionPolicy {
+/// What an AfterDraws keeps of an episode.
+struct DrawsNote {
+  uint32_t draws;
+  uint32_t needed;  // to be spent
+};
+
+class AfterDraws final : public NotedPolicy<DrawsNote> {
  public:
   /// Draws beyond this are not counted.
   static constexpr uint32_t countLargest = UINT32_MAX - 1;
 
   /// `draws` is 1..countLargest.
-  AfterDraws(uint32_t countMax, uint32_t draws) : heap_(countMax), draws_(draws) {
-    if (heap_.valid()) uses_.create(countMax);
-  }
-  bool valid() const { return uses_.data() != nullptr; }
-
-  bool prepare(uint32_t count) override { return heap_.prepare(count) && uses_.commit(count); }
+  AfterDraws(uint32_t countMax, uint32_t draws) : NotedPolicy(countMax), draws_(draws) {}
 
   void created(uint32_t episode) override {
-    if (episode >= indexCount_) indexCount_ = episode + 1;
-    uses_[episode] = Use{0, unknown};
+    notes_[episode] = {0, unknown};
     heap_.add(episode, 1, ++now_);
   }
 
   void sampled(const uint32_t* episode, uint32_t count) override {
-    Use* const uses = uses_.data();
+    DrawsNote* const notes = notes_.data();
     for (uint32_t pick = 0; pick < count; ++pick) {
-      Use& use = uses[episode[pick]];
-      if (use.draws == countLargest) continue;
-      if (++use.draws == use.needed) heap_.set(episode[pick], 0, ++now_);
+      DrawsNote& note = notes[episode[pick]];
+      if (note.draws == countLargest) continue;
+      if (++note.draws == note.needed) heap_.set(episode[pick], 0, ++now_);
     }
   }
 
@@ -58,62 +57,47 @@ class AfterDraws final : public EvictionPolicy {
   /// Fewer picks need fewer draws. All draws still count, those of the picks that went among them.
   void trimmed(uint32_t episode, uint32_t pickCount) override { needFor(episode, pickCount); }
 
-  void removed(uint32_t episode) override { heap_.remove(episode); }
-  uint32_t victim() override { return heap_.first(); }
-
-  double memoryBytes() const override { return static_cast<double>(heap_.memoryBytes()) + uses_.takenBytes(indexCount_); }
-
   /// In the order in which they would go, were nothing drawn any more and all ended.
   void save(EvictionItem* items) const override {
     heap_.save(items);
-    for (uint32_t item = 0; item < heap_.count(); ++item) items[item].value = uses_[items[item].episode].draws;
+    for (uint32_t item = 0; item < heap_.count(); ++item) items[item].value = notes_[items[item].episode].draws;
   }
 
   /// Which are spent follows from the draws.
   Status load(const EvictionItem* items, uint32_t count) override {
-    const auto value = [this](const EvictionItem& item) { return item.value >= uses_[item.episode].needed ? 0u : 1u; };
     for (uint32_t item = 0; item < count; ++item)
       if (items[item].value > countLargest) return Status::dataCorrupt;
-    if (!heap_.fits(items, count, value)) return Status::dataCorrupt;
-    heap_.load(items, count, value);
-    for (uint32_t item = 0; item < count; ++item) uses_[items[item].episode].draws = items[item].value;
-    now_ = count;
-    return Status::ok;
+    const auto value = [this](const EvictionItem& item) { return item.value >= notes_[item.episode].needed ? 0u : 1u; };
+    const Status status = take(items, count, value);
+    for (uint32_t item = 0; status == Status::ok && item < count; ++item) notes_[items[item].episode].draws = items[item].value;
+    return status;
   }
 
   int32_t check() const override {
     if (const int32_t broken = heap_.check(); broken != 0) return broken;
-    for (uint32_t episode = 0; episode < indexCount_; ++episode) {
+    for (uint32_t episode = 0; episode < heap_.indexCount(); ++episode) {
       if (!heap_.contains(episode)) continue;
       if (heap_.value(episode) != (isSpent(episode) ? 0 : 1)) return 4;
-      if (heap_.isFiled(episode) == (uses_[episode].needed == unknown) || uses_[episode].draws > countLargest) return 5;
+      if (heap_.isFiled(episode) == (notes_[episode].needed == unknown) || notes_[episode].draws > countLargest) return 5;
     }
     return 0;
   }
 
  private:
-  struct Use {
-    uint32_t draws;
-    uint32_t needed;  // to be spent
-  };
   /// What an open episode needs: more than can be counted.
   static constexpr uint32_t unknown = UINT32_MAX;
 
-  bool isSpent(uint32_t episode) const { return uses_[episode].draws >= uses_[episode].needed; }
+  bool isSpent(uint32_t episode) const { return notes_[episode].draws >= notes_[episode].needed; }
 
   /// The episode has ended, and has so many picks now.
   void needFor(uint32_t episode, uint32_t pickCount) {
     const bool wasSpent = isSpent(episode);
     const uint64_t needed = uint64_t{draws_} * pickCount;
-    uses_[episode].needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
+    notes_[episode].needed = needed < countLargest ? static_cast<uint32_t>(needed) : countLargest;
     if (!wasSpent && isSpent(episode)) heap_.set(episode, 0, ++now_);
   }
 
-  EpisodeHeap heap_;
-  ReservedArray<Use> uses_;  // by episode
   uint32_t draws_;
-  uint32_t indexCount_ = 0;  // one more than the largest index ever a member
-  uint64_t now_ = 0;
 };
 
 }  // namespace exrp

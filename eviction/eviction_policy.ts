@@ -5,6 +5,7 @@
  */
 
 import { show, showUnlike } from "../base/checks.ts";
+import { checkUserRule } from "../base/user_rule.ts";
 import { NativeEviction } from "./native_eviction.ts";
 
 /**
@@ -112,23 +113,13 @@ export function checkEviction(where: string, value: unknown): EvictionRule {
     );
   }
   const rule = value as Partial<Record<string, unknown>>;
-  if (typeof rule.name !== "string" || rule.name === "") {
-    throw new TypeError(`${where}: the policy has no name, got ${show(rule.name)}`);
-  }
-  for (const method of METHODS) {
-    if (typeof rule[method] !== "function") {
-      throw new TypeError(`${where}: the policy ${rule.name} has no method ${method}()`);
-    }
-  }
+  checkUserRule(where, "policy", rule, METHODS);
   for (const hook of HOOKS) {
     if (rule[hook] !== undefined && typeof rule[hook] !== "function") {
       throw new TypeError(
         `${where}: ${hook} of the policy ${rule.name} must be a function, got ${show(rule[hook])}`,
       );
     }
-  }
-  if ((typeof rule.save === "function") !== (typeof rule.load === "function")) {
-    throw new TypeError(`${where}: the policy ${rule.name} needs both save() and load(), or none`);
   }
   return value as EvictionPolicy;
 }

@@ -18,11 +18,7 @@ class Fifo final : public ListPolicy {
 
   /// The order is known from the creations already: the items must agree with it.
   Status load(const EvictionItem* items, uint32_t count) override {
-    if (count != list_.count()) return Status::dataCorrupt;
-    uint32_t node = list_.first();
-    for (uint32_t item = 0; item < count; ++item, node = list_.next(node))
-      if (items[item].value != 0 || items[item].episode != EvictionList::episodeOf(node)) return Status::dataCorrupt;
-    return Status::ok;
+    return agree(items, count, list_.first(), 0) ? Status::ok : Status::dataCorrupt;
   }
 };
 

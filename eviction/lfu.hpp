@@ -22,95 +22,77 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 #include "eviction/_episode_heap.hpp"
 
 namespace exrp {
 
-class Lfu final : public EvictionPolicy {
- public:
-  explicit Lfu(uint32_t countMax) : heap_(countMax) {
-    if (heap_.valid()) uses_.create(countMax);
-  }
-  /// False when there was no memory at creation; nothing else may be called then.
-  bool valid() const { return uses_.data() != nullptr; }
+/// How an Lfu knows that an episode was used.
+struct UseNote {
+  uint64_t time;   // of the last use
+  uint32_t count;  // picks since creation
+};
 
-  bool prepare(uint32_t count) override { return heap_.prepare(count) && uses_.commit(count); }
+class Lfu final : public NotedPolicy<UseNote> {
+ public:
+  using NotedPolicy::NotedPolicy;
 
   void created(uint32_t episode) override {
-    if (episode >= indexCount_) indexCount_ = episode + 1;
-    uses_[episode] = Use{++now_, 0};
+    notes_[episode] = {++now_, 0};
     heap_.add(episode, 0, now_);
   }
   void ended(uint32_t episode, uint32_t) override {
-    heap_.set(episode, uses_[episode].count, uses_[episode].time);
+    fileAgain(episode);
     heap_.file(episode);
   }
 
   void sampled(const uint32_t* episode, uint32_t count) override {
-    Use* const uses = uses_.data();
+    UseNote* const notes = notes_.data();
     uint64_t now = now_;
     for (uint32_t pick = 0; pick < count; ++pick) {
-      Use& use = uses[episode[pick]];
-      use.time = ++now;
-      use.count += use.count != UINT32_MAX ? 1 : 0;
+      UseNote& note = notes[episode[pick]];
+      note.time = ++now;
+      note.count += note.count != UINT32_MAX ? 1 : 0;
     }
     now_ = now;
   }
 
-  void removed(uint32_t episode) override { heap_.remove(episode); }
-
   /// The first, once it is filed under its own key.
   uint32_t victim() override {
     uint32_t first = heap_.first();
-    for (; first != none && heap_.time(first) != uses_[first].time; first = heap_.first()) {
-      heap_.set(first, uses_[first].count, uses_[first].time);
-    }
+    for (; first != none && heap_.time(first) != notes_[first].time; first = heap_.first()) fileAgain(first);
     return first;
   }
 
-  double memoryBytes() const override { return static_cast<double>(heap_.memoryBytes()) + uses_.takenBytes(indexCount_); }
-
-  /// In the order in which they would go, had all ended.
   void save(EvictionItem* items) const override {
     heap_.save(items);
-    for (uint32_t item = 0; item < heap_.count(); ++item) items[item].value = uses_[items[item].episode].count;
+    for (uint32_t item = 0; item < heap_.count(); ++item) items[item].value = notes_[items[item].episode].count;
     std::sort(items, items + heap_.count(), [this](const EvictionItem& a, const EvictionItem& b) {
-      return a.value != b.value ? a.value < b.value : uses_[a.episode].time < uses_[b.episode].time;
+      return a.value != b.value ? a.value < b.value : notes_[a.episode].time < notes_[b.episode].time;
     });
   }
 
   /// Times become 1, 2, ... in order of the items: only their order ever mattered.
   Status load(const EvictionItem* items, uint32_t count) override {
-    if (!heap_.fits(items, count)) return Status::dataCorrupt;
-    heap_.load(items, count);
-    for (uint32_t item = 0; item < count; ++item) uses_[items[item].episode] = Use{uint64_t{item} + 1, items[item].value};
-    now_ = count;
-    return Status::ok;
+    const Status status = take(items, count);
+    for (uint32_t item = 0; status == Status::ok && item < count; ++item)
+      notes_[items[item].episode] = {uint64_t{item} + 1, items[item].value};
+    return status;
   }
 
   int32_t check() const override {
     if (const int32_t broken = heap_.check(); broken != 0) return broken;
-    for (uint32_t episode = 0; episode < indexCount_; ++episode) {
-      const Use& use = uses_[episode];
+    for (uint32_t episode = 0; episode < heap_.indexCount(); ++episode) {
+      const UseNote& note = notes_[episode];
       if (!heap_.contains(episode)) continue;
-      if (heap_.value(episode) > use.count || heap_.time(episode) > use.time || use.time > now_) return 4;
+      if (heap_.value(episode) > note.count || heap_.time(episode) > note.time || note.time > now_) return 4;
     }
     return 0;
   }
 
  private:
-  struct Use {
-    uint64_t time;   // of the last use
-    uint32_t count;  // picks since creation
-  };
-
-  EpisodeHeap heap_;
-  ReservedArray<Use> uses_;  // by episode
-  uint32_t indexCount_ = 0;  // one more than the largest index ever a member
-  uint64_t now_ = 0;
+  void fileAgain(uint32_t episode) { heap_.set(episode, notes_[episode].count, notes_[episode].time); }
 };
 
 }  // namespace exrp

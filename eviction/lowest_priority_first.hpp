@@ -13,13 +13,12 @@
 //   1 to 3. Those of EpisodeHeap, in which open episodes wait; its value is the priority's bits (the order of floats that are not negative is that of their bits).
 //   4. Priorities are 0 or portable weights, at most the largest so far, which is at least 1.
 //   5. Between calls every sum and count is 0.
-// Cost: prioritized() O(1) a pick and O(log E) an episode in it; created, ended, removed O(log E); victim O(1). 32 bytes an episode.
+// Cost: prioritized() O(1) a pick and O(log E) an episode in it; created, ended, removed O(log E); victim O(1). 36 bytes an episode.
 // A saved item's value is the priority's bits; the header is the largest so far and 4 bytes of zero.
 // It does not know which selector a priority was set for, nor single picks' priorities, nor those that came with records.
 #pragma once
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -28,19 +27,17 @@
 
 namespace exrp {
 
-class LowestPriorityFirst final : public EvictionPolicy {
+/// The priorities that one call has set for an episode.
+struct PriorityNote {
+  double sum;
+  uint32_t count;
+};
+
+class LowestPriorityFirst final : public NotedPolicy<PriorityNote> {
  public:
-  explicit LowestPriorityFirst(uint32_t countMax) : heap_(countMax) {
-    if (heap_.valid() && sums_.create(countMax)) counts_.create(countMax);
-  }
-  bool valid() const { return counts_.data() != nullptr; }
+  using NotedPolicy::NotedPolicy;
 
-  bool prepare(uint32_t count) override { return heap_.prepare(count) && sums_.commit(count) && counts_.commit(count); }
-
-  void created(uint32_t episode) override {
-    if (episode >= indexCount_) indexCount_ = episode + 1;
-    heap_.add(episode, largest_, ++now_);
-  }
+  void created(uint32_t episode) override { heap_.add(episode, largest_, ++now_); }
   void ended(uint32_t episode, uint32_t pickCount) override {
     if (pickCount == 0) heap_.set(episode, 0, ++now_);
     heap_.file(episode);
@@ -49,26 +46,19 @@ class LowestPriorityFirst final : public EvictionPolicy {
 
   void prioritized(const uint32_t* episode, const double* priority, uint32_t count) override {
     for (uint32_t pick = 0; pick < count; ++pick) {
-      sums_[episode[pick]] += priority[pick];
-      ++counts_[episode[pick]];
+      PriorityNote& note = notes_[episode[pick]];
+      note.sum += priority[pick];
+      ++note.count;
     }
     // In order of their first picks: the order in which equal ones go.
     for (uint32_t pick = 0; pick < count; ++pick) {
-      const uint32_t at = episode[pick];
-      if (counts_[at] == 0) continue;
-      const auto value = std::bit_cast<uint32_t>(portableWeight(sums_[at] / counts_[at]));
-      sums_[at] = 0;
-      counts_[at] = 0;
+      PriorityNote& note = notes_[episode[pick]];
+      if (note.count == 0) continue;
+      const auto value = std::bit_cast<uint32_t>(portableWeight(note.sum / note.count));
+      note = {0, 0};
       if (value > largest_) largest_ = value;
-      heap_.set(at, value, ++now_);
+      heap_.set(episode[pick], value, ++now_);
     }
-  }
-
-  void removed(uint32_t episode) override { heap_.remove(episode); }
-  uint32_t victim() override { return heap_.first(); }
-
-  double memoryBytes() const override {
-    return static_cast<double>(heap_.memoryBytes()) + sums_.takenBytes(indexCount_) + counts_.takenBytes(indexCount_);
   }
 
   uint32_t headerBytes() const override { return 8; }
@@ -84,24 +74,18 @@ class LowestPriorityFirst final : public EvictionPolicy {
     return Status::ok;
   }
 
-  /// In the order in which they would go, had all ended.
-  void save(EvictionItem* items) const override { heap_.save(items); }
-
   Status load(const EvictionItem* items, uint32_t count) override {
     for (uint32_t item = 0; item < count; ++item)
       if (!isPriority(items[item].value)) return Status::dataCorrupt;
-    if (!heap_.fits(items, count)) return Status::dataCorrupt;
-    heap_.load(items, count);
-    now_ = count;
-    return Status::ok;
+    return take(items, count);
   }
 
   int32_t check() const override {
     if (const int32_t broken = heap_.check(); broken != 0) return broken;
     if (largest_ < one || largest_ > largestFinite) return 4;
-    for (uint32_t episode = 0; episode < indexCount_; ++episode) {
+    for (uint32_t episode = 0; episode < heap_.indexCount(); ++episode) {
       if (heap_.contains(episode) && !isPriority(heap_.value(episode))) return 4;
-      if (sums_[episode] != 0 || counts_[episode] != 0) return 5;
+      if (notes_[episode].sum != 0 || notes_[episode].count != 0) return 5;
     }
     return 0;
   }
@@ -113,12 +97,7 @@ class LowestPriorityFirst final : public EvictionPolicy {
 
   bool isPriority(uint32_t value) const { return value == 0 || (value >= smallestNormal && value <= largest_); }
 
-  EpisodeHeap heap_;
-  ReservedArray<double> sums_;      // by episode, of one call
-  ReservedArray<uint32_t> counts_;  // by episode, of one call
-  uint32_t indexCount_ = 0;         // one more than the largest index ever a member
   uint32_t largest_ = one;
-  uint64_t now_ = 0;
 };
 
 }  // namespace exrp

@@ -23,8 +23,7 @@ class Lru final : public ListPolicy {
   Status load(const EvictionItem* items, uint32_t count) override {
     for (uint32_t item = 0; item < count; ++item)
       if (items[item].value != 0) return Status::dataCorrupt;
-    if (!list_.holdsEach(items, count)) return Status::dataCorrupt;
-    list_.reorder(items, count);
+    for (uint32_t item = 0; item < count; ++item) list_.moveToBack(&items[item].episode, 1);
     return Status::ok;
   }
 };

@@ -14,7 +14,6 @@
 // Of two equal keys, the episode that ended first goes. One pair in 2^32 has equal keys, so samples are that close to uniform.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "eviction/_episode_heap.hpp"
@@ -22,38 +21,25 @@
 
 namespace exrp {
 
-class Reservoir final : public EvictionPolicy {
+class Reservoir final : public HeapPolicy {
  public:
-  Reservoir(uint32_t countMax, Random random) : heap_(countMax), random_(random) {}
-  bool valid() const { return heap_.valid(); }
-
-  bool prepare(uint32_t count) override { return heap_.prepare(count); }
+  Reservoir(uint32_t countMax, Random random) : HeapPolicy(countMax), random_(random) {}
 
   void created(uint32_t episode) override { heap_.add(episode, 0, ++now_); }
   void ended(uint32_t episode, uint32_t) override {
     heap_.set(episode, static_cast<uint32_t>(random_.next() >> 32), ++now_);
     heap_.file(episode);
   }
-  void removed(uint32_t episode) override { heap_.remove(episode); }
-
-  uint32_t victim() override { return heap_.first(); }
-
-  double memoryBytes() const override { return static_cast<double>(heap_.memoryBytes()); }
 
   uint32_t headerBytes() const override { return Random::stateBytes; }
   void saveHeader(uint8_t* bytes) const override { random_.save(bytes); }
   Status loadHeader(const uint8_t* bytes) override { return random_.load(bytes) ? Status::ok : Status::dataCorrupt; }
 
-  /// In order of their keys; so open episodes come first.
-  void save(EvictionItem* items) const override { heap_.save(items); }
-
+  /// They are in order of their keys; so open episodes come first.
   Status load(const EvictionItem* items, uint32_t count) override {
-    if (!heap_.fits(items, count)) return Status::dataCorrupt;
     for (uint32_t item = 0; item < count; ++item)
       if (items[item].value != 0 && !heap_.isFiled(items[item].episode)) return Status::dataCorrupt;
-    heap_.load(items, count);
-    now_ = count;
-    return Status::ok;
+    return take(items, count);
   }
 
   int32_t check() const override {
@@ -62,9 +48,7 @@ class Reservoir final : public EvictionPolicy {
   }
 
  private:
-  EpisodeHeap heap_;
   Random random_;
-  uint64_t now_ = 0;
 };
 
 }  // namespace exrp

@@ -16,9 +16,10 @@
  */
 
 import { expand, sha256 } from "../base/bytes.ts";
-import { reasonOf, ReplayError } from "../base/errors.ts";
-import { missingPermission } from "./missing_permission.ts";
+import { reasonOf, type ReplayError } from "../base/errors.ts";
+import { environmentVariable } from "../base/platform.ts";
 import { libraryEnd } from "./native.ts";
+import { kernelMissing, missingPermission } from "./open_errors.ts";
 
 /** A kernel that the package carries, as prebuilt/targets.ts has it. */
 interface PrebuiltKernel {
@@ -55,7 +56,7 @@ export async function embeddedKernel(folder?: string): Promise<string | undefine
   const machine = machineName();
   const kernel = targets[machine];
   if (kernel === undefined) {
-    throw missing(
+    throw kernelMissing(
       `this package brings no kernel for ${machine}, only for ${
         Object.keys(targets).join(", ")
       }; build one in a clone of the repository and name it by the option kernelPath or the environment variable EXRP_KERNEL`,
@@ -76,7 +77,7 @@ async function listTargets(): Promise<Targets | undefined> {
     return module.targets;
   } catch (error) {
     if (error instanceof TypeError && /^Module not found/.test(error.message)) return undefined;
-    throw missing(
+    throw kernelMissing(
       `the list of this package's kernels could not be imported: ${reasonOf(error)}`,
       error,
     );
@@ -99,8 +100,8 @@ const CACHES: Readonly<Partial<Record<string, readonly (readonly [string, string
 
 /** The folder for unpacked kernels, where the environment says which that is. */
 function cacheFolder(): string {
-  const named = variable(FOLDER_VARIABLE);
-  if (named !== undefined) return named;
+  const named = environmentVariable(FOLDER_VARIABLE);
+  if (named) return named;
   const places = CACHES[Deno.build.os] ?? [["XDG_CACHE_HOME", ""], ["HOME", "/.cache"]];
   for (const [name, within] of places) {
     const folder = absolute(name);
@@ -110,7 +111,7 @@ function cacheFolder(): string {
   const all = [FOLDER_VARIABLE, ...names];
   const unknown = "this package's kernel must be unpacked, but no cache folder is known";
   if (all.every((each) => isAllowed({ name: "env", variable: each }))) {
-    throw missing(`${unknown}: no absolute path is in ${names.join(" or ")}; ${FOLDER_HINT}`);
+    throw kernelMissing(`${unknown}: no absolute path is in ${names.join(" or ")}; ${FOLDER_HINT}`);
   }
   throw missingPermission(
     `${unknown}: run deno with --allow-env=${all.join()}, or ${FOLDER_HINT}`,
@@ -120,15 +121,8 @@ function cacheFolder(): string {
 
 /** A variable that is an absolute path; undefined where it is none, as the standard of XDG_CACHE_HOME has it. */
 function absolute(name: string): string | undefined {
-  const value = variable(name);
+  const value = environmentVariable(name);
   return value !== undefined && /^([/\\]|[A-Za-z]:)/.test(value) ? value : undefined;
-}
-
-/** A variable of the environment; undefined where it is empty or may not be read. */
-function variable(name: string): string | undefined {
-  if (!isAllowed({ name: "env", variable: name })) return undefined;
-  const value = Deno.env.get(name);
-  return value === "" ? undefined : value;
 }
 
 function isAllowed(permission: Deno.PermissionDescriptor): boolean {
@@ -153,7 +147,7 @@ async function provide(
   }
   await write(await bytesOf(kernel, machine), folder, path, kernel);
   if (await look(kernel, path) !== "whole") {
-    throw missing(
+    throw kernelMissing(
       `this package's kernel was unpacked to ${path}, but what is read from there has a wrong checksum; check that disk, or ${FOLDER_HINT}`,
     );
   }
@@ -169,7 +163,7 @@ async function look(
     bytes = await Deno.readFile(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return "absent";
-    throw missing(
+    throw kernelMissing(
       `this package's kernel should be at ${path}, but that cannot be read: ${
         reasonOf(error)
       }; remove it, or ${FOLDER_HINT}`,
@@ -186,7 +180,7 @@ async function bytesOf(kernel: PrebuiltKernel, machine: string): Promise<Bytes> 
   try {
     new DecompressionStream(format);
   } catch (error) {
-    throw missing(
+    throw kernelMissing(
       `this package's kernel is compressed by Brotli, which Deno ${Deno.version.deno} does not expand; take Deno 2.7 or later`,
       error,
     );
@@ -199,12 +193,12 @@ async function bytesOf(kernel: PrebuiltKernel, machine: string): Promise<Bytes> 
     found = await sha256(bytes);
     if (found === kernel.sha256) return bytes;
   } catch (error) {
-    throw missing(
+    throw kernelMissing(
       `this package's kernel for ${machine} could not be loaded: ${reasonOf(error)}; ${AGAIN}`,
       error,
     );
   }
-  throw missing(
+  throw kernelMissing(
     `this package's kernel for ${machine} has the SHA-256 ${found}, but it must be ${kernel.sha256}; ${AGAIN}`,
   );
 }
@@ -229,7 +223,7 @@ async function write(
     await Deno.remove(partial).catch(() => {});
     // Windows replaces no file that is in use. Another process that unpacked the same kernel is then as good.
     if (await look(kernel, path).catch(() => "wrong") === "whole") return;
-    throw missing(
+    throw kernelMissing(
       `this package's kernel could not be unpacked to ${path}: ${
         reasonOf(error)
       }; make ${bytes.length} bytes of room in a folder that may be written, or ${FOLDER_HINT}`,
@@ -250,8 +244,4 @@ function missingFlags(folder?: string, path?: string): string[] {
   const paths = [["read", folder], ["write", folder], ["ffi", path]] as const;
   return paths.filter(([name, path]) => !isAllowed({ name, path }))
     .map(([name]) => `--allow-${name}`);
-}
-
-function missing(message: string, cause?: unknown): ReplayError {
-  return new ReplayError("kernel-missing", message, { cause });
 }

@@ -9,10 +9,7 @@ import { dispose } from "../base/platform.ts";
 import { checkStatus, type Kernel } from "./library.ts";
 
 /** The finalizer needs these to give a seat back. They never refer to the owner itself. */
-interface Token {
-  readonly kernel: Kernel;
-  readonly id: number;
-}
+type Token = Pick<ReplayHandle, "kernel" | "id">;
 
 const registry = new FinalizationRegistry<Token>(destroy);
 

@@ -8,9 +8,9 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
-import { missingPermission, shortReason, withReason } from "./missing_permission.ts";
 import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
+import { kernelMissing, missingPermission, shortReason } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
 import { errorOfStatus } from "./status_errors.ts";
 import { EXRP_STATUS_MEMORY } from "./symbols.ts";
@@ -50,16 +50,6 @@ const BACKEND_ENVIRONMENT = "EXRP_BACKEND";
 const NAME_HINT = `name it by the option kernelPath or the environment variable ${ENVIRONMENT}`;
 const BUILD_HINT = `build it with \`deno task build\`, or ${NAME_HINT}`;
 
-const open = new Map<string, Kernel>();
-
-/** The same kernel object for the same kernel and reason. */
-function remember(kernel: Kernel): Kernel {
-  const key = `${kernel.backend} ${kernel.path} ${kernel.why}`;
-  const known = open.get(key) ?? kernel;
-  open.set(key, known);
-  return known;
-}
-
 /**
  * Opens the kernel, or returns the one that is already open.
  *
@@ -81,8 +71,7 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
   if (!canOpenNative) {
     const reason = "only Deno can open a native kernel";
     if (backend === "auto") return await wasmKernel(reason);
-    throw new ReplayError(
-      "kernel-missing",
+    throw kernelMissing(
       `${why} is "native", but ${reason}; take "wasm", or "auto", which takes what can run`,
     );
   }
@@ -92,7 +81,8 @@ export async function openKernel(options: KernelOptions = {}): Promise<Kernel> {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "kernel-version") throw error;
     return await wasmKernel(shortReason(error)).catch((other) => {
-      throw both(error, "Nor can WebAssembly run", other);
+      const message = `${error.message}. Nor can WebAssembly run: ${reasonOf(other)}`;
+      throw new ReplayError(error.code, message, { cause: other });
     });
   }
 }
@@ -121,7 +111,7 @@ function wantedBackend({ backend, kernelPath }: KernelOptions): { backend: Backe
 }
 
 async function wasmKernel(why: string): Promise<Kernel> {
-  return remember({ backend: "wasm", why, ...await openWasm() });
+  return { backend: "wasm", why, ...await openWasm() };
 }
 
 /** The native kernel where nobody named one: the local build, or the one that the package carries. */
@@ -136,13 +126,9 @@ async function foundKernel(cache: string | undefined, mayAsk: boolean): Promise<
       failed = error;
     }
   }
-  const embedded = await embeddedKernel(cache).catch((error) => {
-    if (failed?.code !== "permission") throw error;
-    const whole = both(error, "Nor could a local build be opened", failed);
-    throw error.code === "permission" ? withReason(whole, shortReason(error)) : whole;
-  });
-  if (embedded !== undefined) return openEmbedded(embedded);
-  throw failed ?? remoteError();
+  const embedded = await embeddedKernel(cache);
+  if (embedded === undefined) throw failed ?? remoteError();
+  return nativeKernel({ path: embedded, origin: "the package's kernel" }, true, unpackedError);
 }
 
 interface Place {
@@ -151,20 +137,20 @@ interface Place {
 }
 
 /** Opens the native kernel of a place. Where Deno would ask the user for the permission, and it may not, it has none. */
-function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
+function nativeKernel(place: Place, mayAsk: boolean, noKernel = missingError): Kernel {
+  const { path, origin } = place;
   if (!canOpenNative) {
-    throw new ReplayError(
-      "kernel-missing",
+    throw kernelMissing(
       `the native kernel at ${path} cannot be opened: only Deno can; leave out kernelPath, or take backend: "wasm"`,
     );
   }
   if (!mayAsk && !isNativeAllowed(path)) {
-    if (isMissing(path)) throw missingError(path, origin, "there is no such file");
+    if (isMissing(path)) throw noKernel(place, "there is no such file");
     throw missingPermission("no --allow-ffi", ["--allow-ffi"]);
   }
   try {
     const symbols = openNative(path, BUILD_HINT);
-    return remember({ backend: "native", path, why: origin, symbols });
+    return { backend: "native", path, why: origin, symbols };
   } catch (error) {
     if (error instanceof ReplayError) throw error;
     const isRefused = deno !== undefined && error instanceof deno.errors.NotCapable;
@@ -175,40 +161,24 @@ function nativeKernel({ path, origin }: Place, mayAsk: boolean): Kernel {
       throw missingPermission(message, ["--allow-ffi"], error);
     }
     const why = isRefused ? "there is no such file" : nativeReason(error);
-    throw missingError(path, origin, why, error);
+    throw noKernel(place, why, error);
   }
 }
 
 /** The error where a native kernel is not there, or is no kernel. */
-function missingError(path: string, origin: string, why: string, cause?: unknown): ReplayError {
-  return new ReplayError(
-    "kernel-missing",
+function missingError({ path, origin }: Place, why: string, cause?: unknown): ReplayError {
+  return kernelMissing(
     `the replay kernel cannot be opened; ${BUILD_HINT}. Places tried:\n  ${path} (${origin}): ${why}`,
-    { cause },
+    cause,
   );
 }
 
-/** Opens a kernel that was unpacked and found whole. */
-function openEmbedded(path: string): Kernel {
-  try {
-    const symbols = openNative(path, BUILD_HINT);
-    return remember({ backend: "native", path, why: "the package's kernel", symbols });
-  } catch (error) {
-    if (error instanceof ReplayError) throw error;
-    throw new ReplayError(
-      "kernel-missing",
-      `the package's kernel was unpacked to ${path}, but the system does not load it: ${
-        nativeReason(error)
-      }; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
-      { cause: error },
-    );
-  }
-}
-
-/** The error where neither of two kernels can be had. */
-function both(error: ReplayError, words: string, other: unknown): ReplayError {
-  const message = `${error.message}. ${words}: ${reasonOf(other)}`;
-  return new ReplayError(error.code, message, { cause: other });
+/** The error where a kernel was unpacked and found whole, and yet is none. */
+function unpackedError({ path }: Place, why: string, cause?: unknown): ReplayError {
+  return kernelMissing(
+    `the package's kernel was unpacked to ${path}, but the system does not load it: ${why}; if that folder is mounted noexec, name another one by the option kernelCache or the environment variable EXRP_CACHE`,
+    cause,
+  );
 }
 
 /** The error where this library was not loaded from files, so that no kernel lies beside it. */
@@ -217,8 +187,7 @@ function remoteError(): ReplayError {
   const whence = url === undefined
     ? "this library is part of a bundle, which"
     : `this library was imported from ${url}, and what is imported from there`;
-  return new ReplayError(
-    "kernel-missing",
+  return kernelMissing(
     `the native kernel cannot be opened: ${whence} brings no kernel; ` +
       `build one in a clone of the repository with \`deno task build\`, and ${NAME_HINT}`,
   );

@@ -9,7 +9,8 @@
 
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno } from "../base/platform.ts";
-import { EXRP_ABI_VERSION, type KernelSymbols, symbols } from "./symbols.ts";
+import { checkVersion } from "./open_errors.ts";
+import { type KernelSymbols, symbols } from "./symbols.ts";
 
 const VERSION_SYMBOL = {
   exrp_abi_version: { parameters: [], result: "u32" },
@@ -60,19 +61,12 @@ function openAt(path: string, hint: string): KernelSymbols {
     }
     throw error;
   }
-  const version = probe.symbols.exrp_abi_version();
-  if (version !== EXRP_ABI_VERSION) {
-    probe.close();
-    throw new ReplayError(
-      "kernel-version",
-      `the kernel at ${path} has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; ${hint}`,
-      { detail: [version, EXRP_ABI_VERSION] },
-    );
-  }
   try {
+    checkVersion(`the kernel at ${path}`, probe.symbols.exrp_abi_version(), hint);
     return Deno.dlopen(path, symbols).symbols;
   } catch (error) {
     probe.close();
+    if (error instanceof ReplayError) throw error;
     throw new ReplayError(
       "kernel-version",
       `the kernel at ${path} is of another version than this library: ${

@@ -13,48 +13,6 @@ const CREATE = "ExperienceReplay.create()";
 /** The operation that makes one, too, and puts it in the place of another. */
 const LOAD = "unserialize()";
 
-const CODES: ReadonlyMap<number, ReplayErrorCode> = new Map<number, ReplayErrorCode>([
-  [abi.EXRP_STATUS_ARGUMENT, "argument"],
-  [abi.EXRP_STATUS_REPLAY_UNKNOWN, "disposed"],
-  [abi.EXRP_STATUS_EPISODE_UNKNOWN, "episode-unknown"],
-  [abi.EXRP_STATUS_SELECTOR_UNKNOWN, "selector-unknown"],
-  [abi.EXRP_STATUS_PRIORITY_INVALID, "invalid-priority"],
-  [abi.EXRP_STATUS_BATCH_SIZE, "batch-size"],
-  [abi.EXRP_STATUS_BUFFER_SIZE, "buffer-size"],
-  [abi.EXRP_STATUS_CAPACITY, "capacity"],
-  [abi.EXRP_STATUS_PICK_INDEX, "pick-index"],
-  [abi.EXRP_STATUS_EPISODE_TWICE, "episode-twice"],
-  [abi.EXRP_STATUS_EMPTY, "empty"],
-  [abi.EXRP_STATUS_EPISODE_ENDED, "episode-ended"],
-  [abi.EXRP_STATUS_FULL, "full"],
-  [abi.EXRP_STATUS_ORDER, "order"],
-  [abi.EXRP_STATUS_RECORD_UNKNOWN, "record-unknown"],
-  [abi.EXRP_STATUS_NOT_SHARABLE, "not-sharable"],
-  [abi.EXRP_STATUS_TICKET, "ticket"],
-  [abi.EXRP_STATUS_REVOKED, "revoked"],
-  [abi.EXRP_STATUS_HELD, "held"],
-  [abi.EXRP_STATUS_MEMORY, "memory"],
-  [abi.EXRP_STATUS_LIMIT, "limit"],
-  [abi.EXRP_STATUS_JOURNAL_FULL, "limit"],
-  [abi.EXRP_STATUS_ORDERS_FULL, "limit"],
-  [abi.EXRP_STATUS_RATE_LIMITER, "rate-limiter"],
-  [abi.EXRP_STATUS_RATE_LIMITER_SIZE, "rate-limiter-size"],
-  [abi.EXRP_STATUS_DATA_CORRUPT, "snapshot-corrupt"],
-  [abi.EXRP_STATUS_DATA_MISMATCH, "snapshot-mismatch"],
-  [abi.EXRP_STATUS_DAMAGED, "message-damaged"],
-  [abi.EXRP_STATUS_TABLES_UNKNOWN, "disposed"],
-  [abi.EXRP_STATUS_TABLE_UNKNOWN, "table-unknown"],
-  [abi.EXRP_STATUS_STREAM_UNKNOWN, "disposed"],
-  [abi.EXRP_STATUS_MESSAGE, "message-damaged"],
-  [abi.EXRP_STATUS_MESSAGE_EMPTY, "message-empty"],
-  [abi.EXRP_STATUS_CHUNK_UNKNOWN, "chunk-unknown"],
-  [abi.EXRP_STATUS_CHUNKS_KEPT, "chunks-kept"],
-  [abi.EXRP_STATUS_ITEM_PRIORITY, "invalid-priority"],
-  [abi.EXRP_STATUS_ITEM_BYTES, "item-bytes"],
-  [abi.EXRP_STATUS_ITEM_EMPTY, "item-empty"],
-  [abi.EXRP_STATUS_ITEM_SLICE, "item-slice"],
-]);
-
 /** What a call makes one more of. */
 const COUNTED: ReadonlyMap<string, string> = new Map([
   ["newPickView()", " pick views"],
@@ -62,6 +20,132 @@ const COUNTED: ReadonlyMap<string, string> = new Map([
   ["share()", " tickets"],
   ["ExperienceReplay.attach()", " threads at one replay"],
 ]);
+
+/** A code, and what happened in words. */
+type Fault = `${ReplayErrorCode}: ${string}`;
+
+/** Words for a status, from the kernel's numbers of detail. */
+type FaultOf = (
+  a: number,
+  b: number,
+  c: number,
+  d: number,
+  call: { readonly operation: string; readonly backend: "native" | "wasm" },
+) => Fault;
+
+const FAULTS: Readonly<Partial<Record<number, FaultOf>>> = {
+  [abi.EXRP_STATUS_ARGUMENT]: (a, b) =>
+    `argument: argument ${a} of the kernel's call is out of its range: ${b}`,
+  [abi.EXRP_STATUS_REPLAY_UNKNOWN]: () => "disposed: the replay is disposed",
+  [abi.EXRP_STATUS_EPISODE_UNKNOWN]: (a, b) =>
+    Number.isInteger(a) && a >= 0 && a < b
+      ? `episode-unknown: the episode with handle ${a} has gone: it was evicted`
+      : b === 0
+      ? `episode-unknown: no episode has handle ${a}: no episode has begun yet; newEpisode() begins one`
+      : `episode-unknown: no episode has handle ${a}: handles given out so far are 0 to ${b - 1}`,
+  [abi.EXRP_STATUS_SELECTOR_UNKNOWN]: (a, b) =>
+    `selector-unknown: no selector has id ${a}: there are ${b}`,
+  [abi.EXRP_STATUS_PRIORITY_INVALID]: (a, b) =>
+    `invalid-priority: priority[${a}] is ${b}; a priority must be finite and not negative`,
+  [abi.EXRP_STATUS_BATCH_SIZE]: (a, b) =>
+    `batch-size: a batch must have 1 to ${b} picks, ${
+      b < abi.EXRP_LIMIT_BATCH ? `because the selector draws each of ${b} picks at most once, ` : ""
+    }got ${a}`,
+  [abi.EXRP_STATUS_BUFFER_SIZE]: (a, b) =>
+    `buffer-size: a buffer has ${a} elements or bytes, but the call needs ${b}`,
+  [abi.EXRP_STATUS_CAPACITY]: (a, b, c) =>
+    `capacity: capacity must be ${b} to ${c} records, ${
+      b > 1 ? `because one pick has ${b} (pick.length), ` : ""
+    }got ${a}`,
+  [abi.EXRP_STATUS_PICK_INDEX]: (a, b, c) =>
+    `pick-index: index[${a}] is ${b}, but the pick view has ${c} picks`,
+  [abi.EXRP_STATUS_EPISODE_TWICE]: (a, b, c) =>
+    `episode-twice: environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`,
+  [abi.EXRP_STATUS_EMPTY]: (a) => `empty: there is no pick to draw yet (records stored: ${a})`,
+  [abi.EXRP_STATUS_EPISODE_ENDED]: (a, b, _c, _d, { operation }) =>
+    `episode-ended: episode ${a} ${
+      b < 0
+        ? "is not in the replay any more, and no record"
+        : `has ended with ${numberOf(b, "record")}, and no other`
+    } can go to it; newEpisode() begins another (if you did not end it, use ${
+      handleOf(operation)
+    })`,
+  [abi.EXRP_STATUS_FULL]: (a, b) => `full: the store is full (${a} of ${b} records)`,
+  [abi.EXRP_STATUS_ORDER]: (a, b, c) =>
+    b === c
+      ? "order: the tables take the pieces of a snapshot only before anything else, all of them, and can be used after loadEnd() only"
+      : `order: section ${a} of the snapshot needs item ${b} next, got ${c}`,
+  [abi.EXRP_STATUS_RECORD_UNKNOWN]: (_a, b, c, d) =>
+    d < 0
+      ? `record-unknown: the records of episode ${b} before position ${-d} made room for newer ones, but the call needs position ${c}`
+      : d > 0
+      ? `record-unknown: episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
+      : `record-unknown: episode ${b} was evicted, or has no record yet`,
+  [abi.EXRP_STATUS_NOT_SHARABLE]: (a) =>
+    `not-sharable: ${
+      NOT_SHARABLE[a] ??
+        "rules written in TypeScript can't be shared, as no other thread can call them"
+    }`,
+  [abi.EXRP_STATUS_TICKET]: (a) =>
+    `ticket: ${TICKETS[a] ?? "the replay of the ticket is gone, as all who used it have left"}`,
+  [abi.EXRP_STATUS_REVOKED]: () =>
+    "revoked: the ticket by which this thread attached was revoked; ask for another one",
+  [abi.EXRP_STATUS_HELD]: () =>
+    "held: this thread is in the middle of another operation of the same replay, by another object",
+  [abi.EXRP_STATUS_MEMORY]: (a, b, _c, _d, { operation, backend }) =>
+    `memory: ${backend === "wasm" ? wasmMemoryText(operation, a) : memoryText(operation, a, b)}`,
+  [abi.EXRP_STATUS_LIMIT]: (a, _b, _c, _d, { operation }) =>
+    `limit: too many${COUNTED.get(operation) ?? ""}: the limit is ${a}`,
+  [abi.EXRP_STATUS_JOURNAL_FULL]: (a, b) =>
+    `limit: a pick view has ${a} unread changes, and its journal holds at most ${b}`,
+  [abi.EXRP_STATUS_ORDERS_FULL]: (a) =>
+    `limit: too many batches are ordered and not yet taken: the limit is ${a}`,
+  [abi.EXRP_STATUS_RATE_LIMITER]: (a, b, c, d) => {
+    const [asks, awaited] = a === abi.EXRP_ALLOW_INSERTS
+      ? [`has ${numberOf(b, "record")}`, "picks were drawn"]
+      : [`asks for ${numberOf(b, "pick")}`, "records were stored"];
+    return `rate-limiter: the rate limiter allows ${c} more now, and the call ${asks}; it can go on when more ${awaited}, and whenReady() waits for that (records stored: ${d})`;
+  },
+  [abi.EXRP_STATUS_RATE_LIMITER_SIZE]: (a, b, c, d) =>
+    `rate-limiter-size: ${rateLimiterSizeText(a === abi.EXRP_ALLOW_INSERTS, b, c, d)}`,
+  [abi.EXRP_STATUS_DATA_CORRUPT]: (a, b, c) =>
+    `snapshot-corrupt: the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`,
+  [abi.EXRP_STATUS_DATA_MISMATCH]: (a, b, c) =>
+    `snapshot-mismatch: the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`,
+  [abi.EXRP_STATUS_DAMAGED]: (a, b, c) =>
+    `message-damaged: sample ${b}, column ${c}: ${DAMAGES[a] ?? `damage ${a}`}`,
+  [abi.EXRP_STATUS_TABLES_UNKNOWN]: () => "disposed: the tables are disposed",
+  [abi.EXRP_STATUS_TABLE_UNKNOWN]: (a, _b, c) =>
+    a === -1
+      ? `table-unknown: there is no such table among the ${numberOf(c, "table")}`
+      : `table-unknown: items[${a}] names a table that is not among the ${numberOf(c, "table")}`,
+  [abi.EXRP_STATUS_STREAM_UNKNOWN]: () => "disposed: the stream is closed",
+  [abi.EXRP_STATUS_MESSAGE]: (a) =>
+    `message-damaged: the message is damaged: ${numberOf(a, "byte")} of it cannot be read`,
+  [abi.EXRP_STATUS_MESSAGE_EMPTY]: () => "message-empty: the message has neither chunks nor items",
+  [abi.EXRP_STATUS_CHUNK_UNKNOWN]: (a, b, c) =>
+    `chunk-unknown: items[${a}] refers to chunk ${
+      key(b, c)
+    }, which this stream does not hold; send a chunk before its items, and keep its key until the last of them`,
+  [abi.EXRP_STATUS_CHUNKS_KEPT]: (a, b, c, d) =>
+    `chunks-kept: the message keeps chunk ${
+      key(c, d)
+    }, which this stream does not hold (keys listed: ${a}, chunks held: ${b})`,
+  [abi.EXRP_STATUS_ITEM_PRIORITY]: (a, b, c, d) =>
+    `invalid-priority: the priority of item ${
+      key(c, d)
+    } (number ${a} of the message) is ${b}; a priority must be finite and not negative`,
+  [abi.EXRP_STATUS_ITEM_BYTES]: (a, b, c) =>
+    `item-bytes: the chunks of items[${a}] have ${bytesText(b)}, but its table may have ${
+      bytesText(c)
+    } (maxBytes)`,
+  [abi.EXRP_STATUS_ITEM_EMPTY]: (a, b, c) =>
+    `item-empty: item ${key(b, c)} (items[${a}]) refers to no chunk`,
+  [abi.EXRP_STATUS_ITEM_SLICE]: (a, b, c) =>
+    `item-slice: a slice of items[${a}] reaches beyond chunk ${
+      key(b, c)
+    }: its rows and its tensor must be among those of the chunk`,
+};
 
 /** The error for a status of the kernel. `detail` are the numbers from `exrp_error_detail`, and `hint` comes after the text. */
 export function errorOfStatus(
@@ -71,155 +155,29 @@ export function errorOfStatus(
   backend: "native" | "wasm" = "native",
   hint = "",
 ): ReplayError {
-  const code = CODES.get(status) ?? "unknown";
-  const message = `${operation}: ${text(operation, status, detail, backend)}${hint}`;
-  return new ReplayError(code, message, { status, detail });
-}
-
-function text(
-  operation: string,
-  status: number,
-  detail: readonly number[],
-  backend: "native" | "wasm",
-): string {
   const [a = 0, b = 0, c = 0, d = 0] = detail;
-  switch (status) {
-    case abi.EXRP_STATUS_ARGUMENT:
-      return `argument ${a} of the kernel's call is out of its range: ${b}`;
-    case abi.EXRP_STATUS_REPLAY_UNKNOWN:
-      return "the replay is disposed";
-    case abi.EXRP_STATUS_EPISODE_UNKNOWN:
-      if (Number.isInteger(a) && a >= 0 && a < b) {
-        return `the episode with handle ${a} has gone: it was evicted`;
-      }
-      return b === 0
-        ? `no episode has handle ${a}: no episode has begun yet; newEpisode() begins one`
-        : `no episode has handle ${a}: handles given out so far are 0 to ${b - 1}`;
-    case abi.EXRP_STATUS_SELECTOR_UNKNOWN:
-      return `no selector has id ${a}: there are ${b}`;
-    case abi.EXRP_STATUS_PRIORITY_INVALID:
-      return `priority[${a}] is ${b}; a priority must be finite and not negative`;
-    case abi.EXRP_STATUS_BATCH_SIZE:
-      return b < abi.EXRP_LIMIT_BATCH
-        ? `a batch must have 1 to ${b} picks, because the selector draws each of ${b} picks at most once, got ${a}`
-        : `a batch must have 1 to ${b} picks, got ${a}`;
-    case abi.EXRP_STATUS_BUFFER_SIZE:
-      return `a buffer has ${a} elements or bytes, but the call needs ${b}`;
-    case abi.EXRP_STATUS_CAPACITY:
-      return b > 1
-        ? `capacity must be ${b} to ${c} records, because one pick has ${b} (pick.length), got ${a}`
-        : `capacity must be ${b} to ${c} records, got ${a}`;
-    case abi.EXRP_STATUS_PICK_INDEX:
-      return `index[${a}] is ${b}, but the pick view has ${c} picks`;
-    case abi.EXRP_STATUS_EPISODE_TWICE:
-      return `environments ${b} and ${c} both record into episode ${a}; newEpisode() begins one for each`;
-    case abi.EXRP_STATUS_EMPTY:
-      return `there is no pick to draw yet (records stored: ${a})`;
-    case abi.EXRP_STATUS_EPISODE_ENDED:
-      return `episode ${a} ${
-        b < 0
-          ? "is not in the replay any more, and no record"
-          : `has ended with ${numberOf(b, "record")}, and no other`
-      } can go to it; newEpisode() begins another (if you did not end it, use ${
-        handleOf(operation)
-      })`;
-    case abi.EXRP_STATUS_FULL:
-      return `the store is full (${a} of ${b} records)`;
-    case abi.EXRP_STATUS_ORDER:
-      if (b === c) {
-        return "the tables take the pieces of a snapshot only before anything else, all of them, and can be used after loadEnd() only";
-      }
-      return `section ${a} of the snapshot needs item ${b} next, got ${c}`;
-    case abi.EXRP_STATUS_RECORD_UNKNOWN:
-      if (d < 0) {
-        return `the records of episode ${b} before position ${-d} made room for newer ones, but the call needs position ${c}`;
-      }
-      return d > 0
-        ? `episode ${b} has rows before position ${d}, but the call needs rows from ${c} on`
-        : `episode ${b} was evicted, or has no record yet`;
-    case abi.EXRP_STATUS_NOT_SHARABLE:
-      return notSharableText(a);
-    case abi.EXRP_STATUS_TICKET:
-      return ticketText(a);
-    case abi.EXRP_STATUS_REVOKED:
-      return "the ticket by which this thread attached was revoked; ask for another one";
-    case abi.EXRP_STATUS_HELD:
-      return "this thread is in the middle of another operation of the same replay, by another object";
-    case abi.EXRP_STATUS_MEMORY:
-      return backend === "wasm" ? wasmMemoryText(operation, a) : memoryText(operation, a, b);
-    case abi.EXRP_STATUS_LIMIT:
-      return `too many${COUNTED.get(operation) ?? ""}: the limit is ${a}`;
-    case abi.EXRP_STATUS_JOURNAL_FULL:
-      return `a pick view has ${a} unread changes, and its journal holds at most ${b}`;
-    case abi.EXRP_STATUS_ORDERS_FULL:
-      return `too many batches are ordered and not yet taken: the limit is ${a}`;
-    case abi.EXRP_STATUS_RATE_LIMITER: {
-      const [asks, awaited] = a === abi.EXRP_ALLOW_INSERTS
-        ? [`has ${numberOf(b, "record")}`, "picks were drawn"]
-        : [`asks for ${numberOf(b, "pick")}`, "records were stored"];
-      return `the rate limiter allows ${c} more now, and the call ${asks}; it can go on when more ${awaited}, and whenReady() waits for that (records stored: ${d})`;
-    }
-    case abi.EXRP_STATUS_RATE_LIMITER_SIZE:
-      return rateLimiterSizeText(a === abi.EXRP_ALLOW_INSERTS, b, c, d);
-    case abi.EXRP_STATUS_DATA_CORRUPT:
-      return `the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`;
-    case abi.EXRP_STATUS_DATA_MISMATCH:
-      return `the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`;
-    case abi.EXRP_STATUS_DAMAGED:
-      return `sample ${b}, column ${c}: ${DAMAGES.get(a) ?? `damage ${a}`}`;
-    case abi.EXRP_STATUS_TABLES_UNKNOWN:
-      return "the tables are disposed";
-    case abi.EXRP_STATUS_TABLE_UNKNOWN:
-      return a === -1
-        ? `there is no such table among the ${numberOf(c, "table")}`
-        : `items[${a}] names a table that is not among the ${numberOf(c, "table")}`;
-    case abi.EXRP_STATUS_STREAM_UNKNOWN:
-      return "the stream is closed";
-    case abi.EXRP_STATUS_MESSAGE:
-      return `the message is damaged: ${numberOf(a, "byte")} of it cannot be read`;
-    case abi.EXRP_STATUS_MESSAGE_EMPTY:
-      return "the message has neither chunks nor items";
-    case abi.EXRP_STATUS_CHUNK_UNKNOWN:
-      return `items[${a}] refers to chunk ${
-        key(b, c)
-      }, which this stream does not hold; send a chunk before its items, and keep its key until the last of them`;
-    case abi.EXRP_STATUS_CHUNKS_KEPT:
-      return `the message keeps chunk ${
-        key(c, d)
-      }, which this stream does not hold (keys listed: ${a}, chunks held: ${b})`;
-    case abi.EXRP_STATUS_ITEM_PRIORITY:
-      return `the priority of item ${
-        key(c, d)
-      } (number ${a} of the message) is ${b}; a priority must be finite and not negative`;
-    case abi.EXRP_STATUS_ITEM_BYTES:
-      return `the chunks of items[${a}] have ${bytesText(b)}, but its table may have ${
-        bytesText(c)
-      } (maxBytes)`;
-    case abi.EXRP_STATUS_ITEM_EMPTY:
-      return `item ${key(b, c)} (items[${a}]) refers to no chunk`;
-    case abi.EXRP_STATUS_ITEM_SLICE:
-      return `a slice of items[${a}] reaches beyond chunk ${
-        key(b, c)
-      }: its rows and its tensor must be among those of the chunk`;
-    default:
-      return `status ${status} (${detail.join(", ")})`;
-  }
+  const fault: Fault = FAULTS[status]?.(a, b, c, d, { operation, backend }) ??
+    `unknown: status ${status} (${detail.join(", ")})`;
+  const codeEnd = fault.indexOf(": ");
+  const message = `${operation}${fault.slice(codeEnd)}${hint}`;
+  return new ReplayError(fault.slice(0, codeEnd) as ReplayErrorCode, message, { status, detail });
 }
 
 /** What is wrong with samples or a tensor. */
-const DAMAGES: ReadonlyMap<number, string> = new Map([
-  [abi.EXRP_DAMAGE_PROTOBUF, "the bytes are no protobuf message"],
-  [abi.EXRP_DAMAGE_ITEM, "the sample comes without its item"],
-  [abi.EXRP_DAMAGE_CHUNK, "it needs a chunk that did not come with the sample"],
-  [abi.EXRP_DAMAGE_TENSOR, "it needs a tensor that its chunk does not have"],
-  [abi.EXRP_DAMAGE_SLICE, "it needs rows that its tensor does not have"],
-  [abi.EXRP_DAMAGE_SQUEEZE, "a squeezed column must have exactly one row"],
-  [abi.EXRP_DAMAGE_MIXED, "its rows have different dtypes or shapes"],
-  [abi.EXRP_DAMAGE_DTYPE, "its dtype is unknown, or has elements without a fixed size"],
-  [abi.EXRP_DAMAGE_SHAPE, "its shape is unknown or too large, or has no rows"],
-  [abi.EXRP_DAMAGE_CONTENT, "its elements do not unpack to what its shape says"],
-  [abi.EXRP_DAMAGE_LAYOUT, "the samples are not those that were looked at before"],
-]);
+const DAMAGES: Readonly<Partial<Record<number, string>>> = {
+  [abi.EXRP_DAMAGE_PROTOBUF]: "the bytes are no protobuf message",
+  [abi.EXRP_DAMAGE_ITEM]: "the sample comes without its item",
+  [abi.EXRP_DAMAGE_CHUNK]: "it needs a chunk that did not come with the sample",
+  [abi.EXRP_DAMAGE_TENSOR]: "it needs a tensor that its chunk does not have",
+  [abi.EXRP_DAMAGE_SLICE]: "it needs rows that its tensor does not have",
+  [abi.EXRP_DAMAGE_SQUEEZE]: "a squeezed column must have exactly one row",
+  [abi.EXRP_DAMAGE_MIXED]: "its rows have different dtypes or shapes",
+  [abi.EXRP_DAMAGE_DTYPE]: "its dtype is unknown, or has elements without a fixed size",
+  [abi.EXRP_DAMAGE_SHAPE]: "its shape is unknown or too large, or has no rows",
+  [abi.EXRP_DAMAGE_CONTENT]: "its elements do not unpack to what its shape says",
+  [abi.EXRP_DAMAGE_LAYOUT]: "the samples are not those that were looked at before",
+};
+
 /** A key of 64 bits, of which the kernel gives the high and the low half. */
 function key(high: number, low: number): string {
   return String(BigInt(high) << 32n | BigInt(low));
@@ -239,29 +197,20 @@ function rateLimiterSizeText(records: boolean, asked: number, other: number, ban
   }, or the size of queue() at least ${band}`;
 }
 
-/** Why a replay can't be shared, or a shared one can't do something. */
-function notSharableText(reason: number): string {
-  switch (reason) {
-    case abi.EXRP_SHARE_NO_THREADS:
-      return "a replay of WebAssembly can't be shared, as each thread has a memory of its own";
-    case abi.EXRP_SHARE_LOADING:
-      return "a shared replay loads no snapshot; load it before you share the replay";
-    default:
-      return "rules written in TypeScript can't be shared, as no other thread can call them";
-  }
-}
+/** Why a replay can't be shared, or a shared one can't do something, beside that it has a rule of TypeScript. */
+const NOT_SHARABLE: Readonly<Partial<Record<number, string>>> = {
+  [abi.EXRP_SHARE_NO_THREADS]:
+    "a replay of WebAssembly can't be shared, as each thread has a memory of its own",
+  [abi.EXRP_SHARE_LOADING]:
+    "a shared replay loads no snapshot; load it before you share the replay",
+};
 
-/** Why nobody can attach by a ticket. */
-function ticketText(reason: number): string {
-  switch (reason) {
-    case abi.EXRP_TICKET_OTHER_KERNEL:
-      return "the ticket is of another kernel: of another file, of another build of it, or of another process";
-    case abi.EXRP_TICKET_REVOKED:
-      return "the ticket was revoked; ask for another one";
-    default:
-      return "the replay of the ticket is gone, as all who used it have left";
-  }
-}
+/** Why nobody can attach by a ticket, beside that its replay is gone. */
+const TICKETS: Readonly<Partial<Record<number, string>>> = {
+  [abi.EXRP_TICKET_OTHER_KERNEL]:
+    "the ticket is of another kernel: of another file, of another build of it, or of another process",
+  [abi.EXRP_TICKET_REVOKED]: "the ticket was revoked; ask for another one",
+};
 
 /** In WebAssembly the machine's memory is not what is short. */
 function wasmMemoryText(operation: string, needed: number): string {

@@ -98,6 +98,11 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "u32", "buffer", "f64"],
     result: "i32",
   },
+  /** `(replay, column, episodes, positions, count, rows, rows_size, updated)` */
+  exrp_rows_set: {
+    parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer", "f64", "buffer"],
+    result: "i32",
+  },
   /** `(replay, episodes, count, there, next_states, next_states_size)` */
   exrp_next_states_get: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "f64"],
@@ -252,12 +257,11 @@ export const symbols = {
   },
   /** `(tables, inserter, withdraw, counts, counts_count)` */
   exrp_inserter_waiting: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(tables, inserter, info, info_count)` */
-  exrp_inserter_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
-  /** `(tables, inserter, message, message_size, written)` */
-  exrp_inserter_read: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
-  /** `(tables, inserter)` */
-  exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(tables, inserter, message, message_size, info, info_count)` */
+  exrp_inserter_read: {
+    parameters: ["u32", "u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+  },
   /** `(tables, table, sampler)` */
   exrp_sampler_open: { parameters: ["u32", "u32", "buffer"], result: "i32" },
   /** `(tables, sampler, count, how)` */
@@ -267,8 +271,8 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "f64", "buffer", "u32"],
     result: "i32",
   },
-  /** `(tables, sampler)` */
-  exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
+  /** `(tables, stream)` */
+  exrp_stream_close: { parameters: ["u32", "u32"], result: "i32" },
   /** `(tables, streams, streams_count, count)` */
   exrp_tables_awake: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(numbers, numbers_count, rows, rows_size, chunk, chunk_size, place, place_count)` */
@@ -446,6 +450,17 @@ export interface KernelSymbols {
     run_length: number,
     rows: KernelBuffer,
     rows_size: number,
+  ): number;
+  /** `exrp_rows_set` of kernel/exrp.h. */
+  exrp_rows_set(
+    replay: number,
+    column: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    updated: KernelBuffer,
   ): number;
   /** `exrp_next_states_get` of kernel/exrp.h. */
   exrp_next_states_get(
@@ -746,23 +761,15 @@ export interface KernelSymbols {
     counts: KernelBuffer,
     counts_count: number,
   ): number;
-  /** `exrp_inserter_info` of kernel/exrp.h. */
-  exrp_inserter_info(
-    tables: number,
-    inserter: number,
-    info: KernelBuffer,
-    info_count: number,
-  ): number;
   /** `exrp_inserter_read` of kernel/exrp.h. */
   exrp_inserter_read(
     tables: number,
     inserter: number,
     message: KernelBuffer,
     message_size: number,
-    written: KernelBuffer,
+    info: KernelBuffer,
+    info_count: number,
   ): number;
-  /** `exrp_inserter_close` of kernel/exrp.h. */
-  exrp_inserter_close(tables: number, inserter: number): number;
   /** `exrp_sampler_open` of kernel/exrp.h. */
   exrp_sampler_open(tables: number, table: number, sampler: KernelBuffer): number;
   /** `exrp_sampler_ask` of kernel/exrp.h. */
@@ -776,8 +783,8 @@ export interface KernelSymbols {
     info: KernelBuffer,
     info_count: number,
   ): number;
-  /** `exrp_sampler_close` of kernel/exrp.h. */
-  exrp_sampler_close(tables: number, sampler: number): number;
+  /** `exrp_stream_close` of kernel/exrp.h. */
+  exrp_stream_close(tables: number, stream: number): number;
   /** `exrp_tables_awake` of kernel/exrp.h. */
   exrp_tables_awake(
     tables: number,
@@ -1100,7 +1107,8 @@ export const EXRP_INSERTER_CONFIRMED = 2;
 export const EXRP_INSERTER_CHUNKS = 3;
 export const EXRP_INSERTER_PAUSE = 4;
 export const EXRP_INSERTER_CHUNK_BYTES = 5;
-export const EXRP_INSERTER_COUNT = 6;
+export const EXRP_INSERTER_BYTES = 6;
+export const EXRP_INSERTER_COUNT = 7;
 export const EXRP_SAMPLER_BYTES = 0;
 export const EXRP_SAMPLER_SAMPLES = 1;
 export const EXRP_SAMPLER_WANTED = 2;

@@ -5,16 +5,16 @@
  * back, as kernel/exrp.h says of each buffer (`wasm_symbols.ts` is generated from it). No view of the memory is handed out: when the
  * memory grows, views of it are detached.
  *
- * The calls that a learner makes at each step are written out below. All others go through `bind()`.
+ * Those that record a step and draw a batch are written out below, as they copy less than others. All others go through `bind()`.
  *
  * @module
  */
 
 import { expand, fromBase64, sha256 } from "../base/bytes.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
+import { checkVersion, kernelMissing } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
 import {
-  EXRP_ABI_VERSION,
   EXRP_STATUS_MEMORY,
   EXRP_STATUS_OK,
   type KernelBuffer,
@@ -105,28 +105,22 @@ const BEGINNINGS: Readonly<Partial<Record<string, readonly [buffer: number, numb
   exrp_tables_save_read: [1, 3],
 };
 
-/** The library's function for one of the module, which copies buffers as their descriptions say. */
+/** The library's function for one of the module, which copies buffers as their descriptions say. `beginning` is one of `BEGINNINGS`. */
 function bind(
   call: Call,
-  name: keyof typeof wasmSymbols,
   arena: Arena,
+  { parameters, result }: { readonly parameters: readonly string[]; readonly result: string },
+  [begun, counting]: readonly number[] = [],
 ): BoundCall {
-  const { parameters, result } = wasmSymbols[name];
   const buffers = parameters.flatMap((each, index) => {
     const [use = "", item] = each.split(" ");
     return item === undefined
       ? []
       : [{ index, isRead: use !== "out", isWritten: use !== "in", at: 0 }];
   });
-  const [begun, counting] = BEGINNINGS[name] ?? [];
   const count = buffers.find(({ index }) => index === counting);
-  const numbers = parameters.map(() => 0);
   const unsigned = result === "u32";
   return (...values) => {
-    for (let k = 0; k < values.length; k++) {
-      const value = values[k];
-      if (typeof value === "number") numbers[k] = value;
-    }
     let bytes = 0;
     for (const buffer of buffers) {
       buffer.at = bytes;
@@ -134,6 +128,7 @@ function bind(
     }
     if (!arena.reserve(bytes)) return EXRP_STATUS_MEMORY;
     const { base } = arena;
+    const numbers = values.slice() as number[];
     for (const { index, isRead, at } of buffers) {
       numbers[index] = base + at;
       if (isRead) arena.write(base + at, values[index] as KernelBuffer);
@@ -169,15 +164,18 @@ function bindAll(
   const arena = new Arena(memory, callOf("exrp_wasm_arena"));
   const bound: Record<string, BoundCall> = {};
   for (const name of Object.keys(wasmSymbols) as (keyof typeof wasmSymbols)[]) {
-    bound[name] = bind(callOf(name), name, arena);
+    bound[name] = bind(callOf(name), arena, wasmSymbols[name], BEGINNINGS[name]);
   }
   const all = bound as unknown as KernelSymbols;
   const { exrp_error_detail: errorDetail } = all;
-  const order = callOf("exrp_batch_order");
+  const otherwise = (name: string, parameters: string): BoundCall =>
+    bind(callOf(name), arena, { parameters: parameters.split(", "), result: "i32" });
+  // Of a batch that is drawn whole, nothing stays as it was.
+  const whole = otherwise("exrp_batch_get", "u32, u32, u32, u32, u32, f64, out u8, f64");
+  // If the draw fails, exrp_batch_take says so, and the batch is as it was: so what it has is copied in.
+  const order = otherwise("exrp_batch_order", "u32, u32, u32, f64, in u8, f64, out f64");
+  const run = bound["exrp_batch_run"] as BoundCall;
   const record = callOf("exrp_record");
-  const batchGet = callOf("exrp_batch_get");
-  const batchRun = callOf("exrp_batch_run");
-  const prioritySet = callOf("exrp_priority_set");
   return {
     ...all,
     exrp_error_detail(detail, count): number {
@@ -197,64 +195,21 @@ function bindAll(
       if (status === EXRP_STATUS_OK) arena.read(base, row, 8);
       return status;
     },
-    exrp_batch_get(replay, selector, first, count, total, beta, batch, size): number {
-      if (!arena.reserve(size)) return EXRP_STATUS_MEMORY;
-      const { base } = arena;
-      // The other picks of the batch stay as they are.
-      if (count !== total) arena.write(base, batch);
-      const status = batchGet(replay, selector, first, count, total, beta, base, size);
-      arena.refresh();
-      if (status === EXRP_STATUS_OK) arena.read(base, batch);
-      return status;
-    },
-    exrp_priority_set(
-      replay,
-      selector,
-      episodes,
-      positions,
-      priorities,
-      size,
-      count,
-      applied,
-    ): number {
-      const positionsAt = aligned(episodes.byteLength);
-      const prioritiesAt = positionsAt + aligned(positions.byteLength);
-      const appliedAt = prioritiesAt + aligned(priorities.byteLength);
-      if (!arena.reserve(appliedAt + ALIGNMENT)) return EXRP_STATUS_MEMORY;
-      const { base } = arena;
-      arena.write(base, episodes);
-      arena.write(base + positionsAt, positions);
-      arena.write(base + prioritiesAt, priorities);
-      const status = prioritySet(
+    exrp_batch_get: (replay, selector, first, count, total, ...rest) =>
+      (count === total ? whole : all.exrp_batch_get)(
         replay,
         selector,
-        base,
-        base + positionsAt,
-        base + prioritiesAt,
-        size,
+        first,
         count,
-        base + appliedAt,
-      );
-      arena.refresh();
-      if (status === EXRP_STATUS_OK) arena.read(base + appliedAt, applied);
-      return status;
-    },
+        total,
+        ...rest,
+      ),
     // The kernel would keep the place of the batch until the order is drawn, but the arena is the next call's. So it is drawn at once.
     // An order counts as drawn at the moment in which it was given: nobody can tell the difference.
     exrp_batch_order(replay, selector, count, beta, batch, size, number): number {
-      const numberAt = aligned(size);
-      if (!arena.reserve(numberAt + ALIGNMENT)) return EXRP_STATUS_MEMORY;
-      const { base } = arena;
-      // If the draw fails, exrp_batch_take says so, and the batch is as it was.
-      arena.write(base, batch);
-      const status = order(replay, selector, count, beta, base, size, base + numberAt);
-      arena.refresh();
+      const status = order(replay, selector, count, beta, batch, size, number);
       if (status !== EXRP_STATUS_OK) return status;
-      arena.read(base + numberAt, number);
-      const ran = batchRun(replay, arena.f64(base + numberAt), base, size);
-      arena.refresh();
-      if (ran === EXRP_STATUS_OK) arena.read(base, batch);
-      return ran;
+      return run(replay, (number as Float64Array)[0] ?? 0, batch, size);
     },
     exrp_batch_run: () => Promise.resolve(EXRP_STATUS_OK),
   };
@@ -288,23 +243,16 @@ export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<K
   try {
     ({ instance } = await WebAssembly.instantiate(bytes, {}));
   } catch (error) {
-    throw new ReplayError(
-      "kernel-missing",
+    throw kernelMissing(
       `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reasonOf(error)}`,
-      { cause: error },
+      error,
     );
   }
   const { memory, _initialize, ...calls } = instance.exports;
   if (typeof _initialize === "function") _initialize();
   const symbols = bindAll(calls as Record<string, Call>, memory as WebAssembly.Memory);
-  const version = symbols.exrp_abi_version();
-  if (version !== EXRP_ABI_VERSION) {
-    throw new ReplayError(
-      "kernel-version",
-      `the WebAssembly kernel has version ${version} of the interface, but this library needs ${EXRP_ABI_VERSION}; build it with \`deno task build\``,
-      { detail: [version, EXRP_ABI_VERSION] },
-    );
-  }
+  const hint = "build it with `deno task build`";
+  checkVersion("the WebAssembly kernel", symbols.exrp_abi_version(), hint);
   return symbols;
 }
 
@@ -334,7 +282,7 @@ export function openWasm(): Promise<WasmKernel> {
 async function openModule(): Promise<WasmKernel> {
   const problem = wasmProblem();
   if (problem !== undefined) {
-    throw new ReplayError("kernel-missing", `the WebAssembly kernel can't run: ${problem}`);
+    throw kernelMissing(`the WebAssembly kernel can't run: ${problem}`);
   }
   let packed: { data: string; size: number; sha256: string };
   try {
@@ -342,12 +290,11 @@ async function openModule(): Promise<WasmKernel> {
     // @ts-ignore: a clone has this file only once it was built.
     packed = await import("../prebuilt/wasm32.ts");
   } catch (error) {
-    throw new ReplayError(
-      "kernel-missing",
+    throw kernelMissing(
       `there is no WebAssembly kernel: its module in prebuilt/ can't be imported (${
         reasonOf(error)
       }); load the package again, or make it in a clone with \`deno task build\``,
-      { cause: error },
+      error,
     );
   }
   const { data, size } = packed;
@@ -372,9 +319,8 @@ function moduleOrigin(): string {
 }
 
 function damaged(how: string, cause?: unknown): ReplayError {
-  return new ReplayError(
-    "kernel-missing",
+  return kernelMissing(
     `the package's WebAssembly kernel is damaged: it ${how}; load the package again`,
-    { cause },
+    cause,
   );
 }

@@ -62,6 +62,10 @@ export const wasmSymbols = {
     parameters: ["u32", "u32", "in f64", "in i32", "u32", "u32", "out u8", "f64"],
     result: "i32",
   },
+  exrp_rows_set: {
+    parameters: ["u32", "u32", "in f64", "in i32", "u32", "in u8", "f64", "out u32"],
+    result: "i32",
+  },
   exrp_next_states_get: {
     parameters: ["u32", "in f64", "u32", "out u8", "inout u8", "f64"],
     result: "i32",
@@ -165,16 +169,17 @@ export const wasmSymbols = {
     result: "i32",
   },
   exrp_inserter_waiting: { parameters: ["u32", "u32", "u32", "out f64", "u32"], result: "i32" },
-  exrp_inserter_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
-  exrp_inserter_read: { parameters: ["u32", "u32", "out u8", "u32", "out u32"], result: "i32" },
-  exrp_inserter_close: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_inserter_read: {
+    parameters: ["u32", "u32", "out u8", "u32", "out f64", "u32"],
+    result: "i32",
+  },
   exrp_sampler_open: { parameters: ["u32", "u32", "out u32"], result: "i32" },
   exrp_sampler_ask: { parameters: ["u32", "u32", "u32", "u32"], result: "i32" },
   exrp_sampler_read: {
     parameters: ["u32", "u32", "out u8", "f64", "out f64", "u32"],
     result: "i32",
   },
-  exrp_sampler_close: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_stream_close: { parameters: ["u32", "u32"], result: "i32" },
   exrp_tables_awake: { parameters: ["u32", "out u32", "u32", "out u32"], result: "i32" },
   exrp_chunk_encode: {
     parameters: ["in f64", "u32", "in u8", "f64", "out u8", "f64", "out f64", "u32"],

@@ -382,14 +382,15 @@ extern "C" {
 #define EXRP_TABLES_STORE_SAMPLERS 4
 #define EXRP_TABLES_STORE_COUNT 5
 
-/* Indices into the numbers of exrp_inserter_feed and exrp_inserter_info. */
+/* Indices into the numbers of exrp_inserter_feed, exrp_inserter_insert and exrp_inserter_read. */
 #define EXRP_INSERTER_WAITING 0       /* items of this inserter that wait for the rate limiters */
 #define EXRP_INSERTER_BYTES_WAITING 1 /* of their chunks, once for each item */
 #define EXRP_INSERTER_CONFIRMED 2     /* keys that exrp_inserter_read would give */
 #define EXRP_INSERTER_CHUNKS 3        /* chunks that it holds for items to come */
 #define EXRP_INSERTER_PAUSE 4         /* 1 where so many items of a table wait that no more should be fed: min(1000, a tenth of MAX_SIZE); else 0 */
 #define EXRP_INSERTER_CHUNK_BYTES 5   /* memory of these chunks, also of the small ones */
-#define EXRP_INSERTER_COUNT 6
+#define EXRP_INSERTER_BYTES 6         /* bytes of the message that exrp_inserter_read wrote; else 0 */
+#define EXRP_INSERTER_COUNT 7
 
 /* Indices into the numbers of exrp_sampler_read. */
 #define EXRP_SAMPLER_BYTES 0   /* bytes of the message; 0 for none */
@@ -647,6 +648,12 @@ EXRP_API int32_t exrp_episode_tags(uint32_t replay, const double* episodes, uint
 EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                uint32_t run_length, uint8_t* rows, double rows_size);
 
+/* Overwrites one column of the record at each of `count` pairs (episode, position), in order. A column that only some records keep gets the row that
+ * is kept at or before the record. Records that are gone, evicted or trimmed, are skipped: `updated` counts the others. A position that an episode
+ * does not have yet is EXRP_STATUS_RECORD_UNKNOWN. A state is also the next state of the record before it. Final states stay. */
+EXRP_API int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
+                               const uint8_t* rows, double rows_size, uint32_t* updated);
+
 /* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0. Row k of
  * `next_states` is then that state; the other rows stay as they were. `next_states` may have no bytes: then only `there` is written. */
 EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, EXRP_INOUT uint8_t* next_states,
@@ -810,17 +817,14 @@ EXRP_API int32_t exrp_inserter_open(uint32_t tables, uint32_t* inserter);
 EXRP_API int32_t exrp_inserter_feed(uint32_t tables, uint32_t inserter, const uint8_t* message, uint32_t message_size, double now,
                                     double* info, uint32_t info_count);
 /* Inserts new items, as EXRP_INSERT_* says, with the rows of their chunks one after another. They stand in the same lines as items of messages, and
- * their keys are not confirmed: the numbers of exrp_inserter_info say how many wait. The inserter holds no chunk of theirs. */
+ * their keys are not confirmed: `info` says how many wait. The inserter holds no chunk of theirs. */
 EXRP_API int32_t exrp_inserter_insert(uint32_t tables, uint32_t inserter, const double* numbers, uint32_t numbers_count, const uint8_t* rows,
                                       double rows_size, double now, double* info, uint32_t info_count);
 /* How many items of this inserter wait, for each table of the set. Where `withdraw` is 1, they leave the lines, and are never inserted. */
 EXRP_API int32_t exrp_inserter_waiting(uint32_t tables, uint32_t inserter, uint32_t withdraw, double* counts, uint32_t counts_count);
-EXRP_API int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count);
 /* Writes an InsertStreamResponse with the keys that were inserted since the last one: as many as fit, and so perhaps none. */
-EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written);
-/* The stream has ended. Its items that wait still go in, as long as those of all streams that ended are few in their table: at most
- * EXRP_LIMIT_TABLES_LEFT_ITEMS, and no item after the first EXRP_LIMIT_TABLES_LEFT_BYTES of chunks. The others are dropped. */
-EXRP_API int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter);
+EXRP_API int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, double* info,
+                                    uint32_t info_count);
 
 /* A sampler is one SampleStream of a table. */
 EXRP_API int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler);
@@ -830,8 +834,10 @@ EXRP_API int32_t exrp_sampler_ask(uint32_t tables, uint32_t sampler, uint32_t co
 /* Writes one SampleStreamResponse with the samples that were drawn: as many as fit. */
 EXRP_API int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, double message_size, double* info,
                                    uint32_t info_count);
-/* What was drawn and not read is lost, unless EXRP_ASK_WHOLE says otherwise. */
-EXRP_API int32_t exrp_sampler_close(uint32_t tables, uint32_t sampler);
+/* An inserter or a sampler has ended. Items of an inserter that wait still go in, as long as those of all streams that ended are few in their table:
+ * at most EXRP_LIMIT_TABLES_LEFT_ITEMS, and no item after the first EXRP_LIMIT_TABLES_LEFT_BYTES of chunks. The others are dropped. What was drawn
+ * for a sampler and not read is lost, unless EXRP_ASK_WHOLE says otherwise. */
+EXRP_API int32_t exrp_stream_close(uint32_t tables, uint32_t stream);
 
 /* The inserters and samplers for which a call for somebody else made something ready: keys to confirm, or samples. Each comes once. `count` is how
  * many of `streams` were written; where all were, call again. */
@@ -860,7 +866,7 @@ EXRP_API int32_t exrp_tables_save_read(uint32_t tables, uint8_t* piece, double p
 EXRP_API int32_t exrp_tables_save_end(uint32_t tables);
 /* Loads the pieces of a snapshot, each as it was read, into a set that has tables of the same names and rules, and into which nothing was ever
  * inserted. Its tables may have another order, and those that the snapshot lacks stay empty.
- * Until exrp_tables_load_end has succeeded, calls that insert, sample or change anything are EXRP_STATUS_ORDER. After a failure, the set can
+ * exrp_tables_load_end checks the whole. Until it has succeeded, calls that insert, sample or change anything are EXRP_STATUS_ORDER. After a failure, the set can
  * only be destroyed. The rate limiters keep their own numbers, and take the counts. */
 EXRP_API int32_t exrp_tables_load(uint32_t tables, const uint8_t* piece, double piece_size);
 EXRP_API int32_t exrp_tables_load_end(uint32_t tables);

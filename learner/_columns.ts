@@ -57,24 +57,19 @@ export function itemOrder({ state, action, reward, extras }: RecordColumns): Pla
   ];
 }
 
-/** Takes the values of one column of steps, checked as a replay checks them. */
-export class StepColumn {
-  readonly #row: RowColumn;
-  readonly #column: Column;
-
-  /** @param where The call that errors name. */
-  constructor(where: string, name: string, column: Column) {
-    const bytes = new ArrayBuffer(column.elementBytes * column.elementCount);
-    this.#row = new RowColumn({ name, column }, name, bytes, 0, { name: where });
-    this.#column = column;
-  }
-
-  /** A copy of a value, as the leaf of a row. */
-  take(value: unknown): Tensor {
-    const { dtype, shape } = this.#column;
-    this.#row.write(value);
-    return tensor(this.#row.staged.view.slice(), { dtype, shape });
-  }
+/** Makes what takes the values of one column of steps: it copies a value as the leaf of a row, checked as a replay checks it. */
+export function stepColumn(
+  where: string,
+  name: string,
+  column: Column,
+): (value: unknown) => Tensor {
+  const { dtype, shape, elementBytes, elementCount } = column;
+  const bytes = new ArrayBuffer(elementBytes * elementCount);
+  const row = new RowColumn({ name, column }, name, bytes, 0, { name: where });
+  return (value) => {
+    row.write(value);
+    return tensor(row.staged.view.slice(), { dtype, shape });
+  };
 }
 
 /**

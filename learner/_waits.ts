@@ -5,81 +5,83 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { checkWait } from "../base/waits.ts";
 import type { WaitOptions } from "../mod.ts";
 import { ReverbError } from "../reverb/errors.ts";
-
-/** A wait that has begun. */
-interface Begun {
-  /** Aborts with the caller's signal, or when the waits are closed. */
-  readonly signal: AbortSignal;
-  /** Leaves nothing behind. */
-  end(): void;
-}
 
 /** The waits of one object. */
 export class Waits {
   readonly #what: string;
-  readonly #open = new Set<AbortController>();
-  #isClosed = false;
+  readonly #end = new AbortController();
 
   /** @param what What errors call the object. */
   constructor(what: string) {
     this.#what = what;
   }
 
-  /** Whether `close` was called. */
+  /** Whether `end` was called. */
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#end.signal.aborted;
   }
 
   /** Throws if the object is closed. */
   check(operation: string): void {
-    if (this.#isClosed) throw this.#closed(operation);
+    if (this.isClosed) throw this.#closed(operation);
   }
 
-  /** Begins a wait. */
-  begin(operation: string, signal: AbortSignal | undefined): Begun {
-    this.check(operation);
-    signal?.throwIfAborted();
-    const own = new AbortController();
-    const abort = (): void => own.abort(signal?.reason);
-    signal?.addEventListener("abort", abort);
-    this.#open.add(own);
-    return {
-      signal: own.signal,
-      end: () => {
-        signal?.removeEventListener("abort", abort);
-        this.#open.delete(own);
-      },
-    };
+  /** A signal that aborts with the caller's, or when the object is closed. */
+  signalOf(signal: AbortSignal | undefined): AbortSignal {
+    const end = this.#end.signal;
+    return signal === undefined ? end : AbortSignal.any([signal, end]);
   }
 
-  /** Makes one call that may wait. A server's deadline becomes the error `timeout`, as that of a replay or a table. */
+  /** Makes one call that may wait. */
   async run<T>(
     operation: string,
-    { signal, timeoutMs }: WaitOptions,
-    call: (options: WaitOptions) => Promise<T>,
+    options: WaitOptions,
+    call: (limits: WaitOptions) => Promise<T>,
   ): Promise<T> {
-    const begun = this.begin(operation, signal);
+    const limits = this.begin(operation, options);
     try {
-      const limit = timeoutMs === undefined ? {} : { timeoutMs };
-      return await call({ signal: begun.signal, ...limit });
+      return await call(limits);
     } catch (error) {
-      const isLate = error instanceof ReverbError && error.code === "deadline-exceeded";
-      if (!isLate) throw error;
-      throw new ReplayError("timeout", `${operation}: ${error.message}`, { cause: error });
-    } finally {
-      begun.end();
+      throw errorOfWait(operation, options, error);
     }
   }
 
+  /** The limits of a call that begins. */
+  protected begin(operation: string, options: WaitOptions): WaitOptions {
+    this.check(operation);
+    checkWait(operation, options);
+    const { signal, timeoutMs } = options;
+    signal?.throwIfAborted();
+    const both = this.signalOf(signal);
+    return timeoutMs === undefined ? { signal: both } : { signal: both, timeoutMs };
+  }
+
   /** Ends all waits. */
-  close(): void {
-    this.#isClosed = true;
-    for (const own of this.#open) own.abort(this.#closed("close()"));
+  end(): void {
+    this.#end.abort(this.#closed("close()"));
   }
 
   #closed(operation: string): ReplayError {
     return new ReplayError("disposed", `${operation}: the ${this.#what} is closed`);
   }
+}
+
+/** An error as a caller gets it: where the call took too long, `timeout` names the operation, and the time that its caller gave. */
+export function errorOfWait(
+  operation: string,
+  { timeoutMs }: WaitOptions,
+  error: unknown,
+): unknown {
+  let reason: string | undefined;
+  if (error instanceof ReverbError && error.code === "deadline-exceeded") reason = error.message;
+  if (error instanceof ReplayError && error.code === "timeout") {
+    // whenReady() has the error of the last attempt. Others say it in the words of the caller.
+    if (error.cause instanceof ReplayError) reason = error.cause.message;
+  }
+  if (reason === undefined) return error;
+  const words = `${operation}: not done after ${timeoutMs} ms: ${reason}`;
+  return new ReplayError("timeout", words, { cause: error });
 }

@@ -7,6 +7,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
@@ -105,8 +106,11 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   ): Promise<TransitionBatch<S>> {
     const where = "getBatch()";
     this.#waits.check(where);
-    if (options !== undefined) checkOptions(where, options, SAMPLE);
-    options?.signal?.throwIfAborted();
+    if (options !== undefined) {
+      checkOptions(where, options, SAMPLE);
+      checkWait(where, options);
+      options.signal?.throwIfAborted();
+    }
     const beta = options?.beta ?? 1;
     try {
       return this.#draw(size, beta);
@@ -132,23 +136,19 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     const where = "batches()";
     checkOptions(where, options, ["beta", "prefetch", "signal"]);
     const { beta = 1 } = options;
-    const { signal, end } = this.#waits.begin(where, options.signal);
-    try {
-      for (;;) {
-        // The replay's own stream does not wait for a first pick.
-        yield await this.getBatch(size, {
-          beta: typeof beta === "function" ? beta() : beta,
-          signal,
-        });
-        try {
-          const stream = this.#replay.batches(size, this.#selector, { ...options, signal });
-          for await (const batch of stream) yield this.#transitions(batch);
-        } catch (error) {
-          if (!isPassing(error)) throw error;
-        }
+    const signal = this.#waits.signalOf(options.signal);
+    for (;;) {
+      // The replay's own stream does not wait for a first pick.
+      yield await this.getBatch(size, {
+        beta: typeof beta === "function" ? beta() : beta,
+        signal,
+      });
+      try {
+        const stream = this.#replay.batches(size, this.#selector, { ...options, signal });
+        for await (const batch of stream) yield this.#transitions(batch);
+      } catch (error) {
+        if (!isPassing(error)) throw error;
       }
-    } finally {
-      end();
     }
   }
 
@@ -175,7 +175,7 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 
   // deno-lint-ignore require-await -- other readers have something to wait for
   async close(): Promise<void> {
-    this.#waits.close();
+    this.#waits.end();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

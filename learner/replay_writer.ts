@@ -12,7 +12,6 @@ import type { ExperienceReplay, WaitOptions } from "../mod.ts";
 import type { Schema } from "../schema/schema.ts";
 import type { ReplayWriter, TransitionsOf, WriterStep } from "./types.ts";
 import { Turns } from "./_turns.ts";
-import { Waits } from "./_waits.ts";
 
 /** The options of {@linkcode replayWriter}, those of the {@linkcode ActorWriter} that it is made of. */
 export interface ReplayWriterOptions {
@@ -55,8 +54,7 @@ export function replayWriter<S extends Schema>(
 class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
   static readonly name = "ReplayWriter";
   readonly #writer: ActorWriter<S>;
-  readonly #waits = new Waits("writer");
-  readonly #turns = new Turns(this.#waits);
+  readonly #turns = new Turns();
 
   constructor(writer: ActorWriter<S>) {
     this.#writer = writer;
@@ -64,7 +62,7 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
     const where = "append()";
-    this.#waits.check(where);
+    this.#turns.check(where);
     if (this.#turns.isFree && !this.#writer.isFull) {
       this.#writer.step(step as ActorStep<S>);
       return;
@@ -90,7 +88,7 @@ class OwnReplayWriter<S extends Schema> implements ReplayWriter<S> {
   close(options: WaitOptions = {}): Promise<void> {
     return this.#turns.close(options, async (limits) => {
       await this.#writer.close(limits);
-      this.#waits.close();
+      this.#turns.end();
     });
   }
 

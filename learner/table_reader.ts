@@ -169,15 +169,12 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
     checkOptions(where, options, ["beta", "prefetch", "signal"]);
     const { beta = 1, prefetch = 1 } = options;
     checkInteger(`${where}: prefetch`, prefetch, 0, PREFETCH_MAX);
-    const { signal, end } = this.#waits.begin(where, options.signal);
-    try {
-      for await (const drawn of this.#door.batches(size, prefetch, signal)) {
-        const now = typeof beta === "function" ? beta() : beta;
-        checkNumber(`${where}: beta`, now, 0, BETA_MAX);
-        yield this.#transitions(where, drawn, now);
-      }
-    } finally {
-      end();
+    this.#waits.check(where);
+    const signal = this.#waits.signalOf(options.signal);
+    for await (const drawn of this.#door.batches(size, prefetch, signal)) {
+      const now = typeof beta === "function" ? beta() : beta;
+      checkNumber(`${where}: beta`, now, 0, BETA_MAX);
+      yield this.#transitions(where, drawn, now);
     }
   }
 
@@ -204,7 +201,7 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
 
   // deno-lint-ignore require-await -- other readers have something to wait for
   async close(): Promise<void> {
-    this.#waits.close();
+    this.#waits.end();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

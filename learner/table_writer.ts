@@ -19,10 +19,9 @@ import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import type { RecordColumns } from "../schema/record_columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
-import { checkItemColumns, StepColumn } from "./_columns.ts";
+import { checkItemColumns, stepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
 import { Turns } from "./_turns.ts";
-import { Waits } from "./_waits.ts";
 
 /** The options of {@linkcode tableWriter}. */
 export interface TableWriterOptions {
@@ -38,6 +37,8 @@ const WHERE = "tableWriter()";
 const N_STEP_MAX = 65_536;
 /** `append` waits while more items are unconfirmed. */
 const PENDING_MAX = 256;
+/** How long a lost connection is tried anew, as that of a reader's `batches`. */
+const RECONNECT_MS = 10_000;
 
 /**
  * Makes the {@linkcode ReplayWriter} of one environment for a table: of `Tables` in this process, or of a server, through its `ReverbClient`.
@@ -89,9 +90,13 @@ export function tableWriter<
   const writer = tables.trajectoryWriter<Row>({
     numKeepAliveRefs: nStep + 1,
     maxPendingItems: PENDING_MAX + nStep + 1,
+    reconnectMs: RECONNECT_MS,
   });
   return new OwnTableWriter(writer, table, checked, { nStep, discount, priority });
 }
+
+/** Copies a value of a step. */
+type TakeValue = (value: unknown) => Tensor;
 
 /** What a row of the history may have. */
 interface Row {
@@ -103,15 +108,6 @@ interface Row {
   readonly discount?: Tensor;
 }
 
-/** A step that was checked. */
-interface Parts {
-  readonly row: Row;
-  readonly reward: Float32Array;
-  readonly nextState: Tensor;
-  readonly isTerminated: boolean;
-  readonly isOver: boolean;
-}
-
 const APPEND = "append()";
 const PARTS = ["state", "action", "reward", "terminated", "truncated", "nextState", "extras"];
 
@@ -119,17 +115,12 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   static readonly name = "ReplayWriter";
   readonly #writer: TrajectoryWriter<Row>;
   readonly #table: string;
-  readonly #state: StepColumn;
-  readonly #action: StepColumn;
-  readonly #reward: StepColumn;
-  readonly #nextState: StepColumn;
-  readonly #extras: ReadonlyMap<string, StepColumn>;
-  readonly #rewardColumn: Column;
+  readonly #take: Readonly<Record<"state" | "action" | "reward" | "nextState", TakeValue>>;
+  readonly #takeExtras: readonly (readonly [string, TakeValue])[];
   readonly #options: Required<TableWriterOptions>;
-  readonly #waits = new Waits("writer");
-  readonly #turns = new Turns(this.#waits);
+  readonly #turns = new Turns();
   /** The rewards of the latest steps whose transitions are not complete. */
-  readonly #rewards: Float32Array[] = [];
+  readonly #rewards: Tensor[] = [];
   /** The state that the latest step led to. */
   #last: Tensor | undefined;
   /** Why the writer can't go on. */
@@ -145,50 +136,51 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   ) {
     this.#writer = writer;
     this.#table = table;
-    this.#state = new StepColumn(APPEND, "state", state);
-    this.#action = new StepColumn(APPEND, "action", action);
-    this.#reward = new StepColumn(APPEND, "reward", reward);
-    this.#nextState = new StepColumn(APPEND, "nextState", state);
-    this.#extras = new Map(
-      Object.entries(extras).map((
-        [name, column],
-      ) => [name, new StepColumn(APPEND, `extras.${name}`, column)]),
+    const take = (name: string, column: Column): TakeValue => stepColumn(APPEND, name, column);
+    this.#take = {
+      state: take("state", state),
+      action: take("action", action),
+      reward: take("reward", reward),
+      nextState: take("nextState", state),
+    };
+    this.#takeExtras = Object.entries(extras).map(([name, column]) =>
+      [name, take(`extras.${name}`, column)] as const
     );
-    this.#rewardColumn = reward;
     this.#options = options;
   }
 
   async append(step: WriterStep<S>, options: WaitOptions = {}): Promise<void> {
-    const parts = this.#parts(step);
+    const add = this.#prepare(step);
     await this.#turns.run(APPEND, options, async (limits) => {
-      await this.#relieve(APPEND, limits);
-      await this.#change(() => this.#take(parts));
+      await this.#relieve(limits);
+      await this.#change(add);
     });
   }
 
   async endEpisode(options: WaitOptions = {}): Promise<void> {
-    const where = "endEpisode()";
-    await this.#turns.run(where, options, async (limits) => {
-      await this.#relieve(where, limits);
+    await this.#turns.run("endEpisode()", options, async (limits) => {
+      await this.#relieve(limits);
       await this.#change(() => this.#finish(false));
     });
   }
 
   async flush(options: WaitOptions = {}): Promise<void> {
-    await this.#turns.run("flush()", options, (limits) => this.#flush("flush()", limits));
+    await this.#turns.run("flush()", options, (limits) => this.#flush(limits));
   }
 
   close(options: WaitOptions = {}): Promise<void> {
-    const where = "close()";
     return this.#turns.close(options, async (limits) => {
       const failure = this.#failure;
       if (failure === undefined) {
-        await this.#flush(where, limits);
+        await this.#flush(limits);
         await this.#change(() => this.#finish(false));
-        await this.#flush(where, limits);
+        await this.#flush(limits);
       }
-      this.#waits.close();
-      await this.#writer.close(failure === undefined ? {} : limits);
+      try {
+        await this.#writer.close(failure === undefined ? {} : limits);
+      } finally {
+        this.#turns.end();
+      }
       if (failure !== undefined) throw failure;
     });
   }
@@ -197,9 +189,9 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     return this.close();
   }
 
-  async #flush(where: string, options: WaitOptions): Promise<void> {
-    await this.#relieve(where, options);
-    await this.#waits.run(where, options, (limits) => this.#writer.flush(limits));
+  async #flush(limits: WaitOptions): Promise<void> {
+    await this.#relieve(limits);
+    await this.#writer.flush(limits);
   }
 
   /** Makes a change. If it fails halfway, the writer can't go on: the history has the step, and the table lacks its item. */
@@ -213,57 +205,45 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   }
 
   /** Does what has to wait, before anything changes: the end of the last episode, and items that the table holds back. */
-  async #relieve(where: string, options: WaitOptions): Promise<void> {
-    this.#waits.check(where);
+  async #relieve(limits: WaitOptions): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    options.signal?.throwIfAborted();
+    limits.signal?.throwIfAborted();
     if (this.#isOver) {
-      await this.#waits.run(where, options, (limits) => this.#writer.endEpisode(limits));
+      await this.#writer.endEpisode(limits);
       this.#isOver = false;
     }
     if (this.#writer.pendingItems <= PENDING_MAX) return;
-    const blockUntilItems = PENDING_MAX;
-    await this.#waits.run(
-      where,
-      options,
-      (limits) => this.#writer.flush({ blockUntilItems, ...limits }),
-    );
+    await this.#writer.flush({ blockUntilItems: PENDING_MAX, ...limits });
   }
 
-  /** Copies of the values of a step, each checked. */
-  #parts(step: object): Parts {
+  /** Copies the values of a step, each checked. What it returns takes the step, and makes the item that it completes. */
+  #prepare(step: object): () => Promise<void> {
     checkOptions(APPEND, step, PARTS, FLAG_HINTS);
     const given = step as Readonly<Record<string, unknown>>;
     const own = (given["extras"] ?? {}) as Readonly<Record<string, unknown>>;
-    checkOptions(`${APPEND}: extras`, own, [...this.#extras.keys()]);
-    const extras = [...this.#extras].map(([name, column]) => [name, column.take(own[name])]);
+    checkOptions(`${APPEND}: extras`, own, this.#takeExtras.map(([name]) => name));
+    const extras = this.#takeExtras.map(([name, take]) => [name, take(own[name])]);
     const isTerminated = checkFlag(`${APPEND}: terminated`, given["terminated"]);
     const isTruncated = checkFlag(`${APPEND}: truncated`, given["truncated"] ?? false);
-    return {
-      row: {
-        state: this.#state.take(given["state"]),
-        action: this.#action.take(given["action"]),
-        ...extras.length === 0 ? {} : { extras: Object.fromEntries(extras) },
-      },
-      reward: this.#reward.take(given["reward"]).data as Float32Array,
-      nextState: this.#nextState.take(given["nextState"]),
-      isTerminated,
-      isOver: isTerminated || isTruncated,
+    const row: Row = {
+      state: this.#take.state(given["state"]),
+      action: this.#take.action(given["action"]),
+      extras: Object.fromEntries(extras),
     };
-  }
-
-  /** Takes a step, and makes the item that it completes. */
-  async #take({ row, reward, nextState, isTerminated, isOver }: Parts): Promise<void> {
-    const { nStep } = this.#options;
-    const isComplete = this.#rewards.length === nStep;
-    this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
-    if (isComplete) {
-      this.#rewards.shift();
-      await this.#create(nStep, 0);
-    }
-    this.#rewards.push(reward);
-    this.#last = nextState;
-    if (isOver) await this.#finish(isTerminated);
+    const reward = this.#take.reward(given["reward"]);
+    const nextState = this.#take.nextState(given["nextState"]);
+    return async () => {
+      const { nStep } = this.#options;
+      const isComplete = this.#rewards.length === nStep;
+      this.#writer.append({ ...row, ...isComplete ? this.#returnOf(false) : {} });
+      if (isComplete) {
+        this.#rewards.shift();
+        await this.#create(nStep, 0);
+      }
+      this.#rewards.push(reward);
+      this.#last = nextState;
+      if (isTerminated || isTruncated) await this.#finish(isTerminated);
+    };
   }
 
   /** Completes the transitions that wait for the final state. */
@@ -280,13 +260,11 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
 
   /** The sum of the discounted rewards that wait, and the discount of what comes after them. */
   #returnOf(isTerminated: boolean): Required<Pick<Row, "reward" | "discount">> {
-    const { shape, elementCount } = this.#rewardColumn;
-    const sum = new Float64Array(elementCount);
+    const [{ shape, data: { length } }] = this.#rewards as [Tensor];
+    const sum = new Float64Array(length);
     let discount = 1;
-    for (const reward of this.#rewards) {
-      for (let k = 0; k < elementCount; k++) {
-        sum[k] = (sum[k] as number) + discount * (reward[k] as number);
-      }
+    for (const { data } of this.#rewards) {
+      for (let k = 0; k < length; k++) (sum[k] as number) += discount * (data[k] as number);
       discount *= this.#options.discount;
     }
     return {
@@ -306,7 +284,7 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
       reward: reward.at(-1),
       nextState: state.at(-1 - after),
       discount: discount.at(-1),
-      ...own.length === 0 ? {} : { extras: Object.fromEntries(own) },
+      extras: Object.fromEntries(own),
     });
   }
 }

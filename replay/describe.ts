@@ -27,6 +27,8 @@ export interface ColumnDescription {
   readonly bytes: number;
   /** n if only every nth record of an episode keeps the column. */
   readonly every?: number;
+  /** True if `update` must not change the column. */
+  readonly frozen?: boolean;
 }
 
 /** One selector of a {@linkcode ReplayDescription}. */
@@ -138,6 +140,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
         shape: column.shape,
         bytes: column.elementBytes * column.elementCount,
         ...(column.every === 1 ? {} : { every: column.every }),
+        ...(config.frozen.includes(name) ? { frozen: true } : {}),
       })),
       pick: config.pick,
       pickViews: register.views.map(({ id, policy, pickCount }) => ({ id, policy, pickCount })),
@@ -186,11 +189,11 @@ export function describedRows(description: ReplayDescription): TextRow[] {
       view.id === 0 ? "picks" : `pick view ${view.id}`,
       pickText(view),
     ]),
-    ...description.columns.map(({ name, dtype, shape, every }): TextRow => [
+    ...description.columns.map(({ name, dtype, shape, every, frozen }): TextRow => [
       name,
       `${dtype}(${shape.join(", ")})${
         every === undefined ? "" : `, kept by one record in ${every}`
-      }`,
+      }${frozen ? ", frozen" : ""}`,
     ]),
     ...rowIf(capacityBytes, "bytes", (most) => `${group(memory.stored)} of ${group(most)}`),
     ...rowIf(maxAge, "max. age", (age) => count(age, "record")),

@@ -2,8 +2,8 @@
  * The replay: you do everything through it.
  *
  * The file is long because it has the documentation of every method. The code of a method is one call. `record/` stores steps, and
- * `register/` keeps pick views and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `snapshot/`
- * saves and loads, and `rules/` runs the rules that you write.
+ * `register/` keeps pick views and selectors. `draw/` makes batches and sets priorities, and `read/` gives records back. `update/` changes
+ * them. `snapshot/` saves and loads, and `rules/` runs the rules that you write.
  *
  * @module
  */
@@ -57,6 +57,7 @@ import { Row } from "./record/row.ts";
 import type { PickView } from "./register/pick_view.ts";
 import { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
+import { type UpdateColumns, Updater } from "./update/updater.ts";
 import { ReplayView } from "./replay_view.ts";
 import type { AttachSchema } from "./share/attach_schema.ts";
 import type { ShareTicket } from "./share/share_ticket.ts";
@@ -73,6 +74,7 @@ interface Parts {
   readonly episodes: Episodes;
   readonly recorder: Recorder;
   readonly manyRecorder: ManyRecorder;
+  readonly updater: Updater;
   readonly drawer: Drawer;
   readonly minibatches: PickMinibatches;
   readonly priorities: Priorities;
@@ -784,6 +786,58 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     return this.#parts.priorities.get(selector, picks, second);
   }
 
+  /** Gives columns of the records of a batch other values: `[batch, rows, ...shape]` of each, as the batch has them. */
+  update(batch: Batch, columns: UpdateColumns<S>): number;
+  /**
+   * Gives columns of stored records other values, such as recurrent states of the newest network (R2D2), values that were searched again
+   * (MuZero's Reanalyse, Schrittwieser et al. 2020, appendix H), or other rewards.
+   *
+   * The records are those that a batch shows, or those that you name by episode and position. Rows of a batch that stand for no record are
+   * ignored. Records that were evicted in the meantime are skipped. If a record comes twice, its last values count.
+   *
+   * Later batches have the new values: a state is also the next state of the record before, stacks have new frames, n-step returns new
+   * rewards. Priorities stay as they are, and so do final states, which no record has. An extra of {@linkcode every} takes one value for each
+   * pick of a batch, and gives it to the row that the batch had. Snapshots have the new values; one that is being written has the old ones.
+   *
+   * A call that throws has changed nothing. In a shared replay, other threads see all of it or nothing. It waits until their copies of
+   * large rows are done.
+   *
+   * @param episode `[n]`: the handle of each record's episode.
+   * @param position `[n]`: the record's position in its episode. n is at most 2^24.
+   * @param columns The new values of one or more columns: `[n, ...shape]` of each.
+   * @returns How many of the records were there. One that comes twice counts twice.
+   * @throws {TypeError} For a column that does not exist or is {@linkcode CreateOptions.frozen}, a value of another kind, a batch of another
+   * replay, or states of a batch whose states are stacks or overlap.
+   * @throws {RangeError} For another number of values, a value out of its range, or a negative position.
+   * @throws {ReplayError} `episode-unknown` for a handle that the replay never gave. `record-unknown` for a position that its episode does not
+   * have yet.
+   * @example Refreshes what a network said, and corrects a reward
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   *
+   * using replay = await ExperienceReplay.create({
+   *   capacity: 100,
+   *   state: float32(2),
+   *   extras: { value: float32() },
+   * });
+   * const selector = replay.newPickSelector(uniform());
+   * const episode = replay.newEpisode();
+   * replay.record(episode, [1, 2], 0, 5, { extras: { value: 0 }, finalState: [3, 4] });
+   *
+   * const batch = replay.getBatch(1, selector);
+   * console.log(replay.update(batch, { extras: { value: [0.75] } })); // 1
+   * console.log(replay.update([episode], [0], { reward: [6] })); // 1
+   * const after = replay.getBatch(1, selector);
+   * console.log(after.extras.value[0], after.reward[0]); // 0.75 6
+   * replay.evict(episode);
+   * console.log(replay.update(batch, { extras: { value: [1] } })); // 0
+   * ```
+   */
+  update(episode: NumberArray, position: NumberArray, columns: UpdateColumns<S>): number;
+  update(records: unknown, second: unknown, columns?: unknown): number {
+    return this.#parts.updater.update(records, second, columns);
+  }
+
   /**
    * Makes a {@linkcode Hindsight}, which relabels picks of a batch with goals that the agent achieved (Andrychowicz et al. 2017). So a
    * learner sees goals that are reached, even if the policy did not aim at them.
@@ -1176,6 +1230,7 @@ function partsOf(core: ReplayCore): Parts {
     episodes,
     recorder: new Recorder(core, rules, row),
     manyRecorder: new ManyRecorder(core, rules, row),
+    updater: new Updater(core, register),
     drawer,
     minibatches: new PickMinibatches(core, register, drawer),
     priorities: new Priorities(core, register, rules.selectors),

@@ -7,15 +7,10 @@
 import { checkBoolean, checkNumbers, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** Numbers in a plain or typed array. */
 type Numbers = ArrayLike<number>;
-
-/** What the options of all these functions have. */
-interface RowOptions {
-  readonly seqLen: Numbers;
-  readonly packed?: boolean;
-}
 
 /** Rows of steps. */
 export interface Rows {
@@ -31,7 +26,7 @@ export interface Rows {
  * Checks options of which `steps` are arrays with a number for each step. `others` are those that the function has beside these, `seqLen`,
  * `packed` and `into`.
  */
-export function checkSteps<O extends RowOptions>(
+export function checkSteps<O extends StepOptions>(
   where: string,
   options: O,
   steps: readonly (keyof O & string)[],

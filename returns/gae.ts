@@ -7,6 +7,7 @@
 import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber } from "../base/checks.ts";
 import { checkNextValue, checkResults, checkSteps, clearPadding } from "./_steps.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** The results of {@linkcode gae}. */
 export interface GaeResult {
@@ -17,9 +18,7 @@ export interface GaeResult {
 }
 
 /** The options of {@linkcode gae}. */
-export interface GaeOptions {
-  /** `[batch, length]`: the rewards. */
-  readonly reward: ArrayLike<number>;
+export interface GaeOptions extends StepOptions {
   /** `[batch, length]`: V of each state. */
   readonly value: ArrayLike<number>;
   /**
@@ -27,23 +26,11 @@ export interface GaeOptions {
    * one step later.
    */
   readonly nextValue: ArrayLike<number>;
-  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
-  readonly discount: ArrayLike<number>;
-  /**
-   * `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. A step
-   * without a known next state has no advantage yet.
-   */
-  readonly seqLen: ArrayLike<number>;
   /**
    * λ, the weight of rewards beyond one step, 0 to 1. A smaller value gives more bias, a larger one more variance. 0.95
    * by default.
    */
   readonly lambda?: number;
-  /**
-   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
-   * sum of `seqLen`. False by default.
-   */
-  readonly packed?: boolean;
   /** Arrays for the results. The call returns them and allocates nothing. Either may be one of the inputs. */
   readonly into?: GaeResult;
 }

@@ -6,24 +6,14 @@
 
 import { checkNumber } from "../base/checks.ts";
 import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** The options of {@linkcode lambdaReturn}. */
-export interface LambdaReturnOptions {
-  /** `[batch, length]`: the rewards. */
-  readonly reward: ArrayLike<number>;
+export interface LambdaReturnOptions extends StepOptions {
   /** `[batch, length]`: the value of each next state. */
   readonly nextValue: ArrayLike<number>;
-  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
-  readonly discount: ArrayLike<number>;
-  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
-  readonly seqLen: ArrayLike<number>;
   /** λ, 0 to 1. 0 bootstraps after one step, 1 only at the row's end. */
   readonly lambda: number;
-  /**
-   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
-   * sum of `seqLen`. False by default.
-   */
-  readonly packed?: boolean;
   /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }

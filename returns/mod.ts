@@ -19,6 +19,7 @@
  * @module
  */
 
+export type { StepOptions } from "./step_options.ts";
 export { gae } from "./gae.ts";
 export type { GaeOptions, GaeResult } from "./gae.ts";
 export { vtrace } from "./vtrace.ts";

@@ -6,24 +6,14 @@
 
 import { checkInteger } from "../base/checks.ts";
 import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** The options of {@linkcode nStepReturn}. */
-export interface NStepReturnOptions {
-  /** `[batch, length]`: the rewards. */
-  readonly reward: ArrayLike<number>;
-  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
-  readonly discount: ArrayLike<number>;
+export interface NStepReturnOptions extends StepOptions {
   /** `[batch, length]`: the value of each next state. */
   readonly nextValue: ArrayLike<number>;
   /** The number of rewards before the value: an integer of at least 1. */
   readonly n: number;
-  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
-  readonly seqLen: ArrayLike<number>;
-  /**
-   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
-   * sum of `seqLen`. False by default.
-   */
-  readonly packed?: boolean;
   /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }

@@ -6,9 +6,10 @@
 
 import { checkNumber } from "../base/checks.ts";
 import { checkInto, checkSteps, clearPadding } from "./_steps.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** The options of {@linkcode retrace}. */
-export interface RetraceOptions {
+export interface RetraceOptions extends StepOptions {
   /** `[batch, length]`: Q(s, a) of each state and the action taken in it. */
   readonly q: ArrayLike<number>;
   /** `[batch, length]`: the sum over all actions of π(a|s′) Q(s′, a), in each next state s′. */
@@ -17,19 +18,8 @@ export interface RetraceOptions {
   readonly logProbBehaviour: ArrayLike<number>;
   /** `[batch, length]`: log π(a|s) of the policy that you learn values of; -Infinity where it never takes the action. */
   readonly logProbTarget: ArrayLike<number>;
-  /** `[batch, length]`: the rewards. */
-  readonly reward: ArrayLike<number>;
-  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
-  readonly discount: ArrayLike<number>;
-  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
-  readonly seqLen: ArrayLike<number>;
   /** λ, the weight of later steps, 0 to 1; 1 by default. */
   readonly lambda?: number;
-  /**
-   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
-   * sum of `seqLen`. False by default.
-   */
-  readonly packed?: boolean;
   /** An array for the result. The call returns it and allocates nothing. It may be one of the inputs. */
   readonly into?: Float32Array<ArrayBuffer>;
 }

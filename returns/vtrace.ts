@@ -7,6 +7,7 @@
 import { arraysText, showOneAs } from "../base/inspect.ts";
 import { checkNumber, show } from "../base/checks.ts";
 import { checkNextValue, checkResults, checkSteps, clearPadding } from "./_steps.ts";
+import type { StepOptions } from "./step_options.ts";
 
 /** The results of {@linkcode vtrace}. */
 export interface VtraceResult {
@@ -19,13 +20,11 @@ export interface VtraceResult {
 }
 
 /** The options of {@linkcode vtrace}. */
-export interface VtraceOptions {
+export interface VtraceOptions extends StepOptions {
   /** `[batch, length]`: log μ(a|s) of the policy that took the actions, stored with them. */
   readonly logProbBehaviour: ArrayLike<number>;
   /** `[batch, length]`: log π(a|s) of the policy that learns. */
   readonly logProbTarget: ArrayLike<number>;
-  /** `[batch, length]`: the rewards. */
-  readonly reward: ArrayLike<number>;
   /** `[batch, length]`: V of each state. */
   readonly value: ArrayLike<number>;
   /**
@@ -33,10 +32,6 @@ export interface VtraceOptions {
    * one step later.
    */
   readonly nextValue: ArrayLike<number>;
-  /** `[batch, length]`: gamma, or 0 where the episode terminated: `batch.discount`. */
-  readonly discount: ArrayLike<number>;
-  /** `[batch]`: the number of real steps in each row: `batch.seqLen`, or `batch.nextSeqLen` with `allowOpenEnd`. */
-  readonly seqLen: ArrayLike<number>;
   /**
    * The bound ρ̄ of importance weights: more than 0, 1 by default. It decides which policy's value you learn: with
    * `Infinity` the value of π, near 0 the value of μ.
@@ -46,11 +41,6 @@ export interface VtraceOptions {
   readonly cMax?: number;
   /** λ, a factor of each c, 0 to 1; 1 by default. */
   readonly lambda?: number;
-  /**
-   * True for rows without padding, one after another, as `drain` gives them. Each array then has as many numbers as the
-   * sum of `seqLen`. False by default.
-   */
-  readonly packed?: boolean;
   /** Arrays for the results. The call returns them and allocates nothing. Each may be one of the inputs. */
   readonly into?: VtraceResult;
 }

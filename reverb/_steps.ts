@@ -107,6 +107,7 @@ export class Steps extends ItemSender {
     checkInteger(`${where}: maxPendingItems`, maxPendingItems, 1, 2 ** 30);
     const { note: _, ...unnoted } = door;
     super(validateItems ? door : unnoted, maxPendingItems, 2 * maxPendingItems);
+    this.stream.reconnectMs = options.reconnectMs ?? Infinity;
     this.#settings = settings;
     this.#isChecked = validateItems;
     this.root = new Place([], keeps);

@@ -4,7 +4,7 @@
  * Invariants: 1. An item is in the queue until it was sent, and then in flight until the server confirmed its key. 2. An item is sent once
  * all its chunks are complete, and no item overtakes another. 3. A chunk is sent once on a connection, while the server is asked to keep it.
  * 4. After a lost connection, everything in flight goes back to the front of the queue, in the order in which it was sent. The keys stay, so a server that has
- * an item already takes it for a change of its priority. 5. After any other error the stream has failed for good.
+ * an item already takes it for a change of its priority. 5. After any other error, or `reconnectMs` without a connection, the stream has failed for good.
  *
  * Cost: one message for all items that are ready, up to about 1 MiB.
  *
@@ -90,6 +90,8 @@ function inNextTurn(send: () => void): void {
 
 /** One stream of items. */
 export class ItemStream {
+  /** How long a lost connection is tried anew. A connection that held for longer has its loss counted by itself. */
+  reconnectMs = Infinity;
   readonly #channel: Pick<Channel, "open" | "isClosed">;
   readonly #soon: (send: () => void) => void;
   readonly #unconfirmed: Set<ItemStream> | undefined;
@@ -106,6 +108,7 @@ export class ItemStream {
   #isEnding: (() => void) | undefined;
   #backoffMs = FIRST_BACKOFF_MS;
   #openedAt = 0;
+  #lostSince: number | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
 
   /**
@@ -259,6 +262,7 @@ export class ItemStream {
   #confirm(message: Uint8Array): void {
     eachKey(message, InsertStreamResponse.keys, ({ low }) => this.#inFlight.delete(low));
     this.#lastLoss = undefined;
+    this.#lostSince = undefined;
     this.#wake();
   }
 
@@ -287,8 +291,16 @@ export class ItemStream {
     this.#queue = [...this.#inFlight.values(), ...this.#queue];
     this.#inFlight.clear();
     if (this.queued === 0) return;
-    const isGood = performance.now() - this.#openedAt > GOOD_MS;
-    this.#backoffMs = isGood ? FIRST_BACKOFF_MS : Math.min(LAST_BACKOFF_MS, this.#backoffMs * 2);
+    const now = performance.now();
+    const heldMs = now - this.#openedAt;
+    if (this.#lostSince === undefined || heldMs > this.reconnectMs) this.#lostSince = now;
+    if (now - this.#lostSince >= this.reconnectMs) {
+      this.#fail(error ?? new ReverbError("unavailable", "the server ended the stream"));
+      return;
+    }
+    this.#backoffMs = heldMs > GOOD_MS
+      ? FIRST_BACKOFF_MS
+      : Math.min(LAST_BACKOFF_MS, this.#backoffMs * 2);
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.pump();

@@ -33,6 +33,7 @@ const OPTIONS = [
   "chunkLength",
   "deltaEncoded",
   "maxPendingItems",
+  "reconnectMs",
 ];
 
 /** Makes a writer. */

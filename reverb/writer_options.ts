@@ -57,6 +57,8 @@ export interface TrajectoryWriterOptions {
   readonly deltaEncoded?: boolean;
   /** `createItem` waits while more items are unconfirmed. By default 256, or twice `numKeepAliveRefs` if that is more. */
   readonly maxPendingItems?: number;
+  /** How long a lost connection is tried anew, in ms; without end by default. After it, calls throw `unavailable`, and you need a new writer. */
+  readonly reconnectMs?: number;
 }
 
 /** Options of {@linkcode ReverbClient.structuredWriter}. {@linkcode StructuredWriter} has an example. */

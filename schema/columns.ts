@@ -91,22 +91,28 @@ export type Columns = Readonly<Record<string, Column>>;
 /** No {@linkcode Columns} at all: the extras of a replay that has none. */
 export type NoColumns = Readonly<Record<never, Column>>;
 
-/** The bytes of an element of each dtype. */
-export const BYTES: Readonly<Record<DType, number>> = {
-  uint8: 1,
-  int8: 1,
-  int16: 2,
-  int32: 4,
-  float16: 2,
-  float32: 4,
-  float64: 8,
-  bool: 1,
+/** A class of typed arrays. */
+interface ViewClass {
+  new (buffer: ArrayBuffer, offset: number, count: number): AnyColumnArray;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+/** The class of each dtype's arrays. Older engines have none for float16. */
+export const VIEWS: Readonly<Record<DType, ViewClass>> = {
+  uint8: Uint8Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  float16: globalThis.Float16Array,
+  float32: Float32Array,
+  float64: Float64Array,
+  bool: Uint8Array,
 };
 
 const ELEMENTS_MAX = 2 ** 28;
 
 /** All dtypes, in the order of the documentation. */
-export const DTYPES: readonly DType[] = Object.freeze(Object.keys(BYTES) as DType[]);
+export const DTYPES: readonly DType[] = Object.freeze(Object.keys(VIEWS) as DType[]);
 
 /** Only float16 needs `Float16Array`, which older engines lack, so only float16 asks for it. */
 function checkHasFloat16(): void {
@@ -165,7 +171,7 @@ export class Column<
     this.dtype = dtype;
     this.shape = Object.freeze([...shape]) as readonly number[] as Readonly<S>;
     this.elementCount = elementCount;
-    this.elementBytes = BYTES[dtype];
+    this.elementBytes = VIEWS[dtype].BYTES_PER_ELEMENT;
     this.every = checkInteger(`${dtype}(): every`, every, 1, ELEMENTS_MAX);
     if (new.target === Column) Object.freeze(this);
   }
@@ -404,24 +410,8 @@ export function viewOf(
   buffer: ArrayBuffer,
   offset: number,
   count: number,
-): ArrayOfDType[DType] {
-  switch (dtype) {
-    case "uint8":
-    case "bool":
-      return new Uint8Array(buffer, offset, count);
-    case "int8":
-      return new Int8Array(buffer, offset, count);
-    case "int16":
-      return new Int16Array(buffer, offset, count);
-    case "int32":
-      return new Int32Array(buffer, offset, count);
-    case "float16":
-      return new Float16Array(buffer, offset, count);
-    case "float32":
-      return new Float32Array(buffer, offset, count);
-    case "float64":
-      return new Float64Array(buffer, offset, count);
-  }
+): AnyColumnArray {
+  return new VIEWS[dtype](buffer, offset, count);
 }
 
 showAs(Column, (column: Column) => String(column));

@@ -5,15 +5,15 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger } from "../base/checks.ts";
+import { checkBoolean, checkInteger, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
   checkPick,
-  isPickOption,
   kernelPolicy,
+  PICK_HINTS,
   type PickOptions,
   type PickPolicy,
 } from "./pick_options.ts";
@@ -92,6 +92,11 @@ export interface CreateOptions<
    */
   readonly checkFinite?: boolean;
   /**
+   * Columns that {@linkcode ExperienceReplay.update} must not change: any of `state`, `action`, `reward` and `extras.` with a name; none by
+   * default.
+   */
+  readonly frozen?: readonly string[];
+  /**
    * Whether the replay keeps the next state of each environment's newest step, as `recordStep` and `recordBatch` get it. Then `drain`
    * returns the newest step at once; else that step waits for the step after it. By default the replay keeps states of up to 1,024
    * bytes. A larger one costs a fifth to three quarters more time a step, so say `true` where you need it, such as PPO from pictures.
@@ -132,6 +137,8 @@ export interface ReplayConfig extends NamedColumns {
   readonly blockLength: number;
   /** As given. */
   readonly checkFinite: boolean;
+  /** The names of columns that never change. */
+  readonly frozen: readonly string[];
   /** Whether next states are kept. */
   readonly keepNextState: boolean;
 }
@@ -151,6 +158,7 @@ const OPTIONS = [
   "segmentLength",
   "blockLength",
   "checkFinite",
+  "frozen",
   "keepNextState",
   "kernelPath",
   "kernelCache",
@@ -165,7 +173,7 @@ const WHERE = "ExperienceReplay.create()";
 
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
-  checkNames(options);
+  checkOptions(WHERE, options, OPTIONS, PICK_HINTS);
   const { columns, extraNames } = checkColumns(WHERE, options);
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
@@ -180,15 +188,16 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const [maxAge, capacityBytes] = [limit("maxAge"), limit("capacityBytes")];
   const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
-  // What is wrong with segmentLength is said below, where the picks' length is known.
   const { segmentLength } = options;
-  const isSegment = Number(segmentLength) >= 1 && Number(segmentLength) <= segmentMax;
-  const segment = isSegment ? Math.trunc(Number(segmentLength)) : 1;
-  const pick = checkPick(
-    `${WHERE}: pick`,
-    options.pick ?? {},
-    segmentLength === undefined ? undefined : segment,
-  );
+  const checkSegment = (least: number): number =>
+    checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
+      segmentLength,
+      least,
+      segmentMax,
+    );
+  const segment = segmentLength === undefined ? undefined : checkSegment(1);
+  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
     capacity,
@@ -202,30 +211,32 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       ? randomSeed()
       : checkInteger(`${WHERE}: seed`, options.seed, 0, largest),
     // Where not even one pick fits, the kernel says so.
-    segmentLength: segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
-      segmentLength,
-      pick.length,
-      segmentMax,
-    ),
+    segmentLength: segment === undefined || capacity < pick.length ? 0 : checkSegment(pick.length),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
+    frozen: checkFrozen(options.frozen ?? [], columns),
     keepNextState: options.keepNextState === undefined
       ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
   };
 }
 
-/** Refuses unknown options; of those of `pick` it says where they belong. */
-function checkNames(options: CreateOptions): void {
-  for (const key in options) {
-    if (!isPickOption(key)) continue;
+/** The names of columns, each of which must be there. */
+function checkFrozen(given: unknown, columns: readonly NamedColumn[]): readonly string[] {
+  if (!Array.isArray(given)) {
     throw new TypeError(
-      `${WHERE} has no option ${JSON.stringify(key)}; it is an option of pick: { ${key}: … }`,
+      `${WHERE}: frozen must be an array of names of columns, got ${show(given)}`,
     );
   }
-  checkOptions(WHERE, options, OPTIONS);
+  const names = columns.map(({ name }) => name);
+  for (const name of given) {
+    if (names.includes(name)) continue;
+    throw new TypeError(
+      `${WHERE}: frozen must name columns, of ${names.join(", ")}; got ${show(name)}`,
+    );
+  }
+  return [...given];
 }
 
 /** Only extras may be kept by some records, and not too many of them. */

@@ -5,7 +5,7 @@
  */
 
 import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../base/checks.ts";
-import { checkOptions } from "../base/option_names.ts";
+import { checkOptions, type OptionHints } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
 import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
@@ -133,49 +133,66 @@ export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">
   readonly where?: PolicyWhere;
 };
 
-const OPTIONS = [
-  "length",
-  "stride",
-  "allowShort",
-  "allowOpenEnd",
-  "discount",
-  "whole",
-  "burnIn",
-  "before",
-  "reversed",
-  "stack",
-  "stackPadding",
-  "stackCompact",
-  "nStep",
-  "nextState",
-  "masks",
-  "ends",
-  "returnToGo",
-  "where",
-] as const;
+type Name = Exclude<keyof PickPolicy, "where">;
 
-/** Whether the pick policy has an option of this name. */
-export function isPickOption(name: string): boolean {
-  return (OPTIONS as readonly string[]).includes(name);
-}
+/** Checks a value; the name is that of the option in errors. */
+type Check = (name: string, value: unknown) => unknown;
 
-const CAPACITY = abi.EXRP_LIMIT_CAPACITY;
+const integer = (least: number, most: number = abi.EXRP_LIMIT_CAPACITY): Check => (name, value) =>
+  checkInteger(name, value, least, most);
+const checkDiscount: Check = (name, value) => checkNumber(name, value, 0, 1);
+const checkPadding: Check = (name, value) => checkWord(name, value, ["repeat", "zeros"]);
+
+/**
+ * Of each option: its default, where no other option decides it; its check; what a description says of another value; and by which flag
+ * the kernel hears of one.
+ */
+const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag?: number]>> = {
+  length: [1, integer(1), "length"],
+  stride: [1, integer(1), "stride"],
+  allowShort: [false, checkBoolean, "short ones too", abi.EXRP_PICK_ALLOW_SHORT],
+  allowOpenEnd: [false, checkBoolean, "open ends too", abi.EXRP_PICK_ALLOW_OPEN_END],
+  discount: [1, checkDiscount, "discount"],
+  whole: [false, checkBoolean, "whole episodes", abi.EXRP_PICK_WHOLE],
+  burnIn: [0, integer(0), "burn-in"],
+  before: [0, integer(0), "before", abi.EXRP_PICK_ALIGNED],
+  reversed: [false, checkBoolean, "reversed", abi.EXRP_PICK_REVERSED],
+  stack: [1, integer(1, abi.EXRP_LIMIT_WINDOW), "stacks of"],
+  stackPadding: ["repeat", checkPadding, "padded with", abi.EXRP_PICK_ZERO_PADDED],
+  stackCompact: [false, checkBoolean, "frames once", abi.EXRP_PICK_COMPACT],
+  nStep: [[], checkNStep, "n-step"],
+  nextState: ["copy", checkNextState, "next states"],
+  masks: [false, checkBoolean, "masks", abi.EXRP_PICK_MASKS],
+  ends: [false, checkBoolean, "ends", abi.EXRP_PICK_ENDS],
+  returnToGo: [false, checkBoolean, "return to go", abi.EXRP_PICK_RETURN_TO_GO],
+};
+const NAMES = Object.keys(RULES) as Name[];
+const OPTIONS = [...NAMES, "where"] as const;
+const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
+/** The options that decide how batches are laid out, beside their rows and columns. */
+const LAYOUT: readonly Name[] = [
+  ...["stack", "stackCompact", "nStep", "nextState", "masks", "ends", "returnToGo"] as const,
+];
+
+/** What to write instead of an option of a pick policy where it does not belong. */
+export const PICK_HINTS: OptionHints = Object.fromEntries(
+  OPTIONS.map((name) => [name, `it is an option of pick: { ${name}: … }`]),
+);
 
 /** Options that exclude each other: the first one and any of the others, with the reason. */
-const EXCLUDED: readonly (readonly [keyof PickOptions, readonly (keyof PickOptions)[], string])[] =
+const EXCLUDED: readonly (readonly [Name, readonly Name[], string])[] = [
   [
-    [
-      "whole",
-      ["stride", "allowShort", "allowOpenEnd"],
-      "there is one pick for each episode that has ended",
-    ],
-    ["burnIn", ["before"], "both say what comes before a pick"],
-    [
-      "reversed",
-      ["burnIn", "before", "stackCompact", "allowOpenEnd"],
-      "rows begin with the pick's last record",
-    ],
-  ];
+    "whole",
+    ["stride", "allowShort", "allowOpenEnd"],
+    "there is one pick for each episode that has ended",
+  ],
+  ["burnIn", ["before"], "both say what comes before a pick"],
+  [
+    "reversed",
+    ["burnIn", "before", "stackCompact", "allowOpenEnd"],
+    "rows begin with the pick's last record",
+  ],
+];
 
 /**
  * Checks a pick policy and fills it in. Whole episodes are at most `segmentLength` records long, if there is one. `discount` is that of a
@@ -189,47 +206,23 @@ export function checkPick(
 ): PickPolicy {
   checkOptions(where, pick, OPTIONS);
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
-  const flag = (value: unknown, name: string, standard = false): boolean =>
-    checkBoolean(`${field}${name}`, value ?? standard);
-  const number = (value: unknown, name: string, standard: number, most = CAPACITY): number =>
-    checkInteger(`${field}${name}`, value ?? standard, Math.min(standard, 1), most);
-  const whole = flag(pick.whole, "whole");
-  const stackCompact = flag(pick.stackCompact, "stackCompact");
-  const nStep = checkNStep(`${field}nStep`, pick.nStep);
-  const burnIn = number(pick.burnIn, "burnIn", 0);
-  const before = number(pick.before, "before", 0);
-  const { nextState = nStep.length > 0 ? false : stackCompact ? "overlap" : "copy" } = pick;
-  if (nextState !== "copy" && nextState !== "overlap" && nextState !== false) {
-    throw new TypeError(
-      `${field}nextState must be "copy", "overlap" or false, got ${show(nextState)}`,
-    );
+  const given: Partial<Record<keyof PickPolicy, unknown>> = {};
+  for (const name of NAMES) {
+    if (pick[name] !== undefined) given[name] = RULES[name][1](`${field}${name}`, pick[name]);
   }
-  const policy: PickPolicy = {
-    length: number(pick.length, "length", whole ? segmentLength ?? 1 : 1),
-    stride: number(pick.stride, "stride", 1),
-    allowShort: flag(pick.allowShort, "allowShort"),
-    allowOpenEnd: flag(pick.allowOpenEnd, "allowOpenEnd"),
-    discount: checkNumber(`${field}discount`, pick.discount ?? discount, 0, 1),
-    whole,
-    burnIn,
-    before,
-    reversed: flag(pick.reversed, "reversed"),
-    stack: number(pick.stack, "stack", 1, abi.EXRP_LIMIT_WINDOW),
-    stackPadding: checkWord(`${field}stackPadding`, pick.stackPadding ?? "repeat", [
-      "repeat",
-      "zeros",
-    ]),
-    stackCompact,
-    nStep,
-    nextState,
-    masks: flag(pick.masks, "masks", burnIn > 0 || before > 0),
-    ends: flag(pick.ends, "ends"),
-    returnToGo: flag(pick.returnToGo, "returnToGo"),
-    ...(pick.where === undefined ? {} : { where: checkWhere(`${field}where`, pick.where) }),
-  };
+  if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
+  const { whole, burnIn, before, stackCompact, nStep } = { ...STANDARDS, ...given } as PickPolicy;
+  const policy = {
+    ...STANDARDS,
+    discount,
+    ...whole && segmentLength !== undefined ? { length: segmentLength } : {},
+    nextState: nStep.length > 0 ? false : stackCompact ? "overlap" : "copy",
+    masks: burnIn > 0 || before > 0,
+    ...given,
+  } as PickPolicy;
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
-    if (isAsked(policy, option) && other !== undefined) {
+    if (other !== undefined && isAsked(policy, option)) {
       throw new TypeError(`${where}: ${option} can't be had with ${other}: ${why}`);
     }
   }
@@ -238,12 +231,12 @@ export function checkPick(
       `${where}: whole needs a length, the most records that a pick has: longer episodes are no picks, and a batch has that many rows for each pick`,
     );
   }
-  if (policy.reversed && nextState === "overlap") {
+  if (policy.reversed && policy.nextState === "overlap") {
     throw new TypeError(
       `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
     );
   }
-  if (stackCompact && nextState === "copy") {
+  if (stackCompact && policy.nextState === "copy") {
     throw new TypeError(
       `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
     );
@@ -252,13 +245,16 @@ export function checkPick(
 }
 
 /** Whether an option is other than it is by default. */
-function isAsked(policy: PickPolicy, name: keyof PickOptions): boolean {
-  const value = policy[name];
-  return name === "stride" ? value !== 1 : value !== 0 && value !== false;
+function isAsked(policy: PickPolicy, name: Name): boolean {
+  return String(policy[name]) !== String(RULES[name][0]);
 }
 
-function checkNStep(name: string, value: PickOptions["nStep"]): readonly number[] {
-  if (value === undefined) return [];
+function checkNextState(name: string, value: unknown): NextStateMode {
+  if (value === "copy" || value === "overlap" || value === false) return value;
+  throw new TypeError(`${name} must be "copy", "overlap" or false, got ${show(value)}`);
+}
+
+function checkNStep(name: string, value: unknown): readonly number[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > abi.EXRP_LIMIT_N_STEPS) {
     throw new RangeError(
@@ -295,16 +291,10 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
   const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
   numbers[abi.EXRP_POLICY_LENGTH] = policy.length;
   numbers[abi.EXRP_POLICY_STRIDE] = policy.stride;
-  numbers[abi.EXRP_POLICY_FLAGS] = (policy.allowShort ? abi.EXRP_PICK_ALLOW_SHORT : 0) |
-    (policy.allowOpenEnd ? abi.EXRP_PICK_ALLOW_OPEN_END : 0) |
-    (policy.whole ? abi.EXRP_PICK_WHOLE : 0) |
-    (policy.reversed ? abi.EXRP_PICK_REVERSED : 0) |
-    (policy.before > 0 ? abi.EXRP_PICK_ALIGNED : 0) |
-    (policy.stackPadding === "zeros" ? abi.EXRP_PICK_ZERO_PADDED : 0) |
-    (policy.stackCompact ? abi.EXRP_PICK_COMPACT : 0) |
-    (policy.masks ? abi.EXRP_PICK_MASKS : 0) |
-    (policy.ends ? abi.EXRP_PICK_ENDS : 0) |
-    (policy.returnToGo ? abi.EXRP_PICK_RETURN_TO_GO : 0);
+  for (const name of NAMES) {
+    const [, , , flag = 0] = RULES[name];
+    if (isAsked(policy, name)) (numbers[abi.EXRP_POLICY_FLAGS] as number) += flag;
+  }
   numbers[abi.EXRP_POLICY_DISCOUNT] = policy.discount;
   numbers[abi.EXRP_POLICY_BEFORE] = policy.burnIn + policy.before;
   numbers[abi.EXRP_POLICY_STACK] = policy.stack;
@@ -340,33 +330,23 @@ export function rowCount(policy: PickPolicy): number {
   return policy.burnIn + policy.before + policy.length;
 }
 
-/** What of a policy is other than it is by default, in words; empty for none. */
+/** What of a policy is other than it is by default, beside its length, in words; empty for none. */
 export function describePolicy(policy: PickPolicy): string {
-  const words: string[] = [];
-  if (policy.where !== undefined) words.push(`of ${tagsText(policy.where)}`);
-  if (policy.whole) words.push("whole episodes");
-  if (policy.stride !== 1) words.push(`stride ${policy.stride}`);
-  if (policy.allowShort) words.push("short ones too");
-  if (policy.allowOpenEnd) words.push("open ends too");
-  if (policy.discount !== 1) words.push(`discount ${policy.discount}`);
-  if (policy.burnIn > 0) words.push(`burn-in ${policy.burnIn}`);
-  if (policy.before > 0) words.push(`${policy.before} before`);
-  if (policy.reversed) words.push("reversed");
-  if (policy.stackPadding !== "repeat") words.push(`padded with ${policy.stackPadding}`);
-  const layout = describeLayout(policy);
-  return layout === "" ? words.join(", ") : [...words, layout].join(", ");
+  const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];
+  const others = NAMES.filter((name) => name !== "length" && !LAYOUT.includes(name));
+  return [...where, ...wordsOf(policy, others), ...wordsOf(policy, LAYOUT)].join(", ");
 }
 
 /** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
 export function describeLayout(policy: PickPolicy): string {
-  const words: string[] = [];
-  if (policy.stack > 1) words.push(`stacks of ${policy.stack}`);
-  if (policy.stackCompact) words.push("frames once");
-  if (policy.nStep.length > 0) words.push(`n-step ${policy.nStep.join(" and ")}`);
-  if (policy.nextState === "overlap") words.push("next states overlapping");
-  if (policy.nextState === false) words.push("no next states");
-  if (policy.masks) words.push("masks");
-  if (policy.ends) words.push("ends");
-  if (policy.returnToGo) words.push("return to go");
-  return words.join(", ");
+  return wordsOf(policy, LAYOUT).join(", ");
+}
+
+function wordsOf(policy: PickPolicy, names: readonly Name[]): string[] {
+  return names.filter((name) => isAsked(policy, name)).map((name) => {
+    const [, , words] = RULES[name];
+    const value = policy[name];
+    if (typeof value === "boolean") return value ? words : `no ${words}`;
+    return `${words} ${Array.isArray(value) ? value.join(" and ") : value}`;
+  });
 }

@@ -6,7 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { showOneAs } from "../base/inspect.ts";
-import { checkColumn, type Column, float32, int32, type NamedColumn } from "./columns.ts";
+import { checkColumn, float32, int32, type NamedColumn } from "./columns.ts";
 import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "./schema.ts";
 
 /** The columns of a record, by name. {@linkcode ExperienceReplay.columns} has them. */
@@ -57,15 +57,10 @@ export function checkColumns(
 
 /** The columns by name. */
 export function columnsOf({ columns, extraNames }: NamedColumns): RecordColumns {
-  const [state, action, reward, ...extras] = columns.map(({ column }) => column) as [
-    Column,
-    Column,
-    Column,
-    ...Column[],
-  ];
-  const named = extraNames.map((name, k) => [name, extras[k]]);
-  const all = { state, action, reward, extras: Object.freeze(Object.fromEntries(named)) };
-  return Object.freeze(showOneAs(all, columnsText));
+  const [state, action, reward] = columns.map(({ column }) => column);
+  const extras = extraNames.map((name, k) => [name, columns[3 + k]?.column]);
+  const all = { state, action, reward, extras: Object.freeze(Object.fromEntries(extras)) };
+  return Object.freeze(showOneAs(all as RecordColumns, columnsText));
 }
 
 /** Columns as one line, such as `RecordColumns { state: float32(4), action: int32(), reward: float32() }`. */

@@ -3,7 +3,6 @@
 // prioritized.hpp. Rules that draw in the same way and set other weights derive from it.
 //
 // The running maximum counts every priority that was ever given to setPriority, also one that a later one of the same call replaces.
-// Draws are those of _proportional_draw.hpp.
 //
 // Thread safety: none of its own.
 // Invariants: those of WeightSelector. Every weight is 0 or a normal float32, not 0 if epsilon isn't, and 1 if alpha is 0.
@@ -13,10 +12,7 @@
 // one part in 2^24 alpha, as long as w lies within the limits of float32. With alpha 0 all weights are 1, and nothing is known.
 #pragma once
 
-#include <cmath>
-#include <limits>
-
-#include "kernel/base/portable_math.hpp"
+#include "selectors/_priority_power.hpp"
 #include "selectors/_weight_selector.hpp"
 
 namespace exrp {
@@ -29,98 +25,51 @@ struct ProportionalOptions {
   bool independent = false;      // else stratified
 };
 
-class ProportionalSelector : public WeightSelector<float> {
+class ProportionalSelector : public WeightSelector<ProportionalSelector, float> {
  public:
   ProportionalSelector(const ProportionalOptions& options, Random random, uint32_t countMax)
-      : WeightSelector(options.initialPriority, random, countMax), options_(options) {}
+      : WeightSelector(options.initialPriority, {options.normalizeTable, options.independent}, random, countMax),
+        power_(options.alpha, options.epsilon) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
-  Status create() {
-    if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!isPriority(options_.epsilon)) return Status::argument;
-    if (!isPriority(options_.initialPriority)) return Status::argument;
-    return createTree(options_.normalizeTable);
-  }
+  Status create() { return power_.valid() && isPriority(state_.priorityMax) ? createTree() : Status::argument; }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     float weight[pieceMax];
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
-      for (uint32_t k = 0; k < n; ++k) tree().prefetch(index[first + k]);
+      for (uint32_t k = 0; k < n; ++k) tree_.prefetch(index[first + k]);
       weigh(priority + first, n, weight);
-      for (uint32_t k = 0; k < n; ++k) tree().set(index[first + k], weight[k]);
+      for (uint32_t k = 0; k < n; ++k) tree_.set(index[first + k], weight[k]);
     }
   }
 
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
-    for (uint32_t k = 0; k < count; ++k) {
-      const float weight = tree().get(index[k]);
-      const double sum = weight > 0.0f ? portablePow(static_cast<double>(weight), 1.0 / options_.alpha) : 0.0;
-      priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
-      if (options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
-    }
+    for (uint32_t k = 0; k < count; ++k) priority[k] = power_.priorityOf(tree_.get(index[k]));
     return true;
   }
 
-  Status select(uint32_t count, uint32_t* index, double* probability) override {
-    tree().settle();
-    drawProportional(tree(), this->count(), options_.independent, random(), count, index, probability);
-    return Status::ok;
-  }
-
-  double probabilityMin() override {
-    if (!options_.normalizeTable || count() == 0) return 0.0;
-    tree().settle();
-    return proportionalMin(tree(), count());
-  }
-
-  double memoryBytes(uint32_t) const override { return sizeof(*this) + tree().memoryBytes(); }
+  float weightOf(double priority) const { return power_.of(priority); }
+  bool isPossible(float weight) const { return power_.isPossible(weight); }
 
  protected:
-  /// How many weights are reckoned at once.
-  static constexpr uint32_t pieceMax = 64;
+  static constexpr uint32_t pieceMax = PriorityPower::pieceMax;
 
   /// The weights for `n` <= pieceMax priorities; the running maximum hears of them.
   void weigh(const double* priority, uint32_t n, float* weight) {
-    double value[pieceMax] = {};
-    double power[pieceMax];
-    // Loops that have nothing to decide, so that compilers make vectors of them.
-    const double epsilon = options_.epsilon;
-    const double alpha = options_.alpha;
+    power_.many(priority, n, weight);
     bool isLarger = false;
-    const double before = priorityMax();
+    const double before = state_.priorityMax;
     for (uint32_t k = 0; k < n; ++k) isLarger |= priority[k] > before;
-    for (uint32_t k = 0; k < n; ++k) value[k] = smaller(priority[k] + epsilon, largestDouble);
-    portablePow32Many(value, alpha, power, n, avx2_);
-    for (uint32_t k = 0; k < n; ++k) weight[k] = drawable(value[k], power[k], alpha);
     if (!isLarger) return;
     double largest = before;
     for (uint32_t k = 0; k < n; ++k) largest = priority[k] > largest ? priority[k] : largest;
     raise(largest);
   }
-  double alpha() const { return options_.alpha; }
+  double alpha() const { return power_.alpha(); }
 
  private:
-  static constexpr double largestDouble = 0x1.fffffffffffffp1023;
-  static double smaller(double a, double b) { return a < b ? a : b; }
-  /// The weight for value^alpha; what is positive stays so, though the power may have been too small for a double.
-  static float drawable(double value, double power, double alpha) {
-    const double atLeast = power > 0x1p-126 ? power : 0x1p-126;
-    const double weight = value > 0.0 ? smaller(atLeast, 0x1.fffffep127) : 0.0;
-    return static_cast<float>(alpha == 0.0 ? 1.0 : weight);
-  }
-  float weightOf(double priority) const final {
-    const double value = smaller(priority + options_.epsilon, largestDouble);
-    return drawable(value, portablePow32(value, options_.alpha), options_.alpha);
-  }
-  bool isWeight(float weight) const final {
-    if (options_.alpha == 0.0) return weight == 1.0f;
-    if (weight == 0.0f) return !std::signbit(weight) && options_.epsilon == 0.0;
-    return weight >= 0x1p-126f && weight <= 0x1.fffffep127f;
-  }
-
-  ProportionalOptions options_;
-  bool avx2_ = hasAvx2();
+  PriorityPower power_;
 };
 
 }  // namespace exrp

@@ -1,12 +1,17 @@
 // WeightSelector: what the rules have in common that keep one weight for each pick, in a SumTree of float or double, and draw by it.
 //
-// A rule that derives from it says which weight a priority has, and which weights there may be. A new pick gets the weight of the largest
-// priority set so far. This running maximum begins at initialPriority and only rises.
+// A Rule that derives from it is a SavedSelector, and has these functions beside:
+//
+//   Weight weightOf(double priority) const;    the weight of a new pick of this priority
+//   bool isPossible(const Item&) const;        where an Item is a Weight, whether a pick may have it
+//
+// A new pick gets the weight of the largest priority set so far. This running maximum begins at initialPriority and only rises.
+// Draws are those of _proportional_draw.hpp.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
 //   1. Those of the SumTree, as 10 + its number.
-//   2. Every weight is one that isWeight() allows; beyond the count all are 0.
+//   2. Every pick's Item is one that isPossible() allows; the weights beyond the count are all 0.
 //   3. The running maximum is finite and >= initialPriority.
 #pragma once
 
@@ -19,17 +24,24 @@
 
 namespace exrp {
 
-/// What a WeightSelector saves: the weight of each pick is its Item.
-struct WeightHeader {
+struct WeightState {
   Random random;
   double priorityMax;
 };
 
-template <typename Weight>
-class WeightSelector : public SavedSelector<WeightSelector<Weight>, WeightHeader, Weight> {
+/// How weights are drawn by.
+struct WeightDraw {
+  bool normalizeTable = false;  // importance weights are scaled by the view's largest, not the batch's
+  bool independent = false;     // else stratified
+};
+
+template <typename Rule, typename Weight, typename Item = Weight>
+class WeightSelector : public SavedSelector<Rule, WeightState, Item> {
+  using Saved = SavedSelector<Rule, WeightState, Item>;
+
  public:
-  WeightSelector(double initialPriority, Random random, uint32_t countMax)
-      : random_(random), countMax_(countMax), initialPriority_(initialPriority), priorityMax_(initialPriority) {}
+  WeightSelector(double initialPriority, WeightDraw draw, Random random, uint32_t countMax)
+      : Saved({random, initialPriority}), countMax_(countMax), initialPriority_(initialPriority), draw_(draw) {}
 
   bool prepare(uint32_t count) override { return tree_.commit(count); }
 
@@ -43,27 +55,30 @@ class WeightSelector : public SavedSelector<WeightSelector<Weight>, WeightHeader
     count_ = index;
   }
 
+  Status select(uint32_t count, uint32_t* index, double* probability) override {
+    tree_.settle();
+    drawProportional(tree_, count_, draw_.independent, state_.random, count, index, probability);
+    return Status::ok;
+  }
+  double probabilityMin() override {
+    if (!draw_.normalizeTable || count_ == 0) return 0.0;
+    tree_.settle();
+    return proportionalMin(tree_, count_);
+  }
+
   bool weighted() const override { return true; }
   bool drawsByWeights() const override { return true; }
   void weights(uint32_t first, uint32_t count, double* weight) override {
     for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
   }
+  double memoryBytes(uint32_t) const override { return sizeof(Rule) + tree_.memoryBytes(); }
 
-  uint32_t count() const { return count_; }
-  WeightHeader header() const { return {random_, priorityMax_}; }
-  Status restore(const WeightHeader& header) {
-    if (!(header.priorityMax >= initialPriority_ && std::isfinite(header.priorityMax))) return Status::dataCorrupt;
-    if (!header.random.isPossible()) return Status::dataCorrupt;
-    random_ = header.random;
-    raise(header.priorityMax);
-    return Status::ok;
+  bool restored() {
+    raise(state_.priorityMax);
+    return state_.priorityMax >= initialPriority_ && std::isfinite(state_.priorityMax);
   }
   Weight item(uint32_t index) const { return tree_.get(index); }
-  Status restoreItem(uint32_t index, Weight weight) {
-    if (!isWeight(weight)) return Status::dataCorrupt;
-    tree_.set(index, weight);
-    return Status::ok;
-  }
+  void setItem(uint32_t index, Weight weight) { tree_.set(index, weight); }
   Status loadEnd() override {
     tree_.settle();
     return Status::ok;
@@ -72,43 +87,37 @@ class WeightSelector : public SavedSelector<WeightSelector<Weight>, WeightHeader
   int32_t check() const override {
     if (const int32_t broken = tree_.check(); broken != 0) return 10 + broken;
     for (uint32_t index = 0; index < count_; ++index)
-      if (!isWeight(tree_.get(index))) return 2;
+      if (!rule().isPossible(rule().item(index))) return 2;
     for (uint32_t index = count_; index < countMax_ && index < tree_.settableCount() && index < count_ + 64; ++index)
       if (tree_.get(index) != Weight{0}) return 2;
-    return priorityMax_ >= initialPriority_ && std::isfinite(priorityMax_) ? 0 : 3;
+    return state_.priorityMax >= initialPriority_ && std::isfinite(state_.priorityMax) ? 0 : 3;
   }
 
  protected:
-  /// The weight of a priority.
-  virtual Weight weightOf(double priority) const = 0;
-  /// Whether a pick may have this weight.
-  virtual bool isWeight(Weight weight) const = 0;
+  using Saved::count_;
+  using Saved::state_;
 
   /// Takes the memory. Called once, when the options are known to be right.
-  Status createTree(bool trackMin = false) {
-    if (!tree_.create(countMax_, trackMin)) return Status::memory;
-    weightOfNew_ = weightOf(priorityMax_);
+  Status createTree() {
+    if (!tree_.create(countMax_, draw_.normalizeTable)) return Status::memory;
+    raise(state_.priorityMax);
     return Status::ok;
   }
   /// The running maximum hears of a larger priority.
   void raise(double priority) {
-    priorityMax_ = priority;
-    weightOfNew_ = weightOf(priority);
+    state_.priorityMax = priority;
+    weightOfNew_ = rule().weightOf(priority);
   }
-  double priorityMax() const { return priorityMax_; }
-  SumTree<Weight>& tree() { return tree_; }
-  const SumTree<Weight>& tree() const { return tree_; }
-  Random& random() { return random_; }
-  uint32_t countMax() const { return countMax_; }
 
- private:
-  Random random_;
   const uint32_t countMax_;
-  uint32_t count_ = 0;
-  const double initialPriority_;
-  double priorityMax_;
   Weight weightOfNew_ = 0;
   SumTree<Weight> tree_;
+
+ private:
+  const Rule& rule() const { return static_cast<const Rule&>(*this); }
+
+  const double initialPriority_;
+  const WeightDraw draw_;
 };
 
 }  // namespace exrp

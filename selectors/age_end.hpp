@@ -19,19 +19,24 @@
 
 namespace exrp {
 
-/// Saves the oldest pick as its header; the pick that is next in age is the Item of each.
-class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint32_t> {
+/// What an AgeEndSelector saves. The pick that is next in age is the Item of each.
+struct AgeEndState {
+  uint32_t oldest;
+};
+
+class AgeEndSelector final : public SavedSelector<AgeEndSelector, AgeEndState, uint32_t> {
  public:
-  AgeEndSelector(bool newest, bool distinct, uint32_t countMax) : newest_(newest), distinct_(distinct), countMax_(countMax) {}
+  AgeEndSelector(bool newest, bool distinct, uint32_t countMax)
+      : SavedSelector({none}), newest_(newest), distinct_(distinct), countMax_(countMax) {}
 
   Status create() { return links_.create(countMax_) ? Status::ok : Status::memory; }
 
   bool prepare(uint32_t count) override { return links_.commit(count); }
 
   void pushed(uint32_t index) override {
-    links_[index] = {ends_.newest, none};
-    join(ends_.newest, index);
-    ends_.newest = index;
+    links_[index] = {newestPick_, none};
+    join(newestPick_, index);
+    newestPick_ = index;
     count_ = index + 1;
   }
   void moved(uint32_t from, uint32_t to) override {
@@ -47,7 +52,7 @@ class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    const uint32_t end = newest_ ? ends_.newest : ends_.oldest;
+    const uint32_t end = newest_ ? newestPick_ : state_.oldest;
     uint32_t at = end;
     for (uint32_t k = 0; k < count; ++k) {
       index[k] = at;
@@ -63,25 +68,18 @@ class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint
   bool weighted() const override { return false; }
   double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + links_.takenBytes(countHighWater); }
 
-  uint32_t count() const { return count_; }
-  uint32_t header() const { return ends_.oldest; }
-  Status restore(uint32_t oldest) {
-    ends_.oldest = oldest;
-    return oldest < count_ || (count_ == 0 && oldest == none) ? Status::ok : Status::dataCorrupt;
-  }
+  bool restored() { return isPossible(state_.oldest) && (state_.oldest != none || count_ == 0); }
   uint32_t item(uint32_t index) const { return links_[index].newer; }
-  Status restoreItem(uint32_t index, uint32_t newer) {
-    links_[index] = {none, newer};
-    return newer < count_ || newer == none ? Status::ok : Status::dataCorrupt;
-  }
+  bool isPossible(uint32_t newer) const { return newer < count_ || newer == none; }
+  void setItem(uint32_t index, uint32_t newer) { links_[index] = {none, newer}; }
   Status loadEnd() override {
     // As many steps as picks, all new: one that leads to a pick met before would have to be its second way in.
-    ends_.newest = none;
+    newestPick_ = none;
     uint32_t steps = 0;
-    for (uint32_t index = ends_.oldest; index != none; index = links_[index].newer) {
-      if (steps++ == count_ || (index == ends_.oldest && steps > 1) || links_[index].older != none) return Status::dataCorrupt;
-      links_[index].older = ends_.newest;
-      ends_.newest = index;
+    for (uint32_t index = state_.oldest; index != none; index = links_[index].newer) {
+      if (steps++ == count_ || (index == state_.oldest && steps > 1) || links_[index].older != none) return Status::dataCorrupt;
+      links_[index].older = newestPick_;
+      newestPick_ = index;
     }
     return steps == count_ ? Status::ok : Status::dataCorrupt;
   }
@@ -89,11 +87,11 @@ class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint
   int32_t check() const override {
     uint32_t before = none;
     uint32_t steps = 0;
-    for (uint32_t index = ends_.oldest; index != none; before = index, index = links_[index].newer) {
+    for (uint32_t index = state_.oldest; index != none; before = index, index = links_[index].newer) {
       if (index >= count_ || steps++ == count_) return 1;
       if (links_[index].older != before) return 2;
     }
-    return steps == count_ && ends_.newest == before ? 0 : 1;
+    return steps == count_ && newestPick_ == before ? 0 : 1;
   }
 
  private:
@@ -104,15 +102,11 @@ class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint
     uint32_t older;  // the pick that is next older, none, or gone: moved away
     uint32_t newer;
   };
-  struct Ends {
-    uint32_t oldest = none;
-    uint32_t newest = none;
-  };
 
   /// `index` comes next after `older`, or is the oldest.
-  void join(uint32_t older, uint32_t index) { (older == none ? ends_.oldest : links_[older].newer) = index; }
+  void join(uint32_t older, uint32_t index) { (older == none ? state_.oldest : links_[older].newer) = index; }
   /// `index` comes right before `newer`, or is the newest.
-  void joinBack(uint32_t index, uint32_t newer) { (newer == none ? ends_.newest : links_[newer].older) = index; }
+  void joinBack(uint32_t index, uint32_t newer) { (newer == none ? newestPick_ : links_[newer].older) = index; }
   void takeOut(uint32_t index) {
     const Link link = links_[index];
     join(link.older, link.newer);
@@ -122,8 +116,7 @@ class AgeEndSelector final : public SavedSelector<AgeEndSelector, uint32_t, uint
   bool newest_;
   bool distinct_;
   uint32_t countMax_;
-  uint32_t count_ = 0;
-  Ends ends_;
+  uint32_t newestPick_ = none;
   ReservedArray<Link> links_;
 };
 

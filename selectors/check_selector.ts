@@ -5,6 +5,7 @@
  */
 
 import { show, showUnlike } from "../base/checks.ts";
+import { checkUserRule } from "../base/user_rule.ts";
 import type { ComposedSelector, SelectorPart, SelectorRule } from "./composed_selector.ts";
 import { NativeSelector } from "./native_selector.ts";
 import type { PickSelector } from "./pick_selector.ts";
@@ -62,30 +63,16 @@ export function checkSelectorRule(where: string, value: unknown): SelectorRule {
     );
   }
   const rule = value as Partial<Record<string, unknown>>;
-  if (typeof rule.name !== "string" || rule.name === "") {
-    throw new TypeError(`${where}: the selector has no name, got ${show(rule.name)}`);
+  if (!isComposed(value)) {
+    checkUserRule(where, "selector", rule, METHODS);
+    return value as PickSelector;
   }
-  if (isComposed(value)) {
-    if (!Array.isArray(value.parts) || value.parts.length === 0) {
-      throw new TypeError(`${where}: the selector ${rule.name} is composed of no parts`);
-    }
-    if (typeof value.begin !== "function") {
-      throw new TypeError(`${where}: the selector ${rule.name} has no method begin()`);
-    }
-    for (const [k, part] of value.parts.entries()) {
-      if (!isReference(part)) checkSelectorRule(`${where}: part ${k} of ${rule.name}`, part);
-    }
-    return value;
+  checkUserRule(where, "selector", rule, ["begin"]);
+  if (!Array.isArray(value.parts) || value.parts.length === 0) {
+    throw new TypeError(`${where}: the selector ${value.name} is composed of no parts`);
   }
-  for (const method of METHODS) {
-    if (typeof rule[method] !== "function") {
-      throw new TypeError(`${where}: the selector ${rule.name} has no method ${method}()`);
-    }
+  for (const [k, part] of value.parts.entries()) {
+    if (!isReference(part)) checkSelectorRule(`${where}: part ${k} of ${value.name}`, part);
   }
-  if ((typeof rule.save === "function") !== (typeof rule.load === "function")) {
-    throw new TypeError(
-      `${where}: the selector ${rule.name} needs both save() and load(), or none`,
-    );
-  }
-  return value as PickSelector;
+  return value;
 }

@@ -7,27 +7,21 @@
 // weight pMax instead, however often it was drawn. All draws of a batch use the weights from before it. Then each draw counts, also
 // several of the same pick.
 //
-// Weights and the losses' terms (L_i + epsilon)^alpha are float32, and a positive one stays positive. Draws are those of
-// _proportional_draw.hpp.
+// Weights and the losses' terms (L_i + epsilon)^alpha are float32, and a positive one stays positive.
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
-//   1. Those of the SumTree, as 10 + its number.
-//   2. Every pick's weight is that of its count and its loss; beyond the count all are 0.
-//   3. Every loss's term is one that can be, or `unknown`.
+//   1..3, 10 and above. Those of WeightSelector, whose running maximum stays pMax. Every loss's term is one that can be, or `unknown`.
+//   4. Every pick's weight is that of its count and its loss.
 // Cost: pushed, moved, popped a few ns; O(log N) a draw and a loss (sums are added up when the next batch is drawn).
 // Memory: 13.1 bytes a pick, 13.4 with normalizeTable.
 #pragma once
 
 #include <cmath>
-#include <limits>
 
-#include "kernel/base/portable_math.hpp"
 #include "kernel/base/prefetch.hpp"
-#include "kernel/base/priority.hpp"
-#include "kernel/sockets/saved_selector.hpp"
-#include "selectors/_proportional_draw.hpp"
-#include "selectors/sum_tree.hpp"
+#include "selectors/_priority_power.hpp"
+#include "selectors/_weight_selector.hpp"
 
 namespace exrp {
 
@@ -41,61 +35,54 @@ struct CuriousOptions {
   bool independent = false;     // else stratified
 };
 
-/// What a CuriousSelector keeps of a pick, and saves; its header is the random state.
+/// What a CuriousSelector keeps of a pick, and saves.
 struct CuriousPick {
   uint32_t draws;  // at its largest value it stays
   float lossTerm;  // (loss + epsilon)^alpha, or `unknown`
 };
 
-class CuriousSelector final : public SavedSelector<CuriousSelector, Random, CuriousPick> {
+class CuriousSelector final : public WeightSelector<CuriousSelector, float, CuriousPick> {
  public:
   CuriousSelector(const CuriousOptions& options, Random random, uint32_t countMax)
-      : options_(options), random_(random), countMax_(countMax), weightOfNew_(portableWeight(options.pMax)) {}
+      : WeightSelector(options.pMax, {options.normalizeTable, options.independent}, random, countMax),
+        options_(options),
+        power_(options.alpha, options.epsilon) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
     if (!(options_.c >= 0.0 && std::isfinite(options_.c))) return Status::argument;
     if (!(options_.beta >= 0.0 && options_.beta <= 1.0)) return Status::argument;
-    if (!(options_.alpha >= 0.0 && options_.alpha <= 0x1p40)) return Status::argument;
-    if (!isPriority(options_.epsilon)) return Status::argument;
+    if (!power_.valid()) return Status::argument;
     if (!(options_.pMax > 0.0 && std::isfinite(options_.pMax))) return Status::argument;
-    if (!tree_.create(countMax_, options_.normalizeTable) || !picks_.create(countMax_)) return Status::memory;
+    if (!picks_.create(countMax_)) return Status::memory;
     for (uint32_t draws = 0; draws < novelties; ++draws) novelty_[draws] = reckonNovelty(draws);
-    return Status::ok;
+    return createTree();
   }
 
-  bool prepare(uint32_t count) override { return tree_.commit(count) && picks_.commit(count); }
+  bool prepare(uint32_t count) override { return WeightSelector::prepare(count) && picks_.commit(count); }
 
   void pushed(uint32_t index) override {
     picks_[index] = {0, unknown};
-    tree_.set(index, weightOfNew_);
-    count_ = index + 1;
+    WeightSelector::pushed(index);
   }
   void moved(uint32_t from, uint32_t to) override {
     picks_[to] = picks_[from];
-    tree_.set(to, tree_.get(from));
-  }
-  void popped(uint32_t index) override {
-    tree_.set(index, 0.0f);
-    count_ = index;
+    WeightSelector::moved(from, to);
   }
 
   /// A priority is a loss.
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
-    double value[pieceMax];
-    double power[pieceMax];
+    float term[pieceMax];
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
       for (uint32_t k = 0; k < n; ++k) {
         prefetchLine(&picks_[index[first + k]]);
         tree_.prefetch(index[first + k]);
-        const double sum = priority[first + k] + options_.epsilon;
-        value[k] = sum < 0x1.fffffffffffffp1023 ? sum : 0x1.fffffffffffffp1023;
       }
-      portablePow32Many(value, options_.alpha, power, n, avx2_);
+      power_.many(priority + first, n, term);
       for (uint32_t k = 0; k < n; ++k) {
         CuriousPick& pick = picks_[index[first + k]];
-        pick.lossTerm = termOf(value[k], power[k]);
+        pick.lossTerm = term[k];
         tree_.set(index[first + k], weightOf(pick));
       }
     }
@@ -105,17 +92,14 @@ class CuriousSelector final : public SavedSelector<CuriousSelector, Random, Curi
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
     for (uint32_t k = 0; k < count; ++k) {
       const float term = picks_[index[k]].lossTerm;
-      const double sum = term > 0.0f ? portablePow(static_cast<double>(term), 1.0 / options_.alpha) : 0.0;
-      priority[k] = sum > options_.epsilon ? sum - options_.epsilon : 0.0;
-      if (term == unknown || options_.alpha == 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
+      priority[k] = term == unknown ? std::numeric_limits<double>::quiet_NaN() : power_.priorityOf(term);
     }
     return true;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    tree_.settle();
-    drawProportional(tree_, count_, options_.independent, random_, count, index, probability);
-    if (options_.normalizeTable) probabilityMin_ = proportionalMin(tree_, count_);
+    WeightSelector::select(count, index, probability);
+    probabilityMin_ = WeightSelector::probabilityMin();
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t n = count - first < pieceMax ? count - first : pieceMax;
       for (uint32_t k = 0; k < n; ++k) prefetchLine(&picks_[index[first + k]]);
@@ -125,47 +109,27 @@ class CuriousSelector final : public SavedSelector<CuriousSelector, Random, Curi
   }
 
   double probabilityMin() override { return probabilityMin_; }
-  bool weighted() const override { return true; }
-  bool drawsByWeights() const override { return true; }
-  void weights(uint32_t first, uint32_t count, double* weight) override {
-    for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
-  }
   double memoryBytes(uint32_t countHighWater) const override {
-    return sizeof(*this) + picks_.takenBytes(countHighWater) + tree_.memoryBytes();
+    return WeightSelector::memoryBytes(countHighWater) + picks_.takenBytes(countHighWater);
   }
 
-  uint32_t count() const { return count_; }
-  Random header() const { return random_; }
-  Status restore(const Random& random) {
-    if (!random.isPossible()) return Status::dataCorrupt;
-    random_ = random;
-    return Status::ok;
-  }
+  float weightOf(double pMax) const { return portableWeight(pMax); }
   CuriousPick item(uint32_t index) const { return picks_[index]; }
-  Status restoreItem(uint32_t index, const CuriousPick& pick) {
-    if (!termPossible(pick.lossTerm)) return Status::dataCorrupt;
+  bool isPossible(const CuriousPick& pick) const { return pick.lossTerm == unknown || power_.isPossible(pick.lossTerm); }
+  void setItem(uint32_t index, const CuriousPick& pick) {
     picks_[index] = pick;
     tree_.set(index, weightOf(pick));
-    return Status::ok;
-  }
-  Status loadEnd() override {
-    tree_.settle();
-    return Status::ok;
   }
 
   int32_t check() const override {
-    if (const int32_t broken = tree_.check(); broken != 0) return 10 + broken;
-    for (uint32_t index = 0; index < count_; ++index) {
-      if (!termPossible(picks_[index].lossTerm)) return 3;
-      if (tree_.get(index) != weightOf(picks_[index])) return 2;
-    }
-    for (uint32_t index = count_; index < countMax_ && index < tree_.settableCount() && index < count_ + 64; ++index)
-      if (tree_.get(index) != 0.0f) return 2;
+    if (const int32_t broken = WeightSelector::check(); broken != 0) return broken;
+    for (uint32_t index = 0; index < count_; ++index)
+      if (tree_.get(index) != weightOf(picks_[index])) return 4;
     return 0;
   }
 
  private:
-  static constexpr uint32_t pieceMax = 64;
+  static constexpr uint32_t pieceMax = PriorityPower::pieceMax;
   static constexpr uint32_t novelties = 256;
   static constexpr float unknown = -1.0f;
 
@@ -174,17 +138,6 @@ class CuriousSelector final : public SavedSelector<CuriousSelector, Random, Curi
     const double product = options_.c * portablePow(options_.beta, draws);
     const bool positive = options_.c > 0.0 && (options_.beta > 0.0 || draws == 0);
     return positive && product < 0x1p-126 ? 0x1p-126 : product;
-  }
-  float termOf(double value, double power) const {
-    if (options_.alpha == 0.0) return 1.0f;
-    return value > 0.0 ? portableWeight(power > 0x1p-126 ? power : 0x1p-126) : 0.0f;
-  }
-  bool termPossible(float term) const {
-    if (std::isnan(term)) return false;
-    if (term == unknown) return true;
-    if (options_.alpha == 0.0) return term == 1.0f;
-    if (term == 0.0f) return !std::signbit(term) && options_.epsilon == 0.0;
-    return term >= 0x1p-126f && term <= 0x1.fffffep127f;
   }
   float weightOf(const CuriousPick& pick) const {
     if (pick.lossTerm == unknown) return weightOfNew_;
@@ -198,15 +151,10 @@ class CuriousSelector final : public SavedSelector<CuriousSelector, Random, Curi
   }
 
   CuriousOptions options_;
-  Random random_;
-  bool avx2_ = hasAvx2();
-  uint32_t countMax_;
-  uint32_t count_ = 0;
-  float weightOfNew_;
+  PriorityPower power_;
   double probabilityMin_ = 0.0;     // of the last batch, with normalizeTable
   double novelty_[novelties] = {};  // of the first counts
   ReservedArray<CuriousPick> picks_;
-  SumTree<float> tree_;
 };
 
 }  // namespace exrp

@@ -17,26 +17,26 @@
 
 namespace exrp {
 
-class PowerSelector final : public WeightSelector<double> {
+class PowerSelector final : public WeightSelector<PowerSelector, double> {
  public:
   PowerSelector(double exponent, double initialPriority, Random random, uint32_t countMax)
-      : WeightSelector(initialPriority, random, countMax), exponent_(exponent) {}
+      : WeightSelector(initialPriority, {.independent = true}, random, countMax), exponent_(exponent) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
-    if (!(exponent_ >= 0.0 && exponent_ <= 0x1p40) || !isPriority(priorityMax())) return Status::argument;
+    if (!(exponent_ >= 0.0 && exponent_ <= 0x1p40) || !isPriority(state_.priorityMax)) return Status::argument;
     return createTree();
   }
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
-      tree().set(index[k], weightOf(priority[k]));
-      if (priority[k] > priorityMax()) raise(priority[k]);
+      tree_.set(index[k], weightOf(priority[k]));
+      if (priority[k] > state_.priorityMax) raise(priority[k]);
     }
   }
   bool getPriority(const uint32_t* index, uint32_t count, double* priority) const override {
     for (uint32_t k = 0; k < count; ++k) {
-      const double weight = tree().get(index[k]);
+      const double weight = tree_.get(index[k]);
       priority[k] = weight > 0.0 ? portablePow(weight, 1.0 / exponent_) : 0.0;
       if (exponent_ == 1.0) priority[k] = weight;
       if (exponent_ == 0.0 && weight > 0.0) priority[k] = std::numeric_limits<double>::quiet_NaN();
@@ -44,28 +44,20 @@ class PowerSelector final : public WeightSelector<double> {
     return true;
   }
 
-  Status select(uint32_t count, uint32_t* index, double* probability) override {
-    tree().settle();
-    drawProportional(tree(), this->count(), true, random(), count, index, probability);
-    return Status::ok;
+  double weightOf(double priority) const {
+    if (!(priority > 0.0)) return 0.0;
+    const double power = exponent_ == 1.0 ? priority : exponent_ == 0.0 ? 1.0 : portablePow(priority, exponent_);
+    return power < weightMin ? weightMin : power < weightMax ? power : weightMax;
   }
-
-  double memoryBytes(uint32_t) const override { return sizeof(*this) + tree().memoryBytes(); }
+  bool isPossible(double weight) const {
+    if (weight == 0.0) return !std::signbit(weight);
+    return exponent_ == 0.0 ? weight == 1.0 : weight >= weightMin && weight <= weightMax;
+  }
 
  private:
   // 2^28 of the largest weights add up to a finite sum, and a point within the smallest is no subnormal number.
   static constexpr double weightMin = 0x1p-960;
   static constexpr double weightMax = 0x1p960;
-
-  double weightOf(double priority) const override {
-    if (!(priority > 0.0)) return 0.0;
-    const double power = exponent_ == 1.0 ? priority : exponent_ == 0.0 ? 1.0 : portablePow(priority, exponent_);
-    return power < weightMin ? weightMin : power < weightMax ? power : weightMax;
-  }
-  bool isWeight(double weight) const override {
-    if (weight == 0.0) return !std::signbit(weight);
-    return exponent_ == 0.0 ? weight == 1.0 : weight >= weightMin && weight <= weightMax;
-  }
 
   const double exponent_;
 };

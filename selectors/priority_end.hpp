@@ -33,7 +33,7 @@ struct StampedPriority {
 class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, StampedPriority, StampedPriority> {
  public:
   PriorityEndSelector(bool lowest, double initialPriority, uint32_t countMax)
-      : lowest_(lowest), initialPriority_(initialPriority), countMax_(countMax), priorityMax_(initialPriority) {}
+      : SavedSelector({initialPriority, 0}), lowest_(lowest), initialPriority_(initialPriority), countMax_(countMax) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
@@ -44,8 +44,8 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
   bool prepare(uint32_t count) override { return heap_.commit(count) && positions_.commit(count); }
 
   void pushed(uint32_t index) override {
-    put(count_, {{priorityMax_, stampNext_++}, index});
-    up(count_++);
+    ++count_;
+    file(count_ - 1, {{state_.priority, state_.stamp++}, index});
   }
   void moved(uint32_t from, uint32_t to) override {
     takeOut(to);
@@ -59,10 +59,8 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
 
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
     for (uint32_t k = 0; k < count; ++k) {
-      const uint32_t at = positions_[index[k]];
-      heap_[at].key = {priority[k] + 0.0, stampNext_++};  // a negative zero becomes 0
-      if (priority[k] > priorityMax_) priorityMax_ = priority[k];
-      refile(at);
+      if (priority[k] > state_.priority) state_.priority = priority[k];
+      file(positions_[index[k]], {{priority[k] + 0.0, state_.stamp++}, index[k]});  // a negative zero becomes 0
     }
   }
 
@@ -82,24 +80,18 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
     return sizeof(*this) + heap_.takenBytes(countHighWater) + positions_.takenBytes(countHighWater);
   }
 
-  uint32_t count() const { return count_; }
-  StampedPriority header() const { return {priorityMax_, stampNext_}; }
-  Status restore(const StampedPriority& header) {
-    if (!(header.priority >= initialPriority_ && std::isfinite(header.priority))) return Status::dataCorrupt;
-    if (header.stamp < count_ || header.stamp > stampLimit) return Status::dataCorrupt;
-    priorityMax_ = header.priority;
-    stampNext_ = header.stamp;
-    return Status::ok;
+  bool restored() const {
+    return state_.priority >= initialPriority_ && std::isfinite(state_.priority) && state_.stamp >= count_ && state_.stamp <= stampLimit;
   }
   StampedPriority item(uint32_t index) const { return heap_[positions_[index]].key; }
-  Status restoreItem(uint32_t index, const StampedPriority& key) {
-    if (!(key.priority >= 0.0 && key.priority <= priorityMax_) || std::signbit(key.priority)) return Status::dataCorrupt;
-    if (key.stamp >= stampNext_) return Status::dataCorrupt;
-    put(index, {key, index});
-    return Status::ok;
+  bool isPossible(const StampedPriority& key) const {
+    return key.priority >= 0.0 && key.priority <= state_.priority && !std::signbit(key.priority) && key.stamp < state_.stamp;
   }
+  void setItem(uint32_t index, const StampedPriority& key) { put(index, {key, index}); }
   Status loadEnd() override {
-    for (uint32_t at = count_ / 2; at > 0; --at) down(at - 1);
+    const uint32_t count = count_;
+    for (count_ = 1; count_ <= count; ++count_) file(count_ - 1, heap_[count_ - 1]);
+    count_ = count;
     return Status::ok;
   }
 
@@ -108,7 +100,7 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
       const auto& [key, index] = heap_[at];
       if (index >= count_ || positions_[index] != at) return 1;
       if (at > 0 && before(heap_[at], heap_[(at - 1) / 2])) return 2;
-      if (!(key.priority >= 0.0 && key.priority <= priorityMax_) || key.stamp >= stampNext_) return 3;
+      if (!isPossible(key)) return 3;
     }
     return 0;
   }
@@ -131,13 +123,9 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
     heap_[at] = entry;
     positions_[entry.index] = at;
   }
-  void up(uint32_t at) {
-    const Entry entry = heap_[at];
+  /// Puts `entry` at `at`, which is free, or where its order wants it above or below.
+  void file(uint32_t at, const Entry entry) {
     for (; at > 0 && before(entry, heap_[(at - 1) / 2]); at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
-    put(at, entry);
-  }
-  void down(uint32_t at) {
-    const Entry entry = heap_[at];
     for (uint32_t child = 2 * at + 1; child < count_; child = 2 * at + 1) {  // the limit of records keeps 2 at + 2 below 2^32
       if (child + 1 < count_ && before(heap_[child + 1], heap_[child])) ++child;
       if (!before(heap_[child], entry)) break;
@@ -146,26 +134,15 @@ class PriorityEndSelector final : public SavedSelector<PriorityEndSelector, Stam
     }
     put(at, entry);
   }
-  void refile(uint32_t at) {
-    if (at > 0 && before(heap_[at], heap_[(at - 1) / 2]))
-      up(at);
-    else
-      down(at);
-  }
   /// Takes the pick out of the heap, whose last entry takes its position.
   void takeOut(uint32_t index) {
     const uint32_t at = positions_[index];
-    if (at == --count_) return;
-    put(at, heap_[count_]);
-    refile(at);
+    if (at < --count_) file(at, heap_[count_]);
   }
 
   bool lowest_;
   double initialPriority_;
   uint32_t countMax_;
-  uint32_t count_ = 0;
-  double priorityMax_;
-  uint64_t stampNext_ = 0;
   ReservedArray<Entry> heap_;
   ReservedArray<uint32_t> positions_;
 };

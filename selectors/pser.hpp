@@ -47,7 +47,7 @@ class PserSelector final : public ProportionalSelector {
     if (options_.window != static_cast<double>(window_)) return Status::argument;
     const Status status = ProportionalSelector::create();
     if (status != Status::ok) return status;
-    const size_t wordCount = (size_t{countMax()} + 63) / 64;
+    const size_t wordCount = (size_t{countMax_} + 63) / 64;
     if (!named_.create(wordCount)) return Status::memory;
     retained_ = portablePow(options_.retain, alpha());
     double share = 1.0;
@@ -71,7 +71,7 @@ class PserSelector final : public ProportionalSelector {
       const uint32_t n = count - first < pickMax ? count - first : pickMax;
       order.before(index + first, n, window_, before);
       for (uint32_t at = 0; at < n * window_; ++at)
-        if (before[at] != PickOrder::none) tree().prefetch(before[at]);
+        if (before[at] != PickOrder::none) tree_.prefetch(before[at]);
       for (uint32_t k = 0; k < n; ++k) {
         forget(index[first + k]);
         spread(priority[first + k], before + size_t{k} * window_);
@@ -86,7 +86,7 @@ class PserSelector final : public ProportionalSelector {
 
   int32_t check() const override {
     if (const int32_t broken = ProportionalSelector::check(); broken != 0) return broken;
-    for (size_t word = 0; word < (size_t{count()} + 63) / 64; ++word)
+    for (size_t word = 0; word < (size_t{count_} + 63) / 64; ++word)
       if (named_[word] != 0) return 4;
     return 0;
   }
@@ -102,15 +102,15 @@ class PserSelector final : public ProportionalSelector {
     for (uint32_t end = count; end > 0;) {
       const uint32_t n = end < pieceMax ? end : pieceMax;
       const uint32_t first = end - n;
-      for (uint32_t k = 0; k < n; ++k) tree().prefetch(index[first + k]);
+      for (uint32_t k = 0; k < n; ++k) tree_.prefetch(index[first + k]);
       weigh(priority + first, n, weight);
       for (uint32_t k = n; k-- > 0;) {
         const uint32_t pick = index[first + k];
         const bool isLast = name(pick);
         if (isLast) {
-          const float least = portableWeight(tree().get(pick) * retained_);
+          const float least = portableWeight(tree_.get(pick) * retained_);
           weight[k] = weight[k] > least ? weight[k] : least;
-          tree().set(pick, weight[k]);
+          tree_.set(pick, weight[k]);
         }
         priority[first + k] = isLast ? weight[k] : 0.0f;
       }
@@ -122,7 +122,7 @@ class PserSelector final : public ProportionalSelector {
   void spread(double own, const uint32_t* before) {
     for (uint32_t i = 0; i < window_ && before[i] != PickOrder::none; ++i) {
       const float share = portableWeight(own * decayed_[i]);
-      if (share > tree().get(before[i])) tree().set(before[i], share);
+      if (share > tree_.get(before[i])) tree_.set(before[i], share);
     }
   }
 

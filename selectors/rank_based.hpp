@@ -38,17 +38,17 @@ struct RankBasedOptions {
   bool independent = false;      // else stratified
 };
 
-/// What a RankBasedSelector saves: the key of each pick is its Item.
-struct RankBasedHeader {
+/// What a RankBasedSelector keeps, beside the key of each pick, which is its Item.
+struct RankBasedState {
   Random random;
   uint32_t birthNext;
   float priorityMax;
 };
 
-class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBasedHeader, uint64_t> {
+class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBasedState, uint64_t> {
  public:
   RankBasedSelector(const RankBasedOptions& options, Random random, uint32_t countMax)
-      : options_(options), random_(random), countMax_(countMax), priorityMax_(portableWeight(options.initialPriority)) {}
+      : SavedSelector({random, 0, portableWeight(options.initialPriority)}), options_(options), countMax_(countMax) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
@@ -64,8 +64,8 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
   }
 
   void pushed(uint32_t index) override {
-    if (birthNext_ == birthLimit) renumber();
-    keys_[index] = keyOf(priorityMax_, birthNext_++);
+    if (state_.birthNext == birthLimit) renumber();
+    keys_[index] = keyOf(state_.priorityMax, state_.birthNext++);
     const RankTree::Change comes = {keys_[index], RankTree::none, index};
     tree_.change(&comes, 1);
     count_ = index + 1;
@@ -93,7 +93,7 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
       for (uint32_t k = 0; k < n; ++k) {
         const uint32_t each = index[first + k];
         const float value = portableWeight(priority[first + k]);
-        if (value > priorityMax_) priorityMax_ = value;
+        if (value > state_.priorityMax) state_.priorityMax = value;
         const uint64_t before = keys_[each];
         const uint64_t after = keyOf(value, birthOf(before));
         if (after == before) continue;
@@ -112,7 +112,7 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     weigh();
-    drawProportional(weights_, count_, options_.independent, random_, count, index, probability);
+    drawProportional(weights_, count_, options_.independent, state_.random, count, index, probability);
     tree_.nthMany(index, count);
     return Status::ok;
   }
@@ -134,21 +134,17 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
            tree_.memoryBytes();
   }
 
-  uint32_t count() const { return count_; }
-  RankBasedHeader header() const { return {random_, birthNext_, priorityMax_}; }
-  Status restore(const RankBasedHeader& header) {
-    const bool isMaximum = header.priorityMax >= portableWeight(options_.initialPriority) && std::isfinite(header.priorityMax);
-    if (!isMaximum || header.birthNext < count_ || !header.random.isPossible()) return Status::dataCorrupt;
-    random_ = header.random;
-    birthNext_ = header.birthNext;
-    priorityMax_ = header.priorityMax;
-    return Status::ok;
+  bool restored() const {
+    const bool isMaximum = state_.priorityMax >= portableWeight(options_.initialPriority) && std::isfinite(state_.priorityMax);
+    return isMaximum && state_.birthNext >= count_;
   }
   uint64_t item(uint32_t index) const { return keys_[index]; }
-  Status restoreItem(uint32_t index, uint64_t key) {
-    keys_[index] = key;
-    return keyPossible(key) ? Status::ok : Status::dataCorrupt;
+  bool isPossible(uint64_t key) const {
+    const float priority = priorityOf(key);
+    const bool normal = priority >= 0x1p-126f || (priority == 0.0f && !std::signbit(priority));
+    return normal && priority <= state_.priorityMax && birthOf(key) < state_.birthNext;
   }
+  void setItem(uint32_t index, uint64_t key) { keys_[index] = key; }
   Status loadEnd() override {
     sortBirths();
     for (uint32_t k = 1; k < count_; ++k)
@@ -163,7 +159,7 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
     if (tree_.count() != count_) return 2;
     for (uint32_t index = 0; index < count_; ++index) {
       if (!tree_.has(keys_[index], index)) return 2;
-      if (!keyPossible(keys_[index])) return 3;
+      if (!isPossible(keys_[index])) return 3;
     }
     for (uint32_t rank = 0; rank < keys_.committed() && rank < weighed_ + 64; ++rank)
       if (weights_.get(rank) != (rank < weighed_ ? portablePow32(rank + 1.0, -options_.alpha) : 0.0)) return 4;
@@ -179,11 +175,6 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
   }
   static float priorityOf(uint64_t key) { return std::bit_cast<float>(~static_cast<uint32_t>(key >> 32)); }
   static uint32_t birthOf(uint64_t key) { return static_cast<uint32_t>(key); }
-  bool keyPossible(uint64_t key) const {
-    const float priority = priorityOf(key);
-    const bool normal = priority >= 0x1p-126f || (priority == 0.0f && !std::signbit(priority));
-    return normal && priority <= priorityMax_ && birthOf(key) < birthNext_;
-  }
 
   /// Gives the ranks up to the count their weights, and those above none.
   void weigh() {
@@ -224,20 +215,16 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
       uint64_t& key = keys_[static_cast<uint32_t>(scratch_[k])];
       key = keyOf(priorityOf(key), k);
     }
-    birthNext_ = count_;
+    state_.birthNext = count_;
     plant();
   }
 
   RankBasedOptions options_;
-  Random random_;
   bool avx2_ = hasAvx2();
   uint32_t countMax_;
-  uint32_t count_ = 0;
   uint32_t sortedHighWater_ = 0;  // of scratch_
   uint32_t weighed_ = 0;       // ranks that have their weight
   uint32_t movedFrom_ = none;  // between moved() and popped()
-  uint32_t birthNext_ = 0;
-  float priorityMax_;
   ReservedArray<uint64_t> keys_;     // of each pick
   ReservedArray<uint64_t> scratch_;  // for births: used when they are numbered anew or loaded
   RankTree tree_;

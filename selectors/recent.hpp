@@ -9,14 +9,14 @@
 //
 // Thread safety: none of its own.
 // Invariants (check() returns the number of the one that broke):
-//   1. Those of the AgeRing, as 10 + its number.
+//   1. Those of the AgeOrder, as 10 + its number.
 //   2. Batches drawn since k was last 1 are below K.
 // Cost: push O(1) amortised; a draw O(log N). Memory: 10.2 bytes a pick.
 #pragma once
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/sockets/saved_selector.hpp"
-#include "selectors/_age_ring.hpp"
+#include "selectors/_age_order.hpp"
 
 namespace exrp {
 
@@ -27,17 +27,17 @@ struct RecentOptions {
   double updates = 1.0;   // K: an integer, 1..2^32 - 1
 };
 
-/// What a RecentSelector saves: how many picks are older than each is its Item.
-struct RecentHeader {
+/// What a RecentSelector keeps, beside the age of its picks. How many picks are older than each is its Item.
+struct RecentState {
   Random random;
   uint32_t drawn;  // batches since k was last 1
   uint32_t unused;
 };
 
-class RecentSelector final : public SavedSelector<RecentSelector, RecentHeader, uint32_t> {
+class RecentSelector final : public SavedSelector<RecentSelector, RecentState, uint32_t> {
  public:
   RecentSelector(const RecentOptions& options, Random random, uint32_t countMax)
-      : options_(options), random_(random), countMax_(countMax) {}
+      : SavedSelector({random, 0, 0}), options_(options), countMax_(countMax) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
   Status create() {
@@ -47,71 +47,70 @@ class RecentSelector final : public SavedSelector<RecentSelector, RecentHeader, 
     if (!(options_.updates >= 1.0 && options_.updates < 0x1p32)) return Status::argument;
     updates_ = static_cast<uint32_t>(options_.updates);
     if (static_cast<double>(updates_) != options_.updates) return Status::argument;
-    return ring_.create(countMax_) ? Status::ok : Status::memory;
+    return order_.create(countMax_) ? Status::ok : Status::memory;
   }
 
-  bool prepare(uint32_t count) override { return ring_.prepare(count); }
+  bool prepare(uint32_t count) override { return order_.prepare(count); }
 
-  void pushed(uint32_t index) override { ring_.push(index); }
+  void pushed(uint32_t index) override {
+    order_.push(index);
+    count_ = index + 1;
+  }
   void moved(uint32_t from, uint32_t to) override {
-    ring_.erase(to);
-    ring_.relocate(from, to);
+    order_.erase(to);
+    order_.relocate(from, to);
     movedFrom_ = from;
   }
   void popped(uint32_t index) override {
-    if (index != movedFrom_) ring_.erase(index);
-    movedFrom_ = AgeRing::none;
+    if (index != movedFrom_) order_.erase(index);
+    movedFrom_ = none;
+    count_ = index;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     const uint32_t window = windowNext();
-    const uint32_t wrapped = ring_.wrapped();
     const double each = 1.0 / window;
-    for (uint32_t k = 0; k < count; ++k) index[k] = ring_.nth(ring_.count() - 1 - random_.below(window), wrapped);
-    for (uint32_t k = 0; k < count; ++k) index[k] = ring_.at(index[k]);
+    for (uint32_t k = 0; k < count; ++k) index[k] = order_.nth(count_ - 1 - state_.random.below(window));
+    for (uint32_t k = 0; k < count; ++k) index[k] = order_.at(index[k]);
     for (uint32_t k = 0; k < count; ++k) probability[k] = each;
-    drawn_ = drawn_ + 1 == updates_ ? 0 : drawn_ + 1;
+    state_.drawn = state_.drawn + 1 == updates_ ? 0 : state_.drawn + 1;
     return Status::ok;
   }
 
   bool weighted() const override { return false; }
-  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + ring_.memoryBytes(countHighWater); }
+  double memoryBytes(uint32_t countHighWater) const override { return sizeof(*this) + order_.memoryBytes(countHighWater); }
 
-  uint32_t count() const { return ring_.count(); }
-  RecentHeader header() const { return {random_, drawn_, 0}; }
-  Status restore(const RecentHeader& header) {
-    if (header.drawn >= updates_ || !header.random.isPossible()) return Status::dataCorrupt;
-    random_ = header.random;
-    drawn_ = header.drawn;
-    ring_.loadBegin(ring_.count());
-    return Status::ok;
+  bool restored() {
+    order_.loadBegin(count_);
+    return state_.drawn < updates_;
   }
-  uint32_t item(uint32_t index) const { return ring_.rankOf(index, ring_.wrapped()); }
-  Status restoreItem(uint32_t index, uint32_t rank) { return ring_.loadRank(index, rank) ? Status::ok : Status::dataCorrupt; }
-  Status loadEnd() override { return ring_.loadEnd() ? Status::ok : Status::dataCorrupt; }
+  uint32_t item(uint32_t index) const { return order_.rankOf(index); }
+  bool isPossible(uint32_t rank) const { return rank < count_; }
+  void setItem(uint32_t index, uint32_t rank) { order_.loadRank(index, rank); }
+  Status loadEnd() override { return order_.loadEnd() ? Status::ok : Status::dataCorrupt; }
 
   int32_t check() const override {
-    if (const int32_t broken = ring_.check(); broken != 0) return 10 + broken;
-    return drawn_ < updates_ ? 0 : 2;
+    if (const int32_t broken = order_.check(); broken != 0) return 10 + broken;
+    return state_.drawn < updates_ ? 0 : 2;
   }
 
  private:
+  static constexpr uint32_t none = 0xffffffffu;
+
   /// c_k of the next batch.
   uint32_t windowNext() const {
-    const double k = static_cast<double>(drawn_) + 1.0;
-    const double count = ring_.count();
+    const double k = static_cast<double>(state_.drawn) + 1.0;
+    const double count = count_;
     double window = options_.fraction * count * portablePow(options_.eta, 1000.0 * k / options_.updates);
     if (window < options_.newest) window = options_.newest;
-    return window < count ? static_cast<uint32_t>(window) : ring_.count();
+    return window < count ? static_cast<uint32_t>(window) : count_;
   }
 
   RecentOptions options_;
-  Random random_;
   uint32_t countMax_;
   uint32_t updates_ = 1;
-  uint32_t drawn_ = 0;
-  uint32_t movedFrom_ = AgeRing::none;  // between moved() and popped()
-  AgeRing ring_;
+  uint32_t movedFrom_ = none;  // between moved() and popped()
+  AgeOrder order_;
 };
 
 }  // namespace exrp

@@ -56,13 +56,8 @@ export interface RecentOptions {
  * ```
  */
 export function recent(options: RecentOptions): NativeSelector {
-  const { newest, fraction, eta, updates } = filled("recent()", options);
-  return new NativeSelector("recent", EXRP_SELECTOR_RECENT, { newest, fraction, eta, updates }, [
-    newest,
-    fraction,
-    eta,
-    updates,
-  ]);
+  const window = { ...filled("recent()", options) };
+  return new NativeSelector("recent", EXRP_SELECTOR_RECENT, window, Object.values(window));
 }
 
 /**
@@ -90,6 +85,7 @@ export function recentCount(size: number, k: number, options: RecentOptions): nu
   return Math.min(Math.max(window, newest), size);
 }
 
+/** All options, in the order in which the kernel takes them. */
 function filled(where: string, options: RecentOptions): Required<RecentOptions> {
   checkOptions(where, options, ["newest", "fraction", "eta", "updates"]);
   if (

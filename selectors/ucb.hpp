@@ -37,21 +37,20 @@ struct UcbOptions {
   double initialPriority = 1.0;  // >= 0, finite
 };
 
-/// What a UcbSelector saves: each pick is its own Item.
-struct UcbHeader {
+/// What a UcbSelector keeps, beside its picks, which are their own Items.
+struct UcbState {
   Random random;
-  uint64_t drawCount;
+  uint64_t drawCount;  // T
   uint64_t birthNext;
-  double priorityMax;
+  double priorityMax;  // a float32
 };
 
-class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> {
+class UcbSelector final : public SavedSelector<UcbSelector, UcbState, UcbPick> {
  public:
   UcbSelector(const UcbOptions& options, Random random, uint32_t countMax)
-      : options_(options),
-        random_(random),
+      : SavedSelector({random, 0, 0, static_cast<double>(portableWeight(options.initialPriority))}),
+        options_(options),
         countMax_(countMax),
-        priorityMax_(portableWeight(options.initialPriority)),
         tournament_(picks_, options.c, options.proportional) {}
 
   /// Checks the options (Status::argument) and takes memory (Status::memory). Called once, before anything else.
@@ -71,9 +70,9 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> 
   void pushed(uint32_t index) override {
     count_ = index + 1;
     tournament_.resize(count_);
-    put(index, {birthNext_++, 0, priorityMax_});
+    setItem(index, {state_.birthNext++, 0, static_cast<float>(state_.priorityMax)});
   }
-  void moved(uint32_t from, uint32_t to) override { put(to, picks_[from]); }
+  void moved(uint32_t from, uint32_t to) override { setItem(to, picks_[from]); }
   void popped(uint32_t index) override {
     if (options_.proportional) {
       priorities_.set(index, 0.0f);
@@ -89,19 +88,21 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> 
     return true;
   }
   void setPriority(const uint32_t* index, const double* priority, uint32_t count) override {
+    auto largest = static_cast<float>(state_.priorityMax);
     for (uint32_t k = 0; k < count; ++k) {
       const float kept = portableWeight(priority[k]);
       picks_[index[k]].priority = kept;
-      if (kept > priorityMax_) priorityMax_ = kept;
+      if (kept > largest) largest = kept;
       if (options_.proportional) priorities_.set(index[k], kept);
       else tournament_.change(index[k]);
     }
+    state_.priorityMax = largest;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     if (options_.proportional) priorities_.settle();
     for (uint32_t k = 0; k < count; ++k) {
-      const UcbScale scale = {drawCount_ > 0 ? portableLog(static_cast<double>(drawCount_)) : 0.0, priorityMax_};
+      const UcbScale scale = {state_.drawCount > 0 ? portableLog(static_cast<double>(state_.drawCount)) : 0.0, state_.priorityMax};
       index[k] = tournament_.best(scale);
       probability[k] = options_.proportional ? 1.0 / count_ : 1.0;
       if (index[k] == ScoreTournament::none) drawProportional(scale, index + k, probability + k);
@@ -116,36 +117,33 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> 
     return sizeof(*this) + picks_.takenBytes(countHighWater) + tournament_.memoryBytes() + trees;
   }
 
-  uint32_t count() const { return count_; }
-  UcbHeader header() const { return {random_, drawCount_, birthNext_, priorityMax_}; }
-  Status restore(const UcbHeader& header) {
+  bool restored() const {
     constexpr uint64_t countLimit = uint64_t{1} << 53;  // draws and births: exact in a double, and never reached
-    if (header.drawCount > countLimit || header.birthNext > countLimit || header.birthNext < count_) return Status::dataCorrupt;
-    if (!(header.priorityMax >= portableWeight(options_.initialPriority)) || !isWeight(header.priorityMax)) return Status::dataCorrupt;
-    if (!header.random.isPossible()) return Status::dataCorrupt;
-    random_ = header.random;
-    drawCount_ = header.drawCount;
-    birthNext_ = header.birthNext;
-    priorityMax_ = static_cast<float>(header.priorityMax);
-    return Status::ok;
+    const bool isMaximum = state_.priorityMax >= portableWeight(options_.initialPriority) && isWeight(state_.priorityMax);
+    return isMaximum && state_.drawCount <= countLimit && state_.birthNext <= countLimit && state_.birthNext >= count_;
   }
   UcbPick item(uint32_t index) const { return picks_[index]; }
-  Status restoreItem(uint32_t index, const UcbPick& pick) {
-    if (pick.birth >= birthNext_ || !(pick.priority <= priorityMax_) || !isWeight(static_cast<double>(pick.priority))) return Status::dataCorrupt;
-    put(index, pick);
-    return Status::ok;
+  bool isPossible(const UcbPick& pick) const {
+    return pick.birth < state_.birthNext && pick.priority <= state_.priorityMax && isWeight(static_cast<double>(pick.priority));
+  }
+  void setItem(uint32_t index, const UcbPick& pick) {
+    picks_[index] = pick;
+    tournament_.change(index);
+    if (!options_.proportional) return;
+    priorities_.set(index, pick.priority);
+    bonuses_.set(index, bonusOf(pick));
   }
   Status loadEnd() override {
     uint64_t draws = 0;
     for (uint32_t index = 0; index < count_; ++index) draws += picks_[index].n;
     tournament_.playAllAgain();
-    return draws <= drawCount_ ? Status::ok : Status::dataCorrupt;
+    return draws <= state_.drawCount ? Status::ok : Status::dataCorrupt;
   }
 
   int32_t check() const override {
     for (uint32_t index = 0; index < count_; ++index) {
       const UcbPick& pick = picks_[index];
-      if (!(pick.priority >= 0.0f && pick.priority <= priorityMax_) || pick.birth >= birthNext_) return 1;
+      if (!isPossible(pick)) return 1;
       if (options_.proportional && (priorities_.get(index) != pick.priority || bonuses_.get(index) != bonusOf(pick))) return 2;
     }
     if (const int32_t broken = tournament_.check(); broken != 0) return 10 + broken;
@@ -160,27 +158,18 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> 
   static bool isWeight(double priority) { return static_cast<double>(portableWeight(priority)) == priority; }
   static double bonusOf(const UcbPick& pick) { return pick.n > 0 ? 1.0 / __builtin_sqrt(pick.n) : 0.0; }
 
-  /// The pick at `index` is this one now.
-  void put(uint32_t index, const UcbPick& pick) {
-    picks_[index] = pick;
-    tournament_.change(index);
-    if (!options_.proportional) return;
-    priorities_.set(index, pick.priority);
-    bonuses_.set(index, bonusOf(pick));
-  }
-
   void drawProportional(const UcbScale& scale, uint32_t* index, double* probability) {
     bonuses_.settle();
     const double qualityShare = scale.priorityMax > 0.0 ? priorities_.total() / scale.priorityMax : 0.0;
     const double bonusShare = options_.c * __builtin_sqrt(scale.lnT) * bonuses_.total();
     const double sum = qualityShare + bonusShare;
     if (!(sum > 0.0)) {
-      *index = random_.below(count_);
+      *index = state_.random.below(count_);
       *probability = 1.0 / count_;
       return;
     }
-    const double x = random_.uniform() * sum;
-    const double y = random_.uniform();
+    const double x = state_.random.uniform() * sum;
+    const double y = state_.random.uniform();
     *index = bonusShare <= 0.0 || x < qualityShare ? priorities_.find(y * priorities_.total()) : bonuses_.find(y * bonuses_.total());
     *probability = tournament_.score(picks_[*index], scale) / sum;
   }
@@ -190,16 +179,11 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbHeader, UcbPick> 
     if (!options_.proportional || pick.n == 0) tournament_.change(index);
     if (pick.n != UINT32_MAX) ++pick.n;
     if (options_.proportional) bonuses_.set(index, bonusOf(pick));
-    ++drawCount_;
+    ++state_.drawCount;
   }
 
   UcbOptions options_;
-  Random random_;
   uint32_t countMax_;
-  uint32_t count_ = 0;
-  float priorityMax_;
-  uint64_t drawCount_ = 0;  // T
-  uint64_t birthNext_ = 0;
   ReservedArray<UcbPick> picks_;
   ScoreTournament tournament_;  // greedy: of all picks; proportional: of those that were never drawn
   SumTree<float> priorities_;   // proportional: of all picks

@@ -18,9 +18,9 @@ class UniformSelector final : public CountingSelector {
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     const uint32_t pickCount = count_;
     const double each = 1.0 / pickCount;
-    Random random = random_;  // in registers: what is written might be its state
+    Random random = state_.random;  // in registers: what is written might be its state
     for (uint32_t k = 0; k < count; ++k) index[k] = random.below(pickCount);
-    random_ = random;
+    state_.random = random;
     for (uint32_t k = 0; k < count; ++k) probability[k] = each;
     return Status::ok;
   }

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_UNIFORM } from "../ffi/symbols.ts";
-import { NativeSelector, type NoOptions } from "./native_selector.ts";
+import { nativeRule } from "./_native_options.ts";
+import type { NativeSelector, NoOptions } from "./native_selector.ts";
 
 /**
  * Draws each of N picks with the same probability 1/N, with replacement. Priorities are ignored, and importance weights are 1.
@@ -27,6 +27,5 @@ import { NativeSelector, type NoOptions } from "./native_selector.ts";
  * ```
  */
 export function uniform(options: NoOptions = {}): NativeSelector {
-  checkOptions("uniform()", options, []);
-  return new NativeSelector("uniform", EXRP_SELECTOR_UNIFORM, {}, []);
+  return nativeRule("uniform", EXRP_SELECTOR_UNIFORM, options, {});
 }

@@ -38,12 +38,12 @@ class WithoutReplacementSelector final : public CountingSelector {
     isDrawn_ = true;
     for (uint32_t k = 0; k < count; ++k) {
       const uint32_t last = count_ - count + k;
-      const uint32_t one = random_.below(last + 1);
+      const uint32_t one = state_.random.below(last + 1);
       index[k] = take(one) ? one : last;
       if (index[k] == last) take(last);
     }
     for (uint32_t k = 0; k < count; ++k) taken_[index[k] / 64] = 0;
-    for (uint32_t k = count; k > 1; --k) std::swap(index[k - 1], index[random_.below(k)]);
+    for (uint32_t k = count; k > 1; --k) std::swap(index[k - 1], index[state_.random.below(k)]);
     const double each = 1.0 / count_;
     for (uint32_t k = 0; k < count; ++k) probability[k] = each;
     return Status::ok;
@@ -76,10 +76,10 @@ class WithoutReplacementSelector final : public CountingSelector {
   ReservedArray<uint64_t> taken_;
 };
 
-/// What an EpochSelector saves: the place of each pick in the order is its Item.
-struct EpochHeader {
+/// What an EpochSelector keeps, beside the order in which its picks stand.
+struct EpochState {
   Random random;
-  uint32_t left;
+  uint32_t left;  // where what is still to draw ends
   uint32_t unused;
 };
 
@@ -94,21 +94,21 @@ struct EpochHeader {
 //
 // The picks stand in one order, which three borders divide:
 //
-//     0 ........ aside_ ........ left_ ........ before_ ........ count_
+//     0 ........ aside_ ........ left ........ before_ ........ count_
 //       put aside      to draw     drawn by this     drawn before
 //                                  batch             it began
 //
-// The probability that it reports is 1 / N, not 1 / (left_ - aside_): in an epoch, each pick is drawn as often as each other, so importance
+// The probability that it reports is 1 / N, not 1 / (left - aside_): in an epoch, each pick is drawn as often as each other, so importance
 // weights must be equal. weighted() is false, and priorities are ignored.
 //
 // Invariants (check() returns the number of the one that broke):
 //   1. Each pick stands in the order once, at its place.
-//   2. 0 <= aside_ <= left_ <= before_ <= count_.
+//   2. 0 <= aside_ <= left <= before_ <= count_.
 // Cost: O(1) for a draw and for a change. Memory: 8 bytes a pick.
 // It does not save which draws were this batch's: streams, whose batches they are, are not saved either.
-class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uint32_t> {
+class EpochSelector final : public SavedSelector<EpochSelector, EpochState, uint32_t> {
  public:
-  EpochSelector(Random random, uint32_t countMax) : random_(random), countMax_(countMax) {}
+  EpochSelector(Random random, uint32_t countMax) : SavedSelector({random, 0, 0}), countMax_(countMax) {}
   Status create() { return order_.create(countMax_) && placeOf_.create(countMax_) ? Status::ok : Status::memory; }
 
   bool prepare(uint32_t count) override { return order_.commit(count) && placeOf_.commit(count); }
@@ -116,7 +116,7 @@ class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uin
   void pushed(uint32_t index) override {
     uint32_t hole = count_++;
     hole = openBefore(before_, hole);
-    hole = openBefore(left_, hole);
+    hole = openBefore(state_.left, hole);
     put(hole, index);
   }
   void moved(uint32_t from, uint32_t to) override {
@@ -126,21 +126,21 @@ class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uin
   }
   void popped(uint32_t index) override {
     uint32_t hole = placeOf_[index];
-    for (uint32_t* const border : {&aside_, &left_, &before_, &count_}) hole = closeBefore(*border, hole);
+    for (uint32_t* const border : {&aside_, &state_.left, &before_, &count_}) hole = closeBefore(*border, hole);
   }
 
   void beginBatch() override {
     aside_ = 0;
-    before_ = left_;
+    before_ = state_.left;
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
     for (uint32_t done = 0; done < count;) {
-      if (aside_ == left_) goOn();
-      const uint32_t open = left_ - aside_;
+      if (aside_ == state_.left) goOn();
+      const uint32_t open = state_.left - aside_;
       const uint32_t now = count - done < open ? count - done : open;
       for (uint32_t k = 0; k < now; ++k) {
-        index[done + k] = aside_ + random_.below(open - k);
+        index[done + k] = aside_ + state_.random.below(open - k);
         prefetchLine(&order_[index[done + k]]);
       }
       for (uint32_t k = 0; k < now; ++k) index[done + k] = take(index[done + k]);
@@ -157,20 +157,13 @@ class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uin
     return sizeof(*this) + order_.takenBytes(countHighWater) + placeOf_.takenBytes(countHighWater);
   }
 
-  uint32_t count() const { return count_; }
-  EpochHeader header() const { return {random_, left_, 0}; }
-  Status restore(const EpochHeader& header) {
-    if (header.left > count_ || !header.random.isPossible()) return Status::dataCorrupt;
-    random_ = header.random;
-    left_ = header.left;
+  bool restored() {
     beginBatch();
-    return Status::ok;
+    return state_.left <= count_;
   }
   uint32_t item(uint32_t index) const { return placeOf_[index]; }
-  Status restoreItem(uint32_t index, uint32_t place) {
-    placeOf_[index] = place;
-    return place < count_ ? Status::ok : Status::dataCorrupt;
-  }
+  bool isPossible(uint32_t place) const { return place < count_; }
+  void setItem(uint32_t index, uint32_t place) { placeOf_[index] = place; }
   Status loadEnd() override {
     for (uint32_t index = 0; index < count_; ++index) order_[placeOf_[index]] = index;
     return check() == 0 ? Status::ok : Status::dataCorrupt;
@@ -180,7 +173,7 @@ class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uin
     for (uint32_t index = 0; index < count_; ++index) {
       if (placeOf_[index] >= count_ || order_[placeOf_[index]] != index) return 1;
     }
-    return aside_ <= left_ && left_ <= before_ && before_ <= count_ ? 0 : 2;
+    return aside_ <= state_.left && state_.left <= before_ && before_ <= count_ ? 0 : 2;
   }
 
  private:
@@ -202,25 +195,22 @@ class EpochSelector final : public SavedSelector<EpochSelector, EpochHeader, uin
   /// Draws the pick at this place.
   uint32_t take(uint32_t place) {
     const uint32_t index = order_[place];
-    if (--left_ != place) {
-      put(place, order_[left_]);
-      put(left_, index);
+    if (--state_.left != place) {
+      put(place, order_[state_.left]);
+      put(state_.left, index);
     }
     return index;
   }
   /// There is nothing to draw: the next epoch begins, or the batch, which has all picks, takes what was put aside.
   void goOn() {
-    if (left_ > 0) return beginBatch();
+    if (state_.left > 0) return beginBatch();
     aside_ = before_ < count_ ? before_ : 0;
-    left_ = before_ = count_;
+    state_.left = before_ = count_;
   }
 
-  Random random_;
   const uint32_t countMax_;
   uint32_t aside_ = 0;
-  uint32_t left_ = 0;
   uint32_t before_ = 0;
-  uint32_t count_ = 0;
   ReservedArray<uint32_t> order_;    // by place
   ReservedArray<uint32_t> placeOf_;  // by pick
 };

@@ -4,9 +4,9 @@
  * @module
  */
 
-import { checkOptions } from "../base/option_names.ts";
 import { EXRP_SELECTOR_WITHOUT_REPLACEMENT } from "../ffi/symbols.ts";
-import { NativeSelector, type NoOptions } from "./native_selector.ts";
+import { nativeRule } from "./_native_options.ts";
+import type { NativeSelector, NoOptions } from "./native_selector.ts";
 
 /**
  * Draws uniformly without replacement: all picks of one batch are different, in random order. Each set of picks has the same
@@ -35,6 +35,5 @@ import { NativeSelector, type NoOptions } from "./native_selector.ts";
  * ```
  */
 export function withoutReplacement(options: NoOptions = {}): NativeSelector {
-  checkOptions("withoutReplacement()", options, []);
-  return new NativeSelector("withoutReplacement", EXRP_SELECTOR_WITHOUT_REPLACEMENT, {}, []);
+  return nativeRule("withoutReplacement", EXRP_SELECTOR_WITHOUT_REPLACEMENT, options, {});
 }

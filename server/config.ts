@@ -21,7 +21,12 @@ import { ucb } from "../selectors/ucb.ts";
 import { uniform } from "../selectors/uniform.ts";
 import { withoutReplacement } from "../selectors/without_replacement.ts";
 import { checkTableNames } from "../tables/table_names.ts";
-import { fillTableOptions, onceFrom, type TableOptions } from "../tables/table_options.ts";
+import {
+  fillTableOptions,
+  onceFrom,
+  TABLE_SIZE_MAX,
+  type TableOptions,
+} from "../tables/table_options.ts";
 import { checkCheckpointOptions, type CheckpointOptions } from "./checkpoints/checkpoints.ts";
 import { checkBusyPoll, checkLimits, type ServeLimits } from "./serve_limits.ts";
 
@@ -68,8 +73,14 @@ const selectorHints: OptionHints = {
   Prioritized: `Reverb's Prioritized is { "power": { "exponent": 0.6 } }`,
 };
 
-/** The rate limiters. The third is the second one in Reverb's words. */
-const rateLimiters = ["minSize", "samplesPerInsert", "sampleToInsertRatio", "queue", "stack"];
+/** What makes each rate limiter at a place of the file. The third is the second one in Reverb's words. */
+const rateLimiters: Readonly<Record<string, (place: string, options: unknown) => RateLimiter>> = {
+  minSize: (place, size) => within(place, () => minSize(size as number)),
+  samplesPerInsert: (place, options) => readRatio(place, options, "ratio"),
+  sampleToInsertRatio: (place, options) => readRatio(place, options, "samplesPerInsert"),
+  queue: readQueue,
+  stack: readQueue,
+};
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -80,35 +91,29 @@ function fieldsOf(where: string, value: unknown): Fields {
   return value as Fields;
 }
 
-/** The name and options of `"name"` or `{ "name": options }`. */
-function named(
+/** What `"name"` or `{ "name": options }` stands for, its place in the file, and the options. */
+function named<T>(
   where: string,
   value: unknown,
-  known: readonly string[],
+  known: Readonly<Record<string, T>>,
   hints: OptionHints = {},
-): [string, unknown] {
-  const entries = typeof value === "string"
-    ? [[value, undefined] as const]
-    : Object.entries(fieldsOf(where, value));
-  const [entry] = entries;
-  if (entry === undefined || entries.length !== 1) {
+): [make: T, place: string, options: unknown] {
+  const given = typeof value === "string" ? { [value]: undefined } : fieldsOf(where, value);
+  const [name, ...others] = Object.keys(given);
+  if (name === undefined || others.length > 0) {
     throw new TypeError(
       `${where} must be a name, or an object with one name and its options, got ${show(value)}`,
     );
   }
-  const [name, options] = entry;
-  if (!known.includes(name)) {
-    const nearest = nearestName(name, known);
-    const hint = Object.hasOwn(hints, name)
-      ? `; ${hints[name]}`
-      : nearest === undefined
-      ? ""
-      : `; did you mean ${nearest}?`;
-    throw new TypeError(
-      `${where} must be one of ${known.join(", ")}, got ${JSON.stringify(name)}${hint}`,
-    );
-  }
-  return [name, options];
+  const make = Object.hasOwn(known, name) ? known[name] : undefined;
+  if (make !== undefined) return [make, `${where}.${name}`, given[name]];
+  const names = Object.keys(known);
+  const nearest = nearestName(name, names);
+  let hint = nearest === undefined ? "" : `; did you mean ${nearest}?`;
+  if (Object.hasOwn(hints, name)) hint = `; ${hints[name]}`;
+  throw new TypeError(
+    `${where} must be one of ${names.join(", ")}, got ${JSON.stringify(name)}${hint}`,
+  );
 }
 
 /**
@@ -127,11 +132,9 @@ function within<T>(where: string, make: () => T, ratio = "ratio"): T {
 }
 
 function readSelector(where: string, value: unknown): NativeSelector {
-  const [name, options] = named(where, value, Object.keys(selectors), selectorHints);
-  const make = selectors[name];
-  if (make === undefined) throw new TypeError(`${where}: ${name} is unknown`);
-  const given = options === undefined ? {} : fieldsOf(`${where}.${name}`, options);
-  return within(`${where}.${name}`, () => make(given as never));
+  const [make, place, options = {}] = named(where, value, selectors, selectorHints);
+  const given = fieldsOf(place, options);
+  return within(place, () => make(given as never));
 }
 
 /** A band whose open ends are null, as JSON has no infinity. */
@@ -140,27 +143,16 @@ function openEnds(error: unknown): unknown {
   return error.map((end, k) => end ?? (k === 0 ? -Infinity : Infinity));
 }
 
-function readRateLimiter(where: string, value: unknown): RateLimiter {
-  const [name, options] = named(where, value, rateLimiters);
-  const place = `${where}.${name}`;
-  switch (name) {
-    case "minSize":
-      return within(place, () => minSize(options as number));
-    case "queue":
-    case "stack":
-      return within(place, () => queue(options as number));
-    default: {
-      const fields = fieldsOf(place, options);
-      const ratioName = name === "samplesPerInsert" ? "ratio" : "samplesPerInsert";
-      checkOptions(place, fields, [ratioName, "minSize", "error"]);
-      const { [ratioName]: ratio, minSize, error } = fields;
-      return within(
-        place,
-        () => samplesPerInsert(ratio as number, { minSize, error: openEnds(error) } as never),
-        ratioName,
-      );
-    }
-  }
+function readRatio(place: string, options: unknown, ratioName: string): RateLimiter {
+  const fields = fieldsOf(place, options);
+  checkOptions(place, fields, [ratioName, "minSize", "error"]);
+  const { [ratioName]: ratio, minSize, error } = fields;
+  const others = { minSize, error: openEnds(error) } as never;
+  return within(place, () => samplesPerInsert(ratio as number, others), ratioName);
+}
+
+function readQueue(place: string, size: unknown): RateLimiter {
+  return within(place, () => queue(size as number));
 }
 
 function readTable(where: string, value: unknown): TableOptions {
@@ -169,11 +161,14 @@ function readTable(where: string, value: unknown): TableOptions {
   for (const [name, end] of [["queue", oldest], ["stack", newest]] as const) {
     if (table[name] === undefined) continue;
     checkOptions(where, table, [name, "signature"]);
-    const { [name]: size, ...signature } = table;
-    return fillTableOptions(where, onceFrom(`${where}.${name}`, end(), size as number, signature));
+    const { [name]: given, ...signature } = table;
+    const place = `${where}.${name}`;
+    const size = checkInteger(place, given, 1, TABLE_SIZE_MAX);
+    return fillTableOptions(where, onceFrom(place, end(), size, signature));
   }
   const { maxBytes = 0, maxTimesSampled = 0, ...others } = table;
   const { sampler = "uniform", remover = "oldest", rateLimiter = { minSize: 1 } } = others;
+  const [makeLimiter, place, options] = named(`${where}.rateLimiter`, rateLimiter, rateLimiters);
   return fillTableOptions(where, {
     ...others,
     // 0 stands for no limit.
@@ -181,7 +176,7 @@ function readTable(where: string, value: unknown): TableOptions {
     ...maxTimesSampled === 0 ? {} : { maxTimesSampled },
     sampler: readSelector(`${where}.sampler`, sampler),
     remover: readSelector(`${where}.remover`, remover),
-    rateLimiter: readRateLimiter(`${where}.rateLimiter`, rateLimiter),
+    rateLimiter: makeLimiter(place, options),
   } as unknown as TableOptions);
 }
 
@@ -233,34 +228,20 @@ export function readConfig(text: string): ServerConfig {
   checkFieldsOnce(text);
   const config = fieldsOf("the configuration", value);
   checkOptions("the configuration", config, [
-    "hostname",
-    "port",
-    "seed",
-    "limits",
-    "busyPollMs",
-    "checkpoint",
-    "tables",
+    ...["hostname", "port", "seed", "limits", "busyPollMs", "checkpoint", "tables"],
   ]);
-  const { hostname = "127.0.0.1", port = 0, seed, limits = {}, busyPollMs, checkpoint } = config;
+  const { hostname = "127.0.0.1", port = 0, seed = 0, limits = {}, busyPollMs = 0 } = config;
   if (typeof hostname !== "string" || hostname === "") {
     throw new TypeError(`hostname must be an address such as "127.0.0.1", got ${show(hostname)}`);
   }
-  const checked = fieldsOf("limits", limits);
-  checkLimits("limits", checked);
-  if (checkpoint !== undefined) {
-    checkCheckpointOptions("checkpoint", checkpoint as CheckpointOptions);
-  }
+  checkInteger("port", port, 0, 65_535);
+  checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER);
+  checkLimits("limits", fieldsOf("limits", limits));
+  checkBusyPoll("busyPollMs", busyPollMs);
+  const { checkpoint } = config as { readonly checkpoint?: CheckpointOptions };
+  if (checkpoint !== undefined) checkCheckpointOptions("checkpoint", checkpoint);
   const tables = Object.entries(fieldsOf("tables", config["tables"]));
   checkTableNames("tables", tables.map(([name]) => name));
-  return {
-    hostname,
-    port: checkInteger("port", port, 0, 65_535),
-    ...seed === undefined ? {} : { seed: checkInteger("seed", seed, 0, Number.MAX_SAFE_INTEGER) },
-    limits: checked,
-    ...busyPollMs === undefined ? {} : { busyPollMs: checkBusyPoll("busyPollMs", busyPollMs) },
-    ...checkpoint === undefined ? {} : { checkpoint: checkpoint as CheckpointOptions },
-    tables: Object.fromEntries(
-      tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)]),
-    ),
-  };
+  const read = tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)] as const);
+  return { ...config, hostname, port, limits, tables: Object.fromEntries(read) } as ServerConfig;
 }

@@ -5,49 +5,33 @@
  */
 
 import type { RateLimiterNumbers } from "../rate_limiters/rate_limiter.ts";
+import type { TableInfo } from "../tables/table.ts";
+import type { TablesInfo } from "../tables/tables_options.ts";
 
 /** The figures of one table, among those of {@linkcode ReverbServer}. */
-export interface TableFigures {
+export interface TableFigures extends Omit<TableInfo, "insertsWaiting" | "samplersWaiting"> {
   /** Its name. */
   readonly name: string;
   /** How it draws, as the call that makes the rule. */
   readonly sampler: string;
   /** How it makes room. */
   readonly remover: string;
-  /** Items that are stored. */
-  readonly size: number;
   /** Items that it holds at most. */
   readonly maxSize: number;
-  /** Bytes of the chunks that its items need. */
-  readonly bytes: number;
   /** Bytes that it holds at most; 0 without a limit. */
   readonly maxBytes: number;
   /** How often an item is drawn at most; 0 without a limit. */
   readonly maxTimesSampled: number;
-  /** Items inserted since it was made or reset. */
-  readonly inserts: number;
-  /** Draws since then. */
-  readonly samples: number;
-  /** Items that went since then. */
-  readonly deletes: number;
-  /** Episodes of which something is stored. */
-  readonly episodes: number;
-  /** Episodes of which nothing is left. */
-  readonly deletedEpisodes: number;
-  /** Items that were drawn at least once. */
-  readonly uniqueSamples: number;
   /** Items that wait for the rate limiter. */
   readonly waitingInserts: number;
   /** Streams of samples that wait for the rate limiter. */
   readonly waitingSamplers: number;
-  /** The largest priority of a stored item; 0 for an empty table. */
-  readonly largestPriority: number;
   /** The numbers of its rate limiter. */
   readonly rateLimiter: RateLimiterNumbers;
 }
 
 /** The figures of a server. {@linkcode ReverbServer} gives them. */
-export interface ServerFigures {
+export interface ServerFigures extends TablesInfo {
   /** Seconds since it started. */
   readonly uptime: number;
   /** When it started, in seconds since 1970. */
@@ -60,12 +44,6 @@ export interface ServerFigures {
   readonly receivedBytes: number;
   /** Bytes that were sent. */
   readonly sentBytes: number;
-  /** Chunks that are stored. */
-  readonly chunks: number;
-  /** The bytes of these chunks. */
-  readonly chunkBytes: number;
-  /** Bytes of memory that the tables take in all. */
-  readonly memoryBytes: number;
   /** Calls that ended, by method and status of gRPC. */
   readonly calls: readonly CallFigures[];
   /** The tables. */

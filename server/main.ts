@@ -8,7 +8,7 @@ import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
 import { lowOf, Tables } from "../tables/tables.ts";
-import { type ReverbServer, serve } from "./serve.ts";
+import { serve } from "./serve.ts";
 
 const usage = `deno task serve --config=FILE [OPTION]
 
@@ -32,7 +32,7 @@ const sameWishMs = 500;
 interface Arguments {
   readonly config: string;
   readonly hostname?: string;
-  readonly port?: string;
+  readonly port?: number;
 }
 
 /** Reads `--name=value` and `--name value`; a text is what is wrong. */
@@ -46,14 +46,11 @@ function readArguments(args: readonly string[]): Arguments | string {
     if (given === undefined) return `--${name} needs a value`;
     found.set(name, given);
   }
-  const [config, hostname, port] = ["config", "hostname", "port"].map((name) => found.get(name));
+  const { config, port, ...others }: Partial<Record<string, string>> = Object.fromEntries(found);
   if (config === undefined) return "--config is needed";
-  if (port !== undefined && !/^\d{1,5}$/.test(port)) return `--port must be a number, got ${port}`;
-  return {
-    config,
-    ...hostname === undefined ? {} : { hostname },
-    ...port === undefined ? {} : { port },
-  };
+  if (port === undefined) return { config, ...others };
+  if (!/^\d{1,5}$/.test(port)) return `--port must be a number, got ${port}`;
+  return { config, ...others, port: Number(port) };
 }
 
 /** Resolves at the first signal to stop; one that comes {@linkcode sameWishMs} later or more ends the program. */
@@ -107,29 +104,6 @@ async function readText(platform: typeof Deno, path: string): Promise<string> {
   }
 }
 
-/** Serves the tables of the file. */
-async function start(
-  { tables: options, seed, ...others }: ServerConfig,
-  { hostname, port }: Arguments,
-): Promise<{ readonly tables: Tables; readonly server: ReverbServer }> {
-  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
-  const server = await serve({
-    tables,
-    ...others,
-    ...hostname === undefined ? {} : { hostname },
-    ...port === undefined ? {} : { port: Number(port) },
-  });
-  return { tables, server };
-}
-
-/** Says why the tables run on WebAssembly, if they do. */
-function backendWords(tables: Tables): string | undefined {
-  const { backend, why } = lowOf(tables).kernel;
-  return backend === "native"
-    ? undefined
-    : `the tables run on WebAssembly, which is slower than the native kernel: ${why}`;
-}
-
 /** Runs the program; returns its exit status. */
 export async function main(platform: typeof Deno): Promise<number> {
   if (platform.args.includes("--help")) {
@@ -151,16 +125,22 @@ export async function main(platform: typeof Deno): Promise<number> {
 }
 
 /** Serves until a signal comes. */
-async function run(platform: typeof Deno, args: Arguments): Promise<void> {
-  const { tables, server } = await start(await readFile(platform, args.config), args);
+async function run(platform: typeof Deno, { config, ...given }: Arguments): Promise<void> {
+  const { tables: options, seed, ...others } = await readFile(platform, config);
+  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
+  const server = await serve({ tables, ...others, ...given });
   if (server.loaded.path !== undefined) {
     const count = server.figures().tables.reduce((sum, { size }) => sum + size, 0);
     console.log(`loaded ${count} items from ${server.loaded.path}`);
   }
   console.log(`serving ${tables.names.join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
-  const slower = backendWords(tables);
-  if (slower !== undefined) console.log(slower);
+  const { backend, why } = lowOf(tables).kernel;
+  if (backend !== "native") {
+    console.log(
+      `the tables run on WebAssembly, which is slower than the native kernel: ${why}`,
+    );
+  }
   console.log(`${await untilSignal(platform)}: stopping`);
   await server.stop();
   console.log("stopped");

@@ -7,12 +7,12 @@ import { checkInteger, showUnlike } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { RateMeter, type ServerFigures, type TableFigures } from "./figures.ts";
-import { GrpcConnection } from "../net/grpc/calls.ts";
+import { GrpcConnection, type StartCall } from "../net/grpc/calls.ts";
 import { HeldBytes } from "../net/grpc/held_bytes.ts";
 import { Pump } from "../net/pump/pump.ts";
 import { Tables } from "../tables/tables.ts";
 import { checkBusyPoll, checkLimits, fillLimits, type ServeLimits } from "./serve_limits.ts";
-import { storeFigures, tableFigures } from "./table_figures.ts";
+import { tableFigures } from "./table_figures.ts";
 import {
   checkCheckpointOptions,
   type CheckpointOptions,
@@ -21,7 +21,7 @@ import {
   openCheckpoints,
 } from "./checkpoints/checkpoints.ts";
 import { type Checkpointer, Service } from "./service.ts";
-import { Http1Connection, type Page, plain } from "../net/http1.ts";
+import { answerHttp1, type Page, plain } from "../net/http1.ts";
 import { metricsText, metricsType } from "./web/metrics.ts";
 import { statusPage } from "./web/status_page.ts";
 
@@ -86,6 +86,8 @@ export let passTime: (server: ReverbServer, ms: number) => void;
 export class ReverbServer implements AsyncDisposable {
   /** The address that it listens on. */
   readonly hostname: string;
+  /** What it began with: the path that was loaded, and newer checkpoints that are damaged. */
+  readonly loaded: LoadedCheckpoint;
   readonly #tables: Tables;
   readonly #service: Service;
   readonly #rates: RateMeter;
@@ -93,26 +95,24 @@ export class ReverbServer implements AsyncDisposable {
   readonly #onError: (error: unknown) => void;
   #pump: Pump | undefined;
   #opened = 0;
-  #checkpoints: Checkpoints | undefined;
-  #loaded: LoadedCheckpoint = { path: undefined, damaged: [] };
+  readonly #checkpoints: Checkpoints | undefined;
   #stopped: Promise<void> | undefined;
 
   private constructor(
-    hostname: string,
     options: ServeOptions,
+    limits: Required<ServeLimits>,
     checkpoints: Checkpoints | undefined,
+    loaded: LoadedCheckpoint,
   ) {
+    const { hostname = "127.0.0.1", tables, checkpointer } = options;
     this.hostname = hostname;
-    this.#tables = options.tables;
+    this.loaded = loaded;
+    this.#tables = tables;
     this.#rates = new RateMeter(this.#tableFigures());
     this.#onError = onErrorOf(options);
     this.#checkpoints = checkpoints;
-    this.#service = new Service(
-      this.#tables,
-      checkpoints ?? options.checkpointer,
-      this.#onError,
-      fillLimits(options.limits ?? {}).heldChunkBytes,
-    );
+    const { heldChunkBytes } = limits;
+    this.#service = new Service(tables, checkpoints ?? checkpointer, this.#onError, heldChunkBytes);
   }
 
   static {
@@ -121,12 +121,12 @@ export class ReverbServer implements AsyncDisposable {
 
   /** {@linkcode serve} calls this. */
   static async start(options: ServeOptions): Promise<ReverbServer> {
-    const { tables, checkpoint } = options;
-    if (checkpoint === undefined) return await ReverbServer.#listen(options);
+    const { tables, checkpoint = {} } = options;
     const { checkpoints, loaded } = await openCheckpoints(tables, checkpoint, onErrorOf(options));
+    const limits = fillLimits(options.limits ?? {});
+    const server = new ReverbServer(options, limits, checkpoints, loaded);
     try {
-      const server = await ReverbServer.#listen(options, checkpoints);
-      server.#loaded = loaded;
+      await server.#listen(options, limits);
       return server;
     } catch (error) {
       await checkpoints?.close(false);
@@ -136,46 +136,32 @@ export class ReverbServer implements AsyncDisposable {
     }
   }
 
-  static async #listen(options: ServeOptions, checkpoints?: Checkpoints): Promise<ReverbServer> {
-    const { hostname = "127.0.0.1", port = 0, busyPollMs = 2 } = options;
-    const limits = fillLimits(options.limits ?? {});
+  async #listen(
+    { port = 0, busyPollMs = 2 }: ServeOptions,
+    limits: Required<ServeLimits>,
+  ): Promise<void> {
+    const { hostname } = this;
+    const onError = this.#onError;
     const { keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs } = limits;
-    const server = new ReverbServer(hostname, options, checkpoints);
     const held = new HeldBytes(limits.bytesInFlight);
-    server.#pump = await Pump.listen({
-      hostname,
-      port,
+    const ofConnections = { ...limits, streamsMax: limits.calls, messageMax: limits.messageBytes };
+    this.#pump = await Pump.listen({
+      ...{ hostname, port, busyPollMs, onError },
       accept: (onOutput) => {
-        server.#opened++;
-        return new GrpcConnection({
-          handler: (path) => server.#service.handler(path),
-          limits: {
-            streamsMax: limits.calls,
-            messageMax: limits.messageBytes,
-            messageStallMs,
-            keepaliveMs,
-            keepaliveTimeoutMs,
-            idleMs,
-          },
-          held,
-          onOutput,
-          onError: server.#onError,
-        });
+        this.#opened++;
+        const handler = (path: string): StartCall | undefined => this.#service.handler(path);
+        return new GrpcConnection({ handler, limits: ofConnections, held, onOutput, onError });
       },
-      acceptOther: (onOutput) =>
-        new Http1Connection(
-          (path) => server.#page(path),
-          (name, path) => server.#isKnownHost(name, path),
-          onOutput,
-        ),
-      settle: () => server.#service.settle(),
+      answerOther: (first) =>
+        answerHttp1(first, {
+          answer: (path) => this.#page(path),
+          isKnownHost: (name, path) => this.#isKnownHost(name, path),
+        }),
+      settle: () => this.#service.settle(),
       connectionsMax: limits.connections,
       stallMs: keepaliveMs + keepaliveTimeoutMs,
-      busyPollMs,
       tickMs: tickOf(keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs),
-      onError: server.#onError,
     });
-    return server;
   }
 
   /** The port that it listens on. */
@@ -187,11 +173,6 @@ export class ReverbServer implements AsyncDisposable {
   get address(): string {
     const host = this.hostname.includes(":") ? `[${this.hostname}]` : this.hostname;
     return `${host}:${this.port}`;
-  }
-
-  /** What it began with: the path that was loaded, and newer checkpoints that are damaged. */
-  get loaded(): LoadedCheckpoint {
-    return this.#loaded;
   }
 
   /**
@@ -235,7 +216,7 @@ export class ReverbServer implements AsyncDisposable {
       connectionsOpened: this.#opened,
       receivedBytes: this.#pump?.received ?? 0,
       sentBytes: this.#pump?.sent ?? 0,
-      ...storeFigures(this.#tables),
+      ...this.#tables.info(),
       calls: this.#service.callFigures,
       tables: this.#tableFigures(),
       checkpoints: this.#checkpoints?.figures,
@@ -273,7 +254,7 @@ export class ReverbServer implements AsyncDisposable {
       return { status: 200, type: metricsType, text: metricsText(this.figures()) };
     }
     if (path === "/healthz") {
-      return this.#service.health.isServing ? plain(200, "serving") : plain(503, "stopping");
+      return this.#service.isServing ? plain(200, "serving") : plain(503, "stopping");
     }
     if (path !== "/") return plain(404, `there is no ${path}; there are /, /metrics and /healthz`);
     const figures = this.figures();
@@ -342,27 +323,21 @@ function isLoopback(hostname: string): boolean {
  */
 export function serve(options: ServeOptions): Promise<ReverbServer> {
   checkOptions("serve()", options, [
-    "tables",
-    "hostname",
-    "port",
-    "checkpoint",
-    "checkpointer",
-    "limits",
-    "busyPollMs",
+    ...["tables", "hostname", "port", "checkpoint", "checkpointer", "limits", "busyPollMs"],
     "onError",
   ]);
-  const { tables, port = 0, limits = {}, busyPollMs } = options;
+  const { tables, port = 0, limits = {}, busyPollMs = 0, checkpoint } = options;
   if (!(tables instanceof Tables)) {
     throw new TypeError(`serve(): tables must be Tables, got ${showUnlike(tables, Tables)}`);
   }
-  if (options.checkpoint !== undefined) {
-    checkCheckpointOptions("serve(): checkpoint", options.checkpoint);
+  if (checkpoint !== undefined) {
+    checkCheckpointOptions("serve(): checkpoint", checkpoint);
     if (options.checkpointer !== undefined) {
       throw new TypeError("serve() takes checkpoint or checkpointer, got both");
     }
   }
   checkInteger("serve(): port", port, 0, 65_535);
   checkLimits("serve(): limits", limits);
-  if (busyPollMs !== undefined) checkBusyPoll("serve(): busyPollMs", busyPollMs);
+  checkBusyPoll("serve(): busyPollMs", busyPollMs);
   return ReverbServer.start(options);
 }

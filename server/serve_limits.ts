@@ -5,7 +5,9 @@
  */
 import { checkInteger } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
+import { grpcLimits } from "../net/grpc/calls.ts";
 import { http2Limits } from "../net/http2/limits.ts";
+import { pumpLimits } from "../net/pump/pump.ts";
 
 /** What a server lets its clients take. {@linkcode serve} takes it. */
 export interface ServeLimits {
@@ -50,19 +52,16 @@ const largest = Number.MAX_SAFE_INTEGER;
 
 /** The default of each limit, and the largest that it may be. The smallest is 1. */
 const ranges: Readonly<Record<keyof ServeLimits, readonly [byDefault: number, max: number]>> = {
-  connections: [1024, 1_000_000],
+  connections: [pumpLimits.connectionsMax, 1_000_000],
   calls: [http2Limits.streamsMax, 2 ** 31 - 1],
-  messageBytes: [256 << 20, 2 ** 32 - 1],
+  messageBytes: [grpcLimits.messageMax, 2 ** 32 - 1],
   bytesInFlight: [1 << 30, largest],
-  messageStallMs: [30_000, largest],
+  messageStallMs: [grpcLimits.messageStallMs, largest],
   heldChunkBytes: [1 << 30, largest],
   keepaliveMs: [http2Limits.keepaliveMs, largest],
   keepaliveTimeoutMs: [http2Limits.keepaliveTimeoutMs, largest],
   idleMs: [http2Limits.idleMs, largest],
 };
-
-/** What a stream may send before the server takes it. */
-export const windowBytes: number = http2Limits.streamWindow;
 
 /** All limits: those that are given, and the defaults. */
 export function fillLimits(limits: ServeLimits): Required<ServeLimits> {
@@ -86,14 +85,14 @@ export function checkLimits(where: string, limits: object): asserts limits is Se
   }
   // The largest message and what follows it in a window, and a window of one call that waits: so some call always has room to go on.
   const { bytesInFlight, messageBytes } = fillLimits(limits);
-  const least = messageBytes + 2 * windowBytes;
+  const least = messageBytes + 2 * http2Limits.streamWindow;
   if (bytesInFlight >= least) return;
   throw new RangeError(
     `${where}.bytesInFlight must be at least ${least}, which is 2 MiB more than messageBytes, got ${bytesInFlight}: a message of ${messageBytes} bytes has no room beside a call that waits`,
   );
 }
 
-/** Returns the milliseconds, or throws if they are not 0 to 1,000. */
-export function checkBusyPoll(where: string, value: unknown): number {
-  return checkInteger(where, value, 0, 1000);
+/** Throws unless the milliseconds are 0 to 1,000. */
+export function checkBusyPoll(where: string, value: unknown): void {
+  checkInteger(where, value, 0, 1000);
 }

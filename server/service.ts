@@ -10,7 +10,6 @@
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { ReplayError } from "../base/errors.ts";
-import { dispose } from "../base/platform.ts";
 import {
   CheckpointRequestSchema,
   CheckpointResponseSchema,
@@ -21,21 +20,23 @@ import {
 } from "../reverb/messages/reverb_pb.ts";
 import { Health as HealthService } from "../reverb/messages/health_pb.ts";
 import { Limiters, SetLimiterRequestSchema } from "../reverb/messages/limiter_pb.ts";
-import { Health, HealthWatch } from "./calls/health_watch.ts";
-import { InsertCall, type InsertOwner } from "./calls/insert_call.ts";
+import { type Health, healthAnswer, HealthWatch } from "./calls/health_call.ts";
+import { InsertCall } from "./calls/insert_call.ts";
 import {
   CallError,
+  type CallOwner,
   type MethodCall,
   namingTable,
   parseMessage,
-  tableNotFound,
+  type StartTimer,
+  stoppingWords,
 } from "./calls/method_call.ts";
-import { SampleCall, type SampleOwner, type StartTimer, startTimer } from "./calls/sample_call.ts";
+import { SampleCall } from "./calls/sample_call.ts";
 import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
-import type { StartCall } from "../net/grpc/calls.ts";
+import type { GrpcCall, StartCall } from "../net/grpc/calls.ts";
 import { Status } from "../net/grpc/status.ts";
-import type { Inserter, LowTables, Sampler } from "../tables/low.ts";
+import type { LowTables } from "../tables/low.ts";
 import { lowOf, type Tables } from "../tables/tables.ts";
 import { serverInfo } from "./server_info.ts";
 import { setRateLimiter } from "./set_rate_limiter.ts";
@@ -49,23 +50,28 @@ export interface Checkpointer {
 /** The answers that have no fields. */
 const nothing = new Uint8Array(0);
 
+/** The timers of the platform. */
+const platformTimer: StartTimer = (then, ms) => {
+  const timer = setTimeout(then, ms);
+  return () => clearTimeout(timer);
+};
+
 /** The calls of a server. */
-export class Service implements InsertOwner, SampleOwner {
-  /** How it is, for whoever asks by gRPC's health service. */
-  readonly health: Health = new Health();
+export class Service implements CallOwner, Health {
   /** @inheritDoc */
   readonly heldChunkBytes: number;
   /** @inheritDoc */
   readonly startTimer: StartTimer;
+  /** @inheritDoc */
+  readonly low: LowTables;
+  /** @inheritDoc */
+  isServing = true;
   readonly #tables: Tables;
-  readonly #low: LowTables;
   readonly #checkpointer: Checkpointer | undefined;
   readonly #onError: (error: unknown) => void;
-  readonly #names: ReadonlySet<string>;
-  readonly #inserts = new Set<InsertCall>();
-  readonly #samples = new Set<SampleCall>();
+  /** The calls that are open, and those that have news. */
+  readonly #calls = new Set<MethodCall>();
   #touched = new Set<MethodCall>();
-  #isStopping = false;
   #isLossTold = false;
   #isSettling = false;
   #isSettlePlanned = false;
@@ -80,15 +86,14 @@ export class Service implements InsertOwner, SampleOwner {
     checkpointer: Checkpointer | undefined,
     onError: (error: unknown) => void,
     heldChunkBytes: number,
-    timers: StartTimer = startTimer,
+    timers: StartTimer = platformTimer,
   ) {
     this.#tables = tables;
     this.#checkpointer = checkpointer;
     this.#onError = onError;
     this.heldChunkBytes = heldChunkBytes;
     this.startTimer = timers;
-    this.#low = lowOf(tables);
-    this.#names = new Set(tables.names);
+    this.low = lowOf(tables);
     this.#starts = this.#makeStarts();
   }
 
@@ -108,7 +113,11 @@ export class Service implements InsertOwner, SampleOwner {
     if (this.#isSettling) return;
     this.#isSettling = true;
     try {
-      this.#settle();
+      while (this.#touched.size > 0) {
+        const calls = this.#touched;
+        this.#touched = new Set();
+        for (const call of calls) call.pump();
+      }
     } catch (error) {
       this.#onError(error);
     } finally {
@@ -116,35 +125,28 @@ export class Service implements InsertOwner, SampleOwner {
     }
   }
 
-  #settle(): void {
-    while (this.#touched.size > 0) {
-      const calls = this.#touched;
-      this.#touched = new Set();
-      for (const call of calls) call.pump();
-    }
-  }
-
   /** Ends all calls that would never end by themselves, and refuses new ones. Inserts go on until `endInserts()`. */
   stop(): void {
-    this.#isStopping = true;
-    this.health.stop();
-    for (const watch of this.health.watchers) watch.finish(Status.ok);
-    for (const call of this.#samples) call.finish(Status.unavailable, stopping);
+    this.isServing = false;
+    for (const call of this.#calls) call.stop();
   }
 
   /** Ends the inserts of which everything is confirmed, or with `all` every one. Returns how many are left. */
   endInserts(all: boolean): number {
-    for (const call of this.#inserts) {
-      if (all || call.isQuiet) call.finish(Status.unavailable, stopping);
+    let left = 0;
+    for (const call of this.#calls) {
+      if (!(call instanceof InsertCall)) continue;
+      if (all || call.isQuiet) call.finish(Status.unavailable, stoppingWords);
+      else left++;
     }
-    return this.#inserts.size;
+    return left;
   }
 
   /**
    * Why nothing can be served any more, where the program has disposed of the tables; undefined else. Whoever runs the server is told once.
    */
   get lost(): string | undefined {
-    if (!this.#low.isDisposed) return undefined;
+    if (!this.low.isDisposed) return undefined;
     if (!this.#isLossTold) this.#onError(new ReplayError("disposed", tablesLost));
     this.#isLossTold = true;
     return tablesLost;
@@ -153,52 +155,23 @@ export class Service implements InsertOwner, SampleOwner {
   // What calls need.
 
   /** @inheritDoc */
-  ended(method: string, status: number): void {
+  ended(call: MethodCall, status: number): void {
+    this.#calls.delete(call);
+    const { method } = call;
     const key = `${method} ${status}`;
     const count = (this.#ended.get(key)?.count ?? 0) + 1;
     this.#ended.set(key, { method, code: status, count });
   }
 
   /** @inheritDoc */
-  failed(method: string, error: unknown): void {
+  failed({ method }: MethodCall, error: unknown): void {
     this.#onError(new Error(`${method} failed`, { cause: error }));
   }
 
   /** @inheritDoc */
   touch(call: MethodCall): void {
     this.#touched.add(call);
-  }
-
-  /** @inheritDoc */
-  openInserter(call: InsertCall): Inserter {
-    const inserter = this.#low.inserter(() => this.#ready(call));
-    this.#inserts.add(call);
-    return inserter;
-  }
-
-  /** @inheritDoc */
-  closeInserter(inserter: Inserter, call: InsertCall): void {
-    this.#inserts.delete(call);
-    inserter[dispose]();
-  }
-
-  /** @inheritDoc */
-  openSampler(table: string, call: SampleCall): Sampler {
-    this.#check(table);
-    const sampler = this.#low.sampler(this.#low.numberOf(table), () => this.#ready(call));
-    this.#samples.add(call);
-    return sampler;
-  }
-
-  /** @inheritDoc */
-  closeSampler(sampler: Sampler, call: SampleCall): void {
-    this.#samples.delete(call);
-    sampler[dispose]();
-  }
-
-  /** A call for somebody else, perhaps of this program's own, made something ready for this one. */
-  #ready(call: MethodCall): void {
-    this.#touched.add(call);
+    // Where no read of a socket leads here, but a call of this program, nobody else settles.
     if (this.#isSettling || this.#isSettlePlanned) return;
     this.#isSettlePlanned = true;
     queueMicrotask(() => {
@@ -207,37 +180,35 @@ export class Service implements InsertOwner, SampleOwner {
     });
   }
 
-  /** Throws in Reverb's words unless there is such a table. */
-  #check(table: string): void {
-    if (!this.#names.has(table)) throw tableNotFound(table);
-  }
-
   /** What begins the calls of each path. */
   #makeStarts(): Map<string, StartCall> {
     const starts = new Map<string, StartCall>();
-    const add = (service: string, method: string, start: StartCall): void => {
+    const add = (service: string, method: string, begin: (call: GrpcCall) => MethodCall): void => {
       starts.set(`/${service}/${method}`, (call) => {
-        if (this.#isStopping) call.finish(Status.unavailable, stopping);
-        else if (this.lost !== undefined) call.finish(Status.failedPrecondition, this.lost);
-        else return start(call);
-        return undefined;
+        if (!this.isServing) return void call.finish(Status.unavailable, stoppingWords);
+        const { lost } = this;
+        if (lost !== undefined) return void call.finish(Status.failedPrecondition, lost);
+        const begun = begin(call);
+        this.#calls.add(begun);
+        return begun;
       });
     };
     const unary = (method: string, answer: Answer, service: string = reverb): void =>
       add(service, method, (call) => new UnaryCall(method, call, this, answer));
     add(reverb, "InsertStream", (call) => new InsertCall(call, this));
     add(reverb, "SampleStream", (call) => new SampleCall(call, this));
+    unary("Check", (message) => healthAnswer(message, this, false), HealthService.typeName);
+    add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this));
     unary("MutatePriorities", (message) => {
       namingTable(
-        () => this.#low.mutate(message),
+        () => this.low.mutate(message),
         () => parseMessage(MutatePrioritiesRequestSchema, message).table,
       );
       return nothing;
     });
     unary("Reset", (message) => {
       const { table } = parseMessage(ResetRequestSchema, message);
-      this.#check(table);
-      this.#low.reset(this.#low.numberOf(table));
+      namingTable(() => this.low.reset(this.low.numberOf(table)), () => table);
       return nothing;
     });
     unary("ServerInfo", (message) => {
@@ -247,15 +218,12 @@ export class Service implements InsertOwner, SampleOwner {
     unary("Checkpoint", (message) => this.#checkpoint(message));
     // A client asks for a table in its own memory. An empty answer means that it has to call: an address would make it read there.
     unary("InitializeConnection", () => nothing);
-    const setIt = (message: Uint8Array): Uint8Array => {
+    const setLimiter: Answer = (message) => {
       const request = parseMessage(SetLimiterRequestSchema, message);
-      this.#check(request.table);
-      setRateLimiter(this.#tables, request);
+      namingTable(() => setRateLimiter(this.#tables, request), () => request.table);
       return nothing;
     };
-    unary("SetLimiter", setIt, Limiters.typeName);
-    unary("Check", (message) => this.health.check(message), HealthService.typeName);
-    add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this.health));
+    unary("SetLimiter", setLimiter, Limiters.typeName);
     return starts;
   }
 
@@ -286,6 +254,5 @@ export class Service implements InsertOwner, SampleOwner {
 }
 
 const reverb = ReverbService.typeName;
-const stopping = "the server is stopping";
 const tablesLost =
   "the server's tables are disposed; a program must stop its server before it disposes of the tables";

@@ -4,8 +4,7 @@
  * @module
  */
 import { ruleText } from "../base/inspect.ts";
-import * as abi from "../ffi/symbols.ts";
-import { lowOf, type Tables } from "../tables/tables.ts";
+import type { Tables } from "../tables/tables.ts";
 import type { TableFigures } from "./figures.ts";
 
 /** The figures of a table. */
@@ -23,17 +22,5 @@ export function tableFigures(tables: Tables, name: string): TableFigures {
     waitingInserts: insertsWaiting,
     waitingSamplers: samplersWaiting,
     rateLimiter: rateLimiter.numbers,
-  };
-}
-
-/** The figures of what all tables share. */
-export function storeFigures(
-  tables: Tables,
-): { chunks: number; chunkBytes: number; memoryBytes: number } {
-  const info = lowOf(tables).storeInfo();
-  return {
-    chunks: info[abi.EXRP_TABLES_STORE_CHUNKS] ?? 0,
-    chunkBytes: info[abi.EXRP_TABLES_STORE_CHUNK_BYTES] ?? 0,
-    memoryBytes: info[abi.EXRP_TABLES_STORE_MEMORY_BYTES] ?? 0,
   };
 }

@@ -46,7 +46,6 @@ export interface Insertion {
   /** What the tables of the items learn once an item is in there. */
   readonly tables: readonly { readonly number: number; readonly known: KnownColumns }[];
   readonly columns: readonly ColumnData[];
-  readonly data: unknown;
 }
 
 /** The inserts of a set of tables. */
@@ -67,7 +66,7 @@ export class Inserting {
     insertion: Insertion,
     options: TableWaitOptions,
   ): Promise<void> | undefined {
-    const inserter = this.#idle ?? this.#low.inserter();
+    const inserter = this.#idle?.isOpen ? this.#idle : this.#low.inserter();
     this.#idle = undefined;
     try {
       inserter.insert(this.#numbersOf(insertion));
@@ -143,28 +142,14 @@ export class Inserting {
       };
     }, late);
   }
-
-  /** Whether it keeps a stream for the next call. */
-  get isIdle(): boolean {
-    return this.#idle !== undefined;
-  }
-
-  /** Closes the stream that it keeps for the next call. */
-  close(): void {
-    this.#idle?.[dispose]();
-    this.#idle = undefined;
-  }
 }
 
 /** Each table into which an item came learns what the columns are; `waiting` counts for each table the items that did not. */
-function learn(
-  { items, tables, columns, data }: Insertion,
-  waiting: ArrayLike<number>,
-): void {
+function learn({ items, tables, columns }: Insertion, waiting: ArrayLike<number>): void {
   for (const { number, known } of tables) {
     const left = waiting[number] ?? 0;
     const isIn = left === 0 || items.filter(({ table }) => table === number).length > left;
-    if (isIn) known.learn(columns, data);
+    if (isIn) known.learn(columns);
   }
 }
 

@@ -18,7 +18,6 @@ import { type DTypeInfo, dtypeOfName } from "../reverb/dtypes.ts";
 import { mapSignature, type Signature } from "../reverb/signature.ts";
 import { flatten, type StepData, type StepNest } from "../reverb/structure.ts";
 import {
-  isLeaf,
   ofColumn,
   type RowSpec,
   rowSpec,
@@ -118,36 +117,17 @@ function contentOf(spec: RowSpec, leaf: unknown): Pick<ColumnData, "bytes" | "st
 /** Where columns stand in nested data: the number of each column in its leaf's place. */
 export type ColumnNest = StepNest<number>;
 
-/** The places of the columns of some data. */
-function nestOf(data: unknown): ColumnNest {
-  let count = 0;
-  const visit = (part: unknown): ColumnNest => {
-    if (isLeaf(part)) return count++;
-    if (Array.isArray(part)) return part.map(visit);
-    const keys = Object.keys(part as object).sort();
-    return Object.fromEntries(
-      keys.map((key) => [key, visit((part as Record<string, unknown>)[key])]),
-    );
-  };
-  return visit(data);
-}
-
-/** The same by the ways to the columns. */
-function nestOfPaths(paths: readonly StepPath[], depth = 0, first = 0): ColumnNest {
-  if ((paths[0]?.length ?? 0) <= depth) return first;
-  const parts = new Map<string | number, { readonly first: number; readonly paths: StepPath[] }>();
-  for (const [k, path] of paths.entries()) {
-    const step = path[depth] ?? "";
-    const part = parts.get(step);
-    if (part === undefined) parts.set(step, { first: first + k, paths: [path] });
-    else part.paths.push(path);
-  }
-  const nests = [...parts].map(([step, part]) =>
-    [step, nestOfPaths(part.paths, depth + 1, part.first)] as const
+/** The places of columns, by the ways to them. */
+function nestOf(columns: readonly (readonly [path: StepPath, column: number])[]): ColumnNest {
+  const [first] = columns;
+  if (first === undefined || first[0].length === 0) return first?.[1] ?? 0;
+  const nests = Object.fromEntries(
+    [...new Set(columns.map(([[step = ""]]) => step))].map((step) => {
+      const part = columns.filter(([path]) => path[0] === step);
+      return [step, nestOf(part.map(([path, column]) => [path.slice(1), column]))] as const;
+    }),
   );
-  return typeof nests[0]?.[0] === "number"
-    ? nests.map(([, nest]) => nest)
-    : Object.fromEntries(nests);
+  return typeof first[0][0] === "number" ? Object.assign([], nests) : nests;
 }
 
 /**
@@ -204,8 +184,8 @@ export class KnownColumns {
   }
 
   /** Remembers the first item. */
-  learn(columns: readonly ColumnShape[], data: unknown): void {
-    if (this.#first === undefined) this.#know(columns, nestOf(data));
+  learn(columns: readonly ColumnShape[]): void {
+    if (this.#first === undefined) this.#know(columns);
   }
 
   /** The same for an item of a writer, whose columns are not checked yet where there is no signature. Throws unless they are those of the first item. */
@@ -216,9 +196,9 @@ export class KnownColumns {
     this.#noted = columns;
   }
 
-  #know(columns: readonly ColumnShape[], nest?: ColumnNest): void {
+  #know(columns: readonly ColumnShape[]): void {
     this.#first = columns.map(({ path, spec, isSqueezed }) => ({ path, spec, isSqueezed }));
-    this.nest ??= nest ?? nestOfPaths(columns.map(({ path }) => path));
+    this.nest ??= nestOf(columns.map(({ path }, column) => [path, column]));
   }
 
   /** The columns of the first item, to be saved; undefined if there was none. */

@@ -112,7 +112,6 @@ class LocalCall implements Call {
       while (this.#inserter.confirmed > 0) {
         const into = new Uint8Array(CONFIRMED_BYTES);
         const size = this.#inserter.readConfirmations(into);
-        this.#inserter.refresh();
         this.#events.onMessage(into.subarray(0, size));
       }
     } catch (error) {

@@ -54,7 +54,7 @@ export class Sampling {
     options: TableWaitOptions,
     isPartialAllowed: boolean,
   ): Uint8Array | Promise<Uint8Array> {
-    const sampler = this.#idle ?? this.#low.sampler(this.#table);
+    const sampler = this.#idle?.isOpen ? this.#idle : this.#low.sampler(this.#table);
     this.#idle = undefined;
     const isNow = options.timeoutMs === 0 && !isPartialAllowed;
     const drawn: Drawn = { bytes: this.#bytes, size: 0, samples: 0 };
@@ -137,17 +137,6 @@ export class Sampling {
   #giveBack(sampler: Sampler): void {
     if (this.#idle === undefined && !this.#low.isDisposed) this.#idle = sampler;
     else sampler[dispose]();
-  }
-
-  /** Whether it keeps a stream for the next call. */
-  get isIdle(): boolean {
-    return this.#idle !== undefined;
-  }
-
-  /** Closes the stream that it keeps for the next call. */
-  close(): void {
-    this.#idle?.[dispose]();
-    this.#idle = undefined;
   }
 }
 

@@ -15,7 +15,7 @@
 import { lengthOf } from "../base/typed_arrays.ts";
 import { ReplayError } from "../base/errors.ts";
 import { dispose } from "../base/platform.ts";
-import { checkStatus, type Kernel, kernelError } from "../ffi/library.ts";
+import { checkStatus, type Kernel, kernelError, type KernelSymbols } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { NewRows } from "../wire/new_rows.ts";
 import type { TableItem } from "./table_item.ts";
@@ -46,6 +46,9 @@ export interface LowTableOptions {
   readonly rateLimiter: readonly number[];
 }
 
+/** The fields of the pieces of a snapshot; kernel/tables/saving.hpp has what is in them. */
+export const [TABLE, CHUNK, ITEM] = [1, 2, 3] as const;
+
 /** The finalizer needs these to free a set. They never refer to the owner itself. */
 interface Token {
   readonly kernel: Kernel;
@@ -61,8 +64,15 @@ function destroy({ kernel, id }: Token): void {
 const encoder = new TextEncoder();
 /** An id that no set has: the kernel refuses it, so hot paths need no check of their own. */
 const NO_ID = 0;
+const NOTHING = new Uint8Array(0);
 /** How many ids of streams are taken at once. */
 const AWAKE_COUNT = 64;
+
+/** The functions of the kernel whose first argument is a set. */
+type SetCall = keyof KernelSymbols & `exrp_${"tables" | "inserter" | "sampler"}_${string}`;
+
+/** The other arguments. */
+type Rest<F> = F extends (id: number, ...rest: infer R) => number ? R : never;
 
 /** A set of tables in the kernel, by the numbers of its tables. */
 export class LowTables implements Disposable {
@@ -72,7 +82,6 @@ export class LowTables implements Disposable {
   readonly names: readonly string[];
   /** The id for calls of the kernel; one that no set has once this one is disposed. */
   #id: number;
-  readonly #numbers = new Map<string, number>();
   readonly #streams = new Map<number, { readonly onReady: (() => void) | undefined }>();
   readonly #awake = new Uint32Array(AWAKE_COUNT);
   readonly #awakeCount = new Uint32Array(1);
@@ -92,7 +101,6 @@ export class LowTables implements Disposable {
     this.#options = [...options];
     this.#seed = seed;
     this.names = options.map(({ name }) => name);
-    for (const [table, name] of this.names.entries()) this.#numbers.set(name, table);
     registry.register(this, { kernel, id }, this);
   }
 
@@ -133,19 +141,20 @@ export class LowTables implements Disposable {
     return LowTables.create(this.kernel, this.#options, this.#seed);
   }
 
-  /** Takes over all that another set of the same tables has, which is disposed then. No stream may be open, and nothing may be saved, in either. */
+  /** Takes over all that another set of the same tables has, which is disposed then. Nothing may be saved in either. Streams of this one are closed. */
   takeOver(other: LowTables): void {
     registry.unregister(this);
     registry.unregister(other);
     destroy({ kernel: this.kernel, id: this.#id });
+    this.#streams.clear();
     this.#id = other.#id;
     other.#id = NO_ID;
     registry.register(this, { kernel: this.kernel, id: this.#id }, this);
   }
 
-  /** How many streams are open. */
-  get streamCount(): number {
-    return this.#streams.size;
+  /** How many streams are open of those that are told when something is ready for them. */
+  get toldCount(): number {
+    return [...this.#streams.values()].filter(({ onReady }) => onReady !== undefined).length;
   }
 
   /** Whether a snapshot is being read. */
@@ -169,8 +178,8 @@ export class LowTables implements Disposable {
    * @throws {ReplayError} `table-unknown`.
    */
   numberOf(name: string): number {
-    const number = this.#numbers.get(name);
-    if (number !== undefined) return number;
+    const number = this.names.indexOf(name);
+    if (number >= 0) return number;
     const known = this.names.map((each) => JSON.stringify(each)).join(", ");
     throw new ReplayError(
       "table-unknown",
@@ -181,37 +190,30 @@ export class LowTables implements Disposable {
   /** The numbers of a table, as `EXRP_TABLES_INFO_` orders them. */
   info(table: number): Float64Array<ArrayBuffer> {
     const info = new Float64Array(abi.EXRP_TABLES_INFO_COUNT);
-    this.check(
-      "info()",
-      this.kernel.symbols.exrp_tables_info(this.#id, table, info, lengthOf(info)),
-    );
+    this.call("info()", "exrp_tables_info", table, info, lengthOf(info));
     return info;
   }
 
   /** The numbers of the whole set, as `EXRP_TABLES_STORE_` orders them. */
   storeInfo(): Float64Array<ArrayBuffer> {
     const info = new Float64Array(abi.EXRP_TABLES_STORE_COUNT);
-    this.check(
-      "info()",
-      this.kernel.symbols.exrp_tables_store_info(this.#id, info, lengthOf(info)),
-    );
+    this.call("info()", "exrp_tables_store_info", info, lengthOf(info));
     return info;
   }
 
   /** Whether the rate limiter would allow `count` inserts now. */
   canInsert(table: number, count: number): boolean {
-    return this.#allows(table, abi.EXRP_ALLOW_INSERTS, count);
+    return this.#allows("canInsert()", table, abi.EXRP_ALLOW_INSERTS, count);
   }
 
   /** Whether `count` samples would be drawn now, whichever items they are. */
   canSample(table: number, count: number): boolean {
-    return this.#allows(table, abi.EXRP_ALLOW_SAMPLES, count);
+    return this.#allows("canSample()", table, abi.EXRP_ALLOW_SAMPLES, count);
   }
 
-  #allows(table: number, what: number, count: number): boolean {
+  #allows(operation: string, table: number, what: number, count: number): boolean {
     const allowed = new Uint32Array(1);
-    const status = this.kernel.symbols.exrp_tables_allow(this.#id, table, what, count, allowed);
-    this.check(what === abi.EXRP_ALLOW_INSERTS ? "canInsert()" : "canSample()", status);
+    this.call(operation, "exrp_tables_allow", table, what, count, allowed);
     return allowed[0] === 1;
   }
 
@@ -220,20 +222,8 @@ export class LowTables implements Disposable {
     const keys = new BigUint64Array(count);
     const bytes = new Uint8Array(keys.buffer);
     const numbers = new Float64Array(abi.EXRP_ITEM_COUNT * count);
-    const { symbols } = this.kernel;
-    this.check(
-      "items()",
-      symbols.exrp_tables_items(
-        this.#id,
-        table,
-        first,
-        count,
-        bytes,
-        lengthOf(bytes),
-        numbers,
-        lengthOf(numbers),
-      ),
-    );
+    const rest = [bytes, lengthOf(bytes), numbers, lengthOf(numbers)] as const;
+    this.call("items()", "exrp_tables_items", table, first, count, ...rest);
     return Array.from(keys, (key, k) => {
       const at = (index: number): number => numbers[abi.EXRP_ITEM_COUNT * k + index] ?? 0;
       return {
@@ -250,11 +240,8 @@ export class LowTables implements Disposable {
   /** Gives a table another rate limiter. What waits and is now allowed goes on. */
   setRateLimiter(table: number, rateLimiter: readonly number[]): void {
     const numbers = Float64Array.from(rateLimiter);
-    const { symbols } = this.kernel;
-    this.check(
-      "setRateLimiter()",
-      symbols.exrp_tables_rate_limiter_set(this.#id, table, numbers, lengthOf(numbers)),
-    );
+    const size = lengthOf(numbers);
+    this.call("setRateLimiter()", "exrp_tables_rate_limiter_set", table, numbers, size);
     const options = this.#options[table];
     if (options !== undefined) this.#options[table] = { ...options, rateLimiter };
     this.tellReady();
@@ -262,7 +249,7 @@ export class LowTables implements Disposable {
 
   /** Removes all items of a table, and sets its counts to 0. */
   reset(table: number): void {
-    this.check("reset()", this.kernel.symbols.exrp_tables_reset(this.#id, table));
+    this.call("reset()", "exrp_tables_reset", table);
     this.tellReady();
   }
 
@@ -291,8 +278,7 @@ export class LowTables implements Disposable {
     if (this.#isSaving) {
       throw new ReplayError("busy", "save(): another snapshot of these tables is being written");
     }
-    const { symbols } = this.kernel;
-    this.check("save()", symbols.exrp_tables_save_begin(this.#id));
+    this.call("save()", "exrp_tables_save_begin");
     this.#isSaving = true;
     try {
       const info = new Float64Array(abi.EXRP_TABLES_SAVE_COUNT);
@@ -300,14 +286,8 @@ export class LowTables implements Disposable {
       while (info[abi.EXRP_TABLES_SAVE_ENDED] !== 1) {
         const needed = info[abi.EXRP_TABLES_SAVE_NEEDED] ?? 0;
         if (needed > buffer.length) buffer = new Uint8Array(needed);
-        const status = symbols.exrp_tables_save_read(
-          this.#id,
-          buffer,
-          lengthOf(buffer),
-          info,
-          lengthOf(info),
-        );
-        this.check("save()", status);
+        const rest = [buffer, lengthOf(buffer), info, lengthOf(info)] as const;
+        this.call("save()", "exrp_tables_save_read", ...rest);
         const bytes = info[abi.EXRP_TABLES_SAVE_BYTES] ?? 0;
         const isWaiting = bytes === 0 && info[abi.EXRP_TABLES_SAVE_ENDED] === 0;
         if (bytes > 0 || isWaiting && info[abi.EXRP_TABLES_SAVE_NEEDED] === 0) {
@@ -316,7 +296,7 @@ export class LowTables implements Disposable {
       }
     } finally {
       this.#isSaving = false;
-      if (!this.isDisposed) symbols.exrp_tables_save_end(this.#id);
+      if (!this.isDisposed) this.kernel.symbols.exrp_tables_save_end(this.#id);
     }
   }
 
@@ -328,16 +308,16 @@ export class LowTables implements Disposable {
    * @throws {ReplayError} `snapshot-corrupt`, `snapshot-mismatch`, `order` or `memory`.
    */
   load(piece: Uint8Array): void {
-    this.check("load()", this.kernel.symbols.exrp_tables_load(this.#id, piece, lengthOf(piece)));
+    this.call("load()", "exrp_tables_load", piece, lengthOf(piece));
   }
 
   /**
    * Ends loading.
    *
-   * @throws {ReplayError} `order`, if pieces are missing.
+   * @throws {ReplayError} `snapshot-corrupt`, if items are missing; `order`, if nothing was loaded; as {@linkcode load}.
    */
   loadEnd(): void {
-    this.check("load()", this.kernel.symbols.exrp_tables_load_end(this.#id));
+    this.call("load()", "exrp_tables_load_end");
   }
 
   /** Opens a stream of inserts. `onReady` is called when another call has inserted items of it that waited, and when the set is disposed. */
@@ -353,6 +333,12 @@ export class LowTables implements Disposable {
   /** Throws unless a call of the kernel succeeded. */
   check(operation: string, status: number): void {
     if (status !== 0) throw kernelError(this.kernel, operation, status);
+  }
+
+  /** Calls the kernel with this set, and throws unless that succeeded. For what is not called for each step: the engine can't inline it. */
+  call<N extends SetCall>(operation: string, name: N, ...rest: Rest<KernelSymbols[N]>): void {
+    const symbol = this.kernel.symbols[name] as (id: number, ...rest: unknown[]) => number;
+    this.check(operation, symbol(this.#id, ...rest));
   }
 
   /** Calls `onReady` of the streams for which something became ready. Streams call it after each call that may have done that. */
@@ -409,7 +395,7 @@ function tableNumbers(options: LowTableOptions): readonly number[] {
 type Streams = Map<number, { readonly onReady: (() => void) | undefined }>;
 
 /** A stream of either kind: it is closed once, and told what others have made ready. */
-abstract class Stream implements Disposable {
+class Stream implements Disposable {
   /** Called when another call has made something of this stream ready, and when the set is disposed. */
   onReady: (() => void) | undefined;
   protected readonly tables: LowTables;
@@ -437,18 +423,26 @@ abstract class Stream implements Disposable {
     this.tables.tellReady();
   }
 
-  /** Ends the stream. A second call does nothing. */
-  [dispose](): void {
-    if (this.#streams.delete(this.id) && !this.tables.isDisposed) this.close();
+  /** False once it was closed, or another set has taken over. */
+  get isOpen(): boolean {
+    return this.#streams.get(this.id) === this;
   }
 
-  protected abstract close(): void;
+  /**
+   * Ends the stream. A second call does nothing. Items of an inserter that wait still go in, unless those of all streams that ended are too many. What
+   * was drawn for a sampler and not read is lost, unless {@linkcode Sampler.ask} said otherwise.
+   */
+  [dispose](): void {
+    if (!this.isOpen) return;
+    this.#streams.delete(this.id);
+    this.tables.kernel.symbols.exrp_stream_close(this.tables.id, this.id);
+    this.tables.tellReady();
+  }
 }
 
 /** A stream of inserts: it holds the chunks that its client keeps for items to come. */
 export class Inserter extends Stream {
   readonly #info = new Float64Array(abi.EXRP_INSERTER_COUNT);
-  readonly #written = new Uint32Array(1);
 
   /** Opens a stream; {@linkcode LowTables.inserter} does. */
   constructor(tables: LowTables, streams: Streams, onReady?: () => void) {
@@ -505,25 +499,14 @@ export class Inserter extends Stream {
     const tables = this.tables;
     const counts = new Float64Array(tables.names.length);
     if (tables.isDisposed) return counts;
-    const status = tables.kernel.symbols.exrp_inserter_waiting(
-      tables.id,
-      this.id,
-      isWithdrawn ? 1 : 0,
-      counts,
-      lengthOf(counts),
-    );
-    tables.check("insert()", status);
+    const rest = [this.id, isWithdrawn ? 1 : 0, counts, lengthOf(counts)] as const;
+    tables.call("insert()", "exrp_inserter_waiting", ...rest);
     return counts;
   }
 
   /** Brings the getters below up to date, where other calls may have changed them. */
   refresh(): void {
-    const tables = this.tables;
-    const { symbols } = tables.kernel;
-    tables.check(
-      "insert()",
-      symbols.exrp_inserter_info(tables.id, this.id, this.#info, abi.EXRP_INSERTER_COUNT),
-    );
+    this.readConfirmations(NOTHING);
   }
 
   /** Items of this stream that wait for a rate limiter. */
@@ -547,7 +530,10 @@ export class Inserter extends Stream {
     return this.#info[abi.EXRP_INSERTER_PAUSE] === 1;
   }
 
-  /** Writes an `InsertStreamResponse` with the keys that were inserted since the last one, as many as fit. Returns its bytes: 0 for none. */
+  /**
+   * Writes an `InsertStreamResponse` with the keys that were inserted since the last one, as many as fit. Returns its bytes: 0 for none. The getters
+   * above are then up to date.
+   */
   readConfirmations(into: Uint8Array): number {
     const tables = this.tables;
     const status = tables.kernel.symbols.exrp_inserter_read(
@@ -555,15 +541,11 @@ export class Inserter extends Stream {
       this.id,
       into,
       lengthOf(into),
-      this.#written,
+      this.#info,
+      abi.EXRP_INSERTER_COUNT,
     );
     if (status !== 0) tables.check("insert()", status);
-    return this.#written[0] ?? 0;
-  }
-
-  /** Ends the stream. Its items that wait still go in, unless those of all streams that ended are too many. A second call does nothing. */
-  protected override close(): void {
-    this.tables.kernel.symbols.exrp_inserter_close(this.tables.id, this.id);
+    return this.#info[abi.EXRP_INSERTER_BYTES] ?? 0;
   }
 }
 
@@ -626,11 +608,5 @@ export class Sampler extends Stream {
   /** Whether the samples that are still wanted wait for the rate limiter. */
   get isWaiting(): boolean {
     return this.#info[abi.EXRP_SAMPLER_WAITS] === 1;
-  }
-
-  /** Ends the stream: what was drawn and not read is lost, unless {@linkcode ask} said otherwise. A second call does nothing. */
-  protected override close(): void {
-    this.tables.kernel.symbols.exrp_sampler_close(this.tables.id, this.id);
-    this.tables.tellReady();
   }
 }

@@ -14,9 +14,9 @@ import { dispose } from "../base/platform.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { OldRecords } from "../reverb/checkpoint/old_records.ts";
 import { readFromPieces } from "../storage/io.ts";
-import type { LowTables } from "./low.ts";
+import { CHUNK, ITEM, type LowTables } from "./low.ts";
 import { type CheckpointFiles, findCheckpoint, unpacked } from "./reverb_checkpoint/files.ts";
-import { CHUNK, ITEM, Pieces } from "./reverb_checkpoint/pieces.ts";
+import { Pieces } from "./reverb_checkpoint/pieces.ts";
 import { readRecords } from "./reverb_checkpoint/records.ts";
 import { readTableRecord, type TableRecord } from "./reverb_checkpoint/table_record.ts";
 import { TABLE_SIZE_MAX, type TableOptions } from "./table_options.ts";
@@ -105,8 +105,7 @@ export async function readReverbCheckpoint(
   const files = findCheckpoint(where, folder);
   const { backend, kernelPath, kernelCache } = rest;
   const kernel = await openKernel({ backend, kernelPath, kernelCache });
-  const source = new Source(kernel, where, files, maxBytes);
-  const records = await source.tables();
+  const { records, fill } = await openCheckpoint(kernel, where, files, maxBytes);
   const made = Object.fromEntries(records.map(({ name, options }) => [name, {
     ...options,
     ...Object.hasOwn(changes, name) ? changes[name] : {},
@@ -129,7 +128,7 @@ export async function readReverbCheckpoint(
   });
   try {
     checkFit(where, records, (name) => tables.table(name).options.maxSize);
-    await source.fill(lowOf(tables), records);
+    await fill(lowOf(tables));
     return tables;
   } catch (error) {
     tables[dispose]();
@@ -185,8 +184,7 @@ export async function loadReverbCheckpoint(
   checkOptions(where, options, ["maxBytes"]);
   const maxBytes = checkMaxBytes(where, options.maxBytes);
   const files = findCheckpoint(where, folder);
-  const source = new Source(lowOf(tables).kernel, where, files, maxBytes);
-  const records = await source.tables();
+  const { records, fill } = await openCheckpoint(lowOf(tables).kernel, where, files, maxBytes);
   const { names } = tables;
   for (const { name } of records) {
     if (names.includes(name)) continue;
@@ -199,7 +197,7 @@ export async function loadReverbCheckpoint(
   checkFit(where, records, (name) => tables.table(name).options.maxSize);
   let counts: ReverbCheckpointCounts = { items: 0, chunks: 0 };
   await replaceContents(tables, where, async (fresh) => {
-    counts = await source.fill(fresh, records);
+    counts = await fill(fresh);
   });
   return counts;
 }
@@ -226,66 +224,65 @@ function checkFit(
   }
 }
 
-/** A checkpoint that is being read. */
-class Source {
-  readonly #kernel: Kernel;
-  readonly #where: string;
-  readonly #files: CheckpointFiles;
-  #bytesLeft: number;
-
-  constructor(kernel: Kernel, where: string, files: CheckpointFiles, maxBytes: number) {
-    this.#kernel = kernel;
-    this.#where = where;
-    this.#files = files;
-    this.#bytesLeft = maxBytes;
-  }
-
-  /** Reads all tables. */
-  async tables(): Promise<TableRecord[]> {
-    const path = this.#files.tables;
-    const found: TableRecord[] = [];
-    const names = new Set<string>();
-    await this.#each(path, (record) => {
-      const at = `${this.#where}: ${show(path)}, record ${found.length + 1}`;
-      const table = readTableRecord(at, record);
-      if (names.has(table.name)) {
-        throw new ReplayError(
-          "snapshot-corrupt",
-          `${at}: table ${show(table.name)} comes for the second time`,
-        );
-      }
-      names.add(table.name);
-      found.push(table);
-    });
-    if (found.length > 0) return found;
-    throw new ReplayError("snapshot-corrupt", `${this.#where}: ${show(path)} has no table`);
-  }
-
+/** A checkpoint whose tables were read. */
+interface OpenCheckpoint {
+  readonly records: readonly TableRecord[];
   /** Loads all chunks and items into a fresh set that has the tables. */
-  async fill(low: LowTables, tables: readonly TableRecord[]): Promise<ReverbCheckpointCounts> {
-    const { chunks, items, tables: tablesPath } = this.#files;
-    const paths = { [CHUNK]: chunks, [ITEM]: items ?? tablesPath };
-    const pieces = new Pieces(low, this.#where, paths, tables);
-    const old = tables.some(({ oldItems }) => oldItems.count > 0) ? new OldRecords() : undefined;
-    await this.#each(chunks, (record) => pieces.add(CHUNK, old?.chunk(record) ?? record));
-    for (const { oldItems } of tables) {
-      for (const item of oldItems) pieces.add(ITEM, old?.item(item) ?? item);
-    }
-    if (items !== undefined) await this.#each(items, (record) => pieces.add(ITEM, record));
-    return pieces.end();
-  }
+  readonly fill: (low: LowTables) => Promise<ReverbCheckpointCounts>;
+}
 
-  async #each(path: string, use: (record: Uint8Array<ArrayBuffer>) => void): Promise<void> {
-    const pieces = unpacked(this.#where, path, this.#bytesLeft);
+async function openCheckpoint(
+  kernel: Kernel,
+  where: string,
+  files: CheckpointFiles,
+  maxBytes: number,
+): Promise<OpenCheckpoint> {
+  let bytesLeft = maxBytes;
+  const each = async (
+    path: string,
+    use: (record: Uint8Array<ArrayBuffer>) => void,
+  ): Promise<void> => {
+    const pieces = unpacked(where, path, bytesLeft);
     const counted = async (): Promise<Uint8Array | undefined> => {
       const { value } = await pieces.next();
-      this.#bytesLeft -= value?.length ?? 0;
+      bytesLeft -= value?.length ?? 0;
       return value ?? undefined;
     };
     try {
-      await readFromPieces(counted, readRecords(this.#kernel, this.#where, path, use));
+      await readFromPieces(counted, readRecords(kernel, where, path, use));
     } finally {
       await pieces.return();
     }
+  };
+
+  const found = new Map<string, TableRecord>();
+  await each(files.tables, (record) => {
+    const at = `${where}: ${show(files.tables)}, record ${found.size + 1}`;
+    const table = readTableRecord(at, record);
+    if (found.has(table.name)) {
+      throw new ReplayError(
+        "snapshot-corrupt",
+        `${at}: table ${show(table.name)} comes for the second time`,
+      );
+    }
+    found.set(table.name, table);
+  });
+  const records = [...found.values()];
+  if (records.length === 0) {
+    throw new ReplayError("snapshot-corrupt", `${where}: ${show(files.tables)} has no table`);
   }
+
+  const fill = async (low: LowTables): Promise<ReverbCheckpointCounts> => {
+    const { chunks, items } = files;
+    const paths = { [CHUNK]: chunks, [ITEM]: items ?? files.tables };
+    const pieces = new Pieces(low, where, paths, records);
+    const old = records.some(({ oldItems }) => oldItems.count > 0) ? new OldRecords() : undefined;
+    await each(chunks, (record) => pieces.add(CHUNK, old?.chunk(record) ?? record));
+    for (const { oldItems } of records) {
+      for (const item of oldItems) pieces.add(ITEM, old?.item(item) ?? item);
+    }
+    if (items !== undefined) await each(items, (record) => pieces.add(ITEM, record));
+    return pieces.end();
+  };
+  return { records, fill };
 }

@@ -41,10 +41,10 @@ import {
 } from "../storage/frames.ts";
 import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
-import type { LowTables } from "./low.ts";
+import { CHUNK, type LowTables, TABLE } from "./low.ts";
 
 /** Snapshots of tables. */
-export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 1, of: "tables" };
+export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 2, of: "tables" };
 
 /** A piece of the kernel has at most so many bytes, unless it is a single chunk. */
 const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
@@ -195,12 +195,14 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   return { low: fresh, columns };
 }
 
-/** What may be wrong with an item, by the field and the rule of kernel/tables/saving.hpp. */
-const ITEM_FAULTS: ReadonlyMap<string, string> = new Map([
-  ["3 2", "has a chunk that has changed since it was inserted"],
-  ["4 3", "has a priority or a time that is not possible"],
-  ["4 5", "does not name its chunks"],
-  ["4 6", "has steps that its chunk does not have"],
+/** What may be wrong with a chunk or an item, by the rule of kernel/tables/saving.hpp. */
+const FAULTS: ReadonlyMap<number, string> = new Map([
+  [4, "does not name its chunks"],
+  [5, "does not name its chunks"],
+  [6, "has a priority that is not possible"],
+  [7, "has a time or a count that is not possible"],
+  [9, "has steps that its chunk does not have"],
+  [11, "has changed since it was inserted"],
 ]);
 
 /** The kernel's error for a piece: unless memory ran out, the snapshot is wrong. */
@@ -210,10 +212,11 @@ function loading(call: () => void): void {
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code === "memory") throw error;
     const [field, index = 0, rule = 0] = error.detail;
-    const words = error.code === "snapshot-corrupt"
-      ? ITEM_FAULTS.get(`${field} ${rule}`)
-      : undefined;
-    const why = words === undefined ? error.message : `item ${index + 1} ${words}`;
+    const words = error.code === "snapshot-corrupt" ? FAULTS.get(rule) : undefined;
+    const what = field === CHUNK ? "chunk" : "item";
+    const why = words === undefined || field === TABLE
+      ? error.message
+      : `${what} ${index + 1} ${words}`;
     throw new ReplayError(
       error.code === "order" ? "snapshot-corrupt" : error.code,
       `unserialize(): the snapshot is damaged, although its checksums are right: ${why}`,

@@ -236,7 +236,7 @@ export class Table<D = StepData> {
     const columns = known.inOrder(where, columnsOf(where, data as StepData, "step", [known]));
     known.check(where, columns);
     const items = [{ ...item, columns: rowOf(columns, 0) }];
-    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
+    await this.#insert(where, { chunks: [columns], items, columns }, options);
     return toBigInt(item.key);
   }
 
@@ -247,7 +247,8 @@ export class Table<D = StepData> {
   ): Promise<BigUint64Array<ArrayBuffer>> {
     beginWait(where, options);
     const { priorities, removerPriorities: own } = options;
-    const { core, known } = this.#parts();
+    const { keys } = this.#core;
+    const { known } = this.#table;
     const columns = known.inOrder(where, columnsOf(where, data, "steps", [known]));
     const count = columns[0]?.rows ?? 0;
     for (const { rows } of columns) {
@@ -267,13 +268,13 @@ export class Table<D = StepData> {
     known.check(where, columns, 1);
     const items = Array.from({ length: count }, (_, k): NewItem => ({
       table: this.#table.number,
-      key: core.keys.next(),
+      key: keys.next(),
       priority: checkPriority(`${where}: priorities[${k}]`, priorities[k]),
       removerPriority: own &&
         checkPriority(`${where}: removerPriorities[${k}]`, own[k]),
       columns: rowOf(columns, k),
     }));
-    await this.#insert(where, { chunks: [columns], items, columns, data }, options);
+    await this.#insert(where, { chunks: [columns], items, columns }, options);
     return BigUint64Array.from(items, ({ key }) => toBigInt(key));
   }
 
@@ -313,7 +314,7 @@ export class Table<D = StepData> {
     });
     const chunks = columns.map((column) => [column]);
     const items = [{ ...item, columns: parts }];
-    await this.#insert(where, { chunks, items, columns, data }, options);
+    await this.#insert(where, { chunks, items, columns }, options);
     return toBigInt(item.key);
   }
 
@@ -372,10 +373,11 @@ export class Table<D = StepData> {
       `${where}: isPartialAllowed`,
       options.isPartialAllowed ?? false,
     );
-    const { core, sampling, known } = this.#parts();
+    const { decoder } = this.#core;
+    const { sampling, known } = this.#table;
     const drawn = sampling.sample(where, count, options, isPartialAllowed);
     const message = drawn instanceof Uint8Array ? drawn : await drawn;
-    return decodeBatch<D>(core.decoder, message, known.nest);
+    return decodeBatch<D>(decoder, message, known.nest);
   }
 
   /**
@@ -529,10 +531,6 @@ export class Table<D = StepData> {
 
   #info(index: number): number {
     return this.#core.low.info(this.#table.number)[index] ?? 0;
-  }
-
-  #parts(): { core: TablesCore } & Pick<TableCore, "sampling" | "known"> {
-    return { core: this.#core, sampling: this.#table.sampling, known: this.#table.known };
   }
 }
 

@@ -272,7 +272,7 @@ export class Tables implements Disposable {
       })),
     }));
     const tables = places.map(({ table }) => table);
-    await inserting.insert(where, { chunks: [columns], items, tables, columns, data }, options);
+    await inserting.insert(where, { chunks: [columns], items, tables, columns }, options);
     const made = (k: number): Key => items[k]?.key ?? { low: 0, high: 0 };
     return Object.fromEntries(places.map(({ table }, k) => [table.name, toBigInt(made(k))]));
   }
@@ -427,13 +427,12 @@ export class Tables implements Disposable {
 
   /** Throws unless nobody would lose tables that take the place of these. */
   #checkQuiet(operation: string): void {
-    const { low, inserting } = this.#core;
+    const { low } = this.#core;
     if (low.isDisposed) throw new ReplayError("disposed", `${operation}: the tables are disposed`);
     if (low.isSaving) {
       throw new ReplayError("busy", `${operation}: a snapshot of these tables is being written`);
     }
-    const own = [inserting, ...[...this.#tables.values()].map(({ sampling }) => sampling)];
-    const open = low.streamCount - own.filter(({ isIdle }) => isIdle).length;
+    const open = low.toldCount;
     if (open === 0) return;
     throw new ReplayError(
       "busy",
@@ -446,10 +445,7 @@ export class Tables implements Disposable {
   /** Puts loaded tables in the place of what there is. */
   #adopt(operation: string, { low: loaded, columns }: LoadedTables): void {
     this.#checkQuiet(operation);
-    const { low, inserting } = this.#core;
-    inserting.close();
-    for (const { sampling } of this.#tables.values()) sampling.close();
-    low.takeOver(loaded);
+    this.#core.low.takeOver(loaded);
     for (const { name, known } of this.#tables.values()) known.load(columns.get(name));
   }
 

@@ -4,31 +4,57 @@
  * @module
  */
 
-import type { Selector } from "../mod.ts";
+import { NativeSelector, type SelectorRule } from "../selectors/mod.ts";
 import type { Progress } from "./conformance.ts";
+import { type Drive, Driven, sizeFor } from "./_driven.ts";
+import { expect, expectCode, expectSame, expectSameBatch, SOME_ONLY_HINT } from "./_expect.ts";
 import {
-  drivenReplay,
-  DrivenSelector,
-  filled,
-  prioritize,
-  sizeFor,
-  type Subject,
-} from "./_driven_selector.ts";
-import {
-  expect,
-  expectCode,
-  expectSame,
-  expectSameBatch,
-  expectSameNumbers,
-  SOME_ONLY_HINT,
-} from "./_expect.ts";
-import { recordEpisode, type SmallReplay, smallReplay } from "./_small_replay.ts";
+  type KernelChoice,
+  recordEpisode,
+  type SmallBatch,
+  type SmallReplay,
+  smallReplay,
+  type SmallSelector,
+} from "./_small_replay.ts";
+
+/** The selector under test, and the options that its checks need. */
+export interface Subject extends Drive {
+  readonly someOnly: boolean;
+  readonly kernel: KernelChoice;
+}
+
+/** The name of a selector value. */
+export function nameOf(rule: SelectorRule<SmallBatch>): string {
+  return rule instanceof NativeSelector ? rule.kind : rule.name;
+}
+
+/** A replay with one ended episode of `count` picks, whose states are 0, 1, …, `count` - 1. */
+export async function filled(
+  { kernel, rule }: Subject,
+  at: Progress,
+  count: number,
+  seed = at.seed,
+): Promise<[replay: SmallReplay, selector: SmallSelector, episode: number]> {
+  const replay = await smallReplay({ kernel, capacity: 4096, seed });
+  const selector = replay.newPickSelector(rule());
+  return [replay, selector, recordEpisode(replay, count)];
+}
+
+/** Sets the priorities of positions 0, 1, … of an episode. */
+export function prioritize(
+  replay: SmallReplay,
+  selector: SmallSelector,
+  episode: number,
+  values: readonly number[],
+): number {
+  return replay.setPriority(selector, values.map(() => episode), [...values.keys()], values);
+}
 
 /** The states in `rounds` batches of up to ten picks. */
 function drawnStates(
   subject: Subject,
   at: Progress,
-  [replay, selector]: readonly [SmallReplay, Selector, ...unknown[]],
+  [replay, selector]: readonly [SmallReplay, SmallSelector, ...unknown[]],
   rounds: number,
 ): Set<number> {
   const seen = new Set<number>();
@@ -58,7 +84,7 @@ function expectSeen(
 /** Only stored picks are drawn. */
 export async function drawsStored(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(8)) {
-    const driven = await DrivenSelector.start(subject, at);
+    const driven = await Driven.start(subject, at);
     using _replay = driven.replay;
     driven.run(800);
   }
@@ -87,10 +113,9 @@ export async function survivesEmptying(subject: Subject, at: Progress): Promise<
 
 /** Picks older than the selector are drawn too. */
 export async function drawsEarlier(subject: Subject, at: Progress): Promise<void> {
-  const { kernel } = subject;
-  using replay = await smallReplay({ kernel, seed: at.seed });
+  using replay = await subject.replay(at.seed);
   recordEpisode(replay, 6);
-  const selector = replay.newPickSelector(subject.make());
+  const selector = replay.newPickSelector(subject.rule());
   expectSeen(subject, drawnStates(subject, at, [replay, selector], 100), 0, 6);
 }
 
@@ -132,19 +157,6 @@ export async function refusesInvalid(subject: Subject, at: Progress): Promise<vo
   }
 }
 
-/** The same seed and operations give the same draws. */
-export async function followsSeed(subject: Subject, at: Progress): Promise<void> {
-  const run = async (): Promise<number[]> => {
-    const driven = await DrivenSelector.start(subject, at);
-    using _replay = driven.replay;
-    return driven.run(400);
-  };
-  const drawn = await run();
-  const again = await run();
-  at.operation = undefined;
-  expectSameNumbers("the states drawn by the same operations", again, drawn);
-}
-
 /** The states of many draws with one seed. */
 export async function drawsOfSeed(
   subject: Subject,
@@ -171,35 +183,4 @@ export async function variesWithSeed(subject: Subject, at: Progress): Promise<vo
       `seed ${seed + 1} gives the same ${drawn.length} draws; ` +
       "a rule that needs no random numbers promises `deterministic`",
   );
-}
-
-/** After saving and loading, draws go on the same. */
-export async function savesAll(subject: Subject, at: Progress): Promise<void> {
-  for (const k of at.seeds(4)) {
-    const driven = await DrivenSelector.start(subject, at);
-    using replay = driven.replay;
-    driven.run(300);
-    recordEpisode(replay, 5, 1000);
-    using loaded = await drivenReplay(subject, at.seed + 100);
-    const selector = loaded.newPickSelector(subject.make());
-    if (k % 2 === 0) {
-      recordEpisode(loaded, 7, 2000); // old contents must leave no trace
-      loaded.setPriority(selector, [0], [0], [77]);
-      loaded.getBatch(sizeFor(subject, loaded, 5), selector);
-    }
-    await loaded.unserialize(await replay.serialize());
-    const both = [[replay, driven.selector], [loaded, selector]] as const;
-    // Record first: the priority that new picks begin with may depend on the whole past.
-    for (const [target] of both) recordEpisode(target, 4, 3000);
-    for (const round of at.rounds(200)) {
-      const size = sizeFor(subject, replay, 7);
-      const batch = replay.getBatch(size, driven.selector);
-      expectSameBatch("a batch after loading", loaded.getBatch(size, selector), batch);
-      const priorities = batch.state.map((state) => (state * 7 + round) % 5);
-      for (const [target, own] of both) {
-        target.setPriority(own, batch.pickEpisode, batch.pickPosition, priorities);
-        if (round % 10 === 0) recordEpisode(target, 4, 4000 + round);
-      }
-    }
-  }
 }

@@ -6,13 +6,12 @@
  * @module
  */
 
-import type { Selector } from "../mod.ts";
 import { RandomStream } from "../selectors/mod.ts";
 import type { Progress } from "./conformance.ts";
-import { filled, prioritize, sizeFor, type Subject, tally } from "./_driven_selector.ts";
+import { sizeFor } from "./_driven.ts";
 import { expect, expectSameNumbers, SOME_ONLY_HINT } from "./_expect.ts";
-import { drawsOfSeed } from "./_selector_checks.ts";
-import { recordEpisode, type SmallReplay } from "./_small_replay.ts";
+import { drawsOfSeed, filled, prioritize, type Subject } from "./_selector_checks.ts";
+import { recordEpisode, type SmallReplay, type SmallSelector } from "./_small_replay.ts";
 
 const DRAWS = 50_000;
 const DEVIATIONS = 6;
@@ -28,12 +27,29 @@ export async function isDeterministic(subject: Subject, at: Progress): Promise<v
   expectSameNumbers(`the states drawn with seed ${seed + 1}`, other, drawn);
 }
 
+/** Draws `draws` picks, and counts how often each state comes up. */
+function tally(
+  subject: Subject,
+  replay: SmallReplay,
+  selector: SmallSelector,
+  draws: number,
+): Map<number, number> {
+  const drawn = new Map<number, number>();
+  const size = sizeFor(subject, replay, 100);
+  for (let left = draws; left > 0; left -= size) {
+    for (const state of replay.getBatch(Math.min(size, left), selector).state) {
+      drawn.set(state, (drawn.get(state) ?? 0) + 1);
+    }
+  }
+  return drawn;
+}
+
 /** The probability of each state in many draws. Fails where a state has two different probabilities. */
 function probabilities(
   subject: Subject,
   at: Progress,
   replay: SmallReplay,
-  selector: Selector,
+  selector: SmallSelector,
 ): Map<number, number> {
   const found = new Map<number, number>();
   for (const _ of at.rounds(200)) {

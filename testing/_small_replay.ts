@@ -4,45 +4,50 @@
  * @module
  */
 
-import { type Column, ExperienceReplay, float32 } from "../mod.ts";
-import type { EvictionRule } from "../eviction/mod.ts";
+import {
+  type Batch,
+  type Column,
+  type CreateOptions,
+  ExperienceReplay,
+  float32,
+  type Selector,
+} from "../mod.ts";
 
 /** A replay of one-number states. */
 export type SmallReplay = ExperienceReplay<{ state: Column<"float32", [1]> }>;
 
+/** A batch of a small replay. */
+export type SmallBatch = Batch<{ state: Column<"float32", [1]> }>;
+
+/** A selector of a small replay. */
+export type SmallSelector = Selector<{ state: Column<"float32", [1]> }>;
+
 /** Which kernel a replay runs on, as the options of `ExperienceReplay.create` say it. */
-export interface KernelChoice {
-  readonly kernelPath?: string | URL;
-  readonly backend?: "auto" | "native" | "wasm";
-}
+export type KernelChoice = Pick<CreateOptions, "kernelPath" | "backend">;
 
 /** The options of a small replay. */
-export interface SmallOptions {
-  readonly capacity?: number;
+export interface SmallOptions extends
+  Partial<
+    Pick<
+      CreateOptions,
+      "capacity" | "seed" | "segmentLength" | "eviction" | "capacityBytes" | "maxAge"
+    >
+  > {
   readonly length?: number;
-  readonly seed?: number;
-  readonly segmentLength?: number;
-  readonly eviction?: EvictionRule;
   readonly allowShort?: boolean;
-  readonly capacityBytes?: number;
-  readonly maxAge?: number;
   readonly kernel?: KernelChoice;
 }
 
 /** Makes a small replay. */
 export function smallReplay(options: SmallOptions = {}): Promise<SmallReplay> {
-  const { capacity = 100, length = 1, seed = 1, allowShort = false } = options;
-  const { segmentLength, eviction, kernel, capacityBytes, maxAge } = options;
+  const { length = 1, allowShort = false, kernel, ...others } = options;
   return ExperienceReplay.create({
-    capacity,
+    capacity: 100,
+    seed: 1,
+    ...others,
+    ...kernel,
     state: float32(1),
     pick: { length, allowShort },
-    seed,
-    ...(segmentLength === undefined ? {} : { segmentLength }),
-    ...(eviction === undefined ? {} : { eviction }),
-    ...kernel,
-    ...(capacityBytes === undefined ? {} : { capacityBytes }),
-    ...(maxAge === undefined ? {} : { maxAge }),
   });
 }
 

@@ -138,11 +138,8 @@ export function checkCase(
 }
 
 /** The part of the options that says which kernel runs. */
-export function kernelOf({ kernelPath, backend }: ConformsOptions): KernelChoice {
-  return {
-    ...kernelPath === undefined ? {} : { kernelPath },
-    ...backend === undefined ? {} : { backend },
-  };
+export function kernelOf({ seed: _, ...kernel }: ConformsOptions): KernelChoice {
+  return kernel;
 }
 
 /** Throws where `make` returned the same object twice. */
@@ -185,16 +182,20 @@ export class Progress {
   }
 }
 
-/** A promise in words, and its check. */
-export type Plan = readonly [promise: string, check: (at: Progress) => Promise<void>];
+/** A promise in words, and its check of a rule as a `Subject`. */
+export type Plan<Subject> = readonly [
+  promise: string,
+  check: (subject: Subject, at: Progress) => Promise<void>,
+];
 
 /** Errors that are not the rule's fault: no replay can be made. */
 const OBSTACLES: readonly string[] = ["kernel-missing", "kernel-version", "permission"];
 
 /** Makes the checks of one rule from plans. Their seeds begin with `first`. */
-export function listChecks(
+export function listChecks<Subject>(
   rule: string,
-  plans: readonly Plan[],
+  plans: readonly Plan<Subject>[],
+  subject: Subject,
   first: number,
 ): ConformanceCheck[] {
   return plans.map(([promise, check]) => ({
@@ -202,7 +203,7 @@ export function listChecks(
     async run(): Promise<void> {
       const at = new Progress(first);
       try {
-        await check(at);
+        await check(subject, at);
       } catch (cause) {
         if (cause instanceof ReplayError && OBSTACLES.includes(cause.code)) throw cause;
         const reason = cause instanceof Error ? cause.message : String(cause);
@@ -218,15 +219,16 @@ export function listChecks(
  *
  * @throws {ConformanceError} With every broken promise.
  */
-export async function runChecks(rule: string, checks: readonly ConformanceCheck[]): Promise<void> {
-  const broken: BrokenPromise[] = [];
+export async function runChecks(checks: readonly ConformanceCheck[]): Promise<void> {
+  const errors: ConformanceError[] = [];
   for (const check of checks) {
     try {
       await check.run();
     } catch (error) {
       if (!(error instanceof ConformanceError)) throw error;
-      broken.push(...error.broken);
+      errors.push(error);
     }
   }
-  if (broken.length > 0) throw new ConformanceError(rule, broken, checks.length);
+  const broken = errors.flatMap((error) => error.broken);
+  if (errors[0] !== undefined) throw new ConformanceError(errors[0].rule, broken, checks.length);
 }

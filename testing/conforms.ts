@@ -17,9 +17,10 @@ import {
   type Plan,
   runChecks,
 } from "./conformance.ts";
-import { nameOf, type Subject } from "./_driven_selector.ts";
+import { goesOnWhenLoaded, repeatsItself } from "./_driven.ts";
 import * as checks from "./_selector_checks.ts";
 import * as promises from "./_selector_promises.ts";
+import { smallReplay } from "./_small_replay.ts";
 
 /** A selector for {@linkcode conforms} to check, and its promises beyond the contract. */
 export interface SelectorCase {
@@ -50,10 +51,48 @@ export interface SelectorCase {
   readonly savable?: boolean;
 }
 
-const PROMISES = [
-  ...["stationary", "zeroIsNever", "followsPriority", "deterministic", "someOnly", "distinct"],
-  "savable",
+type Plans = readonly Plan<checks.Subject>[];
+
+/** What every selector must keep. */
+const CONTRACT: Plans = [
+  ["only stored picks are drawn, after any records and evictions", checks.drawsStored],
+  ["every stored pick can be drawn, and no evicted one", checks.drawsAll],
+  [
+    "a draw from an empty pick view is an error, and a refilled view works again",
+    checks.survivesEmptying,
+  ],
+  ["picks older than the selector are drawn too", checks.drawsEarlier],
+  ["setPriority counts the picks it applied to, and skips evicted picks", checks.countsApplied],
+  ["an invalid priority changes nothing", checks.refusesInvalid],
+  ["the same seed and operations give the same draws", repeatsItself],
 ];
+
+/** What a selector must keep that promises this. */
+const PROMISES: Readonly<Record<string, Plans>> = {
+  deterministic: [["draws depend on no random number", promises.isDeterministic]],
+  stationary: [
+    [
+      "the probabilities of all picks sum to 1, and draws follow them",
+      promises.followsProbabilities,
+    ],
+    ["picks keep the order of their probabilities when others are evicted", promises.keepsOrder],
+  ],
+  zeroIsNever: [
+    ["a pick of priority 0 is never drawn, unless all priorities are 0", promises.leavesOutZero],
+  ],
+  followsPriority: [
+    [
+      "a pick of larger priority is drawn more, and the last of two priorities counts",
+      promises.followsPriority,
+    ],
+    ["a new pick has the largest priority set so far", promises.beginsWithLargest],
+  ],
+  someOnly: [],
+  distinct: [],
+};
+
+const RANDOM: Plans = [["another seed gives other draws", checks.variesWithSeed]];
+const SAVABLE: Plans = [["after saving and loading, draws go on the same", goesOnWhenLoaded]];
 
 /**
  * Checks that a selector keeps its contract. It must draw only stored picks, and follow every change of the view. It must draw the
@@ -84,8 +123,7 @@ const PROMISES = [
  * ```
  */
 export async function conforms(rule: SelectorCase, options: ConformsOptions = {}): Promise<void> {
-  const list = selectorChecks(rule, options);
-  await runChecks(rule.name ?? nameOf(rule.make()), list);
+  await runChecks(selectorChecks(rule, options));
 }
 
 /**
@@ -110,89 +148,25 @@ export function selectorChecks(
   rule: SelectorCase,
   options: ConformsOptions = {},
 ): ConformanceCheck[] {
-  const first = checkCase("conforms()", rule, PROMISES, options);
+  const flags = [...Object.keys(PROMISES), "savable"];
+  const first = checkCase("conforms()", rule, flags, options);
   const [one, other] = [rule.make(), rule.make()];
   checkSelectorRule("conforms()", one);
   if (!(one instanceof NativeSelector)) checkFresh("conforms()", one, other);
-  const subject: Subject = {
-    make: rule.make,
+  const kernel = kernelOf(options);
+  const subject: checks.Subject = {
+    replay: (seed) => smallReplay({ kernel, capacity: 60, segmentLength: 25, seed }),
+    rule: rule.make,
     distinct: rule.distinct === true,
     someOnly: rule.someOnly === true,
-    kernel: kernelOf(options),
+    kernel,
   };
-  return listChecks(rule.name ?? nameOf(one), listPlans(subject, rule), first);
-}
-
-/** The checks that every selector must pass, and the checks of this selector's further promises. */
-function listPlans(subject: Subject, rule: SelectorCase): Plan[] {
-  const plans: Plan[] = [
-    [
-      "only stored picks are drawn, after any records and evictions",
-      (at) => checks.drawsStored(subject, at),
-    ],
-    [
-      "every stored pick can be drawn, and no evicted one",
-      (at) => checks.drawsAll(subject, at),
-    ],
-    [
-      "a draw from an empty pick view is an error, and a refilled view works again",
-      (at) => checks.survivesEmptying(subject, at),
-    ],
-    [
-      "picks older than the selector are drawn too",
-      (at) => checks.drawsEarlier(subject, at),
-    ],
-    [
-      "setPriority counts the picks it applied to, and skips evicted picks",
-      (at) => checks.countsApplied(subject, at),
-    ],
-    [
-      "an invalid priority changes nothing",
-      (at) => checks.refusesInvalid(subject, at),
-    ],
-    [
-      "the same seed and operations give the same draws",
-      (at) => checks.followsSeed(subject, at),
-    ],
-    rule.deterministic === true
-      ? [
-        "draws depend on no random number",
-        (at) => promises.isDeterministic(subject, at),
-      ]
-      : [
-        "another seed gives other draws",
-        (at) => checks.variesWithSeed(subject, at),
-      ],
+  const kept = Object.entries(rule).filter(([, value]) => value === true);
+  const plans = [
+    ...CONTRACT,
+    ...rule.deterministic === true ? [] : RANDOM,
+    ...rule.savable === false ? [] : SAVABLE,
+    ...kept.flatMap(([name]) => PROMISES[name] ?? []),
   ];
-  if (rule.savable !== false) {
-    plans.push([
-      "after saving and loading, draws go on the same",
-      (at) => checks.savesAll(subject, at),
-    ]);
-  }
-  if (rule.stationary === true) {
-    plans.push([
-      "the probabilities of all picks sum to 1, and draws follow them",
-      (at) => promises.followsProbabilities(subject, at),
-    ], [
-      "picks keep the order of their probabilities when others are evicted",
-      (at) => promises.keepsOrder(subject, at),
-    ]);
-  }
-  if (rule.zeroIsNever === true) {
-    plans.push([
-      "a pick of priority 0 is never drawn, unless all priorities are 0",
-      (at) => promises.leavesOutZero(subject, at),
-    ]);
-  }
-  if (rule.followsPriority === true) {
-    plans.push([
-      "a pick of larger priority is drawn more, and the last of two priorities counts",
-      (at) => promises.followsPriority(subject, at),
-    ], [
-      "a new pick has the largest priority set so far",
-      (at) => promises.beginsWithLargest(subject, at),
-    ]);
-  }
-  return plans;
+  return listChecks(rule.name ?? checks.nameOf(one), plans, subject, first);
 }

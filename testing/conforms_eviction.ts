@@ -5,9 +5,8 @@
  */
 
 import { checkEviction } from "../eviction/eviction_policy.ts";
-import { type Selector, uniform } from "../mod.ts";
+import { uniform } from "../mod.ts";
 import { type EvictionRule, NativeEviction } from "../eviction/mod.ts";
-import { RandomStream } from "../selectors/mod.ts";
 import {
   checkCase,
   checkFresh,
@@ -19,13 +18,8 @@ import {
   type Progress,
   runChecks,
 } from "./conformance.ts";
-import {
-  expect,
-  expectSame,
-  expectSameBatch,
-  expectSameNumbers,
-  expectSoundCounts,
-} from "./_expect.ts";
+import { type Drive, Driven, goesOnWhenLoaded, repeatsItself } from "./_driven.ts";
+import { expect, expectSame, expectSameNumbers, expectSoundCounts } from "./_expect.ts";
 import {
   recordEpisode,
   type SmallOptions,
@@ -49,6 +43,30 @@ export interface EvictionCase {
 }
 
 const CAPACITY = 40;
+
+/** The policy under test. */
+interface Subject extends Drive {
+  /** Makes a replay with the policy, or with what `watch` makes of it. */
+  readonly make: (
+    sizes: SmallOptions,
+    watch?: (made: EvictionRule) => EvictionRule,
+  ) => Promise<SmallReplay>;
+}
+
+/** What every policy must keep. */
+const CONTRACT: readonly Plan<Subject>[] = [
+  ["nothing is evicted below the capacity, and the replay never exceeds it", keepsCapacity],
+  ["the replay stays sound after any records, draws and evictions", staysSound],
+  ["episodes may be removed in any order, even the last one", bearsRemoval],
+  ["a single open episode can grow without end", givesUpOpen],
+  ["the same operations evict the same episodes", repeatsItself],
+];
+
+const SAVABLE: Plan<Subject> = [
+  "after saving and loading, it evicts the same episodes",
+  goesOnWhenLoaded,
+];
+const NAMES_ENDED: Plan<Subject> = ["it names episodes that have ended", namesEnded];
 
 /**
  * Checks that an eviction policy keeps its contract. `victim()` must always return a stored episode that has ended, after any records,
@@ -86,8 +104,7 @@ export async function conformsEviction(
   rule: EvictionCase,
   options: ConformsOptions = {},
 ): Promise<void> {
-  const checks = evictionChecks(rule, options);
-  await runChecks(rule.name ?? rule.make().name, checks);
+  await runChecks(evictionChecks(rule, options));
 }
 
 /**
@@ -117,52 +134,21 @@ export function evictionChecks(
   checkEviction("conformsEviction(): what make() gives", one);
   if (!(one instanceof NativeEviction)) checkFresh("conformsEviction()", one, other);
   const kernel = kernelOf(options);
-  const make = (
-    sizes: SmallOptions,
-    watch: (made: EvictionRule) => EvictionRule = (made) => made,
-  ): Promise<SmallReplay> => smallReplay({ kernel, eviction: watch(rule.make()), ...sizes });
-  const plans: Plan[] = [
-    [
-      "nothing is evicted below the capacity, and the replay never exceeds it",
-      (at) => keepsCapacity(make, at),
-    ],
-    [
-      "the replay stays sound after any records, draws and evictions",
-      (at) => staysSound(make, at),
-    ],
-    [
-      "episodes may be removed in any order, even the last one",
-      (at) => bearsRemoval(make, at),
-    ],
-    [
-      "a single open episode can grow without end",
-      (at) => givesUpOpen(make, at),
-    ],
-    [
-      "the same operations evict the same episodes",
-      (at) => decidesAlike(make, at),
-    ],
+  const make: Subject["make"] = (sizes, watch = (made) => made) =>
+    smallReplay({ kernel, eviction: watch(rule.make()), ...sizes });
+  const subject = {
+    make,
+    replay: (seed: number) => make({ capacity: CAPACITY, seed }),
+    rule: uniform,
+  };
+  const isAsked = !(one instanceof NativeEviction) && rule.namesOpen !== true;
+  const plans = [
+    ...CONTRACT,
+    ...rule.savable === false ? [] : [SAVABLE],
+    ...isAsked ? [NAMES_ENDED] : [],
   ];
-  if (rule.savable !== false) {
-    plans.push([
-      "after saving and loading, it evicts the same episodes",
-      (at) => savesAll(make, at),
-    ]);
-  }
-  if (!(one instanceof NativeEviction) && rule.namesOpen !== true) {
-    plans.push([
-      "it names episodes that have ended",
-      (at) => namesEnded(make, at),
-    ]);
-  }
-  return listChecks(rule.name ?? one.name, plans, first);
+  return listChecks(rule.name ?? one.name, plans, subject, first);
 }
-
-/** Makes a replay with the policy, or with what `watch` makes of it. */
-type Make = (
-  sizes: SmallOptions,
-  watch?: (made: EvictionRule) => EvictionRule,
-) => Promise<SmallReplay>;
 
 /** A policy that does what another does, and notes each open episode that the other names. */
 function watched(rule: EvictionRule, named: number[]): EvictionRule {
@@ -192,75 +178,7 @@ function watched(rule: EvictionRule, named: number[]): EvictionRule {
   };
 }
 
-/** A replay driven by seeded operations, and the list of evicted episodes in order. */
-class DrivenEviction {
-  readonly replay: SmallReplay;
-  readonly selector: Selector;
-  readonly evicted: number[] = [];
-  readonly #at: Progress;
-  readonly #random: RandomStream;
-  readonly #open: number[] = [];
-  #live: number[] = [];
-  #next = 0;
-
-  private constructor(at: Progress, replay: SmallReplay) {
-    this.#at = at;
-    this.replay = replay;
-    this.selector = replay.newPickSelector(uniform());
-    this.#random = new RandomStream(at.seed, 1);
-  }
-
-  static async start(make: Make, at: Progress): Promise<DrivenEviction> {
-    const { seed } = at;
-    return new DrivenEviction(at, await make({ capacity: CAPACITY, seed }));
-  }
-
-  /** Makes `count` random operations, and checks the counts after each. */
-  run(count: number): void {
-    for (const _ of this.#at.rounds(count)) {
-      this.#step();
-      this.#check();
-    }
-  }
-
-  #step(): void {
-    const { replay } = this;
-    const random = this.#random;
-    const choice = random.below(16);
-    if (this.#open.length === 0 || (choice === 0 && this.#open.length < 5)) {
-      this.#open.push(replay.newEpisode());
-    } else if (choice < 11) {
-      const place = random.below(this.#open.length);
-      const ends = random.below(6) === 0;
-      const options = ends ? { finalState: [-1] } : undefined;
-      const handle = replay.record(this.#open[place] ?? NaN, [this.#next++], 0, 0, options);
-      const { recordCount } = replay.episode(handle);
-      expect(recordCount >= 1, () => `episode ${handle} lost the record just written`);
-      if (ends) this.#open.splice(place, 1);
-      else this.#open[place] = handle;
-    } else if (choice === 11) {
-      const live = replay.episodes();
-      if (live.length > 0) replay.evict(live[random.below(live.length)] ?? NaN);
-    } else if (replay.pickCount > 0) {
-      const { pickEpisode } = replay.getBatch(1 + random.below(10), this.selector);
-      for (const handle of pickEpisode) {
-        expect(
-          this.#live.includes(handle),
-          () => `a batch says that a pick is of episode ${handle}, which is not there`,
-        );
-      }
-    }
-  }
-
-  #check(): void {
-    const live = [...this.replay.episodes()];
-    for (const handle of this.#live) if (!live.includes(handle)) this.evicted.push(handle);
-    this.#live = live;
-    expectSoundCounts(this.replay, CAPACITY);
-  }
-}
-
-async function keepsCapacity(make: Make, at: Progress): Promise<void> {
+async function keepsCapacity({ make }: Subject, at: Progress): Promise<void> {
   using replay = await make({ capacity: 12, seed: at.seed });
   for (const k of at.rounds(50)) {
     recordEpisode(replay, 1, k);
@@ -269,18 +187,18 @@ async function keepsCapacity(make: Make, at: Progress): Promise<void> {
   }
 }
 
-async function staysSound(make: Make, at: Progress): Promise<void> {
+async function staysSound(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(6)) {
-    const driven = await DrivenEviction.start(make, at);
-    using _replay = driven.replay;
-    driven.run(600);
+    const driven = await Driven.start(subject, at);
+    using replay = driven.replay;
+    driven.run(600, () => expectSoundCounts(replay, CAPACITY));
     const { evicted } = driven;
     expect(evicted.length > 10, () => `only ${evicted.length} episodes were evicted`);
     expectSame("the number of different episodes evicted", new Set(evicted).size, evicted.length);
   }
 }
 
-async function bearsRemoval(make: Make, at: Progress): Promise<void> {
+async function bearsRemoval({ make }: Subject, at: Progress): Promise<void> {
   const orders = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]];
   for (const k of at.rounds(orders.length)) {
     using replay = await make({ capacity: 12, seed: at.seed });
@@ -300,7 +218,7 @@ async function bearsRemoval(make: Make, at: Progress): Promise<void> {
   }
 }
 
-async function givesUpOpen(make: Make, at: Progress): Promise<void> {
+async function givesUpOpen({ make }: Subject, at: Progress): Promise<void> {
   // An episode cut into segments, most of them ended; one that is not cut; and one beside others that end.
   for (const kind of ["cut", "open", "beside"] as const) {
     using replay = await make({
@@ -320,60 +238,20 @@ async function givesUpOpen(make: Make, at: Progress): Promise<void> {
   }
 }
 
-async function decidesAlike(make: Make, at: Progress): Promise<void> {
-  const run = async (): Promise<number[]> => {
-    const driven = await DrivenEviction.start(make, at);
-    using _replay = driven.replay;
-    driven.run(500);
-    return driven.evicted;
-  };
-  const evicted = await run();
-  const again = await run();
-  at.operation = undefined;
-  expectSameNumbers("the episodes evicted by the same operations", again, evicted);
-}
-
-async function namesEnded(make: Make, at: Progress): Promise<void> {
+async function namesEnded(subject: Subject, at: Progress): Promise<void> {
   for (const _ of at.seeds(6)) {
     const named: number[] = [];
-    const driven = await DrivenEviction.start(
-      (sizes) => make(sizes, (it) => watched(it, named)),
-      at,
-    );
+    const replay = (seed: number): Promise<SmallReplay> =>
+      subject.make({ capacity: CAPACITY, seed }, (made) => watched(made, named));
+    const driven = await Driven.start({ ...subject, replay }, at);
     using _replay = driven.replay;
-    for (const step of at.rounds(600)) {
-      driven.run(1);
-      at.operation = step;
+    driven.run(600, () =>
       expect(
         named.length === 0,
         () =>
           `victim() named episode ${
             named[0]
           }, which is open. Only ended episodes are evicted, so open ones lost records instead. Choose among those that ended() told of; if the policy means it, say namesOpen: true`,
-      );
-    }
-  }
-}
-
-async function savesAll(make: Make, at: Progress): Promise<void> {
-  for (const k of at.seeds(4)) {
-    const driven = await DrivenEviction.start(make, at);
-    using replay = driven.replay;
-    driven.run(300);
-    // Several ended episodes, in an order that the draws change.
-    for (let episode = 0; episode < 8; episode++) {
-      recordEpisode(replay, 3);
-      replay.getBatch(3, driven.selector);
-    }
-    using loaded = await make({ capacity: CAPACITY, seed: at.seed + 100 });
-    const selector = loaded.newPickSelector(uniform());
-    if (k % 2 === 0) { for (let episode = 0; episode < 20; episode++) recordEpisode(loaded, 3); }
-    await loaded.unserialize(await replay.serialize());
-    for (const round of at.rounds(150)) {
-      const [one, other] = [replay.getBatch(6, driven.selector), loaded.getBatch(6, selector)];
-      expectSameBatch("a batch after loading", other, one);
-      for (const each of [replay, loaded]) recordEpisode(each, 1 + round % 4, round);
-      expectSameNumbers("the episodes after loading", loaded.episodes(), replay.episodes());
-    }
+      ));
   }
 }

@@ -395,6 +395,13 @@ int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, 
   });
 }
 
+int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count, const uint8_t* rows,
+                      double rows_size, uint32_t* updated) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+    return exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
+  });
+}
+
 int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
                              double next_states_size) {
   return withReplay(replay, [&](Instance& found) {

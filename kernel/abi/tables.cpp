@@ -41,20 +41,22 @@ int32_t withTable(uint32_t id, uint32_t table, Use use) {
   });
 }
 
-template <typename Use>
-int32_t withInserter(uint32_t id, uint32_t inserter, Use use) {
+template <typename Stream, typename Use>
+int32_t withStream(uint32_t id, uint32_t stream, Stream* (Tables::*find)(uint32_t), Use use) {
   return withTables(id, [&](Tables& tables) {
-    Inserter* const found = tables.findInserter(inserter);
-    return found == nullptr ? fail(Status::streamUnknown, inserter) : use(tables, *found);
+    Stream* const found = (tables.*find)(stream);
+    return found == nullptr ? fail(Status::streamUnknown, stream) : use(tables, *found);
   });
 }
 
 template <typename Use>
+int32_t withInserter(uint32_t id, uint32_t inserter, Use use) {
+  return withStream(id, inserter, &Tables::findInserter, use);
+}
+
+template <typename Use>
 int32_t withSampler(uint32_t id, uint32_t sampler, Use use) {
-  return withTables(id, [&](Tables& tables) {
-    Sampler* const found = tables.findSampler(sampler);
-    return found == nullptr ? fail(Status::streamUnknown, sampler) : use(tables, *found);
-  });
+  return withStream(id, sampler, &Tables::findSampler, use);
 }
 
 Status checkSize(double given, double needed) { return given < needed ? fail(Status::bufferSize, given, needed) : Status::ok; }
@@ -188,23 +190,15 @@ int32_t exrp_inserter_waiting(uint32_t tables, uint32_t inserter, uint32_t withd
   });
 }
 
-int32_t exrp_inserter_info(uint32_t tables, uint32_t inserter, double* info, uint32_t info_count) {
+int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, double* info, uint32_t info_count) {
   return withInserter(tables, inserter, [&](Tables& set, Inserter& found) {
     const Status status = checkSize(info_count, EXRP_INSERTER_COUNT);
-    if (status == Status::ok) set.inserterInfo(found, info);
+    if (status != Status::ok) return status;
+    const size_t bytes = set.readConfirmed(found, message, message_size);
+    set.inserterInfo(found, info);
+    info[EXRP_INSERTER_BYTES] = static_cast<double>(bytes);
     return status;
   });
-}
-
-int32_t exrp_inserter_read(uint32_t tables, uint32_t inserter, uint8_t* message, uint32_t message_size, uint32_t* written) {
-  return withInserter(tables, inserter, [&](Tables& set, Inserter& found) {
-    *written = static_cast<uint32_t>(set.readConfirmed(found, message, message_size));
-    return Status::ok;
-  });
-}
-
-int32_t exrp_inserter_close(uint32_t tables, uint32_t inserter) {
-  return withTables(tables, [&](Tables& set) { return set.close(inserter, false); });
 }
 
 int32_t exrp_sampler_open(uint32_t tables, uint32_t table, uint32_t* sampler) {
@@ -224,8 +218,8 @@ int32_t exrp_sampler_read(uint32_t tables, uint32_t sampler, uint8_t* message, d
   });
 }
 
-int32_t exrp_sampler_close(uint32_t tables, uint32_t sampler) {
-  return withTables(tables, [&](Tables& set) { return set.close(sampler, true); });
+int32_t exrp_stream_close(uint32_t tables, uint32_t stream) {
+  return withTables(tables, [&](Tables& set) { return set.close(stream); });
 }
 
 int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t streams_count, uint32_t* count) {

@@ -25,9 +25,18 @@ Status forEpisodes(const Replay& replay, const double* handles, uint32_t count, 
   return status;
 }
 
-/// The slot of the first row of each pair, whose rows are all there.
-Status findRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
-                uint32_t runLength, uint32_t* slots) {
+constexpr uint32_t slotGone = UINT32_MAX;
+
+/// What findRows() looks for.
+enum class Find {
+  records,           // rows of records; all must be there
+  states,            // the same, and final states
+  recordsIfNotGone,  // rows of records; for one that is gone the slot is slotGone
+};
+
+/// The slot of the first row of each pair.
+Status findRows(const Replay& replay, Find what, const double* handles, const int32_t* positions, uint32_t count, uint32_t runLength,
+                uint32_t* slots) {
   const Status status = checkHandles(replay, handles, count);
   if (status != Status::ok) return status;
   const Store& store = replay.book().store();
@@ -49,8 +58,13 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
       uint32_t rowsEnd = 0;
       uint32_t rowsBegin = 0;
       if (episode != episodeNone) {
-        rowsEnd = column == 0 ? replay.book().stateRows(episodes[episode]) : episodes[episode].count;
+        rowsEnd = what == Find::states ? replay.book().stateRows(episodes[episode]) : episodes[episode].count;
         rowsBegin = episodes.first(episode);
+      }
+      const bool isGone = episode == episodeNone || static_cast<uint32_t>(positions[at]) < rowsBegin;
+      if (what == Find::recordsIfNotGone && isGone && positions[at] >= 0) {
+        slots[at] = slotGone;
+        continue;
       }
       const double past = double{1} * positions[at] + runLength;
       if (positions[at] < 0 || past > rowsEnd) return fail(Status::recordUnknown, at, handles[at], positions[at], rowsEnd);
@@ -63,20 +77,20 @@ Status findRows(const Replay& replay, uint32_t column, const double* handles, co
   return Status::ok;
 }
 
-/// The rows of a column that not all records keep: for each record that of the newest one kept at or before it.
+/// The row of a column that not all records keep, for the record at `position`: that of the newest one kept at or before it.
+const uint8_t* keptRow(const Replay& replay, uint32_t column, double handle, uint32_t position) {
+  const Store& store = replay.book().store();
+  const uint32_t kept = position - position % store.column(column).every;
+  const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(kept));
+  return block == blockNone ? store.kept().carriedAt(column, replay.book().findEpisode(handle)) : store.kept().at(column, block, kept);
+}
+
 void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                   uint32_t runLength, uint8_t* rows) {
-  const Store& store = replay.book().store();
-  const size_t bytes = store.column(column).bytes;
+  const size_t bytes = replay.book().store().column(column).bytes;
   for (uint32_t index = 0; index < count; ++index) {
     const auto first = static_cast<uint32_t>(positions[index]);
-    for (uint32_t run = 0; run < runLength; ++run, rows += bytes) {
-      const uint32_t kept = first + run - (first + run) % store.column(column).every;
-      const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handles[index]), store.ordinalOf(kept));
-      const uint8_t* const row = block == blockNone ? store.kept().carriedAt(column, replay.book().findEpisode(handles[index]))
-                                                     : store.kept().at(column, block, kept);
-      memcpy(rows, row, bytes);
-    }
+    for (uint32_t run = 0; run < runLength; ++run, rows += bytes) memcpy(rows, keptRow(replay, column, handles[index], first + run), bytes);
   }
 }
 
@@ -132,10 +146,38 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
   if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
   if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
   uint32_t* const slots = thread.indices.data();
-  const Status status = findRows(replay, column, handles, positions, count, runLength, slots);
+  const Status status = findRows(replay, column == 0 ? Find::states : Find::records, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
   else copyRuns(store, column, slots, count, runLength, rows);
+  return Status::ok;
+}
+
+Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
+               const uint8_t* rows, double rowsBytes, uint32_t* updated) {
+  EpisodeBook& book = replay.book();
+  Store& store = book.store();
+  if (column >= store.columnCount()) return fail(Status::argument, 2, column);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const size_t bytes = store.column(column).bytes;
+  const double needed = double{1} * count * static_cast<double>(bytes);
+  if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
+  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  uint32_t* const slots = thread.indices.data();
+  const Status status = findRows(replay, Find::recordsIfNotGone, handles, positions, count, 1, slots);
+  if (status != Status::ok) return status;
+  // Other seats may still copy from large rows.
+  store.settle();
+  *updated = 0;
+  for (uint32_t index = 0; index < count; ++index, rows += bytes) {
+    if (slots[index] == slotGone) continue;
+    book.changing(store.blockOf(slots[index]));
+    const auto position = static_cast<uint32_t>(positions[index]);
+    // The kept row is the replay's own, which may change here.
+    uint8_t* const row = store.isKept(column) ? const_cast<uint8_t*>(keptRow(replay, column, handles[index], position)) : store.at(column, slots[index]);
+    memcpy(row, rows, bytes);
+    ++*updated;
+  }
   return Status::ok;
 }
 

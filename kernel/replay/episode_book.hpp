@@ -39,6 +39,12 @@ class EpisodeBook final : public StoredEpisodes {
   /// Something was drawn, given a priority or made: what a snapshot holds has changed.
   void noteChange() { ++changeCount_; }
 
+  /// To be called before a row of a block gets other values, while nobody copies from it.
+  void changing(uint32_t block) {
+    listeners_.forEach([&](auto& each) { each.changing(*this, block); });
+    ++changeCount_;
+  }
+
   /// Takes all memory that `recordCount` records of `episodeCount` episodes in `blockCount` blocks could need, before anything changes.
   Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
 

@@ -182,6 +182,7 @@ void PickViews::remove(const StoredEpisodes& stored, uint32_t episode, uint32_t 
     const uint32_t beginAfter = to == positionMax ? valid : policy.validBegin(to);
     const uint32_t end = beginAfter < valid ? beginAfter : valid;
     if (begin >= end) continue;
+    picks.prefetchIndexOf(stored.store().firstSlot(entry.lastBlock));  // the newest go first
     picks.removeBefore(stored.store(), stored.blockAt(entry, begin), begin, end);
   }
 }

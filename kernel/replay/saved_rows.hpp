@@ -1,12 +1,11 @@
 // SavedRows: the rows that a snapshot still has to be given, of the moment at which it was begun.
 //
-// A row that was written never changes until its block goes. So the rows stay where they are, and only those of a block that goes before
-// they were read are copied aside. Records come, are drawn and go meanwhile.
+// Rows stay where they are, and only those of a block that goes or changes before they were read are copied aside. Records come, are drawn and go meanwhile.
 //
 // Thread safety: none of its own.
 // Invariants:
 //   1. While they are kept, pieceOf_ leads from each block with rows that were not read to its piece, unless its rows were copied aside.
-// Cost: 24 bytes a block, and 4 for each block there ever was; and the rows of the blocks that go before they are read. Nothing while no
+// Cost: 24 bytes a block, and 4 for each block there ever was; and the rows of the blocks that go or change before they are read. Nothing while no
 // snapshot is read: a comparison for each block that goes.
 #pragma once
 
@@ -37,6 +36,7 @@ class SavedRows final : public EpisodeListener {
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (isTaken_) [[unlikely]] copyAside(stored.store(), block);
   }
+  void changing(const StoredEpisodes& stored, uint32_t block) { freed(stored, block); }
   double memoryBytes() const { return static_cast<double>(copiedBytes_) + pieces_.memoryBytes() + pieceOf_.memoryBytes(); }
 
  private:

@@ -6,57 +6,29 @@ namespace exrp {
 // ---- what there is ----
 
 Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
-  const Store& store = replay_.book().store();
-  const EpisodeList& episodes = replay_.book().episodes();
   // While loading, counts come from the counters that were loaded.
   const bool loading = loadSection_ > 0;
-  const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : episodes.count();
+  const double episodeCount = loading ? static_cast<double>(loadExpected_[0]) : replay_.book().episodes().count();
   switch (section) {
     case EXRP_SECTION_COUNTERS: return {1, sizeof(CountersItem)};
     case EXRP_SECTION_EPISODES: return {episodeCount, sizeof(EpisodeItem)};
-    case EXRP_SECTION_RECORDS: {
-      double rows = 0;
-      for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-        rows += replay_.book().storedRows(episode);
-      }
-      return {rows, store.recordBytes()};
-    }
     case EXRP_SECTION_EVICTION:
       return {replay_.eviction() == nullptr ? 0 : evictionHeaderItems() + episodeCount, sizeof(EvictionItem)};
-    case EXRP_SECTION_PRIORITIES:
-      return {replay_.picks().initialPriorities().inUse() ? static_cast<double>(replay_.book().recordCount()) : 0, sizeof(double)};
     case EXRP_SECTION_ORPHANS:
       return {loading ? static_cast<double>(loadExpected_[2]) : replay_.book().part<OrphanHandles>().count(), sizeof(OrphanItem)};
-    case EXRP_SECTION_BIRTHS: {
-      double births = 0;
-      for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-        births += birthsOf(episode);
-      }
-      return {births, sizeof(uint64_t)};
-    }
-    case EXRP_SECTION_NEXT_STATES: {
-      double count = 0;
-      visitNextStates(0, UINT32_MAX, [&](uint32_t) { ++count; });
-      return {count, store.column(0).bytes};
-    }
     default: break;
   }
-  if (section < EXRP_SECTION_KEPT) return {0, 0};
-  if (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) {
-    const uint32_t index = section - EXRP_SECTION_KEPT;
-    if (index >= store.kept().count()) return {0, 0};
-    const Column& column = store.column(store.kept().column(index));
-    double rows = 0;
-    for (uint32_t at = episodes.oldest(); at != episodeNone; at = episodes[at].newer) rows += keptRowsOf(store.kept().column(index), at);
-    return {rows, column.bytes};
+  if (section < EXRP_SECTION_PICKS) {
+    const uint32_t bytes = itemBytesOf(section);
+    return {bytes == 0 ? 0.0 : sumOf([&](uint32_t episode) { return itemsOf(section, episode); }), bytes};
   }
   // Loaded or not, a view has the picks that its policy says.
   const auto pickCount = [&](const PickView& view) {
     return loading ? validPicks(view.picks.policy()) : static_cast<double>(view.picks.count());
   };
   if (section < EXRP_SECTION_SELECTOR) {
-    const bool isTable = section >= EXRP_SECTION_PICKS && section < EXRP_SECTION_PICKS + replay_.picks().viewCount();
-    return {isTable ? pickCount(replay_.picks().view(section - EXRP_SECTION_PICKS)) : 0, sizeof(PickItem)};
+    const bool isView = section < EXRP_SECTION_PICKS + replay_.picks().viewCount();
+    return {isView ? pickCount(replay_.picks().view(section - EXRP_SECTION_PICKS)) : 0, sizeof(PickItem)};
   }
   const uint32_t selector = (section - EXRP_SECTION_SELECTOR) / 2;
   const PickSelector& rule = replay_.picks().selector(selector);
@@ -66,12 +38,86 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
 
 double Snapshot::validPicks(const PickPolicy& policy) const {
   const EpisodeList& episodes = replay_.book().episodes();
-  double count = 0;
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    if (!replay_.book().hasPicks(policy, episode)) continue;
-    count += policy.validCount(episodes.first(episode), episodes[episode].count, episodes[episode].ended());
+  return sumOf([&](uint32_t episode) {
+    if (!replay_.book().hasPicks(policy, episode)) return uint32_t{0};
+    return policy.validCount(episodes.first(episode), episodes[episode].count, episodes[episode].ended());
+  });
+}
+
+/// 0 for a section that this replay has not.
+uint32_t Snapshot::itemBytesOf(uint32_t section) const {
+  const Store& store = replay_.book().store();
+  switch (section) {
+    case EXRP_SECTION_RECORDS: return store.recordBytes();
+    case EXRP_SECTION_PRIORITIES: return sizeof(double);
+    case EXRP_SECTION_BIRTHS: return sizeof(uint64_t);
+    case EXRP_SECTION_NEXT_STATES: return store.column(0).bytes;
+    default: break;
   }
-  return count;
+  const uint32_t index = section - EXRP_SECTION_KEPT;
+  return index < store.kept().count() ? store.column(store.kept().column(index)).bytes : 0;
+}
+
+uint32_t Snapshot::itemsOf(uint32_t section, uint32_t episode) const {
+  const auto& book = replay_.book();
+  const uint32_t first = book.episodes().first(episode);
+  const uint32_t count = book.episodes()[episode].count;
+  // The runs of so many positions that records are in, or would be where there are none.
+  const auto runs = [&](uint32_t length) { return count / length + (count % length != 0 ? 1 : 0) - first / length; };
+  switch (section) {
+    case EXRP_SECTION_RECORDS: return book.storedRows(episode);
+    case EXRP_SECTION_PRIORITIES: return replay_.picks().initialPriorities().inUse() ? count - first : 0;
+    case EXRP_SECTION_BIRTHS: return first == count ? 0 : runs(book.trimLength());
+    case EXRP_SECTION_NEXT_STATES: return replay_.book().part<NextStates>().find(episode, count) != nullptr ? 1 : 0;
+    default: return runs(book.store().column(book.store().kept().column(section - EXRP_SECTION_KEPT)).every);
+  }
+}
+
+uint32_t Snapshot::slotOf(uint32_t episode, uint32_t position) const {
+  const Store& store = replay_.book().store();
+  const uint32_t block = replay_.book().blocks().find(store, replay_.book().episodes()[episode].handle, store.ordinalOf(position));
+  return store.slotAt(block, position);
+}
+
+/// The slot of `position`, where `before` is that of the position before, or UINT32_MAX. The slots of a block follow one another.
+uint32_t Snapshot::slotAfter(uint32_t before, uint32_t episode, uint32_t position) const {
+  return before == UINT32_MAX || replay_.book().store().within(position) == 0 ? slotOf(episode, position) : before + 1;
+}
+
+/// The first position of a run of trimLength(), or the oldest of the episode.
+uint32_t Snapshot::birthPositionOf(uint32_t episode, uint32_t item) const {
+  const uint32_t length = replay_.book().trimLength();
+  const uint32_t first = replay_.book().episodes().first(episode);
+  return item == 0 ? first : (first / length + item) * length;
+}
+
+/// A row of a column that only some records keep, or the one from before that the oldest record needs.
+uint8_t* Snapshot::keptRowOf(uint32_t section, uint32_t episode, uint32_t item) const {
+  Store& store = replay_.book().store();
+  const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
+  const uint32_t every = store.column(column).every;
+  const uint32_t position = (replay_.book().episodes().first(episode) / every + item) * every;
+  const uint32_t block = replay_.book().blocks().find(store, replay_.book().episodes()[episode].handle, store.ordinalOf(position));
+  return block == blockNone ? store.kept().carriedAt(column, episode) : store.kept().at(column, block, position);
+}
+
+void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uint32_t end, uint8_t*& to) const {
+  const EpisodeList& episodes = replay_.book().episodes();
+  const Store& store = replay_.book().store();
+  const uint32_t bytes = itemBytesOf(section);
+  uint32_t slot = UINT32_MAX;
+  for (uint32_t item = begin; item < end; ++item) {
+    if (section == EXRP_SECTION_PRIORITIES) {
+      slot = slotAfter(slot, episode, episodes.first(episode) + item);
+      putItem(to, double{replay_.picks().initialPriorities().get(slot)});
+    } else if (section == EXRP_SECTION_BIRTHS) {
+      putItem(to, uint64_t{store.births().at(slotOf(episode, birthPositionOf(episode, item)))});
+    } else {
+      const bool isNext = section == EXRP_SECTION_NEXT_STATES;
+      memcpy(to, isNext ? replay_.book().part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item), bytes);
+      to += bytes;
+    }
+  }
 }
 
 /// The policy's header in items; there is a policy.
@@ -175,34 +221,15 @@ Status Snapshot::read(uint32_t section, double first, uint32_t count, uint8_t* i
 
 /// Copies all items of a section that is not that of the records.
 void Snapshot::copySection(uint32_t section, uint32_t count, uint8_t* items) {
+  if (belongsToEpisodes(section)) {
+    return visitItems(section, 0, count, [&](uint32_t episode, uint32_t begin, uint32_t end) { readItems(section, episode, begin, end, items); });
+  }
   switch (section) {
     case EXRP_SECTION_COUNTERS: return readCounters(items);
     case EXRP_SECTION_EPISODES: return readEpisodes(count, items);
     case EXRP_SECTION_EVICTION: return readEviction(count, items);
-    case EXRP_SECTION_BIRTHS: return readBirths(count, items);
-    case EXRP_SECTION_PRIORITIES:
-      return visitRecords(0, count, [&](uint32_t slot) {
-        const double priority = replay_.picks().initialPriorities().get(slot);
-        memcpy(items, &priority, sizeof priority);
-        items += sizeof priority;
-      });
     case EXRP_SECTION_ORPHANS: return readOrphans(count, items);
-    case EXRP_SECTION_NEXT_STATES:
-      return visitNextStates(0, count, [&](uint32_t episode) {
-        const NextStates& kept = replay_.book().part<NextStates>();
-        memcpy(items, kept.find(episode, replay_.book().episodes()[episode].count), kept.stateBytes());
-        items += kept.stateBytes();
-      });
     default: break;
-  }
-  if (section < EXRP_SECTION_PICKS) {
-    const Store& store = replay_.book().store();
-    const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
-    const uint32_t bytes = store.column(column).bytes;
-    return visitKept(column, 0, count, [&](const uint8_t* row) {
-      memcpy(items, row, bytes);
-      items += bytes;
-    });
   }
   if (section < EXRP_SECTION_SELECTOR) return readPicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, count, items);
   const PickSelector& selector = replay_.picks().selector((section - EXRP_SECTION_SELECTOR) / 2);
@@ -219,61 +246,44 @@ void Snapshot::readEviction(uint32_t count, uint8_t* items) const {
 }
 
 void Snapshot::readCounters(uint8_t* items) const {
-  const CountersItem item = {replay_.book().nextHandle(),
-                             replay_.book().recordedCount(),
-                             replay_.book().evictedCount(),
-                             replay_.book().episodes().count(),
-                             replay_.book().recordCount(),
-                             replay_.picks().viewCount(),
-                             replay_.picks().initialPriorities().inUse(),
-                             replay_.config().capacity,
-                             replay_.book().store().recordBytes(),
-                             replay_.book().part<OrphanHandles>().count()};
-  memcpy(items, &item, sizeof item);
+  putItem(items, CountersItem{replay_.book().nextHandle(),
+                              replay_.book().recordedCount(),
+                              replay_.book().evictedCount(),
+                              replay_.book().episodes().count(),
+                              replay_.book().recordCount(),
+                              replay_.picks().viewCount(),
+                              replay_.picks().initialPriorities().inUse(),
+                              replay_.config().capacity,
+                              replay_.book().store().recordBytes(),
+                              replay_.book().part<OrphanHandles>().count()});
 }
 
 void Snapshot::readOrphans(uint32_t count, uint8_t* items) const {
   const OrphanHandles& orphans = replay_.book().part<OrphanHandles>();
-  for (uint32_t item = 0; item < count; ++item) {
-    const OrphanItem saved = {orphans.handles()[item], orphans.tag(item), 0};
-    memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
-  }
+  for (uint32_t item = 0; item < count; ++item) putItem(items, OrphanItem{orphans.handles()[item], orphans.tag(item), 0});
 }
 
 void Snapshot::readEpisodes(uint32_t count, uint8_t* items) const {
+  const EpisodeList& episodes = replay_.book().episodes();
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t episode = numbered_[item];
-    const Episode& entry = replay_.book().episodes()[episode];
-    const bool hasNextState = replay_.book().part<NextStates>().find(episode, entry.count) != nullptr;
-    const EpisodeItem saved = {entry.handle,
+    const Episode& entry = episodes[episode];
+    putItem(items, EpisodeItem{entry.handle,
                                entry.count,
                                static_cast<uint16_t>(entry.state),
-                               static_cast<uint16_t>(hasNextState ? 1 : 0),
-                               replay_.book().episodes().tag(episode),
-                               replay_.book().episodes().actor(episode),
-                               replay_.book().episodes().first(episode),
-                               0};
-    memcpy(items, &saved, sizeof saved);
-    items += sizeof saved;
+                               static_cast<uint16_t>(itemsOf(EXRP_SECTION_NEXT_STATES, episode)),
+                               episodes.tag(episode),
+                               episodes.actor(episode),
+                               episodes.first(episode),
+                               0});
   }
-}
-
-void Snapshot::readBirths(uint32_t count, uint8_t* items) const {
-  const Store& store = replay_.book().store();
-  visitBirths(0, count, [&](uint32_t episode, uint32_t position) {
-    const uint32_t block = replay_.book().blocks().find(store, replay_.book().episodes()[episode].handle, store.ordinalOf(position));
-    const uint64_t birth = store.births().at(store.slotAt(block, position));
-    memcpy(items, &birth, sizeof birth);
-    items += sizeof birth;
-  });
 }
 
 void Snapshot::readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const {
   const Store& store = replay_.book().store();
   for (uint32_t item = 0; item < count; ++item) {
     const uint32_t slot = picks.slot(item);
-    const PickItem saved = {ordinals_[store.head(store.blockOf(slot)).episode], store.positionOf(slot)};
-    memcpy(items + size_t{item} * sizeof saved, &saved, sizeof saved);
+    putItem(items, PickItem{ordinals_[store.head(store.blockOf(slot)).episode], store.positionOf(slot)});
   }
 }
 

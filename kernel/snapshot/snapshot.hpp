@@ -69,29 +69,29 @@ class Snapshot {
   void readEpisodes(uint32_t count, uint8_t* items) const;
   void readOrphans(uint32_t count, uint8_t* items) const;
   void readEviction(uint32_t count, uint8_t* items) const;
-  void readBirths(uint32_t count, uint8_t* items) const;
   void readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const;
 
   Status writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeCounters(const uint8_t* items);
   Status writeEpisodes(uint32_t count, const uint8_t* items);
-  void writeBirths(double first, uint32_t count, const uint8_t* items);
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
-  Status writePriorities(double first, uint32_t count, const uint8_t* items);
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);
   Status writePicks(PickIndex& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
   bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
 
+  // Items that belong to episodes: how many there are, where each is, and how it is copied.
+  uint32_t itemBytesOf(uint32_t section) const;
+  uint32_t itemsOf(uint32_t section, uint32_t episode) const;
+  uint32_t slotOf(uint32_t episode, uint32_t position) const;
+  uint32_t slotAfter(uint32_t before, uint32_t episode, uint32_t position) const;
+  uint32_t birthPositionOf(uint32_t episode, uint32_t item) const;
+  uint8_t* keptRowOf(uint32_t section, uint32_t episode, uint32_t item) const;
+  void readItems(uint32_t section, uint32_t episode, uint32_t begin, uint32_t end, uint8_t*& to) const;
+  bool writeItem(uint32_t section, uint32_t episode, uint32_t item, uint32_t& slot, const uint8_t* from);
+  template <typename NumberOf>
+  double sumOf(NumberOf numberOf) const;
   template <typename Visit>
-  void visitNextStates(double first, uint32_t count, Visit visit) const;
-  template <typename Visit>
-  void visitRecords(double first, uint32_t count, Visit visit) const;
-  uint32_t keptRowsOf(uint32_t column, uint32_t episode) const;
-  template <typename Visit>
-  void visitKept(uint32_t column, double first, uint32_t count, Visit visit);
-  uint32_t birthsOf(uint32_t episode) const;
-  template <typename Visit>
-  void visitBirths(double first, uint32_t count, Visit visit) const;
+  void visitItems(uint32_t section, double first, uint32_t count, Visit visit) const;
 
   Replay& replay_;
   // Saving.

@@ -1,4 +1,4 @@
-// The items of a snapshot's sections, and walks over rows in the order of the sections. For snapshot.cpp and snapshot_load.cpp.
+// The items of a snapshot's sections, and the walk over those that belong to episodes. For snapshot.cpp and snapshot_load.cpp.
 #pragma once
 
 #include <cstring>
@@ -47,94 +47,41 @@ Item itemAt(const uint8_t* items, size_t index) {
   return item;
 }
 
-/// Calls `visit` with the slot of each of the records `first`..first + count - 1, in order of episode and time.
-template <typename Visit>
-void Snapshot::visitRecords(double first, uint32_t count, Visit visit) const {
-  const Store& store = replay_.book().store();
+/// Writes an item, and goes on behind it.
+template <typename Item>
+void putItem(uint8_t*& to, const Item& item) {
+  memcpy(to, &item, sizeof item);
+  to += sizeof item;
+}
+
+/// Whether each item of a section belongs to an episode, and a look at the episode says how many it has.
+inline bool belongsToEpisodes(uint32_t section) {
+  return section == EXRP_SECTION_PRIORITIES || section == EXRP_SECTION_BIRTHS || section == EXRP_SECTION_NEXT_STATES ||
+         (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS);
+}
+
+/// The sum of a number over all episodes.
+template <typename NumberOf>
+double Snapshot::sumOf(NumberOf numberOf) const {
   const EpisodeList& episodes = replay_.book().episodes();
-  uint32_t episode = episodes.oldest();
-  double before = 0;
-  while (episode != episodeNone && before + episodes.recordCount(episode) <= first) {
-    before += episodes.recordCount(episode);
-    episode = episodes[episode].newer;
-  }
-  auto skipped = static_cast<uint32_t>(first - before);
-  while (count > 0 && episode != episodeNone) {
-    const Episode& from = episodes[episode];
-    uint32_t block = blockNone;
-    for (uint32_t position = episodes.first(episode) + skipped; position < from.count && count > 0; ++position, --count) {
-      if (block == blockNone) block = replay_.book().blocks().find(store, from.handle, store.ordinalOf(position));
-      else if (store.within(position) == 0) block = store.block(block).next;
-      visit(store.slotAt(block, position));
-    }
-    skipped = 0;
-    episode = from.newer;
-  }
+  double sum = 0;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) sum += numberOf(episode);
+  return sum;
 }
 
-/// The rows of a column that an episode's records use: those kept for some of them, and one from before where the oldest needs it.
-inline uint32_t Snapshot::keptRowsOf(uint32_t column, uint32_t episode) const {
-  const uint32_t every = replay_.book().store().column(column).every;
-  const uint32_t count = replay_.book().episodes()[episode].count;
-  return count / every + (count % every != 0 ? 1 : 0) - replay_.book().episodes().first(episode) / every;
-}
-
-/// Calls `visit` with each of the rows `first`..first + count - 1 that are kept of a column.
+/// Calls `visit` with each episode that has some of the items `first`..first + count - 1, and with the numbers in it of the first one and of
+/// that behind the last one. They come in order of episode and time.
 template <typename Visit>
-void Snapshot::visitKept(uint32_t column, double first, uint32_t count, Visit visit) {
-  Store& store = replay_.book().store();
-  const EpisodeList& episodes = replay_.book().episodes();
-  const uint32_t every = store.column(column).every;
-  double before = 0;
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
-    const Episode& entry = episodes[episode];
-    const uint32_t rows = keptRowsOf(column, episode);
-    const uint32_t skipped = before + rows <= first ? rows : before < first ? static_cast<uint32_t>(first - before) : 0;
-    before += rows;
-    for (uint32_t row = skipped; row < rows && count > 0; ++row, --count) {
-      const uint32_t position = (episodes.first(episode) / every + row) * every;
-      const uint32_t block = replay_.book().blocks().find(store, entry.handle, store.ordinalOf(position));
-      visit(block == blockNone ? store.kept().carriedAt(column, episode) : store.kept().at(column, block, position));
-    }
-  }
-}
-
-/// The births that are kept of an episode: those of its runs of trimLength() positions, from that of its oldest record on.
-inline uint32_t Snapshot::birthsOf(uint32_t episode) const {
-  const uint32_t length = replay_.book().trimLength();
-  const EpisodeList& episodes = replay_.book().episodes();
-  const Episode& entry = episodes[episode];
-  const uint32_t first = episodes.first(episode);
-  if (first == entry.count) return 0;
-  return (entry.count - 1) / length - first / length + 1;
-}
-
-/// Calls `visit` with the episode and the first position of each of the births `first`..first + count - 1, in order of episode and time.
-template <typename Visit>
-void Snapshot::visitBirths(double first, uint32_t count, Visit visit) const {
-  const uint32_t length = replay_.book().trimLength();
+void Snapshot::visitItems(uint32_t section, double first, uint32_t count, Visit visit) const {
   const EpisodeList& episodes = replay_.book().episodes();
   double before = 0;
   for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
-    const uint32_t runs = birthsOf(episode);
-    const uint32_t skipped = before + runs <= first ? runs : before < first ? static_cast<uint32_t>(first - before) : 0;
-    before += runs;
-    for (uint32_t run = skipped; run < runs && count > 0; ++run, --count) {
-      const uint32_t begin = episodes.first(episode);
-      visit(episode, run == 0 ? begin : (begin / length + run) * length);
-    }
-  }
-}
-
-/// Calls `visit` with the episodes `first`..first + count - 1 of those that have a next state, in order of age.
-template <typename Visit>
-void Snapshot::visitNextStates(double first, uint32_t count, Visit visit) const {
-  const EpisodeList& episodes = replay_.book().episodes();
-  double before = 0;
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
-    if (replay_.book().part<NextStates>().find(episode, episodes[episode].count) == nullptr || before++ < first) continue;
-    visit(episode);
-    --count;
+    const uint32_t items = itemsOf(section, episode);
+    const uint32_t skipped = before + items <= first ? items : before < first ? static_cast<uint32_t>(first - before) : 0;
+    const uint32_t taken = items - skipped < count ? items - skipped : count;
+    before += items;
+    count -= taken;
+    if (taken > 0) visit(episode, skipped, skipped + taken);
   }
 }
 

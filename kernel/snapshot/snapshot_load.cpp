@@ -42,6 +42,16 @@ Status Snapshot::write(uint32_t section, double first, uint32_t count, const uin
 
 Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items) {
   Status status = Status::ok;
+  if (belongsToEpisodes(section)) {
+    double at = first;
+    visitItems(section, first, count, [&, bytes = itemBytesOf(section)](uint32_t episode, uint32_t begin, uint32_t end) {
+      uint32_t slot = UINT32_MAX;
+      for (uint32_t item = begin; status == Status::ok && item < end; ++item, ++at, items += bytes) {
+        if (!writeItem(section, episode, item, slot, items)) status = corrupt(section, at, ruleSelector);
+      }
+    });
+    return status;
+  }
   switch (section) {
     case EXRP_SECTION_COUNTERS: return writeCounters(items);
     case EXRP_SECTION_EPISODES: return writeEpisodes(count, items);
@@ -51,26 +61,8 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
       if (status == Status::ok) replay_.book().part<SavedRows>().write(replay_.book().store(), count, items);
       return status;
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
-    case EXRP_SECTION_PRIORITIES: return writePriorities(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
-    case EXRP_SECTION_BIRTHS: writeBirths(first, count, items); return Status::ok;
-    case EXRP_SECTION_NEXT_STATES:
-      visitNextStates(first, count, [&](uint32_t episode) {
-        replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, items);
-        items += replay_.book().part<NextStates>().stateBytes();
-      });
-      return Status::ok;
     default: break;
-  }
-  if (section < EXRP_SECTION_PICKS) {
-    const Store& store = replay_.book().store();
-    const uint32_t column = store.kept().column(section - EXRP_SECTION_KEPT);
-    const uint32_t bytes = store.column(column).bytes;
-    visitKept(column, first, count, [&](uint8_t* row) {
-      memcpy(row, items, bytes);
-      items += bytes;
-    });
-    return Status::ok;
   }
   if (section < EXRP_SECTION_SELECTOR) {
     return writePicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
@@ -161,33 +153,32 @@ Status Snapshot::writePicks(PickIndex& picks, uint32_t section, double first, ui
   return Status::ok;
 }
 
-/// Whether they can be, check() says in the end.
-void Snapshot::writeBirths(double first, uint32_t count, const uint8_t* items) {
+/// `slot` is that of the item before, where this is known. False for a priority that can't be. Whether births can be, check() says in the end.
+bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint32_t& slot, const uint8_t* from) {
   Store& store = replay_.book().store();
-  const uint32_t length = store.births().length();
-  const uint32_t run = replay_.book().trimLength();
-  uint32_t at = 0;
-  visitBirths(first, count, [&](uint32_t episode, uint32_t position) {
-    const auto birth = itemAt<uint64_t>(items, at++);
-    const Episode& entry = replay_.book().episodes()[episode];
+  const EpisodeList& episodes = replay_.book().episodes();
+  if (section == EXRP_SECTION_PRIORITIES) {
+    const auto priority = itemAt<double>(from, 0);
+    if (priority != InitialPriorities::none && !isPriority(priority)) return false;
+    slot = slotAfter(slot, episode, episodes.first(episode) + item);
+    replay_.picks().initialPriorities().set(slot, priority);
+  } else if (section == EXRP_SECTION_BIRTHS) {
+    // Slots share births in runs that may be shorter.
+    const auto birth = itemAt<uint64_t>(from, 0);
+    const uint32_t length = store.births().length();
+    const uint32_t run = replay_.book().trimLength();
+    const uint32_t position = birthPositionOf(episode, item);
     const uint32_t next = (position & ~(run - 1)) + run;
-    const uint32_t end = next < entry.count ? next : entry.count;
+    const uint32_t end = next < episodes[episode].count ? next : episodes[episode].count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
-      const uint32_t slot = store.slotAt(replay_.book().blocks().find(store, entry.handle, store.ordinalOf(to)), to);
-      store.births().set(slot, birth + (to - position));
+      store.births().set(slotOf(episode, to), birth + (to - position));
     }
-  });
-}
-
-Status Snapshot::writePriorities(double first, uint32_t count, const uint8_t* items) {
-  for (uint32_t at = 0; at < count; ++at) {
-    const auto priority = itemAt<double>(items, at);
-    const bool valid = priority == InitialPriorities::none || isPriority(priority);
-    if (!valid) return corrupt(EXRP_SECTION_PRIORITIES, first + at, ruleSelector);
+  } else if (section == EXRP_SECTION_NEXT_STATES) {
+    replay_.book().part<NextStates>().set(episode, episodes[episode].count, from);
+  } else {
+    memcpy(keptRowOf(section, episode, item), from, itemBytesOf(section));
   }
-  uint32_t at = 0;
-  visitRecords(first, count, [&](uint32_t slot) { replay_.picks().initialPriorities().set(slot, itemAt<double>(items, at++)); });
-  return Status::ok;
+  return true;
 }
 
 Status Snapshot::writeOrphans(double first, uint32_t count, const uint8_t* items) {

@@ -8,7 +8,7 @@
 //
 // Thread safety: a queue is filled and emptied under the lock, and run without it. While it is run, nobody changes it.
 // Invariants:
-//   1. Rows of a block that is taken never change.
+//   1. Rows of a block that is taken change only after Store::settle().
 // Cost: 32 bytes a copy; a copy of many neighbouring rows is one.
 #pragma once
 

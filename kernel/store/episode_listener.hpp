@@ -6,7 +6,7 @@
 // Invariants, which the book keeps:
 //   1. An episode begins, is filled when it gets its first record, gets more, may be trimmed until it holds none and filled again, ends at most
 //      once, and goes.
-//   2. A block is sealed at most once, and freed once. No row of a sealed block changes until it is freed.
+//   2. A block is sealed at most once, and freed once. No row of a sealed block changes until it is freed, but after changing().
 // Nothing but prepare() fails: it takes what the others need.
 #pragma once
 
@@ -48,6 +48,8 @@ class EpisodeListener {
 
   /// A block gets no more rows: it is full, or its episode has ended.
   void sealed(const StoredEpisodes&, uint32_t /*block*/) {}
+  /// A row of a block is about to get other values. It may be told for each row.
+  void changing(const StoredEpisodes&, uint32_t /*block*/) {}
   /// A block of an episode goes. Its rows are still there.
   void freed(const StoredEpisodes&, uint32_t /*block*/) {}
 

@@ -8,7 +8,7 @@
 // Thread safety: none of its own.
 // Invariants:
 //   1. A chunk that exists has references, and its episode has a count of its chunks.
-//   2. uses(chunk)[t] is the number of table t's items that refer to the chunk.
+//   2. uses(chunk)[t] is the number of table t's items that refer to the chunk. What use() and disuse() add up is of the chunks for which it is not 0.
 // Cost: some ns a chunk, and a copy of its bytes. The first snapshot with it computes their checksum. Memory: 24 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
 // bytes, 4 for each table, and 11 to 21 in its map.
 // A failure is Status::memory, and changes nothing.
@@ -29,6 +29,13 @@ struct ChunkPlace {
   uint32_t episode;
 };
 
+/// What the chunks that one table's items refer to come to.
+struct ChunkUse {
+  uint64_t bytes = 0;  // each chunk once
+  uint64_t episodes = 0;
+  uint64_t episodesDeleted = 0;  // episodes that no item refers to any more
+};
+
 /// Its bytes follow, as those of any sealed chunk.
 struct Chunk : ChunkPlace, SealedChunk {};
 static_assert(sizeof(Chunk) == sizeof(ChunkPlace) + sizeof(SealedChunk));
@@ -46,14 +53,21 @@ class ChunkStore {
     if (--chunk->references == 0) free(chunk);
   }
 
-  /// One more item of a table refers to the chunk. True where it is the first one.
-  bool use(Chunk* chunk, uint32_t table) { return uses(chunk)[table]++ == 0; }
-  /// One less. True where it was the last one.
-  bool disuse(Chunk* chunk, uint32_t table) { return --uses(chunk)[table] == 0; }
+  /// One more item of a table refers to the chunk.
+  void use(Chunk* chunk, uint32_t table, ChunkUse& by) {
+    if (uses(chunk)[table]++ > 0) return;
+    by.bytes += chunk->bytes;
+    if (episodeWords(chunk->episode)[episodeHead + table]++ == 0) ++by.episodes;
+  }
+  /// One less.
+  void disuse(Chunk* chunk, uint32_t table, ChunkUse& by) {
+    if (--uses(chunk)[table] > 0) return;
+    by.bytes -= chunk->bytes;
+    if (--episodeWords(chunk->episode)[episodeHead + table] > 0) return;
+    --by.episodes;
+    ++by.episodesDeleted;
+  }
   uint32_t usesOf(const Chunk* chunk, uint32_t table) const { return (reinterpret_cast<const uint32_t*>(chunk) - tableCount_)[table]; }
-  /// One more chunk of the episode is in use by a table. True where it is the first one; likewise the last.
-  bool useEpisode(uint32_t episode, uint32_t table) { return episodeWords(episode)[episodeHead + table]++ == 0; }
-  bool disuseEpisode(uint32_t episode, uint32_t table) { return --episodeWords(episode)[episodeHead + table] == 0; }
 
   uint64_t episodeId(uint32_t episode) const;
 

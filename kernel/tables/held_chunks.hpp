@@ -30,34 +30,21 @@ struct ChunkHead {
 
   /// False where it is damaged.
   bool read(ByteSpan chunk) {
+    using Fields = reverb::ChunkData;
+    using Range = reverb::SequenceRange;
     *this = {};
-    ProtoReader from(chunk);
-    while (from.next()) {
-      if (from.is(reverb::ChunkData::chunkKey, Wire::varint)) {
-        key = from.varint();
-      } else if (from.is(reverb::ChunkData::sequenceRange, Wire::bytes)) {
-        end = 0;
-        ProtoReader range(from.bytes());
-        while (range.next()) {
-          if (range.is(reverb::SequenceRange::episodeId, Wire::varint)) episode = range.varint();
-          else if (range.is(reverb::SequenceRange::start, Wire::varint)) start = range.int32();
-          else if (range.is(reverb::SequenceRange::end, Wire::varint)) end = range.int32();
-          else range.skip();
-        }
-        if (!range.isGood()) return false;
-      } else if (from.is(reverb::ChunkData::dataTensorsLen, Wire::varint)) {
-        tensors = from.int32();
-      } else {
-        from.skip();
-      }
-    }
-    return from.isGood() && chunk.size <= UINT32_MAX;
+    const auto range = [this](ByteSpan message) {
+      end = 0;
+      return readFields(message, Field{Range::episodeId, episode}, Field{Range::start, start}, Field{Range::end, end});
+    };
+    const bool isGood = readFields(chunk, Field{Fields::chunkKey, key}, Field{Fields::sequenceRange, range}, Field{Fields::dataTensorsLen, tensors});
+    return isGood && chunk.size <= UINT32_MAX;
   }
 
   /// Whether a slice can be of the chunk, as that says how many steps and tensors it has. What it does not say is not checked: whoever decodes
   /// the tensor looks at its own shape.
   bool canHold(const Slice& slice) const {
-    if (!slice.isPossible || (tensors > 0 && int64_t{slice.tensor} >= tensors)) return false;
+    if (!slice.isPossible() || (tensors > 0 && int64_t{slice.tensor} >= tensors)) return false;
     return end < start || int64_t{slice.offset} + slice.length <= int64_t{end} - start + 1;
   }
 };
@@ -93,34 +80,25 @@ class HeldChunks {
   Status collect(ByteSpan trajectory, Queue<Chunk*>& chunks, uint64_t* wrong) {
     chunks.clear();
     const uint64_t mark = newMark();
-    ProtoReader columns(trajectory);
-    while (columns.next()) {
-      if (!columns.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
-        columns.skip();
-        continue;
-      }
-      ProtoReader slices(columns.bytes());
-      while (slices.next()) {
-        if (!slices.is(reverb::Column::chunkSlices, Wire::bytes)) {
-          slices.skip();
-          continue;
-        }
-        Slice slice;
-        if (!slice.read(slices.bytes())) return Status::message;
-        *wrong = slice.chunk;
-        Held* const held = find(slice.chunk);
-        if (held == nullptr) return Status::chunkUnknown;
-        ChunkHead head;
-        head.read({held->chunk->data(), held->chunk->bytes});
-        if (!head.canHold(slice)) return Status::itemSlice;
-        if (held->mark == mark) continue;
-        held->mark = mark;
-        if (!chunks.prepare(1)) return Status::memory;
-        chunks.push(held->chunk);
-      }
-      if (!slices.isGood()) return Status::message;
-    }
-    return columns.isGood() ? Status::ok : Status::message;
+    Status status = Status::ok;
+    const auto takeSlice = [&](ByteSpan message) {
+      Slice slice;
+      if (!slice.read(message)) return false;
+      *wrong = slice.chunk;
+      Held* const held = find(slice.chunk);
+      if (held == nullptr) return status = Status::chunkUnknown, false;
+      ChunkHead head;
+      head.read({held->chunk->data(), held->chunk->bytes});
+      if (!head.canHold(slice)) return status = Status::itemSlice, false;
+      if (held->mark == mark) return true;
+      held->mark = mark;
+      if (!chunks.prepare(1)) return status = Status::memory, false;
+      chunks.push(held->chunk);
+      return true;
+    };
+    const auto takeColumn = [&](ByteSpan column) { return readFields(column, Field{reverb::Column::chunkSlices, takeSlice}); };
+    const bool isGood = readFields(trajectory, Field{reverb::FlatTrajectory::columns, takeColumn});
+    return isGood || status != Status::ok ? status : Status::message;
   }
 
   /// Takes out what `goes(held)` says, and tells `gone(chunk)` of it.

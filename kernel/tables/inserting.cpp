@@ -3,6 +3,7 @@
 //
 // read() and readRows() change nothing that can be seen: they add chunks, and make the bodies of items. If anything is wrong, both go again.
 #include <cmath>
+#include <utility>
 
 #include "kernel/base/priority.hpp"
 #include "kernel/base/whole_number.hpp"
@@ -15,8 +16,8 @@
 namespace exrp {
 namespace {
 
-double high(uint64_t key) { return static_cast<double>(key >> 32); }
-double low(uint64_t key) { return static_cast<double>(key & UINT32_MAX); }
+double highOf(uint64_t key) { return static_cast<double>(key >> 32); }
+double lowOf(uint64_t key) { return static_cast<double>(key & UINT32_MAX); }
 
 Status noMessage(ByteSpan message) { return fail(Status::message, static_cast<double>(message.size)); }
 
@@ -72,52 +73,33 @@ void Tables::enter(uint32_t id, Inserter& inserter, double now) {
 Status Tables::read(Inserter& inserter, ByteSpan message, uint64_t kept) {
   using Fields = reverb::InsertStreamRequest;
   uint64_t count = 0;
-  const auto each = [&](uint32_t field, auto take) -> Status {
-    ProtoReader from(message);
-    while (from.next()) {
-      if (!from.is(field, Wire::bytes)) {
-        from.skip();
-        continue;
-      }
-      ++count;
-      if (const Status status = take(from.bytes()); status != Status::ok) return status;
-    }
-    return from.isGood() ? Status::ok : noMessage(message);
-  };
-  Status status = each(Fields::chunks, [&](ByteSpan chunk) { return takeChunk(inserter, chunk); });
-  if (status == Status::ok) status = each(Fields::items, [&](ByteSpan item) { return takeItem(inserter, item); });
+  Status status = Status::ok;
+  const auto takeChunk = [&](ByteSpan chunk) { return ++count, (status = addChunk(inserter, chunk)) == Status::ok; };
+  const auto takeItem = [&](ByteSpan item) { return ++count, (status = readItem(inserter, item)) == Status::ok; };
+  bool isGood = readFields(message, Field{Fields::chunks, takeChunk}) && readFields(message, Field{Fields::items, takeItem});
   if (status != Status::ok) return status;
+  if (!isGood) return noMessage(message);
   if (count == 0) return fail(Status::messageEmpty);
   if (parsed_.isEmpty()) return Status::ok;
 
   uint64_t keyCount = 0;
   uint64_t lacking = 0;
   bool lacks = false;
-  ProtoReader keys(message);
-  while (keys.next()) {
-    if (keys.field() != Fields::keepChunkKeys || (keys.wire() != Wire::bytes && keys.wire() != Wire::varint)) {
-      keys.skip();
-      continue;
-    }
-    keys.varints([&](uint64_t key) {
-      HeldChunks::Held* const held = inserter.held.find(key);
-      ++keyCount;
-      if (held != nullptr) {
-        held->mark = kept;
-      } else if (!lacks) {
-        lacks = true;
-        lacking = key;
-      }
-    });
-  }
-  if (!keys.isGood()) return noMessage(message);
+  const auto keepChunk = [&](uint64_t key) {
+    HeldChunks::Held* const held = inserter.held.find(key);
+    ++keyCount;
+    if (held != nullptr) held->mark = kept;
+    else if (!std::exchange(lacks, true)) lacking = key;
+  };
+  isGood = readFields(message, Field{Fields::keepChunkKeys, keepChunk});
+  if (!isGood) return noMessage(message);
   if (lacks) {
-    return fail(Status::chunksKept, static_cast<double>(keyCount), static_cast<double>(inserter.held.count()), high(lacking), low(lacking));
+    return fail(Status::chunksKept, static_cast<double>(keyCount), static_cast<double>(inserter.held.count()), highOf(lacking), lowOf(lacking));
   }
   return prepareItems(inserter);
 }
 
-Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
+Status Tables::addChunk(Inserter& inserter, ByteSpan chunk) {
   ChunkHead head;
   if (!head.read(chunk)) return noMessage(chunk);
   if (inserter.held.find(head.key) != nullptr) return Status::ok;  // sent again
@@ -129,17 +111,15 @@ Status Tables::takeChunk(Inserter& inserter, ByteSpan chunk) {
   return Status::ok;
 }
 
-Status Tables::takeItem(Inserter& inserter, ByteSpan item) {
-  ItemMessage from;
-  if (!from.read(item) || from.trajectory.size > UINT32_MAX) return noMessage(item);
-  ParsedItem made = {{from.key, from.priority, from.removerPriority, nullptr, 0, 0, true}, tableOf(from.table)};
-  if (const Status status = checkItem(made, !from.hasOwn || isPriority(from.removerPriority)); status != Status::ok) return status;
+Status Tables::readItem(Inserter& inserter, ByteSpan message) {
+  ItemMessage item;
+  if (!item.read(message) || item.trajectory.size > UINT32_MAX) return noMessage(message);
   uint64_t wrong = 0;
-  switch (const Status status = inserter.held.collect(from.trajectory, chunks_, &wrong)) {
-    case Status::ok: return addItem(made, from.trajectory);
+  switch (const Status status = inserter.held.collect(item.trajectory, chunks_, &wrong)) {
+    case Status::ok: return addItem({item.key, tableOf(item.table), item.priority, item.removerPriority, true}, item.trajectory);
     case Status::memory: return fail(status, chunks_.memoryBytes());
-    case Status::message: return noMessage(from.trajectory);
-    default: return fail(status, static_cast<double>(parsed_.count()), high(wrong), low(wrong));
+    case Status::message: return noMessage(item.trajectory);
+    default: return fail(status, static_cast<double>(parsed_.count()), highOf(wrong), lowOf(wrong));
   }
 }
 
@@ -177,12 +157,12 @@ Status Tables::readRows(Inserter& inserter, Numbers numbers, ByteSpan rows) {
   }
   if (rows.size != 0) return fail(Status::argument, 4, static_cast<double>(rows.size));
   for (double left = itemCount; left > 0; --left) {
-    if (const Status status = readItem(numbers); status != Status::ok) return status;
+    if (const Status status = readNewItem(numbers); status != Status::ok) return status;
   }
   return numbers.left == 0 ? prepareItems(inserter) : fail(Status::argument, 2, numbers.left);
 }
 
-Status Tables::readItem(Numbers& numbers) {
+Status Tables::readNewItem(Numbers& numbers) {
   using Fields = reverb::ChunkSlice;
   const auto wrong = [](double number) { return fail(Status::argument, 2, number); };
   if (!numbers.has(EXRP_NEW_ITEM_HEAD)) return wrong(numbers.left);
@@ -192,11 +172,6 @@ Status Tables::readItem(Numbers& numbers) {
   }
   const double columnCount = item[EXRP_NEW_ITEM_COLUMNS];
   if (!isWhole(columnCount, 1, UINT32_MAX) || !numbers.has(columnCount * EXRP_SLICE_COUNT)) return wrong(columnCount);
-  ParsedItem made = {{keyOfHalves(item + EXRP_NEW_ITEM_KEY), item[EXRP_NEW_ITEM_PRIORITY], item[EXRP_NEW_ITEM_REMOVER_PRIORITY], nullptr, 0, 0, false},
-                     static_cast<uint32_t>(item[EXRP_NEW_ITEM_TABLE])};
-  const double own = made.item.removerPriority;
-  if (const Status status = checkItem(made, std::isnan(own) || isPriority(own)); status != Status::ok) return status;
-
   constexpr size_t columnBytesMax = 48;
   const auto columns = static_cast<size_t>(columnCount);
   if (!packed_.commit(columns * columnBytesMax) || !chunks_.prepare(made_.count())) return fail(Status::memory, columnCount * columnBytesMax);
@@ -214,52 +189,51 @@ Status Tables::readItem(Numbers& numbers) {
     const auto length = static_cast<uint64_t>(slice[EXRP_SLICE_LENGTH]);
     const auto index = static_cast<uint64_t>(slice[EXRP_SLICE_COLUMN]);
     const auto squeeze = static_cast<uint64_t>(slice[EXRP_SLICE_SQUEEZED]);
-    const size_t sliceBytes = varintFieldBytes(Fields::chunkKey, chunk.key) + presentFieldBytes(Fields::offset, offset) +
-                              presentFieldBytes(Fields::length, length) + presentFieldBytes(Fields::index, index);
-    const size_t columnBytes = bytesFieldBytes(reverb::Column::chunkSlices, sliceBytes) + presentFieldBytes(reverb::Column::squeeze, squeeze);
-    out.bytesBegin(reverb::FlatTrajectory::columns, columnBytes);
-    out.bytesBegin(reverb::Column::chunkSlices, sliceBytes);
-    out.varintField(Fields::chunkKey, chunk.key);
-    out.presentField(Fields::offset, offset);
-    out.presentField(Fields::length, length);
-    out.presentField(Fields::index, index);
-    out.presentField(reverb::Column::squeeze, squeeze);
+    out.message(reverb::FlatTrajectory::columns, [&](auto& column) {
+      column.message(reverb::Column::chunkSlices, [&](auto& part) {
+        part.varintField(Fields::chunkKey, chunk.key);
+        part.presentField(Fields::offset, offset);
+        part.presentField(Fields::length, length);
+        part.presentField(Fields::index, index);
+      });
+      column.presentField(reverb::Column::squeeze, squeeze);
+    });
     const auto number = static_cast<uint32_t>(parsed_.count());
     if (chunk.item != number) chunks_.push(chunk.chunk);
     chunk.item = number;
   }
-  return addItem(made, {packed_.data(), static_cast<size_t>(out.at() - packed_.data())});
+  const double own = item[EXRP_NEW_ITEM_REMOVER_PRIORITY];
+  return addItem({keyOfHalves(item + EXRP_NEW_ITEM_KEY), static_cast<uint32_t>(item[EXRP_NEW_ITEM_TABLE]), item[EXRP_NEW_ITEM_PRIORITY],
+                  {own, !std::isnan(own)}, false},
+                 {packed_.data(), static_cast<size_t>(out.at() - packed_.data())});
 }
 
 // ---- items ----
 
-/// Checks the table and the priorities of an item.
-Status Tables::checkItem(ParsedItem& made, bool isOwnRight) const {
-  const auto index = static_cast<double>(parsed_.count());
-  WaitingItem& item = made.item;
-  if (made.table >= tableCount_) return fail(Status::tableUnknown, index, made.table == none ? -1.0 : made.table, tableCount_);
-  if (!isPriority(item.priority) || !isOwnRight) {
-    const double wrong = isPriority(item.priority) ? item.removerPriority : item.priority;
-    return fail(Status::itemPriority, index, wrong, high(item.key), low(item.key));
-  }
-  item.priority += 0.0;  // a negative zero becomes 0
-  item.removerPriority += 0.0;
-  return Status::ok;
+/// Checks the priorities of an item, or of a change of one.
+Status Tables::checkPriorities(size_t index, uint64_t key, double priority, OptionalReal own) {
+  const bool isRight = isPriority(priority);
+  if (isRight && (!own.isThere || isPriority(own.value))) return Status::ok;
+  return fail(Status::itemPriority, static_cast<double>(index), isRight ? own.value : priority, highOf(key), lowOf(key));
 }
 
-/// Adds an item on chunks_ to those that were read.
-Status Tables::addItem(ParsedItem& made, ByteSpan trajectory) {
+/// Adds an item on chunks_ to those that were read, if it is right.
+Status Tables::addItem(const NewItem& item, ByteSpan trajectory) {
   const auto index = static_cast<double>(parsed_.count());
-  if (chunks_.isEmpty()) return fail(Status::itemEmpty, index, high(made.item.key), low(made.item.key));
-  for (size_t k = 0; k < chunks_.count(); ++k) made.item.bytes += chunks_[k]->bytes;
-  const uint64_t bytesMax = tables_[made.table]->config().maxBytes;
-  if (bytesMax > 0 && made.item.bytes > bytesMax) {
-    return fail(Status::itemBytes, index, static_cast<double>(made.item.bytes), static_cast<double>(bytesMax));
+  if (item.table >= tableCount_) return fail(Status::tableUnknown, index, item.table == none ? -1.0 : item.table, tableCount_);
+  if (const Status status = checkPriorities(parsed_.count(), item.key, item.priority, item.own); status != Status::ok) return status;
+  if (chunks_.isEmpty()) return fail(Status::itemEmpty, index, highOf(item.key), lowOf(item.key));
+  // A negative zero becomes 0.
+  WaitingItem made = {item.key, item.priority + 0.0, item.own.isThere ? item.own.value + 0.0 : NAN, nullptr, 0, 0, item.isConfirmed};
+  for (size_t k = 0; k < chunks_.count(); ++k) made.bytes += chunks_[k]->bytes;
+  const uint64_t bytesMax = tables_[item.table]->config().maxBytes;
+  if (bytesMax > 0 && made.bytes > bytesMax) {
+    return fail(Status::itemBytes, index, static_cast<double>(made.bytes), static_cast<double>(bytesMax));
   }
   if (!parsed_.prepare(1)) return fail(Status::memory, sizeof(ParsedItem));
-  made.item.body = newBody(*store_, chunks_, trajectory);
-  if (made.item.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
-  parsed_.push(made);
+  made.body = newBody(*store_, chunks_, trajectory);
+  if (made.body == nullptr) return fail(Status::memory, static_cast<double>(trajectory.size));
+  parsed_.push({made, item.table});
   return Status::ok;
 }
 
@@ -268,18 +242,15 @@ Status Tables::prepareItems(Inserter& inserter) {
   const size_t count = parsed_.count();
   const bool isConfirmed = count > 0 && parsed_[0].item.isConfirmed;
   bool hasMemory = !isConfirmed || inserter.confirmed.prepare(static_cast<size_t>(inserter.waiting) + count);
-  uint64_t touched = 0;
-  uint64_t own = 0;  // tables that get items with a priority of their own for the remover
-  for (size_t k = 0; k < count; ++k) {
-    const uint64_t bit = uint64_t{1} << parsed_[k].table;
-    touched |= bit;
-    if (!std::isnan(parsed_[k].item.removerPriority)) own |= bit;
-  }
-  for (; touched != 0 && hasMemory; touched &= touched - 1) {
-    const auto number = static_cast<uint32_t>(std::countr_zero(touched));
+  for (uint32_t number = 0; number < tableCount_ && hasMemory; ++number) {
     size_t more = 0;
-    for (size_t k = 0; k < count; ++k) more += parsed_[k].table == number ? 1 : 0;
-    hasMemory = tables_[number]->prepare(more) && ((own >> number & 1) == 0 || tables_[number]->prepareOwn());
+    bool hasOwn = false;  // a priority of its own for the remover
+    for (size_t k = 0; k < count; ++k) {
+      if (parsed_[k].table != number) continue;
+      ++more;
+      hasOwn = hasOwn || !std::isnan(parsed_[k].item.removerPriority);
+    }
+    hasMemory = more == 0 || (tables_[number]->prepare(more) && (!hasOwn || tables_[number]->prepareOwn()));
   }
   return hasMemory ? Status::ok : fail(Status::memory, 64.0 * static_cast<double>(count));
 }
@@ -308,6 +279,7 @@ void Tables::inserterInfo(const Inserter& inserter, double* info) const {
   info[EXRP_INSERTER_CONFIRMED] = static_cast<double>(inserter.confirmed.count());
   info[EXRP_INSERTER_CHUNKS] = static_cast<double>(inserter.held.count());
   info[EXRP_INSERTER_PAUSE] = isFull ? 1 : 0;
+  info[EXRP_INSERTER_BYTES] = 0;
   constexpr double placeBytes = 64;  // about what a key takes among the held ones
   const double headBytes = static_cast<double>(store_->headBytes()) + placeBytes;
   info[EXRP_INSERTER_CHUNK_BYTES] = static_cast<double>(inserter.heldBytes) + headBytes * static_cast<double>(inserter.held.count());

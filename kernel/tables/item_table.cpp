@@ -33,11 +33,11 @@ ItemBody* newBody(ChunkStore& store, Queue<Chunk*>& chunks, ByteSpan trajectory)
 
 ItemTable::~ItemTable() {
   for (uint32_t index = 0; index < size_; ++index) {
-    used_.remove(rows_[index].body->chunks(), rows_[index].body->chunkCount);
+    disuseChunks(*rows_[index].body);
     release(rows_[index].body);
   }
   for (size_t k = 0; k < inserts_.count(); ++k) release(inserts_[k].body);
-  for (size_t k = 0; k < returned_.count(); ++k) release(returned_[k].body);
+  for (size_t k = 0; k < returned_.count(); ++k) release(returned_[k].item.body);
 }
 
 Status ItemTable::create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover,
@@ -78,7 +78,7 @@ void ItemTable::insert(const WaitingItem& item, double now) {
   item.body->insertedAt = now;
   push(item);
   if (size_ > config_.maxSize) removeOne();
-  while (config_.maxBytes > 0 && used_.bytes() > config_.maxBytes) removeOne();
+  while (config_.maxBytes > 0 && used_.bytes > config_.maxBytes) removeOne();
   rateLimiter_.inserted();
 }
 
@@ -93,8 +93,16 @@ void ItemTable::push(const WaitingItem& item) {
   sampler_->setPriority(&index, &item.priority, 1);
   remover_->pushed(index);
   remover_->setPriority(&index, &forRemover, 1);
-  used_.add(item.body->chunks(), item.body->chunkCount);
+  useChunks(*item.body);
   noteRaised(item.priority);
+}
+
+void ItemTable::useChunks(ItemBody& body) {
+  for (uint32_t k = 0; k < body.chunkCount; ++k) store_.use(body.chunks()[k], number_, used_);
+}
+
+void ItemTable::disuseChunks(ItemBody& body) {
+  for (uint32_t k = 0; k < body.chunkCount; ++k) store_.disuse(body.chunks()[k], number_, used_);
 }
 
 void ItemTable::removeOne() {
@@ -166,7 +174,7 @@ Status ItemTable::draw(uint32_t count, uint64_t batch, bool isLimited, Queue<Dra
     ++row.body->references;
     const Chunk* const* const chunks = row.body->chunks();
     for (uint32_t c = 0; c < row.body->chunkCount && c < 8; ++c) prefetchLineFar(chunks[c]);
-    drawn.push({row.key, row.priority, probability[k], row.body, size_, row.timesSampled, isLimited});
+    drawn.push({{row.key, row.priority, row.body, row.timesSampled}, probability[k], size_, isLimited});
   }
   rateLimiter_.sampled(count);
   if (config_.maxTimesSampled > 0 && rows_[index[0]].timesSampled >= config_.maxTimesSampled) removeAt(index[0]);
@@ -200,7 +208,7 @@ void ItemTable::removeAt(uint32_t index) {
   remover_->popped(last);
   rateLimiter_.deleted();
   noteLowered(removed.priority);
-  used_.remove(removed.body->chunks(), removed.body->chunkCount);
+  disuseChunks(*removed.body);
   release(removed.body);
 }
 
@@ -209,13 +217,13 @@ void ItemTable::reset() {
     sampler_->popped(size_ - 1);
     remover_->popped(size_ - 1);
     ItemBody* const body = rows_[size_ - 1].body;
-    used_.remove(body->chunks(), body->chunkCount);
+    disuseChunks(*body);
     release(body);
   }
-  for (; !returned_.isEmpty(); returned_.pop()) release(returned_.front().body);
+  for (; !returned_.isEmpty(); returned_.pop()) release(returned_.front().item.body);
   indexOf_.clear();
   rateLimiter_.setCounts({});
-  used_.restore(0);
+  used_.episodesDeleted = 0;
   uniqueSamples_ = 0;
   priorityMax_ = 0;
   isMaxKnown_ = true;
@@ -245,56 +253,52 @@ bool ItemTable::save(SavedTable* saved) {
   remover_->saveHeader(saved->remover.data());
   remover_->saveItems(0, size_, saved->remover.data() + remover_->headerBytes());
   saved->size = size_;
-  saved->counts = {rateLimiter_.counts(), uniqueSamples_, used_.episodesDeleted()};
+  saved->counts = {rateLimiter_.counts(), uniqueSamples_, used_.episodesDeleted};
   return true;
 }
 
-Status ItemTable::loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover) {
+void ItemTable::loadCounts(const TableCounts& counts) {
+  rateLimiter_.setCounts(counts.rate);
+  uniqueSamples_ = counts.uniqueSamples;
+  used_.episodesDeleted = counts.episodesDeleted;
+}
+
+Status ItemTable::loadRules(ByteSpan sampler, ByteSpan remover) {
+  const auto size = static_cast<uint32_t>(rateLimiter_.counts().stored());
   if (!prepare(size)) return fail(Status::memory, 64.0 * size);
   if (sampler.size != sampler_->headerBytes() || remover.size != remover_->headerBytes()) return Status::dataCorrupt;
   sampler_->pushedRun(0, size);
   remover_->pushedRun(0, size);
-  restoreCounts(counts);
   const Status status = sampler_->loadHeader(sampler.data);
   return status == Status::ok ? remover_->loadHeader(remover.data) : status;
 }
 
 Status ItemTable::loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover) {
   if (sampler.size != sampler_->itemBytes() || remover.size != remover_->itemBytes()) return Status::dataCorrupt;
-  if (find(row.key) != KeyMap::none) return Status::dataCorrupt;
-  if (!std::isnan(own) && !prepareOwn()) return fail(Status::memory, 8.0 * config_.maxSize);
   Status status = sampler_->loadItems(size_, 1, sampler.data);
   if (status == Status::ok) status = remover_->loadItems(size_, 1, remover.data);
   if (status != Status::ok) return status;
   rows_[size_] = row;
   if (keepsOwn_) own_[size_] = own;
   indexOf_.add(row.key, size_++);
-  used_.add(row.body->chunks(), row.body->chunkCount);
+  useChunks(*row.body);
   noteRaised(row.priority);
   return Status::ok;
 }
 
-Status ItemTable::loadEnd() {
-  sizeMax_ = size_ > sizeMax_ ? size_ : sizeMax_;
-  Status status = checkBytes();
-  if (status == Status::ok) status = sampler_->loadEnd();
-  return status == Status::ok ? remover_->loadEnd() : status;
-}
-
-Status ItemTable::checkBytes() const {
-  if (config_.maxBytes == 0 || used_.bytes() <= config_.maxBytes) return Status::ok;
-  return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(used_.bytes()));
-}
-
-void ItemTable::restoreCounts(const TableCounts& counts) {
-  rateLimiter_.setCounts(counts.rate);
-  uniqueSamples_ = counts.uniqueSamples;
-  used_.restore(counts.episodesDeleted);
-}
-
-void ItemTable::restoreItem(const ItemRow& row) {
-  push({row.key, row.priority, NAN, row.body, 0, 0, false});
+void ItemTable::restoreItem(const ItemRow& row, double own) {
+  push({row.key, row.priority, own, row.body, 0, 0, false});
   rows_[size_ - 1].timesSampled = row.timesSampled;
+}
+
+Status ItemTable::loadEnd(bool hasRules) {
+  if (size_ > sizeMax_) sizeMax_ = size_;
+  if (config_.maxBytes > 0 && used_.bytes > config_.maxBytes) {
+    return fail(Status::dataMismatch, number_, static_cast<double>(config_.maxBytes), static_cast<double>(used_.bytes));
+  }
+  if (!hasRules) return Status::ok;
+  const Status status = sampler_->loadEnd();
+  return status == Status::ok ? remover_->loadEnd() : status;
 }
 
 size_t ItemTable::waitingMax() const {
@@ -322,12 +326,12 @@ double ItemTable::largestPriority() const {
 
 void ItemTable::info(double* info) const {
   info[EXRP_TABLES_INFO_SIZE] = size_;
-  info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(used_.bytes());
+  info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(used_.bytes);
   info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(rateLimiter_.counts().inserts);
   info[EXRP_TABLES_INFO_SAMPLES] = static_cast<double>(rateLimiter_.counts().samples);
   info[EXRP_TABLES_INFO_DELETES] = static_cast<double>(rateLimiter_.counts().deletes);
-  info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(used_.episodes());
-  info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(used_.episodesDeleted());
+  info[EXRP_TABLES_INFO_EPISODES] = static_cast<double>(used_.episodes);
+  info[EXRP_TABLES_INFO_EPISODES_DELETED] = static_cast<double>(used_.episodesDeleted);
   info[EXRP_TABLES_INFO_UNIQUE_SAMPLES] = static_cast<double>(uniqueSamples_);
   info[EXRP_TABLES_INFO_INSERTS_WAITING] = static_cast<double>(inserts_.count());
   info[EXRP_TABLES_INFO_BYTES_WAITING] = static_cast<double>(inserts_.bytes());
@@ -368,11 +372,13 @@ int32_t ItemTable::check() const {
     if (row.body->references == 0) return 2;
     if (row.priority > largest) largest = row.priority;
     if (!isPriority(removerPriority(index))) return 5;
-    if (!used_.has(row.body->chunks(), row.body->chunkCount)) return 2;
+    for (uint32_t k = 0; k < row.body->chunkCount; ++k) {
+      if (row.body->chunks()[k]->references == 0 || store_.usesOf(row.body->chunks()[k], number_) == 0) return 2;
+    }
   }
   if (rateLimiter_.counts().stored() != static_cast<int64_t>(size_)) return 2;
-  if (config_.maxBytes > 0 && used_.bytes() > config_.maxBytes) return 2;
-  if (size_ == 0 && (used_.bytes() != 0 || used_.episodes() != 0)) return 2;
+  if (config_.maxBytes > 0 && used_.bytes > config_.maxBytes) return 2;
+  if (size_ == 0 && (used_.bytes != 0 || used_.episodes != 0)) return 2;
   if (!returned_.isEmpty() && (config_.maxTimesSampled == 0 || !line_.isEmpty())) return 6;
   if (isMaxKnown_ && (largest < priorityMax_ || largest > priorityMax_)) return 4;
   if (const int32_t broken = sampler_->check(); broken != 0) return 100 + broken;

@@ -29,7 +29,7 @@
 #include "kernel/base/queue.hpp"
 #include "kernel/base/rate_limiter.hpp"
 #include "kernel/sockets/pick_selector.hpp"
-#include "kernel/tables/chunk_use.hpp"
+#include "kernel/tables/chunk_store.hpp"
 #include "kernel/tables/insert_line.hpp"
 
 namespace exrp {
@@ -49,23 +49,20 @@ struct ItemBody {
   const uint8_t* trajectory() const { return reinterpret_cast<const uint8_t*>(chunks() + chunkCount); }
 };
 
-/// A sample that was drawn, and is to be sent.
-struct DrawnSample {
-  uint64_t key;
-  double priority;
-  double probability;
-  ItemBody* body;
-  uint32_t tableSize;
-  uint32_t timesSampled;
-  bool isLimited;
-};
-
 /// An item in its table.
 struct ItemRow {
   uint64_t key;
   double priority;
   ItemBody* body;
   uint32_t timesSampled;
+};
+
+/// A sample that was drawn, and is to be sent.
+struct DrawnSample {
+  ItemRow item;
+  double probability;
+  uint32_t tableSize;
+  bool isLimited;
 };
 
 /// What a table counts, since the last reset.
@@ -89,7 +86,7 @@ struct TableConfig {
 
 class ItemTable {
  public:
-  ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), used_(number, store), indexOf_(secret) {}
+  ItemTable(uint32_t number, uint64_t secret, ChunkStore& store) : number_(number), store_(store), indexOf_(secret) {}
   ~ItemTable();
   /// `rules` are the numbers that the two selectors were made with.
   Status create(const TableConfig& config, std::unique_ptr<PickSelector> sampler, std::unique_ptr<PickSelector> remover, ByteSpan rules);
@@ -127,17 +124,14 @@ class ItemTable {
 
   /// Copies what may change, and keeps each body once more. False for want of memory: nothing has changed then.
   bool save(SavedTable* saved);
-  /// Loads an empty table: first its counts and the headers of its selectors, then `size` items in order, then the end.
-  Status loadBegin(uint32_t size, const TableCounts& counts, ByteSpan sampler, ByteSpan remover);
-  /// Takes the body over, where it succeeds. `own` as in setPriority().
+  /// Loads an empty table: first its counts, the headers of its selectors where they were saved, then its items in order, then the end.
+  void loadCounts(const TableCounts& counts);
+  Status loadRules(ByteSpan sampler, ByteSpan remover);
+  /// Takes the body over, where it succeeds. prepare() has made room for the item, prepareOwn() for a priority of its own, and its key is not there.
   Status loadItem(const ItemRow& row, double own, ByteSpan sampler, ByteSpan remover);
-  Status loadEnd();
-  /// Restores an empty table of which the selectors know nothing: its counts, and then one item after another, as if each came now. Nothing is
-  /// removed. prepare() has made room for the item, and its key is not there. Takes the body over.
-  void restoreCounts(const TableCounts& counts);
-  void restoreItem(const ItemRow& row);
-  /// Whether the chunks are as few as the table may have.
-  Status checkBytes() const;
+  /// The same where selectors know nothing of it: as if it came now, but that nothing is removed.
+  void restoreItem(const ItemRow& row, double own);
+  Status loadEnd(bool hasRules);
   const PickSelector& sampler() const { return *sampler_; }
   const PickSelector& remover() const { return *remover_; }
   ByteSpan rules() const { return {rules_.data(), rulesBytes_}; }
@@ -168,6 +162,8 @@ class ItemTable {
   void push(const WaitingItem& item);
   bool hasOwn(uint32_t index) const { return keepsOwn_ && !std::isnan(own_[index]); }
   double removerPriority(uint32_t index) const { return hasOwn(index) ? own_[index] : rows_[index].priority; }
+  void useChunks(ItemBody& body);
+  void disuseChunks(ItemBody& body);
   void removeOne();
   uint64_t drawsToRemove(uint32_t count) const;
   void noteLowered(double before) {
@@ -183,7 +179,7 @@ class ItemTable {
 
   const uint32_t number_;
   ChunkStore& store_;
-  ChunkUse used_;
+  ChunkUse used_ = {};
   TableConfig config_ = {};
   RateLimiter rateLimiter_;
   std::unique_ptr<PickSelector> sampler_;

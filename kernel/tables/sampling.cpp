@@ -1,7 +1,6 @@
 // How Tables writes a SampleStreamResponse: all sizes first, then every byte once, into the caller's memory.
-#include <cstring>
-
 #include "kernel/base/prefetch.hpp"
+#include "kernel/tables/item_record.hpp"
 #include "kernel/tables/tables.hpp"
 #include "kernel/wire/proto_writer.hpp"
 #include "kernel/wire/reverb_fields.hpp"
@@ -9,59 +8,43 @@
 namespace exrp {
 namespace {
 
-/// The sizes of one sample's entry, and what has to be reckoned for them.
-struct EntrySizes {
-  uint64_t seconds;
-  uint32_t nanos;
-  size_t insertedAt;
-  size_t item;
-  size_t info;
-  size_t data;
-  size_t entry;  // without tag and size
+/// A sample as an entry of a SampleStreamResponse. Each size is added up once.
+class EntryRecord {
+ public:
+  [[gnu::always_inline]] EntryRecord(const DrawnSample& sample, ByteSpan table)
+      : sample_(sample),
+        item_(sample.item, table),
+        infoBytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fillInfo(out); })),
+        bytes_(sizeOfFields([this](auto& out) __attribute__((always_inline)) { this->fill(out); })) {}
 
-  EntrySizes(const DrawnSample& sample, ByteSpan table) {
-    using Item = reverb::PrioritizedItem;
+  size_t wholeBytes() const { return bytesFieldBytes(reverb::SampleStreamResponse::entries, bytes_); }
+  [[gnu::always_inline]] void write(ProtoWriter& out) const {
+    out.message(reverb::SampleStreamResponse::entries, bytes_, [this](auto& entry) __attribute__((always_inline)) { this->fill(entry); });
+  }
+
+ private:
+  template <typename Out>
+  [[gnu::always_inline]] void fillInfo(Out& info) const {
     using Info = reverb::SampleInfo;
-    const double now = sample.body->insertedAt;
-    seconds = static_cast<uint64_t>(now / 1000);
-    nanos = static_cast<uint32_t>((now - static_cast<double>(seconds) * 1000) * 1000) * 1000;  // to the microsecond, as a double is exact to
-    insertedAt = presentFieldBytes(reverb::Timestamp::seconds, seconds) + presentFieldBytes(reverb::Timestamp::nanos, nanos);
-    item = varintFieldBytes(Item::key, sample.key) + bytesFieldBytes(Item::table, table.size) + fixed64FieldBytes(Item::priority) +
-           varintFieldBytes(Item::timesSampled, sample.timesSampled) + bytesFieldBytes(Item::insertedAt, insertedAt) +
-           bytesFieldBytes(Item::flatTrajectory, sample.body->trajectoryBytes);
-    info = bytesFieldBytes(Info::item, item) + fixed64FieldBytes(Info::probability) + varintFieldBytes(Info::tableSize, sample.tableSize) +
-           presentFieldBytes(Info::rateLimited, sample.isLimited ? 1 : 0);
-    data = 0;
-    for (uint32_t k = 0; k < sample.body->chunkCount; ++k) {
-      data += bytesFieldBytes(reverb::SampleEntry::data, sample.body->chunks()[k]->bytes);
-    }
-    entry = bytesFieldBytes(reverb::SampleEntry::info, info) + data + varintFieldBytes(reverb::SampleEntry::endOfSequence, 1);
+    item_.write(info, Info::item);
+    info.realField(Info::probability, sample_.probability);
+    info.varintField(Info::tableSize, sample_.tableSize);
+    info.presentField(Info::rateLimited, sample_.isLimited ? 1 : 0);
   }
-};
+  template <typename Out>
+  [[gnu::always_inline]] void fill(Out& entry) const {
+    using Fields = reverb::SampleEntry;
+    entry.message(Fields::info, infoBytes_, [this](auto& info) __attribute__((always_inline)) { this->fillInfo(info); });
+    const ItemBody& body = *sample_.item.body;
+    for (uint32_t k = 0; k < body.chunkCount; ++k) entry.bytesField(Fields::data, body.chunks()[k]->data(), body.chunks()[k]->bytes);
+    entry.varintField(Fields::endOfSequence, 1);
+  }
 
-void writeEntry(ProtoWriter& out, const DrawnSample& sample, const EntrySizes& sizes, ByteSpan table) {
-  using Item = reverb::PrioritizedItem;
-  using Info = reverb::SampleInfo;
-  out.bytesBegin(reverb::SampleStreamResponse::entries, sizes.entry);
-  out.bytesBegin(reverb::SampleEntry::info, sizes.info);
-  out.bytesBegin(Info::item, sizes.item);
-  out.varintField(Item::key, sample.key);
-  out.bytesField(Item::table, table.data, table.size);
-  out.realField(Item::priority, sample.priority);
-  out.varintField(Item::timesSampled, sample.timesSampled);
-  out.bytesBegin(Item::insertedAt, sizes.insertedAt);
-  out.presentField(reverb::Timestamp::seconds, sizes.seconds);
-  out.presentField(reverb::Timestamp::nanos, sizes.nanos);
-  out.bytesField(Item::flatTrajectory, sample.body->trajectory(), sample.body->trajectoryBytes);
-  out.realField(Info::probability, sample.probability);
-  out.varintField(Info::tableSize, sample.tableSize);
-  out.presentField(Info::rateLimited, sample.isLimited ? 1 : 0);
-  for (uint32_t k = 0; k < sample.body->chunkCount; ++k) {
-    const Chunk* const chunk = sample.body->chunks()[k];
-    out.bytesField(reverb::SampleEntry::data, chunk->data(), chunk->bytes);
-  }
-  out.varintField(reverb::SampleEntry::endOfSequence, 1);
-}
+  const DrawnSample& sample_;
+  const ItemRecord item_;
+  const size_t infoBytes_;
+  const size_t bytes_;
+};
 
 }  // namespace
 
@@ -102,21 +85,21 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
     while (!sampler.drawn.isEmpty()) {
       constexpr size_t ahead = 4;
       if (sampler.drawn.count() > ahead) {
-        const ItemBody* const next = sampler.drawn[ahead].body;
+        const ItemBody* const next = sampler.drawn[ahead].item.body;
         for (uint32_t k = 0; k < next->chunkCount && k < 8; ++k) prefetchSpan(reinterpret_cast<const uint8_t*>(next->chunks()[k]), 256);
       }
       const DrawnSample& sample = sampler.drawn.front();
-      const EntrySizes sizes(sample, table.name());
-      const size_t whole = bytesFieldBytes(reverb::SampleStreamResponse::entries, sizes.entry);
+      const EntryRecord entry(sample, table.name());
+      const size_t whole = entry.wholeBytes();
       if (whole > left) {
         needed = samples > 0 ? 0 : static_cast<double>(whole);
         break;
       }
-      writeEntry(out, sample, sizes, table.name());
+      entry.write(out);
       left -= whole;
       ++samples;
-      sampler.drawnBytes -= table.bytesOf(sample.body);
-      table.release(sample.body);
+      sampler.drawnBytes -= table.bytesOf(sample.item.body);
+      table.release(sample.item.body);
       sampler.drawn.pop();
     }
     if (!sampler.drawn.isEmpty() || sampler.wanted == 0 || sampler.isInLine) break;

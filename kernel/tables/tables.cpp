@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "kernel/base/priority.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/base/whole_number.hpp"
 #include "kernel/sockets/rules.hpp"
@@ -31,8 +30,7 @@ Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t count
 Tables::~Tables() {
   for (uint32_t place = 0; place < streamCount_; ++place) {
     const Stream& stream = streams_[place];
-    if (stream.inserter == nullptr && stream.sampler == nullptr) continue;
-    close(uint32_t{stream.generation} << 16 | place, stream.sampler != nullptr);
+    if (stream.inserter != nullptr || stream.sampler != nullptr) close(uint32_t{stream.generation} << 16 | place);
   }
 }
 
@@ -114,7 +112,10 @@ Status Tables::load(ByteSpan piece) {
 }
 
 Status Tables::loadEnd() {
-  if (isBroken_ || loader_ == nullptr || !loader_->hasEnded()) return fail(Status::order);
+  if (isBroken_ || loader_ == nullptr) return fail(Status::order);
+  const Status status = loader_->end();
+  isBroken_ = status != Status::ok;
+  if (isBroken_) return status;
   if (loader_->insertedAtMax() > now_) now_ = loader_->insertedAtMax();
   loader_.reset();
   return Status::ok;
@@ -200,15 +201,15 @@ Status Tables::openSampler(uint32_t table, uint32_t* id) {
   return status;
 }
 
-Status Tables::close(uint32_t id, bool isSampler) {
+Status Tables::close(uint32_t id) {
   Stream* const stream = findStream(id);
-  if (stream == nullptr || (isSampler ? stream->sampler == nullptr : stream->inserter == nullptr)) return fail(Status::streamUnknown, id);
+  if (stream == nullptr || (stream->inserter == nullptr && stream->sampler == nullptr)) return fail(Status::streamUnknown, id);
   std::unique_ptr<Inserter> inserter(std::exchange(stream->inserter, nullptr));
   std::unique_ptr<Sampler> sampler(std::exchange(stream->sampler, nullptr));
   ++stream->generation;
   stream->nextFree = streamFree_;
   streamFree_ = id & 0xffff;
-  --(isSampler ? samplerCount_ : inserterCount_);
+  --(sampler != nullptr ? samplerCount_ : inserterCount_);
   if (inserter != nullptr) {
     // An id comes again once 2^15 streams had its place: no item may wait under it until then.
     for (uint64_t left = inserter->waiting > 0 ? inserter->tables : 0; left != 0; left &= left - 1) {
@@ -223,7 +224,7 @@ Status Tables::close(uint32_t id, bool isSampler) {
   const bool isReturned = sampler->isWhole && table.config().maxTimesSampled > 0 && table.returned().prepare(drawn.count());
   for (; !drawn.isEmpty(); drawn.pop()) {
     if (isReturned) table.returned().push(drawn.front());
-    else table.release(drawn.front().body);
+    else table.release(drawn.front().item.body);
   }
   table.endBatch(sampler->batch);
   // The others keep their order. Whoever was behind it may be served now.
@@ -293,7 +294,7 @@ bool Tables::serveOne(ItemTable& table) {
   if (count == 0) return false;
   sampler.wanted -= count;
   if (sampler.wanted == 0) table.endBatch(sampler.batch);
-  for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].body);
+  for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].item.body);
   const bool isMuch = sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax;
   if (sampler.wanted == 0 || (isMuch && !sampler.isWhole)) {
     table.line().pop();
@@ -325,45 +326,32 @@ uint32_t Tables::drawFor(ItemTable& table, Sampler& sampler) {
 // ---- changes of priorities ----
 
 Status Tables::readChanges(ByteSpan message, ItemTable** table) {
+  using Fields = reverb::MutatePrioritiesRequest;
+  using UpdateFields = reverb::KeyWithPriority;
   ByteSpan name;
   bool hasOwn = false;
-  ProtoReader from(message);
-  while (from.next()) {
-    if (from.is(reverb::MutatePrioritiesRequest::table, Wire::bytes)) {
-      name = from.bytes();
-    } else if (from.is(reverb::MutatePrioritiesRequest::updates, Wire::bytes)) {
-      Change change = {0, 0, NAN};
-      bool isOwnRight = true;
-      ProtoReader update(from.bytes());
-      while (update.next()) {
-        if (update.is(reverb::KeyWithPriority::key, Wire::varint)) change.key = update.varint();
-        else if (update.is(reverb::KeyWithPriority::priority, Wire::fixed64)) change.priority = update.real();
-        else if (update.is(reverb::KeyWithPriority::removerPriority, Wire::fixed64)) {
-          change.removerPriority = update.real();
-          isOwnRight = isPriority(change.removerPriority);
-          hasOwn = true;
-        } else update.skip();
-      }
-      if (!update.isGood()) return fail(Status::message, static_cast<double>(message.size));
-      if (!isPriority(change.priority) || !isOwnRight) {
-        const double wrong = isPriority(change.priority) ? change.removerPriority : change.priority;
-        return fail(Status::itemPriority, static_cast<double>(changes_.count()), wrong, static_cast<double>(change.key >> 32),
-                    static_cast<double>(change.key & UINT32_MAX));
-      }
-      if (!changes_.prepare(1)) return fail(Status::memory, sizeof(Change));
-      changes_.push(change);
-    } else if (from.field() == reverb::MutatePrioritiesRequest::deleteKeys && (from.wire() == Wire::bytes || from.wire() == Wire::varint)) {
-      bool hasMemory = true;
-      from.varints([&](uint64_t key) {
-        hasMemory = hasMemory && deletes_.prepare(1);
-        if (hasMemory) deletes_.push(key);
-      });
-      if (!hasMemory) return fail(Status::memory, sizeof(uint64_t));
-    } else {
-      from.skip();
-    }
-  }
-  if (!from.isGood()) return fail(Status::message, static_cast<double>(message.size));
+  Status status = Status::ok;
+  const auto takeUpdate = [&](ByteSpan update) {
+    Change change = {};
+    OptionalReal own;
+    const bool isGood = readFields(update, Field{UpdateFields::key, change.key}, Field{UpdateFields::priority, change.priority},
+                                   Field{UpdateFields::removerPriority, own});
+    if (!isGood) return false;
+    status = checkPriorities(changes_.count(), change.key, change.priority, own);
+    if (status == Status::ok && !changes_.prepare(1)) status = fail(Status::memory, sizeof(Change));
+    if (status != Status::ok) return false;
+    change.removerPriority = own.isThere ? own.value : NAN;
+    hasOwn = hasOwn || own.isThere;
+    changes_.push(change);
+    return true;
+  };
+  const auto takeDelete = [&](uint64_t key) {
+    if (status == Status::ok && !deletes_.prepare(1)) status = fail(Status::memory, sizeof(uint64_t));
+    if (status == Status::ok) deletes_.push(key);
+  };
+  const bool isGood = readFields(message, Field{Fields::table, name}, Field{Fields::updates, takeUpdate}, Field{Fields::deleteKeys, takeDelete});
+  if (status != Status::ok) return status;
+  if (!isGood) return fail(Status::message, static_cast<double>(message.size));
   const uint32_t number = tableOf(name);
   if (number == none) return fail(Status::tableUnknown, -1, -1, tableCount_);
   *table = tables_[number].get();

@@ -71,7 +71,7 @@ class Tables {
 
   Status openInserter(uint32_t* id);
   Status openSampler(uint32_t table, uint32_t* id);
-  Status close(uint32_t id, bool isSampler);
+  Status close(uint32_t id);
   Inserter* findInserter(uint32_t id);
   Sampler* findSampler(uint32_t id);
 
@@ -113,6 +113,14 @@ class Tables {
     bool isAwake;  // listed
     uint32_t nextFree;
   };
+  /// An item as a call brings it.
+  struct NewItem {
+    uint64_t key;
+    uint32_t table;
+    double priority;
+    OptionalReal own;  // for the remover
+    bool isConfirmed;
+  };
   struct ParsedItem {
     WaitingItem item;
     uint32_t table;
@@ -137,12 +145,12 @@ class Tables {
 
   /// Reads and checks a whole message, and takes all its memory. The chunks that it keeps get the mark `kept`.
   Status read(Inserter& inserter, ByteSpan message, uint64_t kept);
-  Status takeChunk(Inserter& inserter, ByteSpan chunk);
-  Status takeItem(Inserter& inserter, ByteSpan item);
+  Status addChunk(Inserter& inserter, ByteSpan chunk);
+  Status readItem(Inserter& inserter, ByteSpan message);
   Status readRows(Inserter& inserter, Numbers numbers, ByteSpan rows);
-  Status readItem(Numbers& numbers);
-  Status checkItem(ParsedItem& made, bool isOwnRight) const;
-  Status addItem(ParsedItem& made, ByteSpan trajectory);
+  Status readNewItem(Numbers& numbers);
+  Status addItem(const NewItem& item, ByteSpan trajectory);
+  static Status checkPriorities(size_t index, uint64_t key, double priority, OptionalReal own);
   Status prepareItems(Inserter& inserter);
   void dropParsed();
   void enter(uint32_t id, Inserter& inserter, double now);

@@ -93,20 +93,20 @@ ByteSpan NewChunk::write(uint8_t* out) const {
   const auto first = static_cast<uint64_t>(head_[EXRP_CHUNK_FIRST]);
   const auto last = static_cast<uint64_t>(head_[EXRP_CHUNK_LAST]);
   const uint64_t sparse = (static_cast<uint32_t>(head_[EXRP_CHUNK_FLAGS]) & EXRP_ROWS_SPARSE) != 0 ? 1 : 0;
-  const uint64_t delta = isDelta() ? 1 : 0;
-  const size_t range = varintFieldBytes(Range::episodeId, episode()) + presentFieldBytes(Range::start, first) +
-                       presentFieldBytes(Range::end, last) + presentFieldBytes(Range::sparse, sparse);
-  const size_t head = varintFieldBytes(Fields::chunkKey, key()) + bytesFieldBytes(Fields::sequenceRange, range) +
-                      presentFieldBytes(Fields::deltaEncoded, delta) + bytesFieldBytes(Fields::data, dataBytes) - dataBytes;
+  const auto fillHead = [&](auto& head) {
+    head.varintField(Fields::chunkKey, key());
+    head.message(Fields::sequenceRange, [&](auto& range) {
+      range.varintField(Range::episodeId, episode());
+      range.presentField(Range::start, first);
+      range.presentField(Range::end, last);
+      range.presentField(Range::sparse, sparse);
+    });
+    head.presentField(Fields::deltaEncoded, isDelta() ? 1 : 0);
+    head.bytesBegin(Fields::data, dataBytes);
+  };
+  const size_t head = sizeOfFields(fillHead);
   ProtoWriter begin(data - head);
-  begin.varintField(Fields::chunkKey, key());
-  begin.bytesBegin(Fields::sequenceRange, range);
-  begin.varintField(Range::episodeId, episode());
-  begin.presentField(Range::start, first);
-  begin.presentField(Range::end, last);
-  begin.presentField(Range::sparse, sparse);
-  begin.presentField(Fields::deltaEncoded, delta);
-  begin.bytesBegin(Fields::data, dataBytes);
+  fillHead(begin);
   return {data - head, head + static_cast<size_t>(tensors.at() - data)};
 }
 

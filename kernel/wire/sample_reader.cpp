@@ -37,88 +37,39 @@ bool SampleReader::next() {
 }
 
 bool SampleReader::pass() {
-  return forEntries([&](ByteSpan entry, bool* isLast) { return passEntry(entry, isLast); });
-}
-
-bool SampleReader::passEntry(ByteSpan message, bool* isLast) {
-  ProtoReader entry(message);
-  while (entry.next()) {
-    if (entry.is(Entry::endOfSequence, Wire::varint)) *isLast = entry.varint() != 0;
-    else entry.skip();
-  }
-  return entry.isGood() || fails(EXRP_DAMAGE_PROTOBUF);
+  return forEntries([this](ByteSpan entry, bool* isLast) {
+    return readFields(entry, Field{Entry::endOfSequence, *isLast}) || fails(EXRP_DAMAGE_PROTOBUF);
+  });
 }
 
 bool SampleReader::readEntry(ByteSpan message, bool* isLast) {
-  ProtoReader entry(message);
-  while (entry.next()) {
-    if (entry.is(Entry::data, Wire::bytes)) {
-      if (!addChunk(entry.bytes())) return false;
-    } else if (entry.is(Entry::info, Wire::bytes)) {
-      // Reverb sends it with the first entry of a sample only.
-      const Damage damage = readInfo(entry.bytes());
-      if (damage != 0) return fails(damage);
-    } else if (entry.is(Entry::endOfSequence, Wire::varint)) {
-      *isLast = entry.varint() != 0;
-    } else {
-      entry.skip();
-    }
-  }
-  return entry.isGood() || fails(EXRP_DAMAGE_PROTOBUF);
+  Damage damage = 0;
+  const auto takeChunk = [&](ByteSpan chunk) { return (damage = addChunk(chunk)) == 0; };
+  // Reverb sends it with the first entry of a sample only.
+  const auto takeInfo = [&](ByteSpan info) { return (damage = readInfo(info)) == 0; };
+  const bool isGood = readFields(message, Field{Entry::data, takeChunk}, Field{Entry::info, takeInfo}, Field{Entry::endOfSequence, *isLast});
+  if (damage != 0) return fails(damage);
+  return isGood || fails(EXRP_DAMAGE_PROTOBUF);
 }
 
 Damage SampleReader::readInfo(ByteSpan message) {
   hasInfo_ = true;
-  probability_ = tableSize_ = 0;
+  probability_ = 0;
   item_ = {};
-  ProtoReader info(message);
-  while (info.next()) {
-    if (info.is(Info::item, Wire::bytes)) {
-      if (!item_.read(info.bytes())) return EXRP_DAMAGE_PROTOBUF;
-    } else if (info.is(Info::probability, Wire::fixed64)) {
-      probability_ = info.real();
-    } else if (info.is(Info::tableSize, Wire::varint)) {
-      tableSize_ = static_cast<double>(info.int64());
-    } else {
-      info.skip();
-    }
-  }
-  return info.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+  int64_t tableSize = 0;
+  const auto takeItem = [this](ByteSpan item) { return item_.read(item); };
+  const bool isGood = readFields(message, Field{Info::item, takeItem}, Field{Info::probability, probability_}, Field{Info::tableSize, tableSize});
+  tableSize_ = static_cast<double>(tableSize);
+  return isGood ? 0 : EXRP_DAMAGE_PROTOBUF;
 }
 
-bool SampleReader::addChunk(ByteSpan message) {
-  if (!chunks_.commit(chunkCount_ + 1)) return fails(damageMemory);
+Damage SampleReader::addChunk(ByteSpan message) {
+  if (!chunks_.commit(chunkCount_ + 1)) return damageMemory;
   Chunk chunk = {};
-  ProtoReader fields(message);
-  while (fields.next()) {
-    if (fields.is(Fields::chunkKey, Wire::varint)) chunk.key = fields.varint();
-    else if (fields.is(Fields::deltaEncoded, Wire::varint)) chunk.isDelta = fields.varint() != 0;
-    else if (fields.is(Fields::data, Wire::bytes)) chunk.tensors = fields.bytes();
-    else fields.skip();
-  }
-  if (!fields.isGood()) return fails(EXRP_DAMAGE_PROTOBUF);
+  const bool isGood = readFields(message, Field{Fields::chunkKey, chunk.key}, Field{Fields::deltaEncoded, chunk.isDelta}, Field{Fields::data, chunk.tensors});
+  if (!isGood) return EXRP_DAMAGE_PROTOBUF;
   chunks_[chunkCount_++] = chunk;
-  return true;
-}
-
-Damage SampleReader::readColumn(ByteSpan message, ItemColumn* column) {
-  *column = {message, false, 0, 0};
-  ProtoReader fields(message);
-  while (fields.next()) {
-    if (fields.is(reverb::Column::chunkSlices, Wire::bytes)) {
-      Slice slice;
-      if (!slice.read(fields.bytes()) || !slice.isPossible) return EXRP_DAMAGE_SLICE;
-      ++column->sliceCount;
-      column->rows += slice.length;
-    } else if (fields.is(reverb::Column::squeeze, Wire::varint)) {
-      column->isSqueezed = fields.varint() != 0;
-    } else {
-      fields.skip();
-    }
-  }
-  if (!fields.isGood()) return EXRP_DAMAGE_PROTOBUF;
-  if (column->sliceCount == 0) return EXRP_DAMAGE_SLICE;
-  return column->isSqueezed && column->rows != 1 ? EXRP_DAMAGE_SQUEEZE : 0;
+  return 0;
 }
 
 bool SampleReader::findChunk(uint64_t key, uint32_t* place) {
@@ -155,18 +106,16 @@ bool SampleReader::sortKeys() {
 /// Notes where each of the chunk's tensors is.
 Damage SampleReader::indexTensors(Chunk& chunk) {
   chunk.firstTensor = tensorCount_;
-  ProtoReader tensors(chunk.tensors);
-  while (tensors.next()) {
-    if (!tensors.is(reverb::Data::tensors, Wire::bytes)) {
-      tensors.skip();
-      continue;
-    }
-    if (!tensors_.commit(tensorCount_ + 1)) return damageMemory;
-    tensors_[tensorCount_++] = tensors.bytes();
-  }
+  bool hasMemory = true;
+  const auto takeTensor = [&](ByteSpan tensor) {
+    hasMemory = tensors_.commit(tensorCount_ + 1);
+    if (hasMemory) tensors_[tensorCount_++] = tensor;
+    return hasMemory;
+  };
+  const bool isGood = readFields(chunk.tensors, Field{reverb::Data::tensors, takeTensor});
   chunk.tensorCount = tensorCount_ - chunk.firstTensor;
   chunk.isIndexed = true;
-  return tensors.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+  return isGood ? 0 : hasMemory ? EXRP_DAMAGE_PROTOBUF : damageMemory;
 }
 
 Damage SampleReader::readSlicedTensor(const Slice& slice, Tensor* tensor, bool* isDelta) {

@@ -17,7 +17,6 @@ namespace exrp {
 
 /// One column of an item: its slices, and whether its only row stands for itself.
 struct ItemColumn {
-  ByteSpan message;
   bool isSqueezed = false;
   uint32_t sliceCount = 0;
   uint64_t rows = 0;
@@ -44,27 +43,23 @@ class SampleReader {
   double timesSampled() const { return static_cast<int32_t>(item_.timesSampled); }
   ByteSpan trajectory() const { return item_.trajectory; }
 
-  /// Reads a column of the trajectory.
-  static Damage readColumn(ByteSpan message, ItemColumn* column);
-  /// Calls use(slice) for each slice of a column, until it returns damage. Notes whether the column is squeezed.
+  /// Reads a column of the trajectory, and calls use(slice) for each of its slices, until that returns damage.
   template <typename Use>
-  static Damage forSlices(ItemColumn& column, Use use) {
-    ProtoReader fields(column.message);
-    while (fields.next()) {
-      if (fields.is(reverb::Column::squeeze, Wire::varint)) {
-        column.isSqueezed = fields.varint() != 0;
-        continue;
-      }
-      if (!fields.is(reverb::Column::chunkSlices, Wire::bytes)) {
-        fields.skip();
-        continue;
-      }
+  static Damage readColumn(ByteSpan message, ItemColumn* column, Use use) {
+    *column = {};
+    Damage damage = 0;
+    const auto takeSlice = [&](ByteSpan part) {
       Slice slice;
-      if (!slice.read(fields.bytes()) || !slice.isPossible) return EXRP_DAMAGE_SLICE;
-      const Damage damage = use(slice);
-      if (damage != 0) return damage;
-    }
-    return fields.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+      if (!slice.read(part) || !slice.isPossible()) return damage = EXRP_DAMAGE_SLICE, false;
+      ++column->sliceCount;
+      column->rows += slice.length;
+      return (damage = use(slice)) == 0;
+    };
+    const bool isGood = readFields(message, Field{reverb::Column::chunkSlices, takeSlice}, Field{reverb::Column::squeeze, column->isSqueezed});
+    if (damage != 0) return damage;
+    if (!isGood) return EXRP_DAMAGE_PROTOBUF;
+    if (column->sliceCount == 0) return EXRP_DAMAGE_SLICE;
+    return column->isSqueezed && column->rows != 1 ? EXRP_DAMAGE_SQUEEZE : 0;
   }
 
   /// Reads the tensor that a slice is of, and checks that it has those rows.
@@ -88,9 +83,8 @@ class SampleReader {
   template <typename Use>
   bool forEntries(Use use);
   bool readEntry(ByteSpan message, bool* isLast);
-  bool passEntry(ByteSpan message, bool* isLast);
   Damage readInfo(ByteSpan message);
-  bool addChunk(ByteSpan message);
+  Damage addChunk(ByteSpan message);
   /// The place of a chunk of this sample, or `none`. False for want of memory.
   bool findChunk(uint64_t key, uint32_t* place);
   bool sortKeys();

@@ -4,6 +4,7 @@
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/scratch.hpp"
+#include "kernel/base/whole_number.hpp"
 #include "kernel/wire/sample_reader.hpp"
 
 namespace exrp {
@@ -28,17 +29,10 @@ const double* columnOf(const double* layout, uint32_t column) {
 template <typename Use>
 Damage forColumns(ByteSpan trajectory, Use use) {
   uint32_t number = 0;
-  ProtoReader fields(trajectory);
-  while (fields.next()) {
-    if (!fields.is(reverb::FlatTrajectory::columns, Wire::bytes)) {
-      fields.skip();
-      continue;
-    }
-    const Damage damage = use(number, fields.bytes());
-    if (damage != 0) return damage;
-    ++number;
-  }
-  return fields.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+  Damage damage = 0;
+  const auto takeColumn = [&](ByteSpan column) { return (damage = use(number++, column)) == 0; };
+  const bool isGood = readFields(trajectory, Field{reverb::FlatTrajectory::columns, takeColumn});
+  return isGood || damage != 0 ? damage : EXRP_DAMAGE_PROTOBUF;
 }
 
 /// A column of one sample: what its rows are, and how many.
@@ -52,10 +46,8 @@ bool sameRows(const Tensor& a, const Tensor& b) {
 }
 
 Damage readShape(SampleReader& sample, ByteSpan message, Shape* shape) {
-  const Damage damage = SampleReader::readColumn(message, &shape->column);
-  if (damage != 0) return damage;
   bool isFirst = true;
-  return SampleReader::forSlices(shape->column, [&](const Slice& slice) -> Damage {
+  return SampleReader::readColumn(message, &shape->column, [&](const Slice& slice) -> Damage {
     bool isDelta = false;
     Tensor other;
     Tensor* const read = isFirst ? &shape->tensor : &other;
@@ -175,26 +167,20 @@ class Decoder {
  public:
   Decoder(const double* layout, uint8_t* out, uint64_t outBytes) : layout_(layout), out_(out), outBytes_(outBytes) {}
 
-  /// Checks the layout's places. False where they are not inside the buffer, or there is no memory.
-  bool begin() {
-    samples_ = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COUNT]);
-    for (uint32_t k = EXRP_SAMPLES_KEYS; k <= EXRP_SAMPLES_TIMES_SAMPLED; ++k) {
-      if (!isInside(layout_[k], 8.0 * samples_)) return false;
-    }
+  /// Checks that the layout's places are inside the buffer.
+  Status begin() {
+    const double samples = layout_[EXRP_SAMPLES_COUNT];
     const auto columns = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COLUMNS]);
-    for (uint32_t k = 0; k < columns; ++k) {
+    if (!places_.commit(columns)) return fail(Status::memory, 8.0 * columns);
+    bool isRight = true;
+    for (uint32_t k = EXRP_SAMPLES_KEYS; k <= EXRP_SAMPLES_TIMES_SAMPLED; ++k) isRight = isRight && isInside(layout_[k], 8 * samples);
+    for (uint32_t k = 0; k < columns && isRight; ++k) {
       const double* const column = columnOf(layout_, k);
-      if (!isInside(column[EXRP_SAMPLES_OFFSET], column[EXRP_SAMPLES_BYTES])) return false;
       const bool isRagged = column[EXRP_SAMPLES_LENGTH] == EXRP_SAMPLES_RAGGED;
-      if (isRagged && !isInside(column[EXRP_SAMPLES_LENGTHS], 4.0 * samples_)) return false;
+      isRight = isInside(column[EXRP_SAMPLES_OFFSET], column[EXRP_SAMPLES_BYTES]) && (!isRagged || isInside(column[EXRP_SAMPLES_LENGTHS], 4 * samples));
+      if (isRight) places_[k] = static_cast<uint64_t>(column[EXRP_SAMPLES_OFFSET]);
     }
-    return true;
-  }
-  bool takeMemory() {
-    const auto columns = static_cast<uint32_t>(layout_[EXRP_SAMPLES_COLUMNS]);
-    if (!places_.commit(columns)) return false;
-    for (uint32_t k = 0; k < columns; ++k) places_[k] = static_cast<uint64_t>(columnOf(layout_, k)[EXRP_SAMPLES_OFFSET]);
-    return true;
+    return isRight ? Status::ok : damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
   }
 
   void putInfo(uint32_t index, const SampleReader& sample) {
@@ -210,15 +196,13 @@ class Decoder {
     const double* const column = columnOf(layout_, number);
     uint64_t& place = places_[number];
     const auto end = static_cast<uint64_t>(column[EXRP_SAMPLES_OFFSET] + column[EXRP_SAMPLES_BYTES]);
-    uint32_t rows = 0;
-    ItemColumn read = {message, false, 0, 0};
-    const Damage damage = SampleReader::forSlices(read, [&](const Slice& slice) -> Damage {
+    ItemColumn read;
+    const Damage damage = SampleReader::readColumn(message, &read, [&](const Slice& slice) -> Damage {
       Tensor tensor;
       bool isDelta = false;
       const Damage found = sample.readSlicedTensor(slice, &tensor, &isDelta);
       if (found != 0) return found;
       if (!hasRowsOf(column, tensor)) return EXRP_DAMAGE_LAYOUT;
-      rows += slice.length;
       const uint64_t bytes = slice.length * tensor.rowBytes;
       if (bytes == 0) return 0;
       if (bytes > end - place) return EXRP_DAMAGE_LAYOUT;
@@ -229,8 +213,9 @@ class Decoder {
     if (damage != 0) return damage;
     if ((column[EXRP_SAMPLES_SQUEEZED] != 0) != read.isSqueezed) return EXRP_DAMAGE_LAYOUT;
     if (column[EXRP_SAMPLES_LENGTH] == EXRP_SAMPLES_RAGGED) {
+      const auto rows = static_cast<uint32_t>(read.rows);
       put(column[EXRP_SAMPLES_LENGTHS], index, &rows, sizeof rows);
-    } else if (column[EXRP_SAMPLES_LENGTH] != rows) {
+    } else if (column[EXRP_SAMPLES_LENGTH] != static_cast<double>(read.rows)) {
       return EXRP_DAMAGE_LAYOUT;
     }
     return 0;
@@ -275,30 +260,25 @@ class Decoder {
   const double* const layout_;
   uint8_t* const out_;
   const uint64_t outBytes_;
-  uint32_t samples_ = 0;
   Scratch<uint64_t> places_;  // where each column goes on
   Scratch<uint8_t> scratch_;
   const uint8_t* unpacked_ = nullptr;
   uint64_t unpackedRows_ = 0;
 };
 
-bool isCount(double value) { return value >= 0 && value <= UINT32_MAX && value == static_cast<double>(static_cast<uint32_t>(value)); }
-
 }  // namespace
 
 Status decodeSamples(ByteSpan message, const double* layout, uint32_t layoutCount, uint8_t* out, double outBytes) {
   if (layoutCount < EXRP_SAMPLES_HEAD) return fail(Status::bufferSize, layoutCount, EXRP_SAMPLES_HEAD);
-  if (!isCount(layout[EXRP_SAMPLES_COUNT]) || !isCount(layout[EXRP_SAMPLES_COLUMNS]) || layout[EXRP_SAMPLES_ALL_AGREE] != 1) {
-    return damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
-  }
+  const bool hasCounts = isWhole(layout[EXRP_SAMPLES_COUNT], 0, UINT32_MAX) && isWhole(layout[EXRP_SAMPLES_COLUMNS], 0, UINT32_MAX);
+  if (!hasCounts || layout[EXRP_SAMPLES_ALL_AGREE] != 1) return damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
   const double needed = EXRP_SAMPLES_HEAD + layout[EXRP_SAMPLES_COLUMNS] * EXRP_SAMPLES_COLUMN;
   if (layoutCount < needed) return fail(Status::bufferSize, layoutCount, needed);
   if (!(outBytes >= layout[EXRP_SAMPLES_OUT_BYTES])) return fail(Status::bufferSize, outBytes, layout[EXRP_SAMPLES_OUT_BYTES]);
   const auto samples = static_cast<uint32_t>(layout[EXRP_SAMPLES_COUNT]);
   const auto columns = static_cast<uint32_t>(layout[EXRP_SAMPLES_COLUMNS]);
   Decoder decoder(layout, out, static_cast<uint64_t>(outBytes));
-  if (!decoder.begin()) return damaged(EXRP_DAMAGE_LAYOUT, 0, 0);
-  if (!decoder.takeMemory()) return fail(Status::memory, 8.0 * columns);
+  if (const Status status = decoder.begin(); status != Status::ok) return status;
   SampleReader sample(message);
   for (uint32_t index = 0; index < samples; ++index) {
     if (!sample.next()) return damaged(sample.damage() == 0 ? EXRP_DAMAGE_LAYOUT : sample.damage(), index, 0);

@@ -13,27 +13,16 @@ struct Slice {
   uint32_t offset = 0;
   uint32_t length = 0;
   uint32_t tensor = 0;
-  bool isPossible = true;  // no number was negative
 
   /// False where the message is damaged.
   bool read(ByteSpan message) {
     using Fields = reverb::ChunkSlice;
     *this = {};
-    ProtoReader from(message);
-    const auto number = [&] {
-      const int32_t value = from.int32();
-      isPossible = isPossible && value >= 0;
-      return static_cast<uint32_t>(value);
-    };
-    while (from.next()) {
-      if (from.is(Fields::chunkKey, Wire::varint)) chunk = from.varint();
-      else if (from.is(Fields::offset, Wire::varint)) offset = number();
-      else if (from.is(Fields::length, Wire::varint)) length = number();
-      else if (from.is(Fields::index, Wire::varint)) tensor = number();
-      else from.skip();
-    }
-    return from.isGood();
+    return readFields(message, Field{Fields::chunkKey, chunk}, Field{Fields::offset, offset}, Field{Fields::length, length},
+                      Field{Fields::index, tensor});
   }
+  /// Whether no number is negative.
+  bool isPossible() const { return (offset | length | tensor) >> 31 == 0; }
 };
 
 }  // namespace exrp

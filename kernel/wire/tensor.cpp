@@ -22,25 +22,18 @@ constexpr uint8_t elementSizes[] = {
 };
 
 Damage readShape(ByteSpan message, Tensor* tensor) {
-  ProtoReader shape(message);
-  while (shape.next()) {
-    if (shape.is(ShapeFields::dim, Wire::bytes)) {
-      ProtoReader dim(shape.bytes());
-      uint64_t size = 0;
-      while (dim.next()) {
-        if (dim.is(reverb::Dim::size, Wire::varint)) size = dim.varint();
-        else dim.skip();
-      }
-      if (!dim.isGood()) return EXRP_DAMAGE_PROTOBUF;
-      if (size > bytesMax || tensor->rank == EXRP_LIMIT_RANK) return EXRP_DAMAGE_SHAPE;
-      tensor->dims[tensor->rank++] = size;
-    } else if (shape.is(ShapeFields::unknownRank, Wire::varint)) {
-      if (shape.varint() != 0) return EXRP_DAMAGE_SHAPE;
-    } else {
-      shape.skip();
-    }
-  }
-  return shape.isGood() ? 0 : EXRP_DAMAGE_PROTOBUF;
+  bool isPossible = true;
+  bool isUnknown = false;
+  const auto takeDim = [&](ByteSpan dim) {
+    uint64_t size = 0;
+    if (!readFields(dim, Field{reverb::Dim::size, size})) return false;
+    isPossible = size <= bytesMax && tensor->rank < EXRP_LIMIT_RANK;
+    if (isPossible) tensor->dims[tensor->rank++] = size;
+    return isPossible;
+  };
+  const bool isGood = readFields(message, Field{ShapeFields::dim, takeDim}, Field{ShapeFields::unknownRank, isUnknown});
+  if (!isPossible || (isGood && isUnknown)) return EXRP_DAMAGE_SHAPE;
+  return isGood ? 0 : EXRP_DAMAGE_PROTOBUF;
 }
 
 /// The bytes of `count` dimensions of elements; false where they are more than can be.
@@ -72,26 +65,17 @@ bool takesDelta(uint32_t dtype, uint32_t rank) {
 }
 
 Damage readTensor(ByteSpan message, Tensor* tensor) {
-  tensor->dtype = 0;
   tensor->rank = 0;
   tensor->content = {};
   tensor->bytes = 0;
   tensor->rowBytes = 0;
-  ProtoReader fields(message);
-  while (fields.next()) {
-    if (fields.is(Fields::dtype, Wire::varint)) {
-      const uint64_t dtype = fields.varint();
-      tensor->dtype = dtype > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(dtype);
-    } else if (fields.is(Fields::tensorShape, Wire::bytes)) {
-      const Damage damage = readShape(fields.bytes(), tensor);
-      if (damage != 0) return damage;
-    } else if (fields.is(Fields::tensorContent, Wire::bytes)) {
-      tensor->content = fields.bytes();
-    } else {
-      fields.skip();
-    }
-  }
-  if (!fields.isGood()) return EXRP_DAMAGE_PROTOBUF;
+  uint64_t dtype = 0;
+  Damage damage = 0;
+  const auto takeShape = [&](ByteSpan shape) { return (damage = readShape(shape, tensor)) == 0; };
+  const bool isGood = readFields(message, Field{Fields::dtype, dtype}, Field{Fields::tensorShape, takeShape}, Field{Fields::tensorContent, tensor->content});
+  if (damage != 0) return damage;
+  if (!isGood) return EXRP_DAMAGE_PROTOBUF;
+  tensor->dtype = dtype > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(dtype);
   if (tensor->dtype == EXRP_TENSOR_STRING) return 0;
   const uint32_t element = elementBytes(tensor->dtype);
   if (element == 0) return EXRP_DAMAGE_DTYPE;
@@ -105,7 +89,7 @@ Damage readTensor(ByteSpan message, Tensor* tensor) {
 
 Damage decodeRows(const Tensor& tensor, uint64_t rows, bool isDelta, uint8_t* out) {
   if (!snappyDecode(tensor.content.data, tensor.content.size, out, rows * tensor.rowBytes)) return EXRP_DAMAGE_CONTENT;
-  if (isDelta && takesDelta(tensor.dtype, tensor.rank)) deltaDecode(out, elementBytes(tensor.dtype), tensor.rowBytes, rows);
+  if (isDelta && takesDelta(tensor.dtype, tensor.rank)) deltaCode(out, elementBytes(tensor.dtype), tensor.rowBytes, rows, false);
   return 0;
 }
 
@@ -116,22 +100,16 @@ uint64_t tensorCapacity(uint64_t bytes, uint32_t rank, bool isDelta) {
 }
 
 uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const uint8_t* data, uint64_t bytes, bool isDelta, uint8_t* out) {
-  size_t shapeBytes = 0;
-  double count = 1;
-  const auto dimBytes = [&](uint32_t k) { return presentFieldBytes(reverb::Dim::size, static_cast<uint64_t>(dims[k])); };
-  for (uint32_t k = 0; k < rank; ++k) {
-    shapeBytes += bytesFieldBytes(ShapeFields::dim, dimBytes(k));
-    count *= dims[k];
-  }
-
   ProtoWriter writer(out);
   writer.varintField(Fields::dtype, dtype);
-  writer.bytesBegin(Fields::tensorShape, shapeBytes);
-  for (uint32_t k = 0; k < rank; ++k) {
-    writer.bytesBegin(ShapeFields::dim, dimBytes(k));
-    writer.presentField(reverb::Dim::size, static_cast<uint64_t>(dims[k]));
-  }
+  writer.message(Fields::tensorShape, [&](auto& shape) {
+    for (uint32_t k = 0; k < rank; ++k) {
+      shape.message(ShapeFields::dim, [&](auto& dim) { dim.presentField(reverb::Dim::size, static_cast<uint64_t>(dims[k])); });
+    }
+  });
   if (dtype == EXRP_TENSOR_STRING) {
+    double count = 1;
+    for (uint32_t k = 0; k < rank; ++k) count *= dims[k];
     const auto strings = static_cast<uint64_t>(count);
     const uint8_t* text = data + strings * sizeof(uint32_t);
     for (uint64_t k = 0; k < strings; ++k) {
@@ -147,7 +125,8 @@ uint64_t encodeTensor(uint32_t dtype, const double* dims, uint32_t rank, const u
   if (isDelta && bytes > 0 && takesDelta(dtype, rank)) {
     const auto rows = static_cast<uint64_t>(dims[0]);
     uint8_t* const differences = out + tensorCapacity(bytes, rank, isDelta) - bytes;
-    deltaEncode(data, elementBytes(dtype), bytes / rows, rows, differences);
+    memcpy(differences, data, static_cast<size_t>(bytes));
+    deltaCode(differences, elementBytes(dtype), bytes / rows, rows, true);
     elements = differences;
   }
   writer.bytesLater(Fields::tensorContent, snappyCapacity(bytes), [&](uint8_t* to) { return snappyEncode(elements, bytes, to); });

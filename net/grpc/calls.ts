@@ -6,7 +6,7 @@
  * A message that arrives in one piece is handed on without a copy. One in several pieces is put together in a buffer that grows with what
  * has truly come, never with what was announced.
  *
- * The file is long because a call and its connection change each other's state. Statuses and what calls hold stand beside it.
+ * Statuses and what calls hold stand beside it.
  *
  * Compression is not there: the clients that this server is for send none. A compressed message is refused by UNIMPLEMENTED.
  *
@@ -40,36 +40,34 @@ export interface CallHandler {
 /** Begins to serve a call. Undefined: it is over already. */
 export type StartCall = (call: GrpcCall) => CallHandler | undefined;
 
-/** The limits of gRPC calls. */
-export interface GrpcLimits {
-  /** Bytes of a message. A larger one ends its call by RESOURCE_EXHAUSTED. Default 256 MiB. */
-  readonly messageMax: number;
+/** The limits of gRPC calls, with their defaults. */
+export const grpcLimits = {
+  /** Bytes of a message. A larger one ends its call by RESOURCE_EXHAUSTED. */
+  messageMax: 256 << 20,
   /**
    * Milliseconds in which 16 KiB more of a message must come, or all of it. A slower one ends its call by UNAVAILABLE, so that a client that
    * comes back sends it again. While more than half of the server's room for messages is taken, an eighth of a message must come in this
-   * time. Default 30 seconds.
+   * time.
    */
-  readonly messageStallMs: number;
-}
+  messageStallMs: 30_000,
+};
 
 /** The options of a connection. */
 export interface GrpcOptions extends Omit<ConnectionOptions, "onStream" | "limits"> {
   /** Says who serves a method, such as `/package.Service/Method`; undefined if nobody does. */
-  readonly handler: (
-    path: string,
-    metadata: ReadonlyMap<string, string>,
-  ) => StartCall | undefined;
+  readonly handler: (path: string) => StartCall | undefined;
   /** Limits that differ from the defaults. */
-  readonly limits?: Partial<Http2Limits & GrpcLimits>;
+  readonly limits?: Partial<Http2Limits & typeof grpcLimits>;
   /** The count that this connection shares with others. Default: its own, of 1 GiB. */
   readonly held?: HeldBytes;
 }
 
+/** Writes a message, and returns how many bytes it has. Undefined: none is sent. */
+export type FillMessage = (target: Uint8Array<ArrayBuffer>) => number | undefined;
+
 /** A call, for whoever serves it. After it is over, its methods do nothing. */
 export interface GrpcCall {
-  /** Its method, such as `/package.Service/Method`. */
-  readonly path: string;
-  /** The headers of the request, pseudo-headers too. */
+  /** The headers of the request, pseudo-headers too: the method is in `:path`. */
   readonly metadata: ReadonlyMap<string, string>;
   /** Bytes that wait because the client does not read them. */
   readonly buffered: number;
@@ -80,10 +78,10 @@ export interface GrpcCall {
   /** Sends a message. */
   send(message: Uint8Array): void;
   /**
-   * Sends a message of at most `bytesMax` bytes that `fill` writes straight into the output. `fill` returns how many bytes it wrote. If
-   * it returns undefined, no message is sent.
+   * Sends a message of at most `bytesMax` bytes that `fill` writes straight into the output. Returns what `fill` returned; undefined too
+   * if the call is over. Where `fill` throws, so does this, and no message is sent.
    */
-  sendInto(bytesMax: number, fill: (target: Uint8Array<ArrayBuffer>) => number | undefined): void;
+  sendInto(bytesMax: number, fill: FillMessage): number | undefined;
   /** Ends the call, after all messages that wait. */
   finish(status: number, message?: string): void;
   /** Hands no more messages on, and lets the client send a window's worth at most. */
@@ -105,33 +103,29 @@ const crowdedParts = 8;
 
 /** A connection that serves gRPC calls. */
 export class GrpcConnection extends ServerConnection {
-  readonly #held: HeldBytes;
+  /** The limits of its messages. */
+  readonly limits: typeof grpcLimits;
+  /** The count of what its calls hold, and those of other connections. */
+  readonly held: HeldBytes;
+  /** Is told what a handler threw. */
+  readonly onError: (error: unknown) => void;
 
   /** A connection that has just begun. */
   constructor(options: GrpcOptions) {
-    const limits = { messageMax: 256 << 20, messageStallMs: 30_000, ...options.limits };
-    const held = options.held ?? new HeldBytes();
-    super({ ...options, onStream: (stream) => this.#start(stream, options, limits) });
-    this.#held = held;
+    super({ ...options, onStream: (stream) => this.#start(stream, options) });
+    this.limits = { ...grpcLimits, ...options.limits };
+    this.held = options.held ?? new HeldBytes();
+    this.onError = options.onError ?? (() => {});
   }
 
-  /** @inheritDoc */
-  override tick(ms: number): void {
-    super.tick(ms);
-    // A client that the server does not read from can't send the rest of a message. Yet it must not hold up others.
-    if (this.isCongested && !this.#held.isCrowded) return;
-    for (const call of [...this.#held.holders.get(this) ?? []]) call.tick(ms);
-  }
-
-  #start(stream: Http2Stream, options: GrpcOptions, limits: GrpcLimits): StreamEvents | undefined {
+  #start(stream: Http2Stream, options: GrpcOptions): StreamEvents | undefined {
     const { fields, method, path } = stream.request;
-    const type = fields.get("content-type") ?? "";
     if (method !== "POST") return void stream.respond(methodBlock, true);
-    if (!/^application\/grpc(?:$|[+;])/.test(type)) {
+    if (!/^application\/grpc(?:$|[+;])/.test(fields.get("content-type") ?? "")) {
       return void stream.respond(typeBlock, true);
     }
-    const call = new Call(this, stream, limits, this.#held, options.onError);
-    const start = options.handler(path, fields);
+    const call = new Call(this, stream);
+    const start = options.handler(path);
     if (start !== undefined) call.start(start, fields.get("grpc-timeout"));
     else call.finish(Status.unimplemented, `there is no method ${path}`);
     return call;
@@ -140,11 +134,8 @@ export class GrpcConnection extends ServerConnection {
 
 /** One call: it puts messages together, and hands them to its handler. */
 class Call implements GrpcCall, StreamEvents, Holder {
-  readonly connection: object;
+  readonly connection: GrpcConnection;
   readonly #stream: Http2Stream;
-  readonly #limits: GrpcLimits;
-  readonly #held: HeldBytes;
-  readonly #onError: ((error: unknown) => void) | undefined;
   #handler: CallHandler | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** What came and was not handed on: the beginning of a message, and all that came during a pause. */
@@ -162,18 +153,9 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #hasAnswered = false;
   isOver = false;
 
-  constructor(
-    connection: object,
-    stream: Http2Stream,
-    limits: GrpcLimits,
-    held: HeldBytes,
-    onError: ((error: unknown) => void) | undefined,
-  ) {
+  constructor(connection: GrpcConnection, stream: Http2Stream) {
     this.connection = connection;
     this.#stream = stream;
-    this.#limits = limits;
-    this.#held = held;
-    this.#onError = onError;
   }
 
   /** Begins to serve it. */
@@ -181,21 +163,18 @@ class Call implements GrpcCall, StreamEvents, Holder {
     if (timeout !== undefined) {
       const ms = parseTimeout(timeout);
       if (ms === undefined) {
-        this.finish(Status.internal, `grpc-timeout is not a time: ${timeout}`);
-        return;
+        return this.finish(Status.internal, `grpc-timeout is not a time: ${timeout}`);
       }
+      const expire = (): void =>
+        this.#fail(Status.deadlineExceeded, "the call's deadline has passed");
       // A timer without a bound would fire at once.
-      if (ms <= TIMER_MAX_MS) this.#timer = setTimeout(() => this.#expire(), ms);
+      if (ms <= TIMER_MAX_MS) this.#timer = setTimeout(expire, ms);
     }
     try {
       this.#handler = start(this);
     } catch (error) {
       this.#broke(error);
     }
-  }
-
-  get path(): string {
-    return this.#stream.request.path;
   }
 
   get metadata(): ReadonlyMap<string, string> {
@@ -217,17 +196,23 @@ class Call implements GrpcCall, StreamEvents, Holder {
     });
   }
 
-  sendInto(bytesMax: number, fill: (target: Uint8Array<ArrayBuffer>) => number | undefined): void {
-    if (this.isOver) return;
+  sendInto(bytesMax: number, fill: FillMessage): number | undefined {
+    if (this.isOver) return undefined;
     this.#answer();
     const at = this.#stream.reserve(prefixBytes + bytesMax);
     const { target } = this.#stream;
     const start = at + prefixBytes;
-    const count = fill(target.subarray(start, start + bytesMax));
-    if (count === undefined) return this.#stream.commit(0);
-    target[at] = 0;
-    write32(target, at + 1, count);
-    this.#stream.commit(prefixBytes + count);
+    let count: number | undefined;
+    try {
+      count = fill(target.subarray(start, start + bytesMax));
+    } finally {
+      if (count !== undefined) {
+        target[at] = 0;
+        write32(target, at + 1, count);
+      }
+      this.#stream.commit(count === undefined ? 0 : prefixBytes + count);
+    }
+    return count;
   }
 
   #answer(): void {
@@ -269,10 +254,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     let at = 0;
     if (!this.#isPaused && !this.#isFeeding) {
       at = this.#complete(bytes);
-      if (this.isOver) return;
-      this.#isFeeding = true;
       at = this.#feed(bytes, at, length);
-      this.#isFeeding = false;
     }
     if (at < length && !this.isOver) this.#hold(bytes, at, length);
     if (this.isOver) return;
@@ -284,7 +266,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #complete(bytes: Uint8Array): number {
     let at = 0;
     while (at < bytes.length && this.#rest !== undefined && this.#rest.length > 0) {
-      if (this.#isPaused || this.isOver) break;
+      if (this.#isPaused) break;
       const to = Math.min(bytes.length, at + this.#messageBytes - this.#rest.length);
       this.#hold(bytes, at, to);
       at = to;
@@ -318,12 +300,8 @@ class Call implements GrpcCall, StreamEvents, Holder {
     if (!this.isOver) this.#handler?.onDrain?.();
   }
 
-  #expire(): void {
-    this.#fail(Status.deadlineExceeded, "the call's deadline has passed");
-  }
-
   #broke(error: unknown): void {
-    this.#onError?.(error);
+    this.connection.onError(error);
     this.#fail(Status.internal, "the server could not serve this call");
   }
 
@@ -333,7 +311,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
     try {
       this.#handler?.onCancel(status);
     } catch (error) {
-      this.#onError?.(error);
+      this.connection.onError(error);
     }
     this.finish(status, message);
   }
@@ -360,9 +338,12 @@ class Call implements GrpcCall, StreamEvents, Holder {
     return prefixBytes + read32(rest.bytes, rest.head + 1);
   }
 
-  /** Called every few seconds while it holds bytes: ends the call where its message comes too slowly. */
-  tick(ms: number): void {
-    const share = this.#held.isCrowded ? this.#messageBytes / crowdedParts : 0;
+  /** Ends the call where it holds a part of a message, and the rest comes too slowly. */
+  onTick(ms: number): void {
+    const { isCongested, held: { isCrowded }, limits: { messageStallMs } } = this.connection;
+    // A client that the server does not read from can't send the rest of a message. Yet it must not hold up others.
+    if (this.heldBytes === 0 || (isCongested && !isCrowded)) return;
+    const share = isCrowded ? this.#messageBytes / crowdedParts : 0;
     const needed = Math.max(progressBytes, Math.ceil(share));
     if (this.#isPaused || this.#arrived >= needed) {
       this.#arrived = 0;
@@ -370,7 +351,6 @@ class Call implements GrpcCall, StreamEvents, Holder {
       return;
     }
     this.#stalledMs += ms;
-    const { messageStallMs } = this.#limits;
     if (this.#stalledMs <= messageStallMs) return;
     const words =
       `${this.#arrived} bytes of a message came in ${this.#stalledMs} ms, where ${needed} are needed, or its end`;
@@ -381,7 +361,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #end(): void {
     this.isOver = true;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
-    if (this.heldBytes > 0) this.#held.give(this, this.heldBytes);
+    if (this.heldBytes > 0) this.connection.held.give(this, this.heldBytes);
     this.#rest = undefined;
   }
 
@@ -389,7 +369,7 @@ class Call implements GrpcCall, StreamEvents, Holder {
   #hold(bytes: Uint8Array, from: number, to: number): void {
     this.#rest ??= new ByteQueue();
     this.#rest.push(bytes, from, to);
-    if (this.#held.take(this, to - from)) this.#arrived += to - from;
+    if (this.connection.held.take(this, to - from)) this.#arrived += to - from;
   }
 
   #feedRest(): void {
@@ -397,11 +377,9 @@ class Call implements GrpcCall, StreamEvents, Holder {
     if (rest === undefined) return;
     // What a handler sends can't come back into this queue while it is read: `onData` only adds to its end, and that may move it.
     const { head } = rest;
-    this.#isFeeding = true;
     const at = this.#feed(rest.bytes, head, rest.tail);
-    this.#isFeeding = false;
     if (this.isOver || at === head) return;
-    this.#held.give(this, at - head);
+    this.connection.held.give(this, at - head);
     rest.drop(at - head);
     // The end of a message is progress, however small it is.
     this.#arrived = progressBytes;
@@ -410,23 +388,10 @@ class Call implements GrpcCall, StreamEvents, Holder {
   /** Hands on all whole messages of `bytes[from..to)`, until there is a pause; returns where it stopped. */
   #feed(bytes: Uint8Array, from: number, to: number): number {
     let at = from;
-    while (to - at >= prefixBytes && !this.#isPaused) {
-      const flag = bytes[at] as number;
+    this.#isFeeding = true;
+    while (to - at >= prefixBytes && !this.#isPaused && !this.isOver) {
       const length = read32(bytes, at + 1);
-      if (flag === 1) {
-        this.#fail(
-          Status.unimplemented,
-          "compressed messages are not served: use grpc-encoding identity",
-        );
-      } else if (flag !== 0) {
-        this.#fail(Status.internal, `a message begins with ${flag}, where 0 or 1 is needed`);
-      } else if (length > this.#limits.messageMax) {
-        this.#fail(
-          Status.resourceExhausted,
-          `a message of ${length} bytes, where ${this.#limits.messageMax} are allowed`,
-        );
-      }
-      if (this.isOver) return at;
+      if (!this.#mayCome(bytes[at] as number, length)) break;
       const end = at + prefixBytes + length;
       if (end > to) break;
       const message = bytes.subarray(at + prefixBytes, end);
@@ -436,8 +401,24 @@ class Call implements GrpcCall, StreamEvents, Holder {
       } catch (error) {
         this.#broke(error);
       }
-      if (this.isOver) return at;
     }
+    this.#isFeeding = false;
     return at;
+  }
+
+  /** Whether a message may have such a prefix. It ends the call where not. */
+  #mayCome(flag: number, length: number): boolean {
+    const { messageMax } = this.connection.limits;
+    if (flag === 0 && length <= messageMax) return true;
+    if (flag === 0) {
+      const words = `a message of ${length} bytes, where ${messageMax} are allowed`;
+      this.#fail(Status.resourceExhausted, words);
+    } else if (flag === 1) {
+      const words = "compressed messages are not served: use grpc-encoding identity";
+      this.#fail(Status.unimplemented, words);
+    } else {
+      this.#fail(Status.internal, `a message begins with ${flag}, where 0 or 1 is needed`);
+    }
+    return false;
   }
 }

@@ -3,13 +3,13 @@
  *
  * All calls together hold at most `max`. Where they would hold more, the largest call of the connection that holds most gives way. The oldest
  * message that waits for its client alone never does, so one message after another always comes in whole. A client that brings it too slowly
- * is ended by `GrpcConnection.tick`. What the oldest one does not take, n connections share: one that holds at most the n-th part of it never
+ * ends by its own ticks. What the oldest one does not take, n connections share: one that holds at most the n-th part of it never
  * gives way. One connection alone may hold all.
  *
  * There is no queue: who gave way is the youngest when it comes again. Clients that stall on purpose, and come again at once, can keep
  * another client's huge messages out.
  *
- * Invariants: 1. `count` is the sum of what all holders hold, and at most `max` after each `take()`. 2. Who holds nothing is in no set.
+ * Invariants: 1. `count` is the sum of what all holders hold, and at most `max` after each `take()`. 2. Who holds nothing is not among them.
  *
  * Cost: a walk over all calls that hold bytes, where one must give way; else nothing to speak of.
  *
@@ -28,8 +28,6 @@ export interface Holder {
   readonly waitsForClient: boolean;
   /** Ends the call, and gives back all that it holds. */
   giveWay(): void;
-  /** Lets time pass, so that a message that comes too slowly ends its call. */
-  tick(ms: number): void;
 }
 
 /** Bytes that several connections hold together. */
@@ -38,8 +36,8 @@ export class HeldBytes {
   count = 0;
   /** At most so many. */
   readonly max: number;
-  /** The calls that hold bytes, by their connections. */
-  readonly holders: Map<object, Set<Holder>> = new Map();
+  /** The calls that hold bytes. */
+  readonly holders: Set<Holder> = new Set();
   /** Messages that began so far. */
   #begun = 0;
 
@@ -57,9 +55,7 @@ export class HeldBytes {
   take(holder: Holder, count: number): boolean {
     if (holder.heldBytes === 0) {
       holder.heldSince = this.#begun++;
-      const others = this.holders.get(holder.connection);
-      if (others === undefined) this.holders.set(holder.connection, new Set([holder]));
-      else others.add(holder);
+      this.holders.add(holder);
     }
     this.count += count;
     holder.heldBytes += count;
@@ -73,27 +69,25 @@ export class HeldBytes {
     holder.heldBytes -= count;
     // What it still holds is a later message.
     holder.heldSince = this.#begun++;
-    if (holder.heldBytes > 0) return;
-    const others = this.holders.get(holder.connection);
-    others?.delete(holder);
-    if (others?.size === 0) this.holders.delete(holder.connection);
+    if (holder.heldBytes === 0) this.holders.delete(holder);
   }
 
   /** The largest call of the connection that holds most, without the oldest one that waits for its client alone; undefined if no other call holds bytes. */
   #whoGivesWay(): Holder | undefined {
     let oldest: Holder | undefined;
-    for (const calls of this.holders.values()) {
-      for (const each of calls) {
-        if (each.waitsForClient && each.heldSince < (oldest?.heldSince ?? Infinity)) oldest = each;
-      }
+    for (const each of this.holders) {
+      if (each.waitsForClient && each.heldSince < (oldest?.heldSince ?? Infinity)) oldest = each;
     }
-    let [found, most] = [undefined as Holder | undefined, 0];
-    for (const calls of this.holders.values()) {
-      const others = [...calls].filter((each) => each !== oldest);
-      const sum = others.reduce((bytes, each) => bytes + each.heldBytes, 0);
-      if (sum <= most) continue;
-      most = sum;
-      found = others.reduce((one, other) => other.heldBytes > one.heldBytes ? other : one);
+    const others = [...this.holders].filter((each) => each !== oldest);
+    const sums = new Map<object, number>();
+    for (const { connection, heldBytes } of others) {
+      sums.set(connection, (sums.get(connection) ?? 0) + heldBytes);
+    }
+    const most = Math.max(...sums.values());
+    let found: Holder | undefined;
+    for (const each of others) {
+      if (sums.get(each.connection) !== most) continue;
+      if (each.heldBytes > (found?.heldBytes ?? 0)) found = each;
     }
     return found;
   }

@@ -8,37 +8,6 @@ import { copyBytes } from "./protocol.ts";
 /** A buffer above this size is let go when it is empty, so that one large message does not hold memory for ever. */
 const keptMax = 1 << 18;
 
-/** The output of a connection: one buffer is filled while the socket writes the other. */
-export class Output {
-  /** Where frames are written. It changes when there is no room, and with `take()`. */
-  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(4096);
-  /** How many bytes of it are used. */
-  length = 0;
-  #spare: Uint8Array<ArrayBuffer> = new Uint8Array(4096);
-  #spareLength = 0;
-
-  /** Makes room for so many bytes at the end. It does not use them yet. */
-  reserve(count: number): void {
-    const needed = this.length + count;
-    if (needed <= this.bytes.length) return;
-    const grown = new Uint8Array(Math.max(needed, 2 * this.bytes.length));
-    copyBytes(grown, 0, this.bytes, 0, this.length);
-    this.bytes = grown;
-  }
-
-  /** What was written since the last call. It stays valid until the next call. */
-  take(): Uint8Array<ArrayBuffer> | undefined {
-    if (this.length === 0) return undefined;
-    const taken = this.bytes.subarray(0, this.length);
-    // A buffer that grew for a rare burst is not kept for ever.
-    const isLarge = this.#spare.length > keptMax && 8 * this.#spareLength < this.#spare.length;
-    [this.bytes, this.#spare] = [isLarge ? new Uint8Array(4096) : this.#spare, this.bytes];
-    this.#spareLength = this.length;
-    this.length = 0;
-    return taken;
-  }
-}
-
 /** Bytes that go in at one end and out at the other. */
 export class ByteQueue {
   /** The bytes from `head` to `tail` are in the queue. */
@@ -82,5 +51,24 @@ export class ByteQueue {
     this.head = 0;
     this.tail = 0;
     if (this.bytes.length > keptMax) this.bytes = new Uint8Array(0);
+  }
+}
+
+/** The output of a connection: one buffer is filled while the socket writes the other. */
+export class Output extends ByteQueue {
+  override bytes: Uint8Array<ArrayBuffer> = new Uint8Array(4096);
+  #spare: Uint8Array<ArrayBuffer> = new Uint8Array(4096);
+  #spareLength = 0;
+
+  /** What was written since the last call. It stays valid until the next call. */
+  take(): Uint8Array<ArrayBuffer> | undefined {
+    if (this.tail === 0) return undefined;
+    const taken = this.bytes.subarray(0, this.tail);
+    // A buffer that grew for a rare burst is not kept for ever.
+    const isLarge = this.#spare.length > keptMax && 8 * this.#spareLength < this.#spare.length;
+    [this.bytes, this.#spare] = [isLarge ? new Uint8Array(4096) : this.#spare, this.bytes];
+    this.#spareLength = this.tail;
+    this.tail = 0;
+    return taken;
   }
 }

@@ -10,13 +10,12 @@
  *
  * Pushes, priorities and upgrades from HTTP/1.1 are not there: no gRPC client uses them.
  *
- * The file is long because the states of the streams and of the connection depend on each other in each of them. What
- * does not stands elsewhere: cutting (`frame_reader.ts`), sending (`stream.ts`), SETTINGS (`settings.ts`).
+ * Cutting (`frame_reader.ts`), sending (`stream.ts`) and SETTINGS (`settings.ts`) stand elsewhere.
  *
  * @module
  */
 import { Closed, ClosedStreams } from "./closed_streams.ts";
-import { FrameReader, type FrameSink } from "./frame_reader.ts";
+import { type FrameHeader, FrameReader, type FrameSink } from "./frame_reader.ts";
 import type { HeaderList } from "./header_fields.ts";
 import { encodeHeaders, HpackDecoder, HpackFault } from "./hpack.ts";
 import { type Http2Limits, http2Limits, Rate } from "./limits.ts";
@@ -30,7 +29,7 @@ export interface ConnectionOptions {
   readonly onStream: (stream: Http2Stream) => StreamEvents | undefined;
   /** Limits that differ from `http2Limits`. */
   readonly limits?: Partial<Http2Limits>;
-  /** Called when there is output, at times more than once before it is taken. */
+  /** Called when there is output where there was none. */
   readonly onOutput?: () => void;
   /** Called with what a callback of `onStream` or of `StreamEvents` threw. Its stream is reset. */
   readonly onError?: (error: unknown) => void;
@@ -59,29 +58,23 @@ export class ServerConnection implements FrameSink {
   readonly #streams = new Map<number, Http2Stream>();
   readonly #idleFrames: Rate;
   readonly #resets: Rate;
-  /** Milliseconds as the ticks count them: without the first SETTINGS, without any byte, without any stream, and since `shutDown()`. */
-  #openMs = 0;
-  #quietMs = 0;
-  #idleMs = 0;
-  #shutDownMs = 0;
-  /** Whether bytes came since the last tick. */
-  #isHeard = false;
-  /** Whether a PING for a silent client waits for any bytes. */
-  #isPinged = false;
-  /** `#lastId` at the last tick. */
-  #lastIdBefore = 0;
+  /** Milliseconds since the beginning, as the ticks count them. */
+  #ms = 0;
+  /** When the last bytes came, a silent client got a PING, a stream was open, and `shutDown()` was called, in these milliseconds. */
+  #heardAt = 0;
+  #pingedAt = 0;
+  #busyAt = 0;
+  #shutDownAt: number | undefined;
 
   /** The largest stream that was opened; 0 before the first. */
   #lastId = 0;
   /** Streams above this are not served any more, after the second GOAWAY. */
   #lastServed = windowMax;
-  /** The stream of the DATA frame in progress, if it takes DATA, and the frame's flags. */
+  /** The stream of the DATA frame in progress, if it takes DATA. */
   #dataStream: Http2Stream | undefined;
-  #dataFlags = 0;
   /** Bytes of DATA since the window of the connection was last given back. */
   #unreturned = 0;
   #isClosed = false;
-  #isShuttingDown = false;
   readonly #closed = new ClosedStreams();
 
   /** A connection that has just begun: its SETTINGS are in the output. */
@@ -114,7 +107,7 @@ export class ServerConnection implements FrameSink {
 
   /** For how many milliseconds no stream was open, as the ticks count them; 0 while one is, or was since the last tick. */
   get idleMs(): number {
-    return this.#isIdle ? this.#idleMs : 0;
+    return this.#streams.size > 0 ? 0 : this.#ms - this.#busyAt;
   }
 
   /** Whether a stream was ever opened. */
@@ -124,7 +117,7 @@ export class ServerConnection implements FrameSink {
 
   /** Whether so much waits for the socket that nothing should be received before it was taken. */
   get isCongested(): boolean {
-    return this.#sender.output.length >= this.#limits.outputMax;
+    return this.#sender.output.tail >= this.#limits.outputMax;
   }
 
   /** The number of the sender's invariant that is broken; 0 if all hold. */
@@ -134,7 +127,7 @@ export class ServerConnection implements FrameSink {
 
   /** Takes bytes that came from the peer. They may be cut anywhere. */
   receive(bytes: Uint8Array): void {
-    this.#isHeard = true;
+    this.#heardAt = this.#ms;
     this.#reader.read(bytes);
   }
 
@@ -154,18 +147,15 @@ export class ServerConnection implements FrameSink {
    * `isClosed` is true.
    */
   shutDown(): void {
-    if (this.#isClosed || this.#isShuttingDown) return;
-    this.#isShuttingDown = true;
+    if (this.#isClosed || this.#shutDownAt !== undefined) return;
+    this.#shutDownAt = this.#ms;
     this.#goAway(windowMax, ErrorCode.noError, "");
     this.#ping(lastPing);
-    this.#options.onOutput?.();
   }
 
   /** Ends the connection now, for example because the socket has ended. Streams that are open are told so by `onReset`. */
   close(): void {
-    if (this.#isClosed) return;
     this.fail(ErrorCode.noError, "");
-    this.#options.onOutput?.();
   }
 
   /**
@@ -174,51 +164,30 @@ export class ServerConnection implements FrameSink {
    */
   tick(ms: number): void {
     if (this.#isClosed) return;
-    this.#openMs += ms;
-    if (!this.#reader.hasSettings && this.#openMs > this.#limits.handshakeMs) {
-      this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
+    this.#ms += ms;
+    if (!this.#reader.hasSettings && this.#ms > this.#limits.handshakeMs) {
+      return this.fail(ErrorCode.settingsTimeout, "no SETTINGS came in time");
     }
-    this.#keepAlive(ms);
-    this.#endIdle(ms);
-    if (this.#sender.hasOutput) this.#options.onOutput?.();
+    this.#keepAlive();
+    const { idleMs, firstStreamMs, keepaliveTimeoutMs } = this.#limits;
+    if (this.idleMs >= (this.wasCalled ? idleMs : Math.min(idleMs, firstStreamMs))) this.shutDown();
+    if (this.#ms - (this.#shutDownAt ?? this.#ms) > keepaliveTimeoutMs) this.#serveNoMore();
+    for (const stream of [...this.#streams.values()]) stream.events?.onTick?.(ms);
   }
 
   /** Asks a silent client whether it is there, and ends the connection of one that does not answer. */
-  #keepAlive(ms: number): void {
-    const { keepaliveMs, keepaliveTimeoutMs } = this.#limits;
-    if (this.#isHeard) {
-      this.#isHeard = false;
-      this.#isPinged = false;
-      this.#quietMs = 0;
-      return;
-    }
+  #keepAlive(): void {
     // Nothing is received from a client whose output waits: whether it reads is the business of who has the socket.
-    if (this.#isClosed || this.isCongested) return;
-    this.#quietMs += ms;
-    if (!this.#isPinged && this.#quietMs >= keepaliveMs) {
-      this.#isPinged = true;
-      this.#quietMs = 0;
+    if (this.isCongested) this.#heardAt = this.#ms;
+    const { keepaliveMs, keepaliveTimeoutMs } = this.#limits;
+    if (this.#pingedAt > this.#heardAt) {
+      if (this.#ms - this.#pingedAt > keepaliveTimeoutMs) {
+        this.fail(ErrorCode.noError, "no answer to a PING");
+      }
+    } else if (this.#ms - this.#heardAt > keepaliveMs) {
+      this.#pingedAt = this.#ms;
       this.#ping(keepalivePing);
-    } else if (this.#isPinged && this.#quietMs > keepaliveTimeoutMs) {
-      this.fail(ErrorCode.noError, "no answer to a PING");
     }
-  }
-
-  /** Whether no stream is open, nor was since the last tick. */
-  get #isIdle(): boolean {
-    return this.#streams.size === 0 && this.#lastId === this.#lastIdBefore;
-  }
-
-  /** Ends a connection gracefully that has had no stream for long, and finishes a `shutDown()` whose PING is not answered. */
-  #endIdle(ms: number): void {
-    this.#idleMs = this.#isIdle ? this.#idleMs + ms : 0;
-    this.#lastIdBefore = this.#lastId;
-    const { idleMs, firstStreamMs } = this.#limits;
-    const most = this.#lastId === 0 ? Math.min(idleMs, firstStreamMs) : idleMs;
-    if (this.#idleMs >= most) this.shutDown();
-    if (this.#isClosed || !this.#isShuttingDown || this.#lastServed < windowMax) return;
-    this.#shutDownMs += ms;
-    if (this.#shutDownMs > this.#limits.keepaliveTimeoutMs) this.#serveNoMore();
   }
 
   // Output.
@@ -281,6 +250,7 @@ export class ServerConnection implements FrameSink {
   #forget(stream: Http2Stream, how: number): void {
     stream.isClosed = true;
     this.#streams.delete(stream.id);
+    this.#busyAt = this.#ms;
     this.#sender.forget(stream);
     this.#closed.add(stream.id, how);
     if (this.#streams.size === 0 && this.#lastServed < windowMax) this.#isClosed = true;
@@ -306,8 +276,7 @@ export class ServerConnection implements FrameSink {
   // Input, as the reader cuts it.
 
   /** @inheritDoc */
-  beginData(length: number, padding: number, flags: number, id: number): void {
-    this.#dataFlags = flags;
+  beginData({ id, length, flags }: FrameHeader, padding: number): void {
     if (id === 0) return this.fail(ErrorCode.protocolError, "DATA on stream 0");
     if (this.#unreturned + length > this.#limits.connectionWindow) {
       return this.fail(ErrorCode.flowControlError, "DATA beyond the connection's window");
@@ -360,10 +329,10 @@ export class ServerConnection implements FrameSink {
   }
 
   /** @inheritDoc */
-  endData(): void {
+  endData({ flags }: FrameHeader): void {
     const stream = this.#dataStream;
     this.#dataStream = undefined;
-    if (stream !== undefined && (this.#dataFlags & Flag.endStream) !== 0) this.#endRequest(stream);
+    if (stream !== undefined && (flags & Flag.endStream) !== 0) this.#endRequest(stream);
   }
 
   #endRequest(stream: Http2Stream): void {
@@ -377,48 +346,38 @@ export class ServerConnection implements FrameSink {
   }
 
   /** @inheritDoc */
-  takeFrame(
-    type: number,
-    bytes: Uint8Array,
-    at: number,
-    length: number,
-    flags: number,
-    id: number,
-  ): void {
+  takeFrame(frame: FrameHeader, bytes: Uint8Array, at: number): void {
+    const { type, id, length } = frame;
     switch (type) {
       case FrameType.windowUpdate:
-        return this.#onWindowUpdate(bytes, at, length, id);
+        return this.#onWindowUpdate(frame, bytes, at);
       case FrameType.rstStream:
-        return this.#onReset(length, id, length === 4 ? read32(bytes, at) : 0);
+        return this.#onReset(frame, bytes, at);
       case FrameType.ping:
-        return this.#onPing(bytes, at, length, flags, id);
+        return this.#onPing(frame, bytes, at);
       case FrameType.settings:
-        return this.#onSettings(bytes, at, length, flags, id);
+        return this.#onSettings(frame, bytes, at);
       case FrameType.priority:
-        return this.#onPriority(length, id);
+        return this.#onPriority(frame);
       case FrameType.goAway:
         if (id !== 0) return this.fail(ErrorCode.protocolError, "GOAWAY on a stream");
         if (length < 8) return this.fail(ErrorCode.frameSizeError, "a GOAWAY that is too short");
-        this.#countIdle();
-        return;
+        break;
       case FrameType.pushPromise:
         return this.fail(ErrorCode.protocolError, "a client can't push");
-      default: // unknown
-        this.#countIdle();
     }
+    this.#countIdle(); // GOAWAY, or a frame of unknown type
   }
 
-  #onPriority(length: number, id: number): void {
+  #onPriority({ id, length }: FrameHeader): void {
     if (id === 0) return this.fail(ErrorCode.protocolError, "PRIORITY on stream 0");
-    if (length !== 5) {
-      const stream = this.#streams.get(id);
-      if (stream === undefined) return this.fail(ErrorCode.frameSizeError, "a wrong PRIORITY");
-      return this.#refuse(stream, ErrorCode.frameSizeError);
-    }
-    this.#countIdle();
+    const stream = this.#streams.get(id);
+    if (length === 5) this.#countIdle();
+    else if (stream !== undefined) this.#refuse(stream, ErrorCode.frameSizeError);
+    else this.fail(ErrorCode.frameSizeError, "a wrong PRIORITY");
   }
 
-  #onPing(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
+  #onPing({ id, length, flags }: FrameHeader, bytes: Uint8Array, at: number): void {
     if (id !== 0) return this.fail(ErrorCode.protocolError, "PING on a stream");
     if (length !== 8) return this.fail(ErrorCode.frameSizeError, "a PING that has not 8 bytes");
     if (!this.#countIdle()) return;
@@ -426,13 +385,12 @@ export class ServerConnection implements FrameSink {
       const target = this.#sender.frame(FrameType.ping, Flag.ack, 0, 8);
       copyBytes(this.#sender.output.bytes, target, bytes, at, at + 8);
       this.#checkOutput();
-    } else if (this.#isShuttingDown && this.#lastServed === windowMax) {
-      if (lastPing.every((byte, k) => bytes[at + k] === byte)) this.#serveNoMore();
-    }
+    } else if (lastPing.every((byte, k) => bytes[at + k] === byte)) this.#serveNoMore();
   }
 
-  /** The client knows by now that it must not open streams: says which the last one was. */
+  /** Where it shuts down, the client knows by now that it must not open streams: says which the last one was. */
   #serveNoMore(): void {
+    if (this.#isClosed || this.#shutDownAt === undefined || this.#lastServed < windowMax) return;
     this.#lastServed = this.#lastId;
     this.#goAway(this.#lastId, ErrorCode.noError, "");
     if (this.#streams.size === 0) this.#isClosed = true;
@@ -440,11 +398,11 @@ export class ServerConnection implements FrameSink {
 
   /** A client that sends much that must be answered, and never reads. */
   #checkOutput(): void {
-    if (this.#sender.output.length <= this.#limits.outputMax + outputSlack) return;
+    if (this.#sender.output.tail <= this.#limits.outputMax + outputSlack) return;
     this.fail(ErrorCode.enhanceYourCalm, "too much waits to be read");
   }
 
-  #onSettings(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
+  #onSettings({ id, length, flags }: FrameHeader, bytes: Uint8Array, at: number): void {
     if (id !== 0) return this.fail(ErrorCode.protocolError, "SETTINGS on a stream");
     if (!this.#countIdle()) return;
     if ((flags & Flag.ack) !== 0) {
@@ -460,7 +418,7 @@ export class ServerConnection implements FrameSink {
     this.#checkOutput();
   }
 
-  #onWindowUpdate(bytes: Uint8Array, at: number, length: number, id: number): void {
+  #onWindowUpdate({ id, length }: FrameHeader, bytes: Uint8Array, at: number): void {
     if (length !== 4) return this.fail(ErrorCode.frameSizeError, "a wrong WINDOW_UPDATE");
     const more = read32(bytes, at) & windowMax;
     if (id === 0) {
@@ -468,22 +426,18 @@ export class ServerConnection implements FrameSink {
       if (this.#sender.window + more > windowMax) {
         return this.fail(ErrorCode.flowControlError, "the connection's window above 2^31 - 1");
       }
-      this.#sender.window += more;
-      return;
+      return this.#sender.widenAll(more);
     }
     const stream = this.#streams.get(id);
     if (stream === undefined) {
       if (id > this.#lastId) this.fail(ErrorCode.protocolError, "WINDOW_UPDATE before HEADERS");
-      return;
-    }
-    if (more === 0) return this.#refuse(stream, ErrorCode.protocolError);
-    if (stream.sendWindow + more > windowMax) {
-      return this.#refuse(stream, ErrorCode.flowControlError);
-    }
-    this.#sender.widen(stream, more);
+    } else if (more === 0) this.#refuse(stream, ErrorCode.protocolError);
+    else if (stream.sendWindow + more > windowMax) {
+      this.#refuse(stream, ErrorCode.flowControlError);
+    } else this.#sender.widen(stream, more);
   }
 
-  #onReset(length: number, id: number, code: number): void {
+  #onReset({ id, length }: FrameHeader, bytes: Uint8Array, at: number): void {
     if (id === 0) return this.fail(ErrorCode.protocolError, "RST_STREAM on stream 0");
     if (length !== 4) return this.fail(ErrorCode.frameSizeError, "a wrong RST_STREAM");
     const stream = this.#streams.get(id);
@@ -495,16 +449,16 @@ export class ServerConnection implements FrameSink {
       return;
     }
     const { isAnswered } = stream;
+    const code = read32(bytes, at);
     this.#forget(stream, Closed.byPeersReset);
     this.#tell(stream, ({ events }) => events?.onReset(code));
     if (!isAnswered) this.#countReset();
   }
 
   /** Takes a block of headers. It is decoded in any case, so that the tables of both sides stay the same. */
-  takeHeaders(bytes: Uint8Array, from: number, to: number, flags: number, id: number): void {
+  takeHeaders(id: number, isEnd: boolean, bytes: Uint8Array, from: number, to: number): void {
     const list = this.#decoder.decode(bytes, from, to);
     if (list instanceof HpackFault) return this.fail(ErrorCode.compressionError, list.text);
-    const isEnd = (flags & Flag.endStream) !== 0;
     const stream = this.#streams.get(id);
     if (stream !== undefined) return this.#onTrailers(stream, list, isEnd);
     if (id > this.#lastServed) return void this.#countIdle();
@@ -518,7 +472,7 @@ export class ServerConnection implements FrameSink {
 
   #onTrailers(stream: Http2Stream, list: HeaderList, isEnd: boolean): void {
     if (stream.remoteIsClosed) return this.#refuse(stream, ErrorCode.streamClosed);
-    if (!isEnd || list.trailerFault !== "") return this.#refuse(stream, ErrorCode.protocolError);
+    if (!isEnd || !list.isTrailers) return this.#refuse(stream, ErrorCode.protocolError);
     this.#endRequest(stream);
   }
 
@@ -530,9 +484,10 @@ export class ServerConnection implements FrameSink {
       this.#endStream(stream, ErrorCode.refusedStream);
       return void this.#countIdle();
     }
-    if (list.requestFault !== "") return this.#refuse(stream, ErrorCode.protocolError);
-    stream.remoteIsClosed = isEnd && list.contentLength <= 0;
-    if (isEnd && !stream.remoteIsClosed) return this.#refuse(stream, ErrorCode.protocolError);
+    if (!list.isRequest || (isEnd && list.contentLength > 0)) {
+      return this.#refuse(stream, ErrorCode.protocolError);
+    }
+    stream.remoteIsClosed = isEnd;
     if (list.isTooLarge) return stream.respond(tooLargeBlock, true);
     this.#tell(stream, () => {
       stream.events = this.#options.onStream(stream);

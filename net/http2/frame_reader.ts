@@ -18,29 +18,35 @@ import {
   windowMax,
 } from "./protocol.ts";
 
-/** What a reader tells the connection. */
+/** Bytes of the priority that HEADERS may begin with. Nothing of it is used. */
+const priorityBytes = 5;
+
+/** The header of a frame. */
+export interface FrameHeader {
+  /** Bytes of its payload. */
+  readonly length: number;
+  readonly type: number;
+  readonly flags: number;
+  /** Its stream; 0 for the connection. */
+  readonly id: number;
+}
+
+/** What a reader tells the connection. A header is valid during the call only. */
 export interface FrameSink {
   /** Whether the connection has ended. Then nothing more is read. */
   readonly isClosed: boolean;
   /** The connection must end. */
   fail(code: number, why: string): void;
-  /** A DATA frame begins. All of `length` counts for flow control; `padding` of it are handed to nobody. */
-  beginData(length: number, padding: number, flags: number, id: number): void;
+  /** A DATA frame begins. All of its length counts for flow control; `padding` of it are handed to nobody. */
+  beginData(frame: FrameHeader, padding: number): void;
   /** A piece of the payload of the frame that began, which is DATA or of unknown type. */
   giveData(view: Uint8Array): void;
   /** That frame is complete. */
-  endData(): void;
-  /** A whole block of headers: `bytes[from..to)`. */
-  takeHeaders(bytes: Uint8Array, from: number, to: number, flags: number, id: number): void;
+  endData(frame: FrameHeader): void;
+  /** A whole block of headers of a stream: `bytes[from..to)`. `isEnd`: its request has no body after it. */
+  takeHeaders(id: number, isEnd: boolean, bytes: Uint8Array, from: number, to: number): void;
   /** Any other frame, whose payload begins at `at`. That of a frame of unknown type follows in pieces. */
-  takeFrame(
-    type: number,
-    bytes: Uint8Array,
-    at: number,
-    length: number,
-    flags: number,
-    id: number,
-  ): void;
+  takeFrame(frame: FrameHeader, bytes: Uint8Array, at: number): void;
 }
 
 /** Cuts bytes into frames. */
@@ -52,12 +58,14 @@ export class FrameReader {
   hasSettings = false;
   /** The beginning of a frame that did not come in one piece. */
   readonly #carry = new ByteQueue();
+  /** The header of the frame at hand. */
+  readonly #frame = { length: 0, type: 0, flags: 0, id: 0 };
   /** Of a frame that is handed on in pieces: bytes of its payload to come, and how many of them are padding. */
   #left = 0;
   #padding = 0;
-  /** A block of headers in progress: its stream (0: none), its flags, the bytes so far, its CONTINUATION frames. */
+  /** A block of headers in progress: its stream (0: none), whether its request ends, the bytes so far, its CONTINUATION frames. */
   #blockId = 0;
-  #blockFlags = 0;
+  #blockIsEnd = false;
   #block = new ByteQueue();
   #blockFrames = 0;
 
@@ -103,16 +111,17 @@ export class FrameReader {
   }
 
   /**
-   * How many bytes must be there before the frame at `from` is taken: those of its header, and of most types the payload. While its header
-   * is not whole, only those. It fails where the header is wrong.
+   * Reads the header of the frame at `from`, and returns how many bytes must be there before it is taken: those of its header, and of
+   * most types the payload. While its header is not whole, only those. It fails where the header is wrong.
    */
   #sizeOf(bytes: Uint8Array, from: number, to: number): number {
     if (to - from < frameHeaderBytes) return frameHeaderBytes;
     const word = read32(bytes, from);
-    const length = word >>> 8;
-    const type = word & 255;
-    const flags = bytes[from + 4] as number;
-    const id = read32(bytes, from + 5) & windowMax;
+    const frame = this.#frame;
+    const length = frame.length = word >>> 8;
+    const type = frame.type = word & 255;
+    const flags = frame.flags = bytes[from + 4] as number;
+    const id = frame.id = read32(bytes, from + 5) & windowMax;
     const sink = this.#sink;
     if (length > this.#limits.frameSizeMax) {
       sink.fail(ErrorCode.frameSizeError, `a frame of ${length} bytes`);
@@ -130,38 +139,51 @@ export class FrameReader {
     return frameHeaderBytes;
   }
 
-  /** Takes a frame of which as much is there as `#sizeOf()` says. */
+  /** Takes the frame at hand, of which as much is there as `#sizeOf()` says. */
   #take(bytes: Uint8Array, start: number): void {
     const sink = this.#sink;
     if (sink.isClosed) return;
-    const word = read32(bytes, start);
-    const length = word >>> 8;
-    const type = word & 255;
-    const flags = bytes[start + 4] as number;
-    const id = read32(bytes, start + 5) & windowMax;
+    const { type, length } = this.#frame;
     const at = start + frameHeaderBytes;
-    if (type === FrameType.data) this.#data(bytes, at, length, flags, id);
-    else if (type === FrameType.headers) this.#headers(bytes, at, length, flags, id);
-    else if (type === FrameType.continuation) this.#continuation(bytes, at, length, flags);
+    if (type === FrameType.data) this.#data(bytes, at);
+    else if (type === FrameType.headers) this.#headers(bytes, at);
+    else if (type === FrameType.continuation) this.#continuation(bytes, at);
     else {
       if (type > FrameType.continuation) this.#left = length;
       if (type === FrameType.settings) this.hasSettings = true;
-      sink.takeFrame(type, bytes, at, length, flags, id);
+      sink.takeFrame(this.#frame, bytes, at);
     }
   }
 
-  #data(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
-    const sink = this.#sink;
-    this.#left = length;
-    if ((flags & Flag.padded) !== 0) {
-      if (length === 0) return sink.fail(ErrorCode.frameSizeError, "DATA without its padding");
-      this.#padding = bytes[at] as number;
-      if (this.#padding > --this.#left) {
-        return sink.fail(ErrorCode.protocolError, "padding that is longer than its frame");
-      }
+  /** The bytes that padding takes of a frame, with the one that says how many follow. It fails where they have no room. */
+  #paddingOf(name: string, bytes: Uint8Array, at: number): number {
+    const { length, flags } = this.#frame;
+    if ((flags & Flag.padded) === 0) return 0;
+    const padding = bytes[at] as number;
+    if (length === 0) {
+      this.#sink.fail(
+        ErrorCode.frameSizeError,
+        `${name} with padding, without the byte that says how much`,
+      );
+    } else if (padding >= length) {
+      this.#sink.fail(
+        ErrorCode.protocolError,
+        `${name} of ${length} bytes with ${padding} bytes of padding, where ${
+          length - 1
+        } have room`,
+      );
     }
-    sink.beginData(length, length - this.#left + this.#padding, flags, id);
-    if (this.#left === 0 && !sink.isClosed) sink.endData();
+    return 1 + padding;
+  }
+
+  #data(bytes: Uint8Array, at: number): void {
+    const sink = this.#sink;
+    const padding = this.#paddingOf("DATA", bytes, at);
+    if (sink.isClosed) return;
+    this.#left = this.#frame.length - Math.min(padding, 1);
+    this.#padding = Math.max(padding - 1, 0);
+    sink.beginData(this.#frame, padding);
+    if (this.#left === 0 && !sink.isClosed) sink.endData(this.#frame);
   }
 
   /** Goes on with the payload of a frame that is handed on in pieces; returns where it stopped. */
@@ -175,32 +197,36 @@ export class FrameReader {
       this.#padding -= count;
     }
     this.#left -= count;
-    if (this.#left === 0 && !sink.isClosed) sink.endData();
+    if (this.#left === 0 && !sink.isClosed) sink.endData(this.#frame);
     return at + count;
   }
 
-  #headers(bytes: Uint8Array, at: number, length: number, flags: number, id: number): void {
+  #headers(bytes: Uint8Array, at: number): void {
     const sink = this.#sink;
+    const { id, length, flags } = this.#frame;
     if (id === 0) return sink.fail(ErrorCode.protocolError, "HEADERS on stream 0");
-    let from = at;
-    let to = at + length;
-    if ((flags & Flag.padded) !== 0) {
-      if (length < 1) return sink.fail(ErrorCode.frameSizeError, "HEADERS without their padding");
-      to -= bytes[from++] as number;
+    const padding = this.#paddingOf("HEADERS", bytes, at);
+    if (sink.isClosed) return;
+    const to = at + length - Math.max(padding - 1, 0);
+    const from = at + Math.min(padding, 1) + ((flags & Flag.priority) === 0 ? 0 : priorityBytes);
+    if (from > to) {
+      const words =
+        `HEADERS of ${length} bytes without room for the ${priorityBytes} of a priority`;
+      return sink.fail(ErrorCode.protocolError, words);
     }
-    if ((flags & Flag.priority) !== 0) from += 5;
-    if (from > to) return sink.fail(ErrorCode.protocolError, "HEADERS shorter than their parts");
-    if ((flags & Flag.endHeaders) !== 0) return sink.takeHeaders(bytes, from, to, flags, id);
+    const isEnd = (flags & Flag.endStream) !== 0;
+    if ((flags & Flag.endHeaders) !== 0) return sink.takeHeaders(id, isEnd, bytes, from, to);
     this.#blockId = id;
-    this.#blockFlags = flags;
+    this.#blockIsEnd = isEnd;
     this.#blockFrames = 0;
     this.#block.push(bytes, from, to);
   }
 
-  #continuation(bytes: Uint8Array, at: number, length: number, flags: number): void {
+  #continuation(bytes: Uint8Array, at: number): void {
     const sink = this.#sink;
     const id = this.#blockId;
     const block = this.#block;
+    const { length, flags } = this.#frame;
     if (id === 0) return sink.fail(ErrorCode.protocolError, "CONTINUATION without HEADERS");
     if (block.length + length > this.#limits.headerBlockMax) {
       return sink.fail(ErrorCode.enhanceYourCalm, "headers that are too large");
@@ -212,6 +238,6 @@ export class FrameReader {
     if ((flags & Flag.endHeaders) === 0) return;
     this.#blockId = 0;
     this.#block = new ByteQueue();
-    sink.takeHeaders(block.bytes, block.head, block.tail, this.#blockFlags, id);
+    sink.takeHeaders(id, this.#blockIsEnd, block.bytes, block.head, block.tail);
   }
 }

@@ -42,82 +42,63 @@ export function makeField(name: string, value: string): HeaderField {
 }
 
 /** The headers of a request, or the trailers after it. */
-export interface HeaderList {
-  /** All fields by name, pseudo-headers too. Values of one name are joined by ", ", cookies by "; ". */
-  readonly fields: ReadonlyMap<string, string>;
-  readonly method: string;
-  readonly path: string;
+export class HeaderList {
+  /**
+   * All fields by name, pseudo-headers too. Values of one name are joined by ", ", cookies by "; ". A list that is too large lacks the
+   * rest.
+   */
+  readonly fields: Map<string, string> = new Map();
   /** The number of `content-length`; -1 if there is none. */
-  readonly contentLength: number;
-  /** Why the list is no request; "" if it is one. */
-  readonly requestFault: string;
-  /** Why it can't be trailers; "" if it can. */
-  readonly trailerFault: string;
-  /** Whether it was larger than the limit. Then `fields` lacks the rest. */
-  readonly isTooLarge: boolean;
-}
-
-/** Collects the fields of one list. */
-export class ListBuilder {
+  contentLength = -1;
   readonly #sizeMax: number;
-  readonly #fields = new Map<string, string>();
   #size = 0;
-  #fault = "";
+  #isMalformed = false;
   #hasPseudo = false;
   #hasPlain = false;
-  #contentLength = -1;
 
-  /** A builder of lists up to a size. */
+  /** A list of no fields, for those up to a size. */
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax;
   }
 
   /** Adds a field. */
-  add(field: HeaderField): void {
-    this.#size += field.size;
-    if (this.#size > this.#sizeMax) return;
-    const { name, value } = field;
-    const before = this.#fields.get(name);
-    if (field.isMalformed) {
-      this.#fault ||= `a field that HTTP/2 forbids: ${name.slice(0, 40)}`;
-    } else if (name.startsWith(":")) {
-      if (this.#hasPlain) this.#fault ||= `${name} stands after a plain field`;
-      if (before !== undefined) this.#fault ||= `${name} stands twice`;
-      this.#hasPseudo = true;
-    } else {
-      this.#hasPlain = true;
-    }
-    if (name === "content-length") {
-      const length = Number(value);
-      if (before !== undefined && this.#contentLength !== length) {
-        this.#fault ||= "two content-length that differ";
-      }
-      this.#contentLength = length;
-    }
+  add({ name, value, size, isMalformed }: HeaderField): void {
+    this.#size += size;
+    if (this.isTooLarge) return;
+    const before = this.fields.get(name);
+    const isPseudo = name.startsWith(":");
+    const isTwice = before !== undefined && (isPseudo || name === "content-length");
+    this.#isMalformed ||= isMalformed || isTwice || (isPseudo && this.#hasPlain);
+    this.#hasPseudo ||= isPseudo;
+    this.#hasPlain ||= !isPseudo;
+    if (name === "content-length") this.contentLength = Number(value);
     const between = name === "cookie" ? "; " : ", ";
-    this.#fields.set(name, before === undefined ? value : before + between + value);
+    this.fields.set(name, before === undefined ? value : before + between + value);
   }
 
-  /** The list. */
-  finish(): HeaderList {
-    const isTooLarge = this.#size > this.#sizeMax;
-    const fields = this.#fields;
-    return {
-      fields,
-      method: fields.get(":method") ?? "",
-      path: fields.get(":path") ?? "",
-      contentLength: this.#contentLength,
-      requestFault: isTooLarge ? "" : this.#fault || this.#missing(),
-      trailerFault: this.#fault || (this.#hasPseudo ? "a pseudo-header in trailers" : ""),
-      isTooLarge,
-    };
+  /** `:method`; "" if there is none. */
+  get method(): string {
+    return this.fields.get(":method") ?? "";
   }
 
-  /** What a request lacks; "" if nothing. CONNECT is no method of this server. */
-  #missing(): string {
-    for (const name of [":method", ":scheme", ":path"]) {
-      if (!this.#fields.get(name)) return `a request needs ${name}`;
-    }
-    return "";
+  /** `:path`; "" if there is none. */
+  get path(): string {
+    return this.fields.get(":path") ?? "";
+  }
+
+  /** Whether it was larger than the limit. */
+  get isTooLarge(): boolean {
+    return this.#size > this.#sizeMax;
+  }
+
+  /** Whether it is a request, as far as it was kept. CONNECT is no method of this server, so all of them have a path. */
+  get isRequest(): boolean {
+    const isWhole = [":method", ":scheme", ":path"].every((name) => this.fields.get(name));
+    return this.isTooLarge || (isWhole && !this.#isMalformed);
+  }
+
+  /** Whether it may be trailers. */
+  get isTrailers(): boolean {
+    return !this.#isMalformed && !this.#hasPseudo;
   }
 }

@@ -2,12 +2,12 @@
  * HPACK, the compression of headers (RFC 7541): a decoder with both tables, and an encoder without any state.
  *
  * What can be hostile here: integers that never end, texts longer than their block, indexes beyond the tables, table sizes above what was
- * offered, and short blocks that unfold to much. The decoder returns a fault for the first four. The `ListBuilder` keeps nothing above its
+ * offered, and short blocks that unfold to much. The decoder returns a fault for the first four. A `HeaderList` keeps nothing above its
  * limit, so the last one costs time in proportion to the block only.
  *
  * @module
  */
-import { type HeaderField, type HeaderList, ListBuilder, makeField } from "./header_fields.ts";
+import { type HeaderField, HeaderList, makeField } from "./header_fields.ts";
 import { decodeHuffman } from "./huffman.ts";
 
 /** The static table (appendix A); its first entry has the index 1. */
@@ -28,9 +28,7 @@ const staticFields: readonly (readonly [string, string])[] = ([
   ...[["transfer-encoding"], ["user-agent"], ["vary"], ["via"], ["www-authenticate"]],
 ] as string[][]).map(([name = "", value = ""]) => [name, value]);
 
-const staticTable: readonly HeaderField[] = staticFields.map(([name, value]) =>
-  makeField(name, value)
-);
+const staticTable = staticFields.map(([name, value]) => makeField(name, value));
 
 /** The table size that a decoder has at first, and that we keep. */
 export const tableSizeAtFirst = 4096;
@@ -52,7 +50,6 @@ export class HpackDecoder {
   #size = 0;
   #sizeMax = tableSizeAtFirst;
   #scratch = new Uint8Array(512);
-  #fault = "";
   #at = 0;
 
   /** A decoder of lists up to a size, counted as RFC 9113 does. */
@@ -72,34 +69,31 @@ export class HpackDecoder {
 
   /** Decodes the block `bytes[from..to)`. */
   decode(bytes: Uint8Array, from: number, to: number): HeaderList | HpackFault {
-    const builder = new ListBuilder(this.#listSizeMax);
-    this.#fault = "";
+    const list = new HeaderList(this.#listSizeMax);
     this.#at = from;
-    let isFirst = true;
-    while (this.#at < to && this.#fault === "") {
-      const first = bytes[this.#at] as number;
-      if ((first & 0xe0) === 0x20) {
-        if (isFirst) this.#resize(this.#integer(bytes, to, 5));
-        else this.#fault = "a change of the table's size stands after a field";
-        continue;
+    try {
+      for (let isFirst = true; this.#at < to;) {
+        const first = bytes[this.#at] as number;
+        if ((first & 0xe0) !== 0x20) {
+          isFirst = false;
+          list.add(this.#nextField(bytes, to, first));
+        } else if (isFirst) this.#resize(this.#integer(bytes, to, 5));
+        else throw new HpackFault("a change of the table's size stands after a field");
       }
-      isFirst = false;
-      const field = first >= 0x80
-        ? this.#field(this.#integer(bytes, to, 7))
-        : this.#literal(bytes, to, first);
-      if (field !== undefined) builder.add(field);
+      return list;
+    } catch (fault) {
+      if (fault instanceof HpackFault) return fault;
+      throw fault;
     }
-    return this.#fault === "" ? builder.finish() : new HpackFault(this.#fault);
   }
 
-  /** A field that is written out, with the three forms that differ in the first byte. */
-  #literal(bytes: Uint8Array, to: number, first: number): HeaderField | undefined {
+  /** The field at `#at`: one of the tables, or one that is written out in three forms that differ in the first byte. */
+  #nextField(bytes: Uint8Array, to: number, first: number): HeaderField {
+    if (first >= 0x80) return this.#field(this.#integer(bytes, to, 7));
     const isAdded = first >= 0x40;
     const index = this.#integer(bytes, to, isAdded ? 6 : 4);
-    const name = index === 0 ? this.#text(bytes, to) : this.#field(index)?.name;
-    const value = this.#text(bytes, to);
-    if (name === undefined || this.#fault !== "") return undefined;
-    const field = makeField(name, value);
+    const name = index === 0 ? this.#text(bytes, to) : this.#field(index).name;
+    const field = makeField(name, this.#text(bytes, to));
     if (isAdded) this.#add(field);
     return field;
   }
@@ -113,41 +107,35 @@ export class HpackDecoder {
       const byte = bytes[this.#at++] as number;
       if (shift <= 21) value += (byte & 127) << shift;
       if (shift > 28 || value > integerMax || (shift > 21 && (byte & 127) !== 0)) {
-        this.#fault ||= "an integer that is too large";
-        return 0;
+        throw new HpackFault("an integer that is too large");
       }
       if (byte < 128) return value;
     }
-    this.#fault ||= "the block ends within an integer";
-    return 0;
+    throw new HpackFault("the block ends within an integer");
   }
 
   /** Reads a text (section 5.2) at `#at`; each byte becomes a letter. */
   #text(bytes: Uint8Array, to: number): string {
-    if (this.#at >= to) this.#fault ||= "the block ends before a text";
-    if (this.#fault !== "") return "";
+    if (this.#at >= to) throw new HpackFault("the block ends before a text");
     const isHuffman = (bytes[this.#at] as number) >= 128;
     const length = this.#integer(bytes, to, 7);
     const start = this.#at;
-    if (length > to - start) this.#fault ||= "a text that is longer than its block";
-    if (this.#fault !== "") return "";
+    if (length > to - start) throw new HpackFault("a text that is longer than its block");
     this.#at += length;
     if (!isHuffman) return letters(bytes, start, this.#at);
     const room = (length * 8 / 5 | 0) + 1;
     if (room > this.#scratch.length) this.#scratch = new Uint8Array(2 * room);
     const end = decodeHuffman(bytes, start, this.#at, this.#scratch, 0);
-    if (end < 0) {
-      this.#fault ||= "a text with a wrong Huffman code";
-      return "";
-    }
+    if (end < 0) throw new HpackFault("a text with a wrong Huffman code");
     return letters(this.#scratch, 0, end);
   }
 
   /** The field of an index, of either table. */
-  #field(index: number): HeaderField | undefined {
-    if (index >= 1 && index <= staticTable.length) return staticTable[index - 1];
-    const field = this.#added[this.#added.length - (index - staticTable.length)];
-    if (field === undefined) this.#fault ||= `no field has the index ${index}`;
+  #field(index: number): HeaderField {
+    const field = index >= 1 && index <= staticTable.length
+      ? staticTable[index - 1]
+      : this.#added[this.#added.length - (index - staticTable.length)];
+    if (field === undefined) throw new HpackFault(`no field has the index ${index}`);
     return field;
   }
 
@@ -165,10 +153,8 @@ export class HpackDecoder {
   }
 
   #resize(size: number): void {
-    if (this.#fault !== "") return;
     if (size > tableSizeAtFirst) {
-      this.#fault = `a table of ${size} bytes, where ${tableSizeAtFirst} are allowed`;
-      return;
+      throw new HpackFault(`a table of ${size} bytes, where ${tableSizeAtFirst} are allowed`);
     }
     this.#sizeMax = size;
     this.#evict(size);

@@ -6,76 +6,55 @@
  * @module
  */
 
-/** The limits of one HTTP/2 connection. `http2Limits` has the defaults. */
-export interface Http2Limits {
-  /** Streams that are open at once. One more is refused by REFUSED_STREAM, and a client tries again later. Default 256. */
-  readonly streamsMax: number;
-  /** Bytes that a stream may send before the server takes them. Default 1 MiB. */
-  readonly streamWindow: number;
-  /** Bytes that a connection may have on its way. They are given back as they arrive, so that no stream holds up another. Default 16 MiB. */
-  readonly connectionWindow: number;
-  /** The largest frame. DATA is handed on as it arrives, so a large frame needs no memory. Default 1 MiB. */
-  readonly frameSizeMax: number;
-  /** The largest list of headers, as RFC 9113 counts it: 32 bytes for each field, besides its text. A larger one is answered by 431. Default 16 KiB. */
-  readonly headerListMax: number;
-  /** Bytes of a compressed list of headers, and of any frame other than DATA. More ends the connection. Default 32 KiB. */
-  readonly headerBlockMax: number;
-  /** CONTINUATION frames of one list of headers; against floods of empty ones (CVE-2024-27316). Default 32. */
-  readonly continuationsMax: number;
+/** The limits of one HTTP/2 connection, with their defaults. */
+export const http2Limits = {
+  /** Streams that are open at once. One more is refused by REFUSED_STREAM, and a client tries again later. */
+  streamsMax: 256,
+  /** Bytes that a stream may send before the server takes them. */
+  streamWindow: 1 << 20,
+  /** Bytes that a connection may have on its way. They are given back as they arrive, so that no stream holds up another. */
+  connectionWindow: 16 << 20,
+  /** The largest frame. DATA is handed on as it arrives, so a large frame needs no memory. */
+  frameSizeMax: 1 << 20,
+  /** The largest list of headers, as RFC 9113 counts it: 32 bytes for each field, besides its text. A larger one is answered by 431. */
+  headerListMax: 16 << 10,
+  /** Bytes of a compressed list of headers, and of any frame other than DATA. More ends the connection. */
+  headerBlockMax: 32 << 10,
+  /** CONTINUATION frames of one list of headers; against floods of empty ones (CVE-2024-27316). */
+  continuationsMax: 32,
   /**
    * Frames that carry nothing: PING, SETTINGS, PRIORITY, empty DATA, frames of unknown types and of closed streams, and DATA that a
-   * tiny window cuts below 256 bytes (CVE-2019-9511, 9512, 9513, 9515, 9518). So many may come at once. Default 2,000.
+   * tiny window cuts below 256 bytes (CVE-2019-9511, 9512, 9513, 9515, 9518). So many may come at once.
    */
-  readonly idleFramesBurst: number;
-  /** So many of them a second are allowed for ever. Default 500. */
-  readonly idleFramesPerSecond: number;
+  idleFramesBurst: 2_000,
+  /** So many of them a second are allowed for ever. */
+  idleFramesPerSecond: 500,
   /**
    * Streams that a client opens and cancels before it has an answer, or makes the server reset by a fault (CVE-2023-44487, CVE-2025-8671).
-   * So many may come at once. Default 500.
+   * So many may come at once.
    */
-  readonly resetsBurst: number;
-  /** So many of them a second are allowed for ever. Default 100. */
-  readonly resetsPerSecond: number;
+  resetsBurst: 500,
+  /** So many of them a second are allowed for ever. */
+  resetsPerSecond: 100,
   /**
    * Bytes that wait for the socket. Above it, DATA waits in its stream, and the connection reads nothing. If answers other than DATA
-   * make it 1 MiB more, the connection ends (a client that never reads). Default 1 MiB.
+   * make it 1 MiB more, the connection ends (a client that never reads).
    */
-  readonly outputMax: number;
-  /** Milliseconds until the preface and the first SETTINGS must be there. Default 10,000. */
-  readonly handshakeMs: number;
-  /** Milliseconds without any byte of the client after which it gets a PING. Default a minute. */
-  readonly keepaliveMs: number;
-  /** Milliseconds that it has to answer the PING, by any bytes; then the connection ends. Default 20 seconds. */
-  readonly keepaliveTimeoutMs: number;
-  /**
-   * Milliseconds without any stream after which the connection is ended gracefully. By default never: clients of grpcio take seconds to come
-   * back.
-   */
-  readonly idleMs: number;
-  /** Milliseconds until the first stream; then the connection is ended gracefully. Default a minute. */
-  readonly firstStreamMs: number;
-}
-
-/** The defaults. */
-export const http2Limits: Http2Limits = {
-  streamsMax: 256,
-  streamWindow: 1 << 20,
-  connectionWindow: 16 << 20,
-  frameSizeMax: 1 << 20,
-  headerListMax: 16 << 10,
-  headerBlockMax: 32 << 10,
-  continuationsMax: 32,
-  idleFramesBurst: 2_000,
-  idleFramesPerSecond: 500,
-  resetsBurst: 500,
-  resetsPerSecond: 100,
   outputMax: 1 << 20,
+  /** Milliseconds until the preface and the first SETTINGS must be there. */
   handshakeMs: 10_000,
+  /** Milliseconds without any byte of the client after which it gets a PING. */
   keepaliveMs: 60_000,
+  /** Milliseconds that it has to answer the PING, by any bytes; then the connection ends. */
   keepaliveTimeoutMs: 20_000,
+  /** Milliseconds without any stream after which the connection is ended gracefully. Never: clients of grpcio take seconds to come back. */
   idleMs: Number.MAX_SAFE_INTEGER,
+  /** Milliseconds until the first stream; then the connection is ended gracefully. */
   firstStreamMs: 60_000,
 };
+
+/** Limits of one HTTP/2 connection. */
+export type Http2Limits = Readonly<typeof http2Limits>;
 
 /** Says when something comes too often: a bucket of `burst` tokens, which fills again by `perSecond`. */
 export class Rate {

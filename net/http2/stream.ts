@@ -37,6 +37,8 @@ export interface StreamEvents {
   onReset(code: number): void;
   /** What waited in the stream is with the connection now, or `isFull()` was true and is so no more. */
   onDrain(): void;
+  /** So many milliseconds have passed, as the ticks of the connection count them. */
+  onTick?(ms: number): void;
 }
 
 /**
@@ -104,7 +106,6 @@ export class Http2Stream {
     this.isAnswered = true;
     this.#sender.headers(this.id, block, isEnd);
     if (isEnd) this.#sender.owner.onEnded(this);
-    this.#sender.owner.onOutput();
   }
 
   /**
@@ -119,10 +120,7 @@ export class Http2Stream {
 
   /** Sends what was written since `reserve()`; what may not go now waits. */
   commit(count: number): void {
-    if (!this.#isOver && count > 0) {
-      this.#sender.commit(this, count);
-      this.#sender.owner.onOutput();
-    }
+    if (!this.#isOver && count > 0) this.#sender.commit(this, count);
     this.target = nothing;
   }
 
@@ -131,14 +129,11 @@ export class Http2Stream {
     if (this.#isOver) return;
     this.endBlock = trailers;
     this.#sender.end(this);
-    this.#sender.owner.onOutput();
   }
 
   /** Ends the stream at once, in both directions. `onReset` is not called. */
   reset(code: number = ErrorCode.cancel): void {
-    if (this.isClosed) return;
-    this.#sender.owner.reset(this, code);
-    this.#sender.owner.onOutput();
+    if (!this.isClosed) this.#sender.owner.reset(this, code);
   }
 
   /** Says that so many bytes of the body need no room any more. Until then the client sends a window's worth at most. */
@@ -149,7 +144,6 @@ export class Http2Stream {
     this.#sender.frameOf32(FrameType.windowUpdate, this.id, this.unreturned);
     this.receiveWindow += this.unreturned;
     this.unreturned = 0;
-    this.#sender.owner.onOutput();
   }
 }
 
@@ -169,7 +163,7 @@ export const tinyFragment = 256;
 
 /** What the sender and the streams tell their connection. */
 export interface SenderOwner {
-  /** There is output. */
+  /** There is output, where there was none. */
   onOutput(): void;
   /** A stream has sent its end. */
   onEnded(stream: Http2Stream): void;
@@ -213,12 +207,13 @@ export class Sender {
   /** Writes a frame's header, makes room for its payload, and returns where it begins. */
   frame(type: number, flags: number, id: number, length: number): number {
     const { output } = this;
+    this.#announce();
     output.reserve(frameHeaderBytes + length);
-    const { bytes, length: at } = output;
+    const { bytes, tail: at } = output;
     write32(bytes, at, (length << 8) | type);
     bytes[at + 4] = flags;
     write32(bytes, at + 5, id);
-    output.length = at + frameHeaderBytes + length;
+    output.tail = at + frameHeaderBytes + length;
     this.#openId = 0;
     return at + frameHeaderBytes;
   }
@@ -252,12 +247,12 @@ export class Sender {
     let at = head;
     while (at < to) {
       const allowed = Math.min(stream.sendWindow, this.window);
-      const room = Math.min(to - at, allowed, this.limits.outputMax - output.length);
+      const room = Math.min(to - at, allowed, this.limits.outputMax - output.tail);
       if (room <= 0) break;
       if (room === allowed && room < tinyFragment && room < to - at) this.tinyFragments++;
       const count = Math.min(room, this.#roomInFrame(stream));
       this.#extend(stream, count);
-      copyBytes(output.bytes, output.length - count, bytes, at, at + count);
+      copyBytes(output.bytes, output.tail - count, bytes, at, at + count);
       at += count;
     }
     return at - head;
@@ -277,7 +272,7 @@ export class Sender {
     const { output } = this;
     if (this.#isOpen(stream)) {
       output.reserve(count);
-      output.length += count;
+      output.tail += count;
       this.#openLength += count;
       write32(output.bytes, this.#openAt, (this.#openLength << 8) | FrameType.data);
     } else {
@@ -292,7 +287,7 @@ export class Sender {
   /** Gives room for a message, in the output where it may go at once, else in the stream's queue. */
   reserve(stream: Http2Stream, countMax: number): number {
     const { output } = this;
-    if (stream.buffered > 0 || output.length + countMax > this.limits.outputMax) {
+    if (stream.buffered > 0 || output.tail + countMax > this.limits.outputMax) {
       const queue = stream.queue ??= new ByteQueue();
       queue.reserve(countMax);
       this.#reservedAt = -1;
@@ -300,7 +295,7 @@ export class Sender {
       return queue.tail;
     }
     output.reserve(countMax + frameHeaderBytes);
-    this.#reservedAt = output.length + (this.#isOpen(stream) ? 0 : frameHeaderBytes);
+    this.#reservedAt = output.tail + (this.#isOpen(stream) ? 0 : frameHeaderBytes);
     stream.target = output.bytes;
     return this.#reservedAt;
   }
@@ -335,7 +330,20 @@ export class Sender {
 
   /** Lets a stream wait for its turn, if its own window allows any. */
   #wait(stream: Http2Stream): void {
-    if (stream.sendWindow > 0) this.#waiting.add(stream);
+    if (stream.sendWindow <= 0) return;
+    this.#waiting.add(stream);
+    this.#announce();
+  }
+
+  /** Says that there is output, where there was none. */
+  #announce(): void {
+    if (this.output.tail === 0) this.owner.onOutput();
+  }
+
+  /** Makes the window of the connection larger. */
+  widenAll(more: number): void {
+    this.window += more;
+    if (this.#waiting.size > 0) this.#announce();
   }
 
   /** Makes the window of a stream larger, or smaller by a negative number. */
@@ -354,22 +362,17 @@ export class Sender {
   /** Whether more of a stream would wait. If so, the stream is among the drained ones once that has changed. */
   isFull(stream: Http2Stream): boolean {
     if (stream.buffered > 0) return true;
-    if (this.output.length < fillMax) return false;
+    if (this.output.tail < fillMax) return false;
     this.#drained.add(stream);
     return true;
   }
 
   /** Takes the first of the streams to be told; none while the output is full. */
   takeDrained(): Http2Stream | undefined {
-    if (this.output.length >= fillMax) return undefined;
+    if (this.output.tail >= fillMax) return undefined;
     const [stream] = this.#drained;
     if (stream !== undefined) this.#drained.delete(stream);
     return stream;
-  }
-
-  /** Whether there is anything to take. */
-  get hasOutput(): boolean {
-    return this.output.length > 0 || (this.#waiting.size > 0 && this.window > 0);
   }
 
   /** Fills the output with what waits in the streams, each in turn. Then takes it. */
@@ -378,7 +381,7 @@ export class Sender {
     while (hasMoved && this.#waiting.size > 0) {
       hasMoved = false;
       for (const stream of [...this.#waiting]) {
-        if (this.window <= 0 || this.output.length >= this.limits.outputMax) break;
+        if (this.window <= 0 || this.output.tail >= this.limits.outputMax) break;
         if (this.#turn(stream)) hasMoved = true;
       }
     }
@@ -406,6 +409,6 @@ export class Sender {
       if (stream.isClosed || stream.buffered === 0) return 2;
     }
     const openEnd = this.#openAt + frameHeaderBytes + this.#openLength;
-    return this.#openId !== 0 && openEnd !== this.output.length ? 3 : 0;
+    return this.#openId !== 0 && openEnd !== this.output.tail ? 3 : 0;
   }
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Socket, SocketServer, SocketTaker } from "./socket.ts";
+import type { SocketServer, SocketTaker } from "./socket.ts";
 
 /** Listens by Deno's own sockets. */
 export function listenByDeno(
@@ -16,7 +16,9 @@ export function listenByDeno(
   async function accept(): Promise<void> {
     while (!isClosed) {
       try {
-        taker.take(new DenoSocket(await listener.accept()));
+        const socket = await listener.accept();
+        tune(socket);
+        taker.take(socket);
       } catch (error) {
         if (isClosed) return;
         const ms = taker.refuse(error);
@@ -35,35 +37,11 @@ export function listenByDeno(
   });
 }
 
-class DenoSocket implements Socket {
-  readonly #conn: Deno.TcpConn;
-  #isClosed = false;
-
-  constructor(conn: Deno.TcpConn) {
-    this.#conn = conn;
-    try {
-      conn.setNoDelay(true);
-      conn.setKeepAlive(true);
-    } catch {
-      // Some systems refuse it where the client has left already. Reading tells so, too.
-    }
-  }
-
-  read(buffer: Uint8Array<ArrayBuffer>): Promise<number | null> {
-    return this.#conn.read(buffer);
-  }
-
-  write(bytes: Uint8Array<ArrayBuffer>): Promise<number> {
-    return this.#conn.write(bytes);
-  }
-
-  endWriting(): void {
-    this.#conn.closeWrite().catch(() => {});
-  }
-
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#conn.close();
+function tune(socket: Deno.TcpConn): void {
+  try {
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true);
+  } catch {
+    // Some systems refuse it where the client has left already. Reading tells so, too.
   }
 }

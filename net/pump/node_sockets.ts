@@ -8,13 +8,10 @@ import type { Socket, SocketServer, SocketTaker } from "./socket.ts";
 
 /** What is used of a socket of `node:net`. The library has its own types for it, so that its users need not have those of Node. */
 interface NodeSocket {
-  on(event: "data", listener: (bytes: Uint8Array) => void): void;
-  on(event: "end" | "close", listener: () => void): void;
+  iterator(options: { readonly destroyOnReturn: boolean }): AsyncIterator<Uint8Array>;
   on(event: "error", listener: (error: Error) => void): void;
   once(event: "close", listener: () => void): void;
   off(event: "close", listener: () => void): void;
-  pause(): void;
-  resume(): void;
   write(bytes: Uint8Array, done: (error?: Error | null) => void): boolean;
   end(): void;
   destroy(): void;
@@ -77,40 +74,23 @@ export async function listenByNode(
 /** A socket that is read by pulling: it stands still until the pump asks. */
 class NetSocket implements Socket {
   readonly #socket: NodeSocket;
+  readonly #pieces: AsyncIterator<Uint8Array>;
   /** Bytes that the last buffer had no room for. */
   #rest: Uint8Array = new Uint8Array(0);
-  #hasEnded = false;
-  #error: Error | undefined;
-  #wake: (() => void) | undefined;
 
   constructor(socket: NodeSocket) {
     this.#socket = socket;
-    socket.pause();
-    socket.on("data", (chunk) => {
-      this.#rest = chunk;
-      socket.pause();
-      this.#wake?.();
-    });
-    socket.on("error", (error) => {
-      this.#error = error;
-      this.#wake?.();
-    });
-    for (const event of ["end", "close"] as const) {
-      socket.on(event, () => {
-        this.#hasEnded = true;
-        this.#wake?.();
-      });
-    }
+    // A client that has ended may still read.
+    this.#pieces = socket.iterator({ destroyOnReturn: false });
+    // Reading and writing tell of it, too.
+    socket.on("error", () => {});
   }
 
   async read(buffer: Uint8Array<ArrayBuffer>): Promise<number | null> {
     while (this.#rest.length === 0) {
-      if (this.#error !== undefined) throw this.#error;
-      if (this.#hasEnded) return null;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        this.#socket.resume();
-      });
+      const { done, value } = await this.#pieces.next();
+      if (done) return null;
+      this.#rest = value;
     }
     const count = Math.min(buffer.length, this.#rest.length);
     buffer.set(this.#rest.subarray(0, count));
@@ -120,7 +100,8 @@ class NetSocket implements Socket {
 
   write(bytes: Uint8Array<ArrayBuffer>): Promise<number> {
     return new Promise((resolve, reject) => {
-      const onClose = (): void => reject(this.#error ?? new Error("the socket was closed"));
+      const closed = Object.assign(new Error("the socket was closed"), { code: "EPIPE" });
+      const onClose = (): void => reject(closed);
       this.#socket.once("close", onClose);
       this.#socket.write(bytes, (error) => {
         this.#socket.off("close", onClose);
@@ -130,8 +111,9 @@ class NetSocket implements Socket {
     });
   }
 
-  endWriting(): void {
+  closeWrite(): Promise<void> {
     this.#socket.end();
+    return Promise.resolve();
   }
 
   close(): void {

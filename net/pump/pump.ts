@@ -3,72 +3,61 @@
  *
  * Deno's own sockets are used where there is Deno, and those of `node:net` elsewhere (`node_sockets.ts`). Both are behind `Socket`.
  *
- * A connection that begins with the preface of HTTP/2 is served by `accept`, any other by `acceptOther`: so one port serves clients,
- * browsers and Prometheus.
+ * A connection that begins with the preface of HTTP/2 is served by `accept`. Any other gets one answer from `answerOther`. So one port serves
+ * clients, browsers and Prometheus.
  *
  * While more than `outputMax` bytes wait for a socket, nothing is read from it. So a client that does not read its answers holds up itself
  * only, and costs a bounded amount of memory. One that reads nothing for long is closed.
  *
- * One timer ticks for all connections, and they count its ticks: no connection has a timer of its own, and none asks a clock.
+ * One timer ticks for all connections, and its ticks are their clock: no connection has a timer of its own.
  *
  * When all places are taken, or the system has no socket left, a connection gives way to a new one, see `#giveWay()`. One that has a call never
  * does.
  *
  * @module
  */
+import { joinBytes } from "../../base/bytes.ts";
 import { deno } from "../../base/platform.ts";
+import type { ServerConnection } from "../http2/connection.ts";
 import { preface } from "../http2/protocol.ts";
 import { BusyPoll } from "./busy_poll.ts";
 import type { Listen, Socket, SocketServer, SocketTaker } from "./socket.ts";
 import { isLeaving, isOutOfFiles, listenError } from "./socket_errors.ts";
 
-/** A connection without input or output of its own, such as `GrpcConnection`. */
-export interface PumpedConnection {
-  readonly isClosed: boolean;
-  readonly isCongested: boolean;
-  /** For how many milliseconds no call was open, as the ticks count them; 0 while one is. */
-  readonly idleMs: number;
-  /** Whether a call, or a whole request, ever came. */
-  readonly wasCalled: boolean;
-  receive(bytes: Uint8Array): void;
-  takeOutput(): Uint8Array<ArrayBuffer> | undefined;
-  shutDown(): void;
-  close(): void;
-  /** Called every so many milliseconds. */
-  tick(ms: number): void;
-}
+/** The limits of a pump, with their defaults. */
+export const pumpLimits = {
+  /** Connections that are open at once. For one more, another one gives way; if none can, the new one is closed at once. */
+  connectionsMax: 1024,
+  /** A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon. */
+  idleMinMs: 5000,
+  /** Milliseconds until the first bytes of a connection must say what it speaks, and a request other than HTTP/2 must be whole. */
+  handshakeMs: 10_000,
+  /** Milliseconds that a client may read nothing while output waits for its socket; then the connection is closed at once. */
+  stallMs: 80_000,
+  /** Milliseconds from tick to tick: how exact all times are. */
+  tickMs: 2000,
+  /** Milliseconds for which the event loop goes on to turn after an input, see {@linkcode BusyPoll}. 0: never. */
+  busyPollMs: 0,
+};
 
-/** The options of a pump. */
-export interface PumpOptions {
+/** The options of a pump: limits that differ from `pumpLimits`, and what it serves. */
+export interface PumpOptions extends Partial<Readonly<typeof pumpLimits>> {
   /** The address to listen at. */
   readonly hostname: string;
   /** The port; 0 for any free one. */
   readonly port: number;
   /** Makes the connection of an HTTP/2 client. It calls `onOutput` when it has output by itself. */
-  readonly accept: (onOutput: () => void) => PumpedConnection;
-  /** Makes the connection of a client whose first bytes are not those of HTTP/2. Without it, such a client is sent away. */
-  readonly acceptOther?: (onOutput: () => void) => PumpedConnection;
+  readonly accept: (onOutput: () => void) => ServerConnection;
+  /**
+   * Answers a client by its first bytes, which are not those of HTTP/2; undefined while too few of them came. The answer ends the connection.
+   * Without it, such a client is sent away.
+   */
+  readonly answerOther?: (first: Uint8Array) => Uint8Array<ArrayBuffer> | undefined;
   /**
    * Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. And
    * after each output was taken, because what a client's reading made ready is sent at once.
    */
   readonly settle?: () => void;
-  /**
-   * Connections that are open at once. For one more, another one gives way; if none can, the new one is closed at once. Default 1,024.
-   */
-  readonly connectionsMax?: number;
-  /** Milliseconds without a call after which a connection is idle. Default `idleMinMs`. */
-  readonly idleMinMs?: number;
-  /** Milliseconds until the first bytes of a connection must say what it speaks. Default 10,000. */
-  readonly handshakeMs?: number;
-  /**
-   * Milliseconds that a client may read nothing while output waits for its socket; then the connection is closed at once. Default 80,000.
-   */
-  readonly stallMs?: number;
-  /** Milliseconds from tick to tick: how exact all times are. Default 2,000. */
-  readonly tickMs?: number;
-  /** Milliseconds for which the event loop goes on to turn after an input, see {@linkcode BusyPoll}. Default 0: never. */
-  readonly busyPollMs?: number;
   /** The poll in place of one for `busyPollMs`: tests give one on a clock of theirs. */
   readonly poll?: BusyPoll;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
@@ -88,10 +77,8 @@ const lingerMs = 500;
  */
 const leaveMs = 10_000;
 
-/**
- * A connection that had a call within so many milliseconds does not give way: its client is at work, and calls again soon.
- */
-const idleMinMs = 5000;
+/** No bytes. */
+const none = new Uint8Array(0);
 
 /** Connections that never had a call keep such a part of the places. Above it they push out each other, and nobody else. */
 const uncalledPart = 2;
@@ -102,8 +89,16 @@ const acceptReportMs = 60_000;
 
 /** Listens, and serves connections until it is stopped. */
 export class Pump implements SocketTaker {
+  /** Its limits and what it serves; for its links, as all that follows. */
+  readonly options: typeof pumpLimits & PumpOptions;
+  readonly poll: BusyPoll;
+  /** Milliseconds as the ticks count them. */
+  ms = 0;
+  isStopping = false;
+  /** Bytes that came and were sent so far. */
+  received = 0;
+  sent = 0;
   #server: SocketServer | undefined;
-  readonly #options: PumpOptions;
   readonly #links = new Set<Link>();
   /** Connections that gave way, and whose sockets are still open. They have no place. */
   readonly #leaving = new Set<Link>();
@@ -111,29 +106,25 @@ export class Pump implements SocketTaker {
   readonly #timer: ReturnType<typeof setInterval>;
   /** When it last told of an error of the system's. */
   #toldAt = -Infinity;
-  readonly #poll: BusyPoll;
-  #isStopping = false;
   /** Resolves when the port is closed. */
   #closed: Promise<void> | undefined;
-  /** Bytes that came and were sent so far. */
-  received = 0;
-  sent = 0;
 
   private constructor(options: PumpOptions) {
-    this.#options = options;
-    const { tickMs = 2000, busyPollMs = 0 } = options;
-    this.#poll = options.poll ?? new BusyPoll(busyPollMs);
+    this.options = { ...pumpLimits, ...options };
+    const { tickMs, busyPollMs } = this.options;
+    this.poll = options.poll ?? new BusyPoll(busyPollMs);
     this.#timer = setInterval(() => this.tick(tickMs), tickMs);
   }
 
   /** Lets so many milliseconds pass for all connections: its timer calls it, and so do tests. */
   tick(ms: number): void {
+    this.ms += ms;
     for (const link of this.#links) link.tick(ms);
   }
 
   /** Whether it looks for input without a pause now, see {@linkcode BusyPoll}. */
   get isPolling(): boolean {
-    return this.#poll.isTurning;
+    return this.poll.isTurning;
   }
 
   /** Begins to listen, by the sockets of this platform or others. */
@@ -165,8 +156,8 @@ export class Pump implements SocketTaker {
 
   /** Listens no more, lets open calls finish for so long, and then ends what is left. */
   async stop(graceMs = 5000): Promise<void> {
-    if (!this.#isStopping) {
-      this.#isStopping = true;
+    if (!this.isStopping) {
+      this.isStopping = true;
       this.#closed = this.#server?.close();
       for (const link of this.#links) link.shutDown();
     }
@@ -179,17 +170,17 @@ export class Pump implements SocketTaker {
     await done;
     await this.#closed;
     clearInterval(this.#timer);
-    this.#poll.stop();
+    this.poll.stop();
   }
 
   /** @inheritDoc */
   refuse(error: unknown): number {
-    if (this.#isStopping) return 0;
+    if (this.isStopping) return 0;
     // Some systems tell of a client that left while it waited. The next one need not wait for it.
     if (isLeaving(error)) return 0;
     if (performance.now() - this.#toldAt >= acceptReportMs) {
       this.#toldAt = performance.now();
-      this.#options.onError?.(error);
+      this.options.onError?.(error);
     }
     // Each that gives way keeps its socket for a while. The one before it needs it no more.
     if (isOutOfFiles(error) && !this.#closeLeaving()) this.#giveWay();
@@ -198,8 +189,8 @@ export class Pump implements SocketTaker {
 
   /** @inheritDoc */
   take(socket: Socket): void {
-    if (this.#isStopping || !this.#makePlace()) return socket.close();
-    const link = new Link(socket, this, this.#options, this.#poll);
+    if (this.isStopping || !this.#makePlace()) return socket.close();
+    const link = new Link(socket, this);
     this.#links.add(link);
     link.done.then(() => {
       this.#links.delete(link);
@@ -215,7 +206,7 @@ export class Pump implements SocketTaker {
    * Cost: a walk over all connections if all places are taken.
    */
   #makePlace(): boolean {
-    const { connectionsMax = 1024 } = this.#options;
+    const { connectionsMax } = this.options;
     if (this.#links.size < connectionsMax) return true;
     if (this.#leaving.size >= connectionsMax) this.#closeLeaving();
     return this.#giveWay();
@@ -230,21 +221,21 @@ export class Pump implements SocketTaker {
    * So a burst of clients that come and call pushes out clients that pause, and not each other. Sockets that never call push out few.
    */
   #giveWay(): boolean {
-    const { idleMinMs: min = idleMinMs } = this.#options;
+    const { idleMinMs } = this.options;
     let uncalled: Link | undefined;
     let uncalledCount = 0;
     let idle: Link | undefined;
     // In the order in which they came.
     for (const link of this.#links) {
       const { idleMs } = link;
-      if (idleMs >= min && idleMs > (idle?.idleMs ?? 0)) idle = link;
+      if (idleMs >= idleMinMs && idleMs > (idle?.idleMs ?? 0)) idle = link;
       if (link.wasCalled) continue;
       uncalled ??= link;
       uncalledCount++;
     }
     const allowed = Math.max(1, this.#links.size / uncalledPart);
     const isUncalled = uncalled !== undefined &&
-      (uncalledCount > allowed || uncalled.idleMs >= min);
+      (uncalledCount > allowed || uncalled.idleMs >= idleMinMs);
     const found = isUncalled ? uncalled : idle;
     if (found === undefined) return false;
     this.#links.delete(found);
@@ -269,42 +260,37 @@ class Link {
   readonly done: Promise<void>;
   readonly #socket: Socket;
   readonly #pump: Pump;
-  readonly #options: PumpOptions;
-  readonly #poll: BusyPoll;
   /** See `BusyPoll.note()`. */
   #pollPeriod = -1;
-  /** Milliseconds, as the ticks count them: since the socket opened, and without any byte that could be written. */
-  #openMs = 0;
-  #stalledMs = 0;
-  #connection: PumpedConnection | undefined;
+  /** When the socket opened, and when it last took bytes, in the milliseconds of the pump. */
+  readonly #openedAt: number;
+  #writtenAt = 0;
+  /** The bytes that came, while they do not say what the client speaks; undefined once it was answered by `answerOther`. */
+  #first: Uint8Array | undefined = none;
+  #answer: Uint8Array<ArrayBuffer> | undefined;
+  #connection: ServerConnection | undefined;
   #isWriting = false;
-  /** Whether bytes were written since the last tick. */
-  #hasWritten = false;
-  #isFlushPlanned = false;
   #isClosed = false;
-  #isShuttingDown = false;
-  #hasGivenWay = false;
   /** Resolves what waits until the output in progress is written. */
   #onWritten: (() => void) | undefined;
-  /** Whether the client was told that nothing more is written. */
-  #hasEnded = false;
+  /** Runs once the client was told that nothing more comes. */
   #lingerTimer: ReturnType<typeof setTimeout> | undefined;
-  /** What the preface has been compared with so far. */
-  #prefaceAt = 0;
 
-  constructor(socket: Socket, pump: Pump, options: PumpOptions, poll: BusyPoll) {
+  constructor(socket: Socket, pump: Pump) {
     this.#socket = socket;
     this.#pump = pump;
-    this.#options = options;
-    this.#poll = poll;
+    this.#openedAt = pump.ms;
     this.done = this.#serve();
   }
 
-  shutDown(): void {
-    this.#isShuttingDown = true;
-    if (this.#connection === undefined) this.close();
-    else this.#connection.shutDown();
-    this.#plan();
+  /** Whether nothing more is taken from the client. */
+  get #isOver(): boolean {
+    return this.#first === undefined || (this.#connection?.isClosed ?? false);
+  }
+
+  /** For how many milliseconds it has been open. */
+  get #openMs(): number {
+    return this.#pump.ms - this.#openedAt;
   }
 
   /** For how many milliseconds there was no call, and nothing to write. */
@@ -313,9 +299,14 @@ class Link {
     return this.#connection?.wasCalled ? this.#connection.idleMs : this.#openMs;
   }
 
-  /** Whether a call, or a whole request, ever came. */
+  /** Whether a call ever came. */
   get wasCalled(): boolean {
     return this.#connection?.wasCalled ?? false;
+  }
+
+  shutDown(): void {
+    if (this.#connection !== undefined) this.#connection.shutDown();
+    else if (!this.#isOver) this.close();
   }
 
   /**
@@ -324,15 +315,15 @@ class Link {
    * that its first bytes are on their way gets its GOAWAY when they come.
    */
   giveWay(): void {
-    const { idleMinMs: min = idleMinMs } = this.#options;
-    if (this.#connection === undefined && this.#openMs >= min) return this.close();
-    this.#hasGivenWay = true;
+    if (this.#connection === undefined && this.#openMs >= this.#pump.options.idleMinMs) {
+      return this.close();
+    }
     this.#lingerTimer ??= setTimeout(() => this.close(), leaveMs);
     this.#connection?.close();
-    this.#flush();
   }
 
   close(): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#lingerTimer);
     // The socket is first: a connection may have no memory for its last words.
@@ -340,27 +331,24 @@ class Link {
     try {
       this.#connection?.close();
     } catch (error) {
-      this.#options.onError?.(error);
+      this.#pump.options.onError?.(error);
     }
     this.#onWritten?.();
   }
 
-  /** Counts the time. An error ends this connection only. */
+  /** Lets time pass. An error ends this connection only. */
   tick(ms: number): void {
-    const { handshakeMs = 10_000, stallMs = 80_000 } = this.#options;
-    this.#openMs += ms;
+    const { handshakeMs, stallMs } = this.#pump.options;
     try {
-      if (this.#connection !== undefined) this.#connection.tick(ms);
-      else if (this.#openMs > handshakeMs) this.close();
+      this.#connection?.tick(ms);
     } catch (error) {
-      this.#report(error);
-      this.close();
+      this.#fail(error);
     }
+    const isNew = this.#connection === undefined && !this.#isOver;
+    if (isNew && this.#openMs > handshakeMs) this.close();
     // A client that is gone, or that never reads, would let the last words wait for ever.
-    this.#stalledMs = this.#isWriting && !this.#hasWritten ? this.#stalledMs + ms : 0;
-    this.#hasWritten = false;
-    const isOver = this.#connection?.isClosed ?? false;
-    if (this.#stalledMs > (isOver ? Math.min(handshakeMs, stallMs) : stallMs)) this.close();
+    const patienceMs = this.#isOver ? Math.min(handshakeMs, stallMs) : stallMs;
+    if (this.#isWriting && this.#pump.ms - this.#writtenAt > patienceMs) this.close();
   }
 
   async #serve(): Promise<void> {
@@ -368,56 +356,52 @@ class Link {
       await this.#read();
       // The client has ended. It may still read.
       this.#connection?.close();
-      this.#flush();
       while (this.#isWriting && !this.#isClosed) await this.#written();
     } catch (error) {
-      this.#report(error);
+      this.#fail(error);
     }
     this.close();
   }
 
   /** Reads until the client ends. */
   async #read(): Promise<void> {
+    const pump = this.#pump;
     let buffer = new Uint8Array(bufferMin);
     for (;;) {
       const count = await this.#socket.read(buffer);
       if (count === null || this.#isClosed) return;
-      if (this.#connection?.isClosed) continue;
+      if (this.#isOver) continue;
       const bytes = buffer.subarray(0, count);
-      this.#pump.received += count;
+      pump.received += count;
       if (this.#connection === undefined) this.#begin(bytes);
       else this.#connection.receive(bytes);
-      this.#options.settle?.();
-      this.#flush();
-      // A page, or a PING of an idle connection, is followed by no call.
-      if (this.#prefaceAt === preface.length && this.#connection?.idleMs === 0) {
-        this.#pollPeriod = this.#poll.note(this.#pollPeriod);
-      }
+      pump.options.settle?.();
+      if (this.#isOver) this.#flush();
+      // A PING of an idle connection is followed by no call.
+      if (this.#connection?.idleMs === 0) this.#pollPeriod = pump.poll.note(this.#pollPeriod);
       // While the client does not read, nothing is read from it.
       while (this.#connection?.isCongested && !this.#isClosed) await this.#written();
       if (count === buffer.length && count < bufferMax) buffer = new Uint8Array(2 * count);
     }
   }
 
-  /** Compares the first bytes with the preface, and makes the connection that they ask for. */
+  /** Takes first bytes, until they say what the client speaks. */
   #begin(bytes: Uint8Array): void {
-    let same = 0;
-    while (
-      same < bytes.length && this.#prefaceAt + same < preface.length &&
-      bytes[same] === preface[this.#prefaceAt + same]
-    ) same++;
-    const before = preface.subarray(0, this.#prefaceAt);
-    this.#prefaceAt += same;
-    const isWhole = this.#prefaceAt === preface.length;
-    if (!isWhole && same === bytes.length) return;
-    const onOutput = (): void => this.#plan();
-    const accept = isWhole ? this.#options.accept : this.#options.acceptOther;
-    if (accept === undefined) return this.close();
-    this.#connection = accept(onOutput);
-    if (this.#hasGivenWay) return this.#connection.close();
-    if (before.length > 0) this.#connection.receive(before);
-    this.#connection.receive(bytes);
-    if (this.#isShuttingDown) this.#connection.shutDown();
+    const { accept, answerOther } = this.#pump.options;
+    const first = joinBytes([this.#first ?? none, bytes]);
+    this.#first = first;
+    if (preface.some((byte, k) => byte !== (first[k] ?? byte))) {
+      if (answerOther === undefined) return this.close();
+      this.#answer = answerOther(first);
+      if (this.#answer !== undefined) this.#first = undefined;
+      return;
+    }
+    if (first.length < preface.length) return;
+    this.#first = none;
+    this.#connection = accept(() => this.#flush());
+    if (this.#lingerTimer !== undefined) return this.#connection.close(); // it gave way
+    this.#connection.receive(first);
+    if (this.#pump.isStopping) this.#connection.shutDown();
   }
 
   /** Waits until the output in progress is written. */
@@ -425,39 +409,30 @@ class Link {
     if (this.#isWriting) await new Promise<void>((resolve) => this.#onWritten = resolve);
   }
 
-  /** Writes at the end of this turn, so that many messages make one output. */
-  #plan(): void {
-    if (this.#isFlushPlanned || this.#isWriting) return;
-    this.#isFlushPlanned = true;
-    queueMicrotask(() => {
-      this.#isFlushPlanned = false;
-      this.#flush();
-    });
-  }
-
+  /** Writes all there is from the end of this turn on, so that many messages make one output. */
   #flush(): void {
     if (this.#isWriting || this.#isClosed) return;
     this.#isWriting = true;
-    this.#write().catch((error) => {
-      this.#report(error);
-      this.close();
-    });
+    this.#writtenAt = this.#pump.ms;
+    queueMicrotask(() => this.#write().catch((error) => this.#fail(error)));
   }
 
   async #write(): Promise<void> {
+    const pump = this.#pump;
     for (;;) {
-      const output = this.#connection?.takeOutput();
+      const output = this.#connection?.takeOutput() ?? this.#answer;
       if (output === undefined || this.#isClosed) break;
-      this.#pump.sent += output.length;
-      this.#options.settle?.();
+      this.#answer = undefined;
+      pump.sent += output.length;
+      pump.options.settle?.();
       for (let at = 0; at < output.length;) {
         at += await this.#socket.write(at === 0 ? output : output.subarray(at));
-        this.#hasWritten = true;
+        this.#writtenAt = pump.ms;
       }
     }
     this.#isWriting = false;
     this.#onWritten?.();
-    if (this.#connection?.isClosed) this.#linger();
+    if (this.#isOver) this.#linger();
   }
 
   /**
@@ -465,13 +440,14 @@ class Link {
    * with unread bytes loses what was written.
    */
   #linger(): void {
-    if (this.#isClosed || this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#socket.endWriting();
+    if (this.#isClosed) return;
+    this.#socket.closeWrite().catch(() => {});
     this.#lingerTimer ??= setTimeout(() => this.close(), lingerMs);
   }
 
-  #report(error: unknown): void {
-    if (!this.#isClosed && !isLeaving(error)) this.#options.onError?.(error);
+  /** Ends the connection by an error, and tells of it unless the client has left. */
+  #fail(error: unknown): void {
+    if (!this.#isClosed && !isLeaving(error)) this.#pump.options.onError?.(error);
+    this.close();
   }
 }

@@ -4,15 +4,15 @@
  * @module
  */
 
-/** A socket of any platform. */
+/** A socket of any platform. A connection of Deno's is one. */
 export interface Socket {
   /** Reads what there is, at least a byte; null at the end. */
   read(buffer: Uint8Array<ArrayBuffer>): Promise<number | null>;
   /** Writes some of the bytes, at least one; returns how many. */
   write(bytes: Uint8Array<ArrayBuffer>): Promise<number>;
-  /** Says that no more is written. */
-  endWriting(): void;
-  /** Ends both directions. May be called twice. */
+  /** Says that no more is written. It may fail where the client has left. */
+  closeWrite(): Promise<void>;
+  /** Ends both directions. It is called once. */
   close(): void;
 }
 

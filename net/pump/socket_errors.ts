@@ -31,7 +31,9 @@ const leavings = new Set([
   ...["ConnectionReset", "BrokenPipe", "ConnectionAborted", "NotConnected", "BadResource"],
   ...["Interrupted", "UnexpectedEof"],
 ]);
-const leavingCodes = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED", "ENOTCONN"]);
+const leavingCodes = new Set([
+  ...["ECONNRESET", "EPIPE", "ECONNABORTED", "ENOTCONN", "ERR_STREAM_PREMATURE_CLOSE"],
+]);
 
 /** Whether an error is that of a client that is gone, which is no news. */
 export function isLeaving(error: unknown): boolean {

@@ -16,7 +16,7 @@ import {
 import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { dispose } from "../../base/platform.ts";
 import { bufferOf, lengthOf } from "../../base/typed_arrays.ts";
-import { type AnyColumnArray, BYTES, viewOf } from "../../schema/columns.ts";
+import { type AnyColumnArray, viewOf, VIEWS } from "../../schema/columns.ts";
 import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { Batch, NStepPart } from "../../schema/batch.ts";
 import type { BatchLayout, BatchPart } from "./batch_layout.ts";
@@ -85,7 +85,7 @@ export class OwnedBatch implements Batch {
   ): void {
     const targets = to.#layout.all;
     for (const [k, { dtype, offset, count }] of from.#layout.all.entries()) {
-      const bytes = BYTES[dtype] * count / from.#layout.size;
+      const bytes = VIEWS[dtype].BYTES_PER_ELEMENT * count / from.#layout.size;
       const target = targets[k]?.offset ?? 0;
       for (let at = 0; at < indices.length; at++) {
         const source = offset + (indices[at] ?? 0) * bytes;

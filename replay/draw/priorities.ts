@@ -318,7 +318,7 @@ function checkCounts(
 }
 
 /** Numbers as an array of this kind: the given one, if it is of the kind. */
-function numbersOf<K extends "Float64Array" | "Int32Array">(
+export function numbersOf<K extends "Float64Array" | "Int32Array">(
   kind: K,
   operation: string,
   name: string,

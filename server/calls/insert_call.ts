@@ -10,35 +10,22 @@
 import { InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
+import { dispose } from "../../base/platform.ts";
 import type { Inserter } from "../../tables/low.ts";
-import { CallError, type CallLog, MethodCall, namingTable, parseMessage } from "./method_call.ts";
+import { CallError, type CallOwner, MethodCall, namingTable, parseMessage } from "./method_call.ts";
 
 /** The most bytes of one message of keys: a key takes at most ten. */
 const messageBytesMax = 40_000;
 
-/** What an InsertStream needs of the server. */
-export interface InsertOwner extends CallLog {
-  /** Opens a stream of inserts, whose news go to the call. */
-  openInserter(call: InsertCall): Inserter;
-  /** Closes it. */
-  closeInserter(inserter: Inserter, call: InsertCall): void;
-  /** Lets the call be pumped once all that came with this message was read. */
-  touch(call: MethodCall): void;
-  /** Bytes of chunks that a stream may hold for items to come. */
-  readonly heldChunkBytes: number;
-}
-
 /** One InsertStream. */
 export class InsertCall extends MethodCall {
-  readonly #owner: InsertOwner;
   readonly #inserter: Inserter;
   #isHalfClosed = false;
   #isPaused = false;
 
-  constructor(call: GrpcCall, owner: InsertOwner) {
+  constructor(call: GrpcCall, owner: CallOwner) {
     super("InsertStream", call, owner);
-    this.#owner = owner;
-    this.#inserter = owner.openInserter(this);
+    this.#inserter = owner.low.inserter(() => owner.touch(this));
   }
 
   /** Whether everything that came is confirmed. */
@@ -52,19 +39,20 @@ export class InsertCall extends MethodCall {
       (item) => parseMessage(InsertStreamRequestSchema, message).items[item]?.table,
     );
     const { chunks, chunkBytes } = this.#inserter;
-    if (chunkBytes > this.#owner.heldChunkBytes) {
+    const { heldChunkBytes } = this.owner;
+    if (chunkBytes > heldChunkBytes) {
       throw new CallError(
         Status.resourceExhausted,
-        `a stream held ${chunks} chunks for items to come, of ${chunkBytes} bytes, where ${this.#owner.heldChunkBytes} may be held (limits.heldChunkBytes)`,
+        `a stream held ${chunks} chunks for items to come, of ${chunkBytes} bytes, where ${heldChunkBytes} may be held (limits.heldChunkBytes)`,
       );
     }
     this.#hold();
-    this.#owner.touch(this);
+    this.owner.touch(this);
   }
 
   protected override halfClosed(): void {
     this.#isHalfClosed = true;
-    this.#owner.touch(this);
+    this.owner.touch(this);
   }
 
   protected override pumped(): void {
@@ -81,20 +69,18 @@ export class InsertCall extends MethodCall {
   }
 
   protected override closed(): void {
-    this.#owner.closeInserter(this.#inserter, this);
+    this.#inserter[dispose]();
   }
 
   #confirm(): void {
     const inserter = this.#inserter;
     while (inserter.confirmed > 0 && !this.call.isOver) {
       const room = Math.min(messageBytesMax, 16 + 10 * inserter.confirmed);
-      let written = 0;
-      this.call.sendInto(room, (target) => {
-        written = inserter.readConfirmations(target);
-        return written > 0 ? written : undefined;
-      });
-      if (written === 0) break;
-      inserter.refresh();
+      const written = this.call.sendInto(
+        room,
+        (target) => inserter.readConfirmations(target) || undefined,
+      );
+      if (written === undefined) break;
     }
   }
 

@@ -7,6 +7,7 @@ import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/proto
 import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
 import type { CallHandler, GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
+import type { LowTables } from "../../tables/low.ts";
 
 /** Why a call ends, as a status of gRPC and its words. */
 export class CallError extends Error {
@@ -20,18 +21,14 @@ export class CallError extends Error {
   }
 }
 
-/** The error for a table that is not there, in Reverb's words. */
-export function tableNotFound(name: string): CallError {
-  return new CallError(Status.notFound, `Priority table ${name} was not found`);
-}
-
 /** Runs `act` on a message. Where it fails for a table that is not there, the error is in Reverb's words, with the name from the message. */
-export function namingTable(act: () => void, nameOf: (item: number) => string | undefined): void {
+export function namingTable<T>(act: () => T, nameOf: (item: number) => string | undefined): T {
   try {
-    act();
+    return act();
   } catch (error) {
     if (!(error instanceof ReplayError) || error.code !== "table-unknown") throw error;
-    throw tableNotFound(nameOf(error.detail[0] ?? 0) ?? "");
+    const name = nameOf(error.detail[0] ?? 0) ?? "";
+    throw new CallError(Status.notFound, `Priority table ${name} was not found`);
   }
 }
 
@@ -63,20 +60,36 @@ export function parseMessage<T extends DescMessage>(
   try {
     return fromBinary(schema, message);
   } catch {
-    throw new CallError(
-      Status.internal,
-      `the ${message.length} bytes are no message ${schema.typeName}`,
-    );
+    throw damaged(schema.typeName, message);
   }
 }
 
-/** Who is told how calls end, and of errors that nobody expects. */
-export interface CallLog {
-  /** A call of this method ended. */
-  ended(method: string, status: number): void;
-  /** An error of the server's own. */
-  failed(method: string, error: unknown): void;
+/** The error for bytes that are no message of a type. */
+export function damaged(type: string, { length }: Uint8Array): CallError {
+  return new CallError(Status.internal, `the ${length} bytes are no message ${type}`);
 }
+
+/** Calls a function after so many milliseconds. What it returns stops that. */
+export type StartTimer = (then: () => void, ms: number) => () => void;
+
+/** What calls need of the server. */
+export interface CallOwner {
+  /** The tables. */
+  readonly low: LowTables;
+  /** Its timers: those of the platform, or of a test. */
+  readonly startTimer: StartTimer;
+  /** Bytes of chunks that a stream of inserts may hold for items to come. */
+  readonly heldChunkBytes: number;
+  /** Lets a call be pumped: once all that came with the same read of a socket was taken in, or soon. */
+  touch(call: MethodCall): void;
+  /** A call ended. */
+  ended(call: MethodCall, status: number): void;
+  /** An error of the server's own, which nobody expects. */
+  failed(call: MethodCall, error: unknown): void;
+}
+
+/** Why a call that would go on ends with its server. */
+export const stoppingWords = "the server is stopping";
 
 /**
  * One call. What a method throws ends it: by its own status, or by INTERNAL without words for an error of the server's own.
@@ -84,16 +97,18 @@ export interface CallLog {
  * Invariant: `closed()` is called once, when the call is over, however it ends.
  */
 export abstract class MethodCall implements CallHandler {
+  /** The method's name. */
+  readonly method: string;
   /** The call as HTTP/2 has it. */
   protected readonly call: GrpcCall;
-  readonly #method: string;
-  readonly #log: CallLog;
+  /** The server. */
+  protected readonly owner: CallOwner;
   #isClosed = false;
 
-  constructor(method: string, call: GrpcCall, log: CallLog) {
-    this.#method = method;
+  constructor(method: string, call: GrpcCall, owner: CallOwner) {
+    this.method = method;
     this.call = call;
-    this.#log = log;
+    this.owner = owner;
   }
 
   /** A message came. */
@@ -104,6 +119,9 @@ export abstract class MethodCall implements CallHandler {
   protected pumped(): void {}
   /** The call is over: lets go of what it holds. */
   protected closed(): void {}
+
+  /** The server stops: a call ends that would never end by itself. */
+  stop(): void {}
 
   /** @inheritDoc */
   onMessage(message: Uint8Array): void {
@@ -153,14 +171,14 @@ export abstract class MethodCall implements CallHandler {
     if (error instanceof CallError) status = error.status;
     else if (error instanceof ReplayError) status = statuses[error.code];
     if (status !== undefined) return this.finish(status, (error as Error).message);
-    this.#log.failed(this.#method, error);
+    this.owner.failed(this, error);
     this.finish(Status.internal, "the server failed by a fault of its own; its log says more");
   }
 
   #close(status: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#log.ended(this.#method, status);
+    this.owner.ended(this, status);
     this.closed();
   }
 }

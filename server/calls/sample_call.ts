@@ -6,11 +6,19 @@
  * @module
  */
 import { TIMER_MAX_MS } from "../../base/waits.ts";
+import { dispose } from "../../base/platform.ts";
 import { EXRP_ASK_FLOWING, EXRP_ASK_NOW, EXRP_ASK_WHOLE } from "../../ffi/symbols.ts";
 import type { Sampler } from "../../tables/low.ts";
 import type { GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
-import { CallError, type CallLog, MethodCall } from "./method_call.ts";
+import {
+  CallError,
+  type CallOwner,
+  damaged,
+  MethodCall,
+  namingTable,
+  stoppingWords,
+} from "./method_call.ts";
 import { readSampleRequest } from "../../reverb/sample_request.ts";
 
 /** The words by which Reverb's clients know that a rate limiter, and nothing worse, let a sampler wait too long. */
@@ -28,27 +36,6 @@ const wholeMax = 8192;
 /** Requests that wait for the one before. Reverb's clients send the next one after the last sample only; `batches` sends one for each batch ahead. */
 const requestsMax = 1000;
 
-/** Calls a function after so many milliseconds. What it returns stops that. */
-export type StartTimer = (then: () => void, ms: number) => () => void;
-
-/** The timers of the platform. */
-export const startTimer: StartTimer = (then, ms) => {
-  const timer = setTimeout(then, ms);
-  return () => clearTimeout(timer);
-};
-
-/** What a SampleStream needs of the server. */
-export interface SampleOwner extends CallLog {
-  /** Its timers: those of the platform, or of a test. */
-  readonly startTimer: StartTimer;
-  /** Opens a stream of samples of this table, whose news go to the call. */
-  openSampler(table: string, call: SampleCall): Sampler;
-  /** Closes it. */
-  closeSampler(sampler: Sampler, call: SampleCall): void;
-  /** Lets the call be pumped once all that came with this message was read. */
-  touch(call: MethodCall): void;
-}
-
 interface Request {
   readonly table: string;
   /** Samples that the kernel was not asked for yet. */
@@ -61,7 +48,6 @@ interface Request {
 
 /** One SampleStream. */
 export class SampleCall extends MethodCall {
-  readonly #owner: SampleOwner;
   readonly #requests: Request[] = [];
   #table = "";
   #sampler: Sampler | undefined;
@@ -72,9 +58,12 @@ export class SampleCall extends MethodCall {
   /** Stops the timer, where one runs. */
   #stop: (() => void) | undefined;
 
-  constructor(call: GrpcCall, owner: SampleOwner) {
+  constructor(call: GrpcCall, owner: CallOwner) {
     super("SampleStream", call, owner);
-    this.#owner = owner;
+  }
+
+  override stop(): void {
+    this.finish(Status.unavailable, stoppingWords);
   }
 
   protected override received(message: Uint8Array): void {
@@ -86,12 +75,12 @@ export class SampleCall extends MethodCall {
         `${waiting} requests wait on one stream, where ${requestsMax} may`,
       );
     }
-    this.#owner.touch(this);
+    this.owner.touch(this);
   }
 
   protected override halfClosed(): void {
     this.#isHalfClosed = true;
-    this.#owner.touch(this);
+    this.owner.touch(this);
   }
 
   protected override pumped(): void {
@@ -106,7 +95,7 @@ export class SampleCall extends MethodCall {
 
   protected override closed(): void {
     this.#stopTimer();
-    if (this.#sampler !== undefined) this.#owner.closeSampler(this.#sampler, this);
+    this.#sampler?.[dispose]();
     this.#sampler = undefined;
   }
 
@@ -138,18 +127,8 @@ export class SampleCall extends MethodCall {
   /** Sends one message of samples, and returns false where the rate limiter allows none. */
   #send(sampler: Sampler): boolean {
     for (;;) {
-      let written = 0;
-      let error: unknown;
-      this.call.sendInto(this.#room, (target) => {
-        try {
-          written = sampler.read(target);
-        } catch (thrown) {
-          error = thrown;
-        }
-        return written > 0 ? written : undefined;
-      });
-      if (error !== undefined) throw error;
-      if (written > 0) {
+      const read = (target: Uint8Array): number | undefined => sampler.read(target) || undefined;
+      if (this.call.sendInto(this.#room, read) !== undefined) {
         this.#wanted = sampler.wanted;
         return true;
       }
@@ -160,11 +139,12 @@ export class SampleCall extends MethodCall {
 
   #open(table: string): Sampler {
     if (this.#sampler !== undefined && this.#table === table) return this.#sampler;
-    if (this.#sampler !== undefined) this.#owner.closeSampler(this.#sampler, this);
+    this.#sampler?.[dispose]();
     this.#sampler = undefined;
-    this.#sampler = this.#owner.openSampler(table, this);
+    const { low } = this.owner;
+    const open = (): Sampler => low.sampler(low.numberOf(table), () => this.owner.touch(this));
     this.#table = table;
-    return this.#sampler;
+    return this.#sampler = namingTable(open, () => table);
   }
 
   /** The timeout counts from when the rate limiter began to hold the request back. One that is too long for a timer never comes. */
@@ -175,7 +155,7 @@ export class SampleCall extends MethodCall {
       this.finish(Status.deadlineExceeded, timeoutWords);
     };
     if (timeoutMs === 0) expire();
-    else this.#stop = this.#owner.startTimer(expire, timeoutMs);
+    else this.#stop = this.owner.startTimer(expire, timeoutMs);
   }
 
   #stopTimer(): void {
@@ -186,18 +166,11 @@ export class SampleCall extends MethodCall {
 
 function parseRequest(message: Uint8Array): Request {
   const request = readSampleRequest(message);
-  if (request === undefined) {
-    throw new CallError(
-      Status.internal,
-      `the ${message.length} bytes are no message deepmind.reverb.SampleStreamRequest`,
-    );
-  }
+  if (request === undefined) throw damaged("deepmind.reverb.SampleStreamRequest", message);
   const { table, sampleCount, timeoutMs, isWhole } = request;
   if (sampleCount <= 0) {
-    throw new CallError(
-      Status.invalidArgument,
-      `\`num_samples\` must be > 0 (got ${sampleCount}).`,
-    );
+    const words = `\`num_samples\` must be > 0 (got ${sampleCount}).`;
+    throw new CallError(Status.invalidArgument, words);
   }
   const whole = timeoutMs === 0 ? EXRP_ASK_NOW : EXRP_ASK_WHOLE;
   return {

@@ -6,7 +6,7 @@
  */
 import type { GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
-import { CallError, type CallLog, MethodCall } from "./method_call.ts";
+import { CallError, type CallOwner, MethodCall } from "./method_call.ts";
 
 /** Makes the answer to a message. */
 export type Answer = (message: Uint8Array) => Uint8Array | Promise<Uint8Array>;
@@ -16,8 +16,8 @@ export class UnaryCall extends MethodCall {
   readonly #answer: Answer;
   #isAnswered = false;
 
-  constructor(method: string, call: GrpcCall, log: CallLog, answer: Answer) {
-    super(method, call, log);
+  constructor(method: string, call: GrpcCall, owner: CallOwner, answer: Answer) {
+    super(method, call, owner);
     this.#answer = answer;
   }
 
@@ -25,10 +25,10 @@ export class UnaryCall extends MethodCall {
     if (this.#isAnswered) throw new CallError(Status.internal, "the call takes one message only");
     this.#isAnswered = true;
     const answer = this.#answer(message);
-    if (answer instanceof Uint8Array) this.#send(answer);
+    if (answer instanceof Uint8Array) this.answered(answer);
     else {
       answer.then(
-        (late) => this.guard(() => this.#send(late)),
+        (late) => this.guard(() => this.answered(late)),
         (error) => this.guard(() => this.fail(error)),
       );
     }
@@ -38,7 +38,8 @@ export class UnaryCall extends MethodCall {
     if (!this.#isAnswered) throw new CallError(Status.internal, "the call came without a message");
   }
 
-  #send(answer: Uint8Array): void {
+  /** Sends the answer. */
+  protected answered(answer: Uint8Array): void {
     this.call.send(answer);
     this.finish(Status.ok);
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { numberOf } from "../../base/inspect.ts";
+import { bytesText, numberOf } from "../../base/inspect.ts";
 import {
   type CheckpointFigures,
   rateLimiterState,
@@ -48,25 +48,11 @@ setInterval(async () => {
 `;
 
 function escape(text: string): string {
-  const names: Readonly<Record<string, string>> = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    '"': "&quot;",
-    "'": "&#39;",
-  };
-  return text.replace(/[&<>"']/g, (sign) => names[sign] ?? "");
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 function count(value: number): string {
   return Math.round(value).toLocaleString("en-US");
-}
-
-function bytes(value: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) [value, unit] = [value / 1024, unit + 1];
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
 function rate(value: number): string {
@@ -105,32 +91,63 @@ function limitWords({ rateLimiter }: TableFigures): string {
   return `${items}; ${samples} an insert; difference ${band.join(" to ")}`;
 }
 
-function tableRow(table: TableFigures, rates: Rates): string {
-  const fill = table.maxSize > 0 ? table.size / table.maxSize : 0;
-  const name = escape(table.name);
-  return `<tr><th scope="row">${name}</th>
-<td><meter min="0" max="1" value="${fill.toFixed(4)}" aria-label="fill of ${name}"></meter> ${
-    (100 * fill).toFixed(1)
-  } %</td><td>${count(table.waitingInserts)} / ${count(table.waitingSamplers)}</td>
-<td class="text">${escape(stateWords(table))}</td>
-<td>${count(table.size)} / ${count(table.maxSize)}</td><td>${bytes(table.bytes)}${
-    table.maxBytes > 0 ? ` / ${bytes(table.maxBytes)}` : ""
-  }</td>
-<td>${rate(rates.inserts)}</td><td>${rate(rates.samples)}</td>
-<td>${count(table.inserts)}</td><td>${count(table.samples)}</td><td>${
-    count(table.deletes)
-  }</td></tr>`;
+/** A column: its head, its cells as HTML, and whether they are words, which stand left. */
+type Column = readonly [head: string, cell: (table: TableFigures) => string, isText?: true];
+
+/** A part of the page: figures of each table. */
+function section(
+  id: string,
+  title: string,
+  tables: readonly TableFigures[],
+  columns: readonly Column[],
+): string {
+  const text = (isText?: true): string => isText ? ' class="text"' : "";
+  const heads = columns.map(([head, , isText]) => `<th scope="col"${text(isText)}>${head}</th>`);
+  const rows = tables.map((table) => {
+    const cells = columns.map(([, cell, isText]) => `<td${text(isText)}>${cell(table)}</td>`);
+    return `<tr><th scope="row">${escape(table.name)}</th>${cells.join("")}</tr>`;
+  });
+  return `<h2 id="${id}">${title}</h2>
+<div class="wide" tabindex="0" role="region" aria-labelledby="${id}"><table>
+<thead><tr><th scope="col">table</th>${heads.join("")}</tr></thead>
+<tbody>${rows.join("\n")}</tbody>
+</table></div>`;
 }
 
-function ruleRow(table: TableFigures): string {
-  return `<tr><th scope="row">${escape(table.name)}</th><td class="text">${
-    escape(table.sampler)
-  }</td><td class="text">${escape(table.remover)}</td>
-<td class="text">${escape(limitWords(table))}</td>
-<td>${table.maxTimesSampled > 0 ? count(table.maxTimesSampled) : "no limit"}</td><td>${
-    count(table.episodes)
-  }</td></tr>`;
+function fillCell({ name, size, maxSize }: TableFigures): string {
+  const fill = maxSize > 0 ? size / maxSize : 0;
+  const label = `fill of ${escape(name)}`;
+  const meter = `<meter min="0" max="1" value="${fill.toFixed(4)}" aria-label="${label}"></meter>`;
+  return `${meter} ${(100 * fill).toFixed(1)} %`;
 }
+
+/** The columns of the first part. */
+function fillColumns(rates: ReadonlyMap<string, Rates>): Column[] {
+  return [
+    ["fill", fillCell],
+    ["waiting in / out", (it) => `${count(it.waitingInserts)} / ${count(it.waitingSamplers)}`],
+    ["now", (it) => escape(stateWords(it)), true],
+    ["items", (it) => `${count(it.size)} / ${count(it.maxSize)}`],
+    [
+      "bytes",
+      (it) => bytesText(it.bytes) + (it.maxBytes > 0 ? ` / ${bytesText(it.maxBytes)}` : ""),
+    ],
+    ["inserts", (it) => rate(rates.get(it.name)?.inserts ?? 0)],
+    ["samples", (it) => rate(rates.get(it.name)?.samples ?? 0)],
+    ["inserted", (it) => count(it.inserts)],
+    ["sampled", (it) => count(it.samples)],
+    ["removed", (it) => count(it.deletes)],
+  ];
+}
+
+/** The columns of the second part. */
+const ruleColumns: readonly Column[] = [
+  ["sampler", (it) => escape(it.sampler), true],
+  ["remover", (it) => escape(it.remover), true],
+  ["rate limiter", (it) => escape(limitWords(it)), true],
+  ["times sampled", (it) => it.maxTimesSampled > 0 ? count(it.maxTimesSampled) : "no limit"],
+  ["episodes", (it) => count(it.episodes)],
+];
 
 /** The checkpoints in words; nothing for a server that writes none. */
 function checkpointLine(checkpoints: CheckpointFigures | undefined): string {
@@ -141,23 +158,22 @@ function checkpointLine(checkpoints: CheckpointFigures | undefined): string {
     ? "none was written yet"
     : `${count(written)} written, the last on <time datetime="${time}">${
       time.slice(0, 19).replace("T", " ")
-    } UTC</time>: ${bytes(last.bytes)} in ${seconds(last.seconds)}`;
+    } UTC</time>: ${bytesText(last.bytes)} in ${seconds(last.seconds)}`;
   const failures = failed === 0 ? "" : `; <strong>${count(failed)} could not be written</strong>`;
   return `\n<p>Checkpoints: ${words}${failures}.</p>`;
 }
 
-/** The columns of words. Those of numbers stand right. */
-const textColumns: ReadonlySet<string> = new Set(["now", "sampler", "remover", "rate limiter"]);
-
 /** The page as HTML. */
 export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Rates>): string {
-  const none: Rates = { inserts: 0, samples: 0 };
-  const rows = figures.tables.map((table) => tableRow(table, rates.get(table.name) ?? none));
-  const rules = figures.tables.map(ruleRow);
-  const columns = (...names: readonly string[]): string =>
-    names.map((name) =>
-      `<th scope="col"${textColumns.has(name) ? ' class="text"' : ""}>${name}</th>`
-    ).join("");
+  const { tables, uptime, connections, chunks } = figures;
+  const facts = [
+    `Up for ${duration(uptime)}`,
+    numberOf(connections, "connection", count),
+    `${count(chunks)} chunks of ${bytesText(figures.chunkBytes)}`,
+    `${bytesText(figures.memoryBytes)} of memory`,
+    `${bytesText(figures.receivedBytes)} in`,
+    `${bytesText(figures.sentBytes)} out`,
+  ];
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -170,28 +186,9 @@ export function statusPage(figures: ServerFigures, rates: ReadonlyMap<string, Ra
 <body>
 <main>
 <h1>Replay tables</h1>
-<p>Up for ${duration(figures.uptime)}, ${numberOf(figures.connections, "connection", count)}, ${
-    count(figures.chunks)
-  } chunks of ${bytes(figures.chunkBytes)}, ${bytes(figures.memoryBytes)} of memory, ${
-    bytes(figures.receivedBytes)
-  } in, ${bytes(figures.sentBytes)} out.</p>${checkpointLine(figures.checkpoints)}
-<h2 id="fill">Fill and rates</h2>
-<div class="wide" tabindex="0" role="region" aria-labelledby="fill"><table>
-<thead><tr>${
-    columns(
-      ...["table", "fill", "waiting in / out", "now", "items", "bytes"],
-      ...["inserts", "samples", "inserted", "sampled", "removed"],
-    )
-  }</tr></thead>
-<tbody>${rows.join("\n")}</tbody>
-</table></div>
-<h2 id="rules">Rules and rate limiters</h2>
-<div class="wide" tabindex="0" role="region" aria-labelledby="rules"><table>
-<thead><tr>${
-    columns("table", "sampler", "remover", "rate limiter", "times sampled", "episodes")
-  }</tr></thead>
-<tbody>${rules.join("\n")}</tbody>
-</table></div>
+<p>${facts.join(", ")}.</p>${checkpointLine(figures.checkpoints)}
+${section("fill", "Fill and rates", tables, fillColumns(rates))}
+${section("rules", "Rules and rate limiters", tables, ruleColumns)}
 <p><a href="/metrics">Metrics for Prometheus</a></p>
 </main>
 <p id="note" role="status"></p>

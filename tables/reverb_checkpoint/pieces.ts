@@ -10,21 +10,9 @@ import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/s
 import { MessageWriter } from "../../wire/message_writer.ts";
 import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
 import { eachOfField } from "../../wire/fields.ts";
-import type { LowTables } from "../low.ts";
+import { CHUNK, ITEM, type LowTables, TABLE } from "../low.ts";
 import type { TableRecord } from "./table_record.ts";
 
-/** The fields of a piece; kernel/tables/saving.hpp and restoring.hpp have them all. */
-const BEGIN = 1;
-const END = 5;
-/** A chunk of Reverb's. */
-export const CHUNK = 6;
-/** What a table has counted. */
-const TABLE = 7;
-/** An item of Reverb's. */
-export const ITEM = 8;
-
-/** The version of the pieces. */
-const VERSION = 1;
 /** About how large a piece is. */
 const PIECE_BYTES = 1 << 20;
 
@@ -54,15 +42,11 @@ export class Pieces {
     this.#where = where;
     this.#paths = paths;
     const piece = this.#piece;
-    piece.begin(BEGIN);
-    piece.number(1, VERSION);
-    piece.number(2, low.names.length);
-    piece.end();
     for (const { name, inserts, samples, deletes, uniqueSamples, episodesDeleted } of tables) {
       piece.begin(TABLE);
       piece.text(1, name);
       const counts = [inserts, samples, deletes, uniqueSamples, episodesDeleted];
-      for (const [k, count] of counts.entries()) piece.long(4 + k, count);
+      for (const [k, count] of counts.entries()) piece.long(3 + k, count);
       piece.end();
     }
   }
@@ -71,29 +55,32 @@ export class Pieces {
   add(field: typeof CHUNK | typeof ITEM, record: Uint8Array): void {
     const piece = this.#piece;
     if (piece.length + record.length > PIECE_BYTES) this.#load();
-    piece.bytes(field, record);
+    piece.begin(field);
+    piece.bytes(1, record);
+    piece.end();
     this.#written[field]++;
   }
 
   /** Ends loading, and returns how many records there were. */
   end(): { readonly chunks: number; readonly items: number } {
     this.#load();
-    this.#piece.begin(END);
-    this.#piece.end();
-    this.#load();
-    this.#low.loadEnd();
+    this.#try(() => this.#low.loadEnd());
     return { chunks: this.#loaded[CHUNK], items: this.#loaded[ITEM] };
   }
 
   #load(): void {
     const piece = this.#piece.message();
+    this.#try(() => this.#low.load(piece), piece);
+    this.#piece.reset();
+    Object.assign(this.#loaded, this.#written);
+  }
+
+  #try(call: () => void, piece: Uint8Array = new Uint8Array()): void {
     try {
-      this.#low.load(piece);
+      call();
     } catch (error) {
       throw error instanceof ReplayError ? this.#inWords(error, piece) : error;
     }
-    this.#piece.reset();
-    Object.assign(this.#loaded, this.#written);
   }
 
   #inWords(error: ReplayError, piece: Uint8Array): ReplayError {
@@ -117,12 +104,11 @@ export class Pieces {
       );
     }
     if (field !== CHUNK && field !== ITEM) return error;
-    let record: Uint8Array = new Uint8Array();
     let left = index - this.#loaded[field];
+    let record = piece;
     for (const each of eachOfField(piece, field)) {
-      if (left-- > 0) continue;
-      record = each;
-      break;
+      [record = each] = eachOfField(each, 1);
+      if (left-- === 0) break;
     }
     const why = (field === CHUNK ? chunkText : itemText)(record, rule);
     return made("snapshot-corrupt", `${show(this.#paths[field])}, record ${index + 1}: ${why}`);

@@ -283,7 +283,7 @@ Deno.test("a step that is refused changes nothing, and says why as recordStep do
       { ...good, statValue: 1 },
       'step() has no option "statValue"; did you mean stateValue? It has state, action, reward, terminated, truncated, nextState, extras, value, stateValue, nextStateValue',
     ],
-    [{ ...good, value: "1" }, 'step(): value must be a number, got "1"'],
+    [{ ...good, value: "1" }, 'step(): value must be a number (it is float64()), got "1"'],
     [{ ...good, value: Infinity }, "step(): value must be a finite number, got Infinity"],
     [7, "step() takes an object of options, got 7"],
   ];

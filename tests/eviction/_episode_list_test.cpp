@@ -1,4 +1,4 @@
-// EvictionList: membership at the edges, and that a refused order leaves the list as it was.
+// EvictionList: membership at the edges, flags, and its order.
 #include "eviction/_episode_list.hpp"
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 std::vector<uint32_t> episodesOf(const EvictionList& list) {
   std::vector<uint32_t> episodes;
-  for (uint32_t node = list.first(); node != EvictionList::end; node = list.next(node))
+  for (uint32_t node = list.first(); episodes.size() < list.count(); node = list.nextAround(node))
     episodes.push_back(EvictionList::episodeOf(node));
   return episodes;
 }
@@ -67,20 +67,20 @@ void findsTheFirstThatHasEnded() {
   CHECK_EQUAL(list.check(), 0);
 }
 
-void holdsEachLeavesTheListAsItWas() {
-  EvictionList list(5);
-  CHECK(list.prepare(5));
-  push(list, {4, 0, 2});
-  const test::Items right{{2, 0}, {4, 0}, {0, 0}};
-  CHECK(list.holdsEach(right.data(), 3));
-  for (const test::Items& wrong : {test::Items{{2, 0}, {2, 0}, {0, 0}}, test::Items{{2, 0}, {4, 0}, {1, 0}},
-                                   test::Items{{2, 0}, {4, 0}, {0xFFFFFFFFu, 0}}, test::Items{{2, 0}, {4, 0}}}) {
-    CHECK(!list.holdsEach(wrong.data(), static_cast<uint32_t>(wrong.size())));
-    CHECK_EQUAL(list.check(), 0);
-    CHECK(episodesOf(list) == (std::vector<uint32_t>{4, 0, 2}));
-  }
-  list.reorder(right.data(), 3);
-  CHECK(episodesOf(list) == (std::vector<uint32_t>{2, 4, 0}));
+void flagsGoWithTheirMember() {
+  EvictionList list(4);
+  CHECK(list.prepare(4));
+  push(list, {0, 1});
+  const uint32_t used[] = {1, 1};
+  list.flag(used, 2);
+  list.noteEnded(2);
+  CHECK(!list.isFlagged(1) && list.isFlagged(2));
+  list.unflag(2);
+  CHECK(!list.isFlagged(2) && list.hasEnded(2));
+  list.flag(used, 1);
+  list.remove(2);
+  push(list, {1});
+  CHECK(!list.isFlagged(2) && !list.hasEnded(2));
   CHECK_EQUAL(list.check(), 0);
 }
 
@@ -90,6 +90,6 @@ int main() {
   knowsItsMembers();
   movesToTheBackInOrder();
   findsTheFirstThatHasEnded();
-  holdsEachLeavesTheListAsItWas();
+  flagsGoWithTheirMember();
   return test::checkResult("_episode_list");
 }

@@ -7,7 +7,7 @@
 // Invariants, which assertions or check() hold the book to:
 //   1. A block is sealed at most once before it is freed.
 //   2. Between calls, a block of an episode is sealed exactly if records fill it, or if its episode has ended.
-//   3. The rows of a block are the same when it is sealed and when it is freed.
+//   3. The rows of a block are the same when it is sealed and when it is freed, or first changes.
 //   4. The chunk of a block stays as it was made.
 // Cost: a copy of a block's rows and its checksum when it is sealed and when it is freed; the chunks of all sealed blocks, and 64 more.
 #pragma once
@@ -42,9 +42,13 @@ class BlockWitness final : public EpisodeListener {
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) return;
-    const Note note = notes_[block];
+    changing(stored, block);
     notes_[block] = {};
-    if (note.chunk == nullptr) return;
+  }
+  void changing(const StoredEpisodes& stored, uint32_t block) {
+    if (block >= notes_.size() || notes_[block].chunk == nullptr) return;
+    const Note note = notes_[block];
+    notes_[block].chunk = nullptr;
     if (SealedChunk* const now = sealBlock(stored.store(), block, note.rows); now != nullptr) {
       assert(now->bytes == note.chunk->bytes && now->schema == note.chunk->schema && "invariant 3");
       assert(memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && now->checksum() == note.chunk->sum && "invariant 3");

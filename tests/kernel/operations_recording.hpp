@@ -339,6 +339,11 @@ inline bool Recording::call(const std::string& name) {
                                          f64(6));
     const size_t rowBytes = u32(1) < columnCount ? shape().columnBytes[u32(1)] : 0;
     done(status, bytes.data(), size_t{u32(4)} * u32(5) * rowBytes);
+  } else if (name == "rows_set") {
+    uint32_t updated = 0;
+    const int32_t status = exrp_rows_set(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), buffer<const uint8_t>(5), f64(6),
+                                         &updated);
+    done(status, &updated, sizeof updated);
   } else if (name == "pick_view_create") {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);

@@ -1,5 +1,8 @@
-// rows_get and episode_counts: every row of every episode, one at a time and in runs, must equal the recorded row. Rows that are not
-// stored are refused, and nothing is written.
+// rows_get, rows_set and episode_counts: every row of every episode, one at a time and in runs, must equal the recorded row, or the one that it was
+// changed to. Rows that are not stored are refused, or skipped where they may be gone, and nothing is written.
+#include <map>
+#include <tuple>
+
 #include "kernel/base/random.hpp"
 #include "tests/kernel/test_replay.hpp"
 
@@ -59,6 +62,12 @@ class Subject : public TestReplay {
     CHECK(trimmed > 0);
     checkScattered(states);
     checkRefusals(states);
+    for (uint32_t round = 0; round < 20; ++round) changeSome(states);
+    for (size_t k = 0; k < handles.size(); ++k) {
+      if (states[k] != EXRP_EPISODE_EVICTED) checkEpisode(episodes_[k]);
+    }
+    checkRefusedChanges();
+    CHECK_EQUAL(broken(id), 0);
   }
 
  private:
@@ -103,6 +112,7 @@ class Subject : public TestReplay {
 
   std::vector<uint8_t> expected(const Recorded& episode, uint32_t column, uint32_t position) const {
     std::vector<uint8_t> row(bytesOf(column));
+    if (const auto found = changed_.find({episode.handle, column, position}); found != changed_.end()) return found->second;
     const float value = episode.values[position];
     const auto action = static_cast<int16_t>(value);
     if (column == 0) fill(row.data(), value);
@@ -152,6 +162,57 @@ class Subject : public TestReplay {
       CHECK_EQUAL(exrp_rows_get(id, column, handles.data(), positions.data(), 300, 2, rows.data(), static_cast<double>(600 * bytes)), 0);
       CHECK(rows == due);
     }
+  }
+
+  /// Changes up to 90 records of one column, also such that are gone.
+  void changeSome(const std::vector<uint32_t>& states) {
+    const uint32_t column = random_.below(4);
+    const size_t bytes = bytesOf(column);
+    std::vector<double> handles;
+    std::vector<int32_t> positions;
+    std::vector<uint8_t> rows;
+    uint32_t there = 0;
+    for (uint32_t left = random_.below(90); left > 0; --left) {
+      const uint32_t nth = random_.below(static_cast<uint32_t>(episodes_.size()));
+      const Recorded& episode = episodes_[nth];
+      const bool isGone = states[nth] == EXRP_EPISODE_EVICTED;
+      const uint32_t position = random_.below(isGone ? 60 : episode.count());
+      handles.push_back(episode.handle);
+      positions.push_back(static_cast<int32_t>(position));
+      std::vector<uint8_t> row(bytes);
+      for (uint8_t& byte : row) byte = static_cast<uint8_t>(random_.below(256));
+      rows.insert(rows.end(), row.begin(), row.end());
+      if (isGone || position < episode.first) continue;
+      changed_[{episode.handle, column, position}] = row;
+      ++there;
+    }
+    uint32_t updated = 7;
+    CHECK_EQUAL(exrp_rows_set(id, column, handles.data(), positions.data(), static_cast<uint32_t>(handles.size()), rows.data(),
+                              static_cast<double>(rows.size()), &updated),
+                0);
+    CHECK_EQUAL(updated, there);
+  }
+
+  /// The last pair is wrong, and none is changed.
+  void checkRefusedChanges() {
+    const Recorded& last = episodes_.back();
+    const std::vector<uint8_t> rows(2 * bytesOf(0), 0x5a);
+    const auto set = [&](uint32_t column, double handle, int32_t position, double bytes = -1) {
+      const double handles[2] = {last.handle, handle};
+      const int32_t positions[2] = {static_cast<int32_t>(last.first), position};
+      uint32_t updated = 7;
+      const int32_t status =
+          exrp_rows_set(id, column, handles, positions, 2, rows.data(), bytes < 0 ? static_cast<double>(rows.size()) : bytes, &updated);
+      CHECK(updated == 7);
+      return status;
+    };
+    CHECK_EQUAL(set(0, last.handle, static_cast<int32_t>(last.count())), EXRP_STATUS_RECORD_UNKNOWN);
+    CHECK_EQUAL(set(0, episodes_[9].handle, static_cast<int32_t>(episodes_[9].count())), EXRP_STATUS_RECORD_UNKNOWN);  // the final state
+    CHECK_EQUAL(set(0, last.handle, -1), EXRP_STATUS_RECORD_UNKNOWN);
+    CHECK_EQUAL(set(0, 12, 0), EXRP_STATUS_EPISODE_UNKNOWN);
+    CHECK_EQUAL(set(4, last.handle, 0), EXRP_STATUS_ARGUMENT);
+    CHECK_EQUAL(set(0, last.handle, 0, static_cast<double>(rows.size()) - 1), EXRP_STATUS_BUFFER_SIZE);
+    checkEpisode(last);
   }
 
   void checkRefusals(const std::vector<uint32_t>& states) {
@@ -222,6 +283,7 @@ class Subject : public TestReplay {
   uint32_t stateCount_;
   exrp::Random random_;
   std::vector<Recorded> episodes_;
+  std::map<std::tuple<double, uint32_t, uint32_t>, std::vector<uint8_t>> changed_;  // by handle, column, position
 };
 
 }  // namespace

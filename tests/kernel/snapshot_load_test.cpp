@@ -114,6 +114,24 @@ void testWhatCantBe() {
   refused(EXRP_SECTION_PICKS, 4, 35, 4);  // it is gone
 }
 
+/// Policies take it for granted that each of their items names another episode, one that there is.
+void testEvictionItemsNameEachEpisodeOnce() {
+  for (const uint32_t policy : {EXRP_EVICTION_FIFO, EXRP_EVICTION_LRU, EXRP_EVICTION_LFU, EXRP_EVICTION_LOWEST_PRIORITY_FIRST}) {
+    const TestSetup setup = {.capacity = 64, .eviction = static_cast<double>(policy)};
+    TestReplay made(setup);
+    for (int k = 0; k < 3; ++k) made.record(made.begin());
+    const Snapshot sections = made.saved();
+    const size_t itemsBytes = 3 * 8;
+    const size_t from = sections[EXRP_SECTION_EVICTION].size() - itemsBytes;
+    for (const uint32_t episode : {0u, 1u, 2u, 3u, 0x7FFFFFFFu, 0xFFFFFFFFu}) {
+      Snapshot damaged = sections;
+      memcpy(&damaged[EXRP_SECTION_EVICTION][from + 8], &episode, sizeof episode);
+      const TestReplay replay(setup);
+      CHECK_EQUAL(loadSnapshot(replay.id, damaged), episode == 1 ? 0 : EXRP_STATUS_DATA_CORRUPT);
+    }
+  }
+}
+
 /// A loaded replay without picks, because its episodes are too short. The test reads them, evicts some and records into the open one. Its tables
 /// had no memory for these slots (which only shows where memory has to be committed: EXRP_TEST_MEMORY).
 void testNoPicks() {
@@ -136,6 +154,7 @@ void testNoPicks() {
 int main() {
   testBirthsThatCantBe();
   testWhatCantBe();
+  testEvictionItemsNameEachEpisodeOnce();
   testHalfLoaded({EXRP_SELECTOR_UCB, {1, 0, 1}});
   testHalfLoaded(prioritized());
   testNoPicks();

@@ -1,5 +1,5 @@
 /** Every reader and writer does the same, wherever the experience is. */
-import { assert, assertEquals, assertRejects } from "../_assert.ts";
+import { assert, assertEquals, assertMatch, assertRejects } from "../_assert.ts";
 import { minSize, ReplayError, samplesPerInsert } from "../../mod.ts";
 import type { ReplayReader, ReplayWriter, TransitionBatch } from "../../learner/mod.ts";
 import { inTime } from "../_wait.ts";
@@ -278,6 +278,7 @@ onAll(
         await append(k, learning === undefined ? { timeoutMs: 20 } : {});
       } catch (error) {
         assert(error instanceof ReplayError && error.code === "timeout", String(error));
+        assertMatch(error.message, /^append\(\): not done after 20 ms: (?!whenReady)/);
         learning = learn();
         await append(k, {});
       }
@@ -408,5 +409,10 @@ onAll("errors say what was wrong", {}, async ({ reader, writer }) => {
     "a batch of this reader",
   );
   await assertRejects(() => reader.getBatch(0), RangeError);
+  await assertRejects(
+    () => reader.getBatch(1, { timeoutMs: 2 ** 31 }), // a timer would take it for 1 ms
+    RangeError,
+    "getBatch(): timeoutMs must be a finite number from 0 to 2147483647, got 2147483648",
+  );
   await assertRejects(() => reader.getBatch(1, { beta: -1 }), RangeError, "beta");
 });

@@ -202,3 +202,26 @@ Deno.test("a writer that failed halfway throws the same error from then on", asy
   assertEquals(table.size, 0);
   assertEquals((await assertRejects(() => writer.append(open), ReplayError)).code, "disposed");
 });
+
+Deno.test("regression: flush() of a writer whose server has gone waited for ever", async () => {
+  using tables = await newTables();
+  const server = await serve({ tables });
+  await using client = await ReverbClient.connect(server.address);
+  const writer = tableWriter(client, "steps", { state });
+  await writer.append(step);
+  await writer.flush();
+  await server[Symbol.asyncDispose]();
+  await writer.append(step);
+  // Each look at this clock takes a second.
+  const { now } = performance;
+  let shift = 0;
+  performance.now = () => now.call(performance) + (shift += 1000);
+  try {
+    const flushing = assertRejects(() => writer.flush(), ReverbError, "1 item was not confirmed");
+    assertEquals((await inTime("flush() ends", flushing)).code, "unavailable");
+  } finally {
+    performance.now = now;
+  }
+  await assertRejects(() => writer.append(step), ReverbError, "this writer can't go on");
+  await assertRejects(() => writer.close(), ReverbError, "this writer can't go on");
+});

@@ -411,7 +411,7 @@ const OPTIONS: [string, Record<string, unknown>, RegExp][] = [
   [
     "an option of pick among its own",
     { discount: 0.9 },
-    /no option "discount"; it is an option of pick: \{ discount: … \}/,
+    /no option "discount": it is an option of pick: \{ discount: … \}/,
   ],
   ["extras in an array", { extras: [float32()] }, /extras must be an object .* got Array\(1\)/],
   ["extras that are a column", { extras: { a: 3 } }, /extras\.a must be a column/],

@@ -303,7 +303,12 @@ for (
     [
       "a queue of no item",
       withTable({ queue: 0 }),
-      "tables.replay.queue: maxSize must be an integer",
+      "tables.replay.queue must be an integer from 1 to 268435456, got 0",
+    ],
+    [
+      "a stack of a text",
+      withTable({ stack: "9" }),
+      'tables.replay.stack must be an integer, got "9"',
     ],
     [
       "a wrong signature",

@@ -1,9 +1,10 @@
 /** The program of `deno task serve`. */
 import { join } from "node:path";
-import { assert, assertEquals } from "../_assert.ts";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { Connection } from "../reverb/_grpc.ts";
 import { insert, sample } from "./_served.ts";
+import { printedUntil } from "./checkpoints/_program.ts";
 
 const permissions = ["--allow-read", "--allow-write", "--allow-env", "--allow-ffi", "--allow-net"];
 
@@ -47,9 +48,7 @@ Deno.test("the program serves a file's tables on a port that it prints, until SI
     '{ "tables": { "replay": { "maxSize": 10 }, "jobs": { "queue": 2 } } }',
     async (path) => {
       const child = program("--config", path).spawn();
-      const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-      let printed = "";
-      while (!printed.includes("status: ")) printed += (await reader.read()).value ?? "";
+      const { printed, rest } = await printedUntil(child, /status: .*\n/);
       const [, port] = /^serving replay, jobs on 127\.0\.0\.1:(\d+)\nstatus: http:/.exec(printed) ??
         [];
       assert(Number(port) > 0, printed);
@@ -58,12 +57,20 @@ Deno.test("the program serves a file's tables on a port that it prints, until SI
       assertEquals((await sample(connection, "replay", 1))[0]?.["info"].item.key, 3n);
       connection.close();
       child.kill("SIGTERM");
-      for (let part; (part = await reader.read()), !part.done;) printed += part.value;
-      assert(printed.endsWith("SIGTERM: stopping\nstopped\n"), printed);
+      assertEquals(await rest, "SIGTERM: stopping\nstopped\n");
       assertEquals((await child.status).code, 0);
-      await child.stderr.cancel();
     },
   );
+});
+
+Deno.test("a program that ends before it serves, as with a kernel that is none, ends the wait for it with its words", async () => {
+  await withConfig('{ "tables": { "replay": { "maxSize": 10 } } }', async (path) => {
+    const child = programFrom({ env: { EXRP_KERNEL: path } }, "--config", path).spawn();
+    const wait = (): Promise<unknown> => printedUntil(child, /status: /);
+    const { message } = await assertRejects(wait, Error, "the program ended: serve: ");
+    assert(message.includes(path), message);
+    assertEquals((await child.status).code, 1);
+  });
 });
 
 Deno.test("a port that another program has is named, and what to do", async () => {
@@ -135,19 +142,14 @@ Deno.test("without --allow-ffi, the program says that it serves on WebAssembly, 
       ],
       env: { EXRP_BACKEND: "" },
       stdout: "piped",
+      stderr: "piped",
     }).spawn();
-    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    let printed = "";
-    while (!/status: .*\n.*\n/.test(printed)) {
-      const { value, done } = await reader.read();
-      if (done) break;
-      printed += value;
-    }
+    const { printed, rest } = await printedUntil(child, /status: .*\n.*\n/);
     const words =
       "\nthe tables run on WebAssembly, which is slower than the native kernel: no --allow-ffi\n";
     assert(printed.endsWith(words), printed);
     child.kill("SIGTERM");
-    await reader.cancel();
+    await rest;
     await child.status;
   });
 });

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "../_assert.ts";
 import { GrpcConnection } from "../../net/grpc/calls.ts";
 import { FrameType, Setting } from "../../net/http2/protocol.ts";
-import type { StartTimer } from "../../server/calls/sample_call.ts";
+import type { StartTimer } from "../../server/calls/method_call.ts";
 import { Service } from "../../server/service.ts";
 import { Table } from "../../tables/mod.ts";
 import { Tables } from "../../tables/tables.ts";

@@ -1,6 +1,5 @@
 // The route "flights" (kernel/batches/plain_walk.hpp) writes the same batches, to the byte, whatever the size of its flights and the cache for
-// look-ups. So a test on one kind of processor covers what others run. (plain_walk_test.ts compares
-// it with the other route.)
+// look-ups. So a test on one kind of processor covers what others run. plain_walk_test.ts compares them with those of the other route.
 #include "tests/kernel/batches/torn_replay.hpp"
 
 using namespace exrp;

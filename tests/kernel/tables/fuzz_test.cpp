@@ -78,7 +78,7 @@ int main() {
   const auto look = [&](double* info) {
     (void)exrp_tables_info(tables.id, 0, info, EXRP_TABLES_INFO_COUNT);
     (void)exrp_tables_info(tables.id, 1, info + EXRP_TABLES_INFO_COUNT, EXRP_TABLES_INFO_COUNT);
-    (void)exrp_inserter_info(tables.id, inserter, info + 2 * EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT);
+    (void)exrp_inserter_read(tables.id, inserter, nullptr, 0, info + 2 * EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT);
     double store[EXRP_TABLES_STORE_COUNT] = {};
     (void)exrp_tables_store_info(tables.id, store, EXRP_TABLES_STORE_COUNT);
     info[2 * EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT] = store[EXRP_TABLES_STORE_CHUNK_BYTES];
@@ -107,12 +107,12 @@ int main() {
       (void)exrp_sampler_ask(tables.id, sampler, 1 + random.below(3), random.below(3));
       double numbers[EXRP_SAMPLER_COUNT] = {};
       CHECK_EQUAL(exrp_sampler_read(tables.id, sampler, out.data(), static_cast<double>(out.size()), numbers, EXRP_SAMPLER_COUNT), EXRP_STATUS_OK);
-      uint32_t written = 0;
-      CHECK_EQUAL(exrp_inserter_read(tables.id, inserter, out.data(), static_cast<uint32_t>(out.size()), &written), EXRP_STATUS_OK);
+      const auto room = static_cast<uint32_t>(out.size());
+      CHECK_EQUAL(exrp_inserter_read(tables.id, inserter, out.data(), room, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
     }
     if (k % 512 == 0) {
       CHECK_EQUAL(tables.check(), 0);
-      CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
+      CHECK_EQUAL(exrp_stream_close(tables.id, inserter), EXRP_STATUS_OK);
       inserter = tables.inserter();
     }
   }

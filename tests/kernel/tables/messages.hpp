@@ -258,10 +258,10 @@ struct TablesUnderTest {
 
   std::vector<uint64_t> confirmed(uint32_t inserter, size_t room = 4096) {
     std::vector<uint8_t> bytes(room);
-    uint32_t written = 0;
-    CHECK_EQUAL(exrp_inserter_read(id, inserter, bytes.data(), static_cast<uint32_t>(room), &written), EXRP_STATUS_OK);
+    double info[EXRP_INSERTER_COUNT] = {};
+    CHECK_EQUAL(exrp_inserter_read(id, inserter, bytes.data(), static_cast<uint32_t>(room), info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
     std::vector<uint64_t> keys;
-    ProtoReader from(bytes.data(), written);
+    ProtoReader from(bytes.data(), static_cast<size_t>(info[EXRP_INSERTER_BYTES]));
     while (from.next()) from.varints([&](uint64_t key) { keys.push_back(key); });
     CHECK(from.isGood());
     return keys;
@@ -345,7 +345,8 @@ void damagedIsRefusedOrHolds(const std::vector<double>& config, const std::vecto
 inline std::vector<double> shown(TablesUnderTest& tables, uint32_t inserter) {
   std::vector<double> all(EXRP_TABLES_INFO_COUNT + EXRP_INSERTER_COUNT);
   CHECK_EQUAL(exrp_tables_info(tables.id, 0, all.data(), EXRP_TABLES_INFO_COUNT), EXRP_STATUS_OK);
-  CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, all.data() + EXRP_TABLES_INFO_COUNT, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  double* const info = all.data() + EXRP_TABLES_INFO_COUNT;
+  CHECK_EQUAL(exrp_inserter_read(tables.id, inserter, nullptr, 0, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
   for (const uint32_t which : {uint32_t{EXRP_TABLES_STORE_CHUNKS}, uint32_t{EXRP_TABLES_STORE_CHUNK_BYTES}}) all.push_back(tables.store(which));
   return all;
 }

@@ -229,8 +229,8 @@ class Twins {
       CHECK_EQUAL(exrp_tables_rate_limiter_set(real_->id, t, open, EXRP_RATE_LIMITER_RULE_COUNT), EXRP_STATUS_OK);
       CHECK_EQUAL(exrp_tables_reset(real_->id, t), EXRP_STATUS_OK);
     }
-    for (const auto& [id, inserter] : inserters_) CHECK_EQUAL(exrp_inserter_close(real_->id, id), EXRP_STATUS_OK);
-    for (const auto& [id, sampler] : samplers_) CHECK_EQUAL(exrp_sampler_close(real_->id, id), EXRP_STATUS_OK);
+    for (const auto& [id, inserter] : inserters_) CHECK_EQUAL(exrp_stream_close(real_->id, id), EXRP_STATUS_OK);
+    for (const auto& [id, sampler] : samplers_) CHECK_EQUAL(exrp_stream_close(real_->id, id), EXRP_STATUS_OK);
     // What samplers have given back goes as well.
     for (uint32_t t = 0; t < model_.size(); ++t) CHECK_EQUAL(exrp_tables_reset(real_->id, t), EXRP_STATUS_OK);
     CHECK_EQUAL(real_->store(EXRP_TABLES_STORE_CHUNKS), 0.0);
@@ -510,11 +510,11 @@ class Twins {
   void closeOne() {
     if (random_.below(2) == 0 && !inserters_.empty()) {
       const uint32_t id = someOf(inserters_);
-      CHECK_EQUAL(exrp_inserter_close(real_->id, id), EXRP_STATUS_OK);
+      CHECK_EQUAL(exrp_stream_close(real_->id, id), EXRP_STATUS_OK);
       inserters_.erase(id);
     } else if (!samplers_.empty()) {
       const uint32_t id = someOf(samplers_);
-      CHECK_EQUAL(exrp_sampler_close(real_->id, id), EXRP_STATUS_OK);
+      CHECK_EQUAL(exrp_stream_close(real_->id, id), EXRP_STATUS_OK);
       const ModelSampler& sampler = samplers_[id];
       ModelTable& table = model_[sampler.table];
       if (sampler.isWhole && table.maxTimes > 0) table.returned.insert(table.returned.end(), sampler.drawn.begin(), sampler.drawn.end());

@@ -229,7 +229,7 @@ void whoWithdrawsLeavesNothingBehind() {
   CHECK_EQUAL(tables.info(1, EXRP_TABLES_INFO_INSERTS_WAITING), 0.0);
   CHECK_EQUAL(tables.info(1, EXRP_TABLES_INFO_BYTES_WAITING), 0.0);
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 4.0);  // the item in u has one
-  CHECK_EQUAL(exrp_inserter_close(tables.id, here), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, here), EXRP_STATUS_OK);
   // The others keep their order.
   const uint32_t sampler = tables.sampler(0);
   for (const uint64_t key : {1u, 2u, 6u}) CHECK_EQUAL(tables.sample(sampler, 1)[0].key, key);

@@ -197,7 +197,7 @@ void insertsThatTheLimiterRefusesWaitInOrder() {
   CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING), 2.0);
   CHECK_EQUAL(tables.info(0, EXRP_TABLES_INFO_BYTES_WAITING), static_cast<double>(chunkOf(3, 3).size() + chunkOf(10, 10).size()));
   double info[EXRP_INSERTER_COUNT] = {};
-  CHECK_EQUAL(exrp_inserter_info(tables.id, other, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_read(tables.id, other, nullptr, 0, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
   CHECK_EQUAL(info[EXRP_INSERTER_WAITING], 1.0);
   CHECK_EQUAL(info[EXRP_INSERTER_PAUSE], 1.0);  // of a table of 10 items, one may wait
   const uint32_t sampler = tables.sampler(0);
@@ -205,7 +205,7 @@ void insertsThatTheLimiterRefusesWaitInOrder() {
   CHECK((tables.awake() == std::vector<uint32_t>{one}));
   CHECK((tables.confirmed(one) == std::vector<uint64_t>{3}));
   // Its client goes; the item that waits still goes in.
-  CHECK_EQUAL(exrp_inserter_close(tables.id, other), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, other), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.sample(sampler, 1)[0].key, uint64_t{2});
   CHECK((keysOf(tables, 0) == std::vector<uint64_t>{3, 10}));
   CHECK(tables.awake().empty());
@@ -226,19 +226,19 @@ void anItemOfAClosedStreamBelongsToNoLaterOne() {
   TablesUnderTest tables(oneTable(10, {1, 1, 0, 1}, fifo, fifo, 1), {"t"});  // queue(1)
   const uint32_t first = tables.inserter();
   for (uint64_t key = 1; key <= 2; ++key) CHECK_EQUAL(tables.feed(first, single(key, 1)), EXRP_STATUS_OK);
-  CHECK_EQUAL(exrp_inserter_close(tables.id, first), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, first), EXRP_STATUS_OK);
   uint32_t again = 0;
   uint32_t round = 0;
   for (; round < 70000; ++round) {
     again = tables.inserter();
     if (again == first) break;
-    CHECK_EQUAL(exrp_inserter_close(tables.id, again), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_stream_close(tables.id, again), EXRP_STATUS_OK);
   }
   CHECK(round < 70000);  // else the test tests nothing
   CHECK_EQUAL(tables.check(), 0);
   CHECK_EQUAL(tables.sample(tables.sampler(0), 2).size(), size_t{2});
   double info[EXRP_INSERTER_COUNT] = {};
-  CHECK_EQUAL(exrp_inserter_info(tables.id, again, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_inserter_read(tables.id, again, nullptr, 0, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
   CHECK_EQUAL(info[EXRP_INSERTER_WAITING], 0.0);
   CHECK(tables.confirmed(again).empty());
   CHECK_EQUAL(tables.check(), 0);
@@ -256,7 +256,7 @@ void itemsOfClosedStreamsAreBounded() {
     for (uint64_t key = 10; key < 10 + count; ++key) many.items.push_back({key, "t", 1, {7}});
     CHECK_EQUAL(tables.feed(goes, many), EXRP_STATUS_OK);
     CHECK_EQUAL(tables.feed(stays, single(3, 1)), EXRP_STATUS_OK);  // and behind them
-    CHECK_EQUAL(exrp_inserter_close(tables.id, goes), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_stream_close(tables.id, goes), EXRP_STATUS_OK);
     CHECK_EQUAL(tables.check(), 0);
     const auto left = static_cast<uint32_t>(tables.info(0, EXRP_TABLES_INFO_INSERTS_WAITING)) - 2;
     // The oldest of them went on waiting, in their order, and those of the open stream too.
@@ -275,7 +275,7 @@ void itemsOfClosedStreamsAreBounded() {
   CHECK_EQUAL(leave(20, 5000), 5000u);
   CHECK_EQUAL(leave(20, EXRP_LIMIT_TABLES_LEFT_ITEMS + 100), uint32_t{EXRP_LIMIT_TABLES_LEFT_ITEMS});
   CHECK_EQUAL(leave(1 << 20, 300), uint32_t{EXRP_LIMIT_TABLES_LEFT_BYTES >> 20});
-  CHECK_EQUAL(exrp_inserter_close(tables.id, stays), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, stays), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 1.0);
 }
 
@@ -284,7 +284,7 @@ void heldChunksAreCounted() {
   const uint32_t inserter = tables.inserter();
   const auto held = [&] {
     double info[EXRP_INSERTER_COUNT] = {};
-    CHECK_EQUAL(exrp_inserter_info(tables.id, inserter, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
+    CHECK_EQUAL(exrp_inserter_read(tables.id, inserter, nullptr, 0, info, EXRP_INSERTER_COUNT), EXRP_STATUS_OK);
     return info[EXRP_INSERTER_CHUNK_BYTES];
   };
   CHECK_EQUAL(held(), 0.0);
@@ -308,7 +308,7 @@ void samplersWaitInOrder() {
   CHECK(tables.sample(first, 2).empty());
   CHECK(tables.sample(gone, 5).empty());
   CHECK(tables.sample(second, 1).empty());
-  CHECK_EQUAL(exrp_sampler_close(tables.id, gone), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, gone), EXRP_STATUS_OK);
   const uint32_t inserter = tables.inserter();
   for (uint64_t key = 1; key <= 3; ++key) CHECK_EQUAL(tables.feed(inserter, single(key, 1)), EXRP_STATUS_OK);
   CHECK((tables.awake() == std::vector<uint32_t>{first, second}));
@@ -317,7 +317,9 @@ void samplersWaitInOrder() {
   CHECK_EQUAL(two[1].key, uint64_t{2});
   CHECK_EQUAL(tables.read(second)[0].key, uint64_t{3});
   CHECK_EQUAL(exrp_sampler_ask(tables.id, gone, 1, EXRP_ASK_FLOWING), EXRP_STATUS_STREAM_UNKNOWN);
-  CHECK_EQUAL(exrp_inserter_close(tables.id, first), EXRP_STATUS_STREAM_UNKNOWN);
+  double info[EXRP_INSERTER_COUNT] = {};
+  CHECK_EQUAL(exrp_inserter_read(tables.id, first, nullptr, 0, info, EXRP_INSERTER_COUNT), EXRP_STATUS_STREAM_UNKNOWN);
+  CHECK_EQUAL(exrp_stream_close(tables.id, gone), EXRP_STATUS_STREAM_UNKNOWN);
   CHECK_EQUAL(tables.check(), 0);
 }
 
@@ -364,7 +366,7 @@ void chunksLiveAsLongAsTheyAreKeptOrUsed() {
   // Another stream's chunks are out of reach, whatever key an item names.
   CHECK_EQUAL(tables.feed(inserter, Insert{{chunkOf(9, 2)}, {}, {}}), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.feed(tables.inserter(), Insert{{}, {{3, "t", 1, {9}}}, {}}), EXRP_STATUS_CHUNK_UNKNOWN);
-  CHECK_EQUAL(exrp_inserter_close(tables.id, inserter), EXRP_STATUS_OK);
+  CHECK_EQUAL(exrp_stream_close(tables.id, inserter), EXRP_STATUS_OK);
   CHECK_EQUAL(tables.store(EXRP_TABLES_STORE_CHUNKS), 0.0);
   CHECK_EQUAL(tables.check(), 0);
 }

@@ -11,6 +11,7 @@
 namespace {
 
 using exrp::ByteSpan;
+using exrp::Field;
 using exrp::ProtoReader;
 using exrp::ProtoWriter;
 using exrp::Random;
@@ -26,14 +27,16 @@ void whatIsWrittenIsReadBack() {
     const double real = random.uniform();
     uint8_t bytes[100];
     ProtoWriter to(bytes);
-    to.varintField(field, number);
-    CHECK_EQUAL(static_cast<size_t>(to.at() - bytes), exrp::varintFieldBytes(field, number));
-    const uint8_t* before = to.at();
-    to.realField(field, real);
-    CHECK_EQUAL(static_cast<size_t>(to.at() - before), exrp::fixed64FieldBytes(field));
-    before = to.at();
-    to.bytesField(field, "abcde", 5);
-    CHECK_EQUAL(static_cast<size_t>(to.at() - before), exrp::bytesFieldBytes(field, 5));
+    const auto put = [&to](auto fill) {
+      const uint8_t* const before = to.at();
+      fill(to);
+      CHECK_EQUAL(static_cast<size_t>(to.at() - before), exrp::sizeOfFields(fill));
+    };
+    put([&](auto& out) { out.varintField(field, number); });
+    put([&](auto& out) { out.realField(field, real); });
+    put([&](auto& out) { out.bytesField(field, "abcde", 5); });
+    CHECK_EQUAL(exrp::sizeOfFields([&](auto& out) { out.bytesField(field, "abcde", 5); }), exrp::bytesFieldBytes(field, 5));
+    put([&](auto& out) { out.message(field, [&](auto& part) { part.presentField(field, number & 1); }); });
 
     ProtoReader from(bytes, static_cast<size_t>(to.at() - bytes));
     CHECK(from.next() && from.is(field, Wire::varint));
@@ -43,9 +46,51 @@ void whatIsWrittenIsReadBack() {
     CHECK(from.next() && from.is(field, Wire::bytes));
     const ByteSpan span = from.bytes();
     CHECK((span == ByteSpan{reinterpret_cast<const uint8_t*>("abcde"), 5}));
+    CHECK(from.next() && from.is(field, Wire::bytes));
+    uint64_t within = 0;
+    CHECK(readFields(from.bytes(), Field{field, within}));
+    CHECK_EQUAL(within, number & 1);
     CHECK(!from.next());
     CHECK(from.isGood());
   }
+}
+
+/// Numbers of each kind, the last of several, and what is written in another way or not wanted.
+void fieldsThatAreWantedAreRead() {
+  uint8_t bytes[100];
+  ProtoWriter to(bytes);
+  to.varintField(1, 7);
+  to.varintField(1, UINT64_MAX);
+  to.realField(2, 0.5);
+  to.varintField(3, 5);
+  to.bytesField(4, "abc", 3);
+  to.varintField(4, 9);
+  to.varintField(5, 11);
+  to.bytesBegin(5, 2);
+  to.varint(12);
+  to.varint(13);
+  to.varintField(6, 1);
+  const ByteSpan message = {bytes, static_cast<size_t>(to.at() - bytes)};
+  int32_t cut = 0;
+  double real = 0;
+  exrp::OptionalReal none;
+  exrp::OptionalReal some;
+  bool isTrue = false;
+  uint64_t sum = 0;
+  size_t size = 0;
+  CHECK(readFields(message, Field{1, cut}, Field{2, real}, Field{3, none}, Field{5, [&](uint64_t each) { sum += each; }}, Field{6, isTrue},
+                   Field{4, [&](ByteSpan part) { return size = part.size, true; }}));
+  CHECK_EQUAL(cut, -1);
+  CHECK_EQUAL(real, 0.5);
+  CHECK(!none.isThere && isTrue);
+  CHECK_EQUAL(sum, uint64_t{36});
+  CHECK_EQUAL(size, size_t{3});
+  CHECK(readFields(message, Field{2, some}));
+  CHECK(some.isThere && some.value >= 0.5);
+  // A function that returns false ends it.
+  CHECK(!readFields(message, Field{4, [](ByteSpan) { return false; }}, Field{6, sum}));
+  CHECK_EQUAL(sum, uint64_t{36});
+  CHECK(!readFields({bytes, message.size - 1}, Field{1, cut}));
 }
 
 void packedAndSingleNumbersAreTheSame() {
@@ -121,6 +166,7 @@ int main() {
   const uint64_t seed = 20261122;
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   whatIsWrittenIsReadBack();
+  fieldsThatAreWantedAreRead();
   packedAndSingleNumbersAreTheSame();
   damagedMessagesAreRefused();
   randomBytesAreReadToTheirEndOrRefused(seed);

@@ -16,12 +16,12 @@ using Data = std::vector<uint8_t>;
 inline void append(Data& to, const Data& from) { to.insert(to.end(), from.begin(), from.end()); }
 
 inline void putVarint(Data& to, uint32_t field, uint64_t value) {
-  Data bytes(varintFieldBytes(field, value));
+  Data bytes(sizeOfFields([&](auto& out) { out.varintField(field, value); }));
   ProtoWriter(bytes.data()).varintField(field, value);
   append(to, bytes);
 }
 inline void putReal(Data& to, uint32_t field, double value) {
-  Data bytes(fixed64FieldBytes(field));
+  Data bytes(sizeOfFields([&](auto& out) { out.realField(field, value); }));
   ProtoWriter(bytes.data()).realField(field, value);
   append(to, bytes);
 }

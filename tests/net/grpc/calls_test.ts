@@ -2,7 +2,7 @@
  * gRPC calls: messages, statuses, deadlines, cancelling, back-pressure. The file is long because all cases are calls of one client, which
  * records what it sees.
  */
-import { assert, assertEquals, assertMatch } from "../../_assert.ts";
+import { assert, assertEquals, assertMatch, assertThrows } from "../../_assert.ts";
 import {
   type CallHandler,
   type GrpcCall,
@@ -126,7 +126,8 @@ Deno.test("a unary call: headers, a message, trailers, and nothing else", () => 
   assertEquals([...lists[0] ?? []], [[":status", "200"], ["content-type", "application/grpc"]]);
   assertEquals([...lists[1] ?? []], [["grpc-status", "0"]]);
   assertEquals(messages, [[1, 2, 3]]);
-  assertEquals([client.calls[0]?.path, client.calls[0]?.isOver], ["/a.B/C", true]);
+  const [call] = client.calls;
+  assertEquals([call?.metadata.get(":path"), call?.isOver], ["/a.B/C", true]);
 });
 
 Deno.test("an answer without a message has headers and trailers", () => {
@@ -166,15 +167,19 @@ Deno.test("a message of several frames of the largest size comes whole", () => {
 });
 
 Deno.test("sendInto() sends what was written in place, or nothing", () => {
+  const fail = (): never => {
+    throw new Error("no message");
+  };
   const client = new Client((call) => ({
     onMessage: () => {
-      call.sendInto(100, (target) => {
+      const count = call.sendInto(100, (target) => {
         assertEquals(target.length, 100);
         target.set([1, 2, 3]);
         return 3;
       });
-      call.sendInto(100, () => undefined);
+      assertEquals([count, call.sendInto(100, () => undefined)], [3, undefined]);
       call.sendInto(100, () => 0);
+      assertThrows(() => call.sendInto(100, () => fail()), Error, "no message");
       call.sendInto(100_000, (target) => target.fill(9, 0, 50_000) && 50_000);
     },
     onHalfClose: () => call.finish(0),

@@ -117,12 +117,9 @@ class Side {
 /** Checks the invariants of the count. */
 function check(held: HeldBytes): void {
   let sum = 0;
-  for (const holders of held.holders.values()) {
-    assert(holders.size > 0, "a set of no calls is left");
-    for (const holder of holders) {
-      assert(holder.heldBytes > 0, "a call that holds nothing is left");
-      sum += holder.heldBytes;
-    }
+  for (const holder of held.holders) {
+    assert(holder.heldBytes > 0, "a call that holds nothing is left");
+    sum += holder.heldBytes;
   }
   assertEquals(held.count, sum);
   assert(held.count <= held.max, `${held.count} bytes`);

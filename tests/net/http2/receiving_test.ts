@@ -67,6 +67,43 @@ Deno.test("padding is given back by itself", () => {
   assertEquals(sum, 1 << 20);
 });
 
+for (
+  const [what, bytes, words] of [
+    [
+      "DATA",
+      join(headers(1), frame(0, 8, 1, "04616263")),
+      "DATA of 4 bytes with 4 bytes of padding, where 3 have room",
+    ],
+    [
+      "DATA without a byte",
+      join(headers(1), frame(0, 8, 1)),
+      "DATA with padding, without the byte that says how much",
+    ],
+    [
+      "HEADERS",
+      frame(1, 0x0c, 1, "ff8286"),
+      "HEADERS of 3 bytes with 255 bytes of padding, where 2 have room",
+    ],
+    [
+      "HEADERS without a byte",
+      frame(1, 0x0c, 1),
+      "HEADERS with padding, without the byte that says how much",
+    ],
+    [
+      "HEADERS with a priority",
+      frame(1, 0x24, 1, "80000009"),
+      "HEADERS of 4 bytes without room for the 5 of a priority",
+    ],
+  ] as const
+) {
+  Deno.test(`the GOAWAY for padding of ${what} that has no room says what came and what has room`, () => {
+    const peer = new Peer();
+    peer.send(hello, bytes);
+    const goAway = peer.frames.findLast(({ type }) => type === FrameType.goAway);
+    assertEquals(new TextDecoder().decode(goAway?.payload.subarray(8)), words);
+  });
+}
+
 Deno.test("a handler that throws loses its own stream only", () => {
   for (const event of ["onStream", "onData", "onEnd", "onReset", "onDrain"] as const) {
     const peer = new Peer({

@@ -262,14 +262,24 @@ Deno.test("onDrain may send more, and each output is whole", () => {
   assertEquals(bodyOf(frames).length, (2 << 20) + 70_000);
 });
 
-Deno.test("output outside of receive() is announced", () => {
+Deno.test("output where there was none is announced, and waits to be taken", () => {
   const { peer, stream } = begun();
-  assertEquals(peer.outputCalls, 1); // the answer's headers
-  write(stream, fromHex("01"));
-  assertEquals(peer.outputCalls, 2);
+  const announced = (act: () => void): number => {
+    const before = peer.outputCalls;
+    act();
+    return peer.outputCalls - before;
+  };
+  assertEquals(announced(() => write(stream, fromHex("01"))), 1);
+  assertEquals(announced(() => write(stream, fromHex("02"))), 0, "the first is not taken yet");
   peer.take();
-  stream.reset();
-  assertEquals(peer.outputCalls, 3);
+  // More than the window, so the rest waits for it.
+  assertEquals(announced(() => write(stream, new Uint8Array(70_000))), 1);
+  peer.take();
+  assertEquals(announced(() => peer.connection.shutDown()), 1);
+  peer.take();
+  assertEquals(announced(() => stream.reset()), 1);
+  peer.take();
+  assertEquals(announced(() => peer.connection.close()), 1);
 });
 
 Deno.test("an output stays as it was until the next one is taken", () => {

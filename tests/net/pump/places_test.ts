@@ -5,7 +5,7 @@ import { GrpcConnection } from "../../../net/grpc/calls.ts";
 import { listenByDeno } from "../../../net/pump/deno_sockets.ts";
 import { listenByNode } from "../../../net/pump/node_sockets.ts";
 import { Pump } from "../../../net/pump/pump.ts";
-import { Http1Connection, plain } from "../../../net/http1.ts";
+import { answerHttp1, plain } from "../../../net/http1.ts";
 import type { Listen, Socket } from "../../../net/pump/socket.ts";
 import { FrameType } from "../../../net/http2/protocol.ts";
 import { cutFrames, headers, hello, join } from "../http2/_peer.ts";
@@ -100,9 +100,12 @@ for (const [platform, listen] of Object.entries(platforms)) {
             };
           },
         }),
-      acceptOther: (onOutput) => {
+      answerOther: (first) => {
         begun++;
-        return new Http1Connection(() => plain(200, "a page"), () => true, onOutput);
+        return answerHttp1(first, {
+          answer: () => plain(200, "a page"),
+          isKnownHost: () => true,
+        });
       },
     }, by);
 
@@ -400,7 +403,7 @@ Deno.test("of connections that gave way, no more sockets stay open than there ar
         return Promise.resolve(hello.length);
       },
       write: (bytes) => Promise.resolve(bytes.length),
-      endWriting: () => {},
+      closeWrite: () => Promise.resolve(),
       close: () => {
         if (!isClosed) isOpen--;
         isClosed = true;

@@ -5,9 +5,9 @@ import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
 import { BusyPoll } from "../../../net/pump/busy_poll.ts";
 import { listenByDeno } from "../../../net/pump/deno_sockets.ts";
 import { listenByNode } from "../../../net/pump/node_sockets.ts";
-import { Pump, type PumpedConnection, type PumpOptions } from "../../../net/pump/pump.ts";
+import { Pump, type PumpOptions } from "../../../net/pump/pump.ts";
 import { listenError } from "../../../net/pump/socket_errors.ts";
-import { Http1Connection, plain } from "../../../net/http1.ts";
+import { answerHttp1, plain } from "../../../net/http1.ts";
 import { join, word } from "../http2/_peer.ts";
 import { PATIENCE_MS, pause, until } from "../../_wait.ts";
 
@@ -46,6 +46,8 @@ function pollOn(pollMs: number): { poll: BusyPoll; pass: (ms: number) => void } 
   time += 50;
   return { poll, pass: (ms) => void (time += ms) };
 }
+
+const aPage = { answer: () => plain(200, "a page"), isKnownHost: () => true };
 
 /** Listens by the sockets of Deno and by those of Node, in turn. */
 const platforms = {
@@ -229,8 +231,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     const { poll, pass } = pollOn(40);
     const pump = await listen(platform, {
       ...{ poll, tickMs: 20 },
-      acceptOther: (onOutput) =>
-        new Http1Connection(() => plain(200, "a page"), () => true, onOutput),
+      answerOther: (first) => answerHttp1(first, aPage),
     });
     const session = await connect(pump.port);
     await call(session, "/echo", [new Uint8Array(9)]);
@@ -300,30 +301,14 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
 
   Deno.test(`${platform}: the first bytes tell HTTP/2 from the rest, however they are cut`, async () => {
     const seen: string[] = [];
-    class Other implements PumpedConnection {
-      readonly wasCalled = true;
-      isClosed = false;
-      readonly isCongested = false;
-      readonly idleMs = 0;
-      #text = "";
-      receive(bytes: Uint8Array): void {
-        this.#text += new TextDecoder().decode(bytes);
-        if (!this.#text.endsWith("\n")) return;
-        seen.push(this.#text);
-        this.isClosed = true;
-      }
-      takeOutput(): Uint8Array<ArrayBuffer> | undefined {
-        if (!this.isClosed || this.#text === "") return undefined;
-        this.#text = "";
+    const pump = await listen(platform, {
+      answerOther: (first) => {
+        const text = new TextDecoder().decode(first);
+        if (!text.endsWith("\n")) return undefined;
+        seen.push(text);
         return new TextEncoder().encode("an answer\n");
-      }
-      shutDown(): void {}
-      close(): void {
-        this.isClosed = true;
-      }
-      tick(_ms: number): void {}
-    }
-    const pump = await listen(platform, { acceptOther: () => new Other() });
+      },
+    });
     for (
       const parts of [["GET /\n"], ["P", "OST /\n"], ["PRI * HTTP/2.0\r\n\r\nS", "\n"], ["\n"]]
     ) {

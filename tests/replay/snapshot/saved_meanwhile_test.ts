@@ -36,6 +36,12 @@ function use({ replay, selector, open }: Used, random: Random, steps: number): v
     if (what > 50 && replay.pickCount > 0) {
       const batch = replay.getBatch(4, selector);
       replay.setPriority(selector, batch, batch.reward.map(() => random(7)));
+      // The states of four records change, and the notes of their next ones.
+      if (what > 55) replay.update(batch, { state: batch.state.fill(random(1000)) });
+      const next = batch.pickPosition.map((position) => Math.max(0, position - 1));
+      if (what > 57) {
+        replay.update(batch.pickEpisode, next, { extras: { note: new Float32Array(8) } });
+      }
     }
   }
 }

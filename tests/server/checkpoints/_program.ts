@@ -32,19 +32,28 @@ export async function startProgram(config: string, shell?: string): Promise<Prog
       ...options,
     })
       .spawn();
+  const { printed, rest } = await printedUntil(process, /status: /);
+  const port = Number(/ on 127\.0\.0\.1:(\d+)\n/.exec(printed)?.[1]);
+  return { port, printed, process, rest };
+}
+
+/** What a program prints until the words come, and the rest. Throws with all that it said if it ends before, such as where the kernel is stale. */
+export async function printedUntil(
+  process: Deno.ChildProcess,
+  words: RegExp,
+): Promise<Pick<Program, "printed" | "rest">> {
   const errors = new Response(process.stderr).text();
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let printed = "";
-  while (!printed.includes("status: ")) {
+  while (!words.test(printed)) {
     const { done, value } = await reader.read();
     if (done) throw new Error(`the program ended: ${printed}${await errors}`);
     printed += value;
   }
-  const port = Number(/ on 127\.0\.0\.1:(\d+)\n/.exec(printed)?.[1]);
   const readRest = async (): Promise<string> => {
     let text = "";
     for (let part; (part = await reader.read()), !part.done;) text += part.value;
     return text + await errors;
   };
-  return { port, printed, process, rest: readRest() };
+  return { printed, rest: readRest() };
 }

@@ -12,12 +12,12 @@ Deno.test("the page has each table's fill, rate limiter and rates, and escapes n
       "Up for 1:02:05, 3 connections",
       "25.0 %",
       "250 / 1,000",
-      "3.0 MiB",
+      "3.00 MiB",
       "1,235 /s",
       "0.3 /s",
       "at least 100 items; 2 samples an insert; difference 0 to ∞",
       "inserts go in, samples go out",
-      "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;",
+      "&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;",
     ]
   ) assert(page.includes(words), words);
   assert(!page.includes("<script>alert"));
@@ -41,7 +41,7 @@ Deno.test("one sample is no samples, and a short time is not 0.0 s", () => {
   const figures = figuresOf({ ...table, rateLimiter });
   const page = statusPage({ ...figures, checkpoints: { written: 1, failed: 0, last } }, new Map());
   assert(page.includes("at least 10 items; 1 sample an insert; difference -5 to 5"), page);
-  assert(page.includes("1000 B in 5 ms"), page);
+  assert(page.includes("1000 bytes in 5 ms"), page);
 });
 
 Deno.test("a page without tables' figures says what waits", () => {

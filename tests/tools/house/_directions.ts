@@ -320,11 +320,11 @@ export const rules: readonly Rule[] = [
       [{ "eviction/a.hpp": '#include "eviction/lru.hpp"' }, "eviction/a.hpp → eviction/lru.hpp"],
       [{ "eviction/a.hpp": '#include "kernel/replay.hpp"' }, "eviction/a.hpp → kernel/replay.hpp"],
       [
-        { "eviction/a.hpp": '#include "selectors/_age_ring.hpp"' },
-        "eviction/a.hpp → selectors/_age_ring.hpp",
+        { "eviction/a.hpp": '#include "selectors/_age_order.hpp"' },
+        "eviction/a.hpp → selectors/_age_order.hpp",
       ],
       [{
-        "selectors/a.hpp": '#include "selectors/_age_ring.hpp"\n#include "kernel/base/queue.hpp"',
+        "selectors/a.hpp": '#include "selectors/_age_order.hpp"\n#include "kernel/base/queue.hpp"',
       }],
     ],
   },

@@ -54,7 +54,17 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
 export const rooms: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   replay: {
     "experience_replay.ts": [
-      ...["replay_view.ts", "share", "snapshot", "read", "draw", "record", "register", "rules"],
+      ...[
+        "replay_view.ts",
+        "share",
+        "snapshot",
+        "update",
+        "read",
+        "draw",
+        "record",
+        "register",
+        "rules",
+      ],
       ...["rate_limiter", "core.ts"],
     ],
     "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
@@ -62,6 +72,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     stats: ["register", "rules", "rate_limiter", "core.ts"],
     share: ["read", "register", "core.ts"],
     snapshot: ["read", "register", "rules", "rate_limiter", "core.ts"],
+    update: ["draw", "record", "register", "core.ts"],
     read: ["draw", "record", "rules", "core.ts"],
     draw: ["register", "rules", "rate_limiter", "core.ts"],
     record: ["rules", "core.ts"],

@@ -9,9 +9,9 @@ import { Random } from "./random.ts";
 /** Choices that follow from a seed. */
 export class Choice {
   readonly #random: Random;
-  /** Each stream has choices of its own. */
-  constructor(seed: number, stream = 0x0e4e) {
-    this.#random = new Random(seed, stream);
+  /** Another `stream` has other choices from the same seed. */
+  constructor(seed: number, stream = 0) {
+    this.#random = new Random(seed, 0x0e4e + stream);
   }
   /** 0 to bound - 1. */
   below(bound: number): number {

@@ -68,6 +68,9 @@ export const FAULTS = {
   readsWeights: "the weight of a pick is read where its priority should be",
   goneHaveZero: "a pick that is gone has priority 0 where it should be unknown",
   evictedPicksCount: "priorities for evicted picks count as applied",
+  updatesTrimmed: "records that an open episode lost still count as changed",
+  updatesOwn: "a value that not all records keep changes for the record that was named only",
+  firstUpdateWins: "of two changes of one record in one call the first stays",
   drainsNewest:
     "the newest record of an open episode is handed out with its own state as next state",
   nextStateForgotten: "the next state that came with the newest record is not handed out",

@@ -203,6 +203,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       return [bytesOf(rows, Number(count) * Number(run) * rowBytes)];
     },
   },
+  exrp_rows_set: {
+    roles: [R, N, B, B, N, B, N, O],
+    written: (args) => [bytesOf(args[7], 4)],
+  },
   exrp_pick_view_create: {
     roles: [R, B, N, O],
     written: ([id, policy, , view], tap) => {

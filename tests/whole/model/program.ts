@@ -92,6 +92,20 @@ export type Operation =
     readonly count: number;
     readonly data: number;
   }
+  | {
+    readonly do: "update";
+    /** Records where the picks of a batch that is held begin, those of the first view, or any. */
+    readonly of: "batch" | "view" | "any";
+    readonly count: number;
+    readonly data: number;
+    readonly plain: boolean;
+  }
+  | {
+    readonly do: "updateBatch";
+    readonly nth: number;
+    readonly data: number;
+    readonly plain: boolean;
+  }
   | { readonly do: "evict"; readonly nth: number; readonly gone: boolean }
   | { readonly do: "clear" }
   | {
@@ -199,6 +213,14 @@ function chooseOperations(choice: Choice, config: ProgramConfig, count: number):
   return operations;
 }
 
+/** Other values for some records, or for those of a batch. */
+function chooseUpdate(choice: Choice): Operation {
+  const [data, plain] = [choice.data(), choice.oneIn(3)];
+  if (choice.oneIn(2)) return { do: "updateBatch", nth: choice.data(), data, plain };
+  const of = choice.of(["batch", "view", "view", "any"] as const);
+  return { do: "update", of, count: choice.within(1, 12), data, plain };
+}
+
 /** A step before a drain whose next state is known, so that it may be drained too, and an end without a record after it. */
 function onPolicyTurn(
   choice: Choice,
@@ -291,7 +313,16 @@ function chooseSteps(
 export function makeProgram(seed: number, operationCount: number): Program {
   const choice = new Choice(seed);
   const config = chooseConfig(choice, seed);
-  return { seed, config, operations: chooseOperations(choice, config, operationCount) };
+  const operations = chooseOperations(choice, config, operationCount);
+  return { seed, config, operations: withUpdates(new Choice(seed, 1), operations) };
+}
+
+/** Changes records here and there in two of three programs. It has choices of its own, so that all else is as it would be without it. */
+function withUpdates(choice: Choice, operations: readonly Operation[]): Operation[] {
+  if (choice.oneIn(3)) return [...operations];
+  return operations.flatMap((operation) =>
+    choice.oneIn(25) ? [operation, chooseUpdate(choice)] : [operation]
+  );
 }
 
 /** A program as text that can be read, and pasted into `runProgram`. */

@@ -334,7 +334,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     // The first draws from the first view, so that there is something to draw in nearly every program.
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
-  const ends = new Choice(seed, 0x0e4d);
+  const ends = new Choice(seed, 2);
   const complete = (policy: PickPolicy): PickPolicy =>
     withEnds(ends, policy, config.hindsight !== undefined);
   return {

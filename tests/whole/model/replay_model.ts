@@ -57,6 +57,13 @@ function birthOf({ births, first }: Episode): number {
   return births[first] ?? Infinity;
 }
 
+/** Whether the k-th record was named before. */
+function isBefore(episodes: readonly number[], positions: readonly number[], k: number): boolean {
+  return episodes.slice(0, k).some((handle, j) =>
+    handle === episodes[k] && positions[j] === positions[k]
+  );
+}
+
 export class ReplayModel {
   readonly config: ModelConfig;
   readonly segmentLength: number;
@@ -408,6 +415,38 @@ export class ReplayModel {
     priorities: readonly number[],
   ): number {
     return this.#views.setPriority(selector, episodes, positions, priorities);
+  }
+
+  /** Gives columns of records other values: for each column, the bytes of each record. Returns how many records are there. */
+  update(
+    episodes: readonly number[],
+    positions: readonly number[],
+    changes: ReadonlyMap<number, readonly Uint8Array[]>,
+  ): number {
+    for (const [k, handle] of episodes.entries()) {
+      this.#checkHandle(handle);
+      const { records } = this.#episodes.get(handle) ?? {};
+      if (records === undefined || (positions[k] ?? 0) < records.length) continue;
+      throw new ModelError("record-unknown", `episode ${handle} has no position ${positions[k]}`);
+    }
+    let updated = 0;
+    for (const [k, handle] of episodes.entries()) {
+      const episode = this.#episodes.get(handle);
+      const position = positions[k] ?? 0;
+      if (episode === undefined) continue;
+      if (position < episode.first && this.#fault !== "updatesTrimmed") continue;
+      updated++;
+      if (this.#fault === "firstUpdateWins" && isBefore(episodes, positions, k)) continue;
+      for (const [column, rows] of changes) {
+        const at = this.#fault === "updatesOwn"
+          ? position
+          : keptAt(position, this.config.every[column], this.#fault);
+        const record = [...episode.records[at] ?? []];
+        record[column] = rows[k] ?? new Uint8Array();
+        episode.records[at] = record;
+      }
+    }
+    return updated;
   }
 
   getPriority(

@@ -6,6 +6,7 @@
 
 import type { Selector } from "@exrp/replay";
 import { compareBatch, compareDrained, compareSides } from "./comparisons.ts";
+import { chooseChanges, shownRecords } from "./changes.ts";
 import type { Fault } from "./faults.ts";
 import type { KernelTap } from "./kernel_tap.ts";
 import {
@@ -140,6 +141,10 @@ class Run implements Disposable {
         return this.#getBatch(operation);
       case "setPriority":
         return this.#setPriority(operation);
+      case "update":
+        return this.#update(operation);
+      case "updateBatch":
+        return this.#updateBatch(operation);
       case "getPriority":
         return await this.#getPriority(operation);
       case "evict":
@@ -196,7 +201,8 @@ class Run implements Disposable {
     this.#checkHeld();
     const { config } = this.#sides;
     const policy = config.views[selector.view - 1] ?? config.pick;
-    const held = { batch: actual, bytes: actual.bytes.slice(), policy };
+    const { replay } = this.#sides;
+    const held = { batch: actual, bytes: actual.bytes.slice(), policy, replay };
     this.#spares.set(selector.view, actual);
     const all = [...this.#held, held];
     this.#held = all.slice(-HELD_MAX);
@@ -241,9 +247,58 @@ class Run implements Disposable {
     if (outcome !== undefined) same("setPriority()", outcome.actual, outcome.expected);
   }
 
+  #update(operation: Operation & { do: "update" }): void {
+    const values = new Values(operation.data);
+    const { episodes, positions } = this.#choosePicks(operation, 0, values);
+    if (episodes.length === 0) return;
+    const { columns, changes } = chooseChanges(
+      this.#sides.config,
+      values,
+      episodes.length,
+      operation.plain,
+    );
+    this.#compareUpdate(
+      () => this.#sides.replay.update(episodes, Int32Array.from(positions), columns as never),
+      () => this.#sides.model.update(episodes, positions, changes),
+    );
+  }
+
+  #updateBatch({ nth, data, plain }: Operation & { do: "updateBatch" }): void {
+    const held = this.#held[nth % Math.max(1, this.#held.length)];
+    // A batch of the replay before a load is refused, which another test checks.
+    if (held === undefined || held.replay !== this.#sides.replay) return;
+    const { batch, policy } = held;
+    const values = new Values(data);
+    const isFrames = policy.stack > 1 || policy.stackCompact || policy.nextState === "overlap";
+    const { columns, changes } = chooseChanges(
+      this.#sides.config,
+      values,
+      batch.size * batch.length,
+      plain,
+      (k, every) => !(k === 0 && isFrames) && every === 1,
+    );
+    if (changes.size === 0) return;
+    const { rows, episodes, positions } = shownRecords(batch, policy);
+    const own = new Map([...changes].map(([column, all]) => [
+      column,
+      rows.map((row) => all[row] ?? new Uint8Array()),
+    ]));
+    this.#compareUpdate(
+      () => this.#sides.replay.update(batch, columns as never),
+      () => this.#sides.model.update(episodes, positions, own),
+    );
+  }
+
+  #compareUpdate(actual: () => number, expected: () => number): void {
+    const outcome = both(actual, expected);
+    if (outcome === undefined) return;
+    same("update()", outcome.actual, outcome.expected);
+    this.#sides.tally.recordsUpdated += outcome.expected;
+  }
+
   /** Picks of a batch that is held, of the pick view, or any. */
   #choosePicks(
-    { of, count }: Operation & { do: "setPriority" | "getPriority" },
+    { of, count }: Operation & { do: "setPriority" | "getPriority" | "update" },
     view: number,
     values: Values,
   ): { readonly episodes: readonly number[]; readonly positions: readonly number[] } {

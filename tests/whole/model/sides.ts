@@ -25,6 +25,7 @@ export interface Tally {
   stepsLost: number;
   picksRelabelled: number;
   prioritiesRead: number;
+  recordsUpdated: number;
   stepsUnknown: number;
 }
 
@@ -42,6 +43,7 @@ export function emptyTally(): Tally {
     stepsLost: 0,
     picksRelabelled: 0,
     prioritiesRead: 0,
+    recordsUpdated: 0,
     stepsUnknown: 0,
   };
 }
@@ -61,6 +63,8 @@ export interface Held {
   readonly batch: AnyBatch;
   readonly bytes: Uint8Array;
   readonly policy: PickPolicy;
+  /** The replay that drew it. */
+  readonly replay: AnyReplay;
 }
 
 /** Calls the library, then the model: both succeed or both refuse, with the same code. */

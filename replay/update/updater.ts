@@ -1,0 +1,241 @@
+/**
+ * `update`: other values for columns of records that are stored.
+ *
+ * @module
+ */
+
+import { show } from "../../base/checks.ts";
+import { checkOptions } from "../../base/option_names.ts";
+import { lengthOf } from "../../base/typed_arrays.ts";
+import * as abi from "../../ffi/symbols.ts";
+import type { Batch } from "../../schema/batch.ts";
+import type { Column } from "../../schema/columns.ts";
+import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { ReplayCore } from "../core.ts";
+import { OwnedBatch } from "../draw/owned_batch.ts";
+import { numbersOf } from "../draw/priorities.ts";
+import type { Register } from "../register/register.ts";
+import type { AnySchema, ExtrasOf, Recordable, Schema } from "../../schema/schema.ts";
+import { ManyRowsColumn } from "../record/many_rows.ts";
+import type { ExtraArrays, StepColumns } from "../record/many_steps.ts";
+
+/** What {@linkcode ExperienceReplay.update} takes: new values of one or more columns. */
+export type UpdateColumns<S extends Schema = AnySchema> = Recordable<
+  S,
+  Partial<Pick<StepColumns<S>, "state" | "action" | "reward">> & {
+    /** `[n, ...shape]` of each extra that changes, by name. */
+    readonly extras?: Partial<ExtraArrays<ExtrasOf<S>>>;
+  }
+>;
+
+const UPDATE = "update()";
+
+/** Where records are: pairs of an episode and a position. */
+interface Places {
+  readonly episodes: Float64Array<ArrayBuffer>;
+  readonly positions: Int32Array<ArrayBuffer>;
+}
+
+/** New values of one column, in the order of their places. */
+interface Change extends Places {
+  /** The column's number. */
+  readonly column: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Overwrites columns of the records of one replay. */
+export class Updater {
+  readonly #core: ReplayCore;
+  readonly #register: Register;
+  readonly #number = new Uint32Array(1);
+
+  /** Changes records of the replay of `core`. */
+  constructor(core: ReplayCore, register: Register) {
+    this.#core = core;
+    this.#register = register;
+  }
+
+  /** Changes the records of a batch, or those that two arrays name. Returns how many records were changed. */
+  update(given: unknown, second: unknown, third: unknown): number {
+    this.#core.checkUsable(UPDATE);
+    const changes = OwnedBatch.isOne(given)
+      ? this.#changesOfBatch(given, second, third)
+      : this.#changesOfPlaces(given, second, third);
+    return this.#core.together(UPDATE, () => {
+      let updated = 0;
+      for (const change of changes) updated = Math.max(updated, this.#change(change));
+      return updated;
+    });
+  }
+
+  #change({ column, episodes, positions, bytes }: Change): number {
+    const { id, kernel: { symbols } } = this.#core;
+    const [count, size] = [lengthOf(positions), lengthOf(bytes)];
+    if (count === 0) return 0;
+    const updated = this.#number;
+    this.#core.check(
+      UPDATE,
+      symbols.exrp_rows_set(id, column, episodes, positions, count, bytes, size, updated),
+    );
+    return updated[0] ?? 0;
+  }
+
+  #changesOfPlaces(given: unknown, second: unknown, values: unknown): Change[] {
+    const episodes = numbersOf("Float64Array", UPDATE, "episode", given);
+    const positions = numbersOf("Int32Array", UPDATE, "position", second);
+    const [count, places] = [lengthOf(episodes), lengthOf(positions)];
+    if (count !== places) {
+      throw new RangeError(
+        `${UPDATE} takes as many episodes as positions, got ${count} and ${places}`,
+      );
+    }
+    checkCount(count);
+    const negative = positions.findIndex((position) => position < 0);
+    if (negative >= 0) {
+      throw new RangeError(
+        `${UPDATE}: position[${negative}] must not be negative, got ${positions[negative]}`,
+      );
+    }
+    // The columns may be the user's getters, so the places are copied before they are read.
+    const own = { episodes: episodes.slice(), positions: positions.slice() };
+    return this.#columns(values).map(({ column, value }) => ({
+      ...own,
+      column,
+      bytes: this.#stage(column, count, value),
+    }));
+  }
+
+  #changesOfBatch(batch: OwnedBatch, values: unknown, third: unknown): Change[] {
+    if (third !== undefined) {
+      throw new TypeError(`${UPDATE} takes a batch and its columns, got a third argument`);
+    }
+    OwnedBatch.checkYours(`${UPDATE}: batch`, batch);
+    const policy = OwnedBatch.policyOf(batch);
+    if (policy === undefined || !this.#register.views.some((view) => view.policy === policy)) {
+      throw new TypeError(
+        `${UPDATE}: the batch is one of another replay; give it to the replay that drew it`,
+      );
+    }
+    checkCount(batch.size * batch.length);
+    const { rows, ...places } = realRows(policy, batch);
+    const firsts = firstRows(policy, batch);
+    return this.#columns(values).map(({ column: number, value }) => {
+      const { column } = this.#column(number);
+      if (number === 0 && (policy.stack > 1 || policy.nextState === "overlap")) {
+        throw new TypeError(
+          `${UPDATE}: the states of this batch are no single rows (${
+            policy.stack > 1 ? "stack" : 'nextState "overlap"'
+          }); name the records by their episodes and positions`,
+        );
+      }
+      if (column.every > 1) {
+        return { ...firsts, column: number, bytes: this.#stage(number, batch.size, value) };
+      }
+      const all = this.#stage(number, batch.size * batch.length, value);
+      return { ...places, column: number, bytes: rowsOf(all, rows, column) };
+    });
+  }
+
+  /** The columns that an object names, each with its number, none of them frozen. */
+  #columns(values: unknown): { column: number; value: unknown }[] {
+    const { columns, extraNames, frozen } = this.#core.config;
+    checkOptions(UPDATE, values, ["state", "action", "reward", "extras"]);
+    const { extras = {}, ...others } = values as Readonly<Record<string, unknown>>;
+    checkOptions(`${UPDATE}: extras`, extras, extraNames);
+    const named = [
+      ...Object.entries(others),
+      ...Object.entries(extras as object).map(([name, value]) =>
+        [`extras.${name}`, value] as const
+      ),
+    ].filter(([, value]) => value !== undefined);
+    if (named.length === 0) {
+      throw new TypeError(
+        `${UPDATE} takes at least one column: state, action, reward or extras, got ${show(values)}`,
+      );
+    }
+    return named.map(([name, value]) => {
+      if (frozen.includes(name)) {
+        throw new TypeError(
+          `${UPDATE}: ${name} can't change, as the replay was created with it frozen`,
+        );
+      }
+      return { column: columns.findIndex((each) => each.name === name), value };
+    });
+  }
+
+  #column(number: number): { readonly name: string; readonly column: Column } {
+    const named = this.#core.config.columns[number];
+    if (named === undefined) throw new RangeError(`there is no column ${number}`);
+    return named;
+  }
+
+  /** The bytes of `count` rows of a column, with every value checked. */
+  #stage(number: number, count: number, value: unknown): Uint8Array<ArrayBuffer> {
+    const named = this.#column(number);
+    const { elementCount, elementBytes } = named.column;
+    const buffer = new ArrayBuffer(count * elementCount * elementBytes);
+    const staged = new ManyRowsColumn(UPDATE, named, buffer, 0, count);
+    staged.write(value);
+    if (this.#core.config.checkFinite && number < 3) staged.checkFinite(0, count);
+    return new Uint8Array(buffer);
+  }
+}
+
+/** Refuses more rows than the kernel takes at once. */
+function checkCount(count: number): void {
+  if (count <= abi.EXRP_LIMIT_BATCH) return;
+  throw new RangeError(
+    `${UPDATE} takes at most ${abi.EXRP_LIMIT_BATCH} records at once, got ${count}`,
+  );
+}
+
+/** How many records before the pick a batch shows of pick k. */
+function contextOf({ burnIn, before }: PickPolicy, batch: Batch, k: number): number {
+  return Math.min(batch.pickPosition[k] ?? 0, burnIn + before);
+}
+
+/** The record of the first real row of each pick. */
+function firstRows(policy: PickPolicy, batch: Batch): Places {
+  return {
+    episodes: batch.pickEpisode.slice(),
+    positions: batch.pickPosition.map((position, k) => position - contextOf(policy, batch, k)),
+  };
+}
+
+/** All rows of a batch that stand for records, and these records. */
+function realRows(policy: PickPolicy, batch: Batch): Places & { readonly rows: Int32Array } {
+  const rows: number[] = [];
+  const episodes: number[] = [];
+  const positions: number[] = [];
+  for (let k = 0; k < batch.size; k++) {
+    const context = contextOf(policy, batch, k);
+    const end = batch.seqLen[k] ?? 0;
+    const first = policy.before > 0 ? policy.before - context : 0;
+    for (let row = first; row < end; row++) {
+      const step = policy.reversed ? end - 1 - row : row - first;
+      rows.push(k * batch.length + row);
+      episodes.push(batch.pickEpisode[k] ?? NaN);
+      positions.push((batch.pickPosition[k] ?? 0) - context + step);
+    }
+  }
+  return {
+    rows: Int32Array.from(rows),
+    episodes: Float64Array.from(episodes),
+    positions: Int32Array.from(positions),
+  };
+}
+
+/** Some rows of a column. */
+function rowsOf(
+  bytes: Uint8Array<ArrayBuffer>,
+  rows: Int32Array,
+  { elementCount, elementBytes }: Column,
+): Uint8Array<ArrayBuffer> {
+  const size = elementCount * elementBytes;
+  if (rows.length * size === bytes.length) return bytes;
+  const some = new Uint8Array(rows.length * size);
+  for (const [k, row] of rows.entries()) {
+    some.set(bytes.subarray(row * size, (row + 1) * size), k * size);
+  }
+  return some;
+}
