@@ -124,6 +124,13 @@ Deno.test("returnToGo: of an open episode, and of a segment of a cut one, it has
   assertEquals([toGo(cut, 0), toGo(cut, 1)], [[12], [4]]);
 });
 
+Deno.test("returnToGo: rewards that update() changes count in all rows before", async () => {
+  using steps = await stepsReplay({ returnToGo: true });
+  steps.record([8, 4, 2], "terminated");
+  assertStrictEquals(steps.replay.update([0], [1], { reward: [100] }), 1);
+  assertEquals([toGo(steps, 0), toGo(steps, 1), toGo(steps, 2)], [[110], [102], [2]]);
+});
+
 Deno.test("returnToGo: rows before a pick, rows backwards and stacks have it too", async () => {
   const cases: [PickOptions, number, number[]][] = [
     [{ burnIn: 2, length: 2 }, 2, [15, 7, 3, 1]],
