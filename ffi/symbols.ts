@@ -839,7 +839,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 10;
+export const EXRP_ABI_VERSION = 11;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -940,7 +940,9 @@ export const EXRP_PICK_ALIGNED = 16;
 export const EXRP_PICK_ZERO_PADDED = 32;
 export const EXRP_PICK_COMPACT = 64;
 export const EXRP_PICK_MASKS = 128;
-export const EXRP_PICK_FLAGS_ALL = 255;
+export const EXRP_PICK_ENDS = 256;
+export const EXRP_PICK_RETURN_TO_GO = 512;
+export const EXRP_PICK_FLAGS_ALL = 1023;
 export const EXRP_NEXT_STATE_COPY = 0;
 export const EXRP_NEXT_STATE_OVERLAP = 1;
 export const EXRP_NEXT_STATE_NONE = 2;
@@ -1028,7 +1030,10 @@ export const EXRP_BATCH_IMPORTANCE_WEIGHT = 7;
 export const EXRP_BATCH_DISCOUNT = 8;
 export const EXRP_BATCH_LEARN_MASK = 9;
 export const EXRP_BATCH_CONTEXT_MASK = 10;
-export const EXRP_BATCH_COLUMN = 11;
+export const EXRP_BATCH_TERMINATED = 11;
+export const EXRP_BATCH_TRUNCATED = 12;
+export const EXRP_BATCH_RETURN_TO_GO = 13;
+export const EXRP_BATCH_COLUMN = 14;
 export const EXRP_BATCH_N_STEP_RETURN = 0;
 export const EXRP_BATCH_N_STEP_STATE = 1;
 export const EXRP_BATCH_N_STEP_DISCOUNT = 2;

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 10
+#define EXRP_ABI_VERSION 11
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -148,7 +148,7 @@ extern "C" {
 #define EXRP_POLICY_BEFORE 4      /* records before the pick's position that a batch holds too, where the episode has them */
 #define EXRP_POLICY_STACK 5       /* frames stacked into one state, >= 1 */
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
-#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; as many bytes as an element of the column */
+#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for returns; as many bytes as an element of the column */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
 #define EXRP_POLICY_TAG_COUNT 16  /* how many tags follow; 0: the view has picks of all episodes */
 #define EXRP_POLICY_TAG 17        /* EXRP_LIMIT_TAGS numbers, int32, rising: only episodes with one of these tags have picks */
@@ -172,13 +172,15 @@ extern "C" {
 #define EXRP_PICK_ZERO_PADDED 32 /* frames before an episode's first are zero; else they repeat it */
 #define EXRP_PICK_COMPACT 64   /* the states have each frame once, oldest first, instead of stacks */
 #define EXRP_PICK_MASKS 128    /* the two masks */
-#define EXRP_PICK_FLAGS_ALL 255
+#define EXRP_PICK_ENDS 256     /* whether a row terminated its episode, and whether it was cut off after it */
+#define EXRP_PICK_RETURN_TO_GO 512 /* the rewards from each row to the end of its episode */
+#define EXRP_PICK_FLAGS_ALL 1023
 
 #define EXRP_NEXT_STATE_COPY 0    /* the next states are a part of their own */
 #define EXRP_NEXT_STATE_OVERLAP 1 /* the states have one row more: the next state of the last record */
 #define EXRP_NEXT_STATE_NONE 2
 
-#define EXRP_TYPE_OTHER 0 /* such a reward has no n-step returns */
+#define EXRP_TYPE_OTHER 0 /* such a reward has no returns */
 #define EXRP_TYPE_FLOAT32 1
 #define EXRP_TYPE_FLOAT64 2
 #define EXRP_TYPE_FLOAT16 3
@@ -286,7 +288,10 @@ extern "C" {
 #define EXRP_BATCH_DISCOUNT 8           /* float [batch, rows] */
 #define EXRP_BATCH_LEARN_MASK 9         /* float [batch, rows]: 1 at the pick's own records */
 #define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before the pick */
-#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column], or [batch, column] where only some records keep it;
+#define EXRP_BATCH_TERMINATED 11        /* uint8 [batch, rows]: 1 at the last record of an episode that terminated */
+#define EXRP_BATCH_TRUNCATED 12         /* uint8 [batch, rows]: 1 at the last record of an episode that was cut off */
+#define EXRP_BATCH_RETURN_TO_GO 13      /* float [batch, rows, reward]: the sum of the rewards from the row to the last stored one of its episode */
+#define EXRP_BATCH_COLUMN 14            /* column k is at 14 + k: [batch, rows, column], or [batch, column] where only some records keep it;
                                            a leaf of the state is [batch, rows, stack, leaf], and COMPACT and NEXT_STATE change that */
 /* The n-step parts follow the columns, EXRP_BATCH_N_STEP_PARTS for each n.
  * Those of the i-th n are at EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * i + one of these: */

@@ -25,7 +25,7 @@ uint32_t batchPartCount(const Store& store, const PickPolicy& policy) { return l
 
 double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) {
   const double rows = static_cast<double>(policy.rows());
-  double row = 4.0 * policy.nStepCount * store.reward().itemCount + 64;
+  double row = 4.0 * (1.0 + policy.nStepCount) * store.reward().itemCount + 64;
   double pick = 64;
   for (uint32_t leaf = 0; leaf < store.leaves().count(); ++leaf) {
     row += (1.0 + policy.nStepCount) * policy.leaves[leaf].stack * store.column(leaf).bytes;
@@ -57,6 +57,9 @@ BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t c
   add(EXRP_BATCH_DISCOUNT, rows * sizeof(float));
   add(EXRP_BATCH_LEARN_MASK, policy.masks ? rows * sizeof(float) : 0);
   add(EXRP_BATCH_CONTEXT_MASK, policy.masks ? rows * sizeof(float) : 0);
+  add(EXRP_BATCH_TERMINATED, policy.ends ? rows : 0);
+  add(EXRP_BATCH_TRUNCATED, policy.ends ? rows : 0);
+  add(EXRP_BATCH_RETURN_TO_GO, policy.returnToGo ? rows * store.reward().itemCount * sizeof(float) : 0);
   for (uint32_t index = 0; index < policy.nStepCount; ++index) {
     const uint32_t part = nStepPart(store, index);
     add(part + EXRP_BATCH_N_STEP_RETURN, rows * store.reward().itemCount * sizeof(float));
@@ -90,6 +93,9 @@ BatchTarget batchTarget(const Store& store, const PickPolicy& policy, const Batc
   target.discount = floats(EXRP_BATCH_DISCOUNT);
   target.learnMask = floats(EXRP_BATCH_LEARN_MASK);
   target.contextMask = floats(EXRP_BATCH_CONTEXT_MASK);
+  target.terminated = bytes(EXRP_BATCH_TERMINATED);
+  target.truncated = bytes(EXRP_BATCH_TRUNCATED);
+  target.returnToGo = floats(EXRP_BATCH_RETURN_TO_GO);
   for (uint32_t index = 0; index < policy.nStepCount; ++index) {
     const uint32_t part = nStepPart(store, index);
     BatchTarget::NStep& to = target.nSteps[index];

@@ -48,6 +48,9 @@ struct BatchTarget {
   float* discount;
   float* learnMask;
   float* contextMask;
+  uint8_t* terminated;
+  uint8_t* truncated;
+  float* returnToGo;
   NStep nSteps[EXRP_LIMIT_N_STEPS];
   int32_t* seqLen;
   int32_t* nextSeqLen;

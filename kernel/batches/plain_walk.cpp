@@ -9,7 +9,7 @@ namespace exrp {
 void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning) {
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
-  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks;
+  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks && !policy.returnToGo;
   const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
   if (!simple || isBeside(store.rewardColumn())) return;
   uint32_t leavesEnd = 0;
@@ -64,6 +64,10 @@ void PlainWalk::fill(const GatherJob& job) const {
   };
   fillFloats(target.discount, static_cast<float>(policy_.discount));
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) fillFloats(target.nSteps[part].discount, nStepDiscounts_[part]);
+  if (policy_.ends) {
+    memset(target.terminated + first * length, 0, count * length);
+    memset(target.truncated + first * length, 0, count * length);
+  }
   int32_t* const seqLen = target.seqLen + first;
   int32_t* const nextSeqLen = target.nextSeqLen + first;
   for (size_t index = 0; index < count; ++index) seqLen[index] = static_cast<int32_t>(length);
@@ -97,6 +101,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
   const uint32_t length = policy_.length;
   const size_t first = index * length;
   if (terminated && left <= length) target.discount[first + left - 1] = 0.0f;
+  if (policy_.ends && left <= length) (terminated ? target.terminated : target.truncated)[first + left - 1] = 1;
   const uint32_t end = smaller(left, length);
   if (end < length) {
     target.seqLen[index] = target.nextSeqLen[index] = static_cast<int32_t>(end);

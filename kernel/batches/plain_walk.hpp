@@ -1,4 +1,4 @@
-// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
+// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, ends, and
 // n-step returns. Columns beside the group of the small ones are left to the caller: large columns, and those that some records keep.
 //
 // All leaves of the state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax

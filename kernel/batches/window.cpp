@@ -63,6 +63,8 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   }
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
+  if (policy_.ends) [[unlikely]] writeEnds(window, target);
+  if (policy_.returnToGo) [[unlikely]] writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
@@ -237,7 +239,7 @@ void WindowCopier::writeDiscounts(const Window& window, float* part) const {
   float* const rows = part + window.row + (policy_.reversed ? 0 : window.lead);
   for (uint32_t at = 0; at < window.real; ++at) rows[at] = discount;
   if (window.known < window.real) part[rowOf(window, window.real - 1)] = 0.0f;
-  if (window.terminates && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
+  if (window.terminates() && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
 }
 
 void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) const {
@@ -247,6 +249,43 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
     const size_t row = rowOf(window, at);
     target.learnMask[row] = at < window.context ? 0.0f : 1.0f;
     target.contextMask[row] = at < window.context ? 1.0f : 0.0f;
+  }
+}
+
+/// Not inline, as the returns below: copy() stays as fast for views without them.
+[[gnu::noinline]] void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) const {
+  const auto rows = static_cast<size_t>(policy_.rows());
+  memset(target.terminated + window.row, 0, rows);
+  memset(target.truncated + window.row, 0, rows);
+  if (window.showsEnd()) (window.terminates() ? target.terminated : target.truncated)[rowOf(window, window.known - 1)] = 1;
+}
+
+/// Adds up the rewards from the episode's last record backwards, block by block.
+[[gnu::noinline]] void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+  zeroAround(reinterpret_cast<uint8_t*>(part), store_->reward().itemCount * sizeof(float), window);
+  // The commonest type has a loop of its own, which does not ask for the type each time.
+  if (policy_.rewardType == EXRP_TYPE_FLOAT32) addUp(episode, window, part, numberAt<float>);
+  else addUp(episode, window, part, [this](const uint8_t* from) { return reward(from); });
+}
+
+template <typename Read>
+inline void WindowCopier::addUp(const Episode& episode, const Window& window, float* part, Read read) const {
+  const Column& column = store_->reward();
+  const size_t stride = store_->stride(store_->rewardColumn());
+  const uint32_t first = window.position - window.context;
+  const uint32_t shownEnd = first + window.real;
+  for (uint32_t item = 0; item < column.itemCount; ++item) {
+    double sum = 0;
+    uint32_t block = episode.lastBlock;
+    for (uint32_t end = episode.count; end > first; block = store_->block(block).previous) {
+      const uint32_t begin = store_->head(block).ordinal() << store_->blockShift();
+      const uint8_t* const rewards = store_->at(store_->rewardColumn(), store_->firstSlot(block)) + size_t{item} * column.itemBytes;
+      for (; end > begin && end > shownEnd; --end) sum += read(rewards + (end - 1 - begin) * stride);
+      for (; end > begin && end > first; --end) {
+        sum += read(rewards + (end - 1 - begin) * stride);
+        part[rowOf(window, end - 1 - first) * column.itemCount + item] = static_cast<float>(sum);
+      }
+    }
   }
 }
 
@@ -281,7 +320,7 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);
     }
-    const bool bootstraps = m > 0 && !(window.terminates && at + m == window.known);
+    const bool bootstraps = m > 0 && !(window.terminates() && at + m == window.known);
     part.discount[row] = bootstraps ? static_cast<float>(discount) : 0.0f;
   }
   for (uint32_t leaf = 0; leaf < store_->leaves().count(); ++leaf) {

@@ -11,11 +11,13 @@
 //   discount = discount^m, but 0 where the episode terminated within the m.
 // The newest record of an open episode has m = 0: its return is its own reward, its state and discount are zero.
 //
+// Returns to go (Chen et al., "Decision Transformer", section 3): of the record at t, the sum of reward[t], ..., reward[count - 1] of its episode.
+//
 // Thread safety: after create() it never changes, so many threads may share it. What a call changes is the batch and its WindowScratch.
 // Invariants:
 //   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
 //   2. Nothing outside the pick's episode is read.
-// Cost: one copy of the bytes, and 4 bytes a row.
+// Cost: one copy of the bytes, and 4 bytes a row. Returns to go: O(records from the window's first to the episode's last).
 #pragma once
 
 #include <cstring>
@@ -85,6 +87,10 @@ class WindowCopier {
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void copyNStepStates(uint32_t leaf, const Window& window, uint32_t n, uint8_t* part) const;
+  void writeEnds(const Window& window, const BatchTarget& target) const;
+  void writeReturnsToGo(const Episode& episode, const Window& window, float* part) const;
+  template <typename Read>
+  void addUp(const Episode& episode, const Window& window, float* part, Read read) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
   double reward(const uint8_t* from) const;
   /// Zeros the rows of a part that stand for no record.

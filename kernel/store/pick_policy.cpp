@@ -66,15 +66,17 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
   policy.aligned = flag(EXRP_PICK_ALIGNED);
   policy.zeroPadded = flag(EXRP_PICK_ZERO_PADDED);
   policy.masks = flag(EXRP_PICK_MASKS);
+  policy.ends = flag(EXRP_PICK_ENDS);
+  policy.returnToGo = flag(EXRP_PICK_RETURN_TO_GO);
   const bool possible = !anyMissing && !(policy.reversed && (anyOnce || policy.before > 0 || policy.allowOpenEnd)) &&
-                        !(policy.nStepCount > 0 && policy.rewardType == EXRP_TYPE_OTHER);
+                        !(policy.hasReturns() && policy.rewardType == EXRP_TYPE_OTHER);
   if (!possible) return fail(Status::argument, argument, flags);
   *parsed = policy;
   return Status::ok;
 }
 
 bool PickPolicy::fitsReward(uint32_t itemBytes) const {
-  if (nStepCount == 0) return true;
+  if (!hasReturns()) return true;
   switch (rewardType) {
     case EXRP_TYPE_FLOAT64: return itemBytes == 8;
     case EXRP_TYPE_FLOAT32:

@@ -49,6 +49,8 @@ struct PickPolicy {
   bool aligned = false;
   bool zeroPadded = false;
   bool masks = false;
+  bool ends = false;
+  bool returnToGo = false;
   double discount = 1;
   LeafPolicy leaves[EXRP_LIMIT_LEAVES];
   uint32_t leafCount = 0;  // 0: any number, and all are alike
@@ -56,7 +58,9 @@ struct PickPolicy {
   /// Reads and checks the numbers of EXRP_POLICY_*, and those of the leaves; argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
-  /// Whether n-step returns, if there are any, can be computed from rewards whose elements have so many bytes.
+  /// Whether a batch has returns, which are computed from rewards.
+  bool hasReturns() const { return nStepCount > 0 || returnToGo; }
+  /// Whether the returns, if there are any, can be computed from rewards whose elements have so many bytes.
   bool fitsReward(uint32_t itemBytes) const;
   /// Whether it is one for states of so many leaves.
   bool fitsLeaves(uint32_t count) const { return leafCount == 0 || leafCount == count; }

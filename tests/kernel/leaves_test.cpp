@@ -57,7 +57,7 @@ struct Twins {
     const uint32_t length = 1 + random.below(6);
     uint32_t flags = random.below(EXRP_PICK_FLAGS_ALL + 1) & ~uint32_t{EXRP_PICK_COMPACT | EXRP_PICK_WHOLE};
     const bool plain = random.below(3) == 0;
-    if (plain) flags &= EXRP_PICK_ALLOW_SHORT;
+    if (plain) flags &= EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ENDS;
     const bool isReversed = (flags & EXRP_PICK_REVERSED) != 0;
     if (isReversed) flags &= ~uint32_t{EXRP_PICK_ALLOW_OPEN_END};
     whole.policy = policyOf(length, flags, 0.5);
@@ -180,6 +180,11 @@ void isEachLeafAlone(uint64_t seed) {
     if (setup.policy[EXRP_POLICY_NEXT_STATE] == EXRP_NEXT_STATE_COPY) same(nextPart(twins.whole, twins.nSteps, leaf), EXRP_BATCH_NEXT_STATE);
     for (uint32_t column = 1; column < setup.columnCount(); ++column) same(EXRP_BATCH_COLUMN + leafCount - 1 + column, EXRP_BATCH_COLUMN + column);
     for (uint32_t part = EXRP_BATCH_SEQ_LEN; part <= EXRP_BATCH_DISCOUNT; ++part) same(part, part);
+    const auto flags = static_cast<uint32_t>(setup.policy[EXRP_POLICY_FLAGS]);
+    for (const uint32_t part : {EXRP_BATCH_TERMINATED, EXRP_BATCH_TRUNCATED}) {
+      if ((flags & EXRP_PICK_ENDS) != 0) same(part, part);
+    }
+    if ((flags & EXRP_PICK_RETURN_TO_GO) != 0) same(EXRP_BATCH_RETURN_TO_GO, EXRP_BATCH_RETURN_TO_GO);
     for (uint32_t index = 0; index < twins.nSteps; ++index) {
       if (twins.hasNSteps(leaf)) same(nStepPart(twins.whole, twins.nSteps, leaf, index), nStepPart(setup, twins.nSteps, 0, index));
       const uint32_t from = EXRP_BATCH_COLUMN + twins.whole.columnCount() + EXRP_BATCH_N_STEP_PARTS * index;

@@ -101,6 +101,9 @@ inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t tabl
       {EXRP_BATCH_DISCOUNT, rows * 4},
       {EXRP_BATCH_LEARN_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
       {EXRP_BATCH_CONTEXT_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
+      {EXRP_BATCH_TERMINATED, flag(EXRP_PICK_ENDS) ? rows : 0},
+      {EXRP_BATCH_TRUNCATED, flag(EXRP_PICK_ENDS) ? rows : 0},
+      {EXRP_BATCH_RETURN_TO_GO, flag(EXRP_PICK_RETURN_TO_GO) ? rows * shape.rewardCount * 4 : 0},
       {EXRP_BATCH_COLUMN, leaves[0].frames * shape.columnBytes[0]},
   };
   for (uint32_t leaf = 1; leaf < shape.leafCount; ++leaf) {
