@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 9
+#define EXRP_ABI_VERSION 11
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -109,6 +109,7 @@ extern "C" {
 #define EXRP_LIMIT_BATCH 16777216
 #define EXRP_LIMIT_CAPACITY 268435456
 #define EXRP_LIMIT_COLUMNS 64
+#define EXRP_LIMIT_LEAVES 32     /* of a state */
 #define EXRP_LIMIT_SELECTORS 64
 #define EXRP_LIMIT_PICK_VIEWS 16
 #define EXRP_LIMIT_LOGS 128      /* logs of draws: those of the selectors, then the caller's own from EXRP_LIMIT_SELECTORS on */
@@ -133,10 +134,13 @@ extern "C" {
 #define EXRP_CONFIG_EVICTION_OPTION 5 /* the option of the eviction policy; 0 where it has none */
 #define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes for records and final states, enough for capacity records and a final state; 0: no limit */
 #define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of view 0; 0: no limit */
-#define EXRP_CONFIG_COUNT 8
+#define EXRP_CONFIG_STATE_COLUMNS 8   /* leaves of the state, 1..EXRP_LIMIT_LEAVES: they are the first columns */
+#define EXRP_CONFIG_COUNT 9
 
 /* Indices into the numbers of a pick policy. The policy says what a pick of the view is, and which parts of it a batch holds.
- * A batch has ROWS = BEFORE + LENGTH rows per pick. */
+ * A batch has ROWS = BEFORE + LENGTH rows per pick.
+ * STACK, NEXT_STATE and EXRP_PICK_COMPACT hold for every leaf of the state. Or EXRP_LEAF_COUNT numbers for each leaf follow on the
+ * EXRP_POLICY_COUNT of the policy, and then those three are not read. */
 #define EXRP_POLICY_LENGTH 0      /* records of a pick, from its position on, >= 1 */
 #define EXRP_POLICY_STRIDE 1      /* picks begin at multiples of this number, >= 1 */
 #define EXRP_POLICY_FLAGS 2       /* EXRP_PICK_* */
@@ -144,11 +148,21 @@ extern "C" {
 #define EXRP_POLICY_BEFORE 4      /* records before the pick's position that a batch holds too, where the episode has them */
 #define EXRP_POLICY_STACK 5       /* frames stacked into one state, >= 1 */
 #define EXRP_POLICY_NEXT_STATE 6  /* EXRP_NEXT_STATE_* */
-#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for n-step returns; as many bytes as an element of the column */
+#define EXRP_POLICY_REWARD_TYPE 7 /* EXRP_TYPE_* of the reward column, for returns; as many bytes as an element of the column */
 #define EXRP_POLICY_N_STEP 8      /* EXRP_LIMIT_N_STEPS numbers: n of each n-step part, then zeros */
 #define EXRP_POLICY_TAG_COUNT 16  /* how many tags follow; 0: the view has picks of all episodes */
 #define EXRP_POLICY_TAG 17        /* EXRP_LIMIT_TAGS numbers, int32, rising: only episodes with one of these tags have picks */
 #define EXRP_POLICY_COUNT 33
+
+/* Indices into the numbers of a leaf in a pick policy. */
+#define EXRP_LEAF_STACK 0      /* as EXRP_POLICY_STACK */
+#define EXRP_LEAF_NEXT_STATE 1 /* EXRP_NEXT_STATE_* */
+#define EXRP_LEAF_FLAGS 2      /* EXRP_LEAF_COMPACT and the like */
+#define EXRP_LEAF_COUNT 3
+
+#define EXRP_LEAF_COMPACT 1   /* as EXRP_PICK_COMPACT */
+#define EXRP_LEAF_NO_N_STEP 2 /* no n-step states of this leaf */
+#define EXRP_LEAF_FLAGS_ALL 3
 
 #define EXRP_PICK_ALLOW_SHORT 1
 #define EXRP_PICK_ALLOW_OPEN_END 2
@@ -156,15 +170,17 @@ extern "C" {
 #define EXRP_PICK_REVERSED 8   /* rows run backwards in time */
 #define EXRP_PICK_ALIGNED 16   /* a pick's position is row BEFORE; else row 0 is the first record that the episode has */
 #define EXRP_PICK_ZERO_PADDED 32 /* frames before an episode's first are zero; else they repeat it */
-#define EXRP_PICK_COMPACT 64   /* each frame once, oldest first, instead of stacks */
+#define EXRP_PICK_COMPACT 64   /* the states have each frame once, oldest first, instead of stacks */
 #define EXRP_PICK_MASKS 128    /* the two masks */
-#define EXRP_PICK_FLAGS_ALL 255
+#define EXRP_PICK_ENDS 256     /* whether a row terminated its episode, and whether it was cut off after it */
+#define EXRP_PICK_RETURN_TO_GO 512 /* the rewards from each row to the end of its episode */
+#define EXRP_PICK_FLAGS_ALL 1023
 
 #define EXRP_NEXT_STATE_COPY 0    /* the next states are a part of their own */
 #define EXRP_NEXT_STATE_OVERLAP 1 /* the states have one row more: the next state of the last record */
 #define EXRP_NEXT_STATE_NONE 2
 
-#define EXRP_TYPE_OTHER 0 /* such a reward has no n-step returns */
+#define EXRP_TYPE_OTHER 0 /* such a reward has no returns */
 #define EXRP_TYPE_FLOAT32 1
 #define EXRP_TYPE_FLOAT64 2
 #define EXRP_TYPE_FLOAT16 3
@@ -255,22 +271,24 @@ extern "C" {
 
 /* Offsets, in bytes, in the row of exrp_record. The handle is at 0 (a double, in and out). Columns follow in order. */
 #define EXRP_ROW_BYTES 0        /* the whole row */
-#define EXRP_ROW_FINAL_STATE 1  /* the final state, read only with EXRP_RECORD_ENDS or NEXT_STATE */
+#define EXRP_ROW_FINAL_STATE 1  /* the first leaf of the final state, read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_ROW_PRIORITY 2     /* double, read only with EXRP_RECORD_PRIORITY */
 #define EXRP_ROW_TAG 3          /* int32, read only with EXRP_RECORD_TAG */
-#define EXRP_ROW_COLUMN 4       /* column k is at 4 + k */
+#define EXRP_ROW_COLUMN 4       /* column k is at 4 + k. Behind the columns come the other leaves of the final state: the kth at 4 + columns + k - 1 */
 
 /* Offsets, in bytes, in the `count` steps of exrp_record_many and exrp_record_batch. Each part starts at a multiple of 8.
- * The final states come last. The buffer holds as many as the call reads: none, one (many), one per step (batch), or one per end (flat). */
+ * The final states come last. The buffer holds as many as the call reads: none, one (many), one per step (batch), or one per end (flat).
+ * They are *states of the ABI*: all rows of the first leaf, then all of the second, and so on. Each leaf starts at a multiple of 8, counted from
+ * where the states begin. */
 #define EXRP_STEPS_FLAGS 0        /* uint8 [count]: EXRP_RECORD_*; exrp_record_many does not read them */
-#define EXRP_STEPS_FINAL_STATE 1  /* [1 or count, state], read only with EXRP_RECORD_ENDS or NEXT_STATE */
+#define EXRP_STEPS_FINAL_STATE 1  /* where they begin; read only with EXRP_RECORD_ENDS or NEXT_STATE */
 #define EXRP_STEPS_PRIORITY 2     /* double [count], read only with EXRP_RECORD_PRIORITY */
 #define EXRP_STEPS_TAG 3          /* int32 [count], read only with EXRP_RECORD_TAG */
 #define EXRP_STEPS_COLUMN 4       /* column k is at 4 + k: [count, column] */
 
 /* Offsets, in bytes, in a batch. Each part starts at a multiple of 64. A part that the policy leaves out has no bytes. */
 #define EXRP_BATCH_BYTES 0              /* the whole batch */
-#define EXRP_BATCH_NEXT_STATE 1         /* [batch, rows, stack, state] */
+#define EXRP_BATCH_NEXT_STATE 1         /* [batch, rows, stack, first leaf of the state] */
 #define EXRP_BATCH_SEQ_LEN 2            /* int32 [batch] */
 #define EXRP_BATCH_NEXT_SEQ_LEN 3       /* int32 [batch] */
 #define EXRP_BATCH_PICK_EPISODE 4       /* double [batch] */
@@ -280,14 +298,19 @@ extern "C" {
 #define EXRP_BATCH_DISCOUNT 8           /* float [batch, rows] */
 #define EXRP_BATCH_LEARN_MASK 9         /* float [batch, rows]: 1 at the pick's own records */
 #define EXRP_BATCH_CONTEXT_MASK 10      /* float [batch, rows]: 1 at the records before the pick */
-#define EXRP_BATCH_COLUMN 11            /* column k is at 11 + k: [batch, rows, column], or [batch, column] where only some records keep it;
-                                           EXRP_PICK_COMPACT and NEXT_STATE change the shape of column 0 */
+#define EXRP_BATCH_TERMINATED 11        /* uint8 [batch, rows]: 1 at the last record of an episode that terminated */
+#define EXRP_BATCH_TRUNCATED 12         /* uint8 [batch, rows]: 1 at the last record of an episode that was cut off */
+#define EXRP_BATCH_RETURN_TO_GO 13      /* float [batch, rows, reward]: the sum of the rewards from the row to the last stored one of its episode */
+#define EXRP_BATCH_COLUMN 14            /* column k is at 14 + k: [batch, rows, column], or [batch, column] where only some records keep it;
+                                           a leaf of the state is [batch, rows, stack, leaf], and COMPACT and NEXT_STATE change that */
 /* The n-step parts follow the columns, EXRP_BATCH_N_STEP_PARTS for each n.
  * Those of the i-th n are at EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * i + one of these: */
 #define EXRP_BATCH_N_STEP_RETURN 0      /* float [batch, rows, reward] */
-#define EXRP_BATCH_N_STEP_STATE 1       /* [batch, rows, stack, state] */
+#define EXRP_BATCH_N_STEP_STATE 1       /* [batch, rows, stack, first leaf of the state] */
 #define EXRP_BATCH_N_STEP_DISCOUNT 2    /* float [batch, rows] */
 #define EXRP_BATCH_N_STEP_PARTS 3
+/* The parts of the other leaves follow on those: of each leaf its next state, and then its n-step state for each n. Those of leaf k >= 1 begin at
+ * EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n) + (1 + count of n) x (k - 1). */
 
 /* Indices into the numbers of a summary. With picks of no weight, SMALLEST is the smallest above 0. */
 #define EXRP_SUMMARY_COUNT 0
@@ -534,7 +557,7 @@ extern "C" {
 #define EXRP_SECTION_PRIORITIES 4 /* an item per record: its first priority, a double, -1 for none; empty until a record came with one */
 #define EXRP_SECTION_ORPHANS 5   /* an item per handle whose episode went while it was open, in the order in which they went: u64, and its tag */
 #define EXRP_SECTION_BIRTHS 6    /* an item per run of records of an episode: how many records had been written before the run's first, u64 */
-#define EXRP_SECTION_NEXT_STATES 7 /* an item per open episode that has a next state, in order of age: the state */
+#define EXRP_SECTION_NEXT_STATES 7 /* an item per open episode that has a next state, in order of age: its leaves, one behind the other */
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick view t is section 16 + t: an item per pick, in the order of the view */
 #define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its view) */
@@ -552,7 +575,8 @@ EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t by
 
 /* ---- replays ---- */
 
-/* Columns are triples (bytes of an element, elements of a row, n). Column 0 is the state, 1 the action, 2 the reward; extras follow.
+/* Columns are triples (bytes of an element, elements of a row, n). The first are the leaves of the state, together at most 2^30 bytes; then come
+ * the action, the reward, and extras.
  * An extra with n > 1 comes with every record. The kernel keeps it for every nth record of an episode only, from the first on.
  * A batch has one row of such an extra per pick: the newest row kept at or before the pick's first row.
  * `policy` is the policy of pick view 0. */
@@ -590,7 +614,7 @@ EXRP_API int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t no
 
 /* ---- recording ---- */
 
-/* The offsets of a row: EXRP_ROW_COLUMN + columns elements. */
+/* The offsets of a row: EXRP_ROW_COLUMN + columns + leaves - 1 elements. */
 EXRP_API int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count);
 EXRP_API int32_t exrp_episode_create(uint32_t replay, double* episode);
 /* Gives an open episode without records a tag, an int32. A new episode has tag 0. Where an episode follows on another (after a cut, by
@@ -619,8 +643,8 @@ EXRP_API int32_t exrp_record_batch(uint32_t replay, EXRP_INOUT double* episodes,
  * episodes that got records, in order. `episode_count` is at least `count`. */
 EXRP_API int32_t exrp_record_flat(uint32_t replay, EXRP_INOUT double* episode, const uint8_t* steps, double steps_size, uint32_t count,
                                   uint32_t flags, EXRP_INOUT uint32_t* done, EXRP_INOUT double* episodes, uint32_t episode_count);
-/* Ends an open episode without another record. `flags` is 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where there was nothing to
- * end: the episode was evicted before, or has no record, in which case the call removes it. */
+/* Ends an open episode without another record. `final_state` is one state of the ABI, `flags` 0 or EXRP_RECORD_TRUNCATED. `ended` is 1, or 0 where
+ * there was nothing to end: the episode was evicted before, or has no record, in which case the call removes it. */
 EXRP_API int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size,
                                   uint32_t flags, uint32_t* ended);
 EXRP_API int32_t exrp_episode_evict(uint32_t replay, double episode);
@@ -652,7 +676,7 @@ EXRP_API int32_t exrp_episode_table(uint32_t replay, const double* filter, uint3
 EXRP_API int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts,
                                      uint32_t* first_positions, uint32_t* states);
 /* Copies rows of one column: `run_length` (>= 1) rows from each of `count` pairs (episode, position) on, in the order of the pairs.
- * The state column of an ended episode has one row more: the final state, at the position after the last record.
+ * Each leaf of the state has one row more in an ended episode: the final state, at the position after the last record.
  * All rows must be stored. If not, EXRP_STATUS_RECORD_UNKNOWN says which pair failed. */
 EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                uint32_t run_length, uint8_t* rows, double rows_size);
@@ -663,8 +687,9 @@ EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* e
 EXRP_API int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                const uint8_t* rows, double rows_size, uint32_t* updated);
 
-/* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0. Row k of
- * `next_states` is then that state; the other rows stay as they were. `next_states` may have no bytes: then only `there` is written. */
+/* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0.
+ * `next_states` are `count` states of the ABI. State k is then that one, and the others stay as they were. It may have no bytes: then only `there`
+ * is written. */
 EXRP_API int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, EXRP_INOUT uint8_t* next_states,
                                       double next_states_size);
 /* The actor of each of `count` episodes; 0 for an evicted one. An episode that follows on another (by EXRP_RECORD_BEGINS, or after a cut)
@@ -694,7 +719,8 @@ EXRP_API int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const dou
 
 /* ---- batches ---- */
 
-/* The offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n in the policy) elements. */
+/* The offsets of a batch of `count` picks: EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS x (count of n in the policy) elements, and
+ * 1 + (count of n) more for each leaf but the first. */
 EXRP_API int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double* offsets, uint32_t offset_count);
 /* Whether this selector could draw `count` picks now. The status is that of exrp_batch_get, as far as these arguments decide it. The call
  * draws nothing, but it takes the scratch memory of such a draw. A count of 0 asks only whether there is any pick. */

@@ -787,8 +787,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * The records are those that a batch shows, or those that you name by episode and position. Rows of a batch that stand for no record are
    * ignored. Records that were evicted in the meantime are skipped. If a record comes twice, its last values count.
    *
-   * Later batches have the new values: a state is also the next state of the record before, stacks have new frames, n-step returns new
-   * rewards. Priorities stay as they are, and so do final states, which no record has. An extra of {@linkcode every} takes one value for each
+   * Later batches have the new values: a state is also the next state of the record before, stacks have new frames, n-step returns
+   * and returns to go new rewards. Priorities stay as they are, and so do final states, which no record has. An extra of {@linkcode every} takes one value for each
    * pick of a batch, and gives it to the row that the batch had. Snapshots have the new values; one that is being written has the old ones.
    *
    * A call that throws has changed nothing. In a shared replay, other threads see all of it or nothing. It waits until their copies of

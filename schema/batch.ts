@@ -48,8 +48,8 @@ export type NStepPartsOf<S extends Schema, N extends number | readonly number[]>
   : readonly [NStepPart<S>];
 
 /**
- * The picks that `getBatch` drew. Each part is one typed array in row-major order, ready for any tensor library. All parts are views of
- * one `ArrayBuffer`, which the batch owns. No later call changes it unless you pass it as `into`.
+ * The picks that `getBatch` drew. Each part is one typed array in row-major order, ready for any tensor library. All parts that are not
+ * empty are views of one `ArrayBuffer`, which the batch owns. No later call changes it unless you pass it as `into`.
  *
  * When you are done with a batch, you may give its memory back, with `using` or `batch[Symbol.dispose]()`. Its parts are empty from
  * then on. A later batch of this size then needs no new memory, which would have to be filled with zeros first.
@@ -133,6 +133,18 @@ export interface Batch<S extends Schema = AnySchema> {
   readonly learnMask: Float32Array<ArrayBuffer>;
   /** `[batch, length]`: 1 at the records before the pick (`burnIn`, `before`), and 0 elsewhere. Empty without `masks`. */
   readonly contextMask: Float32Array<ArrayBuffer>;
+  /**
+   * `[batch, length]`: 1 at the last record of an episode that terminated, and 0 elsewhere. Empty without `ends`. {@linkcode Hindsight.relabel}
+   * writes it where its callback says what terminates.
+   */
+  readonly terminated: Uint8Array<ArrayBuffer>;
+  /** `[batch, length]`: 1 at the last record of an episode that was cut off, and 0 elsewhere. Empty without `ends`. */
+  readonly truncated: Uint8Array<ArrayBuffer>;
+  /**
+   * `[batch, length, ...shape]`, float32 for every dtype of the reward: the sum of the rewards from each row to the end of its episode,
+   * without discount. Of an open episode it has the rewards so far. Empty without `returnToGo`.
+   */
+  readonly returnToGo: Float32Array<ArrayBuffer>;
   /** The n-step returns, one part for each n of the pick policy, in the same order. None by default. */
   readonly nStep: NStepParts<S>;
   /** The shapes of all parts. */

@@ -75,4 +75,10 @@ export interface BatchShape<S extends Schema = AnySchema> {
   readonly learnMask: readonly [number, number];
   /** `[batch, length]`, or `[batch, 0]` without masks. */
   readonly contextMask: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without `ends`. */
+  readonly terminated: readonly [number, number];
+  /** `[batch, length]`, or `[batch, 0]` without `ends`. */
+  readonly truncated: readonly [number, number];
+  /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` without `returnToGo`. */
+  readonly returnToGo: BatchColumnShape<ColumnOf<S, "reward">>;
 }

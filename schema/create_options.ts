@@ -330,6 +330,7 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
   numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
+  numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = 1;
   const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
     columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);

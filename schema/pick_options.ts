@@ -109,6 +109,16 @@ export interface PickOptions<
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
   /**
+   * Whether batches have `terminated` and `truncated`: how the episode ended, at its last record; false by default. Most learners need only
+   * `discount`, which every batch has.
+   */
+  readonly ends?: boolean;
+  /**
+   * Whether batches have `returnToGo`, the sum of the rewards from each row to the end of its episode; false by default. See Chen et al.,
+   * "Decision Transformer" (2021), section 3. A batch with it costs one look at each reward from its picks on.
+   */
+  readonly returnToGo?: boolean;
+  /**
    * Which episodes have picks in the view: those with this tag, or with one of up to 16 tags; all by default. An episode has the tag
    * that you gave to `newEpisode`, and 0 without one.
    */
@@ -153,12 +163,16 @@ const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag
   nStep: [[], checkNStep, "n-step"],
   nextState: ["copy", checkNextState, "next states"],
   masks: [false, checkBoolean, "masks", abi.EXRP_PICK_MASKS],
+  ends: [false, checkBoolean, "ends", abi.EXRP_PICK_ENDS],
+  returnToGo: [false, checkBoolean, "return to go", abi.EXRP_PICK_RETURN_TO_GO],
 };
 const NAMES = Object.keys(RULES) as Name[];
 const OPTIONS = [...NAMES, "where"] as const;
 const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
 /** The options that decide how batches are laid out, beside their rows and columns. */
-const LAYOUT: readonly Name[] = ["stack", "stackCompact", "nStep", "nextState", "masks"];
+const LAYOUT: readonly Name[] = [
+  ...["stack", "stackCompact", "nStep", "nextState", "masks", "ends", "returnToGo"] as const,
+];
 
 /** What to write instead of an option of a pick policy where it does not belong. */
 export const PICK_HINTS: OptionHints = Object.fromEntries(

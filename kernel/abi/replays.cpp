@@ -284,7 +284,8 @@ int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) 
 
 int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
   return withReplay(replay, [&](Instance& found) {
-    const uint32_t needed = EXRP_ROW_COLUMN + found.replay.book().store().columnCount();
+    const exrp::Store& store = found.replay.book().store();
+    const uint32_t needed = EXRP_ROW_COLUMN + store.columnCount() + store.leaves().count() - 1;
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     found.recording.rowLayout(offsets);
     return Status::ok;
@@ -344,9 +345,10 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
   return withWhole(replay, [&](Instance& found) {
-    const uint32_t needed = found.replay.book().store().column(0).bytes;
+    uint64_t leaves[exrp::leafMax];
+    const auto needed = static_cast<double>(found.replay.book().store().leaves().layOut(0, 1, leaves));
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
-    return found.replay.endEpisode(episode, final_state, flags, ended);
+    return found.replay.endEpisode(episode, {final_state, leaves, 0}, flags, ended);
   });
 }
 

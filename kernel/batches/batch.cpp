@@ -6,7 +6,6 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t stepsBackMax = 4;  // blocks
-constexpr uint32_t groupNone = UINT32_MAX;
 
 uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
@@ -35,7 +34,7 @@ void BatchMaker::copyFlights(const GatherJob& job) const {
       [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
-        prefetchRows(slot, policy_.length, store_->column(0).group);
+        prefetchRows(slot, policy_.length, uint64_t{1} << store_->column(0).group);
       },
       [&](const WalkedPick& pick, bool isWhole, size_t index) {
         copyKept(job, pick.slot, pick.position, index);
@@ -89,10 +88,10 @@ inline void BatchMaker::follow(const EpisodeList& episodeTable, Pick* pick) cons
   prefetchWindow(pick->slot);
 }
 
-/// Asks for the lines of rows that lie one after another, in all groups but `groupLeft`; with groupNone, in all.
-inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const {
+/// Asks for the lines of rows that lie one after another, in all groups whose bits are not in `groupsLeft`.
+inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const {
   for (uint32_t group = 0; group < store_->groupCount(); ++group) {
-    if (group == groupLeft) continue;
+    if ((groupsLeft >> group & 1) != 0) continue;
     const size_t bytes = size_t{rowCount} * store_->groupStride(group);
     const bool isLarge = store_->groupStride(group) > columnAloneBytes && bytes > size_t{prefetchLinesMax} * lineBytes;
     if (isLarge) prefetchPages(store_->groupRow(group, slot), bytes);
@@ -114,9 +113,9 @@ void BatchMaker::prefetchWindow(uint32_t slot) const {
   uint32_t run = store_->firstSlot(block) + length - slot;
   // States that wait are asked for when their turn comes.
   const bool isJoined = there >= back && (run >= left || (run + length >= left && store_->block(block).next == block + 1));
-  const uint32_t groupLeft = isJoined && window_.statesWait() ? store_->column(0).group : groupNone;
+  const uint64_t groupsLeft = isJoined ? window_.waitingGroups() : 0;
   while (true) {
-    prefetchRows(slot, smaller(run, left), groupLeft);
+    prefetchRows(slot, smaller(run, left), groupsLeft);
     if (run >= left) return;
     block = store_->block(block).next;
     if (block == blockNone) return;

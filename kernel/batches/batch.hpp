@@ -8,8 +8,9 @@
 // | window  | the ring, one pick after another | kernel/batches/window.hpp |
 //
 // - flights: the state and the reward are small, and a pick with what lies ahead of it is not very long. A batch holds only records, next
-//   states in any form, and n-step returns of at most 64 steps.
-// - window: everything else (large states, very long picks, stacks, rows before the pick, masks, rows backwards, longer returns).
+//   states in any form, ends, and n-step returns of at most 64 steps.
+// - window: everything else (large states, very long picks, stacks, rows before the pick, masks, rows backwards, longer returns,
+//   returns to go).
 //
 // The ring overlaps the cache misses of many picks. Each of its steps does one stage of each of four picks, `stageDistance` apart:
 // (1) ask for a pick's entry in the pick view; (2) read its slot, ask for its block; (3) read the block, ask for its episode and
@@ -66,7 +67,7 @@ class BatchMaker final : public Gatherer {
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
   void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
-  void prefetchRows(uint32_t slot, uint32_t rowCount, uint32_t groupLeft) const;
+  void prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const;
 
   const Store* store_ = nullptr;
   PickPolicy policy_;

@@ -13,7 +13,8 @@
 
 namespace exrp {
 
-constexpr uint32_t batchPartMax = EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS;
+constexpr uint32_t batchPartMax =
+    EXRP_BATCH_COLUMN + columnMax + EXRP_BATCH_N_STEP_PARTS * EXRP_LIMIT_N_STEPS + (1 + EXRP_LIMIT_N_STEPS) * (leafMax - 1);
 
 /// In WebAssembly the binding copies whole batches out of memory that other calls have used. So there a batch gets zeros between its parts.
 #if defined(__wasm__)
@@ -39,14 +40,17 @@ struct BatchRange {
 struct BatchTarget {
   struct NStep {
     float* reward;
-    uint8_t* state;
     float* discount;
+    uint8_t* states[leafMax];
   };
-  uint8_t* columns[columnMax];
-  uint8_t* nextState;
+  uint8_t* columns[columnMax];  // the first are the leaves of the state
+  uint8_t* nextStates[leafMax];
   float* discount;
   float* learnMask;
   float* contextMask;
+  uint8_t* terminated;
+  uint8_t* truncated;
+  float* returnToGo;
   NStep nSteps[EXRP_LIMIT_N_STEPS];
   int32_t* seqLen;
   int32_t* nextSeqLen;

@@ -27,7 +27,7 @@ LocatedPick Locator::locate(const EpisodeList& episodes, uint32_t slot) const {
   pick.back = smaller(policy_.stack - 1, first);
   // Up to the next state of the last record, or the state that its longest return bootstraps from.
   pick.slotCount = pick.back + smaller(pick.real + uint64_t{policy_.ahead()}, uint64_t{pick.known} + 1);
-  pick.terminates = episode.state == EXRP_EPISODE_TERMINATED;
+  pick.state = episode.state;
   return pick;
 }
 

@@ -34,12 +34,16 @@ struct LocatedPick {
   uint32_t context;   // records before the pick's position
   uint32_t real;      // records shown, those included
   uint32_t known;     // records whose next state is known, from the window's first on and beyond its last
-  uint32_t back;      // frames before the window's first record
+  uint32_t back;      // frames before the window's first record, as many as the largest stack needs
   uint32_t slotCount;
-  bool terminates;  // the last record with a next state ended the episode by the task's rule
+  uint32_t state;   // EXRP_EPISODE_*
 
   /// Records that a batch shows with a next state.
   uint32_t shownKnown() const { return real < known ? real : known; }
+  /// Whether the last record with a next state ended the episode by the task's rule.
+  bool terminates() const { return state == EXRP_EPISODE_TERMINATED; }
+  /// Whether the episode has ended, and its last record is among those that a batch shows.
+  bool showsEnd() const { return state != EXRP_EPISODE_OPEN && known <= real; }
 };
 
 class Locator {

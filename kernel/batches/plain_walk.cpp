@@ -9,14 +9,21 @@ namespace exrp {
 void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning) {
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
-  const Column& state = store.column(0);
-  // With the overlap there is one row more.
-  copyStates_ = copyRunsOf(state.bytes, single && policy.nextState != EXRP_NEXT_STATE_OVERLAP, avx2);
-  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.compact && !policy.masks;
+  const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks && !policy.returnToGo;
   const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
-  if (copyStates_ == nullptr || !simple || isBeside(0) || isBeside(2)) return;
+  if (!simple || isBeside(store.rewardColumn())) return;
+  uint32_t leavesEnd = 0;
+  for (leafCount_ = 0; leafCount_ < store.leaves().count(); ++leafCount_) {
+    const Column& column = store.column(leafCount_);
+    const LeafPolicy& leaf = policy.leaves[leafCount_];
+    // With the overlap there is one row more.
+    const CopyRuns copier = copyRunsOf(column.bytes, single && !leaf.overlaps(), avx2);
+    if (copier == nullptr || leaf.compact || isBeside(leafCount_)) return;
+    leaves_[leafCount_] = {column.offset, column.bytes, leaf.nextState, leaf.nStep, copier};
+    if (column.offset + column.bytes > leavesEnd) leavesEnd = column.offset + column.bytes;
+  }
   if (policy.nStepCount > 0) {
-    const bool fits = policy.rewardType == EXRP_TYPE_FLOAT32 && store.column(2).itemCount == 1 && policy.nStepMax <= nStepsMax;
+    const bool fits = policy.rewardType == EXRP_TYPE_FLOAT32 && store.reward().itemCount == 1 && policy.nStepMax <= nStepsMax;
     if (!fits) return;
   }
   policy_ = policy;
@@ -26,11 +33,9 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   if (reach >= pickBytesMax / stride_) return;
   reach_ = static_cast<uint32_t>(reach);
   pickBytes_ = (size_t{reach_} + 1) * stride_;
-  stateBytes_ = state.bytes;
-  stateOffset_ = state.offset;
-  lastByte_ = reach_ * stride_ + stateOffset_ + stateBytes_ - 1;
+  lastByte_ = reach_ * stride_ + leavesEnd - 1;
   lines_ = smaller(static_cast<uint32_t>((lastByte_ + lineBytes) / lineBytes), prefetchLinesMax);
-  for (uint32_t index = 1; index < store.columnCount(); ++index) {
+  for (uint32_t index = leafCount_; index < store.columnCount(); ++index) {
     const Column& column = store.column(index);
     if (isBeside(index)) hasBeside_ = true;
     else parts_[partCount_++] = {index, column.offset, column.bytes, copyRunsOf(column.bytes, single, avx2)};
@@ -59,6 +64,10 @@ void PlainWalk::fill(const GatherJob& job) const {
   };
   fillFloats(target.discount, static_cast<float>(policy_.discount));
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) fillFloats(target.nSteps[part].discount, nStepDiscounts_[part]);
+  if (policy_.ends) {
+    memset(target.terminated + first * length, 0, count * length);
+    memset(target.truncated + first * length, 0, count * length);
+  }
   int32_t* const seqLen = target.seqLen + first;
   int32_t* const nextSeqLen = target.nextSeqLen + first;
   for (size_t index = 0; index < count; ++index) seqLen[index] = static_cast<int32_t>(length);
@@ -73,7 +82,7 @@ void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t
     for (uint32_t first = 0; first < count; first += pieceMax) {
       const uint32_t piece = smaller(pieceMax, count - first);
       double sums[pieceMax] = {};
-      size_t offset = store_->column(2).offset + row * stride_;
+      size_t offset = store_->reward().offset + row * stride_;
       for (uint32_t step = 0; step < n; ++step, offset += stride_) {
         for (uint32_t k = 0; k < piece; ++k) {
           float value = 0;
@@ -92,11 +101,15 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
   const uint32_t length = policy_.length;
   const size_t first = index * length;
   if (terminated && left <= length) target.discount[first + left - 1] = 0.0f;
+  if (policy_.ends && left <= length) (terminated ? target.terminated : target.truncated)[first + left - 1] = 1;
   const uint32_t end = smaller(left, length);
   if (end < length) {
     target.seqLen[index] = target.nextSeqLen[index] = static_cast<int32_t>(end);
     memset(target.discount + first + end, 0, (length - end) * sizeof(float));
-    if (policy_.nextState != EXRP_NEXT_STATE_OVERLAP) memset(target.columns[0] + (first + end) * stateBytes_, 0, stateBytes_);
+    for (uint32_t column = 0; column < leafCount_; ++column) {
+      const Leaf& leaf = leaves_[column];
+      if (leaf.nextState != EXRP_NEXT_STATE_OVERLAP) memset(target.columns[column] + (first + end) * leaf.bytes, 0, leaf.bytes);
+    }
   }
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     const BatchTarget::NStep& to = target.nSteps[part];
@@ -106,7 +119,10 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
       const uint32_t m = left - at;
       const uint8_t* const from = row + at * stride_;
       copyReturns(&from, 1, 1, m, to.reward + first + at);
-      __builtin_memcpy(to.state + (first + at) * stateBytes_, from + m * stride_ + stateOffset_, stateBytes_);
+      for (uint32_t column = 0; column < leafCount_; ++column) {
+        const Leaf& leaf = leaves_[column];
+        if (leaf.nStep) __builtin_memcpy(to.states[column] + (first + at) * leaf.bytes, from + m * stride_ + leaf.offset, leaf.bytes);
+      }
       to.discount[first + at] = terminated ? 0.0f : static_cast<float>(powers_[m - 1] * policy_.discount);
     }
   }
@@ -180,9 +196,26 @@ void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
   }
   if (left >= policy_.length) return;
   // Of the final state's row, the state alone is kept.
-  const size_t final = left * stride_ + stateOffset_;
-  memset(rows + final - stateOffset_, 0, stateOffset_);
-  memset(rows + final + stateBytes_, 0, pickBytes_ - final - stateBytes_);
+  uint8_t* const final = rows + left * stride_;
+  for (uint32_t index = 0; index < partCount_; ++index) memset(final + parts_[index].offset, 0, parts_[index].bytes);
+  memset(final + stride_, 0, pickBytes_ - (left + 1) * stride_);
+}
+
+/// Copies a leaf of the state in all its parts. The picks go to places from `first` on.
+EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const {
+  const BatchTarget& target = job.target;
+  const Leaf& leaf = leaves_[column];
+  const size_t row = first * runs.length;
+  if (leaf.nextState == EXRP_NEXT_STATE_OVERLAP) {
+    const Runs longer = {runs.rows, runs.count, runs.length + 1, runs.stride};
+    leaf.copy(longer, leaf.offset, leaf.bytes, target.columns[column] + (row + first) * leaf.bytes, nullptr);
+  } else {
+    uint8_t* const next = leaf.nextState == EXRP_NEXT_STATE_COPY ? target.nextStates[column] + row * leaf.bytes : nullptr;
+    leaf.copy(runs, leaf.offset, leaf.bytes, target.columns[column] + row * leaf.bytes, next);
+  }
+  for (uint32_t part = 0; leaf.nStep && part < policy_.nStepCount; ++part) {
+    leaf.copy(runs, policy_.nSteps[part] * stride_ + leaf.offset, leaf.bytes, target.nSteps[part].states[column] + row * leaf.bytes, nullptr);
+  }
 }
 
 /// Copies all parts of `count` whole picks.
@@ -191,17 +224,8 @@ void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};
   const Runs runs = {rows, count, length, stride_};
-  if (policy_.nextState == EXRP_NEXT_STATE_OVERLAP) {
-    const Runs longer = {rows, count, length + 1, stride_};
-    copyStates_(longer, stateOffset_, stateBytes_, target.columns[0] + (row + job.range.first + first) * stateBytes_, nullptr);
-  } else {
-    uint8_t* const next = policy_.nextState == EXRP_NEXT_STATE_COPY ? target.nextState + row * stateBytes_ : nullptr;
-    copyStates_(runs, stateOffset_, stateBytes_, target.columns[0] + row * stateBytes_, next);
-  }
   // These first, as they touch the most lines with the fewest instructions: what was not asked for in time is waited for together.
-  for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
-    copyStates_(runs, policy_.nSteps[part] * stride_ + stateOffset_, stateBytes_, target.nSteps[part].state + row * stateBytes_, nullptr);
-  }
+  for (uint32_t leaf = 0; leaf < leafCount_; ++leaf) copyLeaf(job, leaf, runs, job.range.first + first);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     copyReturns(rows, count, length, policy_.nSteps[part], target.nSteps[part].reward + row);
   }

@@ -1,7 +1,7 @@
-// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, and
-// n-step returns. Columns beside the group of the state are left to the caller: large columns, and those that some records keep.
+// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, ends, and
+// n-step returns. Columns beside the group of the small ones are left to the caller: large columns, and those that some records keep.
 //
-// The state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
+// All leaves of the state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
 // there. A pick is *whole* where all rows lie one after another. Where they don't, or where an ended episode has fewer, they are first copied
 // together. Picks of which an open episode has too few rows are left to the caller. The end of an ended episode may shorten a pick or its
 // n-step returns; mendEnd() puts these right.
@@ -112,6 +112,15 @@ class PlainWalk {
     CopyRuns copy;
   };
 
+  /// A leaf of the state.
+  struct Leaf {
+    uint32_t offset;
+    uint32_t bytes;
+    uint32_t nextState;  // EXRP_NEXT_STATE_*
+    bool nStep;
+    CopyRuns copy;
+  };
+
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
   /// Picks of a flight: the last may have less than the others.
   uint32_t sizeOf(const GatherJob& job, uint32_t flight) const {
@@ -131,6 +140,7 @@ class PlainWalk {
   void join(uint32_t slot, uint32_t left, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
+  void copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const;
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
   bool isTorn(uint32_t slot) const;
 
@@ -142,16 +152,15 @@ class PlainWalk {
   size_t pickBytes_ = 0;
   uint32_t lines_ = 0;   // of a pick's rows, asked for
   size_t lastByte_ = 0;  // of a pick's rows
-  uint32_t stateBytes_ = 0;
-  size_t stateOffset_ = 0;
+  Leaf leaves_[leafMax] = {};
+  uint32_t leafCount_ = 0;
   bool hasBeside_ = false;
-  Part parts_[columnMax] = {};  // the columns of the group after the state
+  Part parts_[columnMax] = {};  // the other columns of the group
   uint32_t partCount_ = 0;
   double powers_[nStepsMax] = {};  // of the discount
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
   void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
   uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
-  CopyRuns copyStates_ = nullptr;
 };
 
 }  // namespace exrp

@@ -12,6 +12,9 @@ void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t
   large_.useQueue(store.copiesPlace());
   policy_ = policy;
   locator_.create(store, policy, recordCountMax);
+  for (uint32_t leaf = 0; leaf < store.leaves().count(); ++leaf) {
+    if (waits(leaf)) waitingGroups_ |= uint64_t{1} << store.column(leaf).group;
+  }
 }
 
 Status WindowCopier::createScratch(WindowScratch* scratch) const {
@@ -27,14 +30,19 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   const uint32_t shownKnown = window.shownKnown();
   target.seqLen[index] = static_cast<int32_t>(window.lead + window.real);
   target.nextSeqLen[index] = static_cast<int32_t>(window.lead + shownKnown);
-  if (policy_.nextState == EXRP_NEXT_STATE_COPY) copyBothStates(window, target, scratch);
-  else if (policy_.compact) copyFrames(window, index, target.columns[0]);
-  else copyStates(window, index, target.columns[0]);
-  for (uint32_t column = 1; column < store_->columnCount(); ++column) {
+  const uint32_t leafCount = store_->leaves().count();
+  for (uint32_t leaf = 0; leaf < leafCount; ++leaf) {
+    if (policy_.leaves[leaf].hasNext()) copyBothStates(leaf, window, target, scratch);
+    else if (policy_.leaves[leaf].compact) copyFrames(leaf, window, index, target.columns[leaf]);
+    else copyStates(leaf, window, index, target.columns[leaf]);
+  }
+  for (uint32_t column = leafCount; column < store_->columnCount(); ++column) {
     if (!store_->isKept(column)) copyColumn(column, window, target.columns[column]);
   }
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
+  if (policy_.ends) [[unlikely]] writeEnds(window, target);
+  if (policy_.returnToGo) [[unlikely]] writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
 }
 
@@ -70,28 +78,29 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
 
 /// The stack of frames that ends with record `at` of the window, and where `next` is not null, the one after it. Where the episode begins too
 /// late, they are padded. A frame that is in both is read once.
-void WindowCopier::copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const {
-  const size_t bytes = store_->column(0).bytes;
-  const uint32_t there = smaller(policy_.stack, uint64_t{window.back} + at + 1);
-  const uint32_t missing = policy_.stack - there;
+void WindowCopier::copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const {
+  const size_t bytes = store_->column(leaf).bytes;
+  const uint32_t stack = policy_.leaves[leaf].stack;
+  const uint32_t there = smaller(stack, uint64_t{window.back} + at + 1);
+  const uint32_t missing = stack - there;
   const uint32_t* const slots = window.slots + (window.back + at + 1 - there);
-  pad(state, slots[0], missing);
-  if (next != nullptr && missing > 0) pad(next, slots[0], missing - 1);
+  pad(leaf, state, slots[0], missing);
+  if (next != nullptr && missing > 0) pad(leaf, next, slots[0], missing - 1);
   // The oldest of a whole stack is not in the next one.
   const uint32_t alone = next == nullptr ? there : missing == 0 ? 1 : 0;
   const uint32_t first = missing + alone;
-  if (alone > 0) copyRun(state + missing * bytes, nullptr, 0, slots, alone);
+  if (alone > 0) copyRun(state + missing * bytes, nullptr, leaf, slots, alone);
   if (next == nullptr) return;
-  copyRun(state + first * bytes, next + (first - 1) * bytes, 0, slots + alone, there - alone);
-  copyRun(next + size_t{policy_.stack - 1} * bytes, nullptr, 0, slots + there, 1);
+  copyRun(state + first * bytes, next + (first - 1) * bytes, leaf, slots + alone, there - alone);
+  copyRun(next + size_t{stack - 1} * bytes, nullptr, leaf, slots + there, 1);
 }
 
 /// Fills the place of frames before the episode's first, which is at `slot`.
-void WindowCopier::pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const {
-  const size_t bytes = store_->column(0).bytes;
+void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount) const {
+  const size_t bytes = store_->column(leaf).bytes;
   for (; frameCount > 0; --frameCount, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRun(to, nullptr, 0, &slot, 1);
+    else copyRun(to, nullptr, leaf, &slot, 1);
   }
 }
 
@@ -99,42 +108,44 @@ void WindowCopier::pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const {
 ///
 /// Large frames of a window that all lie one after another wait until there are some of its kind. Copied in one go they take a tenth to a fifth less
 /// time, as no branch between them can be guessed wrong.
-void WindowCopier::copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const {
+void WindowCopier::copyBothStates(uint32_t leaf, const Window& window, const BatchTarget& target, WindowScratch& scratch) const {
   const uint32_t shownKnown = window.shownKnown();
+  const uint32_t stack = policy_.leaves[leaf].stack;
   // All rows are records with next states, and no stack is padded.
-  const bool whole = window.joined && window.lead == 0 && window.back == policy_.stack - 1 && shownKnown == policy_.rows();
-  if (whole && statesWait()) {
-    scratch.waiting[scratch.waitingCount++] = {window.slots[0], window.row};
+  const bool whole = window.joined && window.lead == 0 && backOf(leaf, window) == stack - 1 && shownKnown == policy_.rows();
+  if (whole && waits(leaf)) {
+    scratch.waiting[scratch.waitingCount++] = {leaf, *slotsOf(leaf, window), window.row};
     if (scratch.waitingCount == WindowScratch::waitingMax) finish(target, scratch);
     return;
   }
-  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
-  const auto state = [&](uint32_t at) { return target.columns[0] + rowOf(window, at) * stackBytes; };
-  const auto next = [&](uint32_t at) { return target.nextState + rowOf(window, at) * stackBytes; };
-  zeroAround(target.columns[0], stackBytes, window);
-  zeroAround(target.nextState, stackBytes, window);
+  const size_t bytes = stackBytes(leaf);
+  const auto state = [&](uint32_t at) { return target.columns[leaf] + rowOf(window, at) * bytes; };
+  const auto next = [&](uint32_t at) { return target.nextStates[leaf] + rowOf(window, at) * bytes; };
+  zeroAround(target.columns[leaf], bytes, window);
+  zeroAround(target.nextStates[leaf], bytes, window);
   // The last row alone may have no next state.
-  if (shownKnown < window.real) memset(next(shownKnown), 0, stackBytes);
-  const bool isSmall = !store_->isAlone(0);  // small frames are read twice
-  if (policy_.stack > 1 || policy_.reversed || isSmall) {
+  if (shownKnown < window.real) memset(next(shownKnown), 0, bytes);
+  const bool isSmall = !store_->isAlone(leaf);  // small frames are read twice
+  if (stack > 1 || policy_.reversed || isSmall) {
     for (uint32_t at = 0; at < window.real; ++at) {
-      copyStack(state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
-      if (at < shownKnown && isSmall) copyStack(next(at), nullptr, window, at + 1);
+      copyStack(leaf, state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
+      if (at < shownKnown && isSmall) copyStack(leaf, next(at), nullptr, window, at + 1);
     }
     return;
   }
-  const uint32_t* const slots = window.slots;
-  copyRun(state(0), nullptr, 0, slots, 1);
-  if (window.real > 1) copyRun(state(1), next(0), 0, slots + 1, window.real - 1);
-  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, 0, slots + window.real, 1);
+  const uint32_t* const slots = slotsOf(leaf, window);
+  copyRun(state(0), nullptr, leaf, slots, 1);
+  if (window.real > 1) copyRun(state(1), next(0), leaf, slots + 1, window.real - 1);
+  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, leaf, slots + window.real, 1);
 }
 
 /// Copies the states that wait.
 void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) const {
-  const auto frames = static_cast<size_t>(policy_.rows() + policy_.stack);
-  const size_t bytes = store_->column(0).bytes;
   const auto ask = [&](uint32_t at) {
-    if (at < scratch.waitingCount) prefetchPages(store_->at(0, scratch.waiting[at].slot), frames * bytes);
+    if (at >= scratch.waitingCount) return;
+    const WindowScratch::Waiting& waiting = scratch.waiting[at];
+    const auto frames = static_cast<size_t>(policy_.rows() + policy_.leaves[waiting.leaf].stack);
+    prefetchPages(store_->at(waiting.leaf, waiting.slot), frames * store_->column(waiting.leaf).bytes);
   };
   for (uint32_t at = 0; at < askedAhead; ++at) ask(at);
   for (uint32_t at = 0; at < scratch.waitingCount; ++at) {
@@ -145,12 +156,12 @@ void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) con
 }
 
 inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const {
-  const size_t bytes = store_->column(0).bytes;
-  const size_t stack = policy_.stack;
+  const size_t bytes = store_->column(waiting.leaf).bytes;
+  const size_t stack = policy_.leaves[waiting.leaf].stack;
   const auto rows = static_cast<size_t>(policy_.rows());
-  const uint8_t* from = store_->at(0, waiting.slot);
-  uint8_t* const state = target.columns[0] + waiting.row * stack * bytes;
-  uint8_t* const next = target.nextState + waiting.row * stack * bytes;
+  const uint8_t* from = store_->at(waiting.leaf, waiting.slot);
+  uint8_t* const state = target.columns[waiting.leaf] + waiting.row * stack * bytes;
+  uint8_t* const next = target.nextStates[waiting.leaf] + waiting.row * stack * bytes;
   if (stack == 1 && !policy_.reversed) {
     large_.copy(state, from, bytes);
     if (rows > 1) large_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes);
@@ -166,31 +177,34 @@ inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const
 }
 
 /// The states, one stack a row; with the overlap one row more, which is the next state of the last.
-void WindowCopier::copyStates(const Window& window, size_t index, uint8_t* part) const {
-  const size_t bytes = size_t{policy_.stack} * store_->column(0).bytes;
-  const uint32_t more = policy_.nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+void WindowCopier::copyStates(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const {
+  const size_t bytes = stackBytes(leaf);
+  const uint32_t more = policy_.leaves[leaf].overlaps() ? 1 : 0;
   const auto rows = static_cast<size_t>(policy_.rows() + more);
   uint8_t* const base = part + index * rows * bytes;
   const uint32_t there = window.real + (window.known >= window.real ? more : 0);
-  if (policy_.stack == 1 && !policy_.reversed) copyRun(base + window.lead * bytes, nullptr, 0, window.slots, there);
-  else for (uint32_t at = 0; at < there; ++at) copyStack(base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
+  const bool inOrder = policy_.leaves[leaf].stack == 1 && !policy_.reversed;
+  if (inOrder) copyRun(base + window.lead * bytes, nullptr, leaf, slotsOf(leaf, window), there);
+  else for (uint32_t at = 0; at < there; ++at) copyStack(leaf, base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
   memset(base, 0, window.lead * bytes);
   memset(base + written * bytes, 0, (rows - written) * bytes);
 }
 
 /// Each frame once, from the first one of the first row's stack on.
-void WindowCopier::copyFrames(const Window& window, size_t index, uint8_t* part) const {
-  const size_t bytes = store_->column(0).bytes;
-  const auto frames = static_cast<size_t>(policy_.frames());
+void WindowCopier::copyFrames(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const {
+  const LeafPolicy& policy = policy_.leaves[leaf];
+  const size_t bytes = store_->column(leaf).bytes;
+  const auto frames = static_cast<size_t>(policy.frames(policy_.rows()));
   uint8_t* to = part + index * frames * bytes;
   const uint8_t* const end = to + frames * bytes;
-  const bool overlap = policy_.nextState == EXRP_NEXT_STATE_OVERLAP;
-  const uint32_t there = window.back + window.real + (overlap && window.known >= window.real ? 1 : 0);
-  const uint32_t missing = window.lead + (policy_.stack - 1) - window.back;
-  pad(to, window.slots[0], missing);
+  const uint32_t back = backOf(leaf, window);
+  const uint32_t* const slots = slotsOf(leaf, window);
+  const uint32_t there = back + window.real + (policy.overlaps() && window.known >= window.real ? 1 : 0);
+  const uint32_t missing = window.lead + (policy.stack - 1) - back;
+  pad(leaf, to, slots[0], missing);
   to += missing * bytes;
-  copyRun(to, nullptr, 0, window.slots, there);
+  copyRun(to, nullptr, leaf, slots, there);
   to += there * bytes;
   if (to < end) memset(to, 0, static_cast<size_t>(end - to));
 }
@@ -203,7 +217,7 @@ void WindowCopier::writeDiscounts(const Window& window, float* part) const {
   float* const rows = part + window.row + (policy_.reversed ? 0 : window.lead);
   for (uint32_t at = 0; at < window.real; ++at) rows[at] = discount;
   if (window.known < window.real) part[rowOf(window, window.real - 1)] = 0.0f;
-  if (window.terminates && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
+  if (window.terminates() && window.known <= window.real) part[rowOf(window, window.known - 1)] = 0.0f;
 }
 
 void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) const {
@@ -216,12 +230,46 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
   }
 }
 
+/// Not inline, as the returns below: copy() stays as fast for views without them.
+[[gnu::noinline]] void WindowCopier::writeEnds(const Window& window, const BatchTarget& target) const {
+  const auto rows = static_cast<size_t>(policy_.rows());
+  memset(target.terminated + window.row, 0, rows);
+  memset(target.truncated + window.row, 0, rows);
+  if (window.showsEnd()) (window.terminates() ? target.terminated : target.truncated)[rowOf(window, window.known - 1)] = 1;
+}
+
+/// Adds up the rewards from the episode's last record backwards, block by block.
+[[gnu::noinline]] void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+  zeroAround(reinterpret_cast<uint8_t*>(part), store_->reward().itemCount * sizeof(float), window);
+  withNumbers(policy_.rewardType, [&](auto read) { addUp(episode, window, part, read); });
+}
+
+template <typename Read>
+inline void WindowCopier::addUp(const Episode& episode, const Window& window, float* part, Read read) const {
+  const Column& column = store_->reward();
+  const size_t stride = store_->stride(store_->rewardColumn());
+  const uint32_t first = window.position - window.context;
+  const uint32_t shownEnd = first + window.real;
+  for (uint32_t item = 0; item < column.itemCount; ++item) {
+    double sum = 0;
+    uint32_t block = episode.lastBlock;
+    for (uint32_t end = episode.count; end > first; block = store_->block(block).previous) {
+      const uint32_t begin = store_->head(block).ordinal() << store_->blockShift();
+      const uint8_t* const rewards = store_->at(store_->rewardColumn(), store_->firstSlot(block)) + size_t{item} * column.itemBytes;
+      for (; end > begin && end > shownEnd; --end) sum += read(rewards + (end - 1 - begin) * stride);
+      for (; end > begin && end > first; --end) {
+        sum += read(rewards + (end - 1 - begin) * stride);
+        part[rowOf(window, end - 1 - first) * column.itemCount + item] = static_cast<float>(sum);
+      }
+    }
+  }
+}
+
 void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const {
-  const Column& column = store_->column(2);
-  const size_t stackBytes = size_t{policy_.stack} * store_->column(0).bytes;
+  const uint32_t rewardColumn = store_->rewardColumn();
+  const Column& column = store_->column(rewardColumn);
   const uint32_t* slots = window.slots + window.back;
   zeroAround(reinterpret_cast<uint8_t*>(part.reward), column.itemCount * sizeof(float), window);
-  zeroAround(part.state, stackBytes, window);
   zeroAround(reinterpret_cast<uint8_t*>(part.discount), sizeof(float), window);
   for (uint32_t at = 0; at < window.real; ++at) {
     const size_t row = rowOf(window, at);
@@ -232,14 +280,26 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
       double sum = 0;
       discount = 1;
       for (uint32_t step = 0; step < rewardCount; ++step, discount *= policy_.discount) {
-        sum += discount * typedNumber(store_->at(2, slots[at + step]) + size_t{item} * column.itemBytes, policy_.rewardType);
+        sum += discount * typedNumber(store_->at(rewardColumn, slots[at + step]) + size_t{item} * column.itemBytes, policy_.rewardType);
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);
     }
-    const bool bootstraps = m > 0 && !(window.terminates && at + m == window.known);
+    const bool bootstraps = m > 0 && !(window.terminates() && at + m == window.known);
     part.discount[row] = bootstraps ? static_cast<float>(discount) : 0.0f;
-    if (m > 0) copyStack(part.state + row * stackBytes, nullptr, window, at + m);
-    else memset(part.state + row * stackBytes, 0, stackBytes);
+  }
+  for (uint32_t leaf = 0; leaf < store_->leaves().count(); ++leaf) {
+    if (policy_.leaves[leaf].nStep) copyNStepStates(leaf, window, n, part.states[leaf]);
+  }
+}
+
+/// The state after n records, or after those that are known where they are fewer.
+void WindowCopier::copyNStepStates(uint32_t leaf, const Window& window, uint32_t n, uint8_t* part) const {
+  const size_t bytes = stackBytes(leaf);
+  zeroAround(part, bytes, window);
+  for (uint32_t at = 0; at < window.real; ++at) {
+    uint8_t* const to = part + rowOf(window, at) * bytes;
+    if (at < window.known) copyStack(leaf, to, nullptr, window, at + smaller(n, window.known - at));
+    else memset(to, 0, bytes);
   }
 }
 

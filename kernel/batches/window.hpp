@@ -11,11 +11,13 @@
 //   discount = discount^m, but 0 where the episode terminated within the m.
 // The newest record of an open episode has m = 0: its return is its own reward, its state and discount are zero.
 //
+// Returns to go (Chen et al., "Decision Transformer", section 3): of the record at t, the sum of reward[t], ..., reward[count - 1] of its episode.
+//
 // Thread safety: after create() it never changes, so many threads may share it. What a call changes is the batch and its WindowScratch.
 // Invariants:
 //   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
 //   2. Nothing outside the pick's episode is read.
-// Cost: one copy of the bytes, and 4 bytes a row.
+// Cost: one copy of the bytes, and 4 bytes a row. Returns to go: O(records from the window's first to the episode's last).
 #pragma once
 
 #include <cstring>
@@ -29,8 +31,9 @@ namespace exrp {
 
 /// What a thread needs while it copies windows.
 struct WindowScratch {
-  /// A window whose states are not copied yet.
+  /// A window of which a leaf of the states is not copied yet.
   struct Waiting {
+    uint32_t leaf;
     uint32_t slot;  // of its first frame
     size_t row;     // of the batch
   };
@@ -47,8 +50,8 @@ class WindowCopier {
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
   /// Takes the memory that copy() needs.
   Status createScratch(WindowScratch* scratch) const;
-  /// True where the states of a window that lies in one piece wait for finish().
-  bool statesWait() const { return policy_.nextState == EXRP_NEXT_STATE_COPY && store_->isAlone(0); }
+  /// The groups of those leaves that wait for finish() where a window lies in one piece, as bits.
+  uint64_t waitingGroups() const { return waitingGroups_; }
 
   /// Copies the pick that begins at `slot`, as pick `index` of the batch.
   void copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
@@ -69,14 +72,25 @@ class WindowCopier {
 
   void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
-  void copyStack(uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
-  void pad(uint8_t* to, uint32_t slot, uint32_t frameCount) const;
-  void copyBothStates(const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
+  bool waits(uint32_t leaf) const { return policy_.leaves[leaf].hasNext() && store_->isAlone(leaf); }
+  /// Frames of one leaf before the window's first record, and the slot of the first of them.
+  uint32_t backOf(uint32_t leaf, const Window& window) const { return smaller(policy_.leaves[leaf].stack - 1, window.back); }
+  const uint32_t* slotsOf(uint32_t leaf, const Window& window) const { return window.slots + (window.back - backOf(leaf, window)); }
+  size_t stackBytes(uint32_t leaf) const { return size_t{policy_.leaves[leaf].stack} * store_->column(leaf).bytes; }
+
+  void copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
+  void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount) const;
+  void copyBothStates(uint32_t leaf, const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
-  void copyStates(const Window& window, size_t index, uint8_t* part) const;
-  void copyFrames(const Window& window, size_t index, uint8_t* part) const;
+  void copyStates(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const;
+  void copyFrames(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const;
   void writeDiscounts(const Window& window, float* part) const;
   void writeMasks(const Window& window, const BatchTarget& target) const;
+  void copyNStepStates(uint32_t leaf, const Window& window, uint32_t n, uint8_t* part) const;
+  void writeEnds(const Window& window, const BatchTarget& target) const;
+  void writeReturnsToGo(const Episode& episode, const Window& window, float* part) const;
+  template <typename Read>
+  void addUp(const Episode& episode, const Window& window, float* part, Read read) const;
   void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
   /// Zeros the rows of a part that stand for no record.
   void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
@@ -90,6 +104,7 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
+  uint64_t waitingGroups_ = 0;
   Locator locator_;
   LargeCopier large_;
 };

@@ -7,7 +7,6 @@
 namespace exrp {
 namespace {
 
-constexpr uint32_t rewardColumn = 2;
 constexpr uint32_t piece = 32;  // episodes whose cache misses overlap
 constexpr uint32_t allEnds = 7;
 
@@ -15,14 +14,16 @@ uint32_t endOf(const Episode& episode) { return episode.state - uint32_t{EXRP_EP
 
 /// Asks for the lines of the rewards in one block.
 void prefetchRewards(const Store& store, uint32_t block) {
-  prefetchSpan(store.at(rewardColumn, store.firstSlot(block)), size_t{store.blockLength()} * store.stride(rewardColumn));
+  const uint32_t column = store.rewardColumn();
+  prefetchSpan(store.at(column, store.firstSlot(block)), size_t{store.blockLength()} * store.stride(column));
 }
 
 /// The return of an episode, whose rewards `read` gives.
 template <typename Read>
 double returnOf(const StoredEpisodes& stored, uint32_t episode, double discount, Read read) {
   const Store& store = stored.store();
-  const size_t stride = store.stride(rewardColumn);
+  const uint32_t column = store.rewardColumn();
+  const size_t stride = store.stride(column);
   double sum = 0;
   double factor = 1;
   uint32_t position = stored.episodes().first(episode);
@@ -30,7 +31,7 @@ double returnOf(const StoredEpisodes& stored, uint32_t episode, double discount,
     const uint32_t slot = store.slotAt(block, position);
     const uint32_t room = store.blockLength() - store.within(slot);
     const uint32_t run = room < left ? room : left;
-    const uint8_t* reward = store.at(rewardColumn, slot);
+    const uint8_t* reward = store.at(column, slot);
     for (uint32_t at = 0; at < run; ++at, reward += stride, factor *= discount) sum += factor * read(reward);
     position += run;
     left -= run;
@@ -74,7 +75,7 @@ Status EpisodeFilter::parse(const Replay& replay, const double* numbers, uint32_
   }
   to.discount = numbers[EXRP_EPISODES_DISCOUNT];
   if (!(to.discount >= 0 && to.discount <= 1)) return fail(Status::argument, 2, to.discount);
-  const Column& reward = replay.book().store().column(rewardColumn);
+  const Column& reward = replay.book().store().reward();
   const bool canSum = to.rewardType == EXRP_TYPE_OTHER || (reward.itemCount == 1 && isTypeOf(to.rewardType, reward.itemBytes));
   return canSum ? Status::ok : fail(Status::argument, 2, to.rewardType);
 }

@@ -53,18 +53,20 @@ void Recording::create() {
       rowColumns_[column] = rowGroups_[store.column(column).group] + store.column(column).offset;
     }
   }
-  rowFinalState_ = rowBytes_;
-  rowBytes_ += padded(store.column(0).bytes);
+  rowBytes_ = padded(static_cast<uint32_t>(store.leaves().layOut(rowBytes_, 1, rowFinalState_)));
   rowTag_ = rowBytes_;
   rowBytes_ += 8;
 }
 
 void Recording::rowLayout(double* offsets) const {
+  const Store& store = replay_.book().store();
   offsets[EXRP_ROW_BYTES] = rowBytes_;
-  offsets[EXRP_ROW_FINAL_STATE] = rowFinalState_;
+  offsets[EXRP_ROW_FINAL_STATE] = static_cast<double>(rowFinalState_[0]);
   offsets[EXRP_ROW_PRIORITY] = rowPriorityOffset;
   offsets[EXRP_ROW_TAG] = rowTag_;
-  for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) offsets[EXRP_ROW_COLUMN + index] = rowColumns_[index];
+  double* to = offsets + EXRP_ROW_COLUMN;
+  for (uint32_t index = 0; index < store.columnCount(); ++index) *to++ = static_cast<double>(rowColumns_[index]);
+  for (uint32_t leaf = 1; leaf < store.leaves().count(); ++leaf) *to++ = static_cast<double>(rowFinalState_[leaf]);
 }
 
 /// Flags, priorities, tags, columns, and final states at the end, of which only as many have to be there as are read.
@@ -78,7 +80,7 @@ Recording::StepsLayout Recording::layoutSteps(uint32_t count) const {
     layout.columns[index] = offset;
     offset += padded(uint64_t{count} * replay_.book().store().column(index).bytes);
   }
-  layout.finalState = offset;
+  layout.finalStates = offset;
   return layout;
 }
 
@@ -86,7 +88,7 @@ Status Recording::stepsLayout(uint32_t count, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
   const StepsLayout layout = layoutSteps(count);
   offsets[EXRP_STEPS_FLAGS] = static_cast<double>(layout.flags);
-  offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalState);
+  offsets[EXRP_STEPS_FINAL_STATE] = static_cast<double>(layout.finalStates);
   offsets[EXRP_STEPS_PRIORITY] = static_cast<double>(layout.priorities);
   offsets[EXRP_STEPS_TAG] = static_cast<double>(layout.tags);
   for (uint32_t index = 0; index < replay_.book().store().columnCount(); ++index) {
@@ -140,7 +142,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   }
   if (hasPriority) replay_.picks().initialPriorities().begin();
   Store& store = replay_.book().store();
-  const uint32_t slot = replay_.takeSlot(&episode, row + rowColumns_[0]);
+  const uint32_t slot = replay_.takeSlot(&episode, [&] { return StateRef{row, rowColumns_, 0}; });
   giveTag(tags, episode, 0);
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
@@ -149,9 +151,10 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     const uint32_t column = store.kept().column(kept);
     copyKept(episode, column, row + rowColumns_[column]);
   }
-  replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, row + rowFinalState_);
+  const auto finalState = [&] { return StateRef{row, rowFinalState_, 0}; };
+  replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, finalState);
   giveTag(tags, episode, 0);
-  if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, row + rowFinalState_);
+  if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, finalState());
   handle = replay_.book().handleAt(episode);
   guessFor(handle) = episode;
   memcpy(row, &handle, sizeof handle);
@@ -170,17 +173,14 @@ Status Recording::openSteps(const uint8_t* bytes, double bytesCount, uint32_t co
   steps->flags = bytes + steps->layout.flags;
   steps->priorities = (flags & EXRP_RECORD_PRIORITY) != 0 ? bytes + steps->layout.priorities : nullptr;
   steps->tags = (flags & EXRP_RECORD_TAG) != 0 ? bytes + steps->layout.tags : nullptr;
-  steps->states = bytes + steps->layout.columns[0];
-  steps->finalStates = bytes + steps->layout.finalState;
-  steps->stateBytes = replay_.book().store().column(0).bytes;
-  if (const Status status = checkBytes(*steps, 0); status != Status::ok) return status;
+  if (const Status status = placeFinalStates(steps, 0); status != Status::ok) return status;
   return first < count ? Status::ok : fail(Status::argument, 7, first);
 }
 
-/// Whether so many states after steps are there.
-Status Recording::checkBytes(const Steps& steps, uint64_t stateCount) const {
-  const auto needed = static_cast<double>(steps.layout.finalState + stateCount * steps.stateBytes);
-  return steps.bytesCount < needed ? fail(Status::bufferSize, steps.bytesCount, needed) : Status::ok;
+/// Finds the states after the steps, and whether so many are there.
+Status Recording::placeFinalStates(Steps* steps, uint64_t stateCount) const {
+  const auto needed = static_cast<double>(replay_.book().store().leaves().layOut(steps->layout.finalStates, stateCount, steps->finalStates));
+  return steps->bytesCount < needed ? fail(Status::bufferSize, steps->bytesCount, needed) : Status::ok;
 }
 
 /// Checks the priorities of the steps from `first` on, and takes the memory for them.
@@ -217,13 +217,14 @@ uint32_t Recording::endOfCall(uint32_t first, uint32_t count) const {
 /// Makes the room that a step needs, and takes its slot.
 inline uint32_t Recording::beginRun(const Steps& steps, uint32_t step, uint32_t* episode) {
   if (steps.priorities != nullptr) replay_.picks().initialPriorities().begin();
-  const uint32_t slot = replay_.takeSlot(episode, steps.states + size_t{step} * steps.stateBytes);
+  const uint32_t slot = replay_.takeSlot(episode, [&] { return steps.stateOf(step); });
   giveTag(steps.tags, *episode, step);
   return slot;
 }
 
-/// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only.
-inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState,
+/// Copies `run` steps, all to one block from `slot` on, and publishes them; more than one only where no column is kept for some records only. Where
+/// `flags` end the episode, `finalState` is the number of its state.
+inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, uint32_t finalState,
                               uint32_t* episode) {
   for (uint32_t at = 0; at < steps.denseCount; ++at) {
     const Steps::Dense& column = steps.dense[at];
@@ -236,7 +237,8 @@ inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, u
     const Steps::Kept& column = steps.kept[at];
     copyKept(*episode, column.column, column.from + size_t{step} * replay_.book().store().column(column.column).bytes);
   }
-  replay_.publish(episode, run, steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double), flags, finalState);
+  const uint8_t* const priorities = steps.priorities == nullptr ? nullptr : steps.priorities + size_t{step} * sizeof(double);
+  replay_.publish(episode, run, priorities, flags, [&] { return steps.finalState(finalState); });
   giveTag(steps.tags, *episode, step);
 }
 
@@ -278,7 +280,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
 
   const bool hasFlags = episodes != nullptr;
   const auto flagsOf = [&](uint32_t step) { return hasFlags ? steps.flags[step] : step + 1 == count ? last : 0; };
-  const uint8_t* finalState = steps.finalStates + needs.endsBefore * steps.stateBytes;
+  uint32_t finalState = needs.endsBefore;
   uint32_t episodeCount = hasFlags ? done[1] : 0;
   double latest = episodeCount > 0 ? episodes[episodeCount - 1] : -1;
   uint32_t step = first;
@@ -287,7 +289,7 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
     const uint32_t own = flagsOf(step);
     const bool isRecord = !hasFlags || own != EXRP_RECORD_FINAL;
     status = isRecord ? replay_.forgetting().makeRoomForRecord(current, own, &episode)
-                      : replay_.cutEpisode(current, steps.states + size_t{step} * steps.stateBytes, &episode);
+                      : replay_.cutEpisode(current, steps.stateOf(step), &episode);
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     if (!isRecord) {
@@ -306,10 +308,10 @@ Status Recording::recordRuns(double* handle, Steps& steps, const RunNeeds& needs
     const uint32_t run = own != 0 ? 1 : 1 + replay_.forgetting().recordsAlike(episode, flagged - step - 1);
     endRun(steps, step, run, slot, own, finalState, &episode);
     if (own != 0) {
-      finalState += steps.stateBytes;
+      ++finalState;
       flagged = step + 1;
     } else if (needs.hasNextState && step + run == count) {
-      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, finalState);
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, steps.finalState(finalState));
     }
     current = replay_.book().handleAt(episode);
     step += run;
@@ -327,7 +329,7 @@ Status Recording::recordMany(double* handle, const uint8_t* bytes, double bytesC
   if (status != Status::ok) return status;
   const uint32_t last = flags & ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG};
   if (!flagsPossible(last)) return fail(Status::argument, 6, last);
-  if (last != 0) status = checkBytes(steps, 1);
+  if (last != 0) status = placeFinalStates(&steps, 1);
   if (status != Status::ok) return status;
   const uint32_t end = endOfCall(first, count);
   RunNeeds needs;
@@ -373,7 +375,7 @@ Status Recording::recordFlat(double* handle, const uint8_t* bytes, double bytesC
   status = readFlags(steps.flags, first, end, count, &needs);
   // The state after the last step, where its episode goes on.
   needs.hasNextState = (flags & EXRP_RECORD_NEXT_STATE) != 0 && steps.flags[count - 1] == 0;
-  if (status == Status::ok) status = checkBytes(steps, uint64_t{needs.ends} + (needs.hasNextState ? 1 : 0));
+  if (status == Status::ok) status = placeFinalStates(&steps, uint64_t{needs.ends} + (needs.hasNextState ? 1 : 0));
   return status == Status::ok ? recordRuns(handle, steps, needs, first, end, count, 0, episodes, done) : status;
 }
 
@@ -437,7 +439,7 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
     if (!flagsPossible(own[step])) return fail(Status::argument, 3, own[step]);
     any |= own[step];
   }
-  status = checkBytes(steps, any != 0 || hasNextStates ? count : 0);
+  status = placeFinalStates(&steps, any != 0 || hasNextStates ? count : 0);
   if (status != Status::ok) return status;
   if (!thread.environments.commit(count)) return fail(Status::memory, 4.0 * count);
   status = findEnvironments(thread, handles, first, count);
@@ -460,9 +462,10 @@ Status Recording::recordBatch(ThreadScratch& thread, double* handles, const uint
     if (status != Status::ok && step == first) return status;
     if (status != Status::ok) break;
     const uint32_t slot = beginRun(steps, step, &episode);
-    const uint8_t* const nextState = steps.finalStates + step * steps.stateBytes;
-    endRun(steps, step, 1, slot, own[step], nextState, &episode);
-    if (hasNextStates && own[step] == 0) replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, nextState);
+    endRun(steps, step, 1, slot, own[step], step, &episode);
+    if (hasNextStates && own[step] == 0) {
+      replay_.book().part<NextStates>().set(episode, replay_.book().episodes()[episode].count, steps.finalState(step));
+    }
     handles[step] = replay_.book().handleAt(episode);
   }
   *done = step;

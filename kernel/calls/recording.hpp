@@ -37,7 +37,7 @@ class Recording {
     uint64_t priorities;
     uint64_t tags;
     uint64_t columns[columnMax];
-    uint64_t finalState;
+    uint64_t finalStates;
   };
   /// The parts of a call's steps, and where their columns go, so that a step is copied without looking anything up.
   struct Steps {
@@ -57,13 +57,14 @@ class Recording {
     const uint8_t* flags;
     const uint8_t* priorities;  // null where none came
     const uint8_t* tags;        // likewise
-    const uint8_t* states;
-    const uint8_t* finalStates;
-    size_t stateBytes;
+    uint64_t finalStates[leafMax];  // where those of each leaf lie in `bytes`
     Dense dense[columnMax];
     uint32_t denseCount = 0;
     Kept kept[EXRP_LIMIT_KEPT];
     uint32_t keptCount = 0;
+
+    StateRef stateOf(uint32_t step) const { return {bytes, layout.columns, step}; }
+    StateRef finalState(uint32_t number) const { return {bytes, finalStates, number}; }
   };
 
   StepsLayout layoutSteps(uint32_t count) const;
@@ -77,7 +78,7 @@ class Recording {
   };
   Status readFlags(const uint8_t* flags, uint32_t first, uint32_t end, uint32_t count, RunNeeds* needs) const;
   Status openSteps(const uint8_t* bytes, double bytesCount, uint32_t count, uint32_t flags, uint32_t known, uint32_t first, Steps* steps);
-  Status checkBytes(const Steps& steps, uint64_t stateCount) const;
+  Status placeFinalStates(Steps* steps, uint64_t stateCount) const;
   Status readyPriorities(const uint8_t* priorities, uint32_t first, uint32_t count);
   Status prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCount, uint32_t blockCount);
   uint32_t endOfCall(uint32_t first, uint32_t count) const;
@@ -85,7 +86,7 @@ class Recording {
   void giveOne(const uint8_t* tags, uint32_t episode, uint32_t step);
   void copyKept(uint32_t episode, uint32_t column, const uint8_t* from);
   uint32_t beginRun(const Steps& steps, uint32_t step, uint32_t* episode);
-  void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, const uint8_t* finalState, uint32_t* episode);
+  void endRun(const Steps& steps, uint32_t step, uint32_t run, uint32_t slot, uint32_t flags, uint32_t finalState, uint32_t* episode);
   Status recordRuns(double* handle, Steps& steps, const RunNeeds& needs, uint32_t first, uint32_t end, uint32_t count, uint32_t last,
                     double* episodes, uint32_t* done);
   void prefetchBlocks(uint32_t episode, uint32_t count) const;
@@ -94,8 +95,8 @@ class Recording {
   Replay& replay_;
   uint32_t rowBytes_ = 0;
   uint32_t rowGroups_[columnMax] = {};   // where a group's row begins in the caller's
-  uint32_t rowColumns_[columnMax] = {};  // where a column begins
-  uint32_t rowFinalState_ = 0;
+  uint64_t rowColumns_[columnMax] = {};  // where a column begins
+  uint64_t rowFinalState_[leafMax] = {};  // where a leaf of the final state begins
   /// The episodes that single records went to last, by the lowest bits of their handles. They are guesses, tried before a search.
   static constexpr uint32_t guessCount = 64;
   uint32_t guesses_[guessCount] = {};

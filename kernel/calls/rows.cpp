@@ -142,7 +142,7 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
   if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
   if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
   uint32_t* const slots = thread.indices.data();
-  const Status status = findRows(replay, column == 0 ? Find::states : Find::records, handles, positions, count, runLength, slots);
+  const Status status = findRows(replay, column < store.leaves().count() ? Find::states : Find::records, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
   else copyRuns(store, column, slots, count, runLength, rows);
@@ -179,12 +179,19 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
 
 Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes) {
   const NextStates& kept = replay.book().part<NextStates>();
-  const double needed = double{1} * count * kept.stateBytes();
+  const StateLeaves& leaves = replay.book().store().leaves();
+  uint64_t offsets[leafMax];
+  const auto needed = static_cast<double>(leaves.layOut(0, count, offsets));
   if (statesBytes > 0 && statesBytes < needed) return fail(Status::bufferSize, statesBytes, needed);
   return forEpisodes(replay, handles, count, [&](uint32_t k, uint32_t episode) {
     const uint8_t* const state = episode == episodeNone ? nullptr : kept.find(episode, replay.book().episodes()[episode].count);
     there[k] = state != nullptr ? 1 : 0;
-    if (state != nullptr && statesBytes > 0) memcpy(states + size_t{k} * kept.stateBytes(), state, kept.stateBytes());
+    if (state == nullptr || statesBytes == 0) return;
+    const StateRef from = leaves.packed(state);
+    for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) {
+      const size_t bytes = leaves.bytes(leaf);
+      memcpy(states + offsets[leaf] + k * bytes, from.leaf(leaf, bytes), bytes);
+    }
   });
 }
 

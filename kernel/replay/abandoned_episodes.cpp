@@ -8,7 +8,7 @@ void endAbandoned(Replay& replay, uint32_t episode) {
   EpisodeBook& book = replay.book();
   if (const uint8_t* const state = replay.book().part<NextStates>().find(episode, book.episodes()[episode].count)) {
     uint32_t ended = 0;
-    replay.endEpisode(book.handleAt(episode), state, EXRP_RECORD_TRUNCATED, &ended);
+    replay.endEpisode(book.handleAt(episode), book.store().leaves().packed(state), EXRP_RECORD_TRUNCATED, &ended);
   } else if (replay.prepareRecord() == Status::ok) {
     // Nobody knows what came after the last record, so it goes. A record without a next state may be all that it holds, if anything.
     if (book.episodes().recordCount(episode) > 1) book.endAtLastState(episode);

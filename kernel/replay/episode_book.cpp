@@ -9,7 +9,7 @@ Status EpisodeBook::create(const ReplayConfig& config) {
   trimLength_ = config.trimLength();
   const uint32_t birthLength = trimLength_ < config.blockLength ? trimLength_ : config.blockLength;
   const uint32_t blockCount = config.capacity / config.blockLength;
-  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, blockCount, birthLength);
+  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, blockCount, birthLength, config.leafCount);
   if (status == Status::ok) status = blocks_.create(blockCountMax, blockCount);
   return status == Status::ok ? episodes_.create(blockCountMax) : status;
 }
@@ -95,9 +95,10 @@ void EpisodeBook::noteBirths(uint32_t episode, uint32_t count) {
 
 // ---- an episode ends ----
 
-void EpisodeBook::end(uint32_t episode, const uint8_t* finalState, bool isTruncated) {
+void EpisodeBook::end(uint32_t episode, const StateRef& finalState, bool isTruncated) {
   const uint32_t slot = takeSlot(episode);
-  memcpy(store_.at(0, slot), finalState, store_.column(0).bytes);
+  const StateLeaves& leaves = store_.leaves();
+  for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) memcpy(store_.at(leaf, slot), finalState.leaf(leaf, leaves.bytes(leaf)), leaves.bytes(leaf));
   noteEnd(episode, isTruncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED, episodes_[episode].count);
   listeners_.forEach([&](auto& each) { each.sealed(*this, episodes_[episode].lastBlock); });
 }

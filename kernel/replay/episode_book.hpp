@@ -58,7 +58,7 @@ class EpisodeBook final : public StoredEpisodes {
   /// Counts the `count` records that were copied to the episode's next slots, all in one block. `priorities` are doubles, or null.
   void append(uint32_t episode, uint32_t count, const uint8_t* priorities);
   /// Ends an open episode that holds records.
-  void end(uint32_t episode, const uint8_t* finalState, bool isTruncated);
+  void end(uint32_t episode, const StateRef& finalState, bool isTruncated);
   /// Ends one that holds two or more as truncated. Its newest record goes: its state, which is there already, becomes the final state.
   void endAtLastState(uint32_t episode);
   /// The records of an episode before `to` go, and those blocks that hold no other rows.

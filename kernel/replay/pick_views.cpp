@@ -18,7 +18,8 @@ PickView* PickViews::findView(uint32_t number) const {
 Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& policy, uint32_t* number) {
   const Store& store = stored.store();
   if (viewCount_ == EXRP_LIMIT_PICK_VIEWS) return fail(Status::limit, EXRP_LIMIT_PICK_VIEWS);
-  if (!policy.fitsReward(store.column(2).itemBytes)) return fail(Status::argument, 2, policy.rewardType);
+  if (!policy.fitsLeaves(store.leaves().count())) return fail(Status::argument, 3, policy.leafCount);
+  if (!policy.fitsReward(store.reward().itemBytes)) return fail(Status::argument, 2, policy.rewardType);
   if (policy.length > episodeMax_) return fail(Status::capacity, episodeMax_, policy.length, capacity_);
   std::unique_ptr<PickView> made(new (std::nothrow) PickView);
   if (made == nullptr) return fail(Status::memory, sizeof(PickView));

@@ -32,8 +32,8 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
   if (status == Status::ok) status = book_.part<AgeLimit>().create(book_.episodes(), episodeCountMax, config.ageMax);
   if (status == Status::ok) status = book_.part<OpenEpisodes>().create(book_.episodes(), episodeCountMax);
   if (status == Status::ok) status = book_.part<OrphanHandles>().create();
-  book_.part<ByteLimit>().create(config.columns, config.columnCount, config.capacity, config.capacityBytes);
-  book_.part<NextStates>().create(episodeCountMax, config.columns[0].bytes);
+  book_.part<ByteLimit>().create(config.columns, config.columnCount, config.leafCount, config.capacity, config.capacityBytes);
+  book_.part<NextStates>().create(episodeCountMax, book_.store().leaves());
   book_.part<ReleasedRecords>().create(book_.episodes(), episodeCountMax);
   picks().create(config.capacity, config.episodeMax(), config.seed);
   uint32_t view = 0;
@@ -128,7 +128,7 @@ Status Replay::tagEpisode(double handle, int32_t tag) {
 }
 
 /// The episode that follows on one that is as long as one may be: one with no records, and the same tag.
-uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
+uint32_t Replay::continueEpisode(uint32_t episode, const StateRef& state) {
   const int32_t tag = book_.episodes().tag(episode);
   const uint32_t actor = book_.episodes().actor(episode);
   if (book_.holdsRecords(episode)) book_.end(episode, state, true);
@@ -137,13 +137,13 @@ uint32_t Replay::continueEpisode(uint32_t episode, const uint8_t* state) {
 }
 
 /// What the flags of a record ask for once it is there.
-void Replay::finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState) {
+void Replay::finishRecord(uint32_t* episode, uint32_t flags, const StateRef& finalState) {
   if ((flags & EXRP_RECORD_ENDS) != 0) book_.end(*episode, finalState, (flags & EXRP_RECORD_TRUNCATED) != 0);
   const EpisodeList& episodes = book_.episodes();
   if ((flags & EXRP_RECORD_BEGINS) != 0) *episode = forgetting_.beginAfter(episodes.tag(*episode), episodes.actor(*episode));
 }
 
-Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended) {
+Status Replay::endEpisode(double handle, const StateRef& finalState, uint32_t flags, uint32_t* ended) {
   if ((flags & ~uint32_t{EXRP_RECORD_TRUNCATED}) != 0) return fail(Status::argument, 5, flags);
   uint32_t episode = episodeNone;
   Status status = openEpisode(handle, &episode);
@@ -169,7 +169,7 @@ Status Replay::endEpisode(double handle, const uint8_t* finalState, uint32_t fla
   return Status::ok;
 }
 
-Status Replay::cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode) {
+Status Replay::cutEpisode(double handle, const StateRef& finalState, uint32_t* episode) {
   if (*episode == episodeNone || book_.episodes()[*episode].count == 0) return Status::ok;
   // One whose records were all trimmed takes no final state, and gives its block to the next.
   if (book_.holdsRecords(*episode)) {
@@ -248,10 +248,7 @@ Status Replay::restoreEpisode(uint64_t handle, uint32_t first, uint32_t count, u
 
 Status Replay::restoreNextState(uint32_t episode) {
   const Status status = reserveNextStates(1, 1);
-  const Store& store = book_.store();
-  const Episode& entry = book_.episodes()[episode];
-  // The bytes of any row of its own stand there until the state comes.
-  if (status == Status::ok) book_.part<NextStates>().set(episode, entry.count, store.at(0, store.firstSlot(entry.lastBlock)));
+  if (status == Status::ok) book_.part<NextStates>().reserve(episode, book_.episodes()[episode].count);
   return status;
 }
 

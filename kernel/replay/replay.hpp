@@ -43,10 +43,10 @@ class Replay {
   /// Gives an open episode its tag, as long as it has no record. The episodes that follow on it have this tag too.
   Status tagEpisode(double handle, int32_t tag);
   /// Ends an open episode; `ended` is 0 where there was nothing to end.
-  Status endEpisode(double handle, const uint8_t* finalState, uint32_t flags, uint32_t* ended);
+  Status endEpisode(double handle, const StateRef& finalState, uint32_t flags, uint32_t* ended);
   /// Ends an open episode as truncated, with this final state, and begins another after it; `episode` is then that one. An episode
   /// that never had a record stays as it is. One whose records were all trimmed goes. The memory for it was prepared.
-  Status cutEpisode(double handle, const uint8_t* finalState, uint32_t* episode);
+  Status cutEpisode(double handle, const StateRef& finalState, uint32_t* episode);
   Status evictEpisode(double handle);
   /// Evicts all episodes, the oldest first.
   Status clear();
@@ -90,9 +90,10 @@ class Replay {
 
   /// What makes room for records.
   Forgetting& forgetting() { return forgetting_; }
-  /// The slot for a record of this state. An episode that is as long as one may be is cut, and `episode` is then its continuation.
-  uint32_t takeSlot(uint32_t* episode, const uint8_t* state) {
-    if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state);
+  /// The slot for a record, whose state `state()` says. An episode that is as long as one may be is cut, and `episode` is then its continuation.
+  template <typename State>
+  uint32_t takeSlot(uint32_t* episode, State state) {
+    if (book_.episodes()[*episode].count == config_.segmentLength) *episode = continueEpisode(*episode, state());
     return book_.takeSlot(*episode);
   }
   /// Gives an episode that has no record yet its tag; for one that has, does nothing.
@@ -100,10 +101,11 @@ class Replay {
     if (book_.episodes()[episode].count == 0) book_.episodes().setTag(episode, tag);
   }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block, and pushes the picks that they complete.
-  /// `priorities` are doubles, or null. `flags` may end the episode; `episode` is then the one to go on with.
-  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, const uint8_t* finalState) {
+  /// `priorities` are doubles, or null. `flags` may end the episode, with the state that `finalState()` says; `episode` is then the one to go on with.
+  template <typename State>
+  void publish(uint32_t* episode, uint32_t count, const uint8_t* priorities, uint32_t flags, State finalState) {
     book_.append(*episode, count, priorities);
-    if (flags != 0) finishRecord(episode, flags, finalState);
+    if (flags != 0) finishRecord(episode, flags, finalState());
   }
 
   // ---- loading, into a replay that was just made ----
@@ -114,8 +116,8 @@ class Replay {
   Status restoreNextState(uint32_t episode);
 
  private:
-  uint32_t continueEpisode(uint32_t episode, const uint8_t* state);
-  void finishRecord(uint32_t* episode, uint32_t flags, const uint8_t* finalState);
+  uint32_t continueEpisode(uint32_t episode, const StateRef& state);
+  void finishRecord(uint32_t* episode, uint32_t flags, const StateRef& finalState);
 
   ReplayConfig config_ = {};
   EpisodeBook book_;

@@ -8,12 +8,16 @@ namespace exrp {
 Status ReplayConfig::parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
                            uint32_t columnCount, ReplayConfig* parsed) {
   if (configCount != EXRP_CONFIG_COUNT) return fail(Status::argument, 2, configCount);
-  if (columnCount < 3 || columnCount > columnMax) return fail(Status::argument, 6, columnCount);
   const auto number = [&](uint32_t index, double smallest, double largest) {
     return isWhole(config[index], smallest, largest);
   };
   ReplayConfig& to = *parsed;
   to = ReplayConfig{};
+  if (!number(EXRP_CONFIG_STATE_COLUMNS, 1, leafMax)) return fail(Status::argument, 1, config[EXRP_CONFIG_STATE_COLUMNS]);
+  to.leafCount = static_cast<uint32_t>(config[EXRP_CONFIG_STATE_COLUMNS]);
+  const uint32_t extrasFirst = to.leafCount + 2;
+  if (columnCount < extrasFirst || columnCount > columnMax) return fail(Status::argument, 6, columnCount);
+  if (!pick.fitsLeaves(to.leafCount)) return fail(Status::argument, 4, pick.leafCount);
   if (!number(EXRP_CONFIG_CAPACITY, 1, EXRP_LIMIT_CAPACITY)) {
     return fail(Status::capacity, config[EXRP_CONFIG_CAPACITY], 1, EXRP_LIMIT_CAPACITY);
   }
@@ -37,6 +41,7 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   to.evictionOption = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION_OPTION]);
 
   double recordBytes = 0;
+  double stateBytes = 0;
   uint32_t keptCount = 0;
   to.columnCount = columnCount;
   for (uint32_t index = 0; index < columnCount; ++index) {
@@ -46,15 +51,17 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
     const double bytes = double{1} * itemBytes * itemCount;
     if (itemBytes == 0 || itemBytes > 8 || (itemBytes & (itemBytes - 1)) != 0) return fail(Status::argument, 5, itemBytes);
     if (itemCount == 0 || bytes > 0x1p30) return fail(Status::argument, 5, itemCount);
-    if (every < 1 || every > EXRP_LIMIT_CAPACITY || (every > 1 && (index < 3 || ++keptCount > EXRP_LIMIT_KEPT))) {
+    if (every < 1 || every > EXRP_LIMIT_CAPACITY || (every > 1 && (index < extrasFirst || ++keptCount > EXRP_LIMIT_KEPT))) {
       return fail(Status::argument, 5, every);
     }
     to.columns[index] = Column{itemBytes, itemCount, itemBytes * itemCount, every, 0, 0};
     recordBytes += bytes;
+    if (index < to.leafCount) stateBytes += bytes;
   }
   if (recordBytes > 0x1p31) return fail(Status::argument, 5, recordBytes);
-  if (!pick.fitsReward(columns[6])) return fail(Status::argument, 3, pick.rewardType);
-  const double bytesNeeded = ByteLimit::episodeBytes(to.columns, columnCount, to.capacity);
+  if (stateBytes > 0x1p30) return fail(Status::argument, 5, stateBytes);
+  if (!pick.fitsReward(columns[3 * (to.leafCount + 1)])) return fail(Status::argument, 3, pick.rewardType);
+  const double bytesNeeded = ByteLimit::episodeBytes(to.columns, columnCount, to.leafCount, to.capacity);
   const double capacityBytes = config[EXRP_CONFIG_CAPACITY_BYTES];
   if (!number(EXRP_CONFIG_CAPACITY_BYTES, 0, 0x1p53) || (capacityBytes > 0 && capacityBytes < bytesNeeded)) {
     return fail(Status::argument, 1, capacityBytes);

@@ -22,6 +22,7 @@ struct ReplayConfig {
   uint64_t ageMax;         // records; 0: no limit
   uint32_t blockLength;
   uint32_t columnCount;
+  uint32_t leafCount;  // of the state: the first columns
   Column columns[columnMax];
 
   /// Reads and checks what exrp_replay_create was given; `pick` is the policy of view 0. Which rules evict, rules.cpp knows.

@@ -51,7 +51,7 @@ uint32_t Snapshot::itemBytesOf(uint32_t section) const {
     case EXRP_SECTION_RECORDS: return store.recordBytes();
     case EXRP_SECTION_PRIORITIES: return sizeof(double);
     case EXRP_SECTION_BIRTHS: return sizeof(uint64_t);
-    case EXRP_SECTION_NEXT_STATES: return store.column(0).bytes;
+    case EXRP_SECTION_NEXT_STATES: return store.leaves().bytes();
     default: break;
   }
   const uint32_t index = section - EXRP_SECTION_KEPT;

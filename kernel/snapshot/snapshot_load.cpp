@@ -174,7 +174,7 @@ bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint
       store.births().set(slotOf(episode, to), birth + (to - position));
     }
   } else if (section == EXRP_SECTION_NEXT_STATES) {
-    replay_.book().part<NextStates>().set(episode, episodes[episode].count, from);
+    memcpy(replay_.book().part<NextStates>().reserve(episode, episodes[episode].count), from, itemBytesOf(section));
   } else {
     memcpy(keptRowOf(section, episode, item), from, itemBytesOf(section));
   }

@@ -1,7 +1,7 @@
 // ByteLimit: how many records there may be, by number and by their bytes.
 //
-// It counts the bytes of columns: those of each record, those of each row that a column keeps for every nth record only, and the state's
-// once more for each ended episode's final state.
+// It counts the bytes of columns: those of each record, those of each row that a column keeps for every nth record only, and those of the
+// state's leaves once more for each ended episode's final state.
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -20,8 +20,9 @@ namespace exrp {
 class ByteLimit final : public EpisodeListener {
  public:
   /// Bytes of one episode of `count` records with its final state.
-  static double episodeBytes(const Column* columns, uint32_t columnCount, uint32_t count) {
-    double bytes = columns[0].bytes;
+  static double episodeBytes(const Column* columns, uint32_t columnCount, uint32_t leafCount, uint32_t count) {
+    double bytes = 0;
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) bytes += columns[leaf].bytes;
     for (uint32_t index = 0; index < columnCount; ++index) {
       bytes += double{1} * columns[index].bytes * keptRows(0, count, columns[index].every);
     }
@@ -29,9 +30,9 @@ class ByteLimit final : public EpisodeListener {
   }
 
   /// `bytesMax` 0 is no limit; else there is room for an episode of `capacity` records and its final state.
-  void create(const Column* columns, uint32_t columnCount, uint32_t capacity, uint64_t bytesMax) {
+  void create(const Column* columns, uint32_t columnCount, uint32_t leafCount, uint32_t capacity, uint64_t bytesMax) {
     capacity_ = capacity;
-    stateBytes_ = columns[0].bytes;
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) stateBytes_ += columns[leaf].bytes;
     bytesMax_ = bytesMax;
     recordMax_ = capacity;
     for (uint32_t index = 0; index < columnCount; ++index) {

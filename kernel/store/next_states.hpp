@@ -12,7 +12,6 @@
 // array that no next state ever came for has no memory.
 #pragma once
 
-#include "kernel/base/copy_row.hpp"
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/store/episode_listener.hpp"
@@ -21,9 +20,11 @@ namespace exrp {
 
 class NextStates final : public EpisodeListener {
  public:
-  void create(uint32_t episodeCountMax, uint32_t stateBytes) {
+  /// `leaves` stays where it is.
+  void create(uint32_t episodeCountMax, const StateLeaves& leaves) {
     episodeCountMax_ = episodeCountMax;
-    stateBytes_ = stateBytes;
+    leaves_ = &leaves;
+    stateBytes_ = leaves.bytes();
   }
 
   /// Takes the memory that the next `count` set() calls need, for episodes below index `episodeCount`.
@@ -46,13 +47,17 @@ class NextStates final : public EpisodeListener {
   bool has(uint32_t episode) const { return episode < rowOf_.committed() && rowOf_[episode] != 0; }
 
   /// Keeps the state after the newest record of an open episode of `count` records.
-  void set(uint32_t episode, uint32_t count, const uint8_t* state) {
+  void set(uint32_t episode, uint32_t count, const StateRef& state) {
+    leaves_->pack(reserve(episode, count), state);
+  }
+  /// The same, but the caller writes the state there, packed.
+  uint8_t* reserve(uint32_t episode, uint32_t count) {
     uint32_t row = rowOf_[episode];
     if (row == 0) row = rowOf_[episode] = takeRow();
     rows_[row - 1].count = count;
-    copyRow(&states_[size_t{row - 1} * stateBytes_], state, stateBytes_);
+    return &states_[size_t{row - 1} * stateBytes_];
   }
-  /// The state after the newest of an open episode's `count` records, or null where it was not given.
+  /// The state after the newest of an open episode's `count` records, packed; or null where it was not given.
   const uint8_t* find(uint32_t episode, uint32_t count) const {
     if (!has(episode)) return nullptr;
     const uint32_t row = rowOf_[episode] - 1;
@@ -66,8 +71,6 @@ class NextStates final : public EpisodeListener {
     rows_[row - 1].nextFree = freeHead_;
     freeHead_ = row;
   }
-
-  uint32_t stateBytes() const { return stateBytes_; }
 
   // ---- what it hears ----
 
@@ -101,6 +104,7 @@ class NextStates final : public EpisodeListener {
   ReservedArray<Row> rows_;
   ReservedArray<uint8_t> states_;  // by row
   uint32_t episodeCountMax_ = 0;
+  const StateLeaves* leaves_ = nullptr;
   uint32_t stateBytes_ = 0;
   uint32_t rowCount_ = 0;  // ever used
   uint32_t freeHead_ = 0;

@@ -5,7 +5,8 @@
 namespace exrp {
 
 Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed) {
-  if (count != EXRP_POLICY_COUNT) return fail(Status::argument, argument + 1, count);
+  const uint32_t leafNumbers = count - EXRP_POLICY_COUNT;  // wraps where there are too few
+  if (leafNumbers % EXRP_LEAF_COUNT != 0 || leafNumbers / EXRP_LEAF_COUNT > EXRP_LIMIT_LEAVES) return fail(Status::argument, argument + 1, count);
   double wrong = 0;
   bool valid = true;
   const auto whole = [&](uint32_t index, uint32_t smallest, uint32_t largest) {
@@ -18,12 +19,27 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
     return fits ? static_cast<uint32_t>(value) : smallest;
   };
   PickPolicy policy;
+  policy.leafCount = leafNumbers / EXRP_LEAF_COUNT;
   policy.length = whole(EXRP_POLICY_LENGTH, 1, EXRP_LIMIT_CAPACITY);
   policy.stride = whole(EXRP_POLICY_STRIDE, 1, EXRP_LIMIT_CAPACITY);
   const uint32_t flags = whole(EXRP_POLICY_FLAGS, 0, EXRP_PICK_FLAGS_ALL);
   policy.before = whole(EXRP_POLICY_BEFORE, 0, EXRP_LIMIT_CAPACITY);
-  policy.stack = whole(EXRP_POLICY_STACK, 1, EXRP_LIMIT_WINDOW);
-  policy.nextState = whole(EXRP_POLICY_NEXT_STATE, 0, EXRP_NEXT_STATE_NONE);
+  // Frames once have no next states of their own; backwards in time there is no row after the last, and the first has a next state.
+  bool anyOnce = false;
+  bool anyMissing = false;
+  for (uint32_t index = 0; index < (policy.leafCount == 0 ? EXRP_LIMIT_LEAVES : policy.leafCount); ++index) {
+    LeafPolicy& leaf = policy.leaves[index];
+    const bool hasOwn = policy.leafCount > 0;
+    const uint32_t own = EXRP_POLICY_COUNT + EXRP_LEAF_COUNT * index;
+    leaf.stack = whole(hasOwn ? own + EXRP_LEAF_STACK : EXRP_POLICY_STACK, 1, EXRP_LIMIT_WINDOW);
+    leaf.nextState = whole(hasOwn ? own + EXRP_LEAF_NEXT_STATE : EXRP_POLICY_NEXT_STATE, 0, EXRP_NEXT_STATE_NONE);
+    const uint32_t leafFlags = hasOwn ? whole(own + EXRP_LEAF_FLAGS, 0, EXRP_LEAF_FLAGS_ALL) : 0;
+    leaf.compact = hasOwn ? (leafFlags & EXRP_LEAF_COMPACT) != 0 : (flags & EXRP_PICK_COMPACT) != 0;
+    leaf.nStep = (leafFlags & EXRP_LEAF_NO_N_STEP) == 0;
+    if (leaf.stack > policy.stack) policy.stack = leaf.stack;
+    anyOnce = anyOnce || leaf.compact || leaf.overlaps();
+    anyMissing = anyMissing || (leaf.compact && leaf.hasNext());
+  }
   policy.rewardType = whole(EXRP_POLICY_REWARD_TYPE, 0, EXRP_TYPE_INT32);
   while (policy.nStepCount < EXRP_LIMIT_N_STEPS) {
     const uint32_t n = whole(EXRP_POLICY_N_STEP + policy.nStepCount, 0, EXRP_LIMIT_WINDOW);
@@ -51,18 +67,16 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
   policy.reversed = flag(EXRP_PICK_REVERSED);
   policy.aligned = flag(EXRP_PICK_ALIGNED);
   policy.zeroPadded = flag(EXRP_PICK_ZERO_PADDED);
-  policy.compact = flag(EXRP_PICK_COMPACT);
   policy.masks = flag(EXRP_PICK_MASKS);
-  // Frames once have no next states of their own; backwards in time there is no row after the last, and the first has a next state.
-  const bool once = policy.compact || policy.nextState == EXRP_NEXT_STATE_OVERLAP;
-  const bool possible = !(policy.compact && policy.nextState == EXRP_NEXT_STATE_COPY) &&
-                        !(policy.reversed && (once || policy.before > 0 || policy.allowOpenEnd)) &&
-                        !(policy.nStepCount > 0 && policy.rewardType == EXRP_TYPE_OTHER);
+  policy.ends = flag(EXRP_PICK_ENDS);
+  policy.returnToGo = flag(EXRP_PICK_RETURN_TO_GO);
+  const bool possible = !anyMissing && !(policy.reversed && (anyOnce || policy.before > 0 || policy.allowOpenEnd)) &&
+                        !(policy.hasReturns() && policy.rewardType == EXRP_TYPE_OTHER);
   if (!possible) return fail(Status::argument, argument, flags);
   *parsed = policy;
   return Status::ok;
 }
 
-bool PickPolicy::fitsReward(uint32_t itemBytes) const { return nStepCount == 0 || isTypeOf(rewardType, itemBytes); }
+bool PickPolicy::fitsReward(uint32_t itemBytes) const { return !hasReturns() || isTypeOf(rewardType, itemBytes); }
 
 }  // namespace exrp

@@ -13,12 +13,29 @@
 
 namespace exrp {
 
+/// What a batch holds of one leaf of the state.
+struct LeafPolicy {
+  uint32_t stack = 1;
+  uint32_t nextState = EXRP_NEXT_STATE_COPY;
+  bool compact = false;
+  bool nStep = true;  // its n-step states
+
+  /// Whether a batch has its next states as a part of their own.
+  bool hasNext() const { return nextState == EXRP_NEXT_STATE_COPY; }
+  /// Whether its states have one row more, for the next state of the last.
+  bool overlaps() const { return nextState == EXRP_NEXT_STATE_OVERLAP; }
+  /// Frames that a pick of so many rows has in a batch: the stack of each row, or each frame once.
+  uint64_t frames(uint64_t rows) const {
+    const uint64_t more = overlaps() ? 1 : 0;
+    return compact ? stack - 1 + rows + more : (rows + more) * stack;
+  }
+};
+
 struct PickPolicy {
   uint32_t length = 1;
   uint32_t stride = 1;
   uint32_t before = 0;
-  uint32_t stack = 1;
-  uint32_t nextState = EXRP_NEXT_STATE_COPY;
+  uint32_t stack = 1;  // the largest of the leaves
   uint32_t rewardType = EXRP_TYPE_OTHER;
   uint32_t nSteps[EXRP_LIMIT_N_STEPS] = {};
   uint32_t nStepCount = 0;
@@ -31,22 +48,24 @@ struct PickPolicy {
   bool reversed = false;
   bool aligned = false;
   bool zeroPadded = false;
-  bool compact = false;
   bool masks = false;
+  bool ends = false;
+  bool returnToGo = false;
   double discount = 1;
+  LeafPolicy leaves[EXRP_LIMIT_LEAVES];
+  uint32_t leafCount = 0;  // 0: any number, and all are alike
 
-  /// Reads and checks the numbers of EXRP_POLICY_*, argument `argument` of the call.
+  /// Reads and checks the numbers of EXRP_POLICY_*, and those of the leaves; argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);
 
-  /// Whether n-step returns, if there are any, can be computed from rewards whose elements have so many bytes.
+  /// Whether a batch has returns, which are computed from rewards.
+  bool hasReturns() const { return nStepCount > 0 || returnToGo; }
+  /// Whether the returns, if there are any, can be computed from rewards whose elements have so many bytes.
   bool fitsReward(uint32_t itemBytes) const;
+  /// Whether it is one for states of so many leaves.
+  bool fitsLeaves(uint32_t count) const { return leafCount == 0 || leafCount == count; }
   /// Rows a pick has in a batch.
   uint64_t rows() const { return uint64_t{before} + length; }
-  /// Frames that a pick's states have in a batch: the stack of each row, or each frame once.
-  uint64_t frames() const {
-    const uint64_t more = nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
-    return compact ? stack - 1 + rows() + more : (rows() + more) * stack;
-  }
   /// Records after a pick's last whose states an open episode must have.
   uint32_t ahead() const { return nStepMax > 1 ? nStepMax : 1; }
   /// The most picks that an episode's end can complete.

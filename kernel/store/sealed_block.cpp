@@ -9,7 +9,7 @@ uint8_t* writeRow(const Store& store, uint32_t slot, bool isFinal, uint8_t* to) 
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     if (store.isKept(column)) continue;
     const uint32_t bytes = store.column(column).bytes;
-    if (isFinal && column > 0) memset(to, 0, bytes);
+    if (isFinal && column >= store.leaves().count()) memset(to, 0, bytes);
     else memcpy(to, store.at(column, slot), bytes);
     to += bytes;
   }

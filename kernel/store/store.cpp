@@ -5,8 +5,9 @@
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
-                     uint32_t blockCount, uint32_t birthLength) {
+                     uint32_t blockCount, uint32_t birthLength, uint32_t leafCount) {
   columnCount_ = columnCount;
+  leaves_.create(columns, leafCount);
   blockLength_ = blockLength;
   kept_.create(columns_, *this, blockLength);
   while ((1u << blockShift_) < blockLength) ++blockShift_;
@@ -20,6 +21,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     const uint32_t what[] = {columns[index].itemBytes, columns[index].itemCount, columns[index].every};
     schema_ = checksum(schema_, reinterpret_cast<const uint8_t*>(what), sizeof what);
   }
+  if (leafCount > 1) schema_ = checksum(schema_, reinterpret_cast<const uint8_t*>(&leafCount), sizeof leafCount);
   for (uint32_t itemBytes = 8; itemBytes >= 1; itemBytes /= 2) {
     for (uint32_t index = 0; index < columnCount; ++index) {
       Column& column = columns_[index];

@@ -36,6 +36,7 @@
 #include "kernel/store/column.hpp"
 #include "kernel/store/copy_queue.hpp"
 #include "kernel/store/kept_columns.hpp"
+#include "kernel/store/state_leaves.hpp"
 
 namespace exrp {
 
@@ -47,9 +48,9 @@ class Store : public BlockPool {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
   /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full. `birthLength` is a power of two, at most
-  /// blockLength; 0 stands for blockLength.
+  /// blockLength; 0 stands for blockLength. The first `leafCount` columns are the leaves of the state.
   Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0,
-                uint32_t birthLength = 0);
+                uint32_t birthLength = 0, uint32_t leafCount = 1);
 
   /// Takes the memory that the next `count` calls of takeBlock() need, and for their rows, for as many blocks as there are.
   Status prepareBlocks(uint32_t count);
@@ -71,6 +72,10 @@ class Store : public BlockPool {
 
   const Column& column(uint32_t index) const { return columns_[index]; }
   uint32_t columnCount() const { return columnCount_; }
+  /// The state's columns, which come first; then come the action, the reward and extras.
+  const StateLeaves& leaves() const { return leaves_; }
+  uint32_t rewardColumn() const { return leaves_.count() + 1; }
+  const Column& reward() const { return columns_[rewardColumn()]; }
 
   uint32_t groupCount() const { return groupCount_; }
   uint8_t* groupRow(uint32_t group, uint32_t slot) { return groups_[group].data() + size_t{slot} * groupStride_[group]; }
@@ -92,7 +97,7 @@ class Store : public BlockPool {
   uint32_t blockShift() const { return blockShift_; }
   /// Bytes of one record's columns, without those that not all records keep.
   uint32_t recordBytes() const { return recordBytes_; }
-  /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every.
+  /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every, and of how many leaves there are beside the first.
   uint32_t schema() const { return schema_; }
   double columnBytes() const {
     double bytes = kept_.memoryBytes();
@@ -112,6 +117,7 @@ class Store : public BlockPool {
   uint8_t* bases_[columnMax] = {};
   size_t strides_[columnMax] = {};
   uint32_t columnCount_ = 0;
+  StateLeaves leaves_;
   ReservedArray<uint8_t> groups_[columnMax];
   uint32_t groupStride_[columnMax] = {};
   uint32_t groupCount_ = 0;

@@ -81,6 +81,8 @@ export class BatchLayout {
       part(index, state.dtype, size, rows, ...stacked, ...state.shape.slice(2));
     const stateRows = policy.nextState === "overlap" ? length + 1 : length;
     const maskRows = policy.masks ? length : 0;
+    const endRows = policy.ends ? length : 0;
+    const goRows = policy.returnToGo ? length : 0;
     this.size = size;
     this.length = length;
     this.bytes = offsets[abi.EXRP_BATCH_BYTES] ?? 0;
@@ -104,6 +106,15 @@ export class BatchLayout {
       discount: part(abi.EXRP_BATCH_DISCOUNT, "float32", size, length),
       learnMask: part(abi.EXRP_BATCH_LEARN_MASK, "float32", size, maskRows),
       contextMask: part(abi.EXRP_BATCH_CONTEXT_MASK, "float32", size, maskRows),
+      terminated: part(abi.EXRP_BATCH_TERMINATED, "uint8", size, endRows),
+      truncated: part(abi.EXRP_BATCH_TRUNCATED, "uint8", size, endRows),
+      returnToGo: part(
+        abi.EXRP_BATCH_RETURN_TO_GO,
+        "float32",
+        size,
+        goRows,
+        ...reward.shape.slice(2),
+      ),
     };
     this.extras = extraNames.map((name, k) => [name, extras[k] as BatchPart]);
     this.nStep = policy.nStep.map((_, k) => {

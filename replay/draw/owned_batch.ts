@@ -146,6 +146,8 @@ const FIRST_WITHOUT =
 // What most batches have none of need not be made for each.
 const NO_EXTRAS = Object.freeze({});
 const NO_RETURNS: readonly never[] = Object.freeze([]);
+const NO_FLOATS = new Float32Array(0);
+const NO_FLAGS = new Uint8Array(0);
 
 function giveFields(
   own: { -readonly [Name in keyof Batch]: Batch[Name] },
@@ -170,6 +172,9 @@ function giveFields(
   own.discount = floats(buffer, parts.discount);
   own.learnMask = floats(buffer, parts.learnMask);
   own.contextMask = floats(buffer, parts.contextMask);
+  own.terminated = flags(buffer, parts.terminated);
+  own.truncated = flags(buffer, parts.truncated);
+  own.returnToGo = floats(buffer, parts.returnToGo);
   own.nStep = nStepOf(layout, buffer);
   own.shape = layout.shape;
 }
@@ -209,7 +214,11 @@ function integers(buffer: ArrayBuffer, { offset, count }: BatchPart): Int32Array
 }
 
 function floats(buffer: ArrayBuffer, { offset, count }: BatchPart): Float32Array<ArrayBuffer> {
-  return new Float32Array(buffer, offset, count);
+  return count === 0 ? NO_FLOATS : new Float32Array(buffer, offset, count);
+}
+
+function flags(buffer: ArrayBuffer, { offset, count }: BatchPart): Uint8Array<ArrayBuffer> {
+  return count === 0 ? NO_FLAGS : new Uint8Array(buffer, offset, count);
 }
 
 /** The object behind a {@linkcode NStepPart}. */

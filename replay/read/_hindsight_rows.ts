@@ -26,6 +26,11 @@ export function checkPolicy(operation: string, policy: PickPolicy, inState: bool
       `${operation}: a batch with n-step returns can't be relabelled, as they are of the rewards before: take picks of length n, and nStepReturn()`,
     );
   }
+  if (policy.returnToGo) {
+    throw new TypeError(
+      `${operation}: a batch with returnToGo can't be relabelled, as it is the sum of the rewards before: leave the option out`,
+    );
+  }
   const isPlain = policy.stack === 1 && !policy.stackCompact && policy.nextState === "copy";
   if (!inState || isPlain) return;
   throw new TypeError(

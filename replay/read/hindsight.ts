@@ -59,8 +59,8 @@ export interface Relabelled {
  * that it has so far. A pick whose episode was evicted keeps its goal. If you relabel a batch twice, picks are chosen again; those that
  * are not chosen again keep the goal of the first time.
  *
- * Batches may be of any pick view; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns can't be
- * relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
+ * Batches may be of any pick view; rows before a pick (`burnIn`, `before`) get its goal too. Batches with n-step returns or `returnToGo`
+ * can't be relabelled, because those are sums of the old rewards. If goals are parts of the state, batches with stacks or without copied next
  * states can't be relabelled either.
  *
  * An environment like those of gymnasium-robotics has observations with `achieved_goal` and `desired_goal`. Record the `desired_goal`
@@ -114,7 +114,8 @@ export interface Hindsight<S extends Schema = AnySchema> {
   readonly share: number;
   /**
    * Gives picks of a batch new goals, in place: each pick with probability `share`, one goal for all rows of a pick. It overwrites
-   * the goals and rewards of those picks, and `discount` if the callback says what terminates. Nothing else changes.
+   * the goals and rewards of those picks. If the callback says what terminates, it overwrites `discount`, and with `ends` also `terminated`.
+   * Nothing else changes: `truncated` still says which episodes were cut off.
    *
    * Cost: one or two calls of the kernel and one of the callback for a batch of any size; with `random` also O(stored episodes). If
    * no pick is relabelled, the callback is not called.
@@ -362,6 +363,7 @@ export class Relabeller {
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;
       batch.discount[at] = terminated[k] ? 0 : this.#policy.discount;
+      if (this.#policy.ends) batch.terminated[at] = terminated[k] ? 1 : 0;
     }
   }
 }

@@ -76,7 +76,8 @@ export interface RelabelledRewards {
   /** `[count, ...shape]`: the rewards, each with the shape of the reward column. */
   readonly reward: ArrayLike<number>;
   /**
-   * `[count]`: whether the step terminates the episode under its new goal. If it does, its `discount` becomes 0, and otherwise gamma.
+   * `[count]`: whether the step terminates the episode under its new goal. If it does, its `discount` becomes 0, and otherwise gamma. With
+   * `ends`, its `terminated` becomes 1 or 0.
    * Without this part, `discount` stays as it was.
    */
   readonly terminated?: ArrayLike<number | boolean>;

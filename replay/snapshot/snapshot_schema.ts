@@ -87,7 +87,10 @@ export type OwnSchema = Omit<SnapshotSchema, "sections">;
 /** Checks all of the JSON. */
 export const readSchema: Field<SnapshotSchema> = object(schema);
 
-/** A whole pick policy: its own check must accept it, and no field may be missing. */
+/** Options that older versions did not have. A snapshot of theirs has the defaults. */
+const LATER_OPTIONS: ReadonlySet<string> = new Set(["ends", "returnToGo"]);
+
+/** A whole pick policy: its own check must accept it, and no other field may be missing. */
 function policy(where: string, value: unknown): PickPolicy {
   const given = anyObject(where, value);
   let checked: PickPolicy;
@@ -97,7 +100,7 @@ function policy(where: string, value: unknown): PickPolicy {
     throw malformed(where);
   }
   for (const name of Object.keys(checked)) {
-    if (given[name] === undefined) throw malformed(`${where}.${name}`);
+    if (given[name] === undefined && !LATER_OPTIONS.has(name)) throw malformed(`${where}.${name}`);
   }
   return checked;
 }

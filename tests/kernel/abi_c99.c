@@ -20,6 +20,7 @@ int main(void) {
   uint32_t replay = 0;
 
   config[EXRP_CONFIG_CAPACITY] = 100;
+  config[EXRP_CONFIG_STATE_COLUMNS] = 1;
   policy[EXRP_POLICY_LENGTH] = 1;
   policy[EXRP_POLICY_STRIDE] = 1;
   policy[EXRP_POLICY_STACK] = 1;

@@ -37,9 +37,22 @@ struct ReplayShape {
   uint32_t id = 0;
   std::vector<uint32_t> columnBytes;
   std::vector<uint32_t> every;     // n, where every nth record keeps the column
+  uint32_t leafCount = 1;         // columns of the state, which come first
   uint32_t rewardCount = 1;       // elements of one reward
   std::vector<Policy> policies;   // of each pick view
   std::vector<uint32_t> tables;   // of each selector
+
+  /// Where the leaves of so many states of the ABI begin; behind the last, where they end.
+  std::vector<size_t> stateOffsets(size_t count) const {
+    std::vector<size_t> offsets;
+    size_t end = 0;
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) {
+      offsets.push_back((end + 7) / 8 * 8);
+      end = offsets.back() + count * columnBytes[leaf];
+    }
+    offsets.push_back(end);
+    return offsets;
+  }
 };
 
 /// A part of a batch, and the bytes that one pick has in it.
@@ -48,6 +61,13 @@ struct BatchPart {
   size_t bytes;
 };
 
+/// How many n a policy has.
+inline uint32_t nStepCount(const Policy& policy) {
+  uint32_t count = 0;
+  while (count < EXRP_LIMIT_N_STEPS && policy[EXRP_POLICY_N_STEP + count] > 0) ++count;
+  return count;
+}
+
 /// The parts of a table's batches that have bytes, in the order in which they are hashed.
 inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t table) {
   const Policy& policy = shape.policies[table];
@@ -55,12 +75,24 @@ inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t tabl
   const auto flag = [&](uint32_t bit) { return (number(EXRP_POLICY_FLAGS) & bit) != 0; };
   const auto columns = static_cast<uint32_t>(shape.columnBytes.size());
   const size_t rows = number(EXRP_POLICY_BEFORE) + number(EXRP_POLICY_LENGTH);
-  const size_t stack = number(EXRP_POLICY_STACK);
-  const size_t more = number(EXRP_POLICY_NEXT_STATE) == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
-  const size_t frames = flag(EXRP_PICK_COMPACT) ? stack - 1 + rows + more : (rows + more) * stack;
-  const size_t stacks = rows * stack * shape.columnBytes[0];
+  struct Leaf {
+    size_t stack, nextState, frames, stacks;
+    bool hasNSteps;
+  };
+  std::vector<Leaf> leaves;
+  for (uint32_t leaf = 0; leaf < shape.leafCount; ++leaf) {
+    const bool hasOwn = policy.size() > EXRP_POLICY_COUNT;
+    const uint32_t own = EXRP_POLICY_COUNT + EXRP_LEAF_COUNT * leaf;
+    const size_t stack = number(hasOwn ? own + EXRP_LEAF_STACK : EXRP_POLICY_STACK);
+    const size_t nextState = number(hasOwn ? own + EXRP_LEAF_NEXT_STATE : EXRP_POLICY_NEXT_STATE);
+    const size_t leafFlags = hasOwn ? number(own + EXRP_LEAF_FLAGS) : flag(EXRP_PICK_COMPACT) ? EXRP_LEAF_COMPACT : 0;
+    const size_t more = nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+    const size_t frames = (leafFlags & EXRP_LEAF_COMPACT) != 0 ? stack - 1 + rows + more : (rows + more) * stack;
+    leaves.push_back({stack, nextState, frames, rows * stack * shape.columnBytes[leaf], (leafFlags & EXRP_LEAF_NO_N_STEP) == 0});
+  }
+  const auto nextBytes = [&](uint32_t leaf) { return leaves[leaf].nextState == EXRP_NEXT_STATE_COPY ? leaves[leaf].stacks : 0; };
   std::vector<BatchPart> parts = {
-      {EXRP_BATCH_NEXT_STATE, number(EXRP_POLICY_NEXT_STATE) == EXRP_NEXT_STATE_COPY ? stacks : 0},
+      {EXRP_BATCH_NEXT_STATE, nextBytes(0)},
       {EXRP_BATCH_SEQ_LEN, 4},
       {EXRP_BATCH_NEXT_SEQ_LEN, 4},
       {EXRP_BATCH_PICK_EPISODE, 8},
@@ -70,27 +102,37 @@ inline std::vector<BatchPart> batchParts(const ReplayShape& shape, uint32_t tabl
       {EXRP_BATCH_DISCOUNT, rows * 4},
       {EXRP_BATCH_LEARN_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
       {EXRP_BATCH_CONTEXT_MASK, flag(EXRP_PICK_MASKS) ? rows * 4 : 0},
-      {EXRP_BATCH_COLUMN, frames * shape.columnBytes[0]},
+      {EXRP_BATCH_TERMINATED, flag(EXRP_PICK_ENDS) ? rows : 0},
+      {EXRP_BATCH_TRUNCATED, flag(EXRP_PICK_ENDS) ? rows : 0},
+      {EXRP_BATCH_RETURN_TO_GO, flag(EXRP_PICK_RETURN_TO_GO) ? rows * shape.rewardCount * 4 : 0},
+      {EXRP_BATCH_COLUMN, leaves[0].frames * shape.columnBytes[0]},
   };
-  for (uint32_t column = 1; column < columns; ++column) {
+  for (uint32_t leaf = 1; leaf < shape.leafCount; ++leaf) {
+    parts.push_back({EXRP_BATCH_COLUMN + leaf, leaves[leaf].frames * shape.columnBytes[leaf]});
+  }
+  for (uint32_t column = shape.leafCount; column < columns; ++column) {
     parts.push_back({EXRP_BATCH_COLUMN + column, (shape.every[column] > 1 ? 1 : rows) * shape.columnBytes[column]});
   }
-  for (uint32_t index = 0; index < EXRP_LIMIT_N_STEPS && policy[EXRP_POLICY_N_STEP + index] > 0; ++index) {
+  const uint32_t nSteps = nStepCount(policy);
+  for (uint32_t index = 0; index < nSteps; ++index) {
     const uint32_t part = EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * index;
     parts.push_back({part + EXRP_BATCH_N_STEP_RETURN, rows * shape.rewardCount * 4});
-    parts.push_back({part + EXRP_BATCH_N_STEP_STATE, stacks});
+    parts.push_back({part + EXRP_BATCH_N_STEP_STATE, leaves[0].hasNSteps ? leaves[0].stacks : 0});
     parts.push_back({part + EXRP_BATCH_N_STEP_DISCOUNT, rows * 4});
+  }
+  for (uint32_t leaf = 1; leaf < shape.leafCount; ++leaf) {
+    const uint32_t first = EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * nSteps + (1 + nSteps) * (leaf - 1);
+    parts.push_back({first, nextBytes(leaf)});
+    for (uint32_t index = 0; index < nSteps; ++index) parts.push_back({first + 1 + index, leaves[leaf].hasNSteps ? leaves[leaf].stacks : 0});
   }
   return parts;
 }
 
 /// Elements that a batch layout of table `table` has.
 inline uint32_t batchPartCount(const ReplayShape& shape, uint32_t table) {
-  uint32_t nSteps = 0;
-  if (table < shape.policies.size()) {
-    while (nSteps < EXRP_LIMIT_N_STEPS && shape.policies[table][EXRP_POLICY_N_STEP + nSteps] > 0) ++nSteps;
-  }
-  return EXRP_BATCH_COLUMN + static_cast<uint32_t>(shape.columnBytes.size()) + EXRP_BATCH_N_STEP_PARTS * nSteps;
+  const uint32_t nSteps = table < shape.policies.size() ? nStepCount(shape.policies[table]) : 0;
+  return EXRP_BATCH_COLUMN + static_cast<uint32_t>(shape.columnBytes.size()) + EXRP_BATCH_N_STEP_PARTS * nSteps +
+         (1 + nSteps) * (shape.leafCount - 1);
 }
 
 /// The hash of places first..first + count - 1 of a batch of `total`; what lies between parts is not the call's to write.
@@ -206,7 +248,7 @@ class Recording {
   }
   /// The replay that argument 0 names; an unknown one becomes an id that no replay has.
   ReplayShape& shape() {
-    static ReplayShape none{0xFFFFFFFFu, {1, 1, 1}, {1, 1, 1}, 1, {}, {}};
+    static ReplayShape none{0xFFFFFFFFu, {1, 1, 1}, {1, 1, 1}, 1, 1, {}, {}};
     const auto index = static_cast<size_t>(f64(0));
     return f64(0) >= 0 && index < replays_.size() ? replays_[index] : none;
   }
@@ -237,8 +279,9 @@ inline bool Recording::call(const std::string& name) {
     const auto* columns = buffer<const uint32_t>(4);
     status_ = exrp_replay_create(config, u32(1), policy, u32(3), columns, u32(5), &made.id);
     if (status_ != 0) return true;
-    made.policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
-    made.rewardCount = columns[7];
+    made.policies.emplace_back(policy, policy + u32(3));
+    made.leafCount = static_cast<uint32_t>(config[EXRP_CONFIG_STATE_COLUMNS]);
+    made.rewardCount = columns[3 * (made.leafCount + 1) + 1];
     for (uint32_t column = 0; column < u32(5); ++column) {
       made.columnBytes.push_back(columns[3 * column] * columns[3 * column + 1]);
       made.every.push_back(columns[3 * column + 2]);
@@ -256,7 +299,7 @@ inline bool Recording::call(const std::string& name) {
     const int32_t status = exrp_replay_check(id, &broken);
     done(status, &broken, sizeof broken);
   } else if (name == "row_layout") {
-    std::vector<double> offsets(EXRP_ROW_COLUMN + columnCount);
+    std::vector<double> offsets(EXRP_ROW_COLUMN + columnCount + shape().leafCount - 1);
     const int32_t status = exrp_row_layout(id, offsets.data(), static_cast<uint32_t>(offsets.size()));
     done(status, offsets.data(), offsets.size() * 8);
   } else if (name == "episode_create") {
@@ -346,7 +389,7 @@ inline bool Recording::call(const std::string& name) {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);
     const int32_t status = exrp_pick_view_create(id, policy, u32(2), &table);
-    if (status == 0) shape().policies.emplace_back(policy, policy + EXRP_POLICY_COUNT);
+    if (status == 0) shape().policies.emplace_back(policy, policy + u32(2));
     done(status, &table, sizeof table);
   } else if (name == "pick_view_info") {
     double info[EXRP_PICK_VIEW_INFO_COUNT] = {};

@@ -82,8 +82,17 @@ struct Setup {
     setup.config[EXRP_CONFIG_EVICTION] = eviction;
     if (KernelRules::all().evictionTakesOption[eviction]) setup.config[EXRP_CONFIG_EVICTION_OPTION] = 1 + random.below(5);
     setup.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random.below(5);
+    const uint32_t leafCount = random.below(2) == 0 ? 1 : 2 + random.below(2);
+    setup.config[EXRP_CONFIG_STATE_COLUMNS] = leafCount;
     const uint32_t stateCounts[] = {1, 1, 3, 4, 17, 200};
-    setup.columns = {4, stateCounts[random.below(6)], 1, 4, 1, 1, 4, 1, 1};
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) {
+      const uint32_t itemBytes = leaf == 0 ? 4 : 1u << random.below(4);
+      setup.columns.insert(setup.columns.end(), {itemBytes, stateCounts[random.below(6)], 1});
+    }
+    setup.columns.insert(setup.columns.end(), {4, 1, 1, 4, 1, 1});
+    for (uint32_t table = 1; leafCount > 1 && table < setup.policies.size(); ++table) {
+      if (random.below(3) > 0) giveLeaves(random, leafCount, &setup.policies[table]);
+    }
     for (uint32_t extra = random.below(3); extra > 0; --extra) {
       setup.columns.push_back(1u << random.below(4));
       setup.columns.push_back(1 + random.below(5));
@@ -118,6 +127,17 @@ struct Setup {
       if (random.below(2) == 0) (*policy)[EXRP_POLICY_TAG + count++] = tag;
     }
     (*policy)[EXRP_POLICY_TAG_COUNT] = count;
+  }
+  /// Gives each leaf numbers of its own, which go with the policy's.
+  static void giveLeaves(Random& random, uint32_t leafCount, Policy* policy) {
+    const bool isReversed = (static_cast<uint32_t>((*policy)[EXRP_POLICY_FLAGS]) & EXRP_PICK_REVERSED) != 0;
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) {
+      const uint32_t kinds[] = {EXRP_NEXT_STATE_COPY, EXRP_NEXT_STATE_NONE, EXRP_NEXT_STATE_OVERLAP};
+      const uint32_t nextState = kinds[random.below(isReversed ? 2 : 3)];
+      uint32_t flags = random.below(EXRP_LEAF_FLAGS_ALL + 1);
+      if (isReversed || nextState == EXRP_NEXT_STATE_COPY) flags &= ~uint32_t{EXRP_LEAF_COMPACT};
+      policy->insert(policy->end(), {double(1 + random.below(5)), double(nextState), double(flags)});
+    }
   }
   /// A policy for a second table, with every part of a batch.
   static Policy randomPolicy(Random& random, uint32_t lengthMax) {
@@ -170,11 +190,12 @@ struct Setup {
   }
 
   Failure make(uint32_t* replay) const {
-    EXRP_REQUIRE(exrp_replay_create(config.data(), EXRP_CONFIG_COUNT, policies[0].data(), EXRP_POLICY_COUNT, columns.data(),
+    EXRP_REQUIRE(exrp_replay_create(config.data(), EXRP_CONFIG_COUNT, policies[0].data(), static_cast<uint32_t>(policies[0].size()), columns.data(),
                                     columnCount(), replay) == 0);
     uint32_t made = 0;
     for (uint32_t table = 1; table < policies.size(); ++table) {
-      EXRP_REQUIRE(exrp_pick_view_create(*replay, policies[table].data(), EXRP_POLICY_COUNT, &made) == 0 && made == table);
+      const auto policyCount = static_cast<uint32_t>(policies[table].size());
+      EXRP_REQUIRE(exrp_pick_view_create(*replay, policies[table].data(), policyCount, &made) == 0 && made == table);
     }
     for (const SelectorSetup& selector : selectors) {
       EXRP_REQUIRE(exrp_selector_create(*replay, selector.table, selector.kind, selector.options.data(),
@@ -194,7 +215,12 @@ struct Setup {
 
   uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
   uint32_t selectorCount() const { return static_cast<uint32_t>(selectors.size()); }
-  double stateBytes() const { return double{1} * columns[0] * columns[1]; }
+  uint32_t leafCount() const { return static_cast<uint32_t>(config[EXRP_CONFIG_STATE_COLUMNS]); }
+  double stateBytes() const {
+    double bytes = 0;
+    for (uint32_t leaf = 0; leaf < leafCount(); ++leaf) bytes += double{1} * columns[3 * leaf] * columns[3 * leaf + 1];
+    return bytes;
+  }
   /// Of the records `first`..count - 1 of one episode.
   double episodeBytes(uint32_t first, uint32_t count) const {
     double bytes = 0;
@@ -207,7 +233,7 @@ struct Setup {
   uint32_t length() const { return static_cast<uint32_t>(policies[0][EXRP_POLICY_LENGTH]); }
   bool external() const { return config[EXRP_CONFIG_EVICTION] == EXRP_EVICTION_EXTERNAL; }
   ReplayShape shape(uint32_t replay) const {
-    ReplayShape shape{replay, {}, {}, 1, policies, {}};
+    ReplayShape shape{replay, {}, {}, leafCount(), 1, policies, {}};
     for (uint32_t column = 0; column < columnCount(); ++column) {
       shape.columnBytes.push_back(columns[3 * column] * columns[3 * column + 1]);
       shape.every.push_back(columns[3 * column + 2]);

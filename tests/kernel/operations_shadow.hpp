@@ -50,7 +50,7 @@ struct Shadow {
 
   Failure readLayout(uint32_t replay) {
     shape = setup.shape(replay);
-    rowOffsets.resize(EXRP_ROW_COLUMN + setup.columnCount());
+    rowOffsets.resize(EXRP_ROW_COLUMN + setup.columnCount() + setup.leafCount() - 1);
     EXRP_REQUIRE(exrp_row_layout(replay, rowOffsets.data(), static_cast<uint32_t>(rowOffsets.size())) == 0);
     return {};
   }
@@ -59,6 +59,19 @@ struct Shadow {
   static void fill(uint8_t* to, size_t bytes, uint32_t stamp, size_t column) {
     uint32_t mixed = stamp * 2654435761u + static_cast<uint32_t>(column) * 40503u + 1;
     for (size_t index = 0; index < bytes; ++index) to[index] = static_cast<uint8_t>((mixed = mixed * 1664525u + 1013904223u) >> 24);
+  }
+  /// Fills in all leaves of state `number` of those of the ABI that begin at `to`.
+  void fillState(uint8_t* to, size_t stateCount, size_t number, uint32_t stamp) const {
+    const std::vector<size_t> offsets = shape.stateOffsets(stateCount);
+    for (uint32_t leaf = 0; leaf < shape.leafCount; ++leaf) {
+      fill(to + offsets[leaf] + number * shape.columnBytes[leaf], shape.columnBytes[leaf], stamp, leaf);
+    }
+  }
+  /// One state of the ABI.
+  std::vector<uint8_t> stateOf(uint32_t stamp) const {
+    std::vector<uint8_t> state(shape.stateOffsets(1).back());
+    fillState(state.data(), 1, 0, stamp);
+    return state;
   }
   static bool holds(const uint8_t* at, size_t bytes, uint32_t stamp, size_t column) {
     std::vector<uint8_t> expected(bytes);
@@ -143,8 +156,10 @@ struct Shadow {
     for (size_t column = 0; column < shape.columnBytes.size(); ++column) {
       fill(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_COLUMN + column]), shape.columnBytes[column], stamp, column);
     }
-    fill(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_FINAL_STATE]), shape.columnBytes[0], finalStamp, 0);
-
+    for (uint32_t leaf = 0; leaf < shape.leafCount; ++leaf) {
+      const size_t index = leaf == 0 ? EXRP_ROW_FINAL_STATE : EXRP_ROW_COLUMN + shape.columnBytes.size() + leaf - 1;
+      fill(row.data() + static_cast<size_t>(rowOffsets[index]), shape.columnBytes[leaf], finalStamp, leaf);
+    }
     if (tag != nullptr) memcpy(row.data() + static_cast<size_t>(rowOffsets[EXRP_ROW_TAG]), tag, sizeof *tag);
 
     const auto known = episodes.find(handle);
@@ -228,10 +243,14 @@ struct Shadow {
           const uint8_t* at = part(EXRP_BATCH_COLUMN + column) + row * size;
           EXRP_REQUIRE(step < real ? holds(at, size, episode.stamps[first + step], column) : isZero(at, size));
         }
-        const uint8_t* next = part(EXRP_BATCH_NEXT_STATE) + row * shape.columnBytes[0];
         const bool isLast = first + step + 1 == recordCount;
         const uint32_t stamp = step >= nextReal ? 0 : isLast ? episode.finalStamp : episode.stamps[first + step + 1];
-        EXRP_REQUIRE(step < nextReal ? holds(next, shape.columnBytes[0], stamp, 0) : isZero(next, shape.columnBytes[0]));
+        for (uint32_t leaf = 0; leaf < shape.leafCount; ++leaf) {
+          const size_t size = shape.columnBytes[leaf];
+          const size_t index = leaf == 0 ? EXRP_BATCH_NEXT_STATE : EXRP_BATCH_COLUMN + shape.columnBytes.size() + leaf - 1;
+          const uint8_t* const next = part(index) + row * size;
+          EXRP_REQUIRE(step < nextReal ? holds(next, size, stamp, leaf) : isZero(next, size));
+        }
         const bool bootstraps = step < nextReal && !(isLast && episode.state == EXRP_EPISODE_TERMINATED);
         EXRP_REQUIRE(discount[row] == (bootstraps ? static_cast<float>(setup.policies[0][EXRP_POLICY_DISCOUNT]) : 0.0f));
       }
@@ -278,15 +297,18 @@ struct Shadow {
     for (const auto& [handle, episode] : episodes) handles.push_back(handle);
     const auto count = static_cast<uint32_t>(handles.size());
     std::vector<uint8_t> there(count + 1);
-    const size_t stateBytes = shape.columnBytes[0];
-    std::vector<uint8_t> states(count * stateBytes + 1);
-    const auto size = static_cast<double>(count * stateBytes);
+    const std::vector<size_t> offsets = shape.stateOffsets(count);
+    std::vector<uint8_t> states(offsets.back() + 1);
+    const auto size = static_cast<double>(offsets.back());
     EXRP_REQUIRE(exrp_next_states_get(replay, handles.data(), count, there.data(), states.data(), size) == 0);
     for (uint32_t at = 0; at < count; ++at) {
       const Episode& episode = episodes.at(handles[at]);
       const bool known = episode.state == EXRP_EPISODE_OPEN && episode.nextStamp != 0;
       EXRP_REQUIRE(there[at] == (known ? 1 : 0));
-      if (known) EXRP_REQUIRE(holds(&states[at * stateBytes], stateBytes, episode.nextStamp, 0));
+      for (uint32_t leaf = 0; known && leaf < shape.leafCount; ++leaf) {
+        const size_t bytes = shape.columnBytes[leaf];
+        EXRP_REQUIRE(holds(&states[offsets[leaf] + at * bytes], bytes, episode.nextStamp, leaf));
+      }
     }
     return {};
   }

@@ -114,8 +114,7 @@ class ManySteps {
     if (call == Call::flat && staged->hasNextStates && staged->flags.back() == 0) ++finalCount;
     if (call == Call::batch && (ends > 0 || staged->hasNextStates)) finalCount = count;
     uint32_t final = 0;
-    const size_t stateBytes = shadow_.shape.columnBytes[0];
-    staged->bytes.assign(finalAt + finalCount * stateBytes, 0);
+    staged->bytes.assign(finalAt + shadow_.shape.stateOffsets(finalCount).back(), 0);
     uint8_t* bytes = staged->bytes.data();
     const bool hasTags = random_.below(3) == 0;
     for (uint32_t step = 0; hasTags && step < count; ++step) {
@@ -132,7 +131,7 @@ class ManySteps {
       staged->finalStamps.push_back(++shadow_.lastStamp);
       // That of each step, or of each that ends, and of the last one, which may have a next state.
       const bool hasOwn = call == Call::batch || (staged->flags[step] & EXRP_RECORD_ENDS) != 0 || step + 1 == count;
-      if (hasOwn && final < finalCount) Shadow::fill(bytes + finalAt + final++ * stateBytes, stateBytes, shadow_.lastStamp, 0);
+      if (hasOwn && final < finalCount) shadow_.fillState(bytes + finalAt, finalCount, final++, shadow_.lastStamp);
     }
     return {};
   }
@@ -148,8 +147,7 @@ class ManySteps {
       EXRP_REQUIRE(exrp_episode_tag(twin, *handle, *tag) == 0);
       return {};
     }
-    std::vector<uint8_t> state(shadow_.shape.columnBytes[0]);
-    Shadow::fill(state.data(), state.size(), stamp, 0);
+    const std::vector<uint8_t> state = shadow_.stateOf(stamp);
     const int32_t next = tag == nullptr ? shadow_.tags[*handle] : *tag;
     uint32_t ended = 0;
     const auto end = [&] {

@@ -111,8 +111,7 @@ class Stress {
     const double handle = shadow_.lateHandle();
     const uint32_t flags = random_.below(2) == 0 ? 0 : EXRP_RECORD_TRUNCATED;
     const uint32_t stamp = ++shadow_.lastStamp;
-    std::vector<uint8_t> state(shadow_.shape.columnBytes[0]);
-    Shadow::fill(state.data(), state.size(), stamp, 0);
+    const std::vector<uint8_t> state = shadow_.stateOf(stamp);
     const auto size = static_cast<uint32_t>(state.size());
     uint32_t ended = 7;
     EXRP_REQUIRE(exrp_episode_end(replay_, handle, state.data(), size - 1, flags, &ended) == EXRP_STATUS_BUFFER_SIZE);

@@ -136,7 +136,7 @@ class Refused {
 
   Failure record() {
     if (lastHandle_ < 0) return begin();
-    std::vector<double> layout(EXRP_ROW_COLUMN + setup_.columnCount());
+    std::vector<double> layout(EXRP_ROW_COLUMN + setup_.columnCount() + setup_.leafCount() - 1);
     EXRP_REQUIRE(exrp_row_layout(replay_, layout.data(), static_cast<uint32_t>(layout.size())) == 0);
     const auto size = static_cast<uint32_t>(layout[EXRP_ROW_BYTES]);
     std::vector<double> row(size / sizeof(double) + 1);
@@ -155,7 +155,8 @@ class Refused {
     const uint32_t count = 1 + random_.below(isMany ? 40 : 4);
     std::vector<double> layout(EXRP_STEPS_COLUMN + setup_.columnCount());
     EXRP_REQUIRE(exrp_steps_layout(replay_, count, layout.data(), static_cast<uint32_t>(layout.size())) == 0);
-    std::vector<double> steps(static_cast<size_t>(layout[EXRP_STEPS_FINAL_STATE] + count * setup_.stateBytes()) / sizeof(double) + 1);
+    const size_t stepsBytes = static_cast<size_t>(layout[EXRP_STEPS_FINAL_STATE]) + setup_.shape(replay_).stateOffsets(count).back();
+    std::vector<double> steps(stepsBytes / sizeof(double) + 1);
     for (double& number : steps) number = random_.uniform();
     auto* const bytes = reinterpret_cast<uint8_t*>(steps.data());
     for (uint32_t step = 0; step < count; ++step) {
@@ -179,7 +180,8 @@ class Refused {
     const uint32_t count = 1 + random_.below(60);
     std::vector<double> layout(EXRP_STEPS_COLUMN + setup_.columnCount());
     EXRP_REQUIRE(exrp_steps_layout(replay_, count, layout.data(), static_cast<uint32_t>(layout.size())) == 0);
-    std::vector<double> steps(static_cast<size_t>(layout[EXRP_STEPS_FINAL_STATE] + count * setup_.stateBytes()) / sizeof(double) + 1);
+    const size_t stepsBytes = static_cast<size_t>(layout[EXRP_STEPS_FINAL_STATE]) + setup_.shape(replay_).stateOffsets(count).back();
+    std::vector<double> steps(stepsBytes / sizeof(double) + 1);
     for (double& number : steps) number = random_.uniform();
     auto* const bytes = reinterpret_cast<uint8_t*>(steps.data());
     constexpr uint32_t ends = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
@@ -202,7 +204,7 @@ class Refused {
   Failure endEpisode() {
     if (lastHandle_ < 0) return begin();
     const double ending = handle();
-    const std::vector<uint8_t> state(static_cast<size_t>(setup_.stateBytes()));
+    const std::vector<uint8_t> state(setup_.shape(replay_).stateOffsets(1).back());
     std::vector<double> results(1);
     return attempt("episode_end", &results, [&](uint32_t replay, auto& out) {
       auto* const ended = reinterpret_cast<uint32_t*>(out.data());
@@ -333,7 +335,7 @@ class Refused {
 }  // namespace
 
 int main() {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     const Failure failure = Refused(seed).run();
     CHECK(!failure);
     grantMemory(all);

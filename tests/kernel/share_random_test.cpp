@@ -20,41 +20,55 @@ namespace {
 using namespace exrp::test;
 using exrp::Random;
 
-constexpr uint32_t columnCount = 5;  // state, action, reward, an extra, one that only some records keep
 constexpr uint32_t every = 4;
 constexpr uint32_t writerCount = 3;
 constexpr double gamma = 0.5;
 
 /// What a program is made of.
 struct Setup {
-  uint32_t items[columnCount];
-  uint32_t capacity, eviction, blockLength, segment, length, before, stack, flags, nextState, nStep;
+  struct Leaf {
+    uint32_t stack, nextState;
+    bool compact;
+  };
+  std::vector<Leaf> leaves;     // of the state: one or two
+  std::vector<uint32_t> items;  // of each column: the leaves, action, reward, an extra, one that only some records keep
+  uint32_t capacity, eviction, blockLength, segment, length, before, flags, nStep;
   double age;
+
+  uint32_t leafCount() const { return static_cast<uint32_t>(leaves.size()); }
+  uint32_t columnCount() const { return static_cast<uint32_t>(items.size()); }
+  uint32_t reward() const { return leafCount() + 1; }
+  size_t bytes(uint32_t column) const { return size_t{4} * items[column]; }
 
   explicit Setup(Random& random) {
     const auto below = [&](uint32_t bound) { return static_cast<uint32_t>(random.below(bound)); };
     const uint32_t sizes[] = {1, 40, 255, 256, 300, 1100};
+    leaves.resize(1 + below(2));
+    items.resize(leafCount() + 4);
     for (uint32_t& item : items) item = sizes[below(6)];
-    items[1] = sizes[below(2)];
+    items[leafCount()] = sizes[below(2)];
     if (below(2) == 0) items[0] = sizes[4 + below(2)];
-    if (below(2) == 0) items[2] = 1;
+    if (below(2) == 0) items[reward()] = 1;
     capacity = 20 + below(180);
     eviction = 1 + below(7);
     blockLength = 2u << below(4);
     segment = below(3) == 0 ? 20 : capacity;
     length = 1 + below(3) * below(3);
     before = below(3) == 0 ? below(4) : 0;
-    stack = below(2) == 0 ? 1 + below(4) : 1;
     flags = 0;
     if (below(2) == 0) flags |= EXRP_PICK_ALLOW_SHORT | (below(2) == 0 ? EXRP_PICK_ALLOW_OPEN_END : 0);
     if (below(3) == 0) flags |= EXRP_PICK_ZERO_PADDED;
     if (below(3) == 0) flags |= EXRP_PICK_MASKS;
     if (below(3) == 0) flags |= EXRP_PICK_ALIGNED;
-    nextState = below(3);
-    const bool mayReverse = nextState == EXRP_NEXT_STATE_COPY && before == 0 && (flags & EXRP_PICK_ALLOW_OPEN_END) == 0;
+    bool mayReverse = before == 0 && (flags & EXRP_PICK_ALLOW_OPEN_END) == 0;
+    for (Leaf& leaf : leaves) {
+      leaf.stack = below(2) == 0 ? 1 + below(4) : 1;
+      leaf.nextState = below(3);
+      leaf.compact = below(4) == 0 && leaf.nextState != EXRP_NEXT_STATE_COPY;
+      mayReverse = mayReverse && leaf.nextState != EXRP_NEXT_STATE_OVERLAP && !leaf.compact;
+    }
     if (below(3) == 0 && mayReverse) flags |= EXRP_PICK_REVERSED;
     nStep = below(2) == 0 ? 1 + below(3) : 0;
-    if (below(4) == 0 && nextState != EXRP_NEXT_STATE_COPY) flags |= EXRP_PICK_COMPACT, nStep = 0;
     age = below(4) == 0 ? segment + length + below(100) : 0;
   }
 };
@@ -70,7 +84,7 @@ float rewardOf(uint32_t number, uint32_t at) { return static_cast<float>(number 
 
 void fillRow(const Setup& setup, uint32_t column, uint32_t number, uint8_t* to) {
   for (uint32_t at = 0; at < setup.items[column]; ++at) {
-    if (column == 2) {
+    if (column == setup.reward()) {
       const float reward = rewardOf(number, at);
       memcpy(to + 4 * size_t{at}, &reward, 4);
     } else {
@@ -102,13 +116,16 @@ uint32_t make(const Setup& setup) {
                     .ageMax = setup.age,
                     .policy = policyOf(setup.length, setup.flags, gamma),
                     .columns = {},
+                    .leafCount = setup.leafCount(),
                     .selectors = {prioritized(), uniform(), {EXRP_SELECTOR_AGE_END, {1, 0}}}};
-  made.policy[EXRP_POLICY_STACK] = setup.stack;
   made.policy[EXRP_POLICY_BEFORE] = setup.before;
-  made.policy[EXRP_POLICY_NEXT_STATE] = setup.nextState;
   made.policy[EXRP_POLICY_N_STEP] = setup.nStep;
-  for (uint32_t column = 0; column < columnCount; ++column) {
-    made.columns.insert(made.columns.end(), {4, setup.items[column], column == 4 ? every : 1});
+  for (const Setup::Leaf& leaf : setup.leaves) {
+    const double flags = leaf.compact ? EXRP_LEAF_COMPACT : 0;
+    made.policy.insert(made.policy.end(), {double(leaf.stack), double(leaf.nextState), flags});
+  }
+  for (uint32_t column = 0; column < setup.columnCount(); ++column) {
+    made.columns.insert(made.columns.end(), {4, setup.items[column], column + 1 == setup.columnCount() ? every : 1});
   }
   return made.create();
 }
@@ -149,14 +166,17 @@ class Writer {
 
   int32_t one() {
     Going& going = going_[0];
-    double offsets[EXRP_ROW_COLUMN + columnCount];
-    if (const int32_t status = exrp_row_layout(id_, offsets, EXRP_ROW_COLUMN + columnCount); status != 0) return status;
+    std::vector<double> offsets(EXRP_ROW_COLUMN + setup_.columnCount() + setup_.leafCount() - 1);
+    if (const int32_t status = exrp_row_layout(id_, offsets.data(), static_cast<uint32_t>(offsets.size())); status != 0) return status;
     std::vector<uint8_t> row(static_cast<size_t>(offsets[EXRP_ROW_BYTES]));
     memcpy(row.data(), &going.handle, 8);
-    for (uint32_t column = 0; column < columnCount; ++column) {
+    for (uint32_t column = 0; column < setup_.columnCount(); ++column) {
       fillRow(setup_, column, number(going), row.data() + static_cast<size_t>(offsets[EXRP_ROW_COLUMN + column]));
     }
-    fillRow(setup_, 0, number(going, 1), row.data() + static_cast<size_t>(offsets[EXRP_ROW_FINAL_STATE]));
+    for (uint32_t leaf = 0; leaf < setup_.leafCount(); ++leaf) {
+      const size_t part = leaf == 0 ? EXRP_ROW_FINAL_STATE : EXRP_ROW_COLUMN + setup_.columnCount() + leaf - 1;
+      fillRow(setup_, leaf, number(going, 1), row.data() + static_cast<size_t>(offsets[part]));
+    }
     const bool isEnd = ends(going);
     const uint32_t flags = isEnd ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : random_.below(2) == 0 ? EXRP_RECORD_NEXT_STATE : 0;
     const int32_t status = exrp_record(id_, row.data(), static_cast<uint32_t>(row.size()), flags);
@@ -169,13 +189,22 @@ class Writer {
 
   /// The layout of `count` steps, and memory for them with `count` final states.
   int32_t layout(uint32_t count) {
-    if (const int32_t status = exrp_steps_layout(id_, count, offsets_, EXRP_STEPS_COLUMN + columnCount); status != 0) return status;
-    steps_.assign(static_cast<size_t>(offsets_[EXRP_STEPS_FINAL_STATE]) + size_t{count} * setup_.items[0] * 4, 0);
+    offsets_.resize(EXRP_STEPS_COLUMN + setup_.columnCount());
+    if (const int32_t status = exrp_steps_layout(id_, count, offsets_.data(), static_cast<uint32_t>(offsets_.size())); status != 0) return status;
+    steps_.assign(static_cast<size_t>(offsets_[EXRP_STEPS_FINAL_STATE]), 0);
     return 0;
+  }
+  /// Adds the states with these numbers behind the steps, leaf by leaf.
+  void addStates(const std::vector<uint32_t>& numbers) {
+    for (uint32_t leaf = 0; leaf < setup_.leafCount(); ++leaf) {
+      const size_t begin = (steps_.size() + 7) / 8 * 8;
+      steps_.resize(begin + numbers.size() * setup_.bytes(leaf));
+      for (size_t index = 0; index < numbers.size(); ++index) fillRow(setup_, leaf, numbers[index], &steps_[begin + index * setup_.bytes(leaf)]);
+    }
   }
   uint8_t* at(uint32_t part) { return steps_.data() + static_cast<size_t>(offsets_[part]); }
   void fill(uint32_t step, uint32_t number) {
-    for (uint32_t column = 0; column < columnCount; ++column) {
+    for (uint32_t column = 0; column < setup_.columnCount(); ++column) {
       fillRow(setup_, column, number, at(EXRP_STEPS_COLUMN + column) + size_t{step} * setup_.items[column] * 4);
     }
   }
@@ -186,7 +215,7 @@ class Writer {
     const auto count = static_cast<uint32_t>(1 + random_.below(60));
     if (const int32_t status = layout(count); status != 0) return status;
     for (uint32_t step = 0; step < count; ++step) fill(step, number(going, step));
-    fillRow(setup_, 0, number(going, count), at(EXRP_STEPS_FINAL_STATE));
+    addStates({number(going, count)});
     const bool isEnd = random_.below(2) == 0 || going.position > 3000;
     const uint32_t flags = isEnd ? EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED | EXRP_RECORD_BEGINS : 0;
     for (uint32_t done = 0; done < count;) {
@@ -208,8 +237,8 @@ class Writer {
       isEnd[step] = ends(going_[step]);
       at(EXRP_STEPS_FLAGS)[step] = isEnd[step] ? EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS : 0;
       fill(step, number(going_[step]));
-      fillRow(setup_, 0, number(going_[step], 1), at(EXRP_STEPS_FINAL_STATE) + size_t{step} * setup_.items[0] * 4);
     }
+    addStates({number(going_[0], 1), number(going_[1], 1)});
     for (uint32_t done = 0; done < 2;) {
       const int32_t status = exrp_record_batch(id_, handles, steps_.data(), size(), 2, keeps ? EXRP_RECORD_NEXT_STATE : 0, &done);
       if (status != 0) return status;
@@ -226,17 +255,18 @@ class Writer {
     Going& going = going_[1];
     const auto count = static_cast<uint32_t>(1 + random_.below(100));
     if (const int32_t status = layout(count); status != 0) return status;
-    uint32_t states = 0;
+    std::vector<uint32_t> states;
     for (uint32_t step = 0; step < count; ++step) {
       fill(step, number(going));
       ++going.position;
       if (!ends(going)) continue;
       at(EXRP_STEPS_FLAGS)[step] = EXRP_RECORD_ENDS | EXRP_RECORD_BEGINS;
-      fillRow(setup_, 0, number(going), at(EXRP_STEPS_FINAL_STATE) + size_t{states++} * setup_.items[0] * 4);
+      states.push_back(number(going));
       next(going, false);
     }
-    const bool keeps = going.position > 0 && states < count;
-    if (keeps) fillRow(setup_, 0, number(going), at(EXRP_STEPS_FINAL_STATE) + size_t{states} * setup_.items[0] * 4);
+    const bool keeps = going.position > 0 && states.size() < count;
+    if (keeps) states.push_back(number(going));
+    addStates(states);
     std::vector<double> episodes(count);
     for (uint32_t done[2] = {}; done[0] < count;) {
       const int32_t status = exrp_record_flat(id_, &going.handle, steps_.data(), size(), count, keeps ? EXRP_RECORD_NEXT_STATE : 0, done,
@@ -252,15 +282,17 @@ class Writer {
   uint32_t id_ = 0;
   uint32_t episodes_ = 0;
   Going going_[2] = {};
-  double offsets_[EXRP_STEPS_COLUMN + columnCount] = {};
+  std::vector<double> offsets_;
   std::vector<uint8_t> steps_;
 };
 
 /// Draws a batch, and looks at each of its rows.
 int32_t drawAndCheck(const Setup& setup, uint32_t id, uint32_t selector, uint32_t count, std::vector<uint8_t>& bytes, bool isOrdered) {
-  constexpr uint32_t offsetCount = EXRP_BATCH_COLUMN + columnCount + EXRP_BATCH_N_STEP_PARTS;
-  double offsets[offsetCount];
-  CHECK_EQUAL(exrp_batch_layout(id, 0, count, offsets, setup.nStep > 0 ? offsetCount : EXRP_BATCH_COLUMN + columnCount), 0);
+  const uint32_t nStepFirst = EXRP_BATCH_COLUMN + setup.columnCount();
+  const uint32_t nSteps = setup.nStep > 0 ? 1 : 0;
+  const uint32_t leafFirst = nStepFirst + EXRP_BATCH_N_STEP_PARTS * nSteps;  // of the second leaf
+  std::vector<double> offsets(leafFirst + (1 + nSteps) * (setup.leafCount() - 1));
+  CHECK_EQUAL(exrp_batch_layout(id, 0, count, offsets.data(), static_cast<uint32_t>(offsets.size())), 0);
   bytes.assign(static_cast<size_t>(offsets[EXRP_BATCH_BYTES]), 0xAB);
   const auto size = static_cast<double>(bytes.size());
   int32_t status = 0;
@@ -283,61 +315,64 @@ int32_t drawAndCheck(const Setup& setup, uint32_t id, uint32_t selector, uint32_
   const auto* const lengths = reinterpret_cast<const int32_t*>(part(EXRP_BATCH_SEQ_LEN));
   const auto* const nextLengths = reinterpret_cast<const int32_t*>(part(EXRP_BATCH_NEXT_SEQ_LEN));
   const uint32_t rows = setup.length + setup.before;
-  const size_t stateBytes = size_t{setup.items[0]} * 4;
-  const bool compact = (setup.flags & EXRP_PICK_COMPACT) != 0;
-  const uint32_t stateRows = rows + (setup.nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0);
+  const auto stateRows = [&](uint32_t leaf) { return rows + (setup.leaves[leaf].nextState == EXRP_NEXT_STATE_OVERLAP ? 1 : 0); };
   for (uint32_t pick = 0; pick < count; ++pick) {
     CHECK(lengths[pick] >= 1 && lengths[pick] <= static_cast<int32_t>(rows));
-    if (compact) {
-      const uint32_t frames = stateRows + setup.stack - 1;
+    for (uint32_t leaf = 0; leaf < setup.leafCount(); ++leaf) {
+      const uint32_t frames = setup.leaves[leaf].compact ? stateRows(leaf) + setup.leaves[leaf].stack - 1 : 0;
       for (uint32_t frame = 0; frame < frames; ++frame) {
-        const uint8_t* const row = part(EXRP_BATCH_COLUMN) + (size_t{pick} * frames + frame) * stateBytes;
-        CHECK(isRow(setup, 0, numberAt(row), row));
+        const uint8_t* const row = part(EXRP_BATCH_COLUMN + leaf) + (size_t{pick} * frames + frame) * setup.bytes(leaf);
+        CHECK(isRow(setup, leaf, numberAt(row), row));
       }
     }
     for (uint32_t row = 0; row < rows; ++row) {
       const size_t at = size_t{pick} * rows + row;
       // The record of the row, by its extra.
-      const uint8_t* const extra = part(EXRP_BATCH_COLUMN + 3) + at * setup.items[3] * 4;
-      const uint32_t number = numberAt(extra);
-      CHECK(isRow(setup, 3, number, extra));
-      const uint8_t* const action = part(EXRP_BATCH_COLUMN + 1) + at * setup.items[1] * 4;
-      CHECK(isRow(setup, 1, number, action));
-      const uint8_t* const reward = part(EXRP_BATCH_COLUMN + 2) + at * setup.items[2] * 4;
-      CHECK(isRow(setup, 2, number, reward));
+      const auto rowOf = [&](uint32_t column) { return part(EXRP_BATCH_COLUMN + column) + at * setup.bytes(column); };
+      const uint32_t extra = setup.leafCount() + 2;
+      const uint32_t number = numberAt(rowOf(extra));
+      for (uint32_t column = setup.leafCount(); column <= extra; ++column) CHECK(isRow(setup, column, number, rowOf(column)));
       if (number == 0) continue;
-      const uint8_t* const kept = part(EXRP_BATCH_COLUMN + 4) + pick * size_t{setup.items[4]} * 4;
+      const uint32_t keptColumn = extra + 1;
+      const uint8_t* const kept = part(EXRP_BATCH_COLUMN + keptColumn) + pick * setup.bytes(keptColumn);
       const uint32_t keptNumber = numberAt(kept);
-      CHECK(isRow(setup, 4, keptNumber, kept) && keptNumber >> 12 == number >> 12 && keptNumber != 0);
-      const auto stackOf = [&](const uint8_t* state, uint32_t newest) {
-        for (uint32_t frame = 0; frame < setup.stack; ++frame) {
-          const uint8_t* const each = state + frame * stateBytes;
-          const uint32_t found = numberAt(each);
-          const uint32_t back = setup.stack - 1 - frame;
-          const bool isPadding = found == 0 || (found >> 12 == newest >> 12 && newest - found < back);
-          CHECK(isRow(setup, 0, found, each) && (isPadding || found == newest - back));
-          if (back == 0) CHECK(found == newest);
+      CHECK(isRow(setup, keptColumn, keptNumber, kept) && keptNumber >> 12 == number >> 12 && keptNumber != 0);
+      uint32_t steps = 1;
+      for (uint32_t leaf = 0; leaf < setup.leafCount(); ++leaf) {
+        const uint32_t stack = setup.leaves[leaf].stack;
+        const size_t frameBytes = setup.bytes(leaf);
+        const auto stackOf = [&](const uint8_t* state, uint32_t newest) {
+          for (uint32_t frame = 0; frame < stack; ++frame) {
+            const uint8_t* const each = state + frame * frameBytes;
+            const uint32_t found = numberAt(each);
+            const uint32_t back = stack - 1 - frame;
+            const bool isPadding = found == 0 || (found >> 12 == newest >> 12 && newest - found < back);
+            CHECK(isRow(setup, leaf, found, each) && (isPadding || found == newest - back));
+            if (back == 0) CHECK(found == newest);
+          }
+        };
+        if (!setup.leaves[leaf].compact) {
+          const size_t index = size_t{pick} * stateRows(leaf) + row;
+          stackOf(part(EXRP_BATCH_COLUMN + leaf) + index * stack * frameBytes, number);
         }
-      };
-      if (!compact) {
-        const size_t index = size_t{pick} * stateRows + row;
-        stackOf(part(EXRP_BATCH_COLUMN) + index * setup.stack * stateBytes, number);
-        if (setup.nextState == EXRP_NEXT_STATE_COPY) {
-          const uint8_t* const next = part(EXRP_BATCH_NEXT_STATE) + at * setup.stack * stateBytes;
-          const bool isKnown = numberAt(next + (setup.stack - 1) * stateBytes) != 0;
+        if (setup.leaves[leaf].nextState == EXRP_NEXT_STATE_COPY) {
+          const uint8_t* const next = part(leaf == 0 ? EXRP_BATCH_NEXT_STATE : leafFirst) + at * stack * frameBytes;
+          const bool isKnown = numberAt(next + (stack - 1) * frameBytes) != 0;
           if (isKnown) stackOf(next, number + 1);
           CHECK(isKnown || nextLengths[pick] < lengths[pick]);
         }
+        if (setup.nStep == 0) continue;
+        const uint8_t* const state = part(leaf == 0 ? nStepFirst + EXRP_BATCH_N_STEP_STATE : leafFirst + 1) + at * stack * frameBytes;
+        const uint32_t newest = numberAt(state + (stack - 1) * frameBytes);
+        if (newest != 0) stackOf(state, newest);
+        const uint32_t found = newest == 0 ? 1 : newest - number;
+        CHECK(found >= 1 && found <= setup.nStep && (leaf == 0 || found == steps));
+        steps = found;
       }
       if (setup.nStep == 0) continue;
-      constexpr uint32_t first = EXRP_BATCH_COLUMN + columnCount;
-      const auto* const sums = reinterpret_cast<const float*>(part(first + EXRP_BATCH_N_STEP_RETURN)) + at * setup.items[2];
-      const uint8_t* const state = part(first + EXRP_BATCH_N_STEP_STATE) + at * setup.stack * stateBytes;
-      const uint32_t newest = numberAt(state + (setup.stack - 1) * stateBytes);
-      const uint32_t steps = newest == 0 ? 1 : newest - number;
-      CHECK(steps >= 1 && steps <= setup.nStep);
-      if (newest != 0) stackOf(state, newest);
-      for (uint32_t item = 0; item < setup.items[2]; ++item) {
+      const uint32_t rewardCount = setup.items[setup.reward()];
+      const auto* const sums = reinterpret_cast<const float*>(part(nStepFirst + EXRP_BATCH_N_STEP_RETURN)) + at * rewardCount;
+      for (uint32_t item = 0; item < rewardCount; ++item) {
         double sum = 0;
         double discount = 1;
         for (uint32_t step = 0; step < steps; ++step, discount *= gamma) sum += discount * static_cast<double>(rewardOf(number + step, item));

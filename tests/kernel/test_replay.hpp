@@ -54,10 +54,18 @@ struct TestSetup {
   double ageMax = 0;
   std::vector<double> policy = policyOf();
   std::vector<uint32_t> columns = {4, 1, 1, 4, 1, 1, 4, 1, 1};
+  uint32_t leafCount = 1;  // of the state: the first columns
   std::vector<SelectorSetup> selectors = {};
 
   uint32_t columnCount() const { return static_cast<uint32_t>(columns.size() / 3); }
-  uint32_t stateBytes() const { return columns[0] * columns[1]; }
+  /// Of one state of the ABI.
+  uint32_t stateBytes() const {
+    uint32_t bytes = 0;
+    for (uint32_t leaf = 0; leaf < leafCount; ++leaf) bytes = (bytes + 7) / 8 * 8 + columns[3 * leaf] * columns[3 * leaf + 1];
+    return bytes;
+  }
+  /// Parts of a row beside those of every row: its columns, and the other leaves of the final state.
+  uint32_t rowParts() const { return columnCount() + leafCount - 1; }
 
   int32_t tryCreate(uint32_t* replay) const {
     double config[EXRP_CONFIG_COUNT] = {};
@@ -69,7 +77,8 @@ struct TestSetup {
     config[EXRP_CONFIG_BLOCK_LENGTH] = blockLength;
     config[EXRP_CONFIG_CAPACITY_BYTES] = capacityBytes;
     config[EXRP_CONFIG_AGE_MAX] = ageMax;
-    return exrp_replay_create(config, EXRP_CONFIG_COUNT, policy.data(), EXRP_POLICY_COUNT, columns.data(), columnCount(), replay);
+    config[EXRP_CONFIG_STATE_COLUMNS] = leafCount;
+    return exrp_replay_create(config, EXRP_CONFIG_COUNT, policy.data(), static_cast<uint32_t>(policy.size()), columns.data(), columnCount(), replay);
   }
   /// Makes a replay that the caller destroys.
   uint32_t create() const {
@@ -101,7 +110,7 @@ struct Parts {
 
 /// One record.
 struct TestRow : Parts {
-  explicit TestRow(uint32_t replay, uint32_t columnCount = 3) : Parts(EXRP_ROW_COLUMN + columnCount) {
+  explicit TestRow(uint32_t replay, uint32_t parts = 3) : Parts(EXRP_ROW_COLUMN + parts) {
     CHECK_EQUAL(exrp_row_layout(replay, offsets.data(), partCount()), 0);
     bytes.resize(at(EXRP_ROW_BYTES));
   }
@@ -194,7 +203,7 @@ class TestReplay {
  public:
   explicit TestReplay(const TestSetup& setup = {}) : TestReplay(setup, setup.create()) {}
   /// Takes over one that was made or attached.
-  TestReplay(const TestSetup& setup, uint32_t made) : id(made), nextRow(made, setup.columnCount()), setup_(setup) {}
+  TestReplay(const TestSetup& setup, uint32_t made) : id(made), nextRow(made, setup.rowParts()), setup_(setup) {}
   ~TestReplay() { CHECK_EQUAL(exrp_replay_destroy(id), 0); }
   TestReplay(const TestReplay&) = delete;
   TestReplay& operator=(const TestReplay&) = delete;

@@ -120,6 +120,8 @@ Deno.test("describe() says all that matters, as an object and as text", async ()
     nStep: [],
     nextState: "copy",
     masks: false,
+    ends: false,
+    returnToGo: false,
   });
   assertStrictEquals(description.selectors[0]?.options.alpha, 0.7);
   assertStrictEquals(description.memory.total, replay.memoryBytes);

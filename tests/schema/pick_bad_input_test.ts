@@ -64,6 +64,8 @@ const CASES: Case[] = [
   ...truths("reversed"),
   ...truths("stackCompact"),
   ...truths("masks"),
+  ...truths("ends"),
+  ...truths("returnToGo"),
   ["a discount above 1", RangeError, /discount must be a finite number from 0 to 1, got 1\.1$/, {
     discount: 1.1,
   }],
@@ -95,7 +97,7 @@ const CASES: Case[] = [
   [
     "a misspelt option",
     TypeError,
-    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, masks, where$/,
+    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, returnToGo, where$/,
     {
       nstep: 3,
     },

@@ -21,7 +21,7 @@ struct Setup {
 int main() {
   const Setup setups[] = {
       {4, EXRP_NEXT_STATE_COPY, 0, 0, true},
-      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3, false},
+      {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ENDS, 3, false},
       {15, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_OPEN_END, 0, false},
       {15, EXRP_NEXT_STATE_OVERLAP, 0, 0, false},
       {7, EXRP_NEXT_STATE_NONE, EXRP_PICK_ALLOW_SHORT, 0, false},
@@ -31,7 +31,7 @@ int main() {
       {15, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_OPEN_END, 2, false, 5},
       {32, EXRP_NEXT_STATE_COPY, 0, 3, false, 20},
       {32, EXRP_NEXT_STATE_OVERLAP, EXRP_PICK_ALLOW_SHORT, 0, false, 20},
-      {32, EXRP_NEXT_STATE_NONE, 0, 0, true, 8},
+      {32, EXRP_NEXT_STATE_NONE, EXRP_PICK_ENDS, 0, true, 8},
       {5, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3, false, 12},
   };
   const PlainWalk::Tuning tunings[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};

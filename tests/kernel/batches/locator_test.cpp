@@ -64,13 +64,18 @@ void findsWhatBatchesShow(const double (&policy)[EXRP_POLICY_COUNT]) {
     for (uint32_t at = 0; at < pick.real; ++at) {
       const size_t row = static_cast<size_t>(index * replay.policy.rows()) + locator.rowOf(pick, at);
       if (replay.policy.masks) CHECK((batch.contextMask[row] == 1) == (at < pick.context) && (batch.learnMask[row] == 1) == (at >= pick.context));
-      const bool bootstraps = at < pick.known && !(pick.terminates && at + 1 == pick.known);
+      const bool bootstraps = at < pick.known && !(pick.terminates() && at + 1 == pick.known);
       CHECK(batch.discount[row] == (bootstraps ? 0.5f : 0.0f));
+      if (replay.policy.ends) {
+        const bool isEnd = pick.showsEnd() && at + 1 == pick.known;
+        CHECK_EQUAL(batch.terminated[row], isEnd && pick.terminates() ? 1 : 0);
+        CHECK_EQUAL(batch.truncated[row], isEnd && !pick.terminates() ? 1 : 0);
+      }
       checkStack(replay, shown, batch.columns[0], row, slots.data(), pick.back + at);
-      if (at < pick.shownKnown()) checkStack(replay, shown, batch.nextState, row, slots.data(), pick.back + at + 1);
+      if (at < pick.shownKnown()) checkStack(replay, shown, batch.nextStates[0], row, slots.data(), pick.back + at + 1);
       // The state that a return of all records ahead bootstraps from.
       const uint32_t n = replay.policy.nStepCount > 0 ? replay.policy.nSteps[0] : 0;
-      if (n > 0 && at + n <= pick.known) checkStack(replay, shown, batch.nSteps[0].state, row, slots.data(), pick.back + at + n);
+      if (n > 0 && at + n <= pick.known) checkStack(replay, shown, batch.nSteps[0].states[0], row, slots.data(), pick.back + at + n);
     }
   }
   CHECK(torn > 0);
@@ -87,13 +92,13 @@ int main() {
     uint32_t flags;
   };
   const Setup setups[] = {
-      {1, 0, 1, 0, 0},
+      {1, 0, 1, 0, EXRP_PICK_ENDS},
       {8, 0, 1, 3, EXRP_PICK_ALLOW_SHORT},
       {40, 0, 1, 0, EXRP_PICK_ALLOW_OPEN_END},
       {4, 0, 4, 0, 0},
       {5, 6, 3, 2, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALIGNED | EXRP_PICK_MASKS},
-      {12, 0, 2, 0, EXRP_PICK_REVERSED},
-      {7, 9, 1, 0, EXRP_PICK_MASKS},
+      {12, 0, 2, 0, EXRP_PICK_REVERSED | EXRP_PICK_ENDS},
+      {7, 9, 1, 0, EXRP_PICK_MASKS | EXRP_PICK_ENDS},
   };
   for (const Setup& setup : setups) {
     double policy[EXRP_POLICY_COUNT] = {};

@@ -22,6 +22,7 @@ class TornReplay {
   TornReplay(const TornSetup& setup, const double (&numbers)[EXRP_POLICY_COUNT]) {
     double config[EXRP_CONFIG_COUNT] = {};
     config[EXRP_CONFIG_CAPACITY] = 3000;
+    config[EXRP_CONFIG_STATE_COLUMNS] = 1;
     config[EXRP_CONFIG_SEGMENT_LENGTH] = 100;
     config[EXRP_CONFIG_SEED] = 5;
     config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;

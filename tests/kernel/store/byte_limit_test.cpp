@@ -14,7 +14,7 @@ constexpr Column kept[] = {column(8), column(3), column(1), column(100, 4), colu
 
 void finalStatesTakeTheRoomOfRecords() {
   ByteLimit limit;
-  limit.create(plain, 3, 10, 10 * 12 + 8);
+  limit.create(plain, 3, 1, 10, 10 * 12 + 8);
   CHECK_EQUAL(limit.recordMax(), 10u);
   CHECK_EQUAL(limit.recordMaxWith(8), 10u);
   CHECK_EQUAL(limit.recordMaxWith(16), 9u);  // 8 bytes beyond
@@ -31,9 +31,9 @@ void finalStatesTakeTheRoomOfRecords() {
 }
 
 void keptColumnsTakeItWhereTheyAreKept() {
-  CHECK_EQUAL(ByteLimit::episodeBytes(kept, 5, 5), 5 * 12 + 2 * 100 + 2 * 10 + 8.0);
+  CHECK_EQUAL(ByteLimit::episodeBytes(kept, 5, 1, 5), 5 * 12 + 2 * 100 + 2 * 10 + 8.0);
   ByteLimit limit;
-  limit.create(kept, 5, 100, 1000);
+  limit.create(kept, 5, 1, 100, 1000);
   const uint64_t keptAt[] = {110, 0, 0, 10, 100, 0, 10};
   double bytes = 0;
   for (uint32_t position = 0; position < 7; ++position) {
@@ -50,10 +50,21 @@ void keptColumnsTakeItWhereTheyAreKept() {
   CHECK_EQUAL(limit.storedBytes(7), bytes + 8);
 }
 
+void allLeavesOfAFinalStateCount() {
+  CHECK_EQUAL(ByteLimit::episodeBytes(plain, 3, 2, 5), 5 * 12 + 11.0);
+  ByteLimit limit;
+  limit.create(plain, 3, 2, 10, 10 * 12 + 11);
+  CHECK_EQUAL(limit.stateBytes(), uint64_t{11});
+  limit.add(0, 0, true);
+  CHECK_EQUAL(limit.recordMax(), 10u);
+  CHECK_EQUAL(limit.storedBytes(10), 10 * 12 + 11.0);
+  CHECK_EQUAL(limit.recordMaxWith(1), 9u);
+}
+
 void aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse() {
   // Rows of 100 bytes at 0, 4, 8, and of 10 bytes at 0, 3, 6, 9.
   ByteLimit limit;
-  limit.create(kept, 5, 100, 10000);
+  limit.create(kept, 5, 1, 100, 10000);
   for (uint32_t position = 0; position < 10; ++position) limit.recordAdded(position);
   CHECK_EQUAL(limit.storedBytes(10), 120 + 340.0);
   limit.remove(0, 3, false);
@@ -78,7 +89,7 @@ void aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse() {
 
 void theSmallerOfCapacityAndBytesWins() {
   ByteLimit limit;
-  limit.create(plain, 3, 10, 1000);
+  limit.create(plain, 3, 1, 10, 1000);
   for (uint32_t count = 0; count < 110; ++count) {
     const uint32_t left = (1000 - 8 * count) / 12;
     CHECK_EQUAL(limit.recordMax(), left < 10 ? left : 10);
@@ -88,7 +99,7 @@ void theSmallerOfCapacityAndBytesWins() {
 
 void withoutALimitOnlyTheCapacityCounts() {
   ByteLimit limit;
-  limit.create(kept, 5, 10, 0);
+  limit.create(kept, 5, 1, 10, 0);
   for (uint32_t count = 0; count < 1000; ++count) limit.add(0, 0, true);
   limit.recordAdded(0);
   CHECK_EQUAL(limit.recordMax(), 10u);
@@ -101,6 +112,7 @@ void withoutALimitOnlyTheCapacityCounts() {
 int main() {
   finalStatesTakeTheRoomOfRecords();
   keptColumnsTakeItWhereTheyAreKept();
+  allLeavesOfAFinalStateCount();
   aTrimmedEpisodeKeepsTheRowsThatItsRecordsUse();
   theSmallerOfCapacityAndBytesWins();
   withoutALimitOnlyTheCapacityCounts();

@@ -11,11 +11,22 @@ using namespace exrp;
 
 namespace {
 
-void followsAMap(uint64_t seed, uint32_t stateBytes) {
+void followsAMap(uint64_t seed, const std::vector<uint32_t>& leafBytes) {
   constexpr uint32_t countMax = 40;
   Random random(seed, 1);
+  std::vector<Column> columns;
+  std::vector<uint64_t> offsets;  // of each leaf's rows, where two states are given at once
+  uint32_t stateBytes = 0;
+  for (const uint32_t bytes : leafBytes) {
+    columns.push_back({1, bytes, bytes, 1, 0, 0});
+    offsets.push_back(2 * stateBytes);
+    stateBytes += bytes;
+  }
+  StateLeaves leaves;
+  leaves.create(columns.data(), static_cast<uint32_t>(columns.size()));
+  CHECK_EQUAL(leaves.bytes(), stateBytes);
   NextStates states;
-  states.create(countMax, stateBytes);
+  states.create(countMax, leaves);
   CHECK(states.memoryBytes() == 0);
   CHECK(states.find(3, 0) == nullptr);
   states.release(3);
@@ -24,10 +35,16 @@ void followsAMap(uint64_t seed, uint32_t stateBytes) {
     const uint32_t episode = random.below(countMax);
     if (random.below(3) > 0) {
       const uint32_t count = random.below(5);
-      std::vector<uint8_t> state(stateBytes);
-      for (uint8_t& byte : state) byte = static_cast<uint8_t>(random.below(256));
+      std::vector<uint8_t> both(2 * stateBytes);
+      for (uint8_t& byte : both) byte = static_cast<uint8_t>(random.below(256));
+      const StateRef second = {both.data(), offsets.data(), 1};
+      std::vector<uint8_t> state;
+      for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) {
+        const uint8_t* const from = second.leaf(leaf, leafBytes[leaf]);
+        state.insert(state.end(), from, from + leafBytes[leaf]);
+      }
       if (!states.has(episode)) CHECK_EQUAL(states.prepare(countMax, 1), Status::ok);
-      states.set(episode, count, state.data());
+      states.set(episode, count, second);
       given[episode] = {count, state};
     } else {
       states.release(episode);
@@ -53,9 +70,10 @@ void followsAMap(uint64_t seed, uint32_t stateBytes) {
 
 int main() {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    followsAMap(seed, 1);
-    followsAMap(seed, 16);
-    followsAMap(seed, 300);
+    followsAMap(seed, {1});
+    followsAMap(seed, {16});
+    followsAMap(seed, {300});
+    followsAMap(seed, {3, 200, 1});
   }
   return test::checkResult("next_states");
 }

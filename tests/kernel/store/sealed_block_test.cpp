@@ -33,6 +33,7 @@ class Kept {
     double config[EXRP_CONFIG_COUNT] = {};
     config[EXRP_CONFIG_CAPACITY] = config[EXRP_CONFIG_SEGMENT_LENGTH] = made.capacity;
     config[EXRP_CONFIG_EVICTION] = EXRP_EVICTION_FIFO;
+    config[EXRP_CONFIG_STATE_COLUMNS] = made.leafCount;
     config[EXRP_CONFIG_BLOCK_LENGTH] = made.blockLength;
     PickPolicy policy = {};
     ReplayConfig parsed = {};
@@ -113,7 +114,7 @@ void hasTheRowsOfItsBlock(uint64_t seed) {
     CHECK_EQUAL(book.prepare(1, 0, 1), Status::ok);
     const bool ends = random.below(3) > 0;
     std::vector<uint8_t> state(stateBytes, byteOf(0, number, count));
-    if (ends) book.end(episode, state.data(), random.below(2) == 0);
+    if (ends) book.end(episode, book.store().leaves().packed(state.data()), random.below(2) == 0);
     uint32_t position = first;
     const uint32_t end = count + (ends ? 1 : 0);
     for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {

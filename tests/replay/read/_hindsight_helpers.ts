@@ -32,15 +32,21 @@ export const STRATEGIES: readonly HindsightStrategy[] = ["future", "final", "epi
 
 /** A replay whose record t of the nth episode achieved the goal [n, t + 1], and desired [-1, -1]. */
 export function goalReplay(
-  options: { length?: number; capacity?: number; seed?: number; allowOpenEnd?: boolean } = {},
+  options: {
+    length?: number;
+    capacity?: number;
+    seed?: number;
+    allowOpenEnd?: boolean;
+    ends?: boolean;
+  } = {},
 ): Promise<GoalReplay> {
-  const { length = 1, capacity = 1000, seed = 1, allowOpenEnd = false } = options;
+  const { length = 1, capacity = 1000, seed = 1, allowOpenEnd = false, ends = false } = options;
   return ExperienceReplay.create({
     capacity,
     segmentLength: capacity,
     state: float32(1),
     extras: { achieved: float32(2), desired: float32(2) },
-    pick: { length, allowShort: true, allowOpenEnd, discount: 0.5 },
+    pick: { length, allowShort: true, allowOpenEnd, discount: 0.5, ends },
     seed,
   });
 }

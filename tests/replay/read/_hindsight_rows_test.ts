@@ -227,6 +227,13 @@ Deno.test("relabel() refuses batches in which something of the old goals would s
   });
   const nStep = replay.getBatch(4, replay.newPickView({ nStep: 3 }).newPickSelector(uniform()));
   assertThrows(() => inExtras.relabel(nStep), TypeError, "with n-step returns can't be relabelled");
+  const toGo = replay.newPickView({ returnToGo: true }).newPickSelector(uniform());
+  const withReturns = replay.getBatch(4, toGo);
+  assertThrows(
+    () => inExtras.relabel(withReturns),
+    TypeError,
+    "a batch with returnToGo can't be relabelled",
+  );
 
   using flat = await flatReplay();
   flat.record(flat.newEpisode(), [0, 1, 2], 0, 0, { finalState: [3, 4, 5] });

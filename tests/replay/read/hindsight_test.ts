@@ -6,6 +6,7 @@ import {
   float64,
   int16,
   int32,
+  oldest,
   type Relabelled,
   type Selector,
   uint8,
@@ -79,8 +80,43 @@ function copyOf(batch: GoalBatch): Record<
   ) as ReturnType<typeof copyOf>;
 }
 
-Deno.test("without terminated, discount stays as it was", async () => {
-  using replay = await goalReplay();
+Deno.test("relabel() writes terminated of a batch with ends, as often as it is called; truncated stays", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float32(),
+    extras: { achieved: int32(), desired: int32() },
+    pick: { ends: true, discount: 0.5, whole: true, length: 4 },
+  });
+  for (const truncated of [true, false]) {
+    replay.recordMany(replay.newEpisode(), {
+      state: [0, 1, 2],
+      action: [0, 0, 0],
+      reward: [0, 0, 0],
+      extras: { achieved: [1, 2, 3], desired: [9, 9, 9] },
+      finalState: 3,
+      truncated,
+    });
+  }
+  const batch = replay.getBatch(2, replay.newPickSelector(oldest({ distinct: true })));
+  assertEquals([...batch.terminated], [0, 0, 0, 0, 0, 0, 1, 0]);
+  let ends = [true, false, true, false, true, false];
+  const hindsight = replay.newHindsight({
+    achieved: "achieved",
+    desired: "desired",
+    share: 1,
+    reward: (_, __, { count }) => ({ reward: new Float32Array(count), terminated: ends }),
+  });
+  assertStrictEquals(hindsight.relabel(batch).count, 2);
+  assertEquals([...batch.terminated], [1, 0, 1, 0, 0, 1, 0, 0]);
+  assertEquals([...batch.discount], [0, 0.5, 0, 0, 0.5, 0, 0.5, 0]); // the last row of each is padding
+  ends = [false, true, false, false, false, true];
+  hindsight.relabel(batch);
+  assertEquals([...batch.terminated], [0, 1, 0, 0, 0, 0, 1, 0]);
+  assertEquals([...batch.truncated], [0, 0, 1, 0, 0, 0, 0, 0]);
+});
+
+Deno.test("without terminated, discount and terminated stay as they were", async () => {
+  using replay = await goalReplay({ ends: true });
   recordGoals(replay, 0, 2);
   const hindsight = replay.newHindsight({
     achieved: "achieved",
@@ -90,8 +126,11 @@ Deno.test("without terminated, discount stays as it was", async () => {
   });
   const batch = replay.getBatch(32, replay.newPickSelector(uniform()));
   const before = batch.discount.slice();
+  const ends = batch.terminated.slice();
   assertStrictEquals(hindsight.relabel(batch).count, 32);
   assertEquals(batch.discount, before);
+  assertEquals(batch.terminated, ends);
+  assert(ends.includes(1));
   assert(before.includes(0) && before.includes(0.5));
 });
 

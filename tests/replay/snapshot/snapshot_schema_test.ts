@@ -11,6 +11,18 @@ function schemaOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes.subarray(36, 36 + length));
 }
 
+Deno.test("a pick policy of an older version has the defaults of options that came later; others must be there", async () => {
+  using replay = await smallReplay();
+  replay.newPickView({ ends: true, returnToGo: true });
+  const json = schemaOf(await replay.serialize());
+  const without = (...names: string[]): string =>
+    names.reduce((text, name) => text.replace(new RegExp(`,"${name}":[^,}]+`, "g"), ""), json);
+  assertEquals(readSchema("", JSON.parse(json)).views[1]?.ends, true);
+  const older = readSchema("", JSON.parse(without("ends", "returnToGo")));
+  assertEquals([older.views[1]?.ends, older.views[1]?.returnToGo], [false, false]);
+  assertReplayError(() => readSchema("", JSON.parse(without("masks"))), "snapshot-corrupt");
+});
+
 Deno.test("numbers of the kernel's things are at most 32 bits", async () => {
   using replay = await smallReplay();
   replay.newPickSelector(uniform());

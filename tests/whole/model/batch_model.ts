@@ -22,6 +22,9 @@ export interface ModelBatch {
   readonly discount: readonly number[];
   readonly learnMask: readonly number[];
   readonly contextMask: readonly number[];
+  readonly terminated: readonly number[];
+  readonly truncated: readonly number[];
+  readonly returnToGo: readonly number[];
   readonly nStep: readonly {
     readonly reward: readonly number[];
     readonly state: Uint8Array;
@@ -98,6 +101,9 @@ export function keepByScore(
     discount: numbers(candidates.discount),
     learnMask: numbers(candidates.learnMask),
     contextMask: numbers(candidates.contextMask),
+    terminated: numbers(candidates.terminated),
+    truncated: numbers(candidates.truncated),
+    returnToGo: numbers(candidates.returnToGo),
     nStep: candidates.nStep.map(({ reward, state, discount }) => ({
       reward: numbers(reward),
       state: bytes(state),
@@ -126,6 +132,9 @@ export function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
     discount: all(({ discount }) => discount),
     learnMask: all(({ learnMask }) => learnMask),
     contextMask: all(({ contextMask }) => contextMask),
+    terminated: all(({ terminated }) => terminated),
+    truncated: all(({ truncated }) => truncated),
+    returnToGo: all(({ returnToGo }) => returnToGo),
     nStep: (first?.nStep ?? []).map((_, k) => ({
       reward: all(({ nStep }) => nStep[k]?.reward ?? []),
       state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),

@@ -91,6 +91,9 @@ export function compareBatch(sides: Sides, actual: AnyBatch, expected: ModelBatc
   sameBytes("nextState", actual.nextState, expected.nextState);
   sameNumbers("learnMask", actual.learnMask, expected.learnMask);
   sameNumbers("contextMask", actual.contextMask, expected.contextMask);
+  sameNumbers("terminated", actual.terminated, expected.terminated);
+  sameNumbers("truncated", actual.truncated, expected.truncated);
+  sameNumbers("returnToGo", actual.returnToGo, expected.returnToGo);
   same("the count of n-step returns", actual.nStep.length, expected.nStep.length);
   for (const [k, part] of expected.nStep.entries()) {
     const seen = actual.nStep[k];

@@ -31,6 +31,9 @@ export const FAULTS = {
   laberIgnoresMax: "weights of kept candidates are never divided by their largest",
   stackPadsZeros: "frames before an episode's start are zeros where they should repeat the first",
   nStepForgetsDiscount: "n-step returns add up rewards as if the discount were 1",
+  endsSwapped:
+    "at the last record of an episode a batch says terminated where it was cut off, and the reverse",
+  returnToGoStops: "the return to go has the rewards of a pick's own records only",
   learnsFromContext: "the rows before a pick count as rows to learn from",
   shortWhileOpen: "short picks count before their episode has ended",
   handToOldest: "the clock's hand jumps to the oldest episode when its own is evicted",

@@ -20,8 +20,8 @@ export interface Expected {
 
 /** Whether hindsight takes batches of this policy. */
 export function canRelabel(policy: PickPolicy, inState: boolean): boolean {
-  const { nStep, stack, stackCompact, nextState } = policy;
-  if (nStep.length > 0) return false;
+  const { nStep, stack, stackCompact, nextState, returnToGo } = policy;
+  if (nStep.length > 0 || returnToGo) return false;
   return !inState || (stack === 1 && !stackCompact && nextState === "copy");
 }
 
@@ -90,6 +90,7 @@ export function expectRelabelled(
       new kind(bytes.buffer, at(batch.reward, row, each), each).fill(answer.reward);
       if (!isKnown) continue;
       view.setFloat32(at(batch.discount, row, 1), answer.terminated ? 0 : policy.discount, true);
+      if (policy.ends) bytes[at(batch.terminated, row, 1)] = answer.terminated ? 1 : 0;
     }
   }
   return {

@@ -52,6 +52,7 @@ function batchPartsOf(
   const [stateBytes = 0] = columnBytes;
   const stacks = rows * stack * stateBytes;
   const masks = flag(abi.EXRP_PICK_MASKS) ? rows * 4 : 0;
+  const ends = flag(abi.EXRP_PICK_ENDS) ? rows : 0;
   const parts: BatchPart[] = [
     [abi.EXRP_BATCH_NEXT_STATE, nextState === abi.EXRP_NEXT_STATE_COPY ? stacks : 0],
     [abi.EXRP_BATCH_SEQ_LEN, 4],
@@ -63,6 +64,9 @@ function batchPartsOf(
     [abi.EXRP_BATCH_DISCOUNT, rows * 4],
     [abi.EXRP_BATCH_LEARN_MASK, masks],
     [abi.EXRP_BATCH_CONTEXT_MASK, masks],
+    [abi.EXRP_BATCH_TERMINATED, ends],
+    [abi.EXRP_BATCH_TRUNCATED, ends],
+    [abi.EXRP_BATCH_RETURN_TO_GO, flag(abi.EXRP_PICK_RETURN_TO_GO) ? rows * rewardCount * 4 : 0],
     [abi.EXRP_BATCH_COLUMN, frames * stateBytes],
   ];
   for (const [k, bytes] of columnBytes.entries()) {

@@ -371,6 +371,9 @@ export class TablesModel {
       discount: all(({ discount }) => discount),
       learnMask: all(({ learnMask }) => learnMask),
       contextMask: all(({ contextMask }) => contextMask),
+      terminated: all(({ terminated }) => terminated),
+      truncated: all(({ truncated }) => truncated),
+      returnToGo: all(({ returnToGo }) => returnToGo),
       nStep: view.policy.nStep.map((_, k) => ({
         reward: all(({ nStep }) => nStep[k]?.reward ?? []),
         state: join(all(({ nStep }) => nStep[k]?.state ?? [])),

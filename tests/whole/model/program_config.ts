@@ -5,7 +5,7 @@
  */
 
 import type { DType, PickPolicy } from "@exrp/replay";
-import type { Choice } from "./choice.ts";
+import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
@@ -216,6 +216,8 @@ const PLAIN: PickPolicy = {
   nStep: [],
   nextState: "copy",
   masks: false,
+  ends: false,
+  returnToGo: false,
 };
 
 function chooseEnds(
@@ -258,8 +260,19 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
       ? choice.of(["copy", false])
       : choice.of(["copy", "overlap", false]),
     masks: choice.oneIn(2),
+    ends: false,
+    returnToGo: false,
     ...(choice.oneIn(5) ? { where: { tag: choice.of([[0], [-1, 0, 2], [0, 1], [1, 2]]) } } : {}),
   };
+}
+
+/**
+ * The parts of batches that tell of their episodes' ends. They have a stream of their own, so that the other choices are those of the programs
+ * before. Batches with returns can't be relabelled, so they come where there is no hindsight or where they are refused anyway.
+ */
+function withEnds(choice: Choice, policy: PickPolicy, canRelabel: boolean): PickPolicy {
+  const [ends, returnToGo] = [choice.oneIn(2), choice.oneIn(2)];
+  return { ...policy, ends, returnToGo: returnToGo && (!canRelabel || policy.nStep.length > 0) };
 }
 
 /** The options of a program's replay. */
@@ -321,7 +334,16 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     // The first draws from the first view, so that there is something to draw in nearly every program.
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
-  return { ...config, evictionDraws: choice.within(1, 5), ...chooseLimits(choice, config) };
+  const ends = new Choice(seed, 2);
+  const complete = (policy: PickPolicy): PickPolicy =>
+    withEnds(ends, policy, config.hindsight !== undefined);
+  return {
+    ...config,
+    pick: complete(config.pick),
+    views: config.views.map(complete),
+    evictionDraws: choice.within(1, 5),
+    ...chooseLimits(choice, config),
+  };
 }
 
 /** A power of two from 2 to 32, and no less than how many records of an open episode go at once. */

@@ -50,6 +50,9 @@ export interface PickRows {
   readonly discount: number[];
   readonly learnMask: number[];
   readonly contextMask: number[];
+  readonly terminated: number[];
+  readonly truncated: number[];
+  readonly returnToGo: number[];
   readonly nStep: NStepRows[];
 }
 
@@ -221,6 +224,23 @@ export function pickRows(
   };
   const mask = (make: (at: number) => number): number[] =>
     policy.masks ? perRow(make, () => 0) : [];
+  const endsAt = (at: number, how: Ending): number => at === count - 1 && ending === how ? 1 : 0;
+  const [one, other] = fault === "endsSwapped"
+    ? ["truncated", "terminated"] as const
+    : ["terminated", "truncated"] as const;
+  const perEnd = (how: Ending): number[] =>
+    policy.ends ? perRow((at) => endsAt(at, how), () => 0) : [];
+  /** From the episode's last reward backwards, as the kernel adds them up. */
+  const toGo = (at: number | undefined): number[] => {
+    const sums = new Array<number>(reward.count).fill(0);
+    const end = fault === "returnToGoStops" ? position + own : count;
+    for (let from = end - 1; at !== undefined && from >= at; from--) {
+      for (const [k, value] of rewardsOf(reward, records[from]?.[2] ?? zeros(0)).entries()) {
+        sums[k] = (sums[k] ?? 0) + value;
+      }
+    }
+    return sums.map(Math.fround);
+  };
   return {
     columns,
     nextState: policy.nextState === "copy"
@@ -234,6 +254,9 @@ export function pickRows(
     ),
     learnMask: mask((at) => isContext(at) ? 0 : 1),
     contextMask: mask((at) => isContext(at) ? 1 : 0),
+    terminated: perEnd(one),
+    truncated: perEnd(other),
+    returnToGo: policy.returnToGo ? rows.flatMap(toGo) : [],
     nStep,
   };
 }

@@ -203,6 +203,7 @@ export class BatchProperties {
       holds(`contextMask[${row}]`, batch.contextMask[pick * rows + row] === (isContext ? 1 : 0));
     }
 
+    this.#checkEnds(batch, pick, holds, facts, rows, shown);
     holds("n-step parts are there as asked", batch.nStep.length === policy.nStep.length);
     const stackSize = policy.stack * columns.state.size;
     for (const [k, n] of policy.nStep.entries()) {
@@ -230,6 +231,41 @@ export class BatchProperties {
         const offset = (pick * rows + row) * stackSize;
         const target = at === undefined || m === 0 ? undefined : at + m;
         this.#checkStack(part.nextState, offset, target, facts, `${where}: nStep[${k}] row ${row}`);
+      }
+    }
+  }
+
+  /** How the episode ended, and the rewards up to there. */
+  #checkEnds(
+    batch: AnyBatch,
+    pick: number,
+    holds: (property: string, isTrue: boolean) => void,
+    facts: EpisodeFacts,
+    rows: number,
+    shown: (row: number) => number | undefined,
+  ): void {
+    const { ends, returnToGo } = this.#policy;
+    const { reward } = this.#columns;
+    const { terminated, truncated, returnToGo: toGo } = batch;
+    const marked = ends ? batch.size * rows : 0;
+    holds("ends as asked", terminated.length === marked && truncated.length === marked);
+    const added = returnToGo ? batch.size * rows * reward.size : 0;
+    holds("returns to go as asked", toGo.length === added);
+    for (let row = 0; row < rows; row++) {
+      const [at, index] = [shown(row), pick * rows + row];
+      const how = at === facts.count - 1 ? facts.state : undefined;
+      if (ends) {
+        holds(`terminated[${row}]`, terminated[index] === (how === "terminated" ? 1 : 0));
+        holds(`truncated[${row}]`, truncated[index] === (how === "truncated" ? 1 : 0));
+      }
+      for (let element = 0; returnToGo && element < reward.size; element++) {
+        let sum = 0;
+        for (let next = at ?? facts.count; next < facts.count; next++) {
+          sum += codeOf(reward, facts.stream, facts.first + next, element);
+        }
+        const value = toGo[index * reward.size + element] ?? NaN;
+        const isNear = Math.abs(value - sum) <= 1e-6 * Math.abs(sum);
+        holds(`returnToGo[${row}] is ${value}, the slow loop says ${sum}`, isNear);
       }
     }
   }

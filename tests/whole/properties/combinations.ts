@@ -52,6 +52,8 @@ export const FACTORS = {
   nStep: [undefined, 1, 3, 9, [2, 5]],
   nextState: [undefined, "copy", "overlap", false],
   masks: [undefined, true, false],
+  ends: [false, true],
+  returnToGo: [false, true],
   stateDType: ["float32", "uint8", "int8", "float16", "int16", "int32", "float64"],
   // One number, three, a matrix, and more than 128 bytes of whatever dtype, which stand alone in memory: whole vectors, and an odd number.
   stateShape: [[], [3], [2, 2], [12, 12], [11, 13]],
@@ -82,6 +84,7 @@ export const COMMON_FACTORS = {
   nStep: [1, 3, 9, [2, 5]],
   nextState: [undefined, "copy", false],
   masks: [undefined, false],
+  returnToGo: [false],
   stateDType: ["float32", "int32", "float64"],
   stateShape: [[], [3], [2, 2]],
   reward: ["float32"],
@@ -110,10 +113,11 @@ export function isExcluded(a: string, valueOfA: unknown, b: string, valueOfB: un
 /** The pick policy of a combination; what it leaves undefined is left out. */
 export function pickOptions(of: PickCombination): PickOptions {
   const { length, stride, allowShort, allowOpenEnd, discount, whole, burnIn, before } = of;
-  const { reversed, stack, stackPadding, stackCompact, nStep, nextState, masks } = of;
+  const { reversed, stack, stackPadding, stackCompact, nStep, nextState, masks, ends, returnToGo } =
+    of;
   return {
     ...{ length, stride, allowShort, allowOpenEnd, discount, whole, burnIn, before },
-    ...{ reversed, stack, stackPadding, stackCompact },
+    ...{ reversed, stack, stackPadding, stackCompact, ends, returnToGo },
     ...(nStep === undefined ? {} : { nStep }),
     ...(nextState === undefined ? {} : { nextState }),
     ...(masks === undefined ? {} : { masks }),

@@ -106,6 +106,9 @@ function partsOf(batch: AnyBatch): [string, ArrayBufferView<ArrayBuffer>, number
     ["discount", batch.discount],
     ["learnMask", batch.learnMask],
     ["contextMask", batch.contextMask],
+    ["terminated", batch.terminated],
+    ["truncated", batch.truncated],
+    ["returnToGo", batch.returnToGo],
     ...batch.nStep.flatMap(({ n, reward, nextState, discount }) =>
       Object.entries({
         [`nStep ${n} reward`]: reward,
@@ -138,5 +141,5 @@ Deno.test(`one byte altered anywhere in a batch is a violation (seed ${SEED})`, 
     }
     world.recheck(batch);
   }
-  assertEquals(seen.size, 13 + 6 + 3); // every part of all batches, the six extras, and the three of n-step returns
+  assertEquals(seen.size, 16 + 6 + 3); // every part of all batches, the six extras, and the three of n-step returns
 });
