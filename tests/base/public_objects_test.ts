@@ -92,6 +92,7 @@ const made: Record<string, (() => unknown) | null> = {
       .map((name) => [name, null]),
   ),
   // The other tests show these.
+  EPISODE_END: null,
   ReplayError: null,
   ExperienceReplay: null,
   ReplayView: null,
