@@ -189,14 +189,10 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   const { segmentLength } = options;
-  const checkSegment = (least: number): number =>
-    checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
-      segmentLength,
-      least,
-      segmentMax,
-    );
-  const segment = segmentLength === undefined ? undefined : checkSegment(1);
+  // What is wrong with it is said below, where the length of the picks is known.
+  const segment = Number.isInteger(segmentLength)
+    ? Math.max(1, Math.min(segmentLength as number, segmentMax))
+    : undefined;
   const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
@@ -211,7 +207,12 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       ? randomSeed()
       : checkInteger(`${WHERE}: seed`, options.seed, 0, largest),
     // Where not even one pick fits, the kernel says so.
-    segmentLength: segment === undefined || capacity < pick.length ? 0 : checkSegment(pick.length),
+    segmentLength: segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
+      segmentLength,
+      pick.length,
+      segmentMax,
+    ),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),

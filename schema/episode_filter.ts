@@ -20,9 +20,10 @@ import { checkTags } from "./pick_where.ts";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
  * replay.record(replay.newEpisode(), 1, 0, 0, { finalState: 2, truncated: true });
- * replay.record(replay.newEpisode(), 1, 0, 0);
- * const { end } = replay.episodes();
- * console.log(end[0] === EPISODE_END.truncated, end[1] === EPISODE_END.open); // true true
+ * const open = replay.record(replay.newEpisode(), 1, 0, 0);
+ * const { handle, end } = replay.episodes();
+ * console.log(end[0] === EPISODE_END.truncated); // true
+ * console.log(handle[1] === open, end[1] === EPISODE_END.open); // true true
  * ```
  */
 export const EPISODE_END: {

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "../../_assert.ts";
 import { every, ExperienceReplay, float32, int32, prioritized, uint8, uniform } from "@exrp/replay";
 import { native } from "../../_native.ts";
+import { pause } from "../../_wait.ts";
 import { assertReplayError } from "../_helpers.ts";
 import { loose } from "../record/_record_helpers.ts";
 
@@ -218,7 +219,7 @@ native.test("a thread that draws sees all of a change or nothing, and frozen col
       state: state.fill(value % 251),
       reward: reward.fill(value),
     });
-    if (value % 20 === 0) await new Promise((resolve) => setTimeout(resolve));
+    if (value % 20 === 0) await pause(0);
   }
   const { torn, seen } = await done;
   worker.terminate();
