@@ -189,10 +189,14 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   const { segmentLength } = options;
-  // What is wrong with it is said below, where the length of the picks is known.
-  const segment = Number.isInteger(segmentLength)
-    ? Math.max(1, Math.min(segmentLength as number, segmentMax))
-    : undefined;
+  const checkSegment = (least: number): number =>
+    checkInteger(
+      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
+      segmentLength,
+      least,
+      segmentMax,
+    );
+  const segment = segmentLength === undefined ? undefined : checkSegment(1);
   const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
   checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
   return {
@@ -207,12 +211,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       ? randomSeed()
       : checkInteger(`${WHERE}: seed`, options.seed, 0, largest),
     // Where not even one pick fits, the kernel says so.
-    segmentLength: segmentLength === undefined || capacity < pick.length ? 0 : checkInteger(
-      `${WHERE}: segmentLength (at least pick.length, at most capacity and maxAge)`,
-      segmentLength,
-      pick.length,
-      segmentMax,
-    ),
+    segmentLength: segment === undefined || capacity < pick.length ? 0 : checkSegment(pick.length),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
