@@ -57,6 +57,17 @@ export type {
   PickPolicy,
   StackPadding,
 } from "./schema/pick_options.ts";
+export {
+  centerCrop,
+  clip,
+  normalize,
+  randomCrop,
+  randomShift,
+  scale,
+  toFloat16,
+  toFloat32,
+} from "./schema/transforms.ts";
+export type { PickTransforms, Transform } from "./schema/transform_types.ts";
 export { EPISODE_END } from "./schema/episode_filter.ts";
 export type { AnySchema, PickSchema, Schema } from "./schema/schema.ts";
 export type { RecordColumns } from "./schema/record_columns.ts";
@@ -65,6 +76,7 @@ export type { BatchShape } from "./schema/batch_shape.ts";
 export type { GetBatchOptions } from "./replay/draw/drawer.ts";
 export type { BatchesOptions } from "./replay/draw/batches.ts";
 export type { NumberArray } from "./replay/draw/priorities.ts";
+export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
 export type { PickView } from "./replay/register/pick_view.ts";
 export type { Selector } from "./replay/register/selector.ts";
 export type { RecordOptions, Step } from "./replay/record/recorder.ts";

@@ -30,12 +30,17 @@ export type {
   KeyUnless,
   Known,
   known,
+  NewViewSchema,
   NStepOf,
   PickSchemaOf,
   Recordable,
   RecordArray,
   RecordValue,
   SchemaOf,
+  ShownColumn,
+  ShownColumns,
+  ShownExtras,
+  ShownOf,
   StackOf,
   ViewSchema,
   Written,
@@ -60,6 +65,23 @@ export type {
   EpisodeReturns,
   ReturnsFilter,
 } from "./schema/episode_filter.ts";
+export type {
+  AfterOne,
+  Channels,
+  ClipTransform,
+  CroppedShape,
+  CropTransform,
+  Like,
+  LinearTransform,
+  ListOf,
+  NormalizeTransform,
+  NoTransforms,
+  ShapeOf,
+  ShiftTransform,
+  Transformed,
+  TransformList,
+} from "./schema/transform_types.ts";
+export type { LinearOptions, NormalizeOptions, PictureOptions } from "./schema/transforms.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,

@@ -10,6 +10,7 @@ import { checkOptions } from "../base/option_names.ts";
 import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
+import { transformsText } from "../schema/pick_transforms.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type {
   ReaderBatchesOptions,
@@ -84,13 +85,16 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     }
     const policy = pickViews[this.#selector.view]?.policy;
     if (policy === undefined) return;
-    const { length, burnIn, before, nStep, nextState, stackCompact, allowOpenEnd } = policy;
+    const { length, burnIn, before, nStep, nextState, stackCompact, allowOpenEnd, transform } =
+      policy;
     const rows = length + burnIn + before;
     const refuse = (needed: string, got: string): never => {
       throw new TypeError(
         `${WHERE}: the selector's pick view must have ${needed}, got ${got}; make another one by newPickView()`,
       );
     };
+    // The types of a reader are those of the stored columns.
+    if (transform !== undefined) refuse("no transforms", transformsText(transform));
     if (rows !== 1) refuse("picks of one step", `${rows} rows`);
     if (allowOpenEnd) refuse("next states of all picks", "allowOpenEnd");
     if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);

@@ -5,7 +5,16 @@
  */
 
 import type { ColumnArray, ColumnArrays } from "./columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Known, known, NStepOf, Schema } from "./schema.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  Known,
+  known,
+  NStepOf,
+  Schema,
+  ShownColumn,
+  ShownExtras,
+} from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
 /** One n-step return of a {@linkcode Batch}. It has the `reward`, `nextState` and `discount` that a one-step learner takes. */
@@ -23,7 +32,7 @@ export interface NStepPart<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`: the state m steps on. If the episode ends before, it is the final state. With frame stacks the shape
    * is `[batch, length, stack, ...shape]`: whole stacks, even with `stackCompact`.
    */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: ColumnArray<ShownColumn<S, "state">>;
   /** `[batch, length]`: `discount`^m. It is 0 if the episode terminated within the m steps, or if no next state is known. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The shapes of these arrays. */
@@ -92,18 +101,18 @@ export interface Batch<S extends Schema = AnySchema> {
    * With `nextState: "overlap"` there is one more row. With `stackCompact` the shape is `[batch, stack - 1 + length + 1, ...shape]`,
    * and without the last 1 if `nextState` is `false`.
    */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: ColumnArray<ShownColumn<S, "state">>;
   /** `[batch, length, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
+  readonly action: ColumnArray<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
+  readonly reward: ColumnArray<ShownColumn<S, "reward">>;
   /**
    * `[batch, length, ...shape]`, like `state`: the state after each record. At the end of an episode it is the final state. Empty
    * unless `nextState` is `"copy"`.
    */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: ColumnArray<ShownColumn<S, "state">>;
   /** The extras by name, each `[batch, length, ...shape]`. One made by {@linkcode every} is `[batch, ...shape]`. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
+  readonly extras: ColumnArrays<ShownExtras<S>>;
   /**
    * `[batch]`: the first row of padding. Rows before the pick (`burnIn`, `before`) count too. With `before`, rows before the start of
    * the episode are also padding, and `contextMask` says which are real.

@@ -9,10 +9,11 @@ import type {
   AnySchema,
   ColumnOf,
   CompactOf,
-  ExtrasOf,
   Known,
   known,
   Schema,
+  ShownColumn,
+  ShownExtras,
   StackOf,
 } from "./schema.ts";
 
@@ -31,14 +32,14 @@ export type BatchColumnShapes<X extends Columns> = {
  * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers.
  */
 export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
-  ? Stack extends 1 ? BatchColumnShape<ColumnOf<S, "state">>
+  ? Stack extends 1 ? BatchColumnShape<ShownColumn<S, "state">>
   : number extends Stack ? readonly number[]
-  : readonly [number, number, Stack, ...ColumnOf<S, "state">["shape"]]
+  : readonly [number, number, Stack, ...ShownColumn<S, "state">["shape"]]
   : never;
 
 /** The shape of {@linkcode Batch.state}: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
 export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
-  ? BatchColumnShape<ColumnOf<S, "state">>
+  ? BatchColumnShape<ShownColumn<S, "state">>
   : [CompactOf<S>] extends [false] ? StackShape<S>
   : [StackOf<S>] extends [1] ? StackShape<S>
   : readonly number[];
@@ -50,13 +51,13 @@ export interface BatchShape<S extends Schema = AnySchema> {
   /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;
   /** `[batch, length, ...shape]` */
-  readonly action: BatchColumnShape<ColumnOf<S, "action">>;
+  readonly action: BatchColumnShape<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]` */
-  readonly reward: BatchColumnShape<ColumnOf<S, "reward">>;
+  readonly reward: BatchColumnShape<ShownColumn<S, "reward">>;
   /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` unless `nextState` is `"copy"`. */
   readonly nextState: StackShape<S>;
   /** `[batch, length, ...shape]` of each extra, or `[batch, ...shape]` of one made by {@linkcode every}. */
-  readonly extras: BatchColumnShapes<ExtrasOf<S>>;
+  readonly extras: BatchColumnShapes<ShownExtras<S>>;
   /** `[batch]` */
   readonly seqLen: readonly [number];
   /** `[batch]` */

@@ -8,6 +8,8 @@ import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../bas
 import { checkOptions, type OptionHints } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "./columns.ts";
+import { checkTransforms, transformsText } from "./pick_transforms.ts";
+import type { PickTransforms } from "./transform_types.ts";
 import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
 
 /**
@@ -36,6 +38,7 @@ export interface PickOptions<
   Stack extends number = number,
   Compact extends boolean = boolean,
   NStep extends number | readonly number[] = number | readonly number[],
+  Transforms extends PickTransforms = PickTransforms,
 > {
   /**
    * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and a batch has that
@@ -123,17 +126,25 @@ export interface PickOptions<
    * that you gave to `newEpisode`, and 0 without one.
    */
   readonly where?: PickWhere;
+  /**
+   * What becomes of the values of columns on their way into a batch, such as `{ state: [randomShift(4), toFloat32({ scale: 1 / 255 })] }`; nothing by
+   * default. Each column has a list of transforms, which are done in order. They decide the dtype and the shape of the column in batches. Rows of padding stay
+   * zero. All else gives stored values, such as `drain` and `episodeRecords`.
+   */
+  readonly transform?: Transforms;
 }
 
 /** A pick policy, checked and filled in. {@linkcode PickView.policy} is one. */
-export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">> & {
+export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where" | "transform">> & {
   /** n of each n-step return. */
   readonly nStep: readonly number[];
   /** The tags of the episodes that have picks. It is missing if all episodes have. */
   readonly where?: PolicyWhere;
+  /** The transforms of columns. It is missing if there are none. */
+  readonly transform?: PickTransforms;
 };
 
-type Name = Exclude<keyof PickPolicy, "where">;
+type Name = Exclude<keyof PickPolicy, "where" | "transform">;
 
 /** Checks a value; the name is that of the option in errors. */
 type Check = (name: string, value: unknown) => unknown;
@@ -167,7 +178,7 @@ const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag
   returnToGo: [false, checkBoolean, "return to go", abi.EXRP_PICK_RETURN_TO_GO],
 };
 const NAMES = Object.keys(RULES) as Name[];
-const OPTIONS = [...NAMES, "where"] as const;
+const OPTIONS = [...NAMES, "where", "transform"] as const;
 const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
 /** The options that decide how batches are laid out, beside their rows and columns. */
 const LAYOUT: readonly Name[] = [
@@ -211,6 +222,10 @@ export function checkPick(
     if (pick[name] !== undefined) given[name] = RULES[name][1](`${field}${name}`, pick[name]);
   }
   if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
+  const transform = pick.transform === undefined
+    ? undefined
+    : checkTransforms(`${field}transform`, pick.transform);
+  if (transform !== undefined) given.transform = transform;
   const { whole, burnIn, before, stackCompact, nStep } = { ...STANDARDS, ...given } as PickPolicy;
   const policy = {
     ...STANDARDS,
@@ -287,7 +302,7 @@ export const REWARD_TYPES: Readonly<Record<DType, number>> = {
   int32: abi.EXRP_TYPE_INT32,
 };
 
-/** The numbers that the kernel makes a pick view from; `reward` is the dtype of the reward column. */
+/** The numbers that the kernel makes a pick view from, without those of transforms; `reward` is the dtype of the reward column. */
 export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
   numbers[abi.EXRP_POLICY_LENGTH] = policy.length;
@@ -335,12 +350,18 @@ export function rowCount(policy: PickPolicy): number {
 export function describePolicy(policy: PickPolicy): string {
   const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];
   const others = NAMES.filter((name) => name !== "length" && !LAYOUT.includes(name));
-  return [...where, ...wordsOf(policy, others), ...wordsOf(policy, LAYOUT)].join(", ");
+  return [...where, ...wordsOf(policy, others), ...layoutWords(policy)].join(", ");
 }
 
 /** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
 export function describeLayout(policy: PickPolicy): string {
-  return wordsOf(policy, LAYOUT).join(", ");
+  return layoutWords(policy).join(", ");
+}
+
+function layoutWords(policy: PickPolicy): string[] {
+  const { transform } = policy;
+  const transforms = transform === undefined ? [] : [`transforms of ${transformsText(transform)}`];
+  return [...wordsOf(policy, LAYOUT), ...transforms];
 }
 
 function wordsOf(policy: PickPolicy, names: readonly Name[]): string[] {

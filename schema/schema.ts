@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { ListOf, NoTransforms, Transformed } from "./transform_types.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
 
 /** Those of the {@linkcode PickOptions} that decide the types of batches. An option that you leave out has its default. */
@@ -14,6 +15,20 @@ export interface PickSchema {
   readonly stackCompact?: boolean;
   /** n of the n-step returns. */
   readonly nStep?: number | readonly number[];
+  /** The columns that transforms change, as a batch shows them. */
+  readonly shown?: ShownColumns;
+}
+
+/** Columns as a batch shows them, where transforms change them. With extras, it has all of them. */
+export interface ShownColumns {
+  /** The state. */
+  readonly state?: Column;
+  /** The action. */
+  readonly action?: Column;
+  /** The reward. */
+  readonly reward?: Column;
+  /** All extras, by name. */
+  readonly extras?: Columns;
 }
 
 /**
@@ -87,6 +102,16 @@ export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> 
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
+/** The column of the state, action or reward of a {@linkcode Schema} as a batch shows it. */
+export type ShownColumn<S extends Schema, K extends "state" | "action" | "reward"> = S extends
+  { readonly pick: { readonly shown: { readonly [P in K]: infer C extends Column } } } ? C
+  : ColumnOf<S, K>;
+
+/** The extras of a {@linkcode Schema} as a batch shows them. */
+export type ShownExtras<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly extras: infer X extends Columns } } } ? X
+  : ExtrasOf<S>;
+
 /** How many frames make one state of a {@linkcode Schema}. */
 export type StackOf<S extends Schema> = S extends
   { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
@@ -130,11 +155,24 @@ export type Written<T> = { [K in keyof T]: T[K] } & unknown;
 /** The key where two types differ, and no key where they are the same. {@linkcode SchemaOf} uses it. */
 export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
 
+/** The {@linkcode ShownColumns} of these columns and transforms. */
+export type ShownOf<State, Action, Reward, Extras, T> = Written<
+  & { readonly [K in keyof T & "state"]: Transformed<State, T[K]> }
+  & { readonly [K in keyof T & "action"]: Transformed<Action, T[K]> }
+  & { readonly [K in keyof T & "reward"]: Transformed<Reward, T[K]> }
+  & {
+    readonly [K in keyof T & "extras"]: {
+      readonly [P in keyof Extras]: Transformed<Extras[P], ListOf<T[K], P>>;
+    };
+  }
+>;
+
 /** The {@linkcode PickSchema} of these options, without those that have their defaults. */
-export type PickSchemaOf<Stack, Compact, NStep> = Written<
+export type PickSchemaOf<Stack, Compact, NStep, Shown = NoTransforms> = Written<
   & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
   & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
   & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
+  & { readonly [K in KeyUnless<"shown", keyof Shown, never>]: Shown }
 >;
 
 /** The {@linkcode Schema} of these columns and this pick schema, without those that have their defaults. */
@@ -152,6 +190,23 @@ export type ViewSchema<S extends Schema, Pick> = Written<
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;
 
+/** The {@linkcode Schema} of a pick view that {@linkcode ExperienceReplay.newPickView} makes by these options. */
+export type NewViewSchema<S extends Schema, Stack, Compact, NStep, Transforms> = ViewSchema<
+  S,
+  PickSchemaOf<
+    Stack,
+    Compact,
+    NStep,
+    ShownOf<
+      ColumnOf<S, "state">,
+      ColumnOf<S, "action">,
+      ColumnOf<S, "reward">,
+      ExtrasOf<S>,
+      Transforms
+    >
+  >
+>;
+
 /** The key of {@linkcode Known}; nothing at run time. */
 export declare const known: unique symbol;
 
@@ -167,5 +222,11 @@ export type Known<S extends Schema> = {
   readonly stack: StackOf<S>;
   readonly compact: CompactOf<S>;
   readonly nStep: NStepOf<S>;
+  readonly shown: readonly [
+    ShownColumn<S, "state">,
+    ShownColumn<S, "action">,
+    ShownColumn<S, "reward">,
+  ];
+  readonly shownExtras: ShownExtras<S>;
   readonly labels: { readonly [K in keyof S]?: unknown };
 };

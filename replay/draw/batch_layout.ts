@@ -13,6 +13,7 @@ import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import type { DType } from "../../schema/columns.ts";
+import { shownColumns } from "../../schema/pick_transforms.ts";
 import { describeLayout, type PickPolicy, rowCount } from "../../schema/pick_options.ts";
 
 /** Spare buffers kept per layout. */
@@ -60,6 +61,7 @@ export class BatchLayout {
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
   constructor(core: ReplayCore, { id, policy }: PickView, size: number) {
     const { config: { columns, extraNames }, kernel: { symbols } } = core;
+    const shown = shownColumns("transform", columns, policy.transform);
     const nStepFirst = abi.EXRP_BATCH_COLUMN + columns.length;
     const partCount = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
     const offsets = new Float64Array(partCount);
@@ -72,7 +74,7 @@ export class BatchLayout {
       count: shape.reduce((product, each) => product * each, 1),
       shape: Object.freeze(shape),
     });
-    const [state, action, reward, ...extras] = columns.map(({ column }, k) => {
+    const [state, action, reward, ...extras] = shown.map(({ column }, k) => {
       const rows = column.every > 1 ? [] : [length];
       return part(abi.EXRP_BATCH_COLUMN + k, column.dtype, size, ...rows, ...column.shape);
     }) as [BatchPart, BatchPart, BatchPart, ...BatchPart[]];

@@ -316,8 +316,10 @@ export class Relabeller {
     const policy = OwnedBatch.policyOf(batch);
     this.#policy = policy;
     const { achieved, desired } = this.#config;
-    checkPolicy(OPERATION, policy, achieved.k === 0 || desired.k === 0);
-    for (const k of [2, achieved.k, desired.k]) {
+    const columns = [2, achieved.k, desired.k];
+    const names = columns.map((k) => this.#core.config.columns[k]?.name ?? "");
+    checkPolicy(OPERATION, policy, names);
+    for (const k of columns) {
       const { name = "", column } = this.#core.config.columns[k] ?? {};
       const array: AnyColumnArray | undefined = this.#arrayOf(batch, k);
       const count = batch.size * batch.length * (column?.elementCount ?? 0);
