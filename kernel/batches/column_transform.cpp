@@ -95,7 +95,7 @@ Status ColumnTransform::parse(const Column& column, bool isReward, const double*
   const double type = numbers[EXRP_TRANSFORM_TYPE];
   if (!isWhole(type, EXRP_TYPE_FLOAT32, EXRP_TYPE_INT32)) return wrong(type);
   type_ = static_cast<uint32_t>(type);
-  if (!isTypeOf(type_, column.itemBytes) || column.every > 1) return wrong(type);
+  if (!isTypeOf(type_, column.itemBytes)) return wrong(type);
   itemBytes_ = column.itemBytes;
   itemCount_ = shownCount_ = column.itemCount;
   for (uint32_t at = 0; at < count; ++at, numbers += EXRP_TRANSFORM_COUNT) {
@@ -105,7 +105,7 @@ Status ColumnTransform::parse(const Column& column, bool isReward, const double*
     if (!isWhole(kind, EXRP_TRANSFORM_LINEAR, EXRP_TRANSFORM_FLOAT16) || isHalf_) return wrong(kind);
     switch (static_cast<uint32_t>(kind)) {
       case EXRP_TRANSFORM_NORMALIZE:
-        if (at > 0 || !(given[0] > 0 && given[0] <= 0x1p53) || !(given[1] > 0 && isBound(given[1]))) return wrong(given[0]);
+        if (at > 0 || column.every > 1 || !(given[0] > 0 && given[0] <= 0x1p53) || !(given[1] > 0 && isBound(given[1]))) return wrong(given[0]);
         normalizes_ = true;
         epsilon_ = given[0];
         limit_ = static_cast<float>(given[1]);

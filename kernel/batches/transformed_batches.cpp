@@ -48,7 +48,8 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     scaleAt_[column] = scaleCount_;
     if (transform.normalizes()) scaleCount_ += size_t{2} * store.column(column).itemCount;
     if (column >= store.leaves().count()) {
-      addPart({Part::Kind::rows, 0, column, rows, 1});
+      const bool isKept = store.isKept(column);
+      addPart({isKept ? Part::Kind::kept : Part::Kind::rows, 0, column, isKept ? 1 : rows, 1});
       continue;
     }
     const LeafPolicy& leaf = policy.leaves[column];
@@ -157,6 +158,7 @@ TransformedBatches::Rows TransformedBatches::realRows(const Part& part, const Ba
   const uint32_t endAll = leaf.overlaps() ? knownEnd + 1 : end;
   switch (part.kind) {
     case Part::Kind::rows: return {lead, end};
+    case Part::Kind::kept: return {0, 1};
     case Part::Kind::states: return {lead, endAll};
     case Part::Kind::frames: return {0, endAll + leaf.stack - 1};
     default: return {lead, knownEnd};

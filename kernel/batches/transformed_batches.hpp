@@ -45,7 +45,7 @@ class TransformedBatches final : public Gatherer {
  private:
   /// A part of the batch that is of a column with transforms.
   struct Part {
-    enum class Kind : uint8_t { rows, states, frames, next, nStep };
+    enum class Kind : uint8_t { rows, kept, states, frames, next, nStep };
     Kind kind;
     uint8_t nStep;
     uint32_t column;

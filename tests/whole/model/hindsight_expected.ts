@@ -20,8 +20,11 @@ export interface Expected {
 
 /** Whether hindsight takes batches of this policy. */
 export function canRelabel(policy: PickPolicy, inState: boolean): boolean {
-  const { nStep, stack, stackCompact, nextState, returnToGo } = policy;
+  const { nStep, stack, stackCompact, nextState, returnToGo, transform } = policy;
   if (nStep.length > 0 || returnToGo) return false;
+  const { state, reward, extras: { mask, goal } = {} } = transform ?? {};
+  const changed = inState ? [state, reward] : [mask, goal, reward];
+  if (changed.some((list) => list !== undefined)) return false;
   return !inState || (stack === 1 && !stackCompact && nextState === "copy");
 }
 

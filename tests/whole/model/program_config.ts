@@ -4,7 +4,20 @@
  * @module
  */
 
-import type { DType, PickPolicy } from "@exrp/replay";
+import {
+  centerCrop,
+  clip,
+  type DType,
+  normalize,
+  type PickPolicy,
+  randomCrop,
+  randomShift,
+  scale,
+  toFloat16,
+  toFloat32,
+  type Transform,
+} from "@exrp/replay";
+import type { TransformList } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
@@ -275,6 +288,53 @@ function withEnds(choice: Choice, policy: PickPolicy, canRelabel: boolean): Pick
   return { ...policy, ends, returnToGo: returnToGo && (!canRelabel || policy.nStep.length > 0) };
 }
 
+/** Transforms of some columns, with a stream of their own. Batches with those of rewards or goals can't be relabelled, so most have others. */
+function withTransforms(
+  choice: Choice,
+  policy: PickPolicy,
+  { state, action, reward, extras }: Pick<ProgramConfig, "state" | "action" | "reward" | "extras">,
+  canRelabel: boolean,
+): PickPolicy {
+  if (choice.oneIn(2)) return policy;
+  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(4);
+  const some = (spec: ColumnSpec, isReward = false): { readonly list?: TransformList } =>
+    choice.oneIn(2) ? {} : { list: chooseTransforms(choice, spec, isReward) };
+  const lists = { state: some(state), action: some(action), reward: some(reward, true) };
+  const { state: own, action: acted, reward: paid } = lists;
+  const chosen = Object.entries(extras).flatMap(([name, spec]) => {
+    const { list } = some(spec);
+    const isGoal = isKept && (name === "goal" || name === "mask");
+    return list === undefined || isGoal ? [] : [[name, list] as const];
+  });
+  const transform = {
+    ...(own.list === undefined || isKept ? {} : { state: own.list }),
+    ...(acted.list === undefined ? {} : { action: acted.list }),
+    ...(paid.list === undefined || isKept ? {} : { reward: paid.list }),
+    ...(chosen.length === 0 ? {} : { extras: Object.fromEntries(chosen) }),
+  };
+  return Object.keys(transform).length === 0 ? policy : { ...policy, transform };
+}
+
+/** A list of transforms that fit a column. */
+function chooseTransforms(choice: Choice, spec: ColumnSpec, isReward: boolean): TransformList {
+  const number = (): number => choice.of([1, 0.5, -2, 1 / 255, 3, 1e-3]);
+  const list: Transform[] = [];
+  if ((spec.every ?? 1) === 1 && choice.oneIn(3)) {
+    list.push(normalize({ epsilon: choice.of([1e-8, 0.1]), clip: choice.of([10, 0.5, false]) }));
+  }
+  const [height, width] = spec.shape.length < 2 ? [] : spec.shape.slice(-2);
+  if (height !== undefined && width !== undefined && !isReward) {
+    if (choice.oneIn(2)) list.push(randomShift(choice.within(1, 4)));
+    const [rows, columns] = [choice.within(1, height), choice.within(1, width)];
+    if (choice.oneIn(2)) list.push(choice.of([randomCrop, centerCrop])(rows, columns));
+  }
+  if (choice.oneIn(2)) list.push(toFloat32({ scale: number(), offset: choice.of([0, 0.25, -1]) }));
+  if (choice.oneIn(3)) list.push(clip(-Math.abs(number()), Math.abs(number())));
+  if (choice.oneIn(4)) list.push(scale(number()));
+  if (choice.oneIn(4)) list.push(toFloat16({ scale: number() }));
+  return list.length === 0 ? [toFloat32()] : list;
+}
+
 /** The options of a program's replay. */
 export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
@@ -335,8 +395,10 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
   const ends = new Choice(seed, 2);
+  const transforms = new Choice(seed, 3);
+  const canRelabel = config.hindsight !== undefined;
   const complete = (policy: PickPolicy): PickPolicy =>
-    withEnds(ends, policy, config.hindsight !== undefined);
+    withTransforms(transforms, withEnds(ends, policy, canRelabel), config, canRelabel);
   return {
     ...config,
     pick: complete(config.pick),

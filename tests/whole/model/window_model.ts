@@ -6,6 +6,7 @@
 
 import type { DType, PickPolicy } from "@exrp/replay";
 import type { Fault } from "./faults.ts";
+import type { Shown } from "./transforms_model.ts";
 
 /** How an episode ended. */
 export type Ending = "terminated" | "truncated";
@@ -120,6 +121,7 @@ export function pickRows(
   columnBytes: readonly number[],
   every: readonly number[],
   reward: RewardSpec,
+  shown: Shown,
   fault?: Fault,
 ): PickRows {
   const { records, ending, finalState } = episode;
@@ -151,7 +153,9 @@ export function pickRows(
     const frames = Array.from({ length: policy.stack }, (_, k) => frame(at - policy.stack + 1 + k));
     return join(frames);
   };
-  const stackBytes = policy.stack * stateBytes;
+  const stackBytes = policy.stack * shown.bytes(0);
+  const stackIn = (part: "own" | "next" | number, at: number): Uint8Array =>
+    shown.row(0, part, stack(at));
   const rows = Array.from({ length: rowCount }, (_, row) => positionOf(row));
   const perRow = <T>(make: (at: number) => T, none: () => T): T[] =>
     rows.map((at) => at === undefined ? none() : make(at));
@@ -160,10 +164,13 @@ export function pickRows(
   const first = policy.reversed ? position : firstRow;
   const columns = columnBytes.map((bytes, k) =>
     (every[k] ?? 1) > 1
-      ? [records[keptAt(first, every[k], fault)]?.[k] ?? zeros(bytes)]
+      ? [shown.row(k, "own", records[keptAt(first, every[k], fault)]?.[k] ?? zeros(bytes))]
       : k === 0
       ? states()
-      : perRow((at) => records[at]?.[k] ?? zeros(bytes), () => zeros(bytes))
+      : perRow(
+        (at) => shown.row(k, "own", records[at]?.[k] ?? zeros(bytes)),
+        () => zeros(shown.bytes(k)),
+      )
   );
   function states(): Uint8Array[] {
     const last = position + own - 1;
@@ -176,20 +183,20 @@ export function pickRows(
       return Array.from({ length: policy.stack - 1 + rowCount + more }, (_, k) => {
         const at = first - (policy.stack - 1) + k;
         const end = more === 1 && after !== undefined ? last + 1 : last;
-        return at > end ? zeros(stateBytes) : frame(at);
+        return at > end ? zeros(shown.bytes(0)) : shown.row(0, "own", frame(at));
       });
     }
-    const stacks = perRow(stack, () => zeros(stackBytes));
+    const stacks = perRow((at) => stackIn("own", at), () => zeros(stackBytes));
     if (policy.nextState !== "overlap") return stacks;
     stacks.push(zeros(stackBytes));
     const end = rows.lastIndexOf(last) + 1;
-    if (after !== undefined) stacks[end] = stack(last + 1);
+    if (after !== undefined) stacks[end] = stackIn("own", last + 1);
     return stacks;
   }
 
   const terminatesAt = (at: number): boolean =>
     at === count - 1 && ending === "terminated" && fault !== "terminatedBootstraps";
-  const nStep = policy.nStep.map((n): NStepRows => {
+  const nStep = policy.nStep.map((n, k): NStepRows => {
     const part: NStepRows = { reward: [], state: [], discount: [] };
     for (const at of rows) {
       let [steps, discount] = [0, 1];
@@ -199,8 +206,8 @@ export function pickRows(
       const goesOn = (at: number): boolean => at < count && (steps === 0 || known(at));
       while (at !== undefined && steps < n && goesOn(at + steps)) {
         const bytes = records[at + steps]?.[2] ?? zeros(0);
-        for (const [k, value] of rewardsOf(reward, bytes).entries()) {
-          sums[k] = (sums[k] ?? 0) + discount * value;
+        for (const [item, value] of shown.rewards(bytes).entries()) {
+          sums[item] = (sums[item] ?? 0) + discount * value;
         }
         bootstraps = !terminatesAt(at + steps);
         discount *= fault === "nStepForgetsDiscount" ? 1 : policy.discount;
@@ -208,7 +215,7 @@ export function pickRows(
       }
       const none = at === undefined || !known(at);
       part.reward.push(...sums.map(Math.fround));
-      part.state.push(none ? zeros(stackBytes) : stack(at + steps));
+      part.state.push(none ? zeros(stackBytes) : stackIn(k, at + steps));
       part.discount.push(none || !bootstraps ? 0 : Math.fround(discount));
     }
     return part;
@@ -235,7 +242,7 @@ export function pickRows(
     const sums = new Array<number>(reward.count).fill(0);
     const end = fault === "returnToGoStops" ? position + own : count;
     for (let from = end - 1; at !== undefined && from >= at; from--) {
-      for (const [k, value] of rewardsOf(reward, records[from]?.[2] ?? zeros(0)).entries()) {
+      for (const [k, value] of shown.rewards(records[from]?.[2] ?? zeros(0)).entries()) {
         sums[k] = (sums[k] ?? 0) + value;
       }
     }
@@ -244,7 +251,10 @@ export function pickRows(
   return {
     columns,
     nextState: policy.nextState === "copy"
-      ? perRow((at) => known(at) ? stack(at + 1) : zeros(stackBytes), () => zeros(stackBytes))
+      ? perRow(
+        (at) => known(at) ? stackIn("next", at + 1) : zeros(stackBytes),
+        () => zeros(stackBytes),
+      )
       : [],
     seqLen: ends(() => true),
     nextSeqLen: ends(known),
