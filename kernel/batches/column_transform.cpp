@@ -164,9 +164,11 @@ size_t ColumnTransform::scratchBytes() const {
 }
 
 void ColumnTransform::scalesOf(const ColumnStatistics::Of& statistics, float* scales) const {
-  float* const factors = scales + itemCount_;
+  float* const rests = scales + itemCount_;
+  float* const factors = rests + itemCount_;
   for (uint32_t item = 0; item < itemCount_; ++item) {
     scales[item] = static_cast<float>(statistics.mean(item));
+    rests[item] = static_cast<float>(statistics.mean(item) - double{scales[item]});
     factors[item] = static_cast<float>(1.0 / __builtin_sqrt(statistics.variance(item) + epsilon_));
   }
 }
@@ -211,8 +213,7 @@ void ColumnTransform::run(const uint8_t* from, uint8_t* to, const CropPlace& pla
 
 float ColumnTransform::numberOf(const uint8_t* from, uint32_t item, const float* scales) const {
   float number = 0;
-  if (normalizes_) makeFloats(from, 1, scales + item, scales + itemCount_ + item, &number);
-  else makeFloats(from, 1, nullptr, nullptr, &number);
+  makeFloats(from, 1, normalizes_ ? scales + item : nullptr, &number);
   return number;
 }
 
@@ -222,18 +223,16 @@ void ColumnTransform::changeNumbers(const uint8_t* from, size_t count, const flo
   const size_t step = isHalf_ || normalizes_ || stepCount_ > 1 ? pieceCount : count;
   for (size_t at = 0; at < count; at += step) {
     const size_t some = count - at < step ? count - at : step;
-    const float* const means = normalizes_ ? scales + at : nullptr;
-    const float* const factors = normalizes_ ? means + itemCount_ : nullptr;
     float* const floats = isHalf_ ? piece : reinterpret_cast<float*>(to) + at;
-    makeFloats(from + at * itemBytes_, some, means, factors, floats);
+    makeFloats(from + at * itemBytes_, some, normalizes_ ? scales + at : nullptr, floats);
     if (!isHalf_) continue;
     auto* const halves = reinterpret_cast<uint16_t*>(to) + at;
     for (size_t k = 0; k < some; ++k) halves[k] = halfOf(piece[k]);
   }
 }
 
-/// Elements as floats, after all operations but FLOAT16. `means` and `factors` are those of these elements, and are read only with NORMALIZE.
-void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* means, const float* factors, float* to) const {
+/// Elements as floats, after all operations but FLOAT16. `scales` begin with that of the first of them, and are read only with NORMALIZE.
+void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const {
   // The first LINEAR is done while they are loaded.
   const bool isLoaded = !normalizes_ && stepCount_ > 0 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
   const float scale = isLoaded ? steps_[0].a : 1.0f;
@@ -248,7 +247,9 @@ void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float*
     default: loadAs<int32_t>(from, count, scale, offset, to);
   }
   if (normalizes_) {
-    for (size_t at = 0; at < count; ++at) to[at] = (to[at] - means[at]) * factors[at];
+    const float* const rests = scales + itemCount_;
+    const float* const factors = rests + itemCount_;
+    for (size_t at = 0; at < count; ++at) to[at] = (to[at] - scales[at] - rests[at]) * factors[at];
     clip(to, count, -limit_, limit_);
   }
   for (uint32_t index = isLoaded ? 1 : 0; index < stepCount_; ++index) {

@@ -46,7 +46,8 @@ class ColumnTransform {
   bool normalizes() const { return normalizes_; }
   bool crops() const { return cropCount_ > 0; }
 
-  /// Mean and factor of each element, for run(). Takes 2 floats an element.
+  /// What run() needs of the statistics: scalesPerItem floats an element. The mean is two of them, as one is too coarse where it is large.
+  static constexpr uint32_t scalesPerItem = 3;
   void scalesOf(const ColumnStatistics::Of& statistics, float* scales) const;
   /// The place of the crops, by random bits.
   CropPlace placeOf(uint64_t seed) const;
@@ -67,7 +68,7 @@ class ColumnTransform {
 
   Status parseCrop(const double* numbers, uint32_t argument);
   void changeNumbers(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
-  void makeFloats(const uint8_t* from, size_t count, const float* means, const float* factors, float* to) const;
+  void makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const;
   void move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const;
 
   uint32_t type_ = EXRP_TYPE_OTHER;

@@ -46,7 +46,7 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     const size_t bytes = transform.scratchBytes();
     if (bytes > rowBytes_) rowBytes_ = bytes;
     scaleAt_[column] = scaleCount_;
-    if (transform.normalizes()) scaleCount_ += size_t{2} * store.column(column).itemCount;
+    if (transform.normalizes()) scaleCount_ += size_t{ColumnTransform::scalesPerItem} * store.column(column).itemCount;
     if (column >= store.leaves().count()) {
       const bool isKept = store.isKept(column);
       addPart({isKept ? Part::Kind::kept : Part::Kind::rows, 0, column, isKept ? 1 : rows, 1});

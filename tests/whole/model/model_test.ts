@@ -71,6 +71,7 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   assertGreater(tally.stepsDrained, 20 * SEED_COUNT);
   assertGreater(tally.stepsLost, 20 * SEED_COUNT);
   assertGreater(tally.picksCompared, 200 * SEED_COUNT);
+  assertGreater(tally.picksTransformed, 40 * SEED_COUNT);
   assertGreater(tally.prioritiesRead, 20 * SEED_COUNT);
   assertGreater(tally.recordsUpdated, 5 * SEED_COUNT);
   assertGreater(tally.stepsUnknown, SEED_COUNT);

@@ -296,7 +296,7 @@ function withTransforms(
   canRelabel: boolean,
 ): PickPolicy {
   if (choice.oneIn(2)) return policy;
-  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(4);
+  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(8);
   const some = (spec: ColumnSpec, isReward = false): { readonly list?: TransformList } =>
     choice.oneIn(2) ? {} : { list: chooseTransforms(choice, spec, isReward) };
   const lists = { state: some(state), action: some(action), reward: some(reward, true) };

@@ -171,7 +171,8 @@ function changed(
     case "normalize": {
       const variance = statistics?.variance(k) ?? NaN;
       const factor = f(1 / Math.sqrt(variance + transform.epsilon));
-      const normal = f(f(x - f(statistics?.mean[k] ?? NaN)) * factor);
+      const mean = statistics?.mean[k] ?? NaN;
+      const normal = f(f(f(x - f(mean)) - f(mean - f(mean))) * factor);
       const limit = transform.clip === false ? Infinity : f(transform.clip);
       return normal < -limit ? -limit : normal > limit ? limit : normal;
     }
