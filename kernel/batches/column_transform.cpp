@@ -4,37 +4,38 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernel/base/copy_row.hpp"
+#include "kernel/base/portable_math.hpp"
 #include "kernel/base/typed_number.hpp"
 #include "kernel/base/whole_number.hpp"
 
 namespace exrp {
 namespace {
 
-/// The float of a half: what a loop over many can do in vectors, so without branches.
-float floatOfHalf(uint16_t bits) {
-  const uint32_t shifted = (bits & 0x7fffu) << 13;
-  const uint32_t exponent = shifted & 0x0f800000u;
-  const uint32_t normal = shifted + 0x38000000u;
-  const uint32_t special = shifted + 0x70000000u;  // infinity and NaN
-  // 2^-14 is the value of the bits put in the place of the exponent's lowest one; then it is taken off again.
-  const float small = std::bit_cast<float>(shifted + 0x38800000u) - 0x1p-14f;
-  const uint32_t large = exponent == 0x0f800000u ? special : normal;
-  const uint32_t value = exponent == 0 ? std::bit_cast<uint32_t>(small) : large;
-  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
+/// The float of a half. Without branches, and with signed comparisons, so that loops can be done in vectors.
+EXRP_IN_LOOPS float floatOfHalf(uint16_t bits) {
+  const int32_t shifted = (bits & 0x7fff) << 13;
+  const int32_t exponent = shifted & 0x0f800000;
+  const int32_t normal = shifted + 0x38000000;
+  const int32_t special = shifted + 0x70000000;  // infinity and NaN
+  // With 1 as the exponent, the float is 2^-14 too large.
+  const float small = std::bit_cast<float>(shifted + 0x38800000) - 0x1p-14f;
+  const int32_t large = exponent == 0x0f800000 ? special : normal;
+  const int32_t value = exponent == 0 ? std::bit_cast<int32_t>(small) : large;
+  return std::bit_cast<float>(static_cast<uint32_t>(value) | (bits & 0x8000u) << 16);
 }
 
 /// The half nearest to a float, ties to even. Every NaN becomes 0x7e00.
-uint16_t halfOf(float number) {
+EXRP_IN_LOOPS uint16_t halfOf(float number) {
   const auto bits = std::bit_cast<uint32_t>(number);
-  const uint32_t sign = bits & 0x80000000u;
-  const uint32_t size = bits ^ sign;
+  const auto size = static_cast<int32_t>(bits & 0x7fffffffu);
   // The float 0.5 has so large a unit in its last place that the sum is rounded to a multiple of the smallest half.
-  const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u;
-  const uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;
-  const uint32_t special = size > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  const uint32_t finite = size < 0x38800000u ? small : normal;
-  const uint32_t value = size >= 0x47800000u ? special : finite;
-  return static_cast<uint16_t>(value | (size > 0x7f800000u ? 0u : sign >> 16));
+  const int32_t small = std::bit_cast<int32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
+  const int32_t normal = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+  const int32_t finite = size < 0x38800000 ? small : normal;
+  const int32_t value = size >= 0x47800000 ? 0x7c00 : finite;
+  const auto sign = static_cast<int32_t>(bits >> 16 & 0x8000u);
+  return static_cast<uint16_t>(size > 0x7f800000 ? 0x7e00 : value | sign);
 }
 
 struct Half {
@@ -42,7 +43,7 @@ struct Half {
 };
 
 template <typename T>
-float floatAt(const uint8_t* from) {
+EXRP_IN_LOOPS float floatAt(const uint8_t* from) {
   T value;
   memcpy(&value, from, sizeof value);
   if constexpr (std::is_same_v<T, Half>) return floatOfHalf(value.bits);
@@ -51,7 +52,7 @@ float floatAt(const uint8_t* from) {
 
 /// Elements of one type as floats, times `scale`; where `adds` is true, with `offset` added.
 template <typename T, bool adds>
-void load(const uint8_t* __restrict from, size_t count, float scale, float offset, float* __restrict to) {
+EXRP_IN_LOOPS void load(const uint8_t* __restrict from, size_t count, float scale, float offset, float* __restrict to) {
   for (size_t at = 0; at < count; ++at) {
     const float product = floatAt<T>(from + at * sizeof(T)) * scale;
     to[at] = adds ? product + offset : product;
@@ -59,28 +60,87 @@ void load(const uint8_t* __restrict from, size_t count, float scale, float offse
 }
 
 template <typename T>
-void loadAs(const uint8_t* from, size_t count, float scale, float offset, float* to) {
-  offset == 0.0f ? load<T, false>(from, count, scale, offset, to) : load<T, true>(from, count, scale, offset, to);
+EXRP_IN_LOOPS void loadAs(const uint8_t* from, size_t count, float scale, float offset, float* to) {
+  if (offset == 0.0f) load<T, false>(from, count, scale, offset, to);
+  else load<T, true>(from, count, scale, offset, to);
 }
 
-void linear(float* numbers, size_t count, float scale, float offset) {
-  for (size_t at = 0; at < count; ++at) {
-    const float product = numbers[at] * scale;
-    numbers[at] = offset == 0.0f ? product : product + offset;
+EXRP_IN_LOOPS void loadNumbers(uint32_t type, const uint8_t* from, size_t count, float scale, float offset, float* to) {
+  switch (type) {
+    case EXRP_TYPE_FLOAT32: return loadAs<float>(from, count, scale, offset, to);
+    case EXRP_TYPE_FLOAT64: return loadAs<double>(from, count, scale, offset, to);
+    case EXRP_TYPE_FLOAT16: return loadAs<Half>(from, count, scale, offset, to);
+    case EXRP_TYPE_UINT8: return loadAs<uint8_t>(from, count, scale, offset, to);
+    case EXRP_TYPE_INT8: return loadAs<int8_t>(from, count, scale, offset, to);
+    case EXRP_TYPE_INT16: return loadAs<int16_t>(from, count, scale, offset, to);
+    default: return loadAs<int32_t>(from, count, scale, offset, to);
   }
 }
 
 /// A NaN stays one.
-void clip(float* numbers, size_t count, float least, float largest) {
+EXRP_IN_LOOPS float clipped(float number, float least, float largest) {
+  const float above = number < least ? least : number;
+  return above > largest ? largest : above;
+}
+
+/// The mean is `means` and `rests` together.
+EXRP_IN_LOOPS void normalize(float* __restrict numbers, size_t count, const float* __restrict means, const float* __restrict rests,
+                             const float* __restrict factors, float limit) {
   for (size_t at = 0; at < count; ++at) {
-    const float number = numbers[at] < least ? least : numbers[at];
-    numbers[at] = number > largest ? largest : number;
+    numbers[at] = clipped((numbers[at] - means[at] - rests[at]) * factors[at], -limit, limit);
+  }
+}
+
+EXRP_IN_LOOPS void storeHalves(const float* __restrict from, size_t count, uint8_t* __restrict to) {
+  for (size_t at = 0; at < count; ++at) {
+    const uint16_t half = halfOf(from[at]);
+    memcpy(to + at * sizeof half, &half, sizeof half);
+  }
+}
+
+/// Short lines by units, as calls of memcpy would take longer than the copies.
+void copyLine(uint8_t* to, const uint8_t* from, size_t bytes) {
+  using Value = RowValue<RowUnit16, 1>;
+  if (bytes < sizeof(RowUnit16::Bits) || bytes > 1024) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  const size_t last = bytes - sizeof(RowUnit16::Bits);
+  for (size_t at = 0; at < last; at += sizeof(RowUnit16::Bits)) Value::copy(to + at, from + at, sizeof(RowUnit16::Bits));
+  Value::copy(to + last, from + last, sizeof(RowUnit16::Bits));
+}
+
+/// In each line of `width` pixels, makes `fill` of them from `to` on the pixel at `source` from there.
+template <typename Unit, size_t fixed>
+void fillLines(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source) {
+  using Bits = typename Unit::Bits;
+  auto* line = reinterpret_cast<Bits*>(to);
+  for (; lines > 0; --lines, line += width) {
+    const Bits pixel = line[source];
+    for (size_t x = 0; x < (fixed > 0 ? fixed : fill); ++x) line[x] = pixel;
+  }
+}
+template <typename Unit>
+void fillUnits(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source) {
+  switch (fill) {
+    case 0: return;
+    case 1: return fillLines<Unit, 1>(to, lines, width, fill, source);
+    case 2: return fillLines<Unit, 2>(to, lines, width, fill, source);
+    case 3: return fillLines<Unit, 3>(to, lines, width, fill, source);
+    case 4: return fillLines<Unit, 4>(to, lines, width, fill, source);
+    default: return fillLines<Unit, 0>(to, lines, width, fill, source);
+  }
+}
+void fillPixels(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source, size_t bytes) {
+  if (bytes == 1) return fillUnits<RowUnit1>(to, lines, width, fill, source);
+  if (bytes == 2) return fillUnits<RowUnit2>(to, lines, width, fill, source);
+  if (bytes == 4) return fillUnits<RowUnit4>(to, lines, width, fill, source);
+  for (; lines > 0; --lines, to += width * bytes) {
+    for (size_t x = 0; x < fill; ++x) memcpy(to + x * bytes, to + source * static_cast<ptrdiff_t>(bytes), bytes);
   }
 }
 
 int32_t clamped(int32_t value, int32_t least, int32_t largest) { return value < least ? least : value > largest ? largest : value; }
-
-constexpr size_t pieceCount = 512;  // floats that wait for another operation
 
 }  // namespace
 
@@ -124,8 +184,7 @@ Status ColumnTransform::parse(const Column& column, bool isReward, const double*
     if (!fits) return wrong(given[0]);
     steps_[stepCount_++] = {static_cast<uint32_t>(kind), static_cast<float>(given[0]), static_cast<float>(given[1])};
   }
-  const bool changes = normalizes_ || stepCount_ > 0;
-  shownItemBytes_ = isHalf_ ? 2 : changes ? 4 : itemBytes_;
+  shownItemBytes_ = isHalf_ ? 2 : changes() ? 4 : itemBytes_;
   return Status::ok;
 }
 
@@ -200,15 +259,75 @@ CropPlace ColumnTransform::placeOf(uint64_t seed) const {
 // ---- a row ----
 
 void ColumnTransform::run(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales, uint8_t* scratch) const {
-  const bool changes = normalizes_ || stepCount_ > 0 || isHalf_;
-  if (!crops()) return changeNumbers(from, itemCount_, scales, to);
-  if (!changes) return move(from, to, itemBytes_, place);
+  if (!crops()) return change(from, itemCount_, scales, to);
+  if (runShifted(from, to, place, scales)) return;
+  if (!changes()) return move(from, to, itemBytes_, place);
   if (normalizes_) {
-    changeNumbers(from, itemCount_, scales, scratch);
+    change(from, itemCount_, scales, scratch);
     return move(scratch, to, shownItemBytes_, place);
   }
   move(from, scratch, itemBytes_, place);
-  changeNumbers(scratch, shownCount_, scales, to);
+  change(scratch, shownCount_, scales, to);
+}
+
+/// Makes what a batch shows of elements that stand one after another; `first` is the number of the first of them in its row.
+void ColumnTransform::show(const uint8_t* from, size_t first, size_t count, const float* scales, uint8_t* to) const {
+  if (!changes()) memcpy(to, from + first * itemBytes_, count * itemBytes_);
+  else change(from + first * itemBytes_, count, normalizes_ ? scales + first : nullptr, to);
+}
+
+/// Crops pictures that stay as wide as they are. The lines of one that are in the picture are one run of elements, `dx` off the line; only then
+/// are the pixels at the edges written, which the run took from neighbouring lines. False where there is no such run, with nothing done.
+bool ColumnTransform::runShifted(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales) const {
+  const auto width = static_cast<int32_t>(crops_[0].width);
+  const Crop& last = crops_[cropCount_ - 1];
+  const auto outHeight = static_cast<int32_t>(last.outHeight);
+  const int32_t left = clamped(place.xFirst - place.dx, 0, width);
+  const int32_t right = clamped(width - 1 - (place.xLast - place.dx), 0, width);
+  const int32_t top = clamped(place.yFirst - place.dy, 0, outHeight);
+  const int32_t end = clamped(place.yLast - place.dy + 1, 0, outHeight);
+  if (last.outWidth != crops_[0].width || left + right >= width || top >= end) return false;
+  const auto pictureCount = static_cast<int64_t>(crops_[0].height) * width * channels_;
+  const size_t rowBytes = size_t{last.outWidth} * channels_ * shownItemBytes_;
+  for (uint32_t picture = 0; picture < pictures_; ++picture) {
+    int64_t begin = (static_cast<int64_t>(top + place.dy) * width + place.dx) * channels_;
+    int64_t count = static_cast<int64_t>(end - top) * width * channels_;
+    const int64_t before = begin < 0 ? -begin : 0;  // these are at the edge
+    const int64_t behind = begin + count > pictureCount ? begin + count - pictureCount : 0;
+    begin += before;
+    count -= before + behind;
+    uint8_t* const first = to + static_cast<size_t>(top) * rowBytes;
+    show(from, picture * static_cast<size_t>(pictureCount) + static_cast<size_t>(begin), static_cast<size_t>(count), scales,
+         first + static_cast<size_t>(before) * shownItemBytes_);
+    const auto lines = static_cast<size_t>(end - top);
+    const size_t pixelBytes = channels_ * shownItemBytes_;
+    fillPixels(first, lines, last.outWidth, static_cast<size_t>(left), left, pixelBytes);
+    fillPixels(first + static_cast<size_t>(width - right) * pixelBytes, lines, last.outWidth, static_cast<size_t>(right), -1, pixelBytes);
+    for (int32_t y = 0; y < top; ++y) memcpy(to + static_cast<size_t>(y) * rowBytes, first, rowBytes);
+    uint8_t* const behindLast = to + static_cast<size_t>(end) * rowBytes;
+    for (int32_t y = 0; y < outHeight - end; ++y) memcpy(behindLast + static_cast<size_t>(y) * rowBytes, behindLast - rowBytes, rowBytes);
+    to += static_cast<size_t>(outHeight) * rowBytes;
+  }
+  return true;
+}
+
+/// Elements as floats, after all operations but FLOAT16. `scales` begin with that of the first of them, and are read only with NORMALIZE.
+EXRP_IN_LOOPS void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const {
+  // The first LINEAR is done while they are loaded.
+  const bool isLoaded = !normalizes_ && stepCount_ > 0 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
+  loadNumbers(type_, from, count, isLoaded ? steps_[0].a : 1.0f, isLoaded ? steps_[0].b : 0.0f, to);
+  if (normalizes_) normalize(to, count, scales, scales + itemCount_, scales + 2 * size_t{itemCount_}, limit_);
+  for (uint32_t index = isLoaded ? 1 : 0; index < stepCount_; ++index) {
+    const Step& step = steps_[index];
+    const bool adds = step.b != 0.0f;
+    if (step.kind == EXRP_TRANSFORM_CLIP) {
+      for (size_t at = 0; at < count; ++at) to[at] = clipped(to[at], step.a, step.b);
+    } else if (adds) {
+      for (size_t at = 0; at < count; ++at) to[at] = to[at] * step.a + step.b;
+    } else {
+      for (size_t at = 0; at < count; ++at) to[at] *= step.a;
+    }
+  }
 }
 
 float ColumnTransform::numberOf(const uint8_t* from, uint32_t item, const float* scales) const {
@@ -217,72 +336,42 @@ float ColumnTransform::numberOf(const uint8_t* from, uint32_t item, const float*
   return number;
 }
 
-void ColumnTransform::changeNumbers(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+/// Makes elements what a batch shows, in pieces that stay in the first cache. `scales` are read only with NORMALIZE.
+EXRP_IN_LOOPS void ColumnTransform::changeInPieces(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  constexpr size_t pieceCount = 512;
   float piece[pieceCount];
-  // What is loaded and done needs no pieces.
-  const size_t step = isHalf_ || normalizes_ || stepCount_ > 1 ? pieceCount : count;
-  for (size_t at = 0; at < count; at += step) {
-    const size_t some = count - at < step ? count - at : step;
+  for (size_t at = 0; at < count; at += pieceCount) {
+    const size_t some = count - at < pieceCount ? count - at : pieceCount;
     float* const floats = isHalf_ ? piece : reinterpret_cast<float*>(to) + at;
     makeFloats(from + at * itemBytes_, some, normalizes_ ? scales + at : nullptr, floats);
-    if (!isHalf_) continue;
-    auto* const halves = reinterpret_cast<uint16_t*>(to) + at;
-    for (size_t k = 0; k < some; ++k) halves[k] = halfOf(piece[k]);
+    if (isHalf_) storeHalves(piece, some, to + at * sizeof(uint16_t));
   }
 }
-
-/// Elements as floats, after all operations but FLOAT16. `scales` begin with that of the first of them, and are read only with NORMALIZE.
-void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const {
-  // The first LINEAR is done while they are loaded.
-  const bool isLoaded = !normalizes_ && stepCount_ > 0 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
-  const float scale = isLoaded ? steps_[0].a : 1.0f;
-  const float offset = isLoaded ? steps_[0].b : 0.0f;
-  switch (type_) {
-    case EXRP_TYPE_FLOAT32: loadAs<float>(from, count, scale, offset, to); break;
-    case EXRP_TYPE_FLOAT64: loadAs<double>(from, count, scale, offset, to); break;
-    case EXRP_TYPE_FLOAT16: loadAs<Half>(from, count, scale, offset, to); break;
-    case EXRP_TYPE_UINT8: loadAs<uint8_t>(from, count, scale, offset, to); break;
-    case EXRP_TYPE_INT8: loadAs<int8_t>(from, count, scale, offset, to); break;
-    case EXRP_TYPE_INT16: loadAs<int16_t>(from, count, scale, offset, to); break;
-    default: loadAs<int32_t>(from, count, scale, offset, to);
-  }
-  if (normalizes_) {
-    const float* const rests = scales + itemCount_;
-    const float* const factors = rests + itemCount_;
-    for (size_t at = 0; at < count; ++at) to[at] = (to[at] - scales[at] - rests[at]) * factors[at];
-    clip(to, count, -limit_, limit_);
-  }
-  for (uint32_t index = isLoaded ? 1 : 0; index < stepCount_; ++index) {
-    const Step& step = steps_[index];
-    if (step.kind == EXRP_TRANSFORM_LINEAR) linear(to, count, step.a, step.b);
-    else clip(to, count, step.a, step.b);
-  }
+void ColumnTransform::changePlain(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  changeInPieces(from, count, scales, to);
+}
+EXRP_AVX2 void ColumnTransform::changeVectors(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  changeInPieces(from, count, scales, to);
 }
 
-/// Crops the pictures of a row.
+/// Crops the pictures of a row, line by line.
 void ColumnTransform::move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const {
-  const auto height = static_cast<int32_t>(crops_[0].height);
   const auto outHeight = static_cast<int32_t>(crops_[cropCount_ - 1].outHeight);
   const auto outWidth = static_cast<int32_t>(crops_[cropCount_ - 1].outWidth);
   const size_t pixel = channels_ * itemBytes;
-  // Pixels of a line that repeat its first one, and those that repeat its last one.
+  // Pixels of a line that repeat the first one of the picture, and those that repeat the last one.
   const int32_t left = clamped(place.xFirst - place.dx, 0, outWidth);
   const int32_t right = clamped(outWidth - 1 - (place.xLast - place.dx), 0, outWidth - left);
   const auto middle = static_cast<size_t>(outWidth - left - right) * pixel;
-  const auto repeat = [&](uint8_t* line, const uint8_t* source, int32_t count) {
-    if (pixel == 1) memset(line, *source, static_cast<size_t>(count));
-    else for (int32_t k = 0; k < count; ++k) memcpy(line + static_cast<size_t>(k) * pixel, source, pixel);
-    return line + static_cast<size_t>(count) * pixel;
-  };
   for (uint32_t picture = 0; picture < pictures_; ++picture) {
     for (int32_t y = 0; y < outHeight; ++y) {
       const int32_t row = clamped(y + place.dy, place.yFirst, place.yLast);
-      const auto line = static_cast<size_t>(picture) * static_cast<size_t>(height) + static_cast<size_t>(row);
+      const size_t line = size_t{picture} * crops_[0].height + static_cast<size_t>(row);
       const uint8_t* const source = from + line * crops_[0].width * pixel;
-      if (left > 0) to = repeat(to, source + static_cast<size_t>(place.xFirst) * pixel, left);
-      if (middle > 0) memcpy(to, source + static_cast<size_t>(left + place.dx) * pixel, middle);
+      for (int32_t x = 0; x < left; ++x, to += pixel) memcpy(to, source + static_cast<size_t>(place.xFirst) * pixel, pixel);
+      if (middle > 0) copyLine(to, source + static_cast<size_t>(left + place.dx) * pixel, middle);
       to += middle;
-      if (right > 0) to = repeat(to, source + static_cast<size_t>(place.xLast) * pixel, right);
+      for (int32_t x = 0; x < right; ++x, to += pixel) memcpy(to, source + static_cast<size_t>(place.xLast) * pixel, pixel);
     }
   }
 }

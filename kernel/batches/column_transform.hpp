@@ -2,7 +2,7 @@
 //
 // The transforms of a list are of two kinds. Crops move elements; all others change each element by itself. The two commute, but for NORMALIZE, which has
 // numbers of its own for each element. So a row is cropped first, as its stored elements are the smaller ones, and then its numbers change. After
-// NORMALIZE it is the other way round.
+// NORMALIZE it is the other way round. Where pictures stay as wide as they are, both are done in one pass.
 //
 // A crop takes the element at clamp(y + dy, yFirst, yLast), and x likewise. Crops of crops are such crops again. (Yarats et al., "Image Augmentation Is All
 // You Need", 2021: pad by repeating the edges, and cut out at a random place.)
@@ -13,6 +13,7 @@
 // Cost: one pass over the elements for a load with LINEAR, and one in the cache for each other operation.
 #pragma once
 
+#include "kernel/base/cpu.hpp"
 #include "kernel/base/error.hpp"
 #include "kernel/exrp.h"
 #include "kernel/store/column_statistics.hpp"
@@ -66,11 +67,20 @@ class ColumnTransform {
     float a, b;
   };
 
+  bool changes() const { return normalizes_ || stepCount_ > 0 || isHalf_; }
   Status parseCrop(const double* numbers, uint32_t argument);
-  void changeNumbers(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
+  void change(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+    avx2_ ? changeVectors(from, count, scales, to) : changePlain(from, count, scales, to);
+  }
+  void changeInPieces(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
+  void changePlain(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
+  void changeVectors(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
   void makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const;
+  void show(const uint8_t* from, size_t first, size_t count, const float* scales, uint8_t* to) const;
+  bool runShifted(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales) const;
   void move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const;
 
+  bool avx2_ = hasAvx2();
   uint32_t type_ = EXRP_TYPE_OTHER;
   uint32_t itemBytes_ = 0;  // stored
   uint32_t itemCount_ = 0;
