@@ -9,6 +9,7 @@ namespace exrp {
 namespace {
 
 constexpr size_t storedBytesMax = size_t{1} << 18;  // of some picks at a time: less than a second-level cache has
+constexpr uint32_t askedMax = 64;                      // picks whose lines are asked for while others are converted
 
 size_t wholeLines(size_t bytes) { return (bytes + lineBytes - 1) / lineBytes * lineBytes; }
 
@@ -115,6 +116,12 @@ void TransformedBatches::gather(const GatherJob& job) const {
     if (done > 0) job.picks.prefetchFirst(job.indices + done, count);
     maker_.gather({job.episodes, job.blocks, job.picks, job.indices + done, {first, count, job.range.total}, target, job.pickedEpisodes + done, scratch});
     stored = scratch.stored.data() + wholeLines(rowBytes_);
+    if (count <= askedMax) {
+      // Few picks are large ones. Their lines come while these are converted.
+      for (uint32_t next = done + count; next < job.range.count && next < done + 2 * count; ++next) {
+        maker_.prefetch(job.picks.slot(job.indices[next]));
+      }
+    }
     for (uint32_t at = 0; at < partCount_; ++at) {
       convert(at, job, first, count, bits, stored);
       stored += wholeLines(count * storedBytes(parts_[at]));
