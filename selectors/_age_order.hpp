@@ -21,17 +21,22 @@ namespace exrp {
 class AgeOrder {
  public:
   bool create(uint32_t countMax) {
-    blockCount_ = blocksFor(countMax);
-    while (topStep_ * 2 <= blockCount_) topStep_ *= 2;
-    const uint32_t spanMax = blockCount_ * blockLength;
-    return slots_.create(spanMax) && slotOf_.create(countMax) && live_.create(spanMax / 64) && sums_.create(blockCount_ + 1) &&
-           sums_.commit(blockCount_ + 1) && prepare(0);
+    const uint32_t spanMax = blocksFor(countMax) * blockLength;
+    return slots_.create(spanMax) && slotOf_.create(countMax) && live_.create(spanMax / 64) && sums_.create(blocksFor(countMax) + 1) && prepare(0);
   }
   /// Takes what `count` picks need. False for want of memory.
   bool prepare(uint32_t count) {
-    const uint32_t span = blocksFor(count) * blockLength;
+    const uint32_t blocks = blocksFor(count);
+    const uint32_t span = blocks * blockLength;
     if (span <= span_) return slotOf_.commit(count);
-    if (!slots_.commit(span) || !slotOf_.commit(count) || !live_.commit(span / 64)) return false;
+    if (!slots_.commit(span) || !slotOf_.commit(count) || !live_.commit(span / 64) || !sums_.commit(blocks + 1)) return false;
+    // In the new blocks nothing lives, so a new sum is one of blocks that were there.
+    for (uint32_t block = blockCount_ + 1; block <= blocks; ++block) {
+      const uint32_t before = block - (block & (0u - block));
+      sums_[block] = before < blockCount_ ? count_ - sumBefore(before) : 0;
+    }
+    blockCount_ = blocks;
+    while (topStep_ * 2 <= blockCount_) topStep_ *= 2;
     span_ = span;
     return true;
   }
@@ -79,8 +84,7 @@ class AgeOrder {
   /// How many picks are older.
   uint32_t rankOf(uint32_t index) const {
     const uint32_t slot = slotOf_[index];
-    uint32_t sum = 0;
-    for (uint32_t k = slot / blockLength; k > 0; k -= k & (0u - k)) sum += sums_[k];
+    uint32_t sum = sumBefore(slot / blockLength);
     for (uint32_t word = slot / blockLength * (blockLength / 64); word < slot / 64; ++word) sum += livingIn(word);
     return sum + static_cast<uint32_t>(std::popcount(live_[slot / 64] & ((uint64_t{1} << (slot % 64)) - 1)));
   }
@@ -134,6 +138,13 @@ class AgeOrder {
 
   uint32_t livingIn(uint32_t word) const { return static_cast<uint32_t>(std::popcount(live_[word])); }
 
+  /// How many live in the blocks before this one.
+  uint32_t sumBefore(uint32_t block) const {
+    uint32_t sum = 0;
+    for (; block > 0; block -= block & (0u - block)) sum += sums_[block];
+    return sum;
+  }
+
   void add(uint32_t block, uint32_t difference) {
     for (uint32_t k = block + 1; k <= blockCount_; k += k & (0u - k)) sums_[k] += difference;
   }
@@ -179,7 +190,7 @@ class AgeOrder {
   ReservedArray<uint32_t> slotOf_;  // the slot of each pick
   ReservedArray<uint64_t> live_;    // a bit a slot
   ReservedArray<uint32_t> sums_;    // Fenwick tree over blocks, from 1
-  uint32_t blockCount_ = 0;     // that there may ever be
+  uint32_t blockCount_ = 0;
   uint32_t topStep_ = 1;        // the largest power of two that is at most blockCount_
   uint32_t span_ = 0;           // slots there are
   uint32_t used_ = 0;           // slots that live, or died since the living stood together

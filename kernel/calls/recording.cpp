@@ -145,7 +145,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   const uint32_t slot = replay_.takeSlot(&episode, [&] { return StateRef{row, rowColumns_, 0}; });
   giveTag(tags, episode, 0);
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    memcpy(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
+    copyRow(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
   }
   for (uint32_t kept = 0; kept < store.kept().count(); ++kept) {
     const uint32_t column = store.kept().column(kept);
