@@ -55,6 +55,8 @@ class BatchMaker final : public Gatherer {
               const ColumnTransform* reward = nullptr, bool canQueue = true);
   Status createScratch(BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
+  /// Asks for the lines of a pick that is gathered soon.
+  void prefetch(uint32_t slot) const { prefetchWindow(slot); }
 
  private:
   static constexpr uint32_t stageDistance = 8;

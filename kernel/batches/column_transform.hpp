@@ -54,6 +54,9 @@ class ColumnTransform {
   CropPlace placeOf(uint64_t seed) const;
   /// Makes what a batch shows of a stored row.
   void run(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales, uint8_t* scratch) const;
+  /// The same for `count` rows that stand one after another, where it makes the same of each element: without CROP and NORMALIZE.
+  void runMany(const uint8_t* from, uint8_t* to, size_t count) const { change(from, count * itemCount_, nullptr, to); }
+  bool isUniform() const { return !normalizes_ && !crops(); }
   /// One element as a float, without FLOAT16; for sums of rewards.
   float numberOf(const uint8_t* from, uint32_t item, const float* scales) const;
 

@@ -9,6 +9,7 @@ namespace exrp {
 namespace {
 
 constexpr size_t storedBytesMax = size_t{1} << 18;  // of some picks at a time: less than a second-level cache has
+constexpr uint32_t askedMax = 64;                      // picks whose lines are asked for while others are converted
 
 size_t wholeLines(size_t bytes) { return (bytes + lineBytes - 1) / lineBytes * lineBytes; }
 
@@ -115,6 +116,12 @@ void TransformedBatches::gather(const GatherJob& job) const {
     if (done > 0) job.picks.prefetchFirst(job.indices + done, count);
     maker_.gather({job.episodes, job.blocks, job.picks, job.indices + done, {first, count, job.range.total}, target, job.pickedEpisodes + done, scratch});
     stored = scratch.stored.data() + wholeLines(rowBytes_);
+    if (count <= askedMax) {
+      // Few picks are large ones. Their lines come while these are converted.
+      for (uint32_t next = done + count; next < job.range.count && next < done + 2 * count; ++next) {
+        maker_.prefetch(job.picks.slot(job.indices[next]));
+      }
+    }
     for (uint32_t at = 0; at < partCount_; ++at) {
       convert(at, job, first, count, bits, stored);
       stored += wholeLines(count * storedBytes(parts_[at]));
@@ -126,23 +133,24 @@ void TransformedBatches::gather(const GatherJob& job) const {
 void TransformedBatches::convert(uint32_t number, const GatherJob& job, uint32_t first, uint32_t count, uint64_t bits, const uint8_t* stored) const {
   const Part& part = parts_[number];
   const ColumnTransform& transform = *transforms_[part.column];
-  const size_t rowBytes = size_t{part.stack} * store_->column(part.column).bytes;
+  const size_t rowBytes = store_->column(part.column).bytes;
   const size_t shownBytes = size_t{part.stack} * transform.shownBytes();
   const float* const scales = job.scratch.scales.data() + scaleAt_[part.column];
   BatchTarget target = job.target;
   uint8_t* to = part.in(target) + first * (part.rows * shownBytes);
+  const bool isUniform = transform.isUniform();
+  if (isUniform) transform.runMany(stored, to, size_t{count} * part.rows * part.stack);
   for (uint32_t pick = first; pick < first + count; ++pick) {
-    const CropPlace place = transform.placeOf(transformBits(transformBits(bits ^ pick) ^ number));
     const auto [begin, end] = realRows(part, target, pick);
-    memset(to, 0, begin * shownBytes);
-    for (uint32_t at = begin; at < end; ++at) {
-      for (uint32_t frame = 0; frame < part.stack; ++frame) {
-        transform.run(stored + at * rowBytes + frame * store_->column(part.column).bytes, to + at * shownBytes + frame * transform.shownBytes(), place,
-                      scales, job.scratch.stored.data());
+    if (begin > 0) memset(to, 0, begin * shownBytes);
+    if (end < part.rows) memset(to + end * shownBytes, 0, (part.rows - end) * shownBytes);
+    if (!isUniform) {
+      const CropPlace place = transform.crops() ? transform.placeOf(transformBits(transformBits(bits ^ pick) ^ number)) : CropPlace{};
+      for (size_t at = begin * part.stack; at < size_t{end} * part.stack; ++at) {
+        transform.run(stored + at * rowBytes, to + at * transform.shownBytes(), place, scales, job.scratch.stored.data());
       }
     }
-    memset(to + end * shownBytes, 0, (part.rows - end) * shownBytes);
-    stored += part.rows * rowBytes;
+    stored += part.rows * part.stack * rowBytes;
     to += part.rows * shownBytes;
   }
 }
