@@ -11,6 +11,7 @@ import { RandomStream } from "@exrp/replay/selectors";
 import { type CurvePoint, mean } from "../_curve.ts";
 import type { Floats } from "../_network.ts";
 import { compile, QNetwork } from "../_q_network.ts";
+import type { Status } from "../_report.ts";
 import { Stopwatch } from "../_stopwatch.ts";
 import { PictureRoom, ROOM, SIDE } from "./_picture_room.ts";
 
@@ -47,17 +48,8 @@ export interface Trained {
   weights: Floats;
 }
 
-/** How far training is. */
-export interface Seen {
-  step: number;
-  loss: number;
-  /** The mean return of the latest 20 training episodes. */
-  return: number;
-  /** The best mean return of an evaluation. */
-  best: number;
-}
-
 /** A replay that stores pictures as uint8. Its batches have what the network takes: float32 from 0 to 1, shifted or not. */
+// deno-lint-ignore explicit-function-return-type -- the type follows from the options
 export function newReplay({ shift, seed }: Pick<Options, "shift" | "seed">) {
   const toNetwork = toFloat32({ scale: SCALE });
   const state = shift ? [randomShift(ROOM.margin), toNetwork] as const : [toNetwork] as const;
@@ -73,7 +65,7 @@ export function newReplay({ shift, seed }: Pick<Options, "shift" | "seed">) {
 /** Learns the way to the goal from pictures. `show` is called after each step, and the stopwatch measures the parts. */
 export async function train(
   { shift, seed, steps }: Options,
-  show: (seen: Seen) => void = () => {},
+  show: (step: number, status: Status) => void = () => {},
   { time }: Stopwatch = new Stopwatch(),
 ): Promise<Trained> {
   using replay = await newReplay({ shift, seed });
@@ -119,7 +111,7 @@ export async function train(
       evaluations.push({ step, return: share });
     }
     const best = Math.max(0, ...evaluations.map((point) => point.return));
-    show({ step, loss, return: mean(returns.slice(-20)), best });
+    show(step, { loss, return: mean(returns.slice(-20)), best });
   }
   return { evaluations, weights: network.weights() };
 }

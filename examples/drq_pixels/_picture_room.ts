@@ -10,15 +10,15 @@ import { RandomStream } from "@exrp/replay/selectors";
 export const ROOM = {
   cells: 5, // along each side
   pixels: 2, // of a cell along each side
-  margin: 3, // pixels of wall around the room, so a shift by as many loses nothing
+  margin: 3, // pixels around the room, so a shift by as many loses nothing
   stepLimit: 20,
 } as const;
 
 /** Height and width of a picture: 16 pixels. */
 export const SIDE: number = ROOM.cells * ROOM.pixels + 2 * ROOM.margin;
 
-/** How bright each part is. */
-const GREY = { wall: 48, free: 0, goal: 140, agent: 255 };
+/** How bright each part is. The rest is black. */
+const GREY = { goal: 140, agent: 255 };
 
 /** What a step leads to: as in `@exrp/replay/envs`, but the state is a picture. */
 export interface PictureStep {
@@ -61,8 +61,7 @@ export class PictureRoom {
   }
 
   #picture(agent: number): Uint8Array<ArrayBuffer> {
-    const picture = new Uint8Array(SIDE * SIDE).fill(GREY.wall);
-    for (let cell = 0; cell < ROOM.cells ** 2; cell++) paint(picture, cell, GREY.free);
+    const picture = new Uint8Array(SIDE * SIDE);
     paint(picture, this.#room.goal, GREY.goal);
     paint(picture, agent, GREY.agent);
     return picture;

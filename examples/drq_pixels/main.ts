@@ -23,7 +23,7 @@ Usage: deno task drq [options]
 
   --seed <number>     for the room, the network, the actions, the picks and the shifts; 1 by default
   --seeds <number>    how many seeds to run, from that one on; 1 by default
-  --steps <number>    environment steps of each agent; 1600 by default
+  --steps <number>    environment steps of each agent; 1200 by default
   -h, --help          print this
 
 The learning curves go to the folder out.
@@ -43,7 +43,7 @@ export function parseOptions(args: string[]): Options | "help" {
     options: {
       seed: { type: "string", default: "1" },
       seeds: { type: "string", default: "1" },
-      steps: { type: "string", default: "1600" },
+      steps: { type: "string", default: "1200" },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -66,7 +66,7 @@ async function run({ seed: first, seeds, steps }: Options): Promise<void> {
       using progress = new Progress(steps);
       const { evaluations } = await train(
         { shift, seed, steps },
-        ({ step, ...status }) => progress.update(step, status),
+        (step, status) => progress.update(step, status),
         stopwatch,
       );
       curves.push({ name, points: evaluations });
