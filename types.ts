@@ -31,15 +31,28 @@ export type {
   Known,
   known,
   NStepOf,
+  OwnState,
   PickSchemaOf,
   Recordable,
   RecordArray,
   RecordValue,
   SchemaOf,
   StackOf,
+  StateOf,
   ViewSchema,
   Written,
 } from "./schema/schema.ts";
+export type {
+  AnyState,
+  IsAny,
+  OptionOf,
+  SomeLeaves,
+  StateArrays,
+  StateList,
+  StateParts,
+  StateValue,
+  StateValues,
+} from "./schema/state.ts";
 export type {
   ArrayOfDType,
   ArrayValue,
@@ -51,7 +64,9 @@ export type {
   BatchColumnShape,
   BatchColumnShapes,
   StackShape,
+  StackShapeOf,
   StateShape,
+  StateShapeOf,
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
 export type {
@@ -64,17 +79,24 @@ export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,
   DrainedColumnShapes,
+  DrainedStateShape,
   NoOwnArrays,
   OwnArrays,
   TimeMajorColumnShape,
   TimeMajorColumnShapes,
   TimeMajorShape,
+  TimeMajorStateShape,
 } from "./replay/read/drained.ts";
 export type { AttachSchema } from "./replay/share/attach_schema.ts";
 export type { ShareTicket } from "./replay/share/share_ticket.ts";
 export type { EpochOptions } from "./replay/draw/epochs.ts";
 export type { PickMinibatchOptions } from "./replay/draw/minibatches.ts";
-export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
+export type {
+  BatchOfAny,
+  GoalArray,
+  SliceArray,
+  SliceOf,
+} from "./replay/read/hindsight_options.ts";
 export type {
   ExtraValues,
   RecordExtras,

@@ -23,6 +23,7 @@ import type {
   SchemaOf,
   ViewSchema,
 } from "../schema/schema.ts";
+import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
@@ -172,12 +173,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static async create<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
   >(
     options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep>,
@@ -237,12 +238,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static attach<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
   >(
     ticket: unknown,
@@ -253,7 +254,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   >;
   // deno-lint-ignore require-await -- every error is a rejection
-  static async attach(value: unknown, schema?: AttachSchema): Promise<ExperienceReplay<never>> {
+  static async attach(value: unknown, schema?: AttachSchema): Promise<object> {
     const { core, ticket } = takeSeat(value, schema);
     return ExperienceReplay.#of(core, ({ sharing }) => sharing.join(ticket));
   }
@@ -549,8 +550,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newPickView<
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
   >(
     options: PickOptions<Stack, Compact, NStep>,
@@ -860,7 +861,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: Recordable<S, HindsightOptions<S, G>>,
   ): Hindsight<S> {
     this.#parts.core.checkUsable("newHindsight()");
-    const config = checkHindsight(options, this.#parts.core.config.columns);
+    const config = checkHindsight(options, this.#parts.core.config);
     const stream = this.#parts.extra.newStream();
     return new Relabeller(this.#parts.core, this.#parts.reader, config, stream) as Hindsight<S>;
   }

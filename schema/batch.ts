@@ -5,7 +5,17 @@
  */
 
 import type { ColumnArray, ColumnArrays } from "./columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Known, known, NStepOf, Schema } from "./schema.ts";
+import type { StateArrays } from "./state.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  ExtrasOf,
+  Known,
+  known,
+  NStepOf,
+  Schema,
+  StateOf,
+} from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
 /** One n-step return of a {@linkcode Batch}. It has the `reward`, `nextState` and `discount` that a one-step learner takes. */
@@ -23,7 +33,7 @@ export interface NStepPart<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`: the state m steps on. If the episode ends before, it is the final state. With frame stacks the shape
    * is `[batch, length, stack, ...shape]`: whole stacks, even with `stackCompact`.
    */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /** `[batch, length]`: `discount`^m. It is 0 if the episode terminated within the m steps, or if no next state is known. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The shapes of these arrays. */
@@ -90,9 +100,9 @@ export interface Batch<S extends Schema = AnySchema> {
   /**
    * `[batch, length, ...shape]`: the states. With frame stacks the shape is `[batch, length, stack, ...shape]`, oldest frame first.
    * With `nextState: "overlap"` there is one more row. With `stackCompact` the shape is `[batch, stack - 1 + length + 1, ...shape]`,
-   * and without the last 1 if `nextState` is `false`.
+   * and without the last 1 if `nextState` is `false`. If the state has several leaves, each has an array: `state.image`, `state.speed`.
    */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: StateArrays<StateOf<S>>;
   /** `[batch, length, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[batch, length, ...shape]`: the rewards. */
@@ -101,7 +111,7 @@ export interface Batch<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`, like `state`: the state after each record. At the end of an episode it is the final state. Empty
    * unless `nextState` is `"copy"`.
    */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /** The extras by name, each `[batch, length, ...shape]`. One made by {@linkcode every} is `[batch, ...shape]`. */
   readonly extras: ColumnArrays<ExtrasOf<S>>;
   /**

@@ -19,20 +19,24 @@ import {
 } from "./pick_options.ts";
 import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
 import { checkColumns, type NamedColumns } from "./record_columns.ts";
+import type { LeafOption, StateColumns } from "./state.ts";
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
-  S extends Column = Column,
+  S extends StateColumns = StateColumns,
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
 > {
   /** How many records the replay holds at most: a whole number from 1 to 2^28. */
   readonly capacity: number;
-  /** The column of the state: any dtype and any shape, such as `float32(4)`. */
+  /**
+   * The column of the state: any dtype and any shape, such as `float32(4)`. A state of several leaves has columns by name, as
+   * `{ image: uint8(84, 84), speed: float32(3) }`, or in a list; both may be nested. At most 32 leaves.
+   */
   readonly state: S;
   /** The column of the action; `int32()` by default. */
   readonly action?: A;
@@ -174,7 +178,8 @@ const WHERE = "ExperienceReplay.create()";
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   checkOptions(WHERE, options, OPTIONS, PICK_HINTS);
-  const { columns, extraNames } = checkColumns(WHERE, options);
+  const named = checkColumns(WHERE, options);
+  const { columns } = named;
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(
@@ -186,7 +191,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     options[name] === undefined ? 0 : checkInteger(`${WHERE}: ${name}`, options[name], 1, largest);
   const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
   const [maxAge, capacityBytes] = [limit("maxAge"), limit("capacityBytes")];
-  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
+  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, named);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   const { segmentLength } = options;
   const checkSegment = (least: number): number =>
@@ -197,14 +202,13 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       segmentMax,
     );
   const segment = segmentLength === undefined ? undefined : checkSegment(1);
-  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
-  checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
+  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, named, segment);
+  checkLimitsHold(pick.length, named, capacityBytes, maxAge);
   return {
     capacity,
     capacityBytes,
     maxAge,
-    columns,
-    extraNames,
+    ...named,
     pick,
     eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
     seed: options.seed === undefined
@@ -217,7 +221,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
     frozen: checkFrozen(options.frozen ?? [], columns),
     keepNextState: options.keepNextState === undefined
-      ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
+      ? episodeBytes(named, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
   };
 }
@@ -257,7 +261,7 @@ function checkKept(columns: readonly NamedColumn[]): void {
 function fittingCapacity(
   capacity: number,
   capacityBytes: number,
-  columns: readonly NamedColumn[],
+  columns: NamedColumns,
 ): number {
   let [fits, most] = [1, capacity];
   while (fits < most) {
@@ -271,7 +275,7 @@ function fittingCapacity(
 /** Limits must leave room for a pick, and for the state after it. */
 function checkLimitsHold(
   pickLength: number,
-  columns: readonly NamedColumn[],
+  columns: NamedColumns,
   capacityBytes: number,
   maxAge: number,
 ): void {
@@ -289,10 +293,10 @@ function checkLimitsHold(
 }
 
 /** Bytes of one episode with its final state; without records, those of a state. */
-function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
+function episodeBytes({ columns, leaves }: NamedColumns, recordCount: number): number {
   let bytes = 0;
   for (const [k, { column }] of columns.entries()) {
-    const rows = Math.ceil(recordCount / column.every) + (k === 0 ? 1 : 0);
+    const rows = Math.ceil(recordCount / column.every) + (k < leaves.length ? 1 : 0);
     bytes += rows * column.elementBytes * column.elementCount;
   }
   return bytes;
@@ -330,15 +334,20 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
   numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
-  numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = 1;
+  numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = config.leaves.length;
   const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
     columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
   }
-  return { numbers, policy: kernelPolicy(config.pick, rewardDType(config)), columns };
+  return { numbers, policy: kernelPolicy(config.pick, config, rewardDType(config)), columns };
 }
 
 /** The dtype of the reward column. */
 export function rewardDType(config: ReplayConfig): DType {
-  return config.columns[2]?.column.dtype ?? "float32";
+  return rewardColumn(config).dtype;
+}
+
+/** The reward column. */
+export function rewardColumn({ columns, leaves }: ReplayConfig): Column {
+  return (columns[leaves.length + 1] as NamedColumn).column;
 }

@@ -7,7 +7,14 @@
 import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../base/checks.ts";
 import { checkOptions, type OptionHints } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
-import type { DType } from "./columns.ts";
+import { type DType, float32 } from "./columns.ts";
+import {
+  checkLeafOption,
+  type LeafOption,
+  optionOf,
+  optionOfLeaves,
+  type StateLeaves,
+} from "./state.ts";
 import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
 
 /**
@@ -33,8 +40,8 @@ export type NextStateMode = "copy" | "overlap" | false;
  * type.
  */
 export interface PickOptions<
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
 > {
   /**
@@ -80,7 +87,10 @@ export interface PickOptions<
   readonly before?: number;
   /** Whether rows run backwards in time, with the last record of the pick first; false by default. */
   readonly reversed?: boolean;
-  /** How many frames make one state: the frame of the record and those before it, oldest first. From 1 to 65536; 1 by default. */
+  /**
+   * How many frames make one state: the frame of the record and those before it, oldest first. From 1 to 65536; 1 by default. If the
+   * state has several leaves, `4` holds for all of them, and `{ image: 4 }` for one. The same goes for `stackCompact` and `nextState`.
+   */
   readonly stack?: Stack;
   /**
    * What stands in a stack for frames before the start of the episode: `"repeat"`, its first frame, or `"zeros"`. `"repeat"` by
@@ -103,9 +113,10 @@ export interface PickOptions<
    * `batch.state`, `[batch, rows + 1, ...shape]`. `false` gives none.
    *
    * With `nStep` the default is `false`, as its parts have next states of their own. Without `nStep` it is `"overlap"` with
-   * `stackCompact`, and `"copy"` otherwise.
+   * `stackCompact`, and `"copy"` otherwise. A leaf for which you write `false`, as in `{ speed: false }`, has no next states in `nStep`
+   * either.
    */
-  readonly nextState?: NextStateMode;
+  readonly nextState?: LeafOption<NextStateMode>;
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
   /**
@@ -168,6 +179,8 @@ const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag
 };
 const NAMES = Object.keys(RULES) as Name[];
 const OPTIONS = [...NAMES, "where"] as const;
+/** Stands for a state that is not known. */
+const ONE_LEAF: StateLeaves = { leaves: [{ name: "state", column: float32() }], tree: 0 };
 const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
 /** The options that decide how batches are laid out, beside their rows and columns. */
 const LAYOUT: readonly Name[] = [
@@ -194,13 +207,40 @@ const EXCLUDED: readonly (readonly [Name, readonly Name[], string])[] = [
   ],
 ];
 
+/** What a batch has of one leaf of the state. */
+export interface LeafPolicy {
+  /** How many frames make one state. */
+  readonly stack: number;
+  /** Whether a batch has each frame once. */
+  readonly stackCompact: boolean;
+  /** How it has next states. */
+  readonly nextState: NextStateMode;
+  /** Whether n-step returns have states of the leaf. */
+  readonly hasNStep: boolean;
+}
+
+/** What a batch has of each leaf of the state. */
+export function leafPolicies(policy: PickPolicy, state: StateLeaves): readonly LeafPolicy[] {
+  const stacks = optionOfLeaves(policy.stack, state);
+  const compacts = optionOfLeaves(policy.stackCompact, state);
+  const nexts = optionOfLeaves(policy.nextState, state);
+  const isOne = typeof policy.nextState !== "object";
+  return state.leaves.map((_, k) => ({
+    stack: stacks[k] ?? 1,
+    stackCompact: compacts[k] ?? false,
+    nextState: nexts[k] ?? false,
+    hasNStep: isOne || nexts[k] !== false,
+  }));
+}
+
 /**
- * Checks a pick policy and fills it in. Whole episodes are at most `segmentLength` records long, if there is one. `discount` is that of a
- * policy which names none.
+ * Checks a pick policy and fills it in, for this state. Without one, it is not checked which leaves have options for themselves. Whole
+ * episodes are at most `segmentLength` records long, if there is one. `discount` is that of a policy which names none.
  */
 export function checkPick(
   where: string,
   pick: PickOptions,
+  state: StateLeaves | undefined,
   segmentLength: number | undefined,
   discount = 1,
 ): PickPolicy {
@@ -208,17 +248,30 @@ export function checkPick(
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
   const given: Partial<Record<keyof PickPolicy, unknown>> = {};
   for (const name of NAMES) {
-    if (pick[name] !== undefined) given[name] = RULES[name][1](`${field}${name}`, pick[name]);
+    if (pick[name] === undefined || name === "nextState") continue;
+    const [standard, check] = RULES[name];
+    given[name] = name === "stack" || name === "stackCompact"
+      ? checkLeafOption(`${field}${name}`, pick[name], check, state, () => standard)
+      : check(`${field}${name}`, pick[name]);
   }
   if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
   const { whole, burnIn, before, stackCompact, nStep } = { ...STANDARDS, ...given } as PickPolicy;
+  // With n-step returns, a leaf that is not named has their states, and one with `false` has not.
+  const isCompact = optionOfLeaves(stackCompact, state ?? ONE_LEAF);
+  const nextStateOf = (leaf: number): NextStateMode | undefined =>
+    nStep.length > 0 ? undefined : isCompact[leaf] === true ? "overlap" : "copy";
+  const nextState = pick.nextState !== undefined
+    ? checkLeafOption(`${field}nextState`, pick.nextState, checkNextState, state, nextStateOf)
+    : nStep.length > 0
+    ? false
+    : optionOf(isCompact.map((_, leaf) => nextStateOf(leaf)), state ?? ONE_LEAF);
   const policy = {
     ...STANDARDS,
     discount,
     ...whole && segmentLength !== undefined ? { length: segmentLength } : {},
-    nextState: nStep.length > 0 ? false : stackCompact ? "overlap" : "copy",
     masks: burnIn > 0 || before > 0,
     ...given,
+    nextState,
   } as PickPolicy;
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
@@ -231,15 +284,17 @@ export function checkPick(
       `${where}: whole needs a length, the most records that a pick has: longer episodes are no picks, and a batch has that many rows for each pick`,
     );
   }
-  if (policy.reversed && policy.nextState === "overlap") {
-    throw new TypeError(
-      `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
-    );
-  }
-  if (stackCompact && policy.nextState === "copy") {
-    throw new TypeError(
-      `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
-    );
+  for (const leaf of leafPolicies(policy, state ?? ONE_LEAF)) {
+    if (policy.reversed && leaf.nextState === "overlap") {
+      throw new TypeError(
+        `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
+      );
+    }
+    if (leaf.stackCompact === true && leaf.nextState === "copy") {
+      throw new TypeError(
+        `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
+      );
+    }
   }
   return policy;
 }
@@ -287,9 +342,24 @@ export const REWARD_TYPES: Readonly<Record<DType, number>> = {
   int32: abi.EXRP_TYPE_INT32,
 };
 
+/** How the kernel knows what a batch has of next states. */
+function nextStateNumber(mode: unknown): number {
+  if (mode === "copy") return abi.EXRP_NEXT_STATE_COPY;
+  return mode === "overlap" ? abi.EXRP_NEXT_STATE_OVERLAP : abi.EXRP_NEXT_STATE_NONE;
+}
+
 /** The numbers that the kernel makes a pick view from; `reward` is the dtype of the reward column. */
-export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<ArrayBuffer> {
-  const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
+export function kernelPolicy(
+  policy: PickPolicy,
+  state: StateLeaves,
+  reward: DType,
+): Float64Array<ArrayBuffer> {
+  const isOfLeaves = [policy.stack, policy.stackCompact, policy.nextState].some((option) =>
+    typeof option === "object"
+  );
+  const leaves = isOfLeaves ? leafPolicies(policy, state) : [];
+  const count = abi.EXRP_POLICY_COUNT + abi.EXRP_LEAF_COUNT * leaves.length;
+  const numbers = new Float64Array(count);
   numbers[abi.EXRP_POLICY_LENGTH] = policy.length;
   numbers[abi.EXRP_POLICY_STRIDE] = policy.stride;
   for (const name of NAMES) {
@@ -298,12 +368,16 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
   }
   numbers[abi.EXRP_POLICY_DISCOUNT] = policy.discount;
   numbers[abi.EXRP_POLICY_BEFORE] = policy.burnIn + policy.before;
-  numbers[abi.EXRP_POLICY_STACK] = policy.stack;
-  numbers[abi.EXRP_POLICY_NEXT_STATE] = policy.nextState === "copy"
-    ? abi.EXRP_NEXT_STATE_COPY
-    : policy.nextState === "overlap"
-    ? abi.EXRP_NEXT_STATE_OVERLAP
-    : abi.EXRP_NEXT_STATE_NONE;
+  const one = leafPolicies(policy, ONE_LEAF)[0] as LeafPolicy;
+  numbers[abi.EXRP_POLICY_STACK] = leaves.length > 0 ? 1 : one.stack;
+  numbers[abi.EXRP_POLICY_NEXT_STATE] = nextStateNumber(one.nextState);
+  for (const [k, { stack, stackCompact, nextState, hasNStep }] of leaves.entries()) {
+    const first = abi.EXRP_POLICY_COUNT + abi.EXRP_LEAF_COUNT * k;
+    numbers[first + abi.EXRP_LEAF_STACK] = stack;
+    numbers[first + abi.EXRP_LEAF_NEXT_STATE] = nextStateNumber(nextState);
+    numbers[first + abi.EXRP_LEAF_FLAGS] = (stackCompact ? abi.EXRP_LEAF_COMPACT : 0) +
+      (hasNStep ? 0 : abi.EXRP_LEAF_NO_N_STEP);
+  }
   numbers[abi.EXRP_POLICY_REWARD_TYPE] = REWARD_TYPES[reward];
   numbers.set(policy.nStep, abi.EXRP_POLICY_N_STEP);
   const tags = policy.where?.tag ?? [];
@@ -348,6 +422,13 @@ function wordsOf(policy: PickPolicy, names: readonly Name[]): string[] {
     const [, , words] = RULES[name];
     const value = policy[name];
     if (typeof value === "boolean") return value ? words : `no ${words}`;
-    return `${words} ${Array.isArray(value) ? value.join(" and ") : value}`;
+    if (name === "nStep") return `${words} ${policy.nStep.join(" and ")}`;
+    return `${words} ${typeof value === "object" ? optionText(value) : value}`;
   });
+}
+
+/** What leaves have for themselves in words, such as `{ image: 4, speed: 1 }`. */
+function optionText(option: unknown): string {
+  return JSON.stringify(option).replace(/"(\w+)":/g, "$1: ").replaceAll(",", ", ")
+    .replaceAll("{", "{ ").replaceAll("}", " }");
 }

@@ -7,7 +7,7 @@
 import { checkNumbers, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { LeafPolicy, PickPolicy } from "../../schema/pick_options.ts";
 import { allocateRows } from "./records.ts";
 import type { AnyColumnArray, Column } from "../../schema/columns.ts";
 
@@ -19,8 +19,12 @@ export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
 }
 
-/** Refuses batches that would hold parts of the old goals after relabelling. */
-export function checkPolicy(operation: string, policy: PickPolicy, inState: boolean): void {
+/** Refuses batches that would hold parts of the old goals after relabelling. `goals` are the leaves of the state that have goals. */
+export function checkPolicy(
+  operation: string,
+  policy: PickPolicy,
+  goals: readonly LeafPolicy[],
+): void {
   if (policy.nStep.length > 0) {
     throw new TypeError(
       `${operation}: a batch with n-step returns can't be relabelled, as they are of the rewards before: take picks of length n, and nStepReturn()`,
@@ -31,8 +35,10 @@ export function checkPolicy(operation: string, policy: PickPolicy, inState: bool
       `${operation}: a batch with returnToGo can't be relabelled, as it is the sum of the rewards before: leave the option out`,
     );
   }
-  const isPlain = policy.stack === 1 && !policy.stackCompact && policy.nextState === "copy";
-  if (!inState || isPlain) return;
+  const isPlain = goals.every(({ stack, stackCompact, nextState }) =>
+    stack === 1 && !stackCompact && nextState === "copy"
+  );
+  if (isPlain) return;
   throw new TypeError(
     `${operation}: goals in the state need single states and next states of their own: no stack, and nextState "copy"; or keep goals in extras`,
   );

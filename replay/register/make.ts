@@ -20,7 +20,7 @@ export function makePickView(
   policy: PickPolicy,
   config: ReplayConfig,
 ): number {
-  const numbers = kernelPolicy(policy, rewardDType(config));
+  const numbers = kernelPolicy(policy, config, rewardDType(config));
   return symbols.exrp_pick_view_create(id, numbers, lengthOf(numbers), number);
 }
 

@@ -94,8 +94,9 @@ export class Register {
     const where = "newPickView()";
     core.checkUsable(where);
     const { segmentLength, capacity, pick } = core.config;
+    const segment = segmentLength || undefined;
     const lengthMax = segmentLength || capacity;
-    const policy = checkPick(where, options, segmentLength || undefined, pick.discount);
+    const policy = checkPick(where, options, core.config, segment, pick.discount);
     if (policy.length > lengthMax) {
       throw new RangeError(
         `${where}: length must be at most the replay's ${

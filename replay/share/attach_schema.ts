@@ -10,18 +10,19 @@ import type { Column, Columns, NamedColumn } from "../../schema/columns.ts";
 import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts";
 import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
 import { checkColumns } from "../../schema/record_columns.ts";
+import type { LeafOption, StateColumns } from "../../schema/state.ts";
 
 /**
  * What {@linkcode ExperienceReplay.attach} expects of a replay: the options of {@linkcode ExperienceReplay.create} that decide the types of
  * records and batches, with the same names and defaults.
  */
 export interface AttachSchema<
-  S extends Column = Column,
+  S extends StateColumns = StateColumns,
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
 > extends Pick<CreateOptions<S, A, R, X>, "state" | "action" | "reward" | "extras"> {
   /** The options of the first pick view that decide the types of its batches. By default, these are the defaults of `create`. */
@@ -38,10 +39,10 @@ type Described = ReadonlyMap<string, string>;
 /** Checks a schema; the result is for {@linkcode checkSame}. */
 export function checkAttachSchema(schema: AttachSchema): Described {
   checkOptions(`${OPERATION}: the schema`, schema, PARTS);
-  const { columns } = checkColumns(OPERATION, schema);
+  const named = checkColumns(OPERATION, schema);
   const { pick = {} } = schema;
   checkOptions(`${OPERATION}: pick`, pick, PICK);
-  return describe(columns, checkPick(`${OPERATION}: pick`, pick, undefined));
+  return describe(named.columns, checkPick(`${OPERATION}: pick`, pick, named, undefined));
 }
 
 function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described {
@@ -56,7 +57,8 @@ function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described 
  *
  * @throws {ReplayError} `ticket-mismatch`, which names all differences.
  */
-export function checkSame(asked: Described, { columns, pick }: ReplayConfig): void {
+export function checkSame(asked: Described, config: ReplayConfig): void {
+  const { columns, pick } = config;
   const has = describe(columns, pick);
   const names = [...new Set([...asked.keys(), ...has.keys()])];
   const differing = names.filter((name) => asked.get(name) !== has.get(name));
@@ -67,7 +69,7 @@ export function checkSame(asked: Described, { columns, pick }: ReplayConfig): vo
     } in the schema that you gave`
   );
   const hint = differing.some((name) => name.startsWith("pick."))
-    ? `; ${pickHint(pick, checkPick("pick", {}, undefined))}`
+    ? `; ${pickHint(pick, checkPick("pick", {}, config, undefined))}`
     : "";
   throw new ReplayError(
     "ticket-mismatch",

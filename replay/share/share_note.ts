@@ -58,12 +58,14 @@ export interface ShareNote {
 export function configOf({ config }: ShareNote): ReplayConfig {
   // A replay with a policy of the user's own is never shared.
   const { name, native, options, number } = config.eviction as NativeEviction;
+  const columns = config.columns.map(({ name, column: { dtype, shape, every } }) => ({
+    name,
+    column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
+  }));
   return {
     ...config,
-    columns: config.columns.map(({ name, column: { dtype, shape, every } }) => ({
-      name,
-      column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
-    })),
+    columns,
+    leaves: columns.slice(0, config.leaves.length),
     eviction: new NativeEviction(name, native, options, number),
   };
 }

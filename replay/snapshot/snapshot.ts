@@ -145,7 +145,7 @@ export function* readSnapshot(core: ReplayCore, mine: OwnSchema): Reading<Loaded
   const { kernel } = core;
   const reader = new FrameReader(kernel, KIND);
   const schema = readSchema("", yield* reader.begin());
-  checkFits(mine, schema);
+  checkFits(mine, schema, core.config);
   const handle = core.createHandle(schema.seed, "unserialize()");
   let done = false;
   try {
