@@ -75,6 +75,8 @@ export type {
   EpisodeReturns,
   ReturnsFilter,
 } from "./schema/episode_filter.ts";
+export type { AnyPickPolicy } from "./schema/pick_options.ts";
+export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,

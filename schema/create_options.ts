@@ -11,11 +11,11 @@ import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts
 import { fifo } from "../eviction/fifo.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
+  type AnyPickPolicy,
   checkPick,
   kernelPolicy,
   PICK_HINTS,
   type PickOptions,
-  type PickPolicy,
 } from "./pick_options.ts";
 import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
 import { checkColumns, type NamedColumns } from "./record_columns.ts";
@@ -130,7 +130,7 @@ export interface ReplayConfig extends NamedColumns {
   /** As given; 0 is no limit. */
   readonly maxAge: number;
   /** The pick policy. */
-  readonly pick: PickPolicy;
+  readonly pick: AnyPickPolicy;
   /** The rule of eviction. */
   readonly eviction: EvictionRule;
   /** The seed. */

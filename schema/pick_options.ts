@@ -136,15 +136,31 @@ export interface PickOptions<
   readonly where?: PickWhere;
 }
 
-/** A pick policy, checked and filled in. {@linkcode PickView.policy} is one. */
-export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where">> & {
+/**
+ * A pick policy, checked and filled in. {@linkcode PickView.policy} is one. The type parameters are what leaves of a state may have for
+ * themselves.
+ */
+export type PickPolicy<
+  Stack extends LeafOption<number> = number,
+  Compact extends LeafOption<boolean> = boolean,
+  Next extends LeafOption<NextStateMode> = NextStateMode,
+> = Readonly<Omit<Required<PickOptions<Stack, Compact>>, "nextState" | "nStep" | "where">> & {
+  /** How a batch gives next states. */
+  readonly nextState: Next;
   /** n of each n-step return. */
   readonly nStep: readonly number[];
   /** The tags of the episodes that have picks. It is missing if all episodes have. */
   readonly where?: PolicyWhere;
 };
 
-type Name = Exclude<keyof PickPolicy, "where">;
+/** The {@linkcode PickPolicy} of any state, of one leaf or several. */
+export type AnyPickPolicy = PickPolicy<
+  LeafOption<number>,
+  LeafOption<boolean>,
+  LeafOption<NextStateMode>
+>;
+
+type Name = Exclude<keyof AnyPickPolicy, "where">;
 
 /** Checks a value; the name is that of the option in errors. */
 type Check = (name: string, value: unknown) => unknown;
@@ -220,7 +236,7 @@ export interface LeafPolicy {
 }
 
 /** What a batch has of each leaf of the state. */
-export function leafPolicies(policy: PickPolicy, state: StateLeaves): readonly LeafPolicy[] {
+export function leafPolicies(policy: AnyPickPolicy, state: StateLeaves): readonly LeafPolicy[] {
   const stacks = optionOfLeaves(policy.stack, state);
   const compacts = optionOfLeaves(policy.stackCompact, state);
   const nexts = optionOfLeaves(policy.nextState, state);
@@ -243,10 +259,10 @@ export function checkPick(
   state: StateLeaves | undefined,
   segmentLength: number | undefined,
   discount = 1,
-): PickPolicy {
+): AnyPickPolicy {
   checkOptions(where, pick, OPTIONS);
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
-  const given: Partial<Record<keyof PickPolicy, unknown>> = {};
+  const given: Partial<Record<keyof AnyPickPolicy, unknown>> = {};
   for (const name of NAMES) {
     if (pick[name] === undefined || name === "nextState") continue;
     const [standard, check] = RULES[name];
@@ -255,13 +271,18 @@ export function checkPick(
       : check(`${field}${name}`, pick[name]);
   }
   if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
-  const { whole, burnIn, before, stackCompact, nStep } = { ...STANDARDS, ...given } as PickPolicy;
+  const { whole, burnIn, before, stackCompact, nStep } = {
+    ...STANDARDS,
+    ...given,
+  } as AnyPickPolicy;
   // With n-step returns, a leaf that is not named has their states, and one with `false` has not.
   const isCompact = optionOfLeaves(stackCompact, state ?? ONE_LEAF);
   const nextStateOf = (leaf: number): NextStateMode | undefined =>
     nStep.length > 0 ? undefined : isCompact[leaf] === true ? "overlap" : "copy";
+  const path = `${field}nextState`;
+  const apart = nStep.length > 0 ? false : undefined;
   const nextState = pick.nextState !== undefined
-    ? checkLeafOption(`${field}nextState`, pick.nextState, checkNextState, state, nextStateOf)
+    ? checkLeafOption(path, pick.nextState, checkNextState, state, nextStateOf, apart)
     : nStep.length > 0
     ? false
     : optionOf(isCompact.map((_, leaf) => nextStateOf(leaf)), state ?? ONE_LEAF);
@@ -272,7 +293,7 @@ export function checkPick(
     masks: burnIn > 0 || before > 0,
     ...given,
     nextState,
-  } as PickPolicy;
+  } as AnyPickPolicy;
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
     if (other !== undefined && isAsked(policy, option)) {
@@ -300,7 +321,7 @@ export function checkPick(
 }
 
 /** Whether an option is other than it is by default. */
-function isAsked(policy: PickPolicy, name: Name): boolean {
+function isAsked(policy: AnyPickPolicy, name: Name): boolean {
   return String(policy[name]) !== String(RULES[name][0]);
 }
 
@@ -350,7 +371,7 @@ function nextStateNumber(mode: unknown): number {
 
 /** The numbers that the kernel makes a pick view from; `reward` is the dtype of the reward column. */
 export function kernelPolicy(
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   state: StateLeaves,
   reward: DType,
 ): Float64Array<ArrayBuffer> {
@@ -391,33 +412,33 @@ export function kernelPolicy(
  * the same picks by both, and batches of both have the same layout.
  */
 export function policyDifferences(
-  one: PickPolicy,
-  other: PickPolicy,
+  one: AnyPickPolicy,
+  other: AnyPickPolicy,
 ): readonly { readonly option: string; readonly one: string; readonly other: string }[] {
-  const text = (policy: PickPolicy, option: keyof PickPolicy): string =>
+  const text = (policy: AnyPickPolicy, option: keyof AnyPickPolicy): string =>
     JSON.stringify(policy[option]);
   return OPTIONS.filter((option) => option !== "where" && text(one, option) !== text(other, option))
     .map((option) => ({ option, one: text(one, option), other: text(other, option) }));
 }
 
 /** Rows that a pick has in a batch. */
-export function rowCount(policy: PickPolicy): number {
+export function rowCount(policy: AnyPickPolicy): number {
   return policy.burnIn + policy.before + policy.length;
 }
 
 /** What of a policy is other than it is by default, beside its length, in words; empty for none. */
-export function describePolicy(policy: PickPolicy): string {
+export function describePolicy(policy: AnyPickPolicy): string {
   const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];
   const others = NAMES.filter((name) => name !== "length" && !LAYOUT.includes(name));
   return [...where, ...wordsOf(policy, others), ...wordsOf(policy, LAYOUT)].join(", ");
 }
 
 /** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
-export function describeLayout(policy: PickPolicy): string {
+export function describeLayout(policy: AnyPickPolicy): string {
   return wordsOf(policy, LAYOUT).join(", ");
 }
 
-function wordsOf(policy: PickPolicy, names: readonly Name[]): string[] {
+function wordsOf(policy: AnyPickPolicy, names: readonly Name[]): string[] {
   return names.filter((name) => isAsked(policy, name)).map((name) => {
     const [, , words] = RULES[name];
     const value = policy[name];

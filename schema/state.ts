@@ -203,7 +203,8 @@ export function takeApart(
 
 /**
  * An option that leaves may have for themselves, checked: a value for all leaves, if they have the same, or else values in the structure
- * of the state. `standard` gives that of a leaf that is not named. Without `state`, only the values are checked.
+ * of the state. `standard` gives that of a leaf that is not named. Without `state`, only the values are checked. `apart` means something else
+ * for one leaf than for all, so leaves that all have it stay apart.
  */
 export function checkLeafOption<V>(
   name: string,
@@ -211,12 +212,13 @@ export function checkLeafOption<V>(
   check: (name: string, value: unknown) => V,
   state: StateLeaves | undefined,
   standard: (leaf: number) => V | undefined,
+  apart?: V,
 ): LeafOption<V> {
   if (!hasParts(option)) return check(name, option);
   if (state === undefined) {
     for (const [key, part] of Object.entries(option)) {
       if (part !== undefined && part !== null) {
-        checkLeafOption(partName(name, key), part, check, state, standard);
+        checkLeafOption(partName(name, key), part, check, undefined, standard);
       }
     }
     return option as LeafOption<V>;
@@ -233,16 +235,17 @@ export function checkLeafOption<V>(
       ? standard(k)
       : check(`${name}${leaf.name.slice("state".length)}`, given[k])
   );
-  return optionOf(values, state);
+  return optionOf(values, state, apart);
 }
 
-/** The option for all leaves of what it is for each: one value, if they have the same. */
+/** The option for all leaves of what it is for each: one value, if they have the same, unless that is `apart`. */
 export function optionOf<V>(
   values: readonly (V | undefined)[],
   { tree }: StateLeaves,
+  apart?: V,
 ): LeafOption<V> {
   const [first] = values;
-  const isOne = first !== undefined && values.every((value) => value === first);
+  const isOne = first !== undefined && first !== apart && values.every((value) => value === first);
   return isOne ? first : arrange(tree, values);
 }
 

@@ -14,10 +14,10 @@ import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import type { DType } from "../../schema/columns.ts";
 import {
+  type AnyPickPolicy,
   describeLayout,
   leafPolicies,
   type LeafPolicy,
-  type PickPolicy,
   rowCount,
 } from "../../schema/pick_options.ts";
 import { arrange, type StateTree } from "../../schema/state.ts";
@@ -58,7 +58,7 @@ export class BatchLayout {
   /** The bytes of a whole batch. */
   readonly bytes: number;
   /** The pick policy. */
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   /** Two layouts of one size have the same key if they are alike. */
   readonly key: string;
   /** How the state is put together of its leaves. */

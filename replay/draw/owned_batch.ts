@@ -18,7 +18,7 @@ import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { dispose } from "../../base/platform.ts";
 import { bufferOf, lengthOf } from "../../base/typed_arrays.ts";
 import { type AnyColumnArray, viewOf, VIEWS } from "../../schema/columns.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { Batch, NStepPart } from "../../schema/batch.ts";
 import { type AnyState, arrange, type StateTree } from "../../schema/state.ts";
 import type { BatchLayout, BatchPart } from "./batch_layout.ts";
@@ -110,7 +110,7 @@ export class OwnedBatch implements Batch {
   }
 
   /** The pick policy of the picks in a batch. */
-  static policyOf(batch: OwnedBatch): PickPolicy {
+  static policyOf(batch: OwnedBatch): AnyPickPolicy {
     return batch.#layout.policy;
   }
 

@@ -22,7 +22,7 @@ import {
 } from "./_hindsight_rows.ts";
 import { copy, gatherRows } from "./_own_rows.ts";
 import { EPISODE_END } from "../../schema/episode_filter.ts";
-import { leafPolicies, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, leafPolicies } from "../../schema/pick_options.ts";
 import { takeApart } from "../../schema/state.ts";
 import { allocateRows, type RecordReader } from "./records.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
@@ -149,7 +149,7 @@ export class Relabeller {
   readonly #reader: RecordReader;
   readonly #random: RandomStream;
   /** The pick policy of the batch that is relabelled now. */
-  #policy: PickPolicy;
+  #policy: AnyPickPolicy;
 
   /** Relabels batches of the replay of `core`. */
   constructor(

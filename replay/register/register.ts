@@ -15,7 +15,7 @@ import {
   EXRP_PICK_VIEW_INFO_COUNT,
   EXRP_PICK_VIEW_PICK_COUNT,
 } from "../../ffi/symbols.ts";
-import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
 import {
   type AnySelectorRule,
@@ -119,7 +119,7 @@ export class Register {
   }
 
   /** Enters a pick view that the kernel has already. */
-  addTable(policy: PickPolicy): PickView {
+  addTable(policy: AnyPickPolicy): PickView {
     const view = new OwnedPickView(this, this.#views.length, Object.freeze(policy));
     this.#views = Object.freeze([...this.#views, view]);
     return view;

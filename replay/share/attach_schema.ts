@@ -8,7 +8,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Column, Columns, NamedColumn } from "../../schema/columns.ts";
 import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts";
-import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { checkColumns } from "../../schema/record_columns.ts";
 import type { LeafOption, StateColumns } from "../../schema/state.ts";
 
@@ -45,7 +45,7 @@ export function checkAttachSchema(schema: AttachSchema): Described {
   return describe(named.columns, checkPick(`${OPERATION}: pick`, pick, named, undefined));
 }
 
-function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described {
+function describe(columns: readonly NamedColumn[], pick: AnyPickPolicy): Described {
   return new Map([
     ...columns.map(({ name, column }) => [name, String(column)] as const),
     ...PICK.map((option) => [`pick.${option}`, JSON.stringify(pick[option])] as const),
@@ -78,7 +78,7 @@ export function checkSame(asked: Described, config: ReplayConfig): void {
 }
 
 /** How the options of `pick` are written for this replay. */
-function pickHint(has: PickPolicy, standard: PickPolicy): string {
+function pickHint(has: AnyPickPolicy, standard: AnyPickPolicy): string {
   const written = PICK.filter((option) => String(has[option]) !== String(standard[option])).map(
     (option) => {
       const value = has[option];

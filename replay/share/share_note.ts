@@ -12,7 +12,7 @@ import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.ts";
 import { Column, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
 import { VERSION } from "../../base/version.ts";
 
@@ -43,7 +43,7 @@ export interface ShareNote {
   /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
   readonly drawnBefore: readonly number[];
   /** The pick policies of all pick views. Where a thread ended early, the kernel may not have the last one. */
-  readonly views: readonly PickPolicy[];
+  readonly views: readonly AnyPickPolicy[];
   /** The selectors. Where a thread ended early, the kernel may not have the last one. */
   readonly selectors: readonly NotedSelector[];
   /** How far the replay was drained. */

@@ -5,7 +5,7 @@
  */
 
 import type { StateLeaves } from "../../schema/state.ts";
-import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import { mismatch } from "../../storage/errors.ts";
 import {
@@ -92,7 +92,7 @@ export const readSchema: Field<SnapshotSchema> = object(schema);
 const LATER_OPTIONS: ReadonlySet<string> = new Set(["ends", "returnToGo"]);
 
 /** A whole pick policy: its own check must accept it, and no other field may be missing. */
-function policy(where: string, value: unknown): PickPolicy {
+function policy(where: string, value: unknown): AnyPickPolicy {
   const given = anyObject(where, value);
   const checked = readPolicy(where, given, undefined);
   for (const name of Object.keys(checked)) {
@@ -102,7 +102,11 @@ function policy(where: string, value: unknown): PickPolicy {
 }
 
 /** A pick policy that its own check accepts. */
-function readPolicy(where: string, given: PickOptions, state: StateLeaves | undefined): PickPolicy {
+function readPolicy(
+  where: string,
+  given: PickOptions,
+  state: StateLeaves | undefined,
+): AnyPickPolicy {
   try {
     return checkPick(where, given, state, 1);
   } catch {

@@ -14,7 +14,7 @@ import type { ReplayCore } from "../core.ts";
 import { OwnedBatch } from "../draw/owned_batch.ts";
 import { numbersOf } from "../draw/priorities.ts";
 import type { Register } from "../register/register.ts";
-import { leafPolicies, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, leafPolicies } from "../../schema/pick_options.ts";
 import type { AnySchema, ExtrasOf, Recordable, RecordArray, Schema } from "../../schema/schema.ts";
 import { type SomeLeaves, takeApart } from "../../schema/state.ts";
 import type { ExtraArrays, StepColumns } from "../record/many_steps.ts";
@@ -198,12 +198,12 @@ function checkCount(count: number): void {
 }
 
 /** How many records before the pick a batch shows of pick k. */
-function contextOf({ burnIn, before }: PickPolicy, batch: Batch, k: number): number {
+function contextOf({ burnIn, before }: AnyPickPolicy, batch: Batch, k: number): number {
   return Math.min(batch.pickPosition[k] ?? 0, burnIn + before);
 }
 
 /** The record of the first real row of each pick. */
-function firstRows(policy: PickPolicy, batch: Batch): Places {
+function firstRows(policy: AnyPickPolicy, batch: Batch): Places {
   return {
     episodes: batch.pickEpisode.slice(),
     positions: batch.pickPosition.map((position, k) => position - contextOf(policy, batch, k)),
@@ -211,7 +211,7 @@ function firstRows(policy: PickPolicy, batch: Batch): Places {
 }
 
 /** All rows of a batch that stand for records, and these records. */
-function realRows(policy: PickPolicy, batch: Batch): Places & { readonly rows: Int32Array } {
+function realRows(policy: AnyPickPolicy, batch: Batch): Places & { readonly rows: Int32Array } {
   const rows: number[] = [];
   const episodes: number[] = [];
   const positions: number[] = [];

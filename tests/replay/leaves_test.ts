@@ -298,6 +298,22 @@ Deno.test("what stands for a part of the state holds for each leaf of it, and eq
   );
 });
 
+Deno.test("without next states of all leaves, n-step returns have no states; the word for all means only batch.nextState", async () => {
+  using replay = await ExperienceReplay.create({ capacity: 9, state: STATE });
+  replay.record(replay.newEpisode(), at(1), 0, 0, { finalState: at(2) });
+  for (
+    const [nextState, count] of [
+      [{ image: false, camera: false }, 0],
+      [false, 2],
+    ] as const
+  ) {
+    const view = replay.newPickView({ nStep: 1, nextState });
+    const batch = replay.getBatch(1, view.newPickSelector(uniform()));
+    assertEquals(batch.nStep[0].nextState.image.length, count);
+    assertEquals(batch.nextState.image.length, 0);
+  }
+});
+
 Deno.test("update changes one leaf, and only where it is a single row of the batch", async () => {
   using replay = await ExperienceReplay.create({
     capacity: 9,

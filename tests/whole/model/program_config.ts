@@ -4,11 +4,13 @@
  * @module
  */
 
-import type { DType, PickPolicy } from "@exrp/replay";
+import type { DType } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
+import { withOwnOptions } from "./state_leaves.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
@@ -30,9 +32,11 @@ export interface ProgramConfig {
   readonly blockLength: number;
   readonly seed: number;
   /** The pick policy of each pick view; those past the first are made when the first selector needs them. */
-  readonly pick: PickPolicy;
-  readonly views: readonly PickPolicy[];
+  readonly pick: AnyPickPolicy;
+  readonly views: readonly AnyPickPolicy[];
   readonly state: ColumnSpec;
+  /** The leaves of the state behind the first, which is `state`. */
+  readonly moreLeaves: readonly ColumnSpec[];
   readonly action: ColumnSpec;
   readonly reward: ColumnSpec;
   readonly extras: Readonly<Record<string, ColumnSpec>>;
@@ -200,7 +204,7 @@ function chooseHindsight(
 }
 
 /** Pick options for records and next states only. */
-const PLAIN: PickPolicy = {
+const PLAIN: AnyPickPolicy = {
   length: 1,
   stride: 1,
   allowShort: false,
@@ -231,7 +235,7 @@ function chooseEnds(
 }
 
 /** Pick options with every part that can be combined. */
-function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
+function choosePolicy(choice: Choice, lengthMax: number): AnyPickPolicy {
   const ends = chooseEnds(choice);
   const whole = choice.oneIn(8);
   const reversed = choice.oneIn(5);
@@ -270,7 +274,7 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
  * The parts of batches that tell of their episodes' ends. They have a stream of their own, so that the other choices are those of the programs
  * before. Batches with returns can't be relabelled, so they come where there is no hindsight or where they are refused anyway.
  */
-function withEnds(choice: Choice, policy: PickPolicy, canRelabel: boolean): PickPolicy {
+function withEnds(choice: Choice, policy: AnyPickPolicy, canRelabel: boolean): AnyPickPolicy {
   const [ends, returnToGo] = [choice.oneIn(2), choice.oneIn(2)];
   return { ...policy, ends, returnToGo: returnToGo && (!canRelabel || policy.nStep.length > 0) };
 }
@@ -312,6 +316,12 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }
     : chooseColumn(choice, true);
+  // Leaves have a stream of their own, so that all other choices are those of the programs before.
+  const own = new Choice(seed, 3);
+  const moreLeaves = Array.from(
+    { length: own.oneIn(2) ? 0 : own.within(1, 2) },
+    () => chooseColumn(own, true),
+  );
   const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
@@ -322,6 +332,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       : { ...PLAIN, ...chooseEnds(choice), length },
     views,
     state,
+    moreLeaves,
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
     reward: choice.oneIn(3)
       ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
@@ -335,8 +346,12 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
   const ends = new Choice(seed, 2);
-  const complete = (policy: PickPolicy): PickPolicy =>
-    withEnds(ends, policy, config.hindsight !== undefined);
+  const complete = (policy: AnyPickPolicy): AnyPickPolicy =>
+    withOwnOptions(
+      own,
+      withEnds(ends, policy, config.hindsight !== undefined),
+      1 + moreLeaves.length,
+    );
   return {
     ...config,
     pick: complete(config.pick),
@@ -357,12 +372,13 @@ function chooseLimits(
   choice: Choice,
   config: Omit<ProgramConfig, "evictionDraws">,
 ): { capacityBytes?: number; maxAge?: number } {
-  const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  const { capacity, state, moreLeaves, action, reward, extras, pick, segmentLength } = config;
+  const { length } = pick;
   // Picks of each view fit, also where limits leave fewer records.
   const longest = Math.max(...config.views.map((view) => view.length), 0);
   const least = Math.max(length, longest, segmentLength ?? 0);
-  const columns = [state, action, reward, ...Object.values(extras)];
-  const stateBytes = columnBytes(state);
+  const columns = [state, ...moreLeaves, action, reward, ...Object.values(extras)];
+  const stateBytes = [state, ...moreLeaves].reduce((sum, leaf) => sum + columnBytes(leaf), 0);
   // The limits leave enough records to draw and to drain.
   const half = Math.ceil(capacity / 2);
   const records = Math.max(least, choice.within(half, capacity));

@@ -32,6 +32,7 @@ import { ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { both, emptyTally, type Held, type Sides, type Tally } from "./sides.ts";
+import { leafSpecs, leafView } from "./state_leaves.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */
@@ -269,7 +270,10 @@ class Run implements Disposable {
     if (held === undefined || held.replay !== this.#sides.replay) return;
     const { batch, policy } = held;
     const values = new Values(data);
-    const isFrames = policy.stack > 1 || policy.stackCompact || policy.nextState === "overlap";
+    const isFrames = leafSpecs(this.#sides.config).some((_, k) => {
+      const { stack, stackCompact, nextState } = leafView(policy, k);
+      return stack > 1 || stackCompact || nextState === "overlap";
+    });
     const { columns, changes } = chooseChanges(
       this.#sides.config,
       values,
