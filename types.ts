@@ -45,6 +45,7 @@ export type {
 export type {
   AnyState,
   IsAny,
+  LeafOption,
   OptionOf,
   SomeLeaves,
   StateArrays,

@@ -17,8 +17,21 @@ import {
 } from "./columns.ts";
 
 /**
- * What a state is made of: a column; or columns by name, as `{ image: uint8(84, 84), speed: float32(3) }`, or in a list. Both may be
- * nested. Each column is a leaf.
+ * What a state is made of: a column; or columns by name, or in a list. Both may be nested. Each column is a leaf. It is the option `state` of
+ * {@linkcode ExperienceReplay.create}.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, type StateColumns, uint8, uniform } from "@exrp/replay";
+ *
+ * const state = { image: uint8(2), body: [float32(3), float32()] } satisfies StateColumns;
+ * using replay = await ExperienceReplay.create({ capacity: 100, state, pick: { stack: { image: 4 } } });
+ * const finalState = { image: [3, 4], body: [[0, 0, 0], 1] } as const;
+ * replay.record(replay.newEpisode(), { image: [1, 2], body: [[0, 0, 0], 0.5] }, 0, 0, { finalState });
+ * const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+ * console.log(batch.shape.state.image); // [1, 1, 4, 2]
+ * console.log(batch.nextState.body[1]); // Float32Array(1) [1]
+ * ```
  */
 export type StateColumns = Column | StateParts | StateList;
 
@@ -31,14 +44,14 @@ export interface StateParts {
 /** The parts of a state in a list, in {@linkcode StateColumns}. */
 export interface StateList extends ReadonlyArray<StateColumns> {}
 
-/** The state of any replay. TypeScript does not know what it is made of, so it checks nothing. */
+/** The state of any replay, as in a {@linkcode Batch} of any. TypeScript does not know what it is made of, so it checks nothing. */
 // deno-lint-ignore no-explicit-any -- the state may be one array or parts of any names, and code for any replay would get no further
 export type AnyState = any;
 
 /** Whether a type is {@linkcode AnyState}. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;
 
-/** The typed arrays of a state's columns: one array, or one for each leaf, in the structure of the state. */
+/** The typed arrays of a state in a {@linkcode Batch}: one array, or one for each leaf, in the structure of the state. */
 export type StateArrays<T> = IsAny<T> extends true ? AnyState
   : T extends Column ? ColumnArray<T>
   : { readonly [K in keyof T]: StateArrays<T[K]> };
@@ -59,7 +72,7 @@ export type SomeLeaves<T> = T extends Readonly<Record<string, unknown>>
   : T;
 
 /**
- * An option of a pick policy that leaves may have for themselves: a value for all leaves, or values in the structure of the state. A leaf
+ * An option of {@linkcode PickOptions} that leaves may have for themselves: a value for all leaves, or values in the structure of the state. A leaf
  * that is left out has the default.
  */
 export type LeafOption<V> =
@@ -70,7 +83,7 @@ export type LeafOption<V> =
     | undefined
   )[];
 
-/** What an option is for the part `K` of a state. */
+/** What a {@linkcode LeafOption} is for the part `K` of a state. */
 export type OptionOf<Option, K, Default> = Option extends number | boolean ? Option
   : K extends keyof Option ? Exclude<Option[K], undefined>
   : Default;

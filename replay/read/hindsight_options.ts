@@ -47,7 +47,7 @@ export interface StateSlice<State = AnyState> {
   readonly state: SliceOf<State>;
 }
 
-/** A part of a state, or of one of its leaves: the index of the first element, and the index after the last one. */
+/** What a {@linkcode StateSlice} has: a part of a state, or of one of its leaves. It is the index of the first element, and the index after the last one. */
 export type SliceOf<T> = IsAny<T> extends true ? AnyState
   : T extends Column ? readonly [first: number, end: number]
   : { readonly [K in keyof T]?: SliceOf<T[K]> };

@@ -56,7 +56,7 @@ export interface PickView<S extends Schema = AnySchema> {
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S>;
 }
 
-/** The pick policy of a state: options of leaves are numbers and words where it is one column. */
+/** The pick policy of a {@linkcode PickView} of this state: options of leaves are numbers and words where it is one column. */
 export type PolicyOf<State> = IsAny<State> extends true ? AnyPickPolicy
   : State extends Column ? PickPolicy
   : AnyPickPolicy;

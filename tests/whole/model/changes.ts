@@ -7,8 +7,7 @@
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { AnyBatch } from "./library_subject.ts";
 import type { ProgramConfig } from "./program_config.ts";
-import { stateValues } from "./state_leaves.ts";
-import type { Values } from "./values.ts";
+import { stateValues, type Values } from "./values.ts";
 
 /** New values of one or more columns for `count` records, as the library takes them, and by record and column as the model does. */
 export function chooseChanges(

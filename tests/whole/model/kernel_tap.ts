@@ -1,6 +1,7 @@
 /**
  * A tap on the kernel: sees every call that the library makes. So the test knows the id of the replay, which its class
- * hides. It can check the kernel's invariants, and record all calls for the native replay.
+ * hides. It can check the kernel's invariants, and record all calls for the native replay. The file is long because it has a line for
+ * each call of the kernel.
  *
  * @module
  */

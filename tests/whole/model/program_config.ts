@@ -54,6 +54,11 @@ export interface ProgramConfig {
   readonly maxAge?: number;
 }
 
+/** The leaves of the state of a program, in their order. */
+export function leafSpecs({ state, moreLeaves }: ProgramConfig): readonly ColumnSpec[] {
+  return [state, ...moreLeaves];
+}
+
 const DTYPES: readonly DType[] = [
   "uint8",
   "int8",

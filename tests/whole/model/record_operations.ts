@@ -10,8 +10,7 @@ import type { ColumnSpec } from "./program_config.ts";
 import type { FlatEnd } from "./replay_model.ts";
 import { same, sameNumbers } from "./same.ts";
 import { both, type Sides } from "./sides.ts";
-import { stateValue, stateValues } from "./state_leaves.ts";
-import { priorityOf, Values } from "./values.ts";
+import { priorityOf, stateValue, stateValues, Values } from "./values.ts";
 
 export function newEpisode(sides: Sides, { actor, tag }: Operation & { do: "newEpisode" }): void {
   const handle = sides.replay.newEpisode(tag === 0 ? undefined : { tag });

@@ -9,8 +9,7 @@ import type { AnyReplay } from "./library_subject.ts";
 import type { ColumnSpec, ProgramConfig } from "./program_config.ts";
 import type { ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
-import { stateValue, stateValues } from "./state_leaves.ts";
-import type { Values } from "./values.ts";
+import { stateValue, stateValues, type Values } from "./values.ts";
 
 /** A call, and how it must be refused: the code of a `ReplayError`, the name of another error's class, or either. */
 export interface RefusedCall {

@@ -8,8 +8,8 @@ import type { AnyColumnArray, Column, StateSlice } from "@exrp/replay";
 import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
 import { answerOf, type HindsightSpec, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyReplay } from "./library_subject.ts";
-import { elementCount } from "./program_config.ts";
-import { leafSpecs, leavesIn } from "./state_leaves.ts";
+import { elementCount, leafSpecs } from "./program_config.ts";
+import { leavesIn } from "./state_leaves.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import { both, type Held, type Sides } from "./sides.ts";
 

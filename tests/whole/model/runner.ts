@@ -26,13 +26,14 @@ import {
   recordMany,
   recordStep,
 } from "./record_operations.ts";
+import { leafSpecs } from "./program_config.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { Relabelling } from "./relabelling.ts";
 import { ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { both, emptyTally, type Held, type Sides, type Tally } from "./sides.ts";
-import { leafSpecs, leafView } from "./state_leaves.ts";
+import { leafView } from "./state_leaves.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */

@@ -6,15 +6,8 @@
 
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Choice } from "./choice.ts";
-import type { ColumnSpec, ProgramConfig } from "./program_config.ts";
-import type { Values } from "./values.ts";
 
 const NAMES = ["a", "b", "c"] as const;
-
-/** The leaves of the state of a program, in their order. */
-export function leafSpecs({ state, moreLeaves }: ProgramConfig): readonly ColumnSpec[] {
-  return [state, ...moreLeaves];
-}
 
 /** A state as the library takes and gives it: what there is for each leaf, by name, or alone. */
 export function byLeaf<T>(of: readonly T[]): T | Readonly<Record<string, T>> {
@@ -27,40 +20,6 @@ export function byLeaf<T>(of: readonly T[]): T | Readonly<Record<string, T>> {
 export function leavesIn<T>(count: number, state: unknown): readonly T[] {
   if (count === 1) return [state as T];
   return NAMES.slice(0, count).map((name) => (state as Readonly<Record<string, T>>)[name] as T);
-}
-
-/** One state, as the library takes it, and its bytes. */
-export function stateValue(
-  config: ProgramConfig,
-  values: Values,
-  plain: boolean,
-): { value: unknown; bytes: Uint8Array } {
-  const made = leafSpecs(config).map((spec) => values.column(spec, plain));
-  return {
-    value: byLeaf(made.map(({ value }) => value)),
-    bytes: packed(made.map(({ bytes }) => bytes)),
-  };
-}
-
-/** The states of `count` steps, as the library takes them, and the bytes of each. */
-export function stateValues(
-  config: ProgramConfig,
-  values: Values,
-  count: number,
-  plain: boolean,
-): { value: unknown; bytes: Uint8Array[] } {
-  const made = leafSpecs(config).map((spec) => values.columns(spec, count, plain));
-  return {
-    value: byLeaf(made.map(({ value }) => value)),
-    bytes: Array.from(
-      { length: count },
-      (_, k) => packed(made.map(({ bytes }) => bytes[k] ?? new Uint8Array())),
-    ),
-  };
-}
-
-function packed(leaves: readonly Uint8Array[]): Uint8Array {
-  return Uint8Array.from(leaves.flatMap((leaf) => [...leaf]));
 }
 
 /** Of packed states one behind the other, those of each leaf. */

@@ -7,7 +7,6 @@
 import type { DType } from "@exrp/replay";
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
-import type { ModelConfig } from "./model_config.ts";
 import { largestStack, leafView } from "./state_leaves.ts";
 
 /** How an episode ended. */
@@ -123,7 +122,10 @@ export function pickRows(
   policy: AnyPickPolicy,
   episode: Episode,
   position: number,
-  { leafBytes, columnBytes }: Pick<ModelConfig, "leafBytes" | "columnBytes">,
+  { leafBytes, columnBytes }: {
+    readonly leafBytes: readonly number[];
+    readonly columnBytes: readonly number[];
+  },
   every: readonly number[],
   reward: RewardSpec,
   fault?: Fault,
