@@ -5,6 +5,7 @@
  */
 
 import type { Column, DType, KeptColumn } from "./columns.ts";
+import type { AnyState, IsAny, LeafOption } from "./state.ts";
 
 /** Where the channels of a picture stand in the shape of its column: before the height and the width, or behind them. */
 export type Channels = "first" | "last";
@@ -93,8 +94,11 @@ export type TransformList = readonly Transform[];
  * ```
  */
 export interface PickTransforms {
-  /** Those of the state: in `state`, `nextState` and the next states of `nStep`. */
-  readonly state?: TransformList;
+  /**
+   * Those of the state: in `state`, `nextState` and the next states of `nStep`. If the state has several leaves, each has a list, in the structure of the
+   * state.
+   */
+  readonly state?: LeafOption<TransformList>;
   /** Those of the action. */
   readonly action?: TransformList;
   /** Those of the reward. Returns of `nStep` and `returnToGo` are sums of the transformed rewards. */
@@ -144,3 +148,8 @@ export type Transformed<C, T> = C extends Column
   : T extends readonly [] ? C
   : Column
   : Column;
+
+/** A state as a batch shows it after these transforms of its leaves. */
+export type TransformedState<C, T> = IsAny<C> extends true ? AnyState
+  : C extends Column ? Transformed<C, T>
+  : { readonly [K in keyof C]: K extends keyof T ? TransformedState<C[K], T[K]> : C[K] };
