@@ -162,7 +162,7 @@ export class ManyRecorder {
   /** How many steps there are, by the states. */
   #countOf(operation: string, { state }: Loose): number {
     const { leaves: [first], tree } = this.#core.config;
-    const [values] = takeApart(`${operation}: state`, tree, state);
+    const values = tree === 0 ? state : takeApart(`${operation}: state`, tree, state)[0];
     const count = countSteps(operation, first as NamedColumn, values);
     return checkInteger(`${operation}: the number of steps`, count, 1, abi.EXRP_LIMIT_BATCH);
   }

@@ -16,8 +16,8 @@ import {
   uint8,
   uniform,
 } from "@exrp/replay";
-import { assertEquals } from "../_assert.ts";
-import { testRandom } from "./_helpers.ts";
+import { assertEquals } from "../../_assert.ts";
+import { testRandom } from "../../replay/_helpers.ts";
 
 type Random = (bound: number) => number;
 
