@@ -99,7 +99,7 @@ export type {
   TransformedState,
   TransformList,
 } from "./schema/transform_types.ts";
-export type { LinearOptions, NormalizeOptions, PictureOptions } from "./schema/transforms.ts";
+export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
 export type { AnyPickPolicy } from "./schema/pick_options.ts";
 export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";

@@ -20,7 +20,7 @@ export interface PickSchema {
   readonly shown?: ShownColumns;
 }
 
-/** Columns as a batch shows them, where transforms change them. With extras, it has all of them. */
+/** Columns as a batch shows them, where transforms change them: a part of {@linkcode PickSchema}. With extras, it has all of them. */
 export interface ShownColumns {
   /** The state. */
   readonly state?: StateColumns;

@@ -4,10 +4,10 @@
  * @module
  */
 
+import { type DType } from "@exrp/replay";
 import {
   centerCrop,
   clip,
-  type DType,
   normalize,
   randomCrop,
   randomShift,
@@ -15,7 +15,7 @@ import {
   toFloat16,
   toFloat32,
   type Transform,
-} from "@exrp/replay";
+} from "@exrp/replay/transforms";
 import type { AnyPickPolicy, LeafOption, TransformList } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
