@@ -130,7 +130,7 @@ export class CartPoleSwingUp {
   }
 }
 
-/** How fast each number of a motion changes under a force: Florian's equations 23 and 24, without friction. */
+/** How fast each number of a motion changes under a force: Florian's equations, without friction. */
 function changeOf([, velocity, angle, spin]: Motion, force: number): Motion {
   const sine = Math.sin(angle);
   const cosine = Math.cos(angle);

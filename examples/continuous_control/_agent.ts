@@ -184,10 +184,10 @@ export async function train(
   return evaluations;
 }
 
-/** Records what a policy of these networks does in `count` steps, with chance. */
+/** Records what a policy does in `count` steps. It gives an action, from -1 to 1, in a state. */
 export function recordPlay(
   task: Task,
-  networks: Networks,
+  act: (state: Floats) => Floats,
   { count, seed }: { count: number; seed: number },
 ): OfflineData {
   const width = task.stateScale.length;
@@ -200,10 +200,9 @@ export function recordPlay(
     truncated: new Uint8Array(count),
   };
   const environment = task.make(seed);
-  const random = new RandomStream(seed, 1);
   let state = environment.reset();
   for (let k = 0; k < count; k++) {
-    const action = networks.act(state, random);
+    const action = act(state);
     const result = environment.step((action[0] ?? 0) * task.actionLimit);
     data.state.set(state, k * width);
     data.action.set(action, k);

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { jit, lax, nn, numpy as np, tree, valueAndGrad } from "@jax-js/jax";
+import { jit, nn, numpy as np, tree, valueAndGrad } from "@jax-js/jax";
 import type { RandomStream } from "@exrp/replay/selectors";
 import {
   type AdamState,
@@ -13,6 +13,7 @@ import {
   dense,
   type Floats,
   initialWeights,
+  type Layer,
   type LayerSizes,
   layersOf,
   newAdamState,
@@ -62,6 +63,15 @@ type Learned = { weights: np.Array; adam: AdamState };
 /** A policy's action `[count, actions]` and the logarithm of its probability density, `[count]`. */
 type Acted = [action: np.Array, logProb: np.Array];
 
+/** Layers one after the other, with ReLU between them. It uses the input and the layers up. */
+function perceptron(input: np.Array, layers: readonly Layer[], isNormal: boolean): np.Array {
+  return layers.reduce((x, layer, index) => {
+    const y = dense(x, layer);
+    if (index === layers.length - 1) return y;
+    return nn.relu(isNormal ? nn.standardize(y) : y);
+  }, input);
+}
+
 /** Compiles what a shape of network runs. */
 function compile({ stateScale, actionSize, layerNorm }: Shape): {
   act: (actor: np.Array, state: np.Array, noise: np.Array) => Acted;
@@ -78,29 +88,22 @@ function compile({ stateScale, actionSize, layerNorm }: Shape): {
   ) => { actor: Learned; temperature: Learned };
   layers: { actor: LayerSizes; critics: LayerSizes };
 } {
-  const actorLayers: LayerSizes = [
-    [stateScale.length, HIDDEN],
+  const sizes = (inputs: number, outputs: number): LayerSizes => [
+    [inputs, HIDDEN],
     [HIDDEN, HIDDEN],
-    [HIDDEN, 2 * actionSize],
+    [HIDDEN, outputs],
   ];
-  const criticLayers: LayerSizes = [
-    [stateScale.length + actionSize, HIDDEN],
-    [HIDDEN, HIDDEN],
-    [HIDDEN, 1],
-  ];
+  const critic = sizes(stateScale.length + actionSize, 1);
   const layers = {
-    actor: actorLayers,
-    critics: Array.from({ length: CRITICS }, () => criticLayers).flat(),
+    actor: sizes(stateScale.length, 2 * actionSize),
+    critics: Array.from({ length: CRITICS }, () => critic).flat(),
   };
 
   const scaled = (state: np.Array): np.Array => state.mul(np.array([...stateScale]));
 
-  /** An action is the tanh of a normal variable, so it is within ±1 (appendix C of the paper has its density). */
+  /** An action is the tanh of a normal variable, so it is within ±1. */
   const act = (actor: np.Array, state: np.Array, noise: np.Array): Acted => {
-    const [first, second, last] = layersOf(actor, actorLayers);
-    if (!first || !second || !last) throw new Error("unreachable");
-    const hidden = nn.relu(dense(nn.relu(dense(scaled(state), first)), second));
-    const output = dense(hidden, last);
+    const output = perceptron(scaled(state), layersOf(actor, layers.actor), false);
     const mean = output.ref.slice([], [0, actionSize]);
     // From exp(-5) to exp(2).
     const logSpread = np.tanh(output.slice([], [actionSize, 2 * actionSize])).mul(3.5).sub(1.5);
@@ -116,12 +119,8 @@ function compile({ stateScale, actionSize, layerNorm }: Shape): {
     const input = np.concatenate([scaled(state), action], 1);
     const all = layersOf(critics, layers.critics);
     const values = Array.from({ length: CRITICS }, (_, k) => {
-      let x = input.ref;
-      all.slice(3 * k, 3 * k + 3).forEach((layer, index) => {
-        x = dense(x, layer);
-        if (index < 2) x = nn.relu(layerNorm ? nn.standardize(x) : x);
-      });
-      return x.reshape([-1]);
+      const own = all.slice(k * critic.length, (k + 1) * critic.length);
+      return perceptron(input.ref, own, layerNorm).reshape([-1]);
     });
     input.dispose();
     return values;
@@ -138,7 +137,7 @@ function compile({ stateScale, actionSize, layerNorm }: Shape): {
     layers,
     act: jit(act),
     updateCritics: jit(({ actor, temperature, critics, target }, rows, rates) => {
-      // The value of a next state is the smaller of the two, plus the entropy that the policy earns there (equations 3 and 5).
+      // The value of a next state is the smaller of the two, plus the entropy that the policy earns there.
       const [nextAction, logProb] = act(actor, rows.nextState.ref, rows.noise);
       const nextValue = smallest(valuesOf(target.ref, rows.nextState, nextAction))
         .sub(np.exp(temperature).mul(logProb));
@@ -164,10 +163,10 @@ function compile({ stateScale, actionSize, layerNorm }: Shape): {
       const after = step(critics, gradient, rates.learning);
       const newTarget = target.ref.add(after.weights.ref.sub(target).mul(rates.target));
       return { critics: after, target: newTarget, loss, tdError };
-    }) as never,
+    }),
     updateActor: jit(({ actor, temperature, critics }, state, noise, learningRate) => {
       const alpha = np.exp(temperature.weights.ref);
-      // Equation 7: actions of high value, and entropy.
+      // Actions of high value, and entropy.
       const lossOf = (weights: np.Array): [np.Array, np.Array] => {
         const [action, logProb] = act(weights, state.ref, noise);
         const value = smallest(valuesOf(critics, state, action));
@@ -175,13 +174,13 @@ function compile({ stateScale, actionSize, layerNorm }: Shape): {
       };
       const [[loss, logProb], gradient] = valueAndGrad(lossOf, { hasAux: true })(actor.weights.ref);
       loss.dispose();
-      // Equation 18: the temperature falls while the entropy is above its goal, which is minus the number of actions.
+      // The temperature falls while the entropy is above its goal, which is minus the number of actions.
       const excess = logProb.mean().sub(actionSize);
       return {
         actor: step(actor, gradient, learningRate.ref),
         temperature: step(temperature, excess.mul(-1), learningRate),
       };
-    }) as never,
+    }),
   };
 }
 

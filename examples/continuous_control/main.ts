@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { RandomStream } from "@exrp/replay/selectors";
 import { parseArgs } from "node:util";
 import { type CurvePoint, isSolved, mean } from "../_curve.ts";
 import { integerOf, oneOf, runExample } from "../_options.ts";
@@ -32,8 +33,8 @@ Usage: deno task sac [options]
   --seed <number>     for the task, the networks, the actions and the picks; 1 by default
   --seeds <number>    how many seeds from there on; 1 by default
   --steps <number>    environment steps of each run; by default 8000 for pendulum, 18000 for swing_up
-  --rlpd              compare SAC with RLPD, and with RLPD's settings without offline data;
-                      both have a third of the steps
+  --rlpd              compare SAC with RLPD, which has a third of the steps
+  --control           also run the settings of RLPD without offline data
   -h, --help          print this
 
 The learning curves go to the folder out, as a picture and as numbers.
@@ -52,6 +53,7 @@ export interface Options {
   seeds: readonly number[];
   steps: number;
   rlpd: boolean;
+  control: boolean;
 }
 
 /** Reads the command line. Returns `"help"` for `--help`. */
@@ -65,6 +67,7 @@ export function parseOptions(args: string[]): Options | "help" {
       seeds: { type: "string", default: "1" },
       steps: { type: "string" },
       rlpd: { type: "boolean", default: false },
+      control: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -85,11 +88,15 @@ export function parseOptions(args: string[]): Options | "help" {
     seeds: Array.from({ length: integerOf("seeds", values.seeds, 1, 100) }, (_, k) => first + k),
     steps: integerOf("steps", values.steps ?? String(TASKS[env].steps), 1, 10_000_000),
     rlpd,
+    control: values.control,
   };
 }
 
 /** Steps of offline data, from SAC when it was first half trained. */
 const OFFLINE_STEPS = 10_000;
+
+/** Trains one agent, and keeps its curve by its name. */
+type Learn = (name: string, run: Run, look?: Parameters<typeof train>[1]) => Promise<void>;
 
 /** Trains one agent, and shows how far it is. Returns its evaluations. */
 async function runOne(
@@ -118,17 +125,20 @@ export function solvedAfter({ solved }: Task, points: readonly CurvePoint[]): st
   return end < 0 ? "not solved" : `solved after ${points[end]?.step} steps`;
 }
 
-/** SAC, RLPD with data from it, and RLPD's settings without data. Returns a curve for each. */
-async function compareRlpd(run: Run): Promise<Record<string, CurvePoint[]>> {
+/** Trains SAC, then RLPD with data from it. `isControl` adds the settings of RLPD without offline data. */
+async function compareRlpd(run: Run, isControl: boolean, learn: Learn): Promise<void> {
   let offline: OfflineData | undefined;
-  const sac = await runOne("SAC", run, ({ evaluations }, networks) => {
+  await learn("SAC", run, ({ evaluations }, networks) => {
     const earned = evaluations.at(-1)?.return ?? -Infinity;
     if (offline !== undefined || earned < run.task.halfTrained) return;
-    offline = recordPlay(run.task, networks, { count: OFFLINE_STEPS, seed: 1_000 + run.seed });
-    const episodes = offline.truncated.reduce(
-      (sum, end, k) => sum + end + (offline?.terminated[k] ?? 0),
-      0,
-    );
+    const seed = 1_000 + run.seed;
+    const random = new RandomStream(seed, 1);
+    offline = recordPlay(run.task, (state) => networks.act(state, random), {
+      count: OFFLINE_STEPS,
+      seed,
+    });
+    const ends = [...offline.truncated, ...offline.terminated];
+    const episodes = ends.reduce((sum, end) => sum + end, 0);
     const sum = offline.reward.reduce((a, b) => a + b, 0) / run.task.rewardScale;
     console.log(
       `\nOffline data after ${evaluations.at(-1)?.step} steps: ${episodes} episodes, ` +
@@ -136,33 +146,32 @@ async function compareRlpd(run: Run): Promise<Record<string, CurvePoint[]>> {
     );
   });
   if (offline === undefined) {
-    console.log("SAC earned too little for offline data");
-    return { SAC: sac };
+    console.log("SAC earned too little for offline data.");
+    return;
   }
   const rlpd: Run = { ...run, agent: "rlpd", steps: Math.ceil(run.steps / 3) };
-  return {
-    SAC: sac,
-    "RLPD's settings, without offline data": await runOne("Without offline data", rlpd),
-    RLPD: await runOne("RLPD", { ...rlpd, offline }),
-  };
+  await learn("RLPD", { ...rlpd, offline });
+  if (isControl) await learn("RLPD without offline data", rlpd);
 }
 
-async function run({ env, replays, seeds, steps, rlpd }: Options): Promise<void> {
+async function run({ env, replays, seeds, steps, rlpd, control }: Options): Promise<void> {
   const task: Task = TASKS[env];
+  const file = `out/${rlpd ? "rlpd" : "sac"}_${env}_seed${seeds[0]}`;
+  await Deno.mkdir("out", { recursive: true });
   const all = new Map<string, CurvePoint[][]>();
   for (const seed of seeds) {
     for (const replay of replays) {
-      const name = `${replay.rule}, ${replay.nStep}-step`;
+      const learn: Learn = async (agent, run, look) => {
+        const name = `${agent}, ${replay.rule}, ${replay.nStep}-step`;
+        all.set(name, [...all.get(name) ?? [], await runOne(name, run, look)]);
+        await Deno.writeTextFile(`${file}.json`, JSON.stringify(Object.fromEntries(all)));
+      };
       const plain: Run = { agent: "sac", task, ...replay, seed, steps };
-      const curves = rlpd ? await compareRlpd(plain) : { SAC: await runOne(name, plain) };
-      for (const [agent, points] of Object.entries(curves)) {
-        const full = replays.length > 1 || !rlpd ? `${agent}, ${name}` : agent;
-        all.set(full, [...all.get(full) ?? [], points]);
-      }
+      if (rlpd) await compareRlpd(plain, control, learn);
+      else await learn("SAC", plain);
     }
   }
   const curves: Curves[] = [...all].map(([name, points]) => ({ name, seeds: points }));
-  const file = `out/${rlpd ? "rlpd" : "sac"}_${env}_seed${seeds[0]}`;
   const picture = await bandsSvg(
     curves,
     `${task.title}, ${
@@ -170,9 +179,7 @@ async function run({ env, replays, seeds, steps, rlpd }: Options): Promise<void>
     }`,
     { title: "return of 10 episodes", domain: task.returns, solved: task.solved.return },
   );
-  await Deno.mkdir("out", { recursive: true });
   await Deno.writeTextFile(`${file}.svg`, picture);
-  await Deno.writeTextFile(`${file}.json`, JSON.stringify(curves));
   for (const { name, seeds: runs } of curves) {
     const last = mean(runs.map((points) => points.at(-1)?.return ?? NaN));
     console.log(`${name}: ${last.toFixed(1)} in the last evaluation, on average`);

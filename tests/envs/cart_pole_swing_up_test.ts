@@ -72,7 +72,11 @@ Deno.test("CartPoleSwingUp accelerates as Gymnasium's CartPole does, which has 9
     // Over 0.05 s the derivative changes, so this is a rough comparison; a wrong sign or factor would be further off.
     const change = (after: number, before: number | undefined, time: number): number =>
       (after - (before ?? 0)) / time;
-    assertAlmostEquals(change(state[1] ?? 0, first[1], 0.05), change(velocity, first[1], 0.02), 0.3);
+    assertAlmostEquals(
+      change(state[1] ?? 0, first[1], 0.05),
+      change(velocity, first[1], 0.02),
+      0.3,
+    );
     assertAlmostEquals(change(state[4] ?? 0, first[3], 0.05), change(spin, first[3], 0.02), 1.2);
   }
 });
