@@ -40,7 +40,7 @@ export const SETTINGS = {
 export const RULES = ["uniform", "prioritized"] as const;
 
 /** The tags of the episodes. */
-const [ONLINE, OFFLINE] = [0, 1];
+export const [ONLINE, OFFLINE] = [0, 1] as const;
 
 /** Steps that another policy took, one after the other. */
 export interface OfflineData {
@@ -63,7 +63,7 @@ export interface Run {
   seed: number;
   steps: number;
   /** Half of each batch comes from it. */
-  offline?: OfflineData;
+  offline?: OfflineData | undefined;
 }
 
 /** How far training is. */
@@ -83,8 +83,25 @@ interface Step {
   readonly pick: { readonly nStep: number };
 }
 
-/** Half of each batch from the agent's own steps and half from offline data, if there are any. */
-function newSelector(
+/** The replay of a run, with its offline data. */
+export async function newReplay(
+  { task, nStep, seed, offline }: Run,
+): Promise<ExperienceReplay<Step>> {
+  const replay = await ExperienceReplay.create({
+    capacity: 100_000,
+    state: float32(task.stateScale.length),
+    action: float32(1),
+    pick: { nStep, discount: SETTINGS.discount },
+    seed,
+  });
+  if (offline !== undefined) {
+    replay.recordFlat(replay.newEpisode(), { ...offline, tag: OFFLINE });
+  }
+  return replay;
+}
+
+/** What draws the batches of a run: half from the agent's own steps and half from offline data, if there are any. */
+export function newSelector(
   replay: ExperienceReplay<Step>,
   { rule, nStep, offline }: Run,
 ): Selector<Step> {
@@ -103,20 +120,11 @@ export async function train(
   run: Run,
   show: (seen: Seen, networks: Networks) => void = () => {},
 ): Promise<CurvePoint[]> {
-  const { task, rule, nStep, seed, steps, offline } = run;
-  const { discount, batchSize, learningRate, targetRate } = SETTINGS;
+  const { task, rule, seed, steps } = run;
+  const { batchSize, learningRate, targetRate } = SETTINGS;
   const { warmupSteps, updatesPerStep, layerNorm } = SETTINGS[run.agent];
-  using replay = await ExperienceReplay.create({
-    capacity: 100_000,
-    state: float32(task.stateScale.length),
-    action: float32(1),
-    pick: { nStep, discount },
-    seed,
-  });
+  using replay = await newReplay(run);
   const selector = newSelector(replay, run);
-  if (offline !== undefined) {
-    replay.recordFlat(replay.newEpisode(), { ...offline, tag: OFFLINE });
-  }
   const random = new RandomStream(seed, 1);
   using networks = await Networks.create(
     { stateScale: task.stateScale, actionSize: 1, layerNorm },

@@ -54,7 +54,7 @@ export const TASKS = {
     returns: [0, 200],
     solved: { return: 150, times: 3 },
     halfTrained: 75,
-    steps: 12_000,
+    steps: 18_000,
   },
 } as const satisfies Readonly<Record<string, Task>>;
 

@@ -92,7 +92,7 @@ export function parseOptions(args: string[]): Options | "help" {
   };
 }
 
-/** Steps of offline data, from SAC when it was first half trained. */
+/** Steps of offline data, from SAC when it was first half trained, or else at its end. */
 const OFFLINE_STEPS = 10_000;
 
 /** Trains one agent, and keeps its curve by its name. */
@@ -128,9 +128,9 @@ export function solvedAfter({ solved }: Task, points: readonly CurvePoint[]): st
 /** Trains SAC, then RLPD with data from it. `isControl` adds the settings of RLPD without offline data. */
 async function compareRlpd(run: Run, isControl: boolean, learn: Learn): Promise<void> {
   let offline: OfflineData | undefined;
-  await learn("SAC", run, ({ evaluations }, networks) => {
+  await learn("SAC", run, ({ step, evaluations }, networks) => {
     const earned = evaluations.at(-1)?.return ?? -Infinity;
-    if (offline !== undefined || earned < run.task.halfTrained) return;
+    if (offline !== undefined || (earned < run.task.halfTrained && step < run.steps)) return;
     const seed = 1_000 + run.seed;
     const random = new RandomStream(seed, 1);
     offline = recordPlay(run.task, (state) => networks.act(state, random), {
@@ -141,14 +141,10 @@ async function compareRlpd(run: Run, isControl: boolean, learn: Learn): Promise<
     const episodes = ends.reduce((sum, end) => sum + end, 0);
     const sum = offline.reward.reduce((a, b) => a + b, 0) / run.task.rewardScale;
     console.log(
-      `\nOffline data after ${evaluations.at(-1)?.step} steps: ${episodes} episodes, ` +
+      `\nOffline data after ${step} steps: ${episodes} episodes, ` +
         `which earned ${(sum / episodes).toFixed(1)} on average`,
     );
   });
-  if (offline === undefined) {
-    console.log("SAC earned too little for offline data.");
-    return;
-  }
   const rlpd: Run = { ...run, agent: "rlpd", steps: Math.ceil(run.steps / 3) };
   await learn("RLPD", { ...rlpd, offline });
   if (isControl) await learn("RLPD without offline data", rlpd);
