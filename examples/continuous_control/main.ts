@@ -72,7 +72,8 @@ export function parseOptions(args: string[]): Options | "help" {
     },
   });
   if (values.help) return "help";
-  const { rlpd } = values;
+  const { rlpd, control } = values;
+  if (control && !rlpd) throw new TypeError("--control compares with RLPD: give --rlpd, too");
   const env = oneOf(
     "env",
     values.env ?? (rlpd ? "swing_up" : "pendulum"),
@@ -88,7 +89,7 @@ export function parseOptions(args: string[]): Options | "help" {
     seeds: Array.from({ length: integerOf("seeds", values.seeds, 1, 100) }, (_, k) => first + k),
     steps: integerOf("steps", values.steps ?? String(TASKS[env].steps), 1, 10_000_000),
     rlpd,
-    control: values.control,
+    control,
   };
 }
 
