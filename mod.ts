@@ -118,6 +118,7 @@ export type {
   DType,
   NoColumns,
 } from "./schema/columns.ts";
+export { spaceColumns } from "./schema/spaces.ts";
 export type { WaitForOptions, WaitOptions } from "./replay/rate_limiter/waiting.ts";
 export { ReplayError } from "./base/errors.ts";
 export type { ReplayErrorCode, ReplayErrorOptions } from "./base/errors.ts";

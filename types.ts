@@ -89,3 +89,4 @@ export type {
   RateLimiterState,
 } from "./rate_limiters/rate_limiter.ts";
 export type { SamplesPerInsertOptions } from "./rate_limiters/samples_per_insert.ts";
+export type { SpaceColumns } from "./schema/spaces.ts";

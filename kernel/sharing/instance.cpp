@@ -106,7 +106,7 @@ Status Instance::grantSamples(Seat& seat, uint32_t count) {
   return status;
 }
 
-Status Instance::settleSamples(Seat& seat, uint32_t count) {
+Status Instance::endGrant(Seat& seat, uint32_t count) {
   seat.isGranted = false;
   rateLimiter_.sampled(count);
   return Status::ok;

@@ -3,12 +3,12 @@
 // Choosing and bookkeeping take microseconds, and a batch of images takes milliseconds. So a draw under the lock only writes down what has to
 // be copied from where to where, and copies it afterwards. Others may have the replay meanwhile:
 // - A block that goes meanwhile is not used again until the copies that were under way are done (CopyPins).
-// - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::settle).
+// - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::waitForCopies).
 // A record is copied under the lock: the row of an image takes less than a microsecond.
 //
 // Thread safety: a queue is filled and emptied under the lock, and run without it. While it is run, nobody changes it.
 // Invariants:
-//   1. Rows of a block that is taken change only after Store::settle().
+//   1. Rows of a block that is taken change only after Store::waitForCopies().
 // Cost: 32 bytes a copy; a copy of many neighbouring rows is one.
 #pragma once
 
