@@ -33,7 +33,7 @@ Usage: deno task sac [options]
   --seed <number>     for the task, the networks, the actions and the picks; 1 by default
   --seeds <number>    how many seeds from there on; 1 by default
   --steps <number>    environment steps of each run; by default 8000 for pendulum, 18000 for swing_up
-  --rlpd              compare SAC with RLPD, which has a quarter of the steps
+  --rlpd              compare SAC with RLPD, which has a third of the steps
   --control           also run the settings of RLPD without offline data
   -h, --help          print this
 
@@ -146,7 +146,7 @@ async function compareRlpd(run: Run, isControl: boolean, learn: Learn): Promise<
         `which earned ${(sum / episodes).toFixed(1)} on average`,
     );
   });
-  const rlpd: Run = { ...run, agent: "rlpd", steps: Math.ceil(run.steps / 4) };
+  const rlpd: Run = { ...run, agent: "rlpd", steps: Math.ceil(run.steps / 3) };
   await learn("RLPD", { ...rlpd, offline });
   if (isControl) await learn("RLPD without offline data", rlpd);
 }
