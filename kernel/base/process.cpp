@@ -102,6 +102,10 @@ bool startThread(void (*body)()) {
   return thread != nullptr && CloseHandle(thread) != 0;
 }
 
+void* functionOfProgram(const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(nullptr), name));
+}
+
 uint32_t coreCount() { return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS); }
 
 #else
@@ -156,6 +160,8 @@ bool startThread(void (*body)()) {
   pthread_attr_destroy(&attributes);
   return isStarted;
 }
+
+void* functionOfProgram(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
 uint32_t coreCount() {
 #if defined(__linux__)

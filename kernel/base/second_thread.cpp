@@ -1,7 +1,6 @@
 #include "kernel/base/second_thread.hpp"
 
 #include <cstdlib>
-#include <new>
 
 #include "kernel/base/process.hpp"
 
@@ -30,18 +29,9 @@ bool SecondThread::isAllowed() {
   return isAllowed;
 }
 
-/// It lives as long as the process, and its thread sleeps when the process ends. So the library stays loaded, and nothing is destroyed.
-SecondThread* SecondThread::get() {
-  static SecondThread* const made = [] {
-    keepLoaded();
-    return new (std::nothrow) SecondThread;
-  }();
-  return made;
-}
-
 void SecondThread::share(uint32_t count, Work work, const void* context) {
   Job job{count, work, context};
-  SecondThread* const second = count > 1 && isAllowed() ? get() : nullptr;
+  SecondThread* const second = count > 1 && isAllowed() ? onlyOne<SecondThread>() : nullptr;
   const bool isServed = second != nullptr && second->begin(&job);
   job.run();
   if (isServed) second->end();
@@ -73,7 +63,7 @@ void SecondThread::end() {
 }
 
 void SecondThread::serve() {
-  SecondThread& self = *get();
+  SecondThread& self = *onlyOne<SecondThread>();
   Lock lock(self.mutex_);
   while (true) {
     while (self.job_ == nullptr) lock.wait(self.wanted_);
@@ -91,7 +81,10 @@ void SecondThread::serve() {
 #endif  // defined(__wasm__)
 
 #if defined(EXRP_TEST_MEMORY)
-uint64_t SecondThread::helpedCount() { return get() == nullptr ? 0 : get()->helpedCount_.load(std::memory_order_relaxed); }
+uint64_t SecondThread::helpedCount() {
+  const SecondThread* const second = onlyOne<SecondThread>();
+  return second == nullptr ? 0 : second->helpedCount_.load(std::memory_order_relaxed);
+}
 #endif
 
 }  // namespace exrp

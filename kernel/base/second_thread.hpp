@@ -45,7 +45,6 @@ class SecondThread {
     uint32_t run();
   };
 
-  static SecondThread* get();
   static void serve();
   bool begin(Job* job);
   void end();

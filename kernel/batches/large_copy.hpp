@@ -47,7 +47,7 @@ class LargeCopier {
   /// Does what a queue holds, with a second thread where that is much. No queue stands in the way of that.
   void run(const CopyQueue& queue) const;
   /// Whether a batch of so many bytes should be copied by way of a queue, so that a second thread can take part.
-  static bool isShared(size_t bytes) { return bytes >= sharedFromBytes && SecondThread::isAllowed(); }
+  static bool isShared(uint64_t bytes) { return bytes >= sharedFromBytes && SecondThread::isAllowed(); }
 
  private:
   /// From so many bytes on, a second thread gains more than waking it costs.
