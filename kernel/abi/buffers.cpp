@@ -62,7 +62,7 @@ Value takeBuffer(Environment environment, Information information) {
   double bytes = 0;
   if (api.getArguments(environment, information, &count, &argument, nullptr, nullptr) != 0) return nullptr;
   if (count < 1 || api.getNumber(environment, argument, &bytes) != 0) return nullptr;
-  if (!(bytes >= 1 && bytes <= static_cast<double>(BatchPool::bytesMax))) return nullptr;
+  if (!(bytes >= 1 && bytes <= 0x1p46)) return nullptr;
   BatchPool* const pool = onlyOne<BatchPool>();
   BatchPool::Block* const block = pool == nullptr ? nullptr : pool->take(static_cast<size_t>(bytes));
   if (block == nullptr) return nullptr;

@@ -8,15 +8,23 @@ namespace {
 /// So batches of nearly one size have blocks of one size.
 constexpr size_t grain = size_t{2} << 20;
 
+size_t limitOfProcess() {
+  constexpr size_t most = size_t{512} << 20;
+  const double share = physicalMemoryBytes() / 8;
+  return share > 0 && share < static_cast<double>(most) ? static_cast<size_t>(share) : most;
+}
+
 }  // namespace
 
+BatchPool::BatchPool() : BatchPool(limitOfProcess()) {}
+
 BatchPool::Block* BatchPool::take(size_t bytes) {
-  if (bytes > bytesMax) return nullptr;
+  if (bytes > bytesMax_) return nullptr;
   bytes = (bytes + grain - 1) / grain * grain;
   const Lock lock(mutex_);
   if (Block* const spare = takeSpare(bytes)) return spare;
-  if (bytes_ + bytes > bytesMax) freeSpares();
-  if (bytes_ + bytes > bytesMax) return nullptr;
+  freeSpares(bytes);
+  if (bytes > bytesMax_ || bytes_ > bytesMax_ - bytes) return nullptr;
   auto* const made = new (std::nothrow) Block;
   if (made == nullptr) return nullptr;
   if (!made->memory.create(bytes, Pages::small) || !made->memory.commit(bytes)) {
@@ -33,6 +41,7 @@ BatchPool::Block* BatchPool::takeSpare(size_t bytes) {
     Block* const block = *place;
     if (block->bytes < bytes || block->bytes / 2 > bytes) continue;
     *place = block->next;
+    block->next = nullptr;
     return block;
   }
   return nullptr;
@@ -44,10 +53,13 @@ void BatchPool::giveBack(Block* block) {
   spares_ = block;
 }
 
-void BatchPool::freeSpares() {
-  while (spares_ != nullptr) {
-    Block* const block = spares_;
-    spares_ = block->next;
+/// Frees the spares that were not used for longest, until there is room or none is left.
+void BatchPool::freeSpares(size_t room) {
+  while (spares_ != nullptr && bytes_ + room > bytesMax_) {
+    Block** last = &spares_;
+    while ((*last)->next != nullptr) last = &(*last)->next;
+    Block* const block = *last;
+    *last = nullptr;
     bytes_ -= block->bytes;
     delete block;
   }

@@ -154,13 +154,13 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
   const Gatherer& gatherer = view.gatherer;
   Store& store = replay_.book().store();
   // A shared replay has a queue of its own.
-  const bool isQueued = *store.copiesPlace() == nullptr && LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]);
-  if (isQueued) {
+  const bool isQueued = LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]) && *store.copiesPlace() == nullptr;
+  if (isQueued) [[unlikely]] {
     thread.copies.clear();
     store.setCopies(&thread.copies);
   }
   gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
-  if (isQueued) {
+  if (isQueued) [[unlikely]] {
     store.setCopies(nullptr);
     copier_.run(thread.copies);
   }

@@ -32,8 +32,8 @@ struct ThreadScratch {
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
   DrawnPicks drawn;
-  CopyQueue copies;
   BatchScratch batches[EXRP_LIMIT_PICK_VIEWS];  // by the number of the view
+  CopyQueue copies;
 
   /// Bytes beside the object itself.
   double memoryBytes() const {
