@@ -30,16 +30,36 @@ export type {
   KeyUnless,
   Known,
   known,
+  NewViewSchema,
   NStepOf,
+  OwnState,
   PickSchemaOf,
   Recordable,
   RecordArray,
   RecordValue,
   SchemaOf,
+  ShownColumn,
+  ShownColumns,
+  ShownExtras,
+  ShownOf,
+  ShownState,
   StackOf,
+  StateOf,
   ViewSchema,
   Written,
 } from "./schema/schema.ts";
+export type {
+  AnyState,
+  IsAny,
+  LeafOption,
+  OptionOf,
+  SomeLeaves,
+  StateArrays,
+  StateList,
+  StateParts,
+  StateValue,
+  StateValues,
+} from "./schema/state.ts";
 export type {
   ArrayOfDType,
   ArrayValue,
@@ -51,7 +71,9 @@ export type {
   BatchColumnShape,
   BatchColumnShapes,
   StackShape,
+  StackShapeOf,
   StateShape,
+  StateShapeOf,
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
 export type {
@@ -60,21 +82,48 @@ export type {
   EpisodeReturns,
   ReturnsFilter,
 } from "./schema/episode_filter.ts";
+export type {
+  AfterOne,
+  Channels,
+  ClipTransform,
+  CroppedShape,
+  CropTransform,
+  Like,
+  LinearTransform,
+  ListOf,
+  NormalizeTransform,
+  NoTransforms,
+  ShapeOf,
+  ShiftTransform,
+  Transformed,
+  TransformedState,
+  TransformList,
+} from "./schema/transform_types.ts";
+export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
+export type { AnyPickPolicy } from "./schema/pick_options.ts";
+export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,
   DrainedColumnShapes,
+  DrainedStateShape,
   NoOwnArrays,
   OwnArrays,
   TimeMajorColumnShape,
   TimeMajorColumnShapes,
   TimeMajorShape,
+  TimeMajorStateShape,
 } from "./replay/read/drained.ts";
 export type { AttachSchema } from "./replay/share/attach_schema.ts";
 export type { ShareTicket } from "./replay/share/share_ticket.ts";
 export type { EpochOptions } from "./replay/draw/epochs.ts";
 export type { PickMinibatchOptions } from "./replay/draw/minibatches.ts";
-export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
+export type {
+  BatchOfAny,
+  GoalArray,
+  SliceArray,
+  SliceOf,
+} from "./replay/read/hindsight_options.ts";
 export type {
   ExtraValues,
   RecordExtras,

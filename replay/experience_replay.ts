@@ -16,13 +16,16 @@ import type { PickOptions } from "../schema/pick_options.ts";
 import { columnsOf, type RecordColumns } from "../schema/record_columns.ts";
 import type {
   AnySchema,
+  NewViewSchema,
   PickSchemaOf,
   Recordable,
   RecordValue,
   Schema,
   SchemaOf,
-  ViewSchema,
+  ShownOf,
 } from "../schema/schema.ts";
+import type { NoTransforms, PickTransforms } from "../schema/transform_types.ts";
+import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
@@ -172,18 +175,25 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static async create<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
-    options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep>,
+    options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>,
   ): Promise<
     ExperienceReplay<
-      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+      SchemaOf<
+        State,
+        Action,
+        Reward,
+        Extras,
+        PickSchemaOf<Stack, Compact, NStep, ShownOf<State, Action, Reward, Extras, Transforms>>
+      >
     >
   > {
     const config = checkCreateOptions(options);
@@ -237,23 +247,30 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static attach<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
     ticket: unknown,
-    schema: AttachSchema<State, Action, Reward, Extras, Stack, Compact, NStep>,
+    schema: AttachSchema<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>,
   ): Promise<
     ExperienceReplay<
-      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+      SchemaOf<
+        State,
+        Action,
+        Reward,
+        Extras,
+        PickSchemaOf<Stack, Compact, NStep, ShownOf<State, Action, Reward, Extras, Transforms>>
+      >
     >
   >;
   // deno-lint-ignore require-await -- every error is a rejection
-  static async attach(value: unknown, schema?: AttachSchema): Promise<ExperienceReplay<never>> {
+  static async attach(value: unknown, schema?: AttachSchema): Promise<object> {
     const { core, ticket } = takeSeat(value, schema);
     return ExperienceReplay.#of(core, ({ sharing }) => sharing.join(ticket));
   }
@@ -549,14 +566,15 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newPickView<
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
-    options: PickOptions<Stack, Compact, NStep>,
-  ): PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
+    options: PickOptions<Stack, Compact, NStep, Transforms>,
+  ): PickView<NewViewSchema<S, Stack, Compact, NStep, Transforms>> {
     const view: unknown = this.#parts.register.newPickView(options);
-    return view as PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
+    return view as PickView<NewViewSchema<S, Stack, Compact, NStep, Transforms>>;
   }
 
   /**
@@ -610,7 +628,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     selector: Selector<T>,
     options?: GetBatchOptions<T>,
   ): Batch<T> {
-    return this.#parts.drawer.getBatch(size, selector, options) as Batch as Batch<T>;
+    const batch: unknown = this.#parts.drawer.getBatch(size, selector, options);
+    return batch as Batch<T>;
   }
 
   /**
@@ -860,7 +879,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: Recordable<S, HindsightOptions<S, G>>,
   ): Hindsight<S> {
     this.#parts.core.checkUsable("newHindsight()");
-    const config = checkHindsight(options, this.#parts.core.config.columns);
+    const config = checkHindsight(options, this.#parts.core.config);
     const stream = this.#parts.extra.newStream();
     return new Relabeller(this.#parts.core, this.#parts.reader, config, stream) as Hindsight<S>;
   }

@@ -5,14 +5,17 @@
  */
 
 import type { Column, Columns, KeptColumn } from "./columns.ts";
+import type { AnyState, IsAny, OptionOf } from "./state.ts";
 import type {
   AnySchema,
   ColumnOf,
   CompactOf,
-  ExtrasOf,
   Known,
   known,
   Schema,
+  ShownColumn,
+  ShownExtras,
+  ShownState,
   StackOf,
 } from "./schema.ts";
 
@@ -28,20 +31,31 @@ export type BatchColumnShapes<X extends Columns> = {
 
 /**
  * The shape of the states of a {@linkcode Batch} with all of their frames: `[batch, length, ...shape]`, or
- * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers.
+ * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers. A state of several leaves
+ * has a shape for each.
  */
-export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
-  ? Stack extends 1 ? BatchColumnShape<ColumnOf<S, "state">>
-  : number extends Stack ? readonly number[]
-  : readonly [number, number, Stack, ...ColumnOf<S, "state">["shape"]]
-  : never;
+export type StackShape<S extends Schema> = StackShapeOf<ShownState<S>, StackOf<S>>;
+
+/** The {@linkcode StackShape} of a state or of a part of it. */
+export type StackShapeOf<C, Stack> = IsAny<C> extends true ? AnyState
+  : C extends Column ? Stack extends 1 ? BatchColumnShape<C>
+    : Stack extends number
+      ? number extends Stack ? readonly number[] : readonly [number, number, Stack, ...C["shape"]]
+    : readonly number[]
+  : { readonly [K in keyof C]: StackShapeOf<C[K], OptionOf<Stack, K, 1>> };
 
 /** The shape of {@linkcode Batch.state}: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
-export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
-  ? BatchColumnShape<ColumnOf<S, "state">>
-  : [CompactOf<S>] extends [false] ? StackShape<S>
-  : [StackOf<S>] extends [1] ? StackShape<S>
-  : readonly number[];
+export type StateShape<S extends Schema> = StateShapeOf<ShownState<S>, StackOf<S>, CompactOf<S>>;
+
+/** The {@linkcode StateShape} of a state or of a part of it. */
+export type StateShapeOf<C, Stack, Compact> = IsAny<C> extends true ? AnyState
+  : C extends Column ? [Compact] extends [true] ? BatchColumnShape<C>
+    : [Compact] extends [false] ? StackShapeOf<C, Stack>
+    : [Stack] extends [1] ? StackShapeOf<C, Stack>
+    : readonly number[]
+  : {
+    readonly [K in keyof C]: StateShapeOf<C[K], OptionOf<Stack, K, 1>, OptionOf<Compact, K, false>>;
+  };
 
 /** The shapes of the parts of a {@linkcode Batch}. */
 export interface BatchShape<S extends Schema = AnySchema> {
@@ -50,13 +64,13 @@ export interface BatchShape<S extends Schema = AnySchema> {
   /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;
   /** `[batch, length, ...shape]` */
-  readonly action: BatchColumnShape<ColumnOf<S, "action">>;
+  readonly action: BatchColumnShape<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]` */
-  readonly reward: BatchColumnShape<ColumnOf<S, "reward">>;
+  readonly reward: BatchColumnShape<ShownColumn<S, "reward">>;
   /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` unless `nextState` is `"copy"`. */
   readonly nextState: StackShape<S>;
   /** `[batch, length, ...shape]` of each extra, or `[batch, ...shape]` of one made by {@linkcode every}. */
-  readonly extras: BatchColumnShapes<ExtrasOf<S>>;
+  readonly extras: BatchColumnShapes<ShownExtras<S>>;
   /** `[batch]` */
   readonly seqLen: readonly [number];
   /** `[batch]` */

@@ -4,16 +4,32 @@
  * @module
  */
 
+import type { ListOf, NoTransforms, Transformed, TransformedState } from "./transform_types.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
+import type { AnyState, LeafOption, StateColumns, StateValue, StateValues } from "./state.ts";
 
 /** Those of the {@linkcode PickOptions} that decide the types of batches. An option that you leave out has its default. */
 export interface PickSchema {
-  /** How many frames make one state. */
-  readonly stack?: number;
-  /** Whether a batch has each frame once instead of stacks. */
-  readonly stackCompact?: boolean;
+  /** How many frames make one state, or those of each leaf. */
+  readonly stack?: LeafOption<number>;
+  /** Whether a batch has each frame once instead of stacks, or of which leaves. */
+  readonly stackCompact?: LeafOption<boolean>;
   /** n of the n-step returns. */
   readonly nStep?: number | readonly number[];
+  /** The columns that transforms change, as a batch shows them. */
+  readonly shown?: ShownColumns;
+}
+
+/** Columns as a batch shows them, where transforms change them: a part of {@linkcode PickSchema}. With extras, it has all of them. */
+export interface ShownColumns {
+  /** The state. */
+  readonly state?: StateColumns;
+  /** The action. */
+  readonly action?: Column;
+  /** The reward. */
+  readonly reward?: Column;
+  /** All extras, by name. */
+  readonly extras?: Columns;
 }
 
 /**
@@ -35,8 +51,8 @@ export interface PickSchema {
  * ```
  */
 export interface Schema {
-  /** The state. */
-  readonly state: Column;
+  /** The state: a column, or columns by name or in a list. */
+  readonly state: StateColumns;
   /** The action; `Column<"int32", []>` by default. */
   readonly action?: Column | undefined;
   /** The reward; `Column<"float32", []>` by default. */
@@ -53,7 +69,7 @@ export declare const anySchema: unique symbol;
 /** The schema of any replay. It is the default parameter of {@linkcode ExperienceReplay}, {@linkcode Batch} and {@linkcode Selector}. */
 export interface AnySchema {
   /** Any state. */
-  readonly state: Column;
+  readonly state: StateColumns;
   /** Any action. */
   readonly action: Column;
   /** Any reward. */
@@ -69,31 +85,50 @@ export interface AnySchema {
 /** The {@linkcode PickSchema} of any pick view. */
 export interface AnyPick {
   /** Any number of frames. */
-  readonly stack: number;
+  readonly stack: LeafOption<number>;
   /** Compact stacks or not. */
-  readonly stackCompact: boolean;
+  readonly stackCompact: LeafOption<boolean>;
   /** Any n-step returns. */
   readonly nStep: number | readonly number[];
 }
 
-/** The column of the state, action or reward of a {@linkcode Schema}. */
-export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> = S extends
+/** The column of the action or reward of a {@linkcode Schema}. */
+export type ColumnOf<S extends Schema, K extends "action" | "reward"> = S extends
   { readonly [P in K]: infer C extends Column } ? C
   : K extends "action" ? Column<"int32", []>
-  : K extends "reward" ? Column<"float32", []>
-  : Column;
+  : Column<"float32", []>;
+
+/** What the state of a {@linkcode Schema} is made of. */
+export type StateOf<S extends Schema> = typeof anySchema extends keyof S ? AnyState : OwnState<S>;
+
+/** The same, and not {@linkcode AnyState} for a replay of any schema. */
+export type OwnState<S extends Schema> = S extends { readonly state: infer C } ? C : never;
 
 /** The extras of a {@linkcode Schema}, by name. */
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
-/** How many frames make one state of a {@linkcode Schema}. */
-export type StackOf<S extends Schema> = S extends
-  { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
+/** The column of the action or reward of a {@linkcode Schema} as a batch shows it. */
+export type ShownColumn<S extends Schema, K extends "action" | "reward"> = S extends
+  { readonly pick: { readonly shown: { readonly [P in K]: infer C extends Column } } } ? C
+  : ColumnOf<S, K>;
 
-/** Whether the stacks of a {@linkcode Schema} are compact. */
+/** What the state of a {@linkcode Schema} is made of as a batch shows it. */
+export type ShownState<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly state: infer C } } } ? C : StateOf<S>;
+
+/** The extras of a {@linkcode Schema} as a batch shows them. */
+export type ShownExtras<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly extras: infer X extends Columns } } } ? X
+  : ExtrasOf<S>;
+
+/** How many frames make one state of a {@linkcode Schema}, or those of each leaf. */
+export type StackOf<S extends Schema> = S extends
+  { readonly pick: { readonly stack: infer K extends LeafOption<number> } } ? K : 1;
+
+/** Whether the stacks of a {@linkcode Schema} are compact, or of which leaves they are. */
 export type CompactOf<S extends Schema> = S extends
-  { readonly pick: { readonly stackCompact: infer C extends boolean } } ? C : false;
+  { readonly pick: { readonly stackCompact: infer C extends LeafOption<boolean> } } ? C : false;
 
 /** A list as one that nothing changes: `[1, 3]` and `readonly [1, 3]` are the same list of n. {@linkcode NStepOf} uses it. */
 export type Frozen<N extends number | readonly number[]> = N extends readonly number[] ? Readonly<N>
@@ -113,16 +148,15 @@ export type Recordable<S extends Schema, Value> = typeof anySchema extends keyof
 /** What {@linkcode ExperienceReplay.record} takes for the state, action or reward. */
 export type RecordValue<S extends Schema, K extends "state" | "action" | "reward"> = Recordable<
   S,
-  ColumnValue<ColumnOf<S, K>>
+  K extends "action" | "reward" ? ColumnValue<ColumnOf<S, K>> : StateValue<StateOf<S>>
 >;
 
 /**
  * What {@linkcode ExperienceReplay.recordMany} and {@linkcode ExperienceReplay.recordBatch} take for the states, actions or rewards of many
  * steps.
  */
-export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = ArrayValue<
-  ColumnOf<S, K>
->;
+export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = K extends
+  "action" | "reward" ? ArrayValue<ColumnOf<S, K>> : StateValues<StateOf<S>>;
 
 /** Writes out a type, so that an editor shows what is in it and not the name of what made it. {@linkcode SchemaOf} uses it. */
 export type Written<T> = { [K in keyof T]: T[K] } & unknown;
@@ -130,11 +164,24 @@ export type Written<T> = { [K in keyof T]: T[K] } & unknown;
 /** The key where two types differ, and no key where they are the same. {@linkcode SchemaOf} uses it. */
 export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
 
+/** The {@linkcode ShownColumns} of these columns and transforms. */
+export type ShownOf<State, Action, Reward, Extras, T> = Written<
+  & { readonly [K in keyof T & "state"]: TransformedState<State, T[K]> }
+  & { readonly [K in keyof T & "action"]: Transformed<Action, T[K]> }
+  & { readonly [K in keyof T & "reward"]: Transformed<Reward, T[K]> }
+  & {
+    readonly [K in keyof T & "extras"]: {
+      readonly [P in keyof Extras]: Transformed<Extras[P], ListOf<T[K], P>>;
+    };
+  }
+>;
+
 /** The {@linkcode PickSchema} of these options, without those that have their defaults. */
-export type PickSchemaOf<Stack, Compact, NStep> = Written<
+export type PickSchemaOf<Stack, Compact, NStep, Shown = NoTransforms> = Written<
   & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
   & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
   & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
+  & { readonly [K in KeyUnless<"shown", keyof Shown, never>]: Shown }
 >;
 
 /** The {@linkcode Schema} of these columns and this pick schema, without those that have their defaults. */
@@ -152,6 +199,23 @@ export type ViewSchema<S extends Schema, Pick> = Written<
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;
 
+/** The {@linkcode Schema} of a pick view that {@linkcode ExperienceReplay.newPickView} makes by these options. */
+export type NewViewSchema<S extends Schema, Stack, Compact, NStep, Transforms> = ViewSchema<
+  S,
+  PickSchemaOf<
+    Stack,
+    Compact,
+    NStep,
+    ShownOf<
+      OwnState<S>,
+      ColumnOf<S, "action">,
+      ColumnOf<S, "reward">,
+      ExtrasOf<S>,
+      Transforms
+    >
+  >
+>;
+
 /** The key of {@linkcode Known}; nothing at run time. */
 export declare const known: unique symbol;
 
@@ -160,12 +224,17 @@ export declare const known: unique symbol;
  * TypeScript compare these parts, and not the schemas as they are written.
  */
 export type Known<S extends Schema> = {
-  readonly state: ColumnOf<S, "state">;
+  readonly state: OwnState<S>;
   readonly action: ColumnOf<S, "action">;
   readonly reward: ColumnOf<S, "reward">;
   readonly extras: ExtrasOf<S>;
   readonly stack: StackOf<S>;
   readonly compact: CompactOf<S>;
   readonly nStep: NStepOf<S>;
+  readonly shownState: S extends { readonly pick: { readonly shown: { readonly state: infer C } } }
+    ? C
+    : OwnState<S>;
+  readonly shown: readonly [ShownColumn<S, "action">, ShownColumn<S, "reward">];
+  readonly shownExtras: ShownExtras<S>;
   readonly labels: { readonly [K in keyof S]?: unknown };
 };

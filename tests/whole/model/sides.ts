@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type PickPolicy, ReplayError } from "@exrp/replay";
+import { ReplayError } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
 import type { ProgramConfig } from "./program_config.ts";
 import { ModelError } from "./model_config.ts";
@@ -16,6 +17,7 @@ export interface Tally {
   operations: number;
   batches: number;
   picksCompared: number;
+  picksTransformed: number;
   evictions: number;
   cuts: number;
   trims: number;
@@ -35,6 +37,7 @@ export function emptyTally(): Tally {
     operations: 0,
     batches: 0,
     picksCompared: 0,
+    picksTransformed: 0,
     evictions: 0,
     cuts: 0,
     trims: 0,
@@ -64,7 +67,7 @@ export interface Sides {
 export interface Held {
   readonly batch: AnyBatch;
   readonly bytes: Uint8Array;
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   /** The replay that drew it. */
   readonly replay: AnyReplay;
 }
