@@ -9,6 +9,7 @@
  *   replay.
  * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the library's selectors.
  * - `@exrp/replay/eviction`: types for an eviction policy of your own.
+ * - `@exrp/replay/transforms`: `toFloat32()`, `normalize()`, `randomShift()` and others, for the option `transform` of a pick policy.
  * - `@exrp/replay/stats`: `statsSvg()`, a picture of what a learner sees, and the types of `stats()`.
  * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.
@@ -57,26 +58,15 @@ export type {
   PickPolicy,
   StackPadding,
 } from "./schema/pick_options.ts";
-export {
-  centerCrop,
-  clip,
-  normalize,
-  randomCrop,
-  randomShift,
-  scale,
-  toFloat16,
-  toFloat32,
-} from "./schema/transforms.ts";
-export type { PickTransforms, Transform } from "./schema/transform_types.ts";
 export { EPISODE_END } from "./schema/episode_filter.ts";
 export type { AnySchema, PickSchema, Schema } from "./schema/schema.ts";
+export type { StateColumns } from "./schema/state.ts";
 export type { RecordColumns } from "./schema/record_columns.ts";
 export type { Batch, NStepPart } from "./schema/batch.ts";
 export type { BatchShape } from "./schema/batch_shape.ts";
 export type { GetBatchOptions } from "./replay/draw/drawer.ts";
 export type { BatchesOptions } from "./replay/draw/batches.ts";
 export type { NumberArray } from "./replay/draw/priorities.ts";
-export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
 export type { PickView } from "./replay/register/pick_view.ts";
 export type { Selector } from "./replay/register/selector.ts";
 export type { RecordOptions, Step } from "./replay/record/recorder.ts";

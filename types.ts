@@ -32,6 +32,7 @@ export type {
   known,
   NewViewSchema,
   NStepOf,
+  OwnState,
   PickSchemaOf,
   Recordable,
   RecordArray,
@@ -41,10 +42,24 @@ export type {
   ShownColumns,
   ShownExtras,
   ShownOf,
+  ShownState,
   StackOf,
+  StateOf,
   ViewSchema,
   Written,
 } from "./schema/schema.ts";
+export type {
+  AnyState,
+  IsAny,
+  LeafOption,
+  OptionOf,
+  SomeLeaves,
+  StateArrays,
+  StateList,
+  StateParts,
+  StateValue,
+  StateValues,
+} from "./schema/state.ts";
 export type {
   ArrayOfDType,
   ArrayValue,
@@ -56,7 +71,9 @@ export type {
   BatchColumnShape,
   BatchColumnShapes,
   StackShape,
+  StackShapeOf,
   StateShape,
+  StateShapeOf,
 } from "./schema/batch_shape.ts";
 export type { NStepParts, NStepPartsOf } from "./schema/batch.ts";
 export type {
@@ -79,24 +96,34 @@ export type {
   ShapeOf,
   ShiftTransform,
   Transformed,
+  TransformedState,
   TransformList,
 } from "./schema/transform_types.ts";
-export type { LinearOptions, NormalizeOptions, PictureOptions } from "./schema/transforms.ts";
+export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
+export type { AnyPickPolicy } from "./schema/pick_options.ts";
+export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
 export type {
   DrainedColumnShape,
   DrainedColumnShapes,
+  DrainedStateShape,
   NoOwnArrays,
   OwnArrays,
   TimeMajorColumnShape,
   TimeMajorColumnShapes,
   TimeMajorShape,
+  TimeMajorStateShape,
 } from "./replay/read/drained.ts";
 export type { AttachSchema } from "./replay/share/attach_schema.ts";
 export type { ShareTicket } from "./replay/share/share_ticket.ts";
 export type { EpochOptions } from "./replay/draw/epochs.ts";
 export type { PickMinibatchOptions } from "./replay/draw/minibatches.ts";
-export type { BatchOfAny, GoalArray } from "./replay/read/hindsight_options.ts";
+export type {
+  BatchOfAny,
+  GoalArray,
+  SliceArray,
+  SliceOf,
+} from "./replay/read/hindsight_options.ts";
 export type {
   ExtraValues,
   RecordExtras,

@@ -15,10 +15,11 @@ import { ReplayError } from "../base/errors.ts";
 import { numberOf } from "../base/inspect.ts";
 import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
 import { checkPriority } from "../replay/record/record_input.ts";
-import type { NumericArray } from "../schema/columns.ts";
+import type { AnyColumnArray, NumericArray } from "../schema/columns.ts";
+import { arrange } from "../schema/state.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type ActorSteps, FirstSteps, type StepsOptions } from "./actor_steps.ts";
-import type { LocalSteps } from "./_local_steps.ts";
+import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
 
 /** The name that errors have. */
 export const WHERE = "ActorWriter";
@@ -58,7 +59,7 @@ export class ChunkWriter<S extends Schema> {
   readonly #local: LocalSteps;
   readonly #options: ChunkOptions<S>;
   /** The state that the latest written step of each environment led to. */
-  readonly #lastStates: (number | NumericArray)[];
+  readonly #lastStates: unknown[];
   #chunk: Chunk | undefined;
 
   /** Writes what `local` has, and begins an episode for each environment. */
@@ -67,10 +68,7 @@ export class ChunkWriter<S extends Schema> {
     this.#local = local;
     this.#options = options;
     const { length } = local.counts;
-    const { elementCount, shape } = replay.columns.state;
-    const nowhere = (): number | number[] =>
-      shape.length === 0 ? 0 : new Array<number>(elementCount).fill(0);
-    this.#lastStates = Array.from({ length }, nowhere);
+    this.#lastStates = Array.from({ length }, () => this.#stateAt(0, 0));
     this.episodes = Float64Array.from({ length }, () => replay.newEpisode(options.tag));
   }
 
@@ -125,6 +123,16 @@ export class ChunkWriter<S extends Schema> {
     return { takes, priorities: this.#prioritiesOf(takes), environment: 0, written: 0 };
   }
 
+  /** The state that a step of an environment led to, as `endEpisode` takes it. */
+  #stateAt(environment: number, at: number): unknown {
+    const { nextState, tree } = this.#local;
+    const values = nextState.map((leaf) => {
+      const values = leaf.view(environment, at, at + 1).slice();
+      return leaf.one.named.column.shape.length === 0 ? values[0] : values;
+    });
+    return arrange(tree, values);
+  }
+
   #prioritiesOf(takes: readonly number[]): Float64Array | undefined {
     const { priority } = this.#options;
     if (priority === undefined) return undefined;
@@ -160,11 +168,13 @@ export class ChunkWriter<S extends Schema> {
       const take = takes[e] as number;
       if (take === 0) continue;
       const from = chunk.written;
-      const { columns, nextState, terminated, truncated } = this.#local;
-      const [state, action, reward, ...extras] = columns.map((each) => each.view(e, 0, take));
+      const { state, others, nextState, terminated, truncated, tree } = this.#local;
+      const viewsOf = (columns: readonly LocalColumn[]): readonly AnyColumnArray[] =>
+        columns.map((each) => each.view(e, 0, take));
+      const [action, reward, ...extras] = viewsOf(others);
       const { episode } = record(this.episodes[e] as number, {
-        ...{ state, action, reward },
-        nextState: nextState.view(e, 0, take),
+        ...{ state: arrange(tree, viewsOf(state)), action, reward },
+        nextState: arrange(tree, viewsOf(nextState)),
         terminated: terminated.view(e, 0, take),
         truncated: truncated.view(e, 0, take),
         ...extraNames.length > 0
@@ -174,8 +184,7 @@ export class ChunkWriter<S extends Schema> {
         ...tag,
       });
       this.episodes[e] = episode;
-      const last = nextState.view(e, take - 1, take).slice();
-      this.#lastStates[e] = typeof this.#lastStates[e] === "number" ? last[0] as number : last;
+      this.#lastStates[e] = this.#stateAt(e, take - 1);
       this.#local.forget(e, take);
       chunk.written += take;
       this.recordedCount += take;

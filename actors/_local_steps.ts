@@ -11,7 +11,10 @@
  */
 
 import { StagedColumn } from "../replay/record/staged_column.ts";
+import { leavesAs, type StagedState, stageState } from "../replay/record/staged_state.ts";
 import { type AnyColumnArray, bool, float64, type NamedColumn, viewOf } from "../schema/columns.ts";
+import type { NamedColumns } from "../schema/record_columns.ts";
+import type { StateTree } from "../schema/state.ts";
 
 /** The call that errors name if it has one step; the other one has a step of each environment. */
 export const STEP = "step()";
@@ -101,16 +104,32 @@ export class LocalColumn {
   }
 }
 
+/** What stages the values of one step, or of a step of each environment. */
+export interface StagedStep {
+  /** The state. */
+  readonly state: StagedState;
+  /** The action. */
+  readonly action: StagedColumn;
+  /** The reward. */
+  readonly reward: StagedColumn;
+  /** The extras. */
+  readonly extras: readonly StagedColumn[];
+  /** The state that the step led to. */
+  readonly nextState: StagedState;
+}
+
 /** The steps of all environments that wait. */
 export class LocalSteps {
-  /** State, action, reward, then the extras. */
+  /** The leaves of the state, the action, the reward, then the extras. */
   readonly columns: readonly LocalColumn[];
-  /** What stages the values of one step in these columns. */
-  readonly ones: readonly StagedColumn[];
+  /** How the state is put together of its leaves. */
+  readonly tree: StateTree;
+  /** What stages the values of one step. */
+  readonly one: StagedStep;
   /** What stages those of a step of each environment. */
-  readonly manys: readonly StagedColumn[];
-  /** The state that each step led to. */
-  readonly nextState: LocalColumn;
+  readonly many: StagedStep;
+  /** The state that each step led to: its leaves. */
+  readonly nextState: readonly LocalColumn[];
   /** What the actor's value function says of each step's action. */
   readonly value: LocalColumn;
   /** What it says of the best action in each step's state. */
@@ -130,15 +149,32 @@ export class LocalSteps {
   readonly #all: readonly LocalColumn[];
 
   /** None yet, with room for `room` steps of each environment. */
-  constructor(named: readonly NamedColumn[], environments: number, room: number) {
-    const [state] = named;
-    if (state === undefined) throw new TypeError("steps have three columns at least");
+  constructor(
+    { columns, leaves, tree }: Omit<NamedColumns, "extraNames">,
+    environments: number,
+    room: number,
+  ) {
     const make = (each: NamedColumn): LocalColumn => new LocalColumn(each, environments, room);
     this.room = room;
-    this.columns = named.map(make);
-    this.ones = this.columns.map(({ one }) => one);
-    this.manys = this.columns.map(({ many }) => many);
-    this.nextState = make({ name: "nextState", column: state.column });
+    this.tree = tree;
+    this.columns = columns.map(make);
+    this.nextState = leavesAs("nextState", leaves).map(make);
+    const stage = (name: string, which: "one" | "many"): StagedStep => {
+      const staged = this.columns.map((column) => column[which]);
+      const next = this.nextState.map((column) => column[which]);
+      const [action, reward, ...extras] = staged.slice(leaves.length) as [
+        StagedColumn,
+        StagedColumn,
+        ...StagedColumn[],
+      ];
+      return {
+        state: stageState({ name }, "state", tree, staged.slice(0, leaves.length)),
+        ...{ action, reward, extras },
+        nextState: stageState({ name }, "nextState", tree, next),
+      };
+    };
+    this.one = stage(STEP, "one");
+    this.many = stage(STEP_BATCH, "many");
     this.value = make({ name: "value", column: float64() });
     this.stateValue = make({ name: "stateValue", column: float64() });
     this.nextStateValue = make({ name: "nextStateValue", column: float64() });
@@ -146,11 +182,22 @@ export class LocalSteps {
     this.truncated = make({ name: "truncated", column: bool() });
     this.#all = [
       ...this.columns,
-      ...[this.nextState, this.value, this.stateValue, this.nextStateValue],
+      ...this.nextState,
+      ...[this.value, this.stateValue, this.nextStateValue],
       ...[this.terminated, this.truncated],
     ];
     this.counts = new Uint32Array(environments);
     this.endedCounts = new Uint32Array(environments);
+  }
+
+  /** The columns of the state's leaves. */
+  get state(): readonly LocalColumn[] {
+    return this.columns.slice(0, this.nextState.length);
+  }
+
+  /** The columns of the action, the reward and the extras. */
+  get others(): readonly LocalColumn[] {
+    return this.columns.slice(this.nextState.length);
   }
 
   /** Keeps the staged step of an environment. */

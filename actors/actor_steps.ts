@@ -5,7 +5,8 @@
  */
 
 import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../schema/schema.ts";
+import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../schema/schema.ts";
+import { type AnyState, arrange, type StateArrays } from "../schema/state.ts";
 import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
 
 /**
@@ -16,7 +17,7 @@ export interface ActorNStep<S extends Schema = AnySchema> {
   /** `[size]`: the sum of the discounted rewards of up to n steps. */
   readonly reward: Float32Array<ArrayBuffer>;
   /** `[size, ...shape]`: the state after them. */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /** `[size]`: the discount of the value of that state: γ^m after m steps, 0 if the episode terminated. */
   readonly discount: Float32Array<ArrayBuffer>;
 }
@@ -30,13 +31,13 @@ export interface ActorSteps<S extends Schema = AnySchema> {
   /** How many steps there are. */
   readonly size: number;
   /** `[size, ...shape]`: the states. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: StateArrays<StateOf<S>>;
   /** `[size, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[size, ...shape]`: the rewards. */
   readonly reward: ColumnArray<ColumnOf<S, "reward">>;
   /** `[size, ...shape]`: the states that the steps led to. */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /** `[size, ...shape]`, by name: the extras. */
   readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[size]`: 1 where the task ended the episode. */
@@ -87,26 +88,26 @@ export class FirstSteps {
     this.#options = options;
   }
 
-  get state(): AnyColumnArray {
-    return this.#join(this.#local.columns[0]);
+  get state(): AnyState {
+    return this.#joinState(this.#local.state);
   }
 
   get action(): AnyColumnArray {
-    return this.#join(this.#local.columns[1]);
+    return this.#join(this.#local.others[0]);
   }
 
   get reward(): AnyColumnArray {
-    return this.#join(this.#local.columns[2]);
+    return this.#join(this.#local.others[1]);
   }
 
-  get nextState(): AnyColumnArray {
-    return this.#join(this.#local.nextState);
+  get nextState(): AnyState {
+    return this.#joinState(this.#local.nextState);
   }
 
   get extras(): Readonly<Record<string, AnyColumnArray>> {
-    const { columns } = this.#local;
+    const { others } = this.#local;
     const { extraNames } = this.#options;
-    return Object.fromEntries(extraNames.map((name, k) => [name, this.#join(columns[3 + k])]));
+    return Object.fromEntries(extraNames.map((name, k) => [name, this.#join(others[2 + k])]));
   }
 
   get terminated(): AnyColumnArray {
@@ -119,15 +120,18 @@ export class FirstSteps {
 
   get nStep(): ActorNStep {
     const { reward, discount, last } = this.#sums();
-    const parts: AnyColumnArray[] = [];
-    this.#each((e, _, k) => {
-      const at = last[k] as number;
-      parts.push(this.#local.nextState.view(e, at, at + 1));
+    const states = this.#local.nextState.map((leaf) => {
+      const parts: AnyColumnArray[] = [];
+      this.#each((e, _, k) => {
+        const at = last[k] as number;
+        parts.push(leaf.view(e, at, at + 1));
+      });
+      return concatenated(parts);
     });
     return {
       reward: Float32Array.from(reward),
       discount: Float32Array.from(discount),
-      nextState: concatenated(parts),
+      nextState: arrange(this.#local.tree, states),
     };
   }
 
@@ -165,8 +169,8 @@ export class FirstSteps {
     if (this.#returns !== undefined) return this.#returns;
     const [sums, discounts] = [new Float64Array(this.size), new Float64Array(this.size)];
     const last = new Uint32Array(this.size);
-    const { columns, terminated, truncated, counts } = this.#local;
-    const reward = columns[2] as LocalColumn;
+    const { others, terminated, truncated, counts } = this.#local;
+    const reward = others[1] as LocalColumn;
     const { nStep, discount } = this.#options;
     if (reward.width !== 1) throw new TypeError("nStep and target need a reward without a shape");
     this.#each((e, at, k) => {
@@ -192,6 +196,11 @@ export class FirstSteps {
     for (const [e, take] of this.#takes.entries()) {
       for (let at = 0; at < take; at++) call(e, at, index++);
     }
+  }
+
+  /** The same of each leaf of a state. */
+  #joinState(leaves: readonly LocalColumn[]): AnyState {
+    return arrange(this.#local.tree, leaves.map((leaf) => this.#join(leaf)));
   }
 
   /** The parts of all environments as one array: a view if there is one part only. */

@@ -130,7 +130,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   constructor(replay: ExperienceReplay<S>, options: ActorWriterOptions<S> = {}) {
     const core = coreOf(WHERE, replay);
     checkOptions(WHERE, options, OPTIONS);
-    const { pick, columns, extraNames } = core.config;
+    const { pick, extraNames } = core.config;
     const { environments = 1, flushSteps = 50, priority, tag } = options;
     const { nStep = Math.max(1, ...pick.nStep), discount = pick.discount } = options;
     checkInteger(`${WHERE}: environments`, environments, 1, ENVIRONMENTS_MAX);
@@ -143,7 +143,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
     checkNumber(`${WHERE}: discount`, discount, 0, 1);
     const lookahead = priority === undefined ? 0 : nStep;
-    this.#local = new LocalSteps(columns, environments, flushSteps + lookahead);
+    this.#local = new LocalSteps(core.config, environments, flushSteps + lookahead);
     this.#chunks = new ChunkWriter(replay, this.#local, {
       ...{ extraNames, flushSteps, priority, nStep, discount, lookahead },
       tag: tag === undefined ? {} : { tag: checkTag(`${WHERE}: tag`, tag) },
@@ -247,10 +247,10 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     const local = this.#local;
     const { checkFinite: isFinite, extraNames } = this.#core.config;
     const isOne = operation === STEP;
-    const columns = isOne ? local.ones : local.manys;
-    columns[0]?.write(loose.state);
-    columns[1]?.write(loose.action);
-    columns[2]?.write(loose.reward);
+    const staged = isOne ? local.one : local.many;
+    staged.state.write(loose.state);
+    staged.action.write(loose.action);
+    staged.reward.write(loose.reward);
     local.terminated.stage(isOne, loose.terminated);
     local.truncated.stage(isOne, loose.truncated, 0);
     if (loose.nextState === undefined) {
@@ -258,11 +258,12 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
         `${operation}: nextState must be the state that step() of the environment returned, at every step; got undefined`,
       );
     }
-    local.nextState.stage(isOne, loose.nextState);
+    staged.nextState.write(loose.nextState);
     if (isFinite) {
-      for (const each of [...local.columns.slice(0, 3), local.nextState]) each.checkFinite(isOne);
+      const checked = [...local.state, ...local.others.slice(0, 2), ...local.nextState];
+      for (const each of checked) each.checkFinite(isOne);
     }
-    writeExtras(operation, loose.extras, extraNames, columns);
+    writeExtras(operation, loose.extras, extraNames, staged.extras);
     local.value.stageNumbers(isOne, loose.value);
     local.stateValue.stageNumbers(isOne, loose.stateValue);
     local.nextStateValue.stageNumbers(isOne, loose.nextStateValue);

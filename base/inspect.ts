@@ -108,8 +108,30 @@ export function arrayText(array: unknown, shape: readonly number[]): string {
   return `${kind.replace(/Array$/, "").toLowerCase()}[${shape.join(",")}]`;
 }
 
-/** Values of the columns by name: arrays, or shapes. */
-type Columns<T> = Readonly<Record<"state" | "action" | "reward", T>> & { readonly extras: object };
+/** Values of the columns by name: arrays, or shapes. Those of a state of several leaves have its structure. */
+type Columns<T> = Readonly<Record<"action" | "reward", T>> & {
+  readonly state: unknown;
+  readonly extras: object;
+};
+
+/** The arrays of a state of one leaf or several, each with its name and its shape, such as `state.image`. */
+export function namedArrays(
+  name: string,
+  arrays: unknown,
+  shapes: unknown,
+): readonly (readonly [name: string, array: unknown, shape: readonly number[]])[] {
+  if (typeof arrays !== "object" || arrays === null || ArrayBuffer.isView(arrays)) {
+    return [[name, arrays, shapes as readonly number[]]];
+  }
+  const isList = Array.isArray(arrays);
+  return Object.entries(arrays).flatMap(([part, array]) =>
+    namedArrays(
+      isList ? `${name}[${part}]` : `${name}.${part}`,
+      array,
+      (shapes as Readonly<Record<string, unknown>>)[part],
+    )
+  );
+}
 
 /** Each column with its name, its array as `float32[32,4]`, and the array. */
 function columnsOf(
@@ -117,8 +139,9 @@ function columnsOf(
   shape: Columns<readonly number[]>,
 ): [name: string, text: string, array: unknown][] {
   const shapes = shape.extras as Readonly<Record<string, readonly number[]>>;
-  const plain = ["state", "action", "reward"] as const;
+  const plain = ["action", "reward"] as const;
   return [
+    ...namedArrays("state", columns.state, shape.state),
     ...plain.map((name) => [name, columns[name], shape[name]] as const),
     ...Object.entries(columns.extras).map(([name, array]) =>
       [name, array, shapes[name] ?? []] as const

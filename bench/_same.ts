@@ -94,7 +94,7 @@ function checkSame({ ours, selector, plain }: Same, options: SameOptions): void 
   plain.gather(other);
   for (const part of ["state", "action", "reward", "nextState"] as const) {
     const [a, b] = [batch[part], other[part]];
-    if (a.length !== b.length || !a.every((value, at) => value === b[at])) {
+    if (a.length !== b.length || !a.every((value: number, at: number) => value === b[at])) {
       throw new Error(`${part} of the two differs`);
     }
   }

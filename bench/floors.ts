@@ -7,7 +7,8 @@
  * @module
  */
 
-import { type PickTransforms, prioritized, randomShift, toFloat32, uniform } from "@exrp/replay";
+import { prioritized, uniform } from "@exrp/replay";
+import { type PickTransforms, randomShift, toFloat32 } from "@exrp/replay/transforms";
 import type { EvictionRule } from "@exrp/replay/eviction";
 import {
   fillFloatFrames,

@@ -12,12 +12,20 @@ import { eachLeaf } from "../reverb/structure.ts";
 import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
 import { StagedColumn } from "../replay/record/staged_column.ts";
-import { type AnyColumnArray, type Column, float32 } from "../schema/columns.ts";
-import { checkColumns, columnsOf, type RecordColumns } from "../schema/record_columns.ts";
+import { type AnyColumnArray, Column, float32, type NamedColumn } from "../schema/columns.ts";
+import {
+  checkColumns,
+  columnsOf,
+  type NamedColumns,
+  type RecordColumns,
+} from "../schema/record_columns.ts";
 import type { TransitionColumns } from "./types.ts";
 
 /** Checks the columns of an item, and fills in the defaults. */
-export function checkItemColumns(where: string, columns: TransitionColumns): RecordColumns {
+export function checkItemColumns(
+  where: string,
+  columns: TransitionColumns,
+): RecordColumns & { readonly named: NamedColumns } {
   checkOptions(`${where}: the columns`, columns, ["state", "action", "reward", "extras"]);
   const named = checkColumns(where, columns);
   const checked = columnsOf(named);
@@ -26,13 +34,13 @@ export function checkItemColumns(where: string, columns: TransitionColumns): Rec
       `${where}: reward must be float32, as n-step returns are; got ${checked.reward}`,
     );
   }
-  for (const { name, column } of named.columns.slice(3)) {
+  for (const { name, column } of named.columns.slice(named.leaves.length + 2)) {
     if (column.every === 1) continue;
     throw new TypeError(
       `${where}: ${name}: each item keeps its values, so it can't be ${column}`,
     );
   }
-  return checked;
+  return { ...checked, named };
 }
 
 /** A column of an item, and where it stands in the item's data: `["extras", "hidden"]`. */
@@ -43,25 +51,18 @@ export interface PlacedColumn extends AtPath {
 
 /** The columns of an item in the order that a table without a signature gives them. */
 export function itemOrder({ state, action, reward, extras }: RecordColumns): PlacedColumn[] {
-  const own = Object.keys(extras).sort().map((name) => ({
-    path: ["extras", name],
-    column: extras[name] as Column,
-  }));
-  return [
-    { path: ["action"], column: action },
-    { path: ["discount"], column: float32() },
-    ...own,
-    { path: ["nextState"], column: state },
-    { path: ["reward"], column: reward },
-    { path: ["state"], column: state },
-  ];
+  const item = { action, discount: float32(), extras, nextState: state, reward, state };
+  const order: PlacedColumn[] = [];
+  eachLeaf(item, (value) => value instanceof Column, (path, column) => {
+    order.push({ path, column: column as Column });
+  });
+  return order;
 }
 
 /** Makes what takes the values of one column of steps: it copies a value as the leaf of a row, checked as a replay checks it. */
 export function stepColumn(
   where: string,
-  name: string,
-  column: Column,
+  { name, column }: NamedColumn,
 ): (value: unknown) => Tensor {
   const { dtype, shape, elementBytes, elementCount } = column;
   const buffer = new ArrayBuffer(elementBytes * elementCount);

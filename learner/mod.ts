@@ -50,5 +50,6 @@ export type {
   TransitionBatch,
   TransitionColumns,
   TransitionsOf,
+  TransitionStateShape,
   WriterStep,
 } from "./types.ts";

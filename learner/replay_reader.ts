@@ -11,6 +11,8 @@ import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import { transformsText } from "../schema/pick_transforms.ts";
+import { leafPolicies } from "../schema/pick_options.ts";
+import { mapLeaves, type StateLeaves, type StateTree } from "../schema/state.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type {
   ReaderBatchesOptions,
@@ -57,8 +59,12 @@ export function replayReader<S extends Schema = AnySchema>(
   replay: ExperienceReplay<S>,
   selector: Selector,
 ): ReplayReader<TransitionsOf<S>> {
-  coreOf(WHERE, replay);
-  return new OwnReplayReader<TransitionsOf<S>>(replay as unknown as ExperienceReplay, selector);
+  const { config } = coreOf(WHERE, replay);
+  return new OwnReplayReader<TransitionsOf<S>>(
+    replay as unknown as ExperienceReplay,
+    selector,
+    config,
+  );
 }
 
 /** The arrays of a batch that say which picks it has. */
@@ -68,11 +74,13 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   static readonly name = "ReplayReader";
   readonly #replay: ExperienceReplay;
   readonly #selector: Selector;
+  readonly #state: StateLeaves;
   readonly #waits = new Waits("reader");
   #shape: TransitionBatch["shape"] | undefined;
 
-  constructor(replay: ExperienceReplay, selector: Selector) {
+  constructor(replay: ExperienceReplay, selector: Selector, state: StateLeaves) {
     this.#replay = replay;
+    this.#state = state;
     this.#selector = selector;
     this.#checkPicks();
   }
@@ -85,8 +93,8 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     }
     const policy = pickViews[this.#selector.view]?.policy;
     if (policy === undefined) return;
-    const { length, burnIn, before, nStep, nextState, stackCompact, allowOpenEnd, transform } =
-      policy;
+    const { length, burnIn, before, nStep, nextState, allowOpenEnd, transform } = policy;
+    const leaves = leafPolicies(policy, this.#state);
     const rows = length + burnIn + before;
     const refuse = (needed: string, got: string): never => {
       throw new TypeError(
@@ -98,9 +106,14 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     if (rows !== 1) refuse("picks of one step", `${rows} rows`);
     if (allowOpenEnd) refuse("next states of all picks", "allowOpenEnd");
     if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);
+    if (leaves.some(({ hasNStep }) => !hasNStep)) {
+      refuse("next states of all leaves", `nextState ${JSON.stringify(nextState)}`);
+    }
     if (nStep.length === 1) return;
-    if (nextState !== "copy") refuse('nextState "copy"', JSON.stringify(nextState));
-    if (stackCompact) refuse("whole stacks", "stackCompact");
+    if (leaves.some((leaf) => leaf.nextState !== "copy")) {
+      refuse('nextState "copy"', JSON.stringify(nextState));
+    }
+    if (leaves.some(({ stackCompact }) => stackCompact)) refuse("whole stacks", "stackCompact");
     if (columns.reward.dtype !== "float32") refuse("an n-step return", String(columns.reward));
   }
 
@@ -188,7 +201,7 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 
   #transitions(batch: Batch): TransitionBatch<S> {
     // Batches are mostly of one size.
-    if (this.#shape?.action[0] !== batch.size) this.#shape = shapeOf(batch);
+    if (this.#shape?.action[0] !== batch.size) this.#shape = shapeOf(batch, this.#state.tree);
     const { size, state, action, extras, pickEpisode, pickPosition } = batch;
     const { probability, importanceWeight } = batch;
     const { reward, nextState, discount } = batch.nStep[0] ?? batch;
@@ -202,15 +215,15 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
 }
 
 /** The shapes without the dimension of rows, which is 1. */
-function shapeOf({ shape, nStep }: Batch): TransitionBatch["shape"] {
+function shapeOf({ shape, nStep }: Batch, tree: StateTree): TransitionBatch["shape"] {
   const ahead = nStep[0]?.shape ?? shape;
   const of = ([size, _rows, ...rest]: readonly number[]): readonly number[] =>
     Object.freeze([size ?? 0, ...rest]);
   return Object.freeze({
-    state: of(shape.state),
+    state: mapLeaves(tree, shape.state, of),
     action: of(shape.action),
     reward: of(ahead.reward),
-    nextState: of(ahead.nextState),
+    nextState: mapLeaves(tree, ahead.nextState, of),
   });
 }
 

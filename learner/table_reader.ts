@@ -13,6 +13,7 @@ import type { ReverbClient } from "../reverb/client.ts";
 import type { SampleColumn } from "../reverb/sample_column.ts";
 import type { SampleBatch } from "../reverb/samples.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
+import { arrange, leafPaths, type StateColumns, type StateTree } from "../schema/state.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
 import {
@@ -80,7 +81,7 @@ const PREFETCH_MAX = 16;
  * ```
  */
 export function tableReader<
-  State extends Column,
+  const State extends StateColumns,
   Action extends Column = Column<"int32", []>,
   Reward extends Column = Column<"float32", []>,
   Extras extends Columns = NoColumns,
@@ -91,9 +92,9 @@ export function tableReader<
 ): ReplayReader<
   SchemaOf<State, Action, Reward, Extras, NoColumns>
 > {
-  const order = itemOrder(checkItemColumns("tableReader()", columns));
+  const checked = checkItemColumns("tableReader()", columns);
   const door = isClient(tables) ? remoteDoor(tables, table) : localDoor(tables, table);
-  return new TableReader(door, order);
+  return new TableReader(door, itemOrder(checked), checked.named.tree);
 }
 
 /** Tells a client of a server from tables of this process. */
@@ -142,11 +143,13 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
   static readonly name = "ReplayReader";
   readonly #door: Door;
   readonly #order: readonly PlacedColumn[];
+  readonly #tree: StateTree;
   readonly #waits = new Waits("reader");
 
-  constructor(door: Door, order: readonly PlacedColumn[]) {
+  constructor(door: Door, order: readonly PlacedColumn[], tree: StateTree) {
     this.#door = door;
     this.#order = order;
+    this.#tree = tree;
   }
 
   async getBatch(
@@ -211,17 +214,21 @@ class TableReader<S extends Schema> implements ReplayReader<S> {
   #transitions(where: string, drawn: SampleBatch, beta: number): TransitionBatch<S> {
     const { size, keys } = drawn;
     const sampled = sampledInOrder(where, this.#order, drawn);
-    const arrays: Record<string, unknown> = {};
-    const shape: Record<string, readonly number[]> = {};
     const extras: Record<string, unknown> = {};
+    const found = new Map<string, { readonly array: unknown; readonly shape: readonly number[] }>();
     for (const [k, { path, column }] of this.#order.entries()) {
       const array = arrayOf(where, path.join("."), column, size, sampled[k] as SampleColumn);
-      const [name = "", extra] = path;
-      if (extra !== undefined) extras[extra] = array;
-      else {
-        arrays[name] = array;
-        if (name !== "discount") shape[name] = [size, ...column.shape];
-      }
+      const [name, extra = ""] = path;
+      if (name === "extras") extras[extra] = array;
+      else found.set(JSON.stringify(path), { array, shape: [size, ...column.shape] });
+    }
+    const arrays: Record<string, unknown> = {};
+    const shape: Record<string, unknown> = {};
+    for (const name of ["state", "nextState", "action", "reward", "discount"]) {
+      const tree = name === "state" || name === "nextState" ? this.#tree : 0;
+      const parts = leafPaths(tree).map((path) => found.get(JSON.stringify([name, ...path])));
+      arrays[name] = arrange(tree, parts.map((part) => part?.array));
+      if (name !== "discount") shape[name] = arrange(tree, parts.map((part) => part?.shape));
     }
     return {
       ...arrays,

@@ -12,13 +12,16 @@ import { checkInteger, checkNumber } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import type { WaitOptions } from "../mod.ts";
 import type { ReverbClient } from "../reverb/client.ts";
+import type { StepNest } from "../reverb/structure.ts";
 import { type Tensor, tensor } from "../reverb/tensor.ts";
 import type { TrajectoryWriter } from "../reverb/trajectory_writer.ts";
 import { checkFlag, FLAG_HINTS } from "../replay/record/record_input.ts";
-import type { Column, Columns, NoColumns } from "../schema/columns.ts";
-import type { RecordColumns } from "../schema/record_columns.ts";
+import type { Column, Columns, NamedColumn, NoColumns } from "../schema/columns.ts";
+import type { NamedColumns } from "../schema/record_columns.ts";
 import type { Schema, SchemaOf } from "../schema/schema.ts";
 import type { Tables } from "../tables/tables.ts";
+import { arrange, mapLeaves, type StateColumns, takeApart } from "../schema/state.ts";
+import { leavesAs } from "../replay/record/staged_state.ts";
 import { checkItemColumns, stepColumn } from "./_columns.ts";
 import type { ReplayWriter, TransitionColumns, WriterStep } from "./types.ts";
 import { Turns } from "./_turns.ts";
@@ -68,7 +71,7 @@ const RECONNECT_MS = 10_000;
  * ```
  */
 export function tableWriter<
-  State extends Column,
+  const State extends StateColumns,
   Action extends Column = Column<"int32", []>,
   Reward extends Column = Column<"float32", []>,
   Extras extends Columns = NoColumns,
@@ -85,22 +88,25 @@ export function tableWriter<
   checkInteger(`${WHERE}: nStep`, nStep, 1, N_STEP_MAX);
   checkNumber(`${WHERE}: discount`, discount, 0, 1);
   checkNumber(`${WHERE}: priority`, priority, 0);
-  const checked = checkItemColumns(WHERE, columns);
+  const { named } = checkItemColumns(WHERE, columns);
   if ("table" in tables) tables.table(table); // throws if there is none
   const writer = tables.trajectoryWriter<Row>({
     numKeepAliveRefs: nStep + 1,
     maxPendingItems: PENDING_MAX + nStep + 1,
     reconnectMs: RECONNECT_MS,
   });
-  return new OwnTableWriter(writer, table, checked, { nStep, discount, priority });
+  return new OwnTableWriter(writer, table, named, { nStep, discount, priority });
 }
 
 /** Copies a value of a step. */
 type TakeValue = (value: unknown) => Tensor;
 
+/** The state of a step: one value, or one for each leaf in the structure of the state. */
+type TensorState = StepNest<Tensor>;
+
 /** What a row of the history may have. */
 interface Row {
-  readonly state?: Tensor;
+  readonly state?: TensorState;
   readonly action?: Tensor;
   readonly extras?: Readonly<Record<string, Tensor>>;
   /** The return of a transition that is now complete, and its discount. */
@@ -115,14 +121,16 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   static readonly name = "ReplayWriter";
   readonly #writer: TrajectoryWriter<Row>;
   readonly #table: string;
-  readonly #take: Readonly<Record<"state" | "action" | "reward" | "nextState", TakeValue>>;
+  readonly #named: NamedColumns;
+  readonly #take: Readonly<Record<"action" | "reward", TakeValue>>;
+  readonly #takeStates: Readonly<Record<"state" | "nextState", readonly TakeValue[]>>;
   readonly #takeExtras: readonly (readonly [string, TakeValue])[];
   readonly #options: Required<TableWriterOptions>;
   readonly #turns = new Turns();
   /** The rewards of the latest steps whose transitions are not complete. */
   readonly #rewards: Tensor[] = [];
   /** The state that the latest step led to. */
-  #last: Tensor | undefined;
+  #last: TensorState | undefined;
   /** Why the writer can't go on. */
   #failure: unknown;
   /** Whether an episode ended, and the writer was not told yet. */
@@ -131,21 +139,22 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   constructor(
     writer: TrajectoryWriter<Row>,
     table: string,
-    { state, action, reward, extras }: RecordColumns,
+    named: NamedColumns,
     options: Required<TableWriterOptions>,
   ) {
     this.#writer = writer;
     this.#table = table;
-    const take = (name: string, column: Column): TakeValue => stepColumn(APPEND, name, column);
-    this.#take = {
-      state: take("state", state),
-      action: take("action", action),
-      reward: take("reward", reward),
-      nextState: take("nextState", state),
+    this.#named = named;
+    const { columns, leaves, extraNames } = named;
+    const take = (column: NamedColumn): TakeValue => stepColumn(APPEND, column);
+    const others = columns.slice(leaves.length).map(take);
+    const [action, reward, ...extras] = others as [TakeValue, TakeValue, ...TakeValue[]];
+    this.#take = { action, reward };
+    this.#takeStates = {
+      state: leaves.map(take),
+      nextState: leavesAs("nextState", leaves).map(take),
     };
-    this.#takeExtras = Object.entries(extras).map(([name, column]) =>
-      [name, take(`extras.${name}`, column)] as const
-    );
+    this.#takeExtras = extraNames.map((name, k) => [name, extras[k] as TakeValue] as const);
     this.#options = options;
   }
 
@@ -226,12 +235,12 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
     const isTerminated = checkFlag(`${APPEND}: terminated`, given["terminated"]);
     const isTruncated = checkFlag(`${APPEND}: truncated`, given["truncated"] ?? false);
     const row: Row = {
-      state: this.#take.state(given["state"]),
+      state: this.#takeState("state", given["state"]),
       action: this.#take.action(given["action"]),
       extras: Object.fromEntries(extras),
     };
     const reward = this.#take.reward(given["reward"]);
-    const nextState = this.#take.nextState(given["nextState"]);
+    const nextState = this.#takeState("nextState", given["nextState"]);
     return async () => {
       const { nStep } = this.#options;
       const isComplete = this.#rewards.length === nStep;
@@ -244,6 +253,13 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
       this.#last = nextState;
       if (isTerminated || isTruncated) await this.#finish(isTerminated);
     };
+  }
+
+  /** Copies a state. */
+  #takeState(name: "state" | "nextState", value: unknown): TensorState {
+    const { tree } = this.#named;
+    const values = takeApart(`${APPEND}: ${name}`, tree, value);
+    return arrange(tree, this.#takeStates[name].map((take, k) => take(values[k])));
   }
 
   /** Completes the transitions that wait for the final state. */
@@ -277,12 +293,14 @@ class OwnTableWriter<S extends Schema> implements ReplayWriter<S> {
   async #create(steps: number, after: number): Promise<void> {
     const { state, action, extras, reward, discount } = this.#writer.history;
     const first = -1 - after - steps;
+    const stateAt = (row: number): StepNest<ReturnType<typeof action.at>> =>
+      mapLeaves(this.#named.tree, state, (leaf: typeof action) => leaf.at(row));
     const own = Object.entries(extras ?? {}).map(([name, column]) => [name, column.at(first)]);
     await this.#writer.createItem(this.#table, this.#options.priority, {
-      state: state.at(first),
+      state: stateAt(first),
       action: action.at(first),
       reward: reward.at(-1),
-      nextState: state.at(-1 - after),
+      nextState: stateAt(-1 - after),
       discount: discount.at(-1),
       extras: Object.fromEntries(own),
     });

@@ -7,6 +7,7 @@
 import type { WaitOptions } from "../mod.ts";
 import type { RecordExtras } from "../replay/record/recorder.ts";
 import type { Column, ColumnArray, ColumnArrays, Columns, NoColumns } from "../schema/columns.ts";
+import type { AnyState, IsAny, StateArrays, StateColumns } from "../schema/state.ts";
 import type { CreateOptions } from "../schema/create_options.ts";
 import type {
   AnySchema,
@@ -16,11 +17,12 @@ import type {
   RecordValue,
   Schema,
   SchemaOf,
+  StateOf,
 } from "../schema/schema.ts";
 
 /** The columns of a transition, with the names and defaults of {@linkcode ExperienceReplay.create}. {@linkcode tableReader} has an example. */
 export type TransitionColumns<
-  State extends Column = Column,
+  State extends StateColumns = StateColumns,
   Action extends Column = Column,
   Reward extends Column = Column,
   Extras extends Columns = Columns,
@@ -28,12 +30,17 @@ export type TransitionColumns<
 
 /** The schema of the transitions of a replay: its columns, whatever its picks are. {@linkcode replayReader} has it in its result. */
 export type TransitionsOf<S extends Schema> = SchemaOf<
-  ColumnOf<S, "state">,
+  StateOf<S>,
   ColumnOf<S, "action">,
   ColumnOf<S, "reward">,
   ExtrasOf<S>,
   NoColumns
 >;
+
+/** The shape of the states of a {@linkcode TransitionBatch}, or that of each leaf. */
+export type TransitionStateShape<T> = IsAny<T> extends true ? AnyState
+  : T extends Column ? readonly number[]
+  : { readonly [K in keyof T]: TransitionStateShape<T[K]> };
 
 /**
  * Transitions that a {@linkcode ReplayReader} drew. Each part is one typed array in row-major order, with one row for each transition.
@@ -44,13 +51,13 @@ export interface TransitionBatch<S extends Schema = AnySchema> {
   /** How many transitions it has. */
   readonly size: number;
   /** `[size, ...shape]`: the states. With frame stacks of a replay `[size, stack, ...shape]`. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: StateArrays<StateOf<S>>;
   /** `[size, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[size, ...shape]`: the n-step return; the reward of the step where n is 1. */
   readonly reward: Float32Array<ArrayBuffer>;
   /** Like `state`: the states n steps later, or at the end of the episode if that comes before. */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /** `[size]`: the discount of the value of `nextState`: gamma^n, or 0 where the episode terminated before. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The extras of the steps by name, each `[size, ...shape]`. */
@@ -60,7 +67,9 @@ export interface TransitionBatch<S extends Schema = AnySchema> {
   /** `[size]`: multiply the loss of each transition by it. It is (N · P)^-beta, divided by the largest of the batch. */
   readonly importanceWeight: Float32Array<ArrayBuffer>;
   /** The shapes of `state`, `action`, `reward` and `nextState`. */
-  readonly shape: Readonly<Record<"state" | "action" | "reward" | "nextState", readonly number[]>>;
+  readonly shape:
+    & Readonly<Record<"action" | "reward", readonly number[]>>
+    & Readonly<Record<"state" | "nextState", TransitionStateShape<StateOf<S>>>>;
   /** Which transitions these are: only the reader's `setPriorities` understands it. You may post it to another thread and back. */
   readonly keys: unknown;
   /**

@@ -8,7 +8,7 @@ import { bytesText, count, group } from "../base/inspect.ts";
 import { showAsTable, type TextRow } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
-import { describePolicy, type PickPolicy } from "../schema/pick_options.ts";
+import { type AnyPickPolicy, describePolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
 import type { RateLimiterState } from "../rate_limiters/rate_limiter.ts";
@@ -50,7 +50,7 @@ export interface PickViewDescription {
   /** Its number. */
   readonly id: number;
   /** Its pick policy. */
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   /** How many picks may be drawn. */
   readonly pickCount: number;
 }
@@ -88,7 +88,7 @@ export interface ReplayDescription {
   /** State, action, reward, then the extras. */
   readonly columns: readonly ColumnDescription[];
   /** The pick policy of the first pick view. */
-  readonly pick: PickPolicy;
+  readonly pick: AnyPickPolicy;
   /** The pick views, in order of creation; `pick` and `pickCount` are those of the first. */
   readonly pickViews: readonly PickViewDescription[];
   /** The seed. */

@@ -25,6 +25,7 @@ import type {
   ShownOf,
 } from "../schema/schema.ts";
 import type { NoTransforms, PickTransforms } from "../schema/transform_types.ts";
+import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
@@ -174,12 +175,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static async create<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
     const Transforms extends PickTransforms = NoTransforms,
   >(
@@ -246,12 +247,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   static attach<
-    State extends Column,
+    const State extends StateColumns,
     Action extends Column = Column<"int32", []>,
     Reward extends Column = Column<"float32", []>,
     Extras extends Columns = NoColumns,
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
     const Transforms extends PickTransforms = NoTransforms,
   >(
@@ -269,7 +270,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     >
   >;
   // deno-lint-ignore require-await -- every error is a rejection
-  static async attach(value: unknown, schema?: AttachSchema): Promise<ExperienceReplay<never>> {
+  static async attach(value: unknown, schema?: AttachSchema): Promise<object> {
     const { core, ticket } = takeSeat(value, schema);
     return ExperienceReplay.#of(core, ({ sharing }) => sharing.join(ticket));
   }
@@ -565,8 +566,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   newPickView<
-    const Stack extends number = 1,
-    const Compact extends boolean = false,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
     const Transforms extends PickTransforms = NoTransforms,
   >(
@@ -878,7 +879,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: Recordable<S, HindsightOptions<S, G>>,
   ): Hindsight<S> {
     this.#parts.core.checkUsable("newHindsight()");
-    const config = checkHindsight(options, this.#parts.core.config.columns);
+    const config = checkHindsight(options, this.#parts.core.config);
     const stream = this.#parts.extra.newStream();
     return new Relabeller(this.#parts.core, this.#parts.reader, config, stream) as Hindsight<S>;
   }

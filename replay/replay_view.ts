@@ -245,12 +245,13 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    * The running mean and variance of each element of a column, which {@linkcode normalize} keeps: of the records that were stored when the first pick view
    * asked for them, and of all that came since. It is undefined if no view normalizes the column.
    *
-   * @param column The column's name: `"state"`, `"action"`, `"reward"`, or `"extras.name"`.
+   * @param column The column's name: `"state"`, `"action"`, `"reward"`, or `"extras.name"`; of a state of several leaves `"state.image"` and the like.
    * @throws {TypeError} If there is no such column.
    * @throws {ReplayError} `disposed` or `busy`.
    * @example
    * ```ts
-   * import { ExperienceReplay, float32, normalize } from "@exrp/replay";
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { normalize } from "@exrp/replay/transforms";
    *
    * using replay = await ExperienceReplay.create({ capacity: 2, state: float32() });
    * replay.newPickView({ transform: { reward: [normalize()] } });

@@ -5,6 +5,7 @@
  */
 
 import type { ColumnArray, ColumnArrays } from "./columns.ts";
+import type { StateArrays } from "./state.ts";
 import type {
   AnySchema,
   ColumnOf,
@@ -14,6 +15,7 @@ import type {
   Schema,
   ShownColumn,
   ShownExtras,
+  ShownState,
 } from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
@@ -32,7 +34,7 @@ export interface NStepPart<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`: the state m steps on. If the episode ends before, it is the final state. With frame stacks the shape
    * is `[batch, length, stack, ...shape]`: whole stacks, even with `stackCompact`.
    */
-  readonly nextState: ColumnArray<ShownColumn<S, "state">>;
+  readonly nextState: StateArrays<ShownState<S>>;
   /** `[batch, length]`: `discount`^m. It is 0 if the episode terminated within the m steps, or if no next state is known. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The shapes of these arrays. */
@@ -99,9 +101,9 @@ export interface Batch<S extends Schema = AnySchema> {
   /**
    * `[batch, length, ...shape]`: the states. With frame stacks the shape is `[batch, length, stack, ...shape]`, oldest frame first.
    * With `nextState: "overlap"` there is one more row. With `stackCompact` the shape is `[batch, stack - 1 + length + 1, ...shape]`,
-   * and without the last 1 if `nextState` is `false`.
+   * and without the last 1 if `nextState` is `false`. If the state has several leaves, each has an array: `state.image`, `state.speed`.
    */
-  readonly state: ColumnArray<ShownColumn<S, "state">>;
+  readonly state: StateArrays<ShownState<S>>;
   /** `[batch, length, ...shape]`: the actions. */
   readonly action: ColumnArray<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]`: the rewards. */
@@ -110,7 +112,7 @@ export interface Batch<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`, like `state`: the state after each record. At the end of an episode it is the final state. Empty
    * unless `nextState` is `"copy"`.
    */
-  readonly nextState: ColumnArray<ShownColumn<S, "state">>;
+  readonly nextState: StateArrays<ShownState<S>>;
   /** The extras by name, each `[batch, length, ...shape]`. One made by {@linkcode every} is `[batch, ...shape]`. */
   readonly extras: ColumnArrays<ShownExtras<S>>;
   /**

@@ -5,6 +5,7 @@
  */
 
 import type { Column, Columns, KeptColumn } from "./columns.ts";
+import type { AnyState, IsAny, OptionOf } from "./state.ts";
 import type {
   AnySchema,
   ColumnOf,
@@ -14,6 +15,7 @@ import type {
   Schema,
   ShownColumn,
   ShownExtras,
+  ShownState,
   StackOf,
 } from "./schema.ts";
 
@@ -29,20 +31,31 @@ export type BatchColumnShapes<X extends Columns> = {
 
 /**
  * The shape of the states of a {@linkcode Batch} with all of their frames: `[batch, length, ...shape]`, or
- * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers.
+ * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers. A state of several leaves
+ * has a shape for each.
  */
-export type StackShape<S extends Schema> = StackOf<S> extends infer Stack extends number
-  ? Stack extends 1 ? BatchColumnShape<ShownColumn<S, "state">>
-  : number extends Stack ? readonly number[]
-  : readonly [number, number, Stack, ...ShownColumn<S, "state">["shape"]]
-  : never;
+export type StackShape<S extends Schema> = StackShapeOf<ShownState<S>, StackOf<S>>;
+
+/** The {@linkcode StackShape} of a state or of a part of it. */
+export type StackShapeOf<C, Stack> = IsAny<C> extends true ? AnyState
+  : C extends Column ? Stack extends 1 ? BatchColumnShape<C>
+    : Stack extends number
+      ? number extends Stack ? readonly number[] : readonly [number, number, Stack, ...C["shape"]]
+    : readonly number[]
+  : { readonly [K in keyof C]: StackShapeOf<C[K], OptionOf<Stack, K, 1>> };
 
 /** The shape of {@linkcode Batch.state}: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
-export type StateShape<S extends Schema> = [CompactOf<S>] extends [true]
-  ? BatchColumnShape<ShownColumn<S, "state">>
-  : [CompactOf<S>] extends [false] ? StackShape<S>
-  : [StackOf<S>] extends [1] ? StackShape<S>
-  : readonly number[];
+export type StateShape<S extends Schema> = StateShapeOf<ShownState<S>, StackOf<S>, CompactOf<S>>;
+
+/** The {@linkcode StateShape} of a state or of a part of it. */
+export type StateShapeOf<C, Stack, Compact> = IsAny<C> extends true ? AnyState
+  : C extends Column ? [Compact] extends [true] ? BatchColumnShape<C>
+    : [Compact] extends [false] ? StackShapeOf<C, Stack>
+    : [Stack] extends [1] ? StackShapeOf<C, Stack>
+    : readonly number[]
+  : {
+    readonly [K in keyof C]: StateShapeOf<C[K], OptionOf<Stack, K, 1>, OptionOf<Compact, K, false>>;
+  };
 
 /** The shapes of the parts of a {@linkcode Batch}. */
 export interface BatchShape<S extends Schema = AnySchema> {

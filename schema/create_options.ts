@@ -11,32 +11,36 @@ import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts
 import { fifo } from "../eviction/fifo.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
 import {
+  type AnyPickPolicy,
   checkPick,
   kernelPolicy,
   PICK_HINTS,
   type PickOptions,
-  type PickPolicy,
   REWARD_TYPES,
 } from "./pick_options.ts";
-import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
+import type { Column, Columns, NamedColumn } from "./columns.ts";
 import { shownColumns, withTransforms } from "./pick_transforms.ts";
 import { checkColumns, type NamedColumns } from "./record_columns.ts";
+import type { LeafOption, StateColumns } from "./state.ts";
 import type { PickTransforms } from "./transform_types.ts";
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
-  S extends Column = Column,
+  S extends StateColumns = StateColumns,
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
   Transforms extends PickTransforms = PickTransforms,
 > {
   /** How many records the replay holds at most: a whole number from 1 to 2^28. */
   readonly capacity: number;
-  /** The column of the state: any dtype and any shape, such as `float32(4)`. */
+  /**
+   * The column of the state: any dtype and any shape, such as `float32(4)`. A state of several leaves has columns by name, as
+   * `{ image: uint8(84, 84), speed: float32(3) }`, or in a list; both may be nested. At most 32 leaves.
+   */
   readonly state: S;
   /** The column of the action; `int32()` by default. */
   readonly action?: A;
@@ -130,7 +134,7 @@ export interface ReplayConfig extends NamedColumns {
   /** As given; 0 is no limit. */
   readonly maxAge: number;
   /** The pick policy. */
-  readonly pick: PickPolicy;
+  readonly pick: AnyPickPolicy;
   /** The rule of eviction. */
   readonly eviction: EvictionRule;
   /** The seed. */
@@ -178,7 +182,8 @@ const WHERE = "ExperienceReplay.create()";
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   checkOptions(WHERE, options, OPTIONS, PICK_HINTS);
-  const { columns, extraNames } = checkColumns(WHERE, options);
+  const named = checkColumns(WHERE, options);
+  const { columns } = named;
   checkKept(columns);
   if (columns.length > abi.EXRP_LIMIT_COLUMNS) {
     throw new RangeError(
@@ -190,7 +195,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     options[name] === undefined ? 0 : checkInteger(`${WHERE}: ${name}`, options[name], 1, largest);
   const given = checkInteger(`${WHERE}: capacity`, options.capacity, 1, abi.EXRP_LIMIT_CAPACITY);
   const [maxAge, capacityBytes] = [limit("maxAge"), limit("capacityBytes")];
-  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, columns);
+  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, named);
   const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
   const { segmentLength } = options;
   const checkSegment = (least: number): number =>
@@ -201,15 +206,14 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       segmentMax,
     );
   const segment = segmentLength === undefined ? undefined : checkSegment(1);
-  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, segment);
+  const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, named, segment);
   shownColumns(`${WHERE}: pick.transform`, columns, pick.transform);
-  checkLimitsHold(pick.length, columns, capacityBytes, maxAge);
+  checkLimitsHold(pick.length, named, capacityBytes, maxAge);
   return {
     capacity,
     capacityBytes,
     maxAge,
-    columns,
-    extraNames,
+    ...named,
     pick,
     eviction: checkEviction(`${WHERE}: eviction`, options.eviction ?? fifo()),
     seed: options.seed === undefined
@@ -222,7 +226,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
     frozen: checkFrozen(options.frozen ?? [], columns),
     keepNextState: options.keepNextState === undefined
-      ? episodeBytes(columns, 0) <= KEPT_STATE_BYTES_MAX
+      ? episodeBytes(named, 0) <= KEPT_STATE_BYTES_MAX
       : checkBoolean(`${WHERE}: keepNextState`, options.keepNextState),
   };
 }
@@ -262,7 +266,7 @@ function checkKept(columns: readonly NamedColumn[]): void {
 function fittingCapacity(
   capacity: number,
   capacityBytes: number,
-  columns: readonly NamedColumn[],
+  columns: NamedColumns,
 ): number {
   let [fits, most] = [1, capacity];
   while (fits < most) {
@@ -276,7 +280,7 @@ function fittingCapacity(
 /** Limits must leave room for a pick, and for the state after it. */
 function checkLimitsHold(
   pickLength: number,
-  columns: readonly NamedColumn[],
+  columns: NamedColumns,
   capacityBytes: number,
   maxAge: number,
 ): void {
@@ -294,10 +298,10 @@ function checkLimitsHold(
 }
 
 /** Bytes of one episode with its final state; without records, those of a state. */
-function episodeBytes(columns: readonly NamedColumn[], recordCount: number): number {
+function episodeBytes({ columns, leaves }: NamedColumns, recordCount: number): number {
   let bytes = 0;
   for (const [k, { column }] of columns.entries()) {
-    const rows = Math.ceil(recordCount / column.every) + (k === 0 ? 1 : 0);
+    const rows = Math.ceil(recordCount / column.every) + (k < leaves.length ? 1 : 0);
     bytes += rows * column.elementBytes * column.elementCount;
   }
   return bytes;
@@ -335,7 +339,7 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_CAPACITY_BYTES] = config.capacityBytes;
   numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
-  numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = 1;
+  numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = config.leaves.length;
   const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
     columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
@@ -345,14 +349,14 @@ export function kernelConfig(
 
 /** The numbers that the kernel makes a pick view of this policy from. */
 export function policyNumbers(
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   config: ReplayConfig,
 ): Float64Array<ArrayBuffer> {
-  const numbers = kernelPolicy(policy, rewardDType(config));
+  const numbers = kernelPolicy(policy, config, rewardColumn(config).dtype);
   return withTransforms(numbers, config.columns, policy.transform, REWARD_TYPES);
 }
 
-/** The dtype of the reward column. */
-function rewardDType(config: ReplayConfig): DType {
-  return config.columns[2]?.column.dtype ?? "float32";
+/** The reward column. */
+export function rewardColumn({ columns, leaves }: ReplayConfig): Column {
+  return (columns[leaves.length + 1] as NamedColumn).column;
 }

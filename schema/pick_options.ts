@@ -7,9 +7,16 @@
 import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../base/checks.ts";
 import { checkOptions, type OptionHints } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
-import type { DType } from "./columns.ts";
+import { type DType, float32 } from "./columns.ts";
 import { checkTransforms, transformsText } from "./pick_transforms.ts";
 import type { PickTransforms } from "./transform_types.ts";
+import {
+  checkLeafOption,
+  type LeafOption,
+  optionOf,
+  optionOfLeaves,
+  type StateLeaves,
+} from "./state.ts";
 import { checkWhere, type PickWhere, type PolicyWhere, tagsText } from "./pick_where.ts";
 
 /**
@@ -35,8 +42,8 @@ export type NextStateMode = "copy" | "overlap" | false;
  * type.
  */
 export interface PickOptions<
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
   Transforms extends PickTransforms = PickTransforms,
 > {
@@ -83,7 +90,10 @@ export interface PickOptions<
   readonly before?: number;
   /** Whether rows run backwards in time, with the last record of the pick first; false by default. */
   readonly reversed?: boolean;
-  /** How many frames make one state: the frame of the record and those before it, oldest first. From 1 to 65536; 1 by default. */
+  /**
+   * How many frames make one state: the frame of the record and those before it, oldest first. From 1 to 65536; 1 by default. If the
+   * state has several leaves, `4` holds for all of them, and `{ image: 4 }` for one. The same goes for `stackCompact` and `nextState`.
+   */
   readonly stack?: Stack;
   /**
    * What stands in a stack for frames before the start of the episode: `"repeat"`, its first frame, or `"zeros"`. `"repeat"` by
@@ -106,9 +116,10 @@ export interface PickOptions<
    * `batch.state`, `[batch, rows + 1, ...shape]`. `false` gives none.
    *
    * With `nStep` the default is `false`, as its parts have next states of their own. Without `nStep` it is `"overlap"` with
-   * `stackCompact`, and `"copy"` otherwise.
+   * `stackCompact`, and `"copy"` otherwise. A leaf for which you write `false`, as in `{ speed: false }`, has no next states in `nStep`
+   * either.
    */
-  readonly nextState?: NextStateMode;
+  readonly nextState?: LeafOption<NextStateMode>;
   /** Whether batches have `learnMask` and `contextMask`. By default they do if `burnIn` or `before` is set. */
   readonly masks?: boolean;
   /**
@@ -134,17 +145,37 @@ export interface PickOptions<
   readonly transform?: Transforms;
 }
 
-/** A pick policy, checked and filled in. {@linkcode PickView.policy} is one. */
-export type PickPolicy = Readonly<Omit<Required<PickOptions>, "nStep" | "where" | "transform">> & {
-  /** n of each n-step return. */
-  readonly nStep: readonly number[];
-  /** The tags of the episodes that have picks. It is missing if all episodes have. */
-  readonly where?: PolicyWhere;
-  /** The transforms of columns. It is missing if there are none. */
-  readonly transform?: PickTransforms;
-};
+/**
+ * A pick policy, checked and filled in. {@linkcode PickView.policy} is one. The type parameters are what leaves of a state may have for
+ * themselves.
+ */
+export type PickPolicy<
+  Stack extends LeafOption<number> = number,
+  Compact extends LeafOption<boolean> = boolean,
+  Next extends LeafOption<NextStateMode> = NextStateMode,
+> =
+  & Readonly<
+    Omit<Required<PickOptions<Stack, Compact>>, "nextState" | "nStep" | "where" | "transform">
+  >
+  & {
+    /** How a batch gives next states. */
+    readonly nextState: Next;
+    /** n of each n-step return. */
+    readonly nStep: readonly number[];
+    /** The tags of the episodes that have picks. It is missing if all episodes have. */
+    readonly where?: PolicyWhere;
+    /** The transforms of columns. It is missing if there are none. */
+    readonly transform?: PickTransforms;
+  };
 
-type Name = Exclude<keyof PickPolicy, "where" | "transform">;
+/** The {@linkcode PickPolicy} of any state, of one leaf or several. */
+export type AnyPickPolicy = PickPolicy<
+  LeafOption<number>,
+  LeafOption<boolean>,
+  LeafOption<NextStateMode>
+>;
+
+type Name = Exclude<keyof AnyPickPolicy, "where" | "transform">;
 
 /** Checks a value; the name is that of the option in errors. */
 type Check = (name: string, value: unknown) => unknown;
@@ -179,6 +210,8 @@ const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag
 };
 const NAMES = Object.keys(RULES) as Name[];
 const OPTIONS = [...NAMES, "where", "transform"] as const;
+/** Stands for a state that is not known. */
+const ONE_LEAF: StateLeaves = { leaves: [{ name: "state", column: float32() }], tree: 0 };
 const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
 /** The options that decide how batches are laid out, beside their rows and columns. */
 const LAYOUT: readonly Name[] = [
@@ -205,36 +238,81 @@ const EXCLUDED: readonly (readonly [Name, readonly Name[], string])[] = [
   ],
 ];
 
+/** What a batch has of one leaf of the state. */
+export interface LeafPolicy {
+  /** How many frames make one state. */
+  readonly stack: number;
+  /** Whether a batch has each frame once. */
+  readonly stackCompact: boolean;
+  /** How it has next states. */
+  readonly nextState: NextStateMode;
+  /** Whether n-step returns have states of the leaf. */
+  readonly hasNStep: boolean;
+}
+
+/** What a batch has of each leaf of the state. */
+export function leafPolicies(policy: AnyPickPolicy, state: StateLeaves): readonly LeafPolicy[] {
+  const stacks = optionOfLeaves(policy.stack, state);
+  const compacts = optionOfLeaves(policy.stackCompact, state);
+  const nexts = optionOfLeaves(policy.nextState, state);
+  const isOne = typeof policy.nextState !== "object";
+  return state.leaves.map((_, k) => ({
+    stack: stacks[k] ?? 1,
+    stackCompact: compacts[k] ?? false,
+    nextState: nexts[k] ?? false,
+    hasNStep: isOne || nexts[k] !== false,
+  }));
+}
+
 /**
- * Checks a pick policy and fills it in. Whole episodes are at most `segmentLength` records long, if there is one. `discount` is that of a
- * policy which names none.
+ * Checks a pick policy and fills it in, for this state. Without one, it is not checked which leaves have options for themselves. Whole
+ * episodes are at most `segmentLength` records long, if there is one. `discount` is that of a policy which names none.
  */
 export function checkPick(
   where: string,
   pick: PickOptions,
+  state: StateLeaves | undefined,
   segmentLength: number | undefined,
   discount = 1,
-): PickPolicy {
+): AnyPickPolicy {
   checkOptions(where, pick, OPTIONS);
   const field = where.endsWith(")") ? `${where}: ` : `${where}.`;
-  const given: Partial<Record<keyof PickPolicy, unknown>> = {};
+  const given: Partial<Record<keyof AnyPickPolicy, unknown>> = {};
   for (const name of NAMES) {
-    if (pick[name] !== undefined) given[name] = RULES[name][1](`${field}${name}`, pick[name]);
+    if (pick[name] === undefined || name === "nextState") continue;
+    const [standard, check] = RULES[name];
+    given[name] = name === "stack" || name === "stackCompact"
+      ? checkLeafOption(`${field}${name}`, pick[name], check, state, () => standard)
+      : check(`${field}${name}`, pick[name]);
   }
   if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
   const transform = pick.transform === undefined
     ? undefined
     : checkTransforms(`${field}transform`, pick.transform);
   if (transform !== undefined) given.transform = transform;
-  const { whole, burnIn, before, stackCompact, nStep } = { ...STANDARDS, ...given } as PickPolicy;
+  const { whole, burnIn, before, stackCompact, nStep } = {
+    ...STANDARDS,
+    ...given,
+  } as AnyPickPolicy;
+  // With n-step returns, a leaf that is not named has their states, and one with `false` has not.
+  const isCompact = optionOfLeaves(stackCompact, state ?? ONE_LEAF);
+  const nextStateOf = (leaf: number): NextStateMode | undefined =>
+    nStep.length > 0 ? undefined : isCompact[leaf] === true ? "overlap" : "copy";
+  const path = `${field}nextState`;
+  const apart = nStep.length > 0 ? false : undefined;
+  const nextState = pick.nextState !== undefined
+    ? checkLeafOption(path, pick.nextState, checkNextState, state, nextStateOf, apart)
+    : nStep.length > 0
+    ? false
+    : optionOf(isCompact.map((_, leaf) => nextStateOf(leaf)), state ?? ONE_LEAF);
   const policy = {
     ...STANDARDS,
     discount,
     ...whole && segmentLength !== undefined ? { length: segmentLength } : {},
-    nextState: nStep.length > 0 ? false : stackCompact ? "overlap" : "copy",
     masks: burnIn > 0 || before > 0,
     ...given,
-  } as PickPolicy;
+    nextState,
+  } as AnyPickPolicy;
   for (const [option, others, why] of EXCLUDED) {
     const other = others.find((name) => isAsked(policy, name));
     if (other !== undefined && isAsked(policy, option)) {
@@ -246,21 +324,23 @@ export function checkPick(
       `${where}: whole needs a length, the most records that a pick has: longer episodes are no picks, and a batch has that many rows for each pick`,
     );
   }
-  if (policy.reversed && policy.nextState === "overlap") {
-    throw new TypeError(
-      `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
-    );
-  }
-  if (stackCompact && policy.nextState === "copy") {
-    throw new TypeError(
-      `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
-    );
+  for (const leaf of leafPolicies(policy, state ?? ONE_LEAF)) {
+    if (policy.reversed && leaf.nextState === "overlap") {
+      throw new TypeError(
+        `${where}: reversed can't be had with nextState "overlap": the state after the last record would come first; use "copy"`,
+      );
+    }
+    if (leaf.stackCompact === true && leaf.nextState === "copy") {
+      throw new TypeError(
+        `${where}: stackCompact can't be had with nextState "copy", which gives frames twice; use "overlap" or false`,
+      );
+    }
   }
   return policy;
 }
 
 /** Whether an option is other than it is by default. */
-function isAsked(policy: PickPolicy, name: Name): boolean {
+function isAsked(policy: AnyPickPolicy, name: Name): boolean {
   return String(policy[name]) !== String(RULES[name][0]);
 }
 
@@ -302,9 +382,24 @@ export const REWARD_TYPES: Readonly<Record<DType, number>> = {
   int32: abi.EXRP_TYPE_INT32,
 };
 
+/** How the kernel knows what a batch has of next states. */
+function nextStateNumber(mode: unknown): number {
+  if (mode === "copy") return abi.EXRP_NEXT_STATE_COPY;
+  return mode === "overlap" ? abi.EXRP_NEXT_STATE_OVERLAP : abi.EXRP_NEXT_STATE_NONE;
+}
+
 /** The numbers that the kernel makes a pick view from, without those of transforms; `reward` is the dtype of the reward column. */
-export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<ArrayBuffer> {
-  const numbers = new Float64Array(abi.EXRP_POLICY_COUNT);
+export function kernelPolicy(
+  policy: AnyPickPolicy,
+  state: StateLeaves,
+  reward: DType,
+): Float64Array<ArrayBuffer> {
+  const isOfLeaves = [policy.stack, policy.stackCompact, policy.nextState].some((option) =>
+    typeof option === "object"
+  );
+  const leaves = isOfLeaves ? leafPolicies(policy, state) : [];
+  const count = abi.EXRP_POLICY_COUNT + abi.EXRP_LEAF_COUNT * leaves.length;
+  const numbers = new Float64Array(count);
   numbers[abi.EXRP_POLICY_LENGTH] = policy.length;
   numbers[abi.EXRP_POLICY_STRIDE] = policy.stride;
   for (const name of NAMES) {
@@ -313,12 +408,16 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
   }
   numbers[abi.EXRP_POLICY_DISCOUNT] = policy.discount;
   numbers[abi.EXRP_POLICY_BEFORE] = policy.burnIn + policy.before;
-  numbers[abi.EXRP_POLICY_STACK] = policy.stack;
-  numbers[abi.EXRP_POLICY_NEXT_STATE] = policy.nextState === "copy"
-    ? abi.EXRP_NEXT_STATE_COPY
-    : policy.nextState === "overlap"
-    ? abi.EXRP_NEXT_STATE_OVERLAP
-    : abi.EXRP_NEXT_STATE_NONE;
+  const one = leafPolicies(policy, ONE_LEAF)[0] as LeafPolicy;
+  numbers[abi.EXRP_POLICY_STACK] = leaves.length > 0 ? 1 : one.stack;
+  numbers[abi.EXRP_POLICY_NEXT_STATE] = nextStateNumber(one.nextState);
+  for (const [k, { stack, stackCompact, nextState, hasNStep }] of leaves.entries()) {
+    const first = abi.EXRP_POLICY_COUNT + abi.EXRP_LEAF_COUNT * k;
+    numbers[first + abi.EXRP_LEAF_STACK] = stack;
+    numbers[first + abi.EXRP_LEAF_NEXT_STATE] = nextStateNumber(nextState);
+    numbers[first + abi.EXRP_LEAF_FLAGS] = (stackCompact ? abi.EXRP_LEAF_COMPACT : 0) +
+      (hasNStep ? 0 : abi.EXRP_LEAF_NO_N_STEP);
+  }
   numbers[abi.EXRP_POLICY_REWARD_TYPE] = REWARD_TYPES[reward];
   numbers.set(policy.nStep, abi.EXRP_POLICY_N_STEP);
   const tags = policy.where?.tag ?? [];
@@ -332,43 +431,50 @@ export function kernelPolicy(policy: PickPolicy, reward: DType): Float64Array<Ar
  * the same picks by both, and batches of both have the same layout.
  */
 export function policyDifferences(
-  one: PickPolicy,
-  other: PickPolicy,
+  one: AnyPickPolicy,
+  other: AnyPickPolicy,
 ): readonly { readonly option: string; readonly one: string; readonly other: string }[] {
-  const text = (policy: PickPolicy, option: keyof PickPolicy): string =>
+  const text = (policy: AnyPickPolicy, option: keyof AnyPickPolicy): string =>
     JSON.stringify(policy[option]);
   return OPTIONS.filter((option) => option !== "where" && text(one, option) !== text(other, option))
     .map((option) => ({ option, one: text(one, option), other: text(other, option) }));
 }
 
 /** Rows that a pick has in a batch. */
-export function rowCount(policy: PickPolicy): number {
+export function rowCount(policy: AnyPickPolicy): number {
   return policy.burnIn + policy.before + policy.length;
 }
 
 /** What of a policy is other than it is by default, beside its length, in words; empty for none. */
-export function describePolicy(policy: PickPolicy): string {
+export function describePolicy(policy: AnyPickPolicy): string {
   const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];
   const others = NAMES.filter((name) => name !== "length" && !LAYOUT.includes(name));
   return [...where, ...wordsOf(policy, others), ...layoutWords(policy)].join(", ");
 }
 
 /** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
-export function describeLayout(policy: PickPolicy): string {
+export function describeLayout(policy: AnyPickPolicy): string {
   return layoutWords(policy).join(", ");
 }
 
-function layoutWords(policy: PickPolicy): string[] {
+function layoutWords(policy: AnyPickPolicy): string[] {
   const { transform } = policy;
   const transforms = transform === undefined ? [] : [`transforms of ${transformsText(transform)}`];
   return [...wordsOf(policy, LAYOUT), ...transforms];
 }
 
-function wordsOf(policy: PickPolicy, names: readonly Name[]): string[] {
+function wordsOf(policy: AnyPickPolicy, names: readonly Name[]): string[] {
   return names.filter((name) => isAsked(policy, name)).map((name) => {
     const [, , words] = RULES[name];
     const value = policy[name];
     if (typeof value === "boolean") return value ? words : `no ${words}`;
-    return `${words} ${Array.isArray(value) ? value.join(" and ") : value}`;
+    if (name === "nStep") return `${words} ${policy.nStep.join(" and ")}`;
+    return `${words} ${typeof value === "object" ? optionText(value) : value}`;
   });
+}
+
+/** What leaves have for themselves in words, such as `{ image: 4, speed: 1 }`. */
+function optionText(option: unknown): string {
+  return JSON.stringify(option).replace(/"(\w+)":/g, "$1: ").replaceAll(",", ", ")
+    .replaceAll("{", "{ ").replaceAll("}", " }");
 }

@@ -8,6 +8,7 @@ import { show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import { Column, type DType, KeptColumn, type NamedColumn } from "./columns.ts";
+import { partName } from "./state.ts";
 import type {
   Channels,
   CropTransform,
@@ -86,18 +87,45 @@ export function checkTransforms(where: string, value: unknown): PickTransforms |
   }
   const given = value as PickTransforms;
   checkOptions(where, given, ["state", "action", "reward", "extras"]);
-  const { extras, ...others } = given;
+  const { state, extras, ...others } = given;
   if (
     extras !== undefined && (typeof extras !== "object" || extras === null || Array.isArray(extras))
   ) {
     throw new TypeError(`${where}.extras must be an object of lists by extra, got ${show(extras)}`);
   }
-  const checked = listsIn(where, others);
+  const checkedState = checkParts(`${where}.state`, state, 0);
+  const checked: [string, unknown][] = checkedState === undefined ? [] : [["state", checkedState]];
+  checked.push(...listsIn(where, others));
   const checkedExtras = listsIn(`${where}.extras`, extras ?? {});
   if (checkedExtras.length > 0) {
     checked.push(["extras", Object.freeze(Object.fromEntries(checkedExtras))]);
   }
   return checked.length === 0 ? undefined : Object.freeze(Object.fromEntries(checked));
+}
+
+/** Whether a value has lists for parts of a state, and is no list of transforms itself. */
+function hasLists(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
+  if (!Array.isArray(value)) return !("kind" in value && typeof value.kind === "string");
+  return value.some((part) => Array.isArray(part) || hasLists(part));
+}
+
+/** The lists of a state's leaves, in the structure of the state; undefined where there is none. */
+function checkParts(where: string, value: unknown, depth: number): unknown {
+  // A list that was JSON has null for what is left out.
+  if (value === undefined || value === null) return undefined;
+  if (!hasLists(value)) {
+    const list = checkList(where, value);
+    return list.length === 0 ? undefined : list;
+  }
+  if (depth > abi.EXRP_LIMIT_LEAVES) throw new RangeError(`${where} is nested too deep`);
+  const parts = Object.entries(value).map(([key, part]) => {
+    const name = Array.isArray(value) ? Number(key) : key;
+    return [key, checkParts(partName(where, name), part, depth + 1)] as const;
+  });
+  if (parts.every(([, part]) => part === undefined)) return undefined;
+  if (Array.isArray(value)) return Object.freeze(parts.map(([, part]) => part));
+  return Object.freeze(Object.fromEntries(parts.filter(([, part]) => part !== undefined)));
 }
 
 function listsIn(where: string, given: object): [string, unknown][] {
@@ -106,10 +134,20 @@ function listsIn(where: string, given: object): [string, unknown][] {
     .filter(([, list]) => list.length > 0);
 }
 
-/** The lists by the names of their columns. */
-function listsOf({ extras = {}, ...others }: PickTransforms): Map<string, TransformList> {
-  const named = Object.entries(extras).map(([name, list]) => [`extras.${name}`, list] as const);
-  return new Map([...Object.entries(others) as [string, TransformList][], ...named]);
+/** The lists by the names of their columns, of transforms that were checked. */
+function listsOf({ state, extras = {}, ...others }: PickTransforms): Map<string, TransformList> {
+  const lists = new Map<string, TransformList>();
+  const visit = (name: string, value: unknown): void => {
+    if (value === undefined || value === null) return;
+    if (!hasLists(value)) return void lists.set(name, value as TransformList);
+    for (const [key, part] of Object.entries(value)) {
+      visit(partName(name, Array.isArray(value) ? Number(key) : key), part);
+    }
+  };
+  visit("state", state);
+  for (const [name, list] of Object.entries(others)) lists.set(name, list as TransformList);
+  for (const [name, list] of Object.entries(extras)) lists.set(`extras.${name}`, list);
+  return lists;
 }
 
 /** The names of the columns that have transforms. */

@@ -4,25 +4,26 @@
  * @module
  */
 
-import type { ListOf, NoTransforms, Transformed } from "./transform_types.ts";
+import type { ListOf, NoTransforms, Transformed, TransformedState } from "./transform_types.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
+import type { AnyState, LeafOption, StateColumns, StateValue, StateValues } from "./state.ts";
 
 /** Those of the {@linkcode PickOptions} that decide the types of batches. An option that you leave out has its default. */
 export interface PickSchema {
-  /** How many frames make one state. */
-  readonly stack?: number;
-  /** Whether a batch has each frame once instead of stacks. */
-  readonly stackCompact?: boolean;
+  /** How many frames make one state, or those of each leaf. */
+  readonly stack?: LeafOption<number>;
+  /** Whether a batch has each frame once instead of stacks, or of which leaves. */
+  readonly stackCompact?: LeafOption<boolean>;
   /** n of the n-step returns. */
   readonly nStep?: number | readonly number[];
   /** The columns that transforms change, as a batch shows them. */
   readonly shown?: ShownColumns;
 }
 
-/** Columns as a batch shows them, where transforms change them. With extras, it has all of them. */
+/** Columns as a batch shows them, where transforms change them: a part of {@linkcode PickSchema}. With extras, it has all of them. */
 export interface ShownColumns {
   /** The state. */
-  readonly state?: Column;
+  readonly state?: StateColumns;
   /** The action. */
   readonly action?: Column;
   /** The reward. */
@@ -50,8 +51,8 @@ export interface ShownColumns {
  * ```
  */
 export interface Schema {
-  /** The state. */
-  readonly state: Column;
+  /** The state: a column, or columns by name or in a list. */
+  readonly state: StateColumns;
   /** The action; `Column<"int32", []>` by default. */
   readonly action?: Column | undefined;
   /** The reward; `Column<"float32", []>` by default. */
@@ -68,7 +69,7 @@ export declare const anySchema: unique symbol;
 /** The schema of any replay. It is the default parameter of {@linkcode ExperienceReplay}, {@linkcode Batch} and {@linkcode Selector}. */
 export interface AnySchema {
   /** Any state. */
-  readonly state: Column;
+  readonly state: StateColumns;
   /** Any action. */
   readonly action: Column;
   /** Any reward. */
@@ -84,41 +85,50 @@ export interface AnySchema {
 /** The {@linkcode PickSchema} of any pick view. */
 export interface AnyPick {
   /** Any number of frames. */
-  readonly stack: number;
+  readonly stack: LeafOption<number>;
   /** Compact stacks or not. */
-  readonly stackCompact: boolean;
+  readonly stackCompact: LeafOption<boolean>;
   /** Any n-step returns. */
   readonly nStep: number | readonly number[];
 }
 
-/** The column of the state, action or reward of a {@linkcode Schema}. */
-export type ColumnOf<S extends Schema, K extends "state" | "action" | "reward"> = S extends
+/** The column of the action or reward of a {@linkcode Schema}. */
+export type ColumnOf<S extends Schema, K extends "action" | "reward"> = S extends
   { readonly [P in K]: infer C extends Column } ? C
   : K extends "action" ? Column<"int32", []>
-  : K extends "reward" ? Column<"float32", []>
-  : Column;
+  : Column<"float32", []>;
+
+/** What the state of a {@linkcode Schema} is made of. */
+export type StateOf<S extends Schema> = typeof anySchema extends keyof S ? AnyState : OwnState<S>;
+
+/** The same, and not {@linkcode AnyState} for a replay of any schema. */
+export type OwnState<S extends Schema> = S extends { readonly state: infer C } ? C : never;
 
 /** The extras of a {@linkcode Schema}, by name. */
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
-/** The column of the state, action or reward of a {@linkcode Schema} as a batch shows it. */
-export type ShownColumn<S extends Schema, K extends "state" | "action" | "reward"> = S extends
+/** The column of the action or reward of a {@linkcode Schema} as a batch shows it. */
+export type ShownColumn<S extends Schema, K extends "action" | "reward"> = S extends
   { readonly pick: { readonly shown: { readonly [P in K]: infer C extends Column } } } ? C
   : ColumnOf<S, K>;
+
+/** What the state of a {@linkcode Schema} is made of as a batch shows it. */
+export type ShownState<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly state: infer C } } } ? C : StateOf<S>;
 
 /** The extras of a {@linkcode Schema} as a batch shows them. */
 export type ShownExtras<S extends Schema> = S extends
   { readonly pick: { readonly shown: { readonly extras: infer X extends Columns } } } ? X
   : ExtrasOf<S>;
 
-/** How many frames make one state of a {@linkcode Schema}. */
+/** How many frames make one state of a {@linkcode Schema}, or those of each leaf. */
 export type StackOf<S extends Schema> = S extends
-  { readonly pick: { readonly stack: infer K extends number } } ? K : 1;
+  { readonly pick: { readonly stack: infer K extends LeafOption<number> } } ? K : 1;
 
-/** Whether the stacks of a {@linkcode Schema} are compact. */
+/** Whether the stacks of a {@linkcode Schema} are compact, or of which leaves they are. */
 export type CompactOf<S extends Schema> = S extends
-  { readonly pick: { readonly stackCompact: infer C extends boolean } } ? C : false;
+  { readonly pick: { readonly stackCompact: infer C extends LeafOption<boolean> } } ? C : false;
 
 /** A list as one that nothing changes: `[1, 3]` and `readonly [1, 3]` are the same list of n. {@linkcode NStepOf} uses it. */
 export type Frozen<N extends number | readonly number[]> = N extends readonly number[] ? Readonly<N>
@@ -138,16 +148,15 @@ export type Recordable<S extends Schema, Value> = typeof anySchema extends keyof
 /** What {@linkcode ExperienceReplay.record} takes for the state, action or reward. */
 export type RecordValue<S extends Schema, K extends "state" | "action" | "reward"> = Recordable<
   S,
-  ColumnValue<ColumnOf<S, K>>
+  K extends "action" | "reward" ? ColumnValue<ColumnOf<S, K>> : StateValue<StateOf<S>>
 >;
 
 /**
  * What {@linkcode ExperienceReplay.recordMany} and {@linkcode ExperienceReplay.recordBatch} take for the states, actions or rewards of many
  * steps.
  */
-export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = ArrayValue<
-  ColumnOf<S, K>
->;
+export type RecordArray<S extends Schema, K extends "state" | "action" | "reward"> = K extends
+  "action" | "reward" ? ArrayValue<ColumnOf<S, K>> : StateValues<StateOf<S>>;
 
 /** Writes out a type, so that an editor shows what is in it and not the name of what made it. {@linkcode SchemaOf} uses it. */
 export type Written<T> = { [K in keyof T]: T[K] } & unknown;
@@ -157,7 +166,7 @@ export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A
 
 /** The {@linkcode ShownColumns} of these columns and transforms. */
 export type ShownOf<State, Action, Reward, Extras, T> = Written<
-  & { readonly [K in keyof T & "state"]: Transformed<State, T[K]> }
+  & { readonly [K in keyof T & "state"]: TransformedState<State, T[K]> }
   & { readonly [K in keyof T & "action"]: Transformed<Action, T[K]> }
   & { readonly [K in keyof T & "reward"]: Transformed<Reward, T[K]> }
   & {
@@ -198,7 +207,7 @@ export type NewViewSchema<S extends Schema, Stack, Compact, NStep, Transforms> =
     Compact,
     NStep,
     ShownOf<
-      ColumnOf<S, "state">,
+      OwnState<S>,
       ColumnOf<S, "action">,
       ColumnOf<S, "reward">,
       ExtrasOf<S>,
@@ -215,18 +224,17 @@ export declare const known: unique symbol;
  * TypeScript compare these parts, and not the schemas as they are written.
  */
 export type Known<S extends Schema> = {
-  readonly state: ColumnOf<S, "state">;
+  readonly state: OwnState<S>;
   readonly action: ColumnOf<S, "action">;
   readonly reward: ColumnOf<S, "reward">;
   readonly extras: ExtrasOf<S>;
   readonly stack: StackOf<S>;
   readonly compact: CompactOf<S>;
   readonly nStep: NStepOf<S>;
-  readonly shown: readonly [
-    ShownColumn<S, "state">,
-    ShownColumn<S, "action">,
-    ShownColumn<S, "reward">,
-  ];
+  readonly shownState: S extends { readonly pick: { readonly shown: { readonly state: infer C } } }
+    ? C
+    : OwnState<S>;
+  readonly shown: readonly [ShownColumn<S, "action">, ShownColumn<S, "reward">];
   readonly shownExtras: ShownExtras<S>;
   readonly labels: { readonly [K in keyof S]?: unknown };
 };

@@ -5,8 +5,9 @@
  */
 
 import type { Column, DType, KeptColumn } from "./columns.ts";
+import type { AnyState, IsAny, LeafOption } from "./state.ts";
 
-/** Where the channels of a picture stand in the shape of its column: before the height and the width, or behind them. */
+/** Where the channels of a picture stand in the shape of its column: before the height and the width, or behind them. {@linkcode randomShift} takes it. */
 export type Channels = "first" | "last";
 
 /** Numbers as float32 or float16, times `scale`, plus `offset`. {@linkcode toFloat32}, {@linkcode toFloat16} and {@linkcode scale} make it. */
@@ -75,7 +76,7 @@ export type Transform =
   | ShiftTransform
   | CropTransform;
 
-/** Transforms of a column, in the order in which they are done. */
+/** Transforms of a column, in the order in which they are done. {@linkcode PickTransforms} has them. */
 export type TransformList = readonly Transform[];
 
 /**
@@ -83,7 +84,8 @@ export type TransformList = readonly Transform[];
  *
  * @example
  * ```ts
- * import { ExperienceReplay, type PickTransforms, toFloat32, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { type PickTransforms, toFloat32 } from "@exrp/replay/transforms";
  *
  * const transform = { state: [toFloat32({ scale: 1 / 255 })] } satisfies PickTransforms;
  * using replay = await ExperienceReplay.create({ capacity: 10, state: uint8(2), pick: { transform } });
@@ -93,8 +95,11 @@ export type TransformList = readonly Transform[];
  * ```
  */
 export interface PickTransforms {
-  /** Those of the state: in `state`, `nextState` and the next states of `nStep`. */
-  readonly state?: TransformList;
+  /**
+   * Those of the state: in `state`, `nextState` and the next states of `nStep`. If the state has several leaves, each has a list, in the structure of the
+   * state.
+   */
+  readonly state?: LeafOption<TransformList>;
   /** Those of the action. */
   readonly action?: TransformList;
   /** Those of the reward. Returns of `nStep` and `returnToGo` are sums of the transformed rewards. */
@@ -106,15 +111,15 @@ export interface PickTransforms {
 /** No {@linkcode PickTransforms} at all. */
 export type NoTransforms = Readonly<Record<never, never>>;
 
-/** The transforms by this name; an empty list without any. */
+/** The transforms by this name; an empty list without any. {@linkcode PickTransforms} has them. */
 export type ListOf<T, K> = K extends keyof T ? T[K] : readonly [];
 
-/** A column of another dtype and shape, which as many records keep as `C`. */
+/** A column of another dtype and shape, which as many records keep as `C`. {@linkcode PickTransforms} make it. */
 export type Like<C extends Column, D extends DType, S extends readonly number[]> = C extends
   KeptColumn ? KeptColumn<D, S>
   : Column<D, S>;
 
-/** The shape of pictures after a crop. */
+/** The shape of pictures after a crop, as {@linkcode randomCrop} makes it. */
 export type CroppedShape<S extends readonly number[], T extends CropTransform> = number extends
   S["length"] ? readonly number[]
   : T["channels"] extends "last"
@@ -125,10 +130,10 @@ export type CroppedShape<S extends readonly number[], T extends CropTransform> =
     ? [...Lead, T["height"], T["width"]]
   : readonly number[];
 
-/** The shape of a column. */
+/** The shape of a column, which {@linkcode toFloat32} leaves as it is. */
 export type ShapeOf<C extends Column> = C extends Column<DType, infer S> ? S : readonly number[];
 
-/** A column after one transform. */
+/** A column after one transform, of which {@linkcode PickTransforms} has lists. */
 export type AfterOne<C extends Column, T extends Transform> = T extends CropTransform
   ? Like<C, C["dtype"], CroppedShape<C["shape"], T>>
   : T extends ShiftTransform ? C
@@ -136,7 +141,7 @@ export type AfterOne<C extends Column, T extends Transform> = T extends CropTran
   : Like<C, "float32", ShapeOf<C>>;
 
 /**
- * A column as a batch shows it after these transforms. Where TypeScript does not know them, it is any column.
+ * A column as a batch shows it after these transforms, which are those of {@linkcode PickTransforms}. Where TypeScript does not know them, it is any column.
  */
 export type Transformed<C, T> = C extends Column
   ? T extends readonly [infer First extends Transform, ...infer Rest extends TransformList]
@@ -144,3 +149,8 @@ export type Transformed<C, T> = C extends Column
   : T extends readonly [] ? C
   : Column
   : Column;
+
+/** A state as a batch shows it after these transforms of its leaves, which are those of {@linkcode PickTransforms}. */
+export type TransformedState<C, T> = IsAny<C> extends true ? AnyState
+  : C extends Column ? Transformed<C, T>
+  : { readonly [K in keyof C]: K extends keyof T ? TransformedState<C[K], T[K]> : C[K] };

@@ -61,7 +61,8 @@ export function linear<Kind extends "toFloat32" | "toFloat16">(
  * @throws {RangeError} If a number is NaN, or not finite as a float32.
  * @example
  * ```ts
- * import { ExperienceReplay, toFloat32, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { toFloat32 } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -85,7 +86,8 @@ export function toFloat32(options: LinearOptions = {}): LinearTransform<"toFloat
  * @throws {RangeError} If a number is NaN, or not finite as a float32.
  * @example
  * ```ts
- * import { ExperienceReplay, toFloat16, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { toFloat16 } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -108,7 +110,8 @@ export function toFloat16(options: LinearOptions = {}): LinearTransform<"toFloat
  * @throws {RangeError} If it is NaN, or not finite as a float32.
  * @example
  * ```ts
- * import { ExperienceReplay, float32, scale, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { scale } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -131,7 +134,8 @@ export function scale(factor: number): LinearTransform<"toFloat32"> {
  * @throws {RangeError} If a bound is NaN, or not finite as a float32, or if `min` is above `max`.
  * @example Rewards between -1 and 1, as for Atari
  * ```ts
- * import { clip, ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { clip } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -165,12 +169,13 @@ export function clip(min: number, max: number): ClipTransform {
  * @throws {RangeError} For a number out of its range.
  * @example
  * ```ts
- * import { ExperienceReplay, float32, normalize, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { normalize } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
  *   state: float32(2),
- *   pick: { transform: { state: [normalize()] } },
+ *   pick: { transform: { state: [normalize({ clip: 10 })] } },
  *   seed: 1,
  * });
  * let episode = replay.newEpisode();
@@ -211,7 +216,8 @@ function channelsOf<C extends Channels>(where: string, options: PictureOptions<C
  * @throws {RangeError} For a number out of its range.
  * @example
  * ```ts
- * import { ExperienceReplay, randomShift, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { randomShift } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -254,7 +260,8 @@ export function crop<Height extends number, Width extends number, C extends Chan
  * @throws {RangeError} For a number out of its range.
  * @example
  * ```ts
- * import { ExperienceReplay, randomCrop, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { randomCrop } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,
@@ -288,7 +295,8 @@ export function randomCrop<
  * @throws {RangeError} For a number out of its range.
  * @example
  * ```ts
- * import { centerCrop, ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+ * import { centerCrop } from "@exrp/replay/transforms";
  *
  * using replay = await ExperienceReplay.create({
  *   capacity: 100,

@@ -21,7 +21,7 @@ using exrp::Status;
 
 namespace {
 
-exrp::ReplayRegistry* registry() { return exrp::registryOf<exrp::ReplayRegistry>(); }
+exrp::ReplayRegistry* registry() { return exrp::onlyOne<exrp::ReplayRegistry>(); }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 

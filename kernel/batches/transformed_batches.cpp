@@ -74,8 +74,8 @@ void TransformedBatches::addPart(const Part& part) {
 }
 
 double TransformedBatches::memoryBytes() const {
-  double bytes = sizeof(*this);
-  for (const auto& transform : transforms_) bytes += transform == nullptr ? 0 : sizeof(ColumnTransform);
+  double bytes = double{sizeof(*this)};
+  for (const auto& transform : transforms_) bytes += transform == nullptr ? 0.0 : double{sizeof(ColumnTransform)};
   return bytes;
 }
 

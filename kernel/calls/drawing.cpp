@@ -151,9 +151,20 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
   const BatchTarget target = batchTarget(replay_.book().store(), policy, layout, batch);
+  Store& store = replay_.book().store();
+  // A shared replay has a queue of its own. What is to be transformed is copied at once.
+  const bool isQueued = view.transformed == nullptr && LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]) && *store.copiesPlace() == nullptr;
+  if (isQueued) [[unlikely]] {
+    thread.copies.clear();
+    store.setCopies(&thread.copies);
+  }
   view.gatherer().gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
                           view.drawnCount});
   if (view.transformed != nullptr) ++view.drawnCount;
+  if (isQueued) [[unlikely]] {
+    store.setCopies(nullptr);
+    copier_.run(thread.copies);
+  }
   if (clearsPadding) clearPadding(layout, partCount(view), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }

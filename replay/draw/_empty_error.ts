@@ -9,16 +9,20 @@ import { numberOf } from "../../base/inspect.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { EPISODE_END, tableOf } from "../../schema/episode_filter.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 
 /** Says how many records the longest episode has, and how many a pick of this policy needs. */
-export function emptyError(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
+export function emptyError(
+  core: ReplayCore,
+  operation: string,
+  policy: AnyPickPolicy,
+): ReplayError {
   return core.together(operation, () => errorNow(core, operation, policy));
 }
 
-function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): ReplayError {
+function errorNow(core: ReplayCore, operation: string, policy: AnyPickPolicy): ReplayError {
   const { length, end } = core.episodes(operation, tableOf(policy.where?.tag));
   return new ReplayError(
     "empty",
@@ -32,7 +36,7 @@ function errorNow(core: ReplayCore, operation: string, policy: PickPolicy): Repl
   );
 }
 
-function longestText(counts: Uint32Array, ends: Uint8Array, { where }: PickPolicy): string {
+function longestText(counts: Uint32Array, ends: Uint8Array, { where }: AnyPickPolicy): string {
   const tagged = where === undefined ? "" : ` with ${tagsText(where)}`;
   const longest = counts.reduce((best, count, k) => count > (counts[best] ?? 0) ? k : best, 0);
   const count = counts[longest] ?? 0;
@@ -44,7 +48,7 @@ function longestText(counts: Uint32Array, ends: Uint8Array, { where }: PickPolic
   return `${which} has ${numberOf(count, "record")} and ${state}`;
 }
 
-function needText({ length, whole, allowShort, allowOpenEnd, nStep }: PickPolicy): string {
+function needText({ length, whole, allowShort, allowOpenEnd, nStep }: AnyPickPolicy): string {
   if (whole) {
     return `a pick is one whole episode that has ended, of at most ${
       numberOf(length, "record")

@@ -7,6 +7,7 @@
 import { ReplayError } from "../../base/errors.ts";
 import { bytesText } from "../../base/inspect.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
+import { type Kernel, takeBuffer } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { PickView } from "../register/pick_view.ts";
@@ -14,10 +15,20 @@ import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import type { DType } from "../../schema/columns.ts";
 import { shownColumns } from "../../schema/pick_transforms.ts";
-import { describeLayout, type PickPolicy, rowCount } from "../../schema/pick_options.ts";
+import {
+  type AnyPickPolicy,
+  describeLayout,
+  leafPolicies,
+  type LeafPolicy,
+  rowCount,
+} from "../../schema/pick_options.ts";
+import { arrange, type StateTree } from "../../schema/state.ts";
 
 /** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
+
+/** From so many bytes on, clearing a batch's memory takes longer than all else. */
+const LARGE = 1 << 20;
 
 /** One array of a batch. */
 export interface BatchPart {
@@ -34,6 +45,15 @@ export interface BatchPart {
 /** Arrays by name. */
 type Parts<Name extends string> = Readonly<Record<Name, BatchPart>>;
 
+/** The parts of one size that are arrays by themselves. Those of the state are lists, with one for each leaf. */
+type PlainName = Exclude<keyof BatchShape & string, "state" | "nextState" | "extras">;
+
+/** The arrays of an n-step return. */
+export interface NStepParts extends Parts<"reward" | "discount"> {
+  /** The states, one for each leaf. */
+  readonly nextState: readonly BatchPart[];
+}
+
 /** Where each part of a batch of one size lies, and the spare buffers of that size. */
 export class BatchLayout {
   /** How many picks a batch has. */
@@ -43,27 +63,37 @@ export class BatchLayout {
   /** The bytes of a whole batch. */
   readonly bytes: number;
   /** The pick policy. */
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   /** Two layouts of one size have the same key if they are alike. */
   readonly key: string;
-  /** The arrays that each batch has. */
-  readonly parts: Parts<Exclude<keyof BatchShape & string, "extras">>;
+  /** How the state is put together of its leaves. */
+  readonly tree: StateTree;
+  /** The states, one for each leaf. */
+  readonly state: readonly BatchPart[];
+  /** The next states, one for each leaf. */
+  readonly nextState: readonly BatchPart[];
+  /** The other arrays that each batch has. */
+  readonly parts: Parts<PlainName>;
   /** The arrays of the extras, each with its name. */
   readonly extras: readonly (readonly [name: string, part: BatchPart])[];
   /** The arrays of each n-step return. */
-  readonly nStep: readonly Parts<keyof NStepPart["shape"]>[];
+  readonly nStep: readonly NStepParts[];
   /** The shapes of all arrays but those of n-step returns. */
   readonly shape: BatchShape;
   /** The shapes of the arrays of each n-step return. */
   readonly nStepShapes: readonly NStepPart["shape"][];
+  readonly #kernel: Kernel;
   readonly #spare: ArrayBuffer[] = [];
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
   constructor(core: ReplayCore, { id, policy }: PickView, size: number) {
-    const { config: { columns, extraNames }, kernel: { symbols } } = core;
+    const { config, kernel: { symbols } } = core;
+    const { columns, extraNames, leaves, tree } = config;
     const shown = shownColumns("transform", columns, policy.transform);
     const nStepFirst = abi.EXRP_BATCH_COLUMN + columns.length;
-    const partCount = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * policy.nStep.length;
+    const nStepCount = policy.nStep.length;
+    const moreFirst = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * nStepCount;
+    const partCount = moreFirst + (1 + nStepCount) * (leaves.length - 1);
     const offsets = new Float64Array(partCount);
     const status = symbols.exrp_batch_layout(core.id, id, size, offsets, partCount);
     core.check("getBatch()", status);
@@ -74,31 +104,51 @@ export class BatchLayout {
       count: shape.reduce((product, each) => product * each, 1),
       shape: Object.freeze(shape),
     });
-    const [state, action, reward, ...extras] = shown.map(({ column }, k) => {
+    const [action, reward, ...extras] = shown.slice(leaves.length).map(({ column }, k) => {
       const rows = column.every > 1 ? [] : [length];
-      return part(abi.EXRP_BATCH_COLUMN + k, column.dtype, size, ...rows, ...column.shape);
-    }) as [BatchPart, BatchPart, BatchPart, ...BatchPart[]];
-    const stack = policy.stack === 1 ? [] : [policy.stack];
-    const states = (index: number, rows: number, stacked = stack): BatchPart =>
-      part(index, state.dtype, size, rows, ...stacked, ...state.shape.slice(2));
-    const stateRows = policy.nextState === "overlap" ? length + 1 : length;
+      const index = abi.EXRP_BATCH_COLUMN + leaves.length + k;
+      return part(index, column.dtype, size, ...rows, ...column.shape);
+    }) as [BatchPart, BatchPart, ...BatchPart[]];
+    const policies = leafPolicies(policy, config);
+    /** A part for each leaf: of these numbers, with so many rows, and whole stacks or single frames. */
+    const states = (
+      index: (leaf: number) => number,
+      rows: (leaf: LeafPolicy) => number,
+      isWhole: (leaf: LeafPolicy) => boolean = () => true,
+    ): readonly BatchPart[] =>
+      shown.slice(0, leaves.length).map(({ column: { dtype, shape } }, k) => {
+        const leaf = policies[k] as LeafPolicy;
+        const stack = isWhole(leaf) && leaf.stack > 1 ? [leaf.stack] : [];
+        return part(index(k), dtype, size, rows(leaf), ...stack, ...shape);
+      });
+    /** The number of a part of the other leaves than the first: that of `first` is another one. */
+    const ofLeaf = (first: number, which: number) => (leaf: number): number =>
+      leaf === 0 ? first : moreFirst + (1 + nStepCount) * (leaf - 1) + which;
     const maskRows = policy.masks ? length : 0;
     const endRows = policy.ends ? length : 0;
     const goRows = policy.returnToGo ? length : 0;
+    this.#kernel = core.kernel;
     this.size = size;
     this.length = length;
     this.bytes = offsets[abi.EXRP_BATCH_BYTES] ?? 0;
     this.policy = policy;
+    this.tree = tree;
     const texts = columns.map(({ name, column }) => `${name}: ${column}`);
     const words = describeLayout(policy);
     this.key = `{ ${texts.join(", ")} } x ${length}${words && `, ${words}`}`;
+    this.state = states(
+      (leaf) => abi.EXRP_BATCH_COLUMN + leaf,
+      ({ stack, stackCompact, nextState }) =>
+        (stackCompact ? stack - 1 : 0) + (nextState === "overlap" ? length + 1 : length),
+      ({ stackCompact }) => !stackCompact,
+    );
+    this.nextState = states(
+      ofLeaf(abi.EXRP_BATCH_NEXT_STATE, 0),
+      ({ nextState }) => nextState === "copy" ? length : 0,
+    );
     this.parts = {
-      state: policy.stackCompact
-        ? states(abi.EXRP_BATCH_COLUMN, policy.stack - 1 + stateRows, [])
-        : states(abi.EXRP_BATCH_COLUMN, stateRows),
       action,
       reward,
-      nextState: states(abi.EXRP_BATCH_NEXT_STATE, policy.nextState === "copy" ? length : 0),
       seqLen: part(abi.EXRP_BATCH_SEQ_LEN, "int32", size),
       nextSeqLen: part(abi.EXRP_BATCH_NEXT_SEQ_LEN, "int32", size),
       pickEpisode: part(abi.EXRP_BATCH_PICK_EPISODE, "float64", size),
@@ -123,20 +173,38 @@ export class BatchLayout {
       const first = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * k;
       return {
         reward: part(first + abi.EXRP_BATCH_N_STEP_RETURN, "float32", ...reward.shape),
-        nextState: states(first + abi.EXRP_BATCH_N_STEP_STATE, length),
+        nextState: states(
+          ofLeaf(first + abi.EXRP_BATCH_N_STEP_STATE, 1 + k),
+          ({ hasNStep }) => hasNStep ? length : 0,
+        ),
         discount: part(first + abi.EXRP_BATCH_N_STEP_DISCOUNT, "float32", size, length),
       };
     });
-    const extraParts = Object.fromEntries(this.extras);
-    const shape: object = { ...shapesOf(this.parts), extras: shapesOf(extraParts) };
+    const shapes = (parts: readonly BatchPart[]): unknown =>
+      arrange(tree, parts.map(({ shape }) => shape));
+    const shape: object = {
+      state: shapes(this.state),
+      nextState: shapes(this.nextState),
+      ...shapesOf(this.parts),
+      extras: shapesOf(Object.fromEntries(this.extras)),
+    };
     this.shape = Object.freeze(shape) as BatchShape;
-    this.nStepShapes = this.nStep.map(shapesOf) as readonly object[] as NStepPart["shape"][];
+    this.nStepShapes = this.nStep.map(({ nextState, ...parts }) =>
+      Object.freeze({ ...shapesOf(parts), nextState: shapes(nextState) }) as object as NStepPart[
+        "shape"
+      ]
+    );
   }
 
   /** All arrays, in an order that is the same for all layouts of a key. */
   get all(): readonly BatchPart[] {
     const extras = this.extras.map(([, part]) => part);
-    return [this.parts, extras, ...this.nStep].flatMap((parts) => Object.values(parts));
+    const nSteps = this.nStep.flatMap(({ nextState, reward, discount }) => [
+      ...nextState,
+      reward,
+      discount,
+    ]);
+    return [...this.state, ...this.nextState, ...Object.values(this.parts), ...extras, ...nSteps];
   }
 
   /**
@@ -145,7 +213,9 @@ export class BatchLayout {
    * @throws {ReplayError} `memory`.
    */
   takeMemory(): ArrayBuffer {
-    return this.#spare.pop() ?? allocate("getBatch()", this.bytes, "a batch of ");
+    return this.#spare.pop() ??
+      (this.bytes < LARGE ? undefined : takeBuffer(this.#kernel, this.bytes)) ??
+      allocate("getBatch()", this.bytes, "a batch of ");
   }
 
   /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */

@@ -10,6 +10,7 @@ import {
   columnRows,
   columnsText,
   firstNumbers,
+  namedArrays,
   numberOf,
   showAs,
 } from "../../base/inspect.ts";
@@ -17,8 +18,9 @@ import { displayAs, htmlTable } from "../../base/notebook.ts";
 import { dispose } from "../../base/platform.ts";
 import { bufferOf, lengthOf } from "../../base/typed_arrays.ts";
 import { type AnyColumnArray, viewOf, VIEWS } from "../../schema/columns.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { Batch, NStepPart } from "../../schema/batch.ts";
+import { type AnyState, arrange, type StateTree } from "../../schema/state.ts";
 import type { BatchLayout, BatchPart } from "./batch_layout.ts";
 
 /** The constructor gives the class these fields. */
@@ -108,7 +110,7 @@ export class OwnedBatch implements Batch {
   }
 
   /** The pick policy of the picks in a batch. */
-  static policyOf(batch: OwnedBatch): PickPolicy {
+  static policyOf(batch: OwnedBatch): AnyPickPolicy {
     return batch.#layout.policy;
   }
 
@@ -154,14 +156,14 @@ function giveFields(
   layout: BatchLayout,
   buffer: ArrayBuffer,
 ): void {
-  const { parts } = layout;
+  const { parts, tree } = layout;
   own.size = layout.size;
   own.length = layout.length;
   own.bytes = new Uint8Array(buffer);
-  own.state = viewOfPart(buffer, parts.state);
+  own.state = statesOf(buffer, tree, layout.state);
   own.action = viewOfPart(buffer, parts.action);
   own.reward = viewOfPart(buffer, parts.reward);
-  own.nextState = viewOfPart(buffer, parts.nextState);
+  own.nextState = statesOf(buffer, tree, layout.nextState);
   own.extras = extrasOf(layout, buffer);
   own.seqLen = integers(buffer, parts.seqLen);
   own.nextSeqLen = integers(buffer, parts.nextSeqLen);
@@ -190,7 +192,7 @@ function extrasOf(
 }
 
 function nStepOf(
-  { policy, nStep, nStepShapes }: BatchLayout,
+  { policy, nStep, nStepShapes, tree }: BatchLayout,
   buffer: ArrayBuffer,
 ): readonly NStepPart[] {
   if (nStep.length === 0) return NO_RETURNS;
@@ -198,11 +200,17 @@ function nStepOf(
     new OwnedNStepPart(
       policy.nStep[k] as number,
       floats(buffer, reward),
-      viewOfPart(buffer, nextState),
+      statesOf(buffer, tree, nextState),
       floats(buffer, discount),
       nStepShapes[k] as NStepPart["shape"],
     )
   ));
+}
+
+/** The array of each leaf, in the structure of the state. */
+function statesOf(buffer: ArrayBuffer, tree: StateTree, parts: readonly BatchPart[]): AnyState {
+  if (parts.length === 1 && tree === 0) return viewOfPart(buffer, parts[0] as BatchPart);
+  return arrange(tree, parts.map((part) => viewOfPart(buffer, part)));
 }
 
 function viewOfPart(buffer: ArrayBuffer, { dtype, offset, count }: BatchPart): AnyColumnArray {
@@ -240,7 +248,9 @@ class OwnedNStepPart implements NStepPart {
 showAs(OwnedNStepPart, ({ n, reward, nextState, discount, shape }) => {
   const parts = [
     `reward: ${arrayText(reward, shape.reward)}`,
-    `nextState: ${arrayText(nextState, shape.nextState)}`,
+    ...namedArrays("nextState", nextState, shape.nextState).map(([name, array, of]) =>
+      `${name}: ${arrayText(array, of)}`
+    ),
     `discount: ${arrayText(discount, shape.discount)}`,
   ];
   return `NStepPart n = ${n} { ${parts.join(", ")} }`;

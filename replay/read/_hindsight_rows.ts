@@ -7,7 +7,7 @@
 import { checkNumbers, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy, LeafPolicy } from "../../schema/pick_options.ts";
 import { transformedNames } from "../../schema/pick_transforms.ts";
 import { allocateRows } from "./records.ts";
 import type { AnyColumnArray, Column } from "../../schema/columns.ts";
@@ -20,10 +20,14 @@ export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
 }
 
-/** Refuses batches that would hold parts of the old goals after relabelling. `names` are those of the reward and of the columns of goals. */
+/**
+ * Refuses batches that would hold parts of the old goals after relabelling. `goals` are the leaves of the state that have goals, and `names` those of the
+ * reward and of the columns of goals.
+ */
 export function checkPolicy(
   operation: string,
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
+  goals: readonly LeafPolicy[],
   names: readonly string[],
 ): void {
   const changed = transformedNames(policy.transform).find((name) => names.includes(name));
@@ -42,32 +46,34 @@ export function checkPolicy(
       `${operation}: a batch with returnToGo can't be relabelled, as it is the sum of the rewards before: leave the option out`,
     );
   }
-  const isPlain = policy.stack === 1 && !policy.stackCompact && policy.nextState === "copy";
-  if (!names.includes("state") || isPlain) return;
+  const isPlain = goals.every(({ stack, stackCompact, nextState }) =>
+    stack === 1 && !stackCompact && nextState === "copy"
+  );
+  if (isPlain) return;
   throw new TypeError(
     `${operation}: goals in the state need single states and next states of their own: no stack, and nextState "copy"; or keep goals in extras`,
   );
 }
 
 /** How many rows before pick k's own are real. */
-function contextRows({ burnIn, before }: PickPolicy, batch: AnyBatch, k: number): number {
+function contextRows({ burnIn, before }: AnyPickPolicy, batch: AnyBatch, k: number): number {
   return Math.min(batch.pickPosition[k] as number, burnIn + before);
 }
 
 /** The first real row of pick k. Rows before it lie before the start of the episode and are zero. */
-function firstRow(policy: PickPolicy, batch: AnyBatch, k: number): number {
+function firstRow(policy: AnyPickPolicy, batch: AnyBatch, k: number): number {
   return policy.before === 0 ? 0 : policy.before - contextRows(policy, batch, k);
 }
 
 /** The position of the last record that pick k has in the batch. */
-export function lastPosition(policy: PickPolicy, batch: AnyBatch, k: number): number {
+export function lastPosition(policy: AnyPickPolicy, batch: AnyBatch, k: number): number {
   const first = (batch.pickPosition[k] as number) - contextRows(policy, batch, k);
   return first + (batch.seqLen[k] as number) - firstRow(policy, batch, k) - 1;
 }
 
 /** The real rows of the relabelled picks, and the index of each row's goal. */
 export function rowsOf(
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   batch: AnyBatch,
   picks: readonly number[],
 ): { row: Int32Array<ArrayBuffer>; goal: Int32Array<ArrayBuffer> } {

@@ -10,6 +10,7 @@ import { numberOf, showAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema } from "../../schema/schema.ts";
+import type { StateTree } from "../../schema/state.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { checkEpochs, type Epochs, MINIBATCHES, rowsInOrder, shuffle } from "../draw/epochs.ts";
 import { checkOwn, gatherRows, sameKind, widthOf } from "./_own_rows.ts";
@@ -19,6 +20,7 @@ import type { Drained, Minibatch, MinibatchOptions, OwnArrays } from "./drained.
 /** The minibatches of drained steps. */
 export function minibatchesOf<O extends OwnArrays>(
   drained: Drained,
+  tree: StateTree,
   random: RandomStream,
   size: number,
   options: MinibatchOptions<O>,
@@ -26,12 +28,13 @@ export function minibatchesOf<O extends OwnArrays>(
   checkOptions(MINIBATCHES, options, ["epochs", "dropLast", "seed", "own"]);
   const own = checkOwn(MINIBATCHES, options.own ?? {}, drained.size);
   const plan = checkEpochs(size, options, Number.MAX_SAFE_INTEGER, random);
-  return run(drained, own, plan) as Generator<Minibatch<AnySchema, O>, void, void>;
+  return run(drained, tree, own, plan) as Generator<Minibatch<AnySchema, O>, void, void>;
 }
 
 /** One minibatch after the other. They share the arrays that rows are copied into. */
 function* run(
   drained: Drained,
+  tree: StateTree,
   own: OwnArrays,
   { size, epochs, dropLast, random }: Epochs,
 ): Generator<Minibatch, void, void> {
@@ -55,11 +58,13 @@ function* run(
       index.set(rows);
       const part = length === index.length ? index : index.subarray(0, length);
       const { state, action, reward, extras } = eachColumn<AnyColumnArray, AnyColumnArray>(
+        tree,
         drained,
         gather,
       );
       const mine = eachOf(own, gather);
-      yield new StepMinibatch(epoch, part, state, action, reward, extras, mine, drained.shape);
+      const { shape } = drained;
+      yield new StepMinibatch(epoch, part, state, action, reward, extras, mine, shape, tree);
     }
   }
 }
@@ -70,6 +75,7 @@ class StepMinibatch implements Minibatch {
   static readonly name = "Minibatch";
   readonly size: number;
   readonly #shape: Drained["shape"];
+  readonly #tree: StateTree;
 
   /** Takes its fields, and the shapes of the drained columns. */
   constructor(
@@ -81,15 +87,18 @@ class StepMinibatch implements Minibatch {
     readonly extras: Minibatch["extras"],
     readonly own: OwnArrays,
     shape: Drained["shape"],
+    tree: StateTree,
   ) {
     this.size = index.length;
     this.#shape = shape;
+    this.#tree = tree;
   }
 
   /** What `console.log` shows. */
   static textOf(steps: StepMinibatch): string {
     const { size, epoch, own } = steps;
     const shape = eachColumn<readonly number[], readonly number[]>(
+      steps.#tree,
       steps.#shape,
       ([, ...rest]) => [size, ...rest],
     );

@@ -6,32 +6,19 @@
 
 import { arrayText, columnsText } from "../../base/inspect.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
+import type { ByName } from "../../schema/record_columns.ts";
+import { mapLeaves, type StateTree } from "../../schema/state.ts";
 import type { OwnArrays } from "./drained.ts";
 
-/** Something for each column: its array, or its shape. */
-export interface StepColumns<T> {
-  /** That of the state. */
-  readonly state: T;
-  /** That of the action. */
-  readonly action: T;
-  /** That of the reward. */
-  readonly reward: T;
-  /** That of each extra, by name. */
-  readonly extras: Readonly<Record<string, T>>;
-}
-
-/** Names what a list has for each column: for the state, the action, the reward, and then the extras. */
-export function nameColumns<T>(extraNames: readonly string[], list: readonly T[]): StepColumns<T> {
-  const [state, action, reward, ...others] = list as readonly [T, T, T, ...T[]];
-  const extras = Object.fromEntries(extraNames.map((name, k) => [name, others[k] as T]));
-  return { state, action, reward, extras };
-}
-
-/** Makes something else of what is there for each column. */
-export function eachColumn<T, U>(columns: StepColumns<T>, make: (of: T) => U): StepColumns<U> {
+/** Makes something else of what is there for each column. `tree` is the structure of the state. */
+export function eachColumn<T, U>(
+  tree: StateTree,
+  columns: ByName<T>,
+  make: (of: T) => U,
+): ByName<U> {
   const { state, action, reward, extras } = columns;
   return {
-    state: make(state),
+    state: mapLeaves(tree, state, make),
     action: make(action),
     reward: make(reward),
     extras: eachOf(extras, make),
@@ -53,8 +40,8 @@ export function eachOf<T, U>(
  * column has the shape that `shape` says.
  */
 export function stepsText(
-  columns: StepColumns<unknown>,
-  shape: StepColumns<readonly number[]>,
+  columns: ByName<unknown>,
+  shape: ByName<readonly number[]>,
   rows: readonly number[],
   own: OwnArrays = {},
 ): string {

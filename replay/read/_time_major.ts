@@ -6,6 +6,7 @@
 
 import { numberOf, showOneAs } from "../../base/inspect.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
+import { mapLeaves, type StateTree } from "../../schema/state.ts";
 import { checkOwn, gatherRows, sameKind, widthOf } from "./_own_rows.ts";
 import { eachColumn, eachOf, stepsText } from "./_step_columns.ts";
 import type { Drained, OwnArrays, TimeMajor } from "./drained.ts";
@@ -13,7 +14,7 @@ import type { Drained, OwnArrays, TimeMajor } from "./drained.ts";
 const OPERATION = "timeMajor()";
 
 /** The steps of `drained` by time, with the user's own arrays. */
-export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
+export function timeMajor(drained: Drained, tree: StateTree, given: OwnArrays): TimeMajor {
   const { size, actorCount, segmentCount, actor, seqLen, offset, position } = drained;
   const own = checkOwn(OPERATION, given, size);
   const index = new Int32Array(size);
@@ -38,17 +39,22 @@ export function timeMajor(drained: Drained, given: OwnArrays): TimeMajor {
   };
   const arrange = <A extends AnyColumnArray>(array: A): A => rowsOf(array, size, index);
   const shape = eachColumn<readonly number[], readonly number[]>(
+    tree,
     drained.shape,
     ([, ...rest]) => [length, actorCount, ...rest],
   );
   const steps: TimeMajor = {
     ...{ length, actorCount },
-    ...eachColumn<AnyColumnArray, AnyColumnArray>(drained, arrange),
+    ...eachColumn<AnyColumnArray, AnyColumnArray>(tree, drained, arrange),
     discount: arrange(drained.discount),
     first: arrange(isFirst),
     terminated: arrange(drained.terminated),
     truncated: arrange(drained.truncated),
-    lastNextState: rowsOf(drained.lastNextState, segmentCount, last),
+    lastNextState: mapLeaves<AnyColumnArray, AnyColumnArray>(
+      tree,
+      drained.lastNextState,
+      (leaf) => rowsOf(leaf, segmentCount, last),
+    ),
     ...{ index, own: eachOf(own, arrange) },
     shape: shape as TimeMajor["shape"],
   };

@@ -12,10 +12,16 @@ import type {
   Columns,
 } from "../../schema/columns.ts";
 import type { EpochOptions } from "../draw/epochs.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
+import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../../schema/schema.ts";
+import type { AnyState, IsAny, StateArrays } from "../../schema/state.ts";
 
 /** The shapes of the columns of {@linkcode Drained} steps: `[size, ...shape]`. */
 export type DrainedColumnShape<C extends Column> = readonly [number, ...C["shape"]];
+
+/** The shape of the state of {@linkcode Drained} steps, `[size, ...shape]`, or that of each leaf. */
+export type DrainedStateShape<T> = IsAny<T> extends true ? AnyState
+  : T extends Column ? DrainedColumnShape<T>
+  : { readonly [K in keyof T]: DrainedStateShape<T[K]> };
 
 /**
  * Arrays of your own beside drained steps, by name: a row for each step, `[n]` or `[n, …]`, such as advantages.
@@ -80,8 +86,8 @@ export interface Drained<S extends Schema = AnySchema> {
   readonly size: number;
   /** m, the number of segments. */
   readonly segmentCount: number;
-  /** `[n, ...shape]`: the states. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  /** `[n, ...shape]`: the states. If the state has several leaves, each has an array, here and in the other parts: `state.image`. */
+  readonly state: StateArrays<StateOf<S>>;
   /** `[n, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[n, ...shape]`: the rewards. */
@@ -110,7 +116,7 @@ export interface Drained<S extends Schema = AnySchema> {
   /** How many actors took the steps. */
   readonly actorCount: number;
   /** `[m, ...shape]`: the state after each segment's last step. */
-  readonly lastNextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly lastNextState: StateArrays<StateOf<S>>;
   /**
    * How many records were evicted before they were drained. Each is counted in one drain only, so the sum over all drains is what
    * was lost. A number above 0 means that the capacity is too small for what you record between two drains, or that you called
@@ -120,7 +126,7 @@ export interface Drained<S extends Schema = AnySchema> {
   /** The shapes of the columns, `[n, ...shape]`. */
   readonly shape: {
     /** `[n, ...shape]` */
-    readonly state: DrainedColumnShape<ColumnOf<S, "state">>;
+    readonly state: DrainedStateShape<StateOf<S>>;
     /** `[n, ...shape]` */
     readonly action: DrainedColumnShape<ColumnOf<S, "action">>;
     /** `[n, ...shape]` */
@@ -132,7 +138,7 @@ export interface Drained<S extends Schema = AnySchema> {
    * `[n, ...shape]`: the state after each step. The array is made from `state` and `lastNextState` when you first read it. It costs
    * no memory if you need only `lastNextState`.
    */
-  readonly nextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly nextState: StateArrays<StateOf<S>>;
   /**
    * The same steps as `[T, N]`: T steps of each of N actors, time by time, as PPO's buffers have them. The call copies them.
    *
@@ -232,7 +238,7 @@ export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = O
   /** `[b]`: the row of each step in the arrays of {@linkcode Drained}. */
   readonly index: Int32Array<ArrayBuffer>;
   /** `[b, ...shape]`: the states. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: StateArrays<StateOf<S>>;
   /** `[b, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[b, ...shape]`: the rewards. */
@@ -250,7 +256,7 @@ export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = O
   /** N, the number of actors, in the order of their first episodes. */
   readonly actorCount: number;
   /** `[T, N, ...shape]`: the states. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  readonly state: StateArrays<StateOf<S>>;
   /** `[T, N, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[T, N, ...shape]`: the rewards. */
@@ -266,7 +272,7 @@ export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = O
   /** `[T, N]`: 1 if the episode was cut off after the step, else 0. */
   readonly truncated: Uint8Array<ArrayBuffer>;
   /** `[N, ...shape]`: the state after each actor's last step. */
-  readonly lastNextState: ColumnArray<ColumnOf<S, "state">>;
+  readonly lastNextState: StateArrays<StateOf<S>>;
   /** `[T, N]`: the row of each step in the packed arrays of {@linkcode Drained}. */
   readonly index: Int32Array<ArrayBuffer>;
   /** `[T, N, …]` of each array of your own, by name. */
@@ -278,6 +284,11 @@ export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = O
 /** The shape of a column of {@linkcode TimeMajor}: `[T, N, ...shape]`. */
 export type TimeMajorColumnShape<C extends Column> = readonly [number, number, ...C["shape"]];
 
+/** The shape of the state of {@linkcode TimeMajor}, `[T, N, ...shape]`, or that of each leaf. */
+export type TimeMajorStateShape<T> = IsAny<T> extends true ? AnyState
+  : T extends Column ? TimeMajorColumnShape<T>
+  : { readonly [K in keyof T]: TimeMajorStateShape<T[K]> };
+
 /** The shapes of columns of {@linkcode TimeMajor}, by name. */
 export type TimeMajorColumnShapes<X extends Columns> = {
   readonly [K in keyof X]: TimeMajorColumnShape<X[K]>;
@@ -286,7 +297,7 @@ export type TimeMajorColumnShapes<X extends Columns> = {
 /** The shapes of the columns of {@linkcode TimeMajor}. */
 export interface TimeMajorShape<S extends Schema = AnySchema> {
   /** `[T, N, ...shape]` */
-  readonly state: TimeMajorColumnShape<ColumnOf<S, "state">>;
+  readonly state: TimeMajorStateShape<StateOf<S>>;
   /** `[T, N, ...shape]` */
   readonly action: TimeMajorColumnShape<ColumnOf<S, "action">>;
   /** `[T, N, ...shape]` */

@@ -11,7 +11,9 @@ import type { ReplayConfig } from "../../schema/create_options.ts";
 import type { AnySchema } from "../../schema/schema.ts";
 import type { RandomStream } from "../../selectors/random_stream.ts";
 import { minibatchesOf } from "./_minibatches.ts";
-import { nameColumns, stepsText } from "./_step_columns.ts";
+import { byName } from "../../schema/record_columns.ts";
+import { type AnyState, arrange, leavesOf, type StateTree } from "../../schema/state.ts";
+import { stepsText } from "./_step_columns.ts";
 import { timeMajor } from "./_time_major.ts";
 import type {
   Drained,
@@ -46,8 +48,8 @@ export interface DrainedParts {
   readonly arrays: readonly AnyColumnArray[];
   /** The configuration of the replay. */
   readonly config: ReplayConfig;
-  /** The state after each segment's last step. */
-  readonly lastNextState: AnyColumnArray;
+  /** The state after each segment's last step; that of each leaf. */
+  readonly lastNextState: readonly AnyColumnArray[];
   /** The number of each segment's actor, which rises with the first episodes of the actors. */
   readonly actors: Uint32Array<ArrayBuffer>;
   /** What the steps are shuffled with. */
@@ -67,12 +69,13 @@ export class DrainedSteps implements Drained {
   /** Users know it as this. */
   static readonly name = "Drained";
   readonly #random: RandomStream;
-  #nextState: AnyColumnArray | undefined;
+  readonly #tree: StateTree;
+  #nextState: AnyState;
 
   /** Puts the parts together; call `drain` instead. */
   constructor({ segments, arrays, config, random, ...parts }: DrainedParts) {
-    const { extraNames } = config;
     this.#random = random;
+    this.#tree = config.tree;
     const seqLen = Int32Array.from(segments, ({ count }) => count);
     const offset = new Int32Array(segments.length);
     let size = 0;
@@ -92,9 +95,9 @@ export class DrainedSteps implements Drained {
     }
     const actors = [...new Set(parts.actors)].sort((a, b) => a - b);
     const numbers = new Map(actors.map((actor, k) => [actor, k]));
-    const columns = nameColumns(extraNames, arrays);
+    const columns = byName(config, arrays);
     const shapes = config.columns.map(({ column }) => [size, ...column.shape]);
-    const shape: object = nameColumns(extraNames, shapes);
+    const shape: object = byName(config, shapes);
     const fields: Fields = {
       ...{ size, segmentCount: segments.length },
       ...columns,
@@ -104,7 +107,7 @@ export class DrainedSteps implements Drained {
       position: Int32Array.from(segments, ({ position }) => position),
       actor: Int32Array.from(parts.actors, (actor) => numbers.get(actor) ?? 0),
       actorCount: actors.length,
-      lastNextState: parts.lastNextState,
+      lastNextState: arrange(config.tree, parts.lastNextState),
       lost: parts.lost,
       shape: shape as Drained["shape"],
     };
@@ -112,10 +115,19 @@ export class DrainedSteps implements Drained {
   }
 
   /** See {@linkcode Drained}. */
-  get nextState(): AnyColumnArray {
-    if (this.#nextState !== undefined) return this.#nextState;
-    const from: AnyColumnArray = this.state;
-    const last: AnyColumnArray = this.lastNextState;
+  get nextState(): AnyState {
+    const tree = this.#tree;
+    const last = leavesOf<AnyColumnArray>(tree, this.lastNextState);
+    return this.#nextState ??= arrange(
+      tree,
+      leavesOf<AnyColumnArray>(tree, this.state).map((leaf, k) =>
+        this.#nextOf(leaf, last[k] as AnyColumnArray)
+      ),
+    );
+  }
+
+  /** The next states of one leaf. */
+  #nextOf(from: AnyColumnArray, last: AnyColumnArray): AnyColumnArray {
     const next = from.slice();
     const width = this.size === 0 ? 0 : from.length / this.size;
     // Each state moves up by one row, over the boundaries too. Then each segment's last row gets the segment's own last state.
@@ -124,13 +136,12 @@ export class DrainedSteps implements Drained {
       const end = (this.offset[k] as number) + (this.seqLen[k] as number);
       next.set(last.subarray(k * width, (k + 1) * width), (end - 1) * width);
     }
-    this.#nextState = next;
-    return this.#nextState;
+    return next;
   }
 
   /** See {@linkcode Drained}. */
   timeMajor<const O extends OwnArrays = NoOwnArrays>(own?: O): TimeMajor<AnySchema, O> {
-    return timeMajor(this, own ?? {}) as TimeMajor<AnySchema, O>;
+    return timeMajor(this, this.#tree, own ?? {}) as TimeMajor<AnySchema, O>;
   }
 
   /** See {@linkcode Drained}. */
@@ -138,7 +149,7 @@ export class DrainedSteps implements Drained {
     size: number,
     options: MinibatchOptions<O> = {},
   ): Generator<Minibatch<AnySchema, O>, void, void> {
-    return minibatchesOf(this, this.#random, size, options);
+    return minibatchesOf(this, this.#tree, this.#random, size, options);
   }
 }
 

@@ -227,18 +227,21 @@ export class Drainer {
   }
 
   /** The state after each segment's last step. That after an open episode's newest step stands apart. */
-  #lastNextState(segments: readonly Segment[]): AnyColumnArray {
+  #lastNextState(segments: readonly Segment[]): readonly AnyColumnArray[] {
     const newest = segments.filter(({ isNewest }) => isNewest);
     const kept = this.#reader.nextStates(OPERATION, handlesOf(newest));
     if (newest.length === segments.length) return kept;
-    const width = this.#reader.column(0).elementCount;
-    const rows = allocateRows(OPERATION, this.#reader.column(0), segments.length);
-    let from = 0;
-    for (const [k, { handle, position, count, isNewest }] of segments.entries()) {
-      if (isNewest) rows.set(kept.subarray(from, from += width), k * width);
-      else this.#reader.copyRun(OPERATION, 0, [handle, position + count], 1, rows, k);
-    }
-    return rows;
+    return kept.map((keptRows, leaf) => {
+      const column = this.#reader.column(leaf);
+      const width = column.elementCount;
+      const rows = allocateRows(OPERATION, column, segments.length);
+      let from = 0;
+      for (const [k, { handle, position, count, isNewest }] of segments.entries()) {
+        if (isNewest) rows.set(keptRows.subarray(from, from += width), k * width);
+        else this.#reader.copyRun(OPERATION, leaf, [handle, position + count], 1, rows, k);
+      }
+      return rows;
+    });
   }
 
   /**

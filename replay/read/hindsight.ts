@@ -22,7 +22,8 @@ import {
 } from "./_hindsight_rows.ts";
 import { copy, gatherRows } from "./_own_rows.ts";
 import { EPISODE_END } from "../../schema/episode_filter.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, leafPolicies } from "../../schema/pick_options.ts";
+import { takeApart } from "../../schema/state.ts";
 import { allocateRows, type RecordReader } from "./records.ts";
 import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { AnySchema, Schema } from "../../schema/schema.ts";
@@ -148,7 +149,7 @@ export class Relabeller {
   readonly #reader: RecordReader;
   readonly #random: RandomStream;
   /** The pick policy of the batch that is relabelled now. */
-  #policy: PickPolicy;
+  #policy: AnyPickPolicy;
 
   /** Relabels batches of the replay of `core`. */
   constructor(
@@ -195,7 +196,9 @@ export class Relabeller {
     const rows = rowsOf(this.#policy, batch, picks);
     const { achieved } = this.#config;
     // The achieved goal is the one after the step: if it is part of the state, it is in the next state.
-    const source = achieved.k === 0 ? batch.nextState : this.#arrayOf(batch, achieved.k);
+    const source = this.#isState(achieved.k)
+      ? this.#leafOf("nextState", batch.nextState, achieved.k)
+      : this.#arrayOf(batch, achieved.k);
     const achievedRows = this.#goalsIn(source, rows.row);
     const desiredRows = this.#goalsIn(goals, rows.goal);
     const asked = { count: rows.row.length, row: rows.row.slice(), batch };
@@ -205,7 +208,7 @@ export class Relabeller {
       OPERATION,
       answer,
       rows.row.length,
-      this.#reader.column(2),
+      this.#reader.column(this.#rewardColumn),
     );
     this.#checkBatch(batch);
     this.#write(batch, rows.row, desiredRows, rewards, terminated);
@@ -236,7 +239,8 @@ export class Relabeller {
       const count = this.#goalCount(ends[of] ?? 0, states[of] === abi.EXRP_EPISODE_OPEN);
       const last = lastPosition(this.#policy, batch, k);
       // If the goal is part of the state, the goal that a step achieved is in its next state.
-      const isKnown = this.#config.achieved.k !== 0 || batch.nextSeqLen[k] === batch.seqLen[k];
+      const isKnown = !this.#isState(this.#config.achieved.k) ||
+        batch.nextSeqLen[k] === batch.seqLen[k];
       // Evicted, or trimmed since it was drawn.
       const isGone = !isBegun(episode) || count <= last || last < first;
       if (isGone || !isKnown) {
@@ -257,7 +261,7 @@ export class Relabeller {
 
   /** Of the records up to `end` of an episode, the end of those whose achieved goal is known. */
   #goalCount(end: number, isOpen: boolean): number {
-    return this.#config.achieved.k === 0 && isOpen ? end - 1 : end;
+    return this.#isState(this.#config.achieved.k) && isOpen ? end - 1 : end;
   }
 
   /** What draws one of all records: the handle of its episode, and its position. */
@@ -287,7 +291,7 @@ export class Relabeller {
   #rowsOf({ goalEpisode, goalPosition }: Choice): AnyColumnArray {
     const { k } = this.#config.achieved;
     // The state that has a record's achieved goal is that of the next one.
-    const ahead = k === 0 ? 1 : 0;
+    const ahead = this.#isState(k) ? 1 : 0;
     const episodes = goalEpisode.filter((episode) => episode >= 0);
     const positions = goalPosition.filter((position) => position >= 0);
     return this.#reader.gather(OPERATION, k, episodes, positions.map((each) => each + ahead));
@@ -302,8 +306,25 @@ export class Relabeller {
   }
 
   #arrayOf(batch: AnyBatch, k: number): AnyColumnArray {
-    if (k < 3) return [batch.state, batch.action, batch.reward][k] as AnyColumnArray;
-    return batch.extras[this.#core.config.extraNames[k - 3] ?? ""] as AnyColumnArray;
+    if (this.#isState(k)) return this.#leafOf("state", batch.state, k);
+    const own = k - this.#reader.leafCount;
+    if (own < 2) return own === 0 ? batch.action : batch.reward;
+    return batch.extras[this.#core.config.extraNames[own - 2] ?? ""] as AnyColumnArray;
+  }
+
+  /** Whether column k is a leaf of the state. */
+  #isState(k: number): boolean {
+    return k < this.#reader.leafCount;
+  }
+
+  /** The array of leaf k in a part of the batch. */
+  #leafOf(name: string, part: unknown, k: number): AnyColumnArray {
+    const arrays = takeApart(`${OPERATION}: batch.${name}`, this.#core.config.tree, part, "some");
+    return arrays[k] as AnyColumnArray;
+  }
+
+  get #rewardColumn(): number {
+    return this.#reader.leafCount + 1;
   }
 
   #checkBatch(batch: unknown): void {
@@ -316,9 +337,10 @@ export class Relabeller {
     const policy = OwnedBatch.policyOf(batch);
     this.#policy = policy;
     const { achieved, desired } = this.#config;
-    const columns = [2, achieved.k, desired.k];
+    const leaves = leafPolicies(policy, this.#core.config);
+    const columns = [this.#rewardColumn, achieved.k, desired.k];
     const names = columns.map((k) => this.#core.config.columns[k]?.name ?? "");
-    checkPolicy(OPERATION, policy, names);
+    checkPolicy(OPERATION, policy, [achieved, desired].flatMap(({ k }) => leaves[k] ?? []), names);
     for (const k of columns) {
       const { name = "", column } = this.#core.config.columns[k] ?? {};
       const array: AnyColumnArray | undefined = this.#arrayOf(batch, k);
@@ -351,16 +373,18 @@ export class Relabeller {
     terminated: ArrayLike<unknown> | undefined,
   ): void {
     const { desired } = this.#config;
-    const width = this.#reader.column(2).elementCount;
-    const goals = desired.k === 0
-      ? [batch.state, batch.nextState]
-      : [this.#arrayOf(batch, desired.k)];
+    const width = this.#reader.column(this.#rewardColumn).elementCount;
+    const next = this.#isState(desired.k)
+      ? this.#leafOf("nextState", batch.nextState, desired.k)
+      : undefined;
+    const now = this.#arrayOf(batch, desired.k);
+    const goals = next === undefined ? [now] : [now, next];
     const stride = this.#reader.column(desired.k).elementCount;
     for (let k = 0; k < row.length; k++) {
       const at = row[k] as number;
       copy(rewards, k * width, batch.reward, at * width, width);
       for (const goal of goals) {
-        if (goal === batch.nextState && !hasNext(batch, at)) continue;
+        if (goal === next && !hasNext(batch, at)) continue;
         copy(desiredRows, k * desired.count, goal, at * stride + desired.first, desired.count);
       }
       if (terminated === undefined || !hasNext(batch, at)) continue;

@@ -7,19 +7,22 @@
 import { checkInteger, checkNumber, checkWord, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
-import type { ColumnArray, ColumnArrays, NamedColumn } from "../../schema/columns.ts";
+import type { NamedColumns } from "../../schema/record_columns.ts";
+import { type AnyState, type IsAny, takeApart } from "../../schema/state.ts";
+import type { Column, ColumnArray, ColumnArrays } from "../../schema/columns.ts";
 import type {
   AnyPick,
   AnySchema,
-  ColumnOf,
   ExtrasOf,
   Schema,
+  StateOf,
   ViewSchema,
   Written,
 } from "../../schema/schema.ts";
 
 /**
- * A goal that is part of the state: elements `first` to before `end` of each state, in row-major order.
+ * A goal that is part of the state: elements `first` to before `end` of each state, in row-major order. If the state has several leaves,
+ * say which one: `{ state: { place: [0, 2] } }`.
  *
  * @example
  * ```ts
@@ -39,18 +42,31 @@ import type {
  * console.log([...batch.state, ...batch.reward]); // [0, 1, 1]
  * ```
  */
-export interface StateSlice {
-  /** The index of the first element, and the index after the last one. */
-  readonly state: readonly [first: number, end: number];
+export interface StateSlice<State = AnyState> {
+  /** The index of the first element, and the index after the last one. Of several leaves, that of one. */
+  readonly state: SliceOf<State>;
 }
 
+/** What a {@linkcode StateSlice} has: a part of a state, or of one of its leaves. It is the index of the first element, and the index after the last one. */
+export type SliceOf<T> = IsAny<T> extends true ? AnyState
+  : T extends Column ? readonly [first: number, end: number]
+  : { readonly [K in keyof T]?: SliceOf<T[K]> };
+
+/** The typed array of the leaf of a state that a {@linkcode SliceOf} is of. */
+export type SliceArray<T, Slice> = IsAny<T> extends true ? AnyState
+  : T extends Column ? ColumnArray<T>
+  : { [K in keyof Slice & keyof T]: SliceArray<T[K], Slice[K]> }[keyof Slice & keyof T];
+
 /** Where a goal is, for {@linkcode ExperienceReplay.newHindsight}: an extra, by name, or a part of the state. */
-export type GoalColumn<S extends Schema = AnySchema> = (keyof ExtrasOf<S> & string) | StateSlice;
+export type GoalColumn<S extends Schema = AnySchema> =
+  | (keyof ExtrasOf<S> & string)
+  | StateSlice<StateOf<S>>;
 
 /** The typed array that holds goals of this place, a {@linkcode GoalColumn}. */
 export type GoalArray<S extends Schema, G> = G extends keyof ColumnArrays<ExtrasOf<S>>
   ? ColumnArrays<ExtrasOf<S>>[G]
-  : ColumnArray<ColumnOf<S, "state">>;
+  : G extends { readonly state: infer Slice } ? SliceArray<StateOf<S>, Slice>
+  : never;
 
 /** Which achieved goal replaces the desired one: an option of {@linkcode ExperienceReplay.newHindsight}. */
 export type HindsightStrategy = "future" | "final" | "episode" | "random";
@@ -112,7 +128,7 @@ export type HindsightOptions<
 
 /** Where a goal is, checked: elements `first` to `first + count - 1` of each row of column k. */
 export interface GoalPlace {
-  /** The column's number; 0 is the state. */
+  /** The column's number; the first are the leaves of the state. */
   readonly k: number;
   /** The first element. */
   readonly first: number;
@@ -139,11 +155,12 @@ const STRATEGIES = ["future", "final", "episode", "random"] as const;
 const WHERE = "newHindsight()";
 
 /** Checks the options for a replay with these columns, and fills in the defaults. */
-export function checkHindsight(options: unknown, columns: readonly NamedColumn[]): HindsightConfig {
+export function checkHindsight(options: unknown, named: NamedColumns): HindsightConfig {
+  const { columns } = named;
   checkOptions(WHERE, options, OPTIONS);
   const given = options as Readonly<Record<(typeof OPTIONS)[number], unknown>>;
-  const achieved = placeOf("achieved", given.achieved, columns);
-  const desired = placeOf("desired", given.desired, columns);
+  const achieved = placeOf("achieved", given.achieved, named);
+  const desired = placeOf("desired", given.desired, named);
   const [from, to] = [columns[achieved.k]?.column, columns[desired.k]?.column];
   if (from?.dtype !== to?.dtype || achieved.count !== desired.count) {
     throw new TypeError(
@@ -167,7 +184,8 @@ export function checkHindsight(options: unknown, columns: readonly NamedColumn[]
   };
 }
 
-function placeOf(name: string, value: unknown, columns: readonly NamedColumn[]): GoalPlace {
+function placeOf(name: string, value: unknown, named: NamedColumns): GoalPlace {
+  const { columns, leaves, tree, extraNames } = named;
   if (typeof value === "string") {
     const k = columns.findIndex((column) => column.name === `extras.${value}`);
     const column = columns[k]?.column;
@@ -177,10 +195,9 @@ function placeOf(name: string, value: unknown, columns: readonly NamedColumn[]):
       );
     }
     if (column !== undefined) return { k, first: 0, count: column.elementCount };
-    const names = columns.slice(3).map((each) => each.name.slice("extras.".length));
     throw new TypeError(
       `${WHERE}: ${name}: this replay has no extra ${JSON.stringify(value)}; it has ${
-        names.length > 0 ? names.join(", ") : "none"
+        extraNames.length > 0 ? extraNames.join(", ") : "none"
       }`,
     );
   }
@@ -192,11 +209,23 @@ function placeOf(name: string, value: unknown, columns: readonly NamedColumn[]):
   }
   checkOptions(where, value, ["state"]);
   const { state } = value as { readonly state?: unknown };
-  if (!Array.isArray(state) || state.length !== 2) {
-    throw new TypeError(`${where}: state must be [first, end], got ${show(state)}`);
+  const slices = takeApart(`${where}: state`, tree, state, "some");
+  const chosen = leaves.flatMap((leaf, k) => slices[k] === undefined ? [] : [{ ...leaf, k }]);
+  const [leaf] = chosen;
+  if (chosen.length > 1 || (leaf === undefined && typeof tree !== "number")) {
+    throw new TypeError(
+      `${where}: a goal is in one leaf of the state, got ${chosen.length} of ${
+        leaves.map((each) => each.name).join(", ")
+      }`,
+    );
   }
-  const size = columns[0]?.column.elementCount ?? 0;
-  const first = checkInteger(`${where}: state[0]`, state[0], 0, size - 1);
-  const end = checkInteger(`${where}: state[1]`, state[1], first + 1, size);
-  return { k: 0, first, count: end - first };
+  const slice = slices[leaf?.k ?? 0];
+  const path = leaf?.name ?? "state";
+  if (!Array.isArray(slice) || slice.length !== 2) {
+    throw new TypeError(`${where}: ${path} must be [first, end], got ${show(slice)}`);
+  }
+  const size = leaf?.column.elementCount ?? 0;
+  const first = checkInteger(`${where}: ${path}[0]`, slice[0], 0, size - 1);
+  const end = checkInteger(`${where}: ${path}[1]`, slice[1], first + 1, size);
+  return { k: leaf?.k ?? 0, first, count: end - first };
 }

@@ -17,10 +17,13 @@ import {
   type ColumnArrays,
   viewOf,
 } from "../../schema/columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema } from "../../schema/schema.ts";
+import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../../schema/schema.ts";
+import { arrange, type StateArrays } from "../../schema/state.ts";
 import { endingOf } from "../record/episodes.ts";
 import { allocate } from "../draw/batch_layout.ts";
-import { nameColumns, stepsText } from "./_step_columns.ts";
+import { byName } from "../../schema/record_columns.ts";
+import { stateOffsets } from "../record/staged_state.ts";
+import { stepsText } from "./_step_columns.ts";
 
 /**
  * All records of one episode, each column as one typed array in row-major order. {@linkcode ExperienceReplay.episodeRecords} returns them.
@@ -34,8 +37,8 @@ export interface EpisodeRecords<S extends Schema = AnySchema> {
   readonly size: number;
   /** The position of the first of them: 0, or more where the replay has trimmed the episode. */
   readonly firstPosition: number;
-  /** `[size, ...shape]`: the states. */
-  readonly state: ColumnArray<ColumnOf<S, "state">>;
+  /** `[size, ...shape]`: the states. If the state has several leaves, each has an array, here and in `finalState`. */
+  readonly state: StateArrays<StateOf<S>>;
   /** `[size, ...shape]`: the actions. */
   readonly action: ColumnArray<ColumnOf<S, "action">>;
   /** `[size, ...shape]`: the rewards. */
@@ -43,7 +46,7 @@ export interface EpisodeRecords<S extends Schema = AnySchema> {
   /** `[size, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each record has the newest value that was kept. */
   readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[...shape]`: the state after the last record; undefined while the episode is open. */
-  readonly finalState: ColumnArray<ColumnOf<S, "state">> | undefined;
+  readonly finalState: StateArrays<StateOf<S>> | undefined;
 }
 
 /** Which records some episodes hold, and how they stand. */
@@ -78,7 +81,12 @@ export class RecordReader {
     this.#core = core;
   }
 
-  /** The column of number k: state, action, reward, extras. */
+  /** How many leaves the state has: its columns are the first ones. */
+  get leafCount(): number {
+    return this.#core.config.leaves.length;
+  }
+
+  /** The column of number k: the leaves of the state, the action, the reward, the extras. */
   column(k: number): Column {
     const column = this.#core.config.columns[k]?.column;
     if (column === undefined) throw new RangeError(`there is no column ${k}`);
@@ -112,11 +120,16 @@ export class RecordReader {
     return there;
   }
 
-  /** The states after the newest records of open episodes, of which all are known. */
-  nextStates(operation: string, handles: Float64Array<ArrayBuffer>): AnyColumnArray {
-    const rows = allocateRows(operation, this.column(0), lengthOf(handles));
-    this.knownNextStates(operation, handles, this.#core.id, new Uint8Array(rows.buffer));
-    return rows;
+  /** The states after the newest records of open episodes, of which all are known; those of each leaf. */
+  nextStates(operation: string, handles: Float64Array<ArrayBuffer>): readonly AnyColumnArray[] {
+    const { leaves } = this.#core.config;
+    const count = lengthOf(handles);
+    const places = stateOffsets(leaves, count);
+    const buffer = allocate(operation, places.at(-1) ?? 0);
+    this.knownNextStates(operation, handles, this.#core.id, new Uint8Array(buffer));
+    return leaves.map(({ column: { dtype, elementCount } }, k) =>
+      viewOf(dtype, buffer, places[k] ?? 0, count * elementCount)
+    );
   }
 
   /** The number of each episode's actor. */
@@ -201,9 +214,13 @@ export class RecordReader {
       this.copyRun(operation, k, [handle, firstPosition], size, rows, 0);
       return rows;
     });
-    const finalState = ending === "open" ? undefined : allocateRows(operation, this.column(0), 1);
-    if (finalState) this.copyRun(operation, 0, [handle, end], 1, finalState, 0);
-    const columns = nameColumns(core.config.extraNames, arrays);
+    const finalStates = core.config.leaves.map(({ column }, k) => {
+      const row = allocateRows(operation, column, ending === "open" ? 0 : 1);
+      if (ending !== "open") this.copyRun(operation, k, [handle, end], 1, row, 0);
+      return row;
+    });
+    const finalState = ending === "open" ? undefined : arrange(core.config.tree, finalStates);
+    const columns = byName(core.config, arrays);
     return showOneAs(
       { handle, ending, size, firstPosition, ...columns, finalState },
       (records) => this.#recordsText(records),
@@ -214,7 +231,7 @@ export class RecordReader {
   #recordsText(records: EpisodeRecords): string {
     const { handle, ending, size } = records;
     const shapes = this.#core.config.columns.map(({ column }) => [size, ...column.shape]);
-    const shape = nameColumns(this.#core.config.extraNames, shapes);
+    const shape = byName(this.#core.config, shapes);
     return `EpisodeRecords of episode ${handle} (${ending}): ${numberOf(size, "record")} ${
       stepsText(records, shape, [size])
     }`;

@@ -9,7 +9,7 @@ import { checkBoolean, show } from "../../base/checks.ts";
 import { arraysText, numberOf, showOneAs } from "../../base/inspect.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import * as abi from "../../ffi/symbols.ts";
-import type { Column } from "../../schema/columns.ts";
+import { rewardColumn } from "../../schema/create_options.ts";
 import { checkEpisodeFilter, type EpisodeColumns } from "../../schema/episode_filter.ts";
 import type { Recordable, RecordValue, Schema } from "../../schema/schema.ts";
 import { checkTag } from "../../schema/pick_where.ts";
@@ -144,8 +144,7 @@ export class Episodes {
   list(filter: unknown): EpisodeColumns {
     const core = this.#core;
     const operation = "episodes()";
-    const reward = core.config.columns[2]?.column as Column;
-    const { numbers, best } = checkEpisodeFilter(operation, filter, reward);
+    const { numbers, best } = checkEpisodeFilter(operation, filter, rewardColumn(core.config));
     const all = core.together(operation, () => core.episodes(operation, numbers));
     const listed = best === undefined ? all : bestOf(all, best);
     return showOneAs(

@@ -11,6 +11,7 @@ import { checkOptions } from "../../base/option_names.ts";
 import { checkHonest, checkUnshared, countOf, isOwn, lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { NamedColumn } from "../../schema/columns.ts";
+import { takeApart } from "../../schema/state.ts";
 import { checkTag } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
 import type { UserRules } from "../rules/user_rules.ts";
@@ -53,7 +54,6 @@ type Loose = Readonly<Record<string, unknown>>;
 export class ManyRecorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
-  readonly #state: NamedColumn;
   /** The staging rows of the latest call of each kind, for the next one. A call takes them out, as it may run the user's code. */
   readonly #kept = new Map<string, ManyRows | undefined>();
 
@@ -61,7 +61,6 @@ export class ManyRecorder {
   constructor(core: ReplayCore, rules: UserRules) {
     this.#core = core;
     this.#rules = rules;
-    this.#state = core.config.columns[0] as NamedColumn;
     core.countBuffers(() => {
       let bytes = 0;
       for (const rows of this.#kept.values()) bytes += rows?.memoryBytes ?? 0;
@@ -162,7 +161,9 @@ export class ManyRecorder {
 
   /** How many steps there are, by the states. */
   #countOf(operation: string, { state }: Loose): number {
-    const count = countSteps(operation, this.#state, state);
+    const { leaves: [first], tree } = this.#core.config;
+    const values = tree === 0 ? state : takeApart(`${operation}: state`, tree, state)[0];
+    const count = countSteps(operation, first as NamedColumn, values);
     return checkInteger(`${operation}: the number of steps`, count, 1, abi.EXRP_LIMIT_BATCH);
   }
 
@@ -170,18 +171,17 @@ export class ManyRecorder {
   #rows(operation: string, count: number, finals: number | undefined): ManyRows {
     const kept = this.#kept.get(operation);
     this.#kept.set(operation, undefined);
-    if (kept?.count === count && kept.finalCount >= (finals ?? 1)) return kept;
+    const finalCount = finals ?? 1;
+    if (kept?.count === count && kept.fits(finalCount)) return kept;
     return new ManyRows(this.#core, operation, count, finals);
   }
 
   /** Writes the values of all columns. */
   #writeColumns(operation: string, steps: ManyRows, loose: Loose): void {
-    const { columns } = steps;
-    const [state, action, reward] = columns;
-    state?.write(loose["state"]);
-    action?.write(loose["action"]);
-    reward?.write(loose["reward"]);
-    writeExtras(operation, loose["extras"], this.#core.config.extraNames, columns);
+    steps.state.write(loose["state"]);
+    steps.action.write(loose["action"]);
+    steps.reward.write(loose["reward"]);
+    writeExtras(operation, loose["extras"], this.#core.config.extraNames, steps.extras);
   }
 
   /** Writes the next states that are kept; returns the flag that tells the kernel of those that are no final states. */

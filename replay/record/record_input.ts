@@ -83,10 +83,7 @@ export function writeEnd(
   );
 }
 
-/**
- * Writes the extras into their columns, which come after those of state, action and reward. Refuses extras that are missing, unknown, or
- * not an object.
- */
+/** Writes the extras into their columns. Refuses extras that are missing, unknown, or not an object. */
 export function writeExtras(
   operation: string,
   extras: unknown,
@@ -115,7 +112,7 @@ export function writeExtras(
         `${operation}: extras.${name} is missing; every extra of the schema must be given`,
       );
     }
-    columns[3 + k]?.write(value);
+    columns[k]?.write(value);
   }
   for (const key in extras) {
     if (!names.includes(key)) throw unknownOption(`${operation}: extras`, key, names);

@@ -155,7 +155,7 @@ export class Recorder {
     const turn = this.#writeRow("record()", episode, state, action, reward);
     let flags = 0;
     if (options !== undefined) flags = this.#writeOptions(options);
-    else writeExtras("record()", undefined, this.#extraNames, this.#row.columns);
+    else writeExtras("record()", undefined, this.#extraNames, this.#row.extras);
     return this.#store("record()", episode, turn, flags);
   }
 
@@ -190,7 +190,7 @@ export class Recorder {
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = truncated !== undefined &&
       checkFlag("recordStep(): truncated", truncated);
-    writeExtras(operation, extras, this.#extraNames, this.#row.columns);
+    writeExtras(operation, extras, this.#extraNames, this.#row.extras);
     let given = this.#writePriority(operation, priority);
     if (tag !== undefined) given |= this.#writeTag(operation, tag);
     if (nextState === undefined) {
@@ -264,7 +264,7 @@ export class Recorder {
     checkOptions("record()", options, OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);
-    writeExtras("record()", extras, this.#extraNames, this.#row.columns);
+    writeExtras("record()", extras, this.#extraNames, this.#row.extras);
     return given | writeEnd("record()", this.#row.finalState, finalState, truncated);
   }
 

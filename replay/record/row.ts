@@ -9,6 +9,7 @@ import * as abi from "../../ffi/symbols.ts";
 import type { NamedColumn } from "../../schema/columns.ts";
 import type { ReplayCore } from "../core.ts";
 import { StagedColumn } from "./staged_column.ts";
+import { leavesAs, type StagedState, stageState, stateOffsets } from "./staged_state.ts";
 
 /** One record on its way to the kernel: the episode's handle, the columns, the final state. */
 export class Row {
@@ -16,18 +17,18 @@ export class Row {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How many they are. */
   readonly byteCount: number;
-  /** State, action, reward, then the extras. */
-  readonly columns: readonly StagedColumn[];
+  /** The extras. */
+  readonly extras: readonly StagedColumn[];
   /** The state. */
-  readonly state: StagedColumn;
+  readonly state: StagedState;
   /** The action. */
   readonly action: StagedColumn;
   /** The reward. */
   readonly reward: StagedColumn;
   /** The final state. */
-  readonly finalState: StagedColumn;
+  readonly finalState: StagedState;
   /** The final state, under its name in `recordStep`. */
-  readonly nextState: StagedColumn;
+  readonly nextState: StagedState;
   /** The bytes of the final state. */
   readonly finalBytes: Uint8Array<ArrayBuffer>;
   /** The call that errors name. */
@@ -43,8 +44,9 @@ export class Row {
 
   /** A row with the layout that the kernel gives for the replay of `core`. */
   constructor(core: ReplayCore) {
-    const { config: { columns, checkFinite }, kernel: { symbols } } = core;
-    const offsets = new Float64Array(abi.EXRP_ROW_COLUMN + columns.length);
+    const { config: { columns, checkFinite, leaves, tree }, kernel: { symbols } } = core;
+    const partCount = abi.EXRP_ROW_COLUMN + columns.length + leaves.length - 1;
+    const offsets = new Float64Array(partCount);
     const status = symbols.exrp_row_layout(core.id, offsets, lengthOf(offsets));
     core.check("ExperienceReplay.create()", status);
     const at = (part: number): number => offsets[part] ?? 0;
@@ -57,16 +59,23 @@ export class Row {
     const { operation } = this;
     const stage = (named: NamedColumn, offset: number, isFinite: boolean): StagedColumn =>
       new StagedColumn(named, { operation, buffer, offset, isFinite });
+    const extrasFirst = leaves.length + 2;
     const staged = columns.map((named, k) =>
-      stage(named, at(abi.EXRP_ROW_COLUMN + k), checkFinite && k < 3)
+      stage(named, at(abi.EXRP_ROW_COLUMN + k), checkFinite && k < extrasFirst)
     );
-    this.columns = staged;
-    [this.state, this.action, this.reward] = staged as [StagedColumn, StagedColumn, StagedColumn];
-    const { column } = columns[0] as NamedColumn;
+    this.extras = staged.slice(extrasFirst);
+    this.state = stageState(operation, "state", tree, staged.slice(0, leaves.length));
+    [this.action, this.reward] = staged.slice(leaves.length) as [StagedColumn, StagedColumn];
     const final = at(abi.EXRP_ROW_FINAL_STATE);
-    this.finalState = stage({ name: "finalState", column }, final, checkFinite);
-    this.nextState = stage({ name: "nextState", column }, final, checkFinite);
-    this.finalBytes = new Uint8Array(buffer, final, column.elementBytes * column.elementCount);
+    const places = stateOffsets(leaves, 1);
+    const stageFinal = (name: string): StagedState => {
+      const named = leavesAs(name, leaves);
+      const parts = named.map((leaf, k) => stage(leaf, final + (places[k] ?? 0), checkFinite));
+      return stageState(operation, name, tree, parts);
+    };
+    this.finalState = stageFinal("finalState");
+    this.nextState = stageFinal("nextState");
+    this.finalBytes = new Uint8Array(buffer, final, places.at(-1));
   }
 
   /** Writes a final state by itself. */

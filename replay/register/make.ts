@@ -7,7 +7,7 @@
 import { lengthOf } from "../../base/typed_arrays.ts";
 import type { Kernel } from "../../ffi/library.ts";
 import { policyNumbers, type ReplayConfig } from "../../schema/create_options.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 
 /** Where the kernel writes the number of what it made. It is known before: the next one. */
@@ -17,7 +17,7 @@ const number = new Uint32Array(1);
 export function makePickView(
   { symbols }: Kernel,
   id: number,
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   config: ReplayConfig,
 ): number {
   const numbers = policyNumbers(policy, config);

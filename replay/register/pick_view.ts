@@ -6,8 +6,10 @@
 
 import { numberOf, showAs } from "../../base/inspect.ts";
 import { displayAs, htmlTable } from "../../base/notebook.ts";
-import { describePolicy, type PickPolicy } from "../../schema/pick_options.ts";
-import type { AnySchema, Known, known, Schema } from "../../schema/schema.ts";
+import type { Column } from "../../schema/columns.ts";
+import { type AnyPickPolicy, describePolicy, type PickPolicy } from "../../schema/pick_options.ts";
+import type { IsAny } from "../../schema/state.ts";
+import type { AnySchema, Known, known, Schema, StateOf } from "../../schema/schema.ts";
 import type { AnySelectorRule, SelectorRule } from "../../selectors/composed_selector.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { Selector } from "./selector.ts";
@@ -42,7 +44,7 @@ export interface PickView<S extends Schema = AnySchema> {
   /** The view's number: 0, 1, … in order of creation. */
   readonly id: number;
   /** The pick policy, with every option filled in. */
-  readonly policy: PickPolicy;
+  readonly policy: PolicyOf<StateOf<S>>;
   /** How many picks may be drawn now. */
   readonly pickCount: number;
   /**
@@ -53,6 +55,11 @@ export interface PickView<S extends Schema = AnySchema> {
    */
   newPickSelector(rule: SelectorRule<Batch<S>>): Selector<S>;
 }
+
+/** The pick policy of a {@linkcode PickView} of this state: options of leaves are numbers and words where it is one column. */
+export type PolicyOf<State> = IsAny<State> extends true ? AnyPickPolicy
+  : State extends Column ? PickPolicy
+  : AnyPickPolicy;
 
 /** What a pick view asks its replay for. */
 export interface PickViewOwner {
@@ -67,11 +74,11 @@ export class OwnedPickView implements PickView {
   /** You see it under this name. */
   static readonly name = "PickView";
   readonly id: number;
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   readonly #owner: PickViewOwner;
 
   /** Makes a reference; call `newPickView` instead. */
-  constructor(owner: PickViewOwner, id: number, policy: PickPolicy) {
+  constructor(owner: PickViewOwner, id: number, policy: AnyPickPolicy) {
     this.#owner = owner;
     this.id = id;
     this.policy = policy;

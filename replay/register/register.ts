@@ -15,7 +15,7 @@ import {
   EXRP_PICK_VIEW_INFO_COUNT,
   EXRP_PICK_VIEW_PICK_COUNT,
 } from "../../ffi/symbols.ts";
-import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { shownColumns } from "../../schema/pick_transforms.ts";
 import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
 import {
@@ -95,8 +95,9 @@ export class Register {
     const where = "newPickView()";
     core.checkUsable(where);
     const { segmentLength, capacity, pick } = core.config;
+    const segment = segmentLength || undefined;
     const lengthMax = segmentLength || capacity;
-    const policy = checkPick(where, options, segmentLength || undefined, pick.discount);
+    const policy = checkPick(where, options, core.config, segment, pick.discount);
     if (policy.length > lengthMax) {
       throw new RangeError(
         `${where}: length must be at most the replay's ${
@@ -120,7 +121,7 @@ export class Register {
   }
 
   /** Enters a pick view that the kernel has already. */
-  addTable(policy: PickPolicy): PickView {
+  addTable(policy: AnyPickPolicy): PickView {
     const view = new OwnedPickView(this, this.#views.length, Object.freeze(policy));
     this.#views = Object.freeze([...this.#views, view]);
     return view;

@@ -8,8 +8,9 @@ import { ReplayError } from "../../base/errors.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Column, Columns, NamedColumn } from "../../schema/columns.ts";
 import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts";
-import { checkPick, type PickOptions, type PickPolicy } from "../../schema/pick_options.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { checkColumns } from "../../schema/record_columns.ts";
+import type { LeafOption, StateColumns } from "../../schema/state.ts";
 import type { PickTransforms } from "../../schema/transform_types.ts";
 
 /**
@@ -17,12 +18,12 @@ import type { PickTransforms } from "../../schema/transform_types.ts";
  * records and batches, with the same names and defaults.
  */
 export interface AttachSchema<
-  S extends Column = Column,
+  S extends StateColumns = StateColumns,
   A extends Column = Column,
   R extends Column = Column,
   X extends Columns = Columns,
-  Stack extends number = number,
-  Compact extends boolean = boolean,
+  Stack extends LeafOption<number> = LeafOption<number>,
+  Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
   Transforms extends PickTransforms = PickTransforms,
 > extends Pick<CreateOptions<S, A, R, X>, "state" | "action" | "reward" | "extras"> {
@@ -43,13 +44,13 @@ type Described = ReadonlyMap<string, string>;
 /** Checks a schema; the result is for {@linkcode checkSame}. */
 export function checkAttachSchema(schema: AttachSchema): Described {
   checkOptions(`${OPERATION}: the schema`, schema, PARTS);
-  const { columns } = checkColumns(OPERATION, schema);
+  const named = checkColumns(OPERATION, schema);
   const { pick = {} } = schema;
   checkOptions(`${OPERATION}: pick`, pick, PICK);
-  return describe(columns, checkPick(`${OPERATION}: pick`, pick, undefined));
+  return describe(named.columns, checkPick(`${OPERATION}: pick`, pick, named, undefined));
 }
 
-function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described {
+function describe(columns: readonly NamedColumn[], pick: AnyPickPolicy): Described {
   return new Map([
     ...columns.map(({ name, column }) => [name, String(column)] as const),
     ...PICK.map((option) => [`pick.${option}`, JSON.stringify(pick[option])] as const),
@@ -61,7 +62,8 @@ function describe(columns: readonly NamedColumn[], pick: PickPolicy): Described 
  *
  * @throws {ReplayError} `ticket-mismatch`, which names all differences.
  */
-export function checkSame(asked: Described, { columns, pick }: ReplayConfig): void {
+export function checkSame(asked: Described, config: ReplayConfig): void {
+  const { columns, pick } = config;
   const has = describe(columns, pick);
   const names = [...new Set([...asked.keys(), ...has.keys()])];
   const differing = names.filter((name) => asked.get(name) !== has.get(name));
@@ -72,7 +74,7 @@ export function checkSame(asked: Described, { columns, pick }: ReplayConfig): vo
     } in the schema that you gave`
   );
   const hint = differing.some((name) => name.startsWith("pick."))
-    ? `; ${pickHint(pick, checkPick("pick", {}, undefined))}`
+    ? `; ${pickHint(pick, checkPick("pick", {}, config, undefined))}`
     : "";
   throw new ReplayError(
     "ticket-mismatch",
@@ -81,7 +83,7 @@ export function checkSame(asked: Described, { columns, pick }: ReplayConfig): vo
 }
 
 /** How the options of `pick` are written for this replay. */
-function pickHint(has: PickPolicy, standard: PickPolicy): string {
+function pickHint(has: AnyPickPolicy, standard: AnyPickPolicy): string {
   const written = PICK.filter((option) => String(has[option]) !== String(standard[option])).map(
     (option) => {
       const value = has[option];

@@ -12,7 +12,7 @@ import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.ts";
 import { Column, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { SelectorOption } from "../../selectors/native_selector.ts";
 import { VERSION } from "../../base/version.ts";
 
@@ -43,7 +43,7 @@ export interface ShareNote {
   /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
   readonly drawnBefore: readonly number[];
   /** The pick policies of all pick views. Where a thread ended early, the kernel may not have the last one. */
-  readonly views: readonly PickPolicy[];
+  readonly views: readonly AnyPickPolicy[];
   /** The selectors. Where a thread ended early, the kernel may not have the last one. */
   readonly selectors: readonly NotedSelector[];
   /** How far the replay was drained. */
@@ -58,12 +58,14 @@ export interface ShareNote {
 export function configOf({ config }: ShareNote): ReplayConfig {
   // A replay with a policy of the user's own is never shared.
   const { name, native, options, number } = config.eviction as NativeEviction;
+  const columns = config.columns.map(({ name, column: { dtype, shape, every } }) => ({
+    name,
+    column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
+  }));
   return {
     ...config,
-    columns: config.columns.map(({ name, column: { dtype, shape, every } }) => ({
-      name,
-      column: every === 1 ? new Column(dtype, shape) : new KeptColumn(dtype, shape, every),
-    })),
+    columns,
+    leaves: columns.slice(0, config.leaves.length),
     eviction: new NativeEviction(name, native, options, number),
   };
 }

@@ -11,7 +11,7 @@ import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import { shownColumns } from "../../schema/pick_transforms.ts";
 import { corrupt } from "../../storage/errors.ts";
 import type { ReplayCore } from "../core.ts";
@@ -148,7 +148,7 @@ export function* readSnapshot(core: ReplayCore, mine: OwnSchema): Reading<Loaded
   const { kernel } = core;
   const reader = new FrameReader(kernel, KIND);
   const schema = readSchema("", yield* reader.begin());
-  checkFits(mine, schema);
+  checkFits(mine, schema, core.config);
   const handle = core.createHandle(schema.seed, "unserialize()");
   let done = false;
   try {
@@ -182,7 +182,7 @@ function makeRules({ kernel, config }: ReplayCore, id: number, schema: SnapshotS
 }
 
 /** Checks that the transforms of a pick view fit the columns. */
-function checkShown(view: number, { transform }: PickPolicy, { columns }: ReplayConfig): void {
+function checkShown(view: number, { transform }: AnyPickPolicy, { columns }: ReplayConfig): void {
   try {
     shownColumns(`pick view ${view}: transform`, columns, transform);
   } catch (cause) {

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { checkPick, type PickPolicy } from "../../schema/pick_options.ts";
+import type { StateLeaves } from "../../schema/state.ts";
+import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { transformsText } from "../../schema/pick_transforms.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import { mismatch } from "../../storage/errors.ts";
@@ -92,18 +93,26 @@ export const readSchema: Field<SnapshotSchema> = object(schema);
 const LATER_OPTIONS: ReadonlySet<string> = new Set(["ends", "returnToGo"]);
 
 /** A whole pick policy: its own check must accept it, and no other field may be missing. */
-function policy(where: string, value: unknown): PickPolicy {
+function policy(where: string, value: unknown): AnyPickPolicy {
   const given = anyObject(where, value);
-  let checked: PickPolicy;
-  try {
-    checked = checkPick(where, given, 1);
-  } catch {
-    throw malformed(where);
-  }
+  const checked = readPolicy(where, given, undefined);
   for (const name of Object.keys(checked)) {
     if (given[name] === undefined && !LATER_OPTIONS.has(name)) throw malformed(`${where}.${name}`);
   }
   return checked;
+}
+
+/** A pick policy that its own check accepts. */
+function readPolicy(
+  where: string,
+  given: PickOptions,
+  state: StateLeaves | undefined,
+): AnyPickPolicy {
+  try {
+    return checkPick(where, given, state, 1);
+  } catch {
+    throw malformed(where);
+  }
 }
 
 /** What must be equal in a replay and a snapshot, by its name in errors. */
@@ -120,7 +129,9 @@ function* factsOf(schema: OwnSchema): Generator<readonly [name: string, fact: un
   for (const [k, { where, transform, ...policy }] of schema.views.entries()) {
     const name = k === 0 ? "pick" : `pick view ${k}: policy`;
     yield [name, "one"];
-    for (const [option, value] of Object.entries(policy)) yield [`${name}.${option}`, `${value}`];
+    for (const [option, value] of Object.entries(policy)) {
+      yield [`${name}.${option}`, optionValue(value)];
+    }
     yield [`${name}.where`, where && tagsText(where)];
     yield [`${name}.transform`, transform && transformsText(transform)];
   }
@@ -136,12 +147,17 @@ function* factsOf(schema: OwnSchema): Generator<readonly [name: string, fact: un
   }
 }
 
+/** The value of a pick option as text. What leaves have for themselves is an object. */
+function optionValue(value: unknown): string {
+  return typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : `${value}`;
+}
+
 /**
  * Compares a snapshot's schema with a replay's. A snapshot may have more pick views and selectors, which are made.
  *
  * @throws {ReplayError} `snapshot-mismatch`, naming the first field that differs.
  */
-export function checkFits(mine: OwnSchema, found: OwnSchema): void {
+export function checkFits(mine: OwnSchema, found: OwnSchema, state: StateLeaves): void {
   const facts = new Map(factsOf(found));
   const columnAfter = [`column ${mine.columns.length}`, undefined] as const;
   for (const [name, fact] of [...factsOf(mine), columnAfter]) {
@@ -149,6 +165,7 @@ export function checkFits(mine: OwnSchema, found: OwnSchema): void {
     if (fact === other) continue;
     throw mismatch(`${name}: this replay has ${fact ?? "none"}, the snapshot ${other ?? "none"}`);
   }
+  for (const [k, view] of found.views.entries()) readPolicy(`views[${k}]`, view, state);
   for (const [k, b] of found.selectors.entries()) {
     if (k >= mine.selectors.length && b.runs !== "kernel") {
       throw mismatch(

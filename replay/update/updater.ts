@@ -10,19 +10,22 @@ import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { Column } from "../../schema/columns.ts";
-import type { PickPolicy } from "../../schema/pick_options.ts";
 import type { ReplayCore } from "../core.ts";
 import { OwnedBatch } from "../draw/owned_batch.ts";
 import { numbersOf } from "../draw/priorities.ts";
 import type { Register } from "../register/register.ts";
-import type { AnySchema, ExtrasOf, Recordable, Schema } from "../../schema/schema.ts";
+import { type AnyPickPolicy, leafPolicies } from "../../schema/pick_options.ts";
+import type { AnySchema, ExtrasOf, Recordable, RecordArray, Schema } from "../../schema/schema.ts";
+import { type SomeLeaves, takeApart } from "../../schema/state.ts";
 import type { ExtraArrays, StepColumns } from "../record/many_steps.ts";
 import { StagedColumn } from "../record/staged_column.ts";
 
 /** What {@linkcode ExperienceReplay.update} takes: new values of one or more columns. */
 export type UpdateColumns<S extends Schema = AnySchema> = Recordable<
   S,
-  Partial<Pick<StepColumns<S>, "state" | "action" | "reward">> & {
+  Partial<Pick<StepColumns<S>, "action" | "reward">> & {
+    /** `[n, ...shape]`: the states, or those of the leaves that change. */
+    readonly state?: SomeLeaves<RecordArray<S, "state">>;
     /** `[n, ...shape]` of each extra that changes, by name. */
     readonly extras?: Partial<ExtraArrays<ExtrasOf<S>>>;
   }
@@ -119,12 +122,14 @@ export class Updater {
     checkCount(batch.size * batch.length);
     const { rows, ...places } = realRows(policy, batch);
     const firsts = firstRows(policy, batch);
+    const leaves = leafPolicies(policy, this.#core.config);
     return this.#columns(values).map(({ column: number, value }) => {
-      const { column } = this.#column(number);
-      if (number === 0 && (policy.stack > 1 || policy.nextState === "overlap")) {
+      const { name, column } = this.#column(number);
+      const leaf = leaves[number];
+      if (leaf !== undefined && (leaf.stack > 1 || leaf.nextState === "overlap")) {
         throw new TypeError(
-          `${UPDATE}: the states of this batch are no single rows (${
-            policy.stack > 1 ? "stack" : 'nextState "overlap"'
+          `${UPDATE}: the ${name.replace(/^state$/, "states")} of this batch are no single rows (${
+            leaf.stack > 1 ? "stack" : 'nextState "overlap"'
           }); name the records by their episodes and positions`,
         );
       }
@@ -138,11 +143,13 @@ export class Updater {
 
   /** The columns that an object names, each with its number, none of them frozen. */
   #columns(values: unknown): { column: number; value: unknown }[] {
-    const { columns, extraNames, frozen } = this.#core.config;
+    const { columns, extraNames, frozen, leaves, tree } = this.#core.config;
     checkOptions(UPDATE, values, ["state", "action", "reward", "extras"]);
-    const { extras = {}, ...others } = values as Readonly<Record<string, unknown>>;
+    const { extras = {}, state, ...others } = values as Readonly<Record<string, unknown>>;
     checkOptions(`${UPDATE}: extras`, extras, extraNames);
+    const states = takeApart(`${UPDATE}: state`, tree, state, "some");
     const named = [
+      ...leaves.map(({ name }, k) => [name, states[k]] as const),
       ...Object.entries(others),
       ...Object.entries(extras as object).map(([name, value]) =>
         [`extras.${name}`, value] as const
@@ -171,10 +178,11 @@ export class Updater {
 
   /** The bytes of `count` rows of a column, with every value checked. */
   #stage(number: number, count: number, value: unknown): Uint8Array<ArrayBuffer> {
+    const { config } = this.#core;
     const named = this.#column(number);
     const { elementCount, elementBytes } = named.column;
     const buffer = new ArrayBuffer(count * elementCount * elementBytes);
-    const isFinite = this.#core.config.checkFinite && number < 3;
+    const isFinite = config.checkFinite && number < config.leaves.length + 2;
     const staging = { operation: { name: UPDATE }, buffer, steps: count, isFinite };
     new StagedColumn(named, staging).write(value);
     return new Uint8Array(buffer);
@@ -190,12 +198,12 @@ function checkCount(count: number): void {
 }
 
 /** How many records before the pick a batch shows of pick k. */
-function contextOf({ burnIn, before }: PickPolicy, batch: Batch, k: number): number {
+function contextOf({ burnIn, before }: AnyPickPolicy, batch: Batch, k: number): number {
   return Math.min(batch.pickPosition[k] ?? 0, burnIn + before);
 }
 
 /** The record of the first real row of each pick. */
-function firstRows(policy: PickPolicy, batch: Batch): Places {
+function firstRows(policy: AnyPickPolicy, batch: Batch): Places {
   return {
     episodes: batch.pickEpisode.slice(),
     positions: batch.pickPosition.map((position, k) => position - contextOf(policy, batch, k)),
@@ -203,7 +211,7 @@ function firstRows(policy: PickPolicy, batch: Batch): Places {
 }
 
 /** All rows of a batch that stand for records, and these records. */
-function realRows(policy: PickPolicy, batch: Batch): Places & { readonly rows: Int32Array } {
+function realRows(policy: AnyPickPolicy, batch: Batch): Places & { readonly rows: Int32Array } {
   const rows: number[] = [];
   const episodes: number[] = [];
   const positions: number[] = [];

@@ -1,12 +1,16 @@
 /** The static types of batches follow the transforms. */
 import {
   type Batch,
-  centerCrop,
   type Column,
   every,
   ExperienceReplay,
   float32,
   int32,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import {
+  centerCrop,
   normalize,
   type PickTransforms,
   randomCrop,
@@ -14,9 +18,7 @@ import {
   scale,
   toFloat16,
   toFloat32,
-  uint8,
-  uniform,
-} from "@exrp/replay";
+} from "@exrp/replay/transforms";
 import { assertEquals, assertInstanceOf } from "../_assert.ts";
 
 Deno.test("a batch has the typed arrays and the shapes that the last transform gives", async () => {

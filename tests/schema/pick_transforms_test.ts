@@ -1,19 +1,15 @@
 /** The option `transform`: what is refused, and with which words. A refused call changes nothing. */
+import { every, ExperienceReplay, float32, uint8, uniform } from "@exrp/replay";
 import {
   centerCrop,
   clip,
-  every,
-  ExperienceReplay,
-  float32,
   normalize,
   randomCrop,
   randomShift,
   scale,
   toFloat16,
   toFloat32,
-  uint8,
-  uniform,
-} from "@exrp/replay";
+} from "@exrp/replay/transforms";
 import { assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../_assert.ts";
 import { visibleState } from "../replay/_helpers.ts";
 

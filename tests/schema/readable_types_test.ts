@@ -12,6 +12,12 @@ const frames = await ExperienceReplay.create({
   extras: { logProb: float32() },
   pick: { length: 8, stack: 4, nStep: [1, 3] },
 });
+const leaves = await ExperienceReplay.create({
+  capacity: 9,
+  state: { image: uint8(84, 84), pose: [float32(3), float32()] },
+  pick: { stack: { image: 4 } },
+});
+const ofLeaves = leaves.getBatch(1, leaves.newPickSelector(uniform()));
 const selector = plain.newPickSelector(uniform());
 const compact = frames.newPickView({ stack: 4, stackCompact: true, nStep: 3 });
 const ofCompact = frames.getBatch(1, compact.newPickSelector(uniform()));
@@ -32,6 +38,12 @@ const shown: readonly (readonly [expression: string, type: string])[] = [
     "compact",
     'PickView<{ readonly state: Column<"uint8", [84, 84]>; readonly action: Column<"float32", [2]>; readonly extras: { logProb: Column<"float32", []>; }; readonly pick: { readonly stack: 4; readonly stackCompact: true; readonly nStep: 3; }; }>',
   ],
+  [
+    "leaves",
+    'ExperienceReplay<{ readonly state: { readonly image: Column<"uint8", [84, 84]>; readonly pose: readonly [Column<"float32", [3]>, Column<"float32", []>]; }; readonly pick: { readonly stack: { readonly image: 4; }; }; }>',
+  ],
+  ["ofLeaves.shape.state.image", "readonly [number, number, 4, 84, 84]"],
+  ["ofLeaves.state.pose[1]", "Float32Array<ArrayBuffer>"],
   ["ofCompact.shape.state", "readonly [number, number, 84, 84]"],
   ["ofCompact.nStep[0].shape.nextState", "readonly [number, number, 4, 84, 84]"],
 ];

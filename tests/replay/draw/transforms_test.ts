@@ -1,8 +1,9 @@
-/** Transforms of batches, by a slow twin, and what they have in common with all else that a replay does. */
+/**
+ * Transforms of batches, by a slow twin, and what they have in common with all else that a replay does. The file is long because transforms meet
+ * nearly every part of a replay.
+ */
 import {
   type Batch,
-  centerCrop,
-  clip,
   Column,
   combined,
   type DType,
@@ -13,6 +14,12 @@ import {
   int32,
   laber,
   mixture,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import {
+  centerCrop,
+  clip,
   normalize,
   randomCrop,
   randomShift,
@@ -20,9 +27,7 @@ import {
   toFloat16,
   toFloat32,
   type Transform,
-  uint8,
-  uniform,
-} from "@exrp/replay";
+} from "@exrp/replay/transforms";
 import { replayReader } from "@exrp/replay/learner";
 import { native } from "../../_native.ts";
 import {
@@ -654,4 +659,51 @@ Deno.test("columnStatistics() takes names of columns", async () => {
   );
   replay[Symbol.dispose]();
   assertReplayError(() => replay.columnStatistics("state"), "disposed");
+});
+
+Deno.test("each leaf of a state has transforms of its own", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: { eyes: [uint8(4, 4), uint8(2, 2)], speed: float32(2) },
+    pick: {
+      nStep: 1,
+      nextState: "copy",
+      transform: { state: { eyes: [[centerCrop(2, 2)]], speed: [normalize(), scale(2)] } },
+    },
+    seed: SEED,
+  });
+  const state = (of: number) => ({
+    eyes: [picture(of, 16), Uint8Array.of(1, 2, 3, 4)] as const,
+    speed: [of, 7],
+  });
+  let episode = replay.newEpisode();
+  for (const  of of[0, 2]) episode = replay.record(episode, state(of), 0, 1);
+  replay.endEpisode(episode, { finalState: state(4) });
+  assertEquals(replay.columnStatistics("state.speed")?.mean, Float64Array.of(1, 7));
+  assertStrictEquals(replay.columnStatistics("state.eyes[0]"), undefined);
+  const batch = replay.getBatch(20, replay.newPickSelector(uniform()));
+  const speed: Float32Array<ArrayBuffer> = batch.state.speed;
+  const shape: readonly [number, number, 2, 2] = batch.shape.state.eyes[0];
+  assertEquals([...shape], [20, 1, 2, 2]);
+  for (let k = 0; k < 20; k++) {
+    const at = batch.pickPosition[k] ?? NaN;
+    assertEquals([...speed.subarray(2 * k, 2 * k + 2)], [at === 0 ? -2 : 2, 0]);
+    const stored = picture(2 * at, 16);
+    const middle = [5, 6, 9, 10].map((each) => stored[each]);
+    assertEquals([...batch.state.eyes[0].subarray(4 * k, 4 * k + 4)], middle);
+    assertEquals([...batch.nStep[0].nextState.eyes[1].subarray(4 * k, 4 * k + 4)], [1, 2, 3, 4]);
+  }
+  const view = (transform: unknown) => () => replay.newPickView({ transform: transform as never });
+  assertMatch(
+    assertThrows(view({ state: [scale(2)] })).message,
+    /has a list for state, which is no column; there are state\.eyes\[0\], state\.eyes\[1\], state\.speed/,
+  );
+  assertMatch(
+    assertThrows(view({ state: { eyes: [[], [centerCrop(3, 3)]] } })).message,
+    /transform\.state\.eyes\[1\]: centerCrop\(3, 3\) is larger than the picture/,
+  );
+  const bytes = await replay.serialize();
+  const next = replay.getBatch(5, replay.selectors[0] as never).bytes.join();
+  await replay.unserialize(bytes);
+  assertStrictEquals(replay.getBatch(5, replay.selectors[0] as never).bytes.join(), next);
 });

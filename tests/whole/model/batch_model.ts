@@ -11,8 +11,10 @@ import { join } from "./window_model.ts";
 
 /** The parts that a batch must hold. */
 export interface ModelBatch {
+  /** Of each leaf of the state, and then of each other column. */
   readonly columns: readonly Uint8Array[];
-  readonly nextState: Uint8Array;
+  /** Of each leaf. */
+  readonly nextStates: readonly Uint8Array[];
   readonly seqLen: readonly number[];
   readonly nextSeqLen: readonly number[];
   readonly pickEpisode: readonly number[];
@@ -27,7 +29,7 @@ export interface ModelBatch {
   readonly returnToGo: readonly number[];
   readonly nStep: readonly {
     readonly reward: readonly number[];
-    readonly state: Uint8Array;
+    readonly states: readonly Uint8Array[];
     readonly discount: readonly number[];
   }[];
   /** How far probability and importance weight may be off, relative. */
@@ -36,6 +38,7 @@ export interface ModelBatch {
 
 /** The records that a drain must return. */
 export interface ModelDrained {
+  /** Of the state with all its leaves, and then of each other column. */
   readonly columns: readonly Uint8Array[];
   readonly nextState: Uint8Array;
   readonly lastNextState: Uint8Array;
@@ -89,7 +92,7 @@ export function keepByScore(
     kept.flatMap((index) => pick(values, index));
   return {
     columns: candidates.columns.map(bytes),
-    nextState: bytes(candidates.nextState),
+    nextStates: candidates.nextStates.map(bytes),
     seqLen: numbers(candidates.seqLen),
     nextSeqLen: numbers(candidates.nextSeqLen),
     pickEpisode: numbers(candidates.pickEpisode),
@@ -104,9 +107,9 @@ export function keepByScore(
     terminated: numbers(candidates.terminated),
     truncated: numbers(candidates.truncated),
     returnToGo: numbers(candidates.returnToGo),
-    nStep: candidates.nStep.map(({ reward, state, discount }) => ({
+    nStep: candidates.nStep.map(({ reward, states, discount }) => ({
       reward: numbers(reward),
-      state: bytes(state),
+      states: states.map(bytes),
       discount: numbers(discount),
     })),
     tolerance: Math.max(candidates.tolerance, 1e-6),
@@ -118,11 +121,13 @@ export function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
   const all = <T>(part: (batch: ModelBatch) => readonly T[]): T[] =>
     batches.flatMap((batch) => [...part(batch)]);
   const [first] = batches;
+  const each = (arrays: (batch: ModelBatch) => readonly Uint8Array[]): Uint8Array[] =>
+    (first === undefined ? [] : arrays(first)).map((_, k) =>
+      join(all((batch) => arrays(batch).slice(k, k + 1)))
+    );
   return {
-    columns: (first?.columns ?? []).map((_, k) =>
-      join(all(({ columns }) => columns.slice(k, k + 1)))
-    ),
-    nextState: join(all(({ nextState }) => [nextState])),
+    columns: each(({ columns }) => columns),
+    nextStates: each(({ nextStates }) => nextStates),
     seqLen: all(({ seqLen }) => seqLen),
     nextSeqLen: all(({ nextSeqLen }) => nextSeqLen),
     pickEpisode: all(({ pickEpisode }) => pickEpisode),
@@ -137,7 +142,7 @@ export function joinBatches(batches: readonly ModelBatch[]): ModelBatch {
     returnToGo: all(({ returnToGo }) => returnToGo),
     nStep: (first?.nStep ?? []).map((_, k) => ({
       reward: all(({ nStep }) => nStep[k]?.reward ?? []),
-      state: join(all(({ nStep }) => nStep.slice(k, k + 1).map(({ state }) => state))),
+      states: each(({ nStep }) => nStep[k]?.states ?? []),
       discount: all(({ nStep }) => nStep[k]?.discount ?? []),
     })),
     tolerance: Math.max(0, ...batches.map(({ tolerance }) => tolerance)),

@@ -4,10 +4,10 @@
  * @module
  */
 
-import type { PickPolicy } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { AnyBatch } from "./library_subject.ts";
 import type { ProgramConfig } from "./program_config.ts";
-import type { Values } from "./values.ts";
+import { stateValues, type Values } from "./values.ts";
 
 /** New values of one or more columns for `count` records, as the library takes them, and by record and column as the model does. */
 export function chooseChanges(
@@ -25,7 +25,9 @@ export function chooseChanges(
   const own: Record<string, unknown> = {};
   for (const [k, spec] of specs.entries()) {
     if ((k !== first && values.below(3) > 0) || !mayChange(k, spec.every ?? 1)) continue;
-    const { value, bytes } = values.columns(spec, count, plain);
+    const { value, bytes } = k === 0
+      ? stateValues(config, values, count, plain)
+      : values.columns(spec, count, plain);
     changes.set(k, bytes);
     if (k < 3) columns[["state", "action", "reward"][k] ?? ""] = value;
     else own[extras[k - 3]?.[0] ?? ""] = value;
@@ -36,7 +38,7 @@ export function chooseChanges(
 /** The rows of a batch that stand for records, in their order, and these records. */
 export function shownRecords(
   batch: AnyBatch,
-  { burnIn, before, length, reversed }: PickPolicy,
+  { burnIn, before, length, reversed }: AnyPickPolicy,
 ): { rows: number[]; episodes: number[]; positions: number[] } {
   const shown: { row: number; episode: number; position: number }[] = [];
   for (let k = 0; k < batch.size; k++) {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { AnyColumnArray } from "@exrp/replay";
 import type { EpisodeFilter } from "@exrp/replay/types";
 import type { ModelBatch, ModelDrained } from "./batch_model.ts";
 import { chooseFilter, type ModelEpisodes } from "./episodes_model.ts";
@@ -11,6 +12,7 @@ import type { KernelTap } from "./kernel_tap.ts";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { Sides } from "./sides.ts";
+import { leavesIn, unpacked } from "./state_leaves.ts";
 import { Values } from "./values.ts";
 
 /** Everything that can be seen without changing anything. */
@@ -52,8 +54,9 @@ export function compareSides(sides: Sides, tap: KernelTap, step: number, deep: b
 
 /** The running statistics of each column. */
 function compareStatistics({ replay, model, config }: Sides): void {
+  const [state, ...more] = ["state.a", "state.b", "state.c"].slice(0, 1 + config.moreLeaves.length);
   const names = [
-    "state",
+    ...(more.length === 0 ? ["state"] : [state ?? "", ...more]),
     "action",
     "reward",
     ...Object.keys(config.extras).map((n) => `extras.${n}`),
@@ -85,10 +88,10 @@ function compareEpisode(sides: Sides, handle: number | undefined): void {
   const actual = sides.replay.episodeRecords(handle);
   const expected = sides.model.episodeRecords(handle);
   same("the ending of an episode", actual.ending, sides.model.episode(handle).state);
-  sameColumns(sides, "an episode's", actual, expected.columns);
+  sameColumns(sides, "an episode's", actual, allLeaves(sides, expected.columns));
   same("a final state", actual.finalState !== undefined, expected.finalState !== undefined);
   if (actual.finalState !== undefined && expected.finalState !== undefined) {
-    sameBytes("the final state", actual.finalState, expected.finalState);
+    sameStates(sides, "the final state", actual.finalState, expected.finalState);
   }
 }
 
@@ -107,7 +110,7 @@ export function compareBatch(sides: Sides, actual: AnyBatch, expected: ModelBatc
     4 * expected.tolerance,
   );
   sameColumns(sides, "the batch's", actual, expected.columns);
-  sameBytes("nextState", actual.nextState, expected.nextState);
+  sameLeaves("nextState", actual.nextState, expected.nextStates);
   sameNumbers("learnMask", actual.learnMask, expected.learnMask);
   sameNumbers("contextMask", actual.contextMask, expected.contextMask);
   sameNumbers("terminated", actual.terminated, expected.terminated);
@@ -119,7 +122,7 @@ export function compareBatch(sides: Sides, actual: AnyBatch, expected: ModelBatc
     if (seen === undefined) throw new Error(`the batch has no n-step return ${k}`);
     sameNumbers(`nStep[${k}].reward`, seen.reward, part.reward);
     sameNumbers(`nStep[${k}].discount`, seen.discount, part.discount);
-    sameBytes(`nStep[${k}].nextState`, seen.nextState, part.state);
+    sameLeaves(`nStep[${k}].nextState`, seen.nextState, part.states);
   }
 }
 
@@ -135,9 +138,26 @@ export function compareDrained(
   sameNumbers("the drained discount", actual.discount, expected.discount);
   sameNumbers("the drained terminated", actual.terminated, expected.terminated);
   sameNumbers("the drained truncated", actual.truncated, expected.truncated);
-  sameColumns(sides, "the drained", actual, expected.columns);
-  sameBytes("the drained lastNextState", actual.lastNextState, expected.lastNextState);
-  sameBytes("the drained nextState", actual.nextState, expected.nextState);
+  sameColumns(sides, "the drained", actual, allLeaves(sides, expected.columns));
+  sameStates(sides, "the drained lastNextState", actual.lastNextState, expected.lastNextState);
+  sameStates(sides, "the drained nextState", actual.nextState, expected.nextState);
+}
+
+/** The states of each leaf, and then the other columns. */
+function allLeaves({ model }: Sides, [states, ...others]: readonly Uint8Array[]): Uint8Array[] {
+  return [...unpacked(states ?? new Uint8Array(), model.config.leafBytes), ...others];
+}
+
+/** States of the library and packed ones of the model. */
+function sameStates({ model }: Sides, what: string, actual: unknown, expected: Uint8Array): void {
+  sameLeaves(what, actual, unpacked(expected, model.config.leafBytes));
+}
+
+function sameLeaves(what: string, actual: unknown, expected: readonly Uint8Array[]): void {
+  const arrays = leavesIn<AnyColumnArray>(expected.length, actual);
+  for (const [k, bytes] of expected.entries()) {
+    sameBytes(`${what}, leaf ${k}`, arrays[k] as AnyColumnArray, bytes);
+  }
 }
 
 function sameColumns(
@@ -147,7 +167,8 @@ function sameColumns(
   expected: readonly Uint8Array[],
 ): void {
   const extras = Object.keys(sides.config.extras).map((name) => actual.extras[name]);
-  const views = [actual.state, actual.action, actual.reward, ...extras];
+  const states = leavesIn<AnyColumnArray>(sides.model.config.leafBytes.length, actual.state);
+  const views = [...states, actual.action, actual.reward, ...extras];
   for (const [k, bytes] of expected.entries()) {
     const view = views[k];
     if (view === undefined) throw new Error(`${what} has no column ${k}`);

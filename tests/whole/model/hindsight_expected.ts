@@ -4,10 +4,12 @@
  * @module
  */
 
-import type { AnyColumnArray, PickPolicy } from "@exrp/replay";
+import type { AnyColumnArray } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import { answerOf, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyBatch } from "./library_subject.ts";
 import { elementCount, type ProgramConfig } from "./program_config.ts";
+import { leafView, leavesIn } from "./state_leaves.ts";
 
 /** The batch, and what the callback must have been given. */
 export interface Expected {
@@ -19,8 +21,8 @@ export interface Expected {
 }
 
 /** Whether hindsight takes batches of this policy. */
-export function canRelabel(policy: PickPolicy, inState: boolean): boolean {
-  const { nStep, stack, stackCompact, nextState, returnToGo, transform } = policy;
+export function canRelabel(policy: AnyPickPolicy, inState: boolean): boolean {
+  const { nStep, stack, stackCompact, nextState, returnToGo, transform } = leafView(policy, 0);
   if (nStep.length > 0 || returnToGo) return false;
   const { state, reward, extras: { mask, goal } = {} } = transform ?? {};
   const changed = inState ? [state, reward] : [mask, goal, reward];
@@ -29,7 +31,7 @@ export function canRelabel(policy: PickPolicy, inState: boolean): boolean {
 }
 
 /** The rows of pick k that hold a record, and that record's position, one step after the other. */
-export function realRows(policy: PickPolicy, batch: AnyBatch, k: number): Map<number, number> {
+export function realRows(policy: AnyPickPolicy, batch: AnyBatch, k: number): Map<number, number> {
   const begin = batch.pickPosition[k] ?? 0;
   const end = batch.seqLen[k] ?? 0;
   const rows = new Map<number, number>();
@@ -50,11 +52,11 @@ export function realRows(policy: PickPolicy, batch: AnyBatch, k: number): Map<nu
  * their contents.
  */
 export function expectRelabelled(
-  { hindsight, state, extras, reward }: ProgramConfig,
+  { hindsight, state, moreLeaves, extras, reward }: ProgramConfig,
   { batch, bytes: before, policy }: {
     readonly batch: AnyBatch;
     readonly bytes: Uint8Array;
-    readonly policy: PickPolicy;
+    readonly policy: AnyPickPolicy;
   },
   goals: readonly (ModelGoal & object | undefined)[],
 ): Expected {
@@ -64,8 +66,11 @@ export function expectRelabelled(
     array.byteOffset + row * width * array.BYTES_PER_ELEMENT - batch.bytes.byteOffset;
   const inState = hindsight?.inState;
   const width = elementCount(state);
-  const mask = batch.extras.mask ?? batch.state;
-  const wanted = batch.extras.goal ?? batch.state;
+  const firstLeaf = (of: unknown): AnyColumnArray =>
+    leavesIn<AnyColumnArray>(1 + moreLeaves.length, of)[0] as AnyColumnArray;
+  const [states, nextStates] = [firstLeaf(batch.state), firstLeaf(batch.nextState)];
+  const mask = batch.extras.mask ?? states;
+  const wanted = batch.extras.goal ?? states;
   const goalWidth = elementCount(extras.goal ?? state);
   const achieved: number[] = [];
   const desired: number[] = [];
@@ -77,15 +82,13 @@ export function expectRelabelled(
       const row = k * batch.length + step;
       const answer = answerOf(asked++);
       const isKnown = step < (batch.nextSeqLen[k] ?? 0);
-      const from = inState === undefined
-        ? at(mask, row, goalWidth)
-        : at(batch.nextState, row, width);
+      const from = inState === undefined ? at(mask, row, goalWidth) : at(nextStates, row, width);
       achieved.push(...bytes.subarray(from, from + size));
       desired.push(...own.goal);
       if (inState === undefined) bytes.set(own.goal, at(wanted, row, goalWidth));
       else {
-        const offset = (width - inState) * batch.state.BYTES_PER_ELEMENT;
-        bytes.set(own.goal, at(batch.state, row, width) + offset);
+        const offset = (width - inState) * states.BYTES_PER_ELEMENT;
+        bytes.set(own.goal, at(states, row, width) + offset);
         if (isKnown) bytes.set(own.goal, from + offset);
       }
       const each = elementCount(reward);

@@ -1,6 +1,7 @@
 /**
  * A tap on the kernel: sees every call that the library makes. So the test knows the id of the replay, which its class
- * hides. It can check the kernel's invariants, and record all calls for the native replay.
+ * hides. It can check the kernel's invariants, and record all calls for the native replay. The file is long because it has a line for
+ * each call of the kernel.
  *
  * @module
  */
@@ -23,6 +24,8 @@ type AnyFunction = (...args: readonly unknown[]) => number;
 
 interface Shape {
   readonly columnBytes: readonly number[];
+  /** How many of the columns are leaves of the state: the first ones. */
+  readonly leafCount: number;
   /** For each column, which records keep it. */
   readonly every: readonly number[];
   /** Elements of one reward. */
@@ -38,23 +41,40 @@ type BatchPart = readonly [part: number, bytes: number];
 
 /** The parts of a view's batches in the order in which they are hashed, as tests/kernel/operations_recording.hpp has it. */
 function batchPartsOf(
-  { columnBytes, every, rewardCount, policies }: Shape,
+  { columnBytes, leafCount, every, rewardCount, policies }: Shape,
   view: number,
 ): BatchPart[] {
   const policy = policies[view] ?? new Float64Array(abi.EXRP_POLICY_COUNT);
   const number = (index: number): number => policy[index] ?? 0;
   const flag = (bit: number): boolean => (number(abi.EXRP_POLICY_FLAGS) & bit) !== 0;
   const rows = number(abi.EXRP_POLICY_BEFORE) + number(abi.EXRP_POLICY_LENGTH);
-  const stack = number(abi.EXRP_POLICY_STACK);
-  const nextState = number(abi.EXRP_POLICY_NEXT_STATE);
-  const more = nextState === abi.EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
-  const frames = flag(abi.EXRP_PICK_COMPACT) ? stack - 1 + rows + more : (rows + more) * stack;
-  const [stateBytes = 0] = columnBytes;
-  const stacks = rows * stack * stateBytes;
+  const leaves = columnBytes.slice(0, leafCount).map((bytes, leaf) => {
+    const hasOwn = policy.length > abi.EXRP_POLICY_COUNT;
+    const own = abi.EXRP_POLICY_COUNT + abi.EXRP_LEAF_COUNT * leaf;
+    const stack = number(hasOwn ? own + abi.EXRP_LEAF_STACK : abi.EXRP_POLICY_STACK);
+    const nextState = number(
+      hasOwn ? own + abi.EXRP_LEAF_NEXT_STATE : abi.EXRP_POLICY_NEXT_STATE,
+    );
+    const flags = hasOwn
+      ? number(own + abi.EXRP_LEAF_FLAGS)
+      : flag(abi.EXRP_PICK_COMPACT)
+      ? abi.EXRP_LEAF_COMPACT
+      : 0;
+    const more = nextState === abi.EXRP_NEXT_STATE_OVERLAP ? 1 : 0;
+    const isCompact = (flags & abi.EXRP_LEAF_COMPACT) !== 0;
+    const frames = isCompact ? stack - 1 + rows + more : (rows + more) * stack;
+    const stacks = rows * stack * bytes;
+    return {
+      states: frames * bytes,
+      nextStates: nextState === abi.EXRP_NEXT_STATE_COPY ? stacks : 0,
+      nSteps: (flags & abi.EXRP_LEAF_NO_N_STEP) === 0 ? stacks : 0,
+    };
+  });
+  const [first = { states: 0, nextStates: 0, nSteps: 0 }] = leaves;
   const masks = flag(abi.EXRP_PICK_MASKS) ? rows * 4 : 0;
   const ends = flag(abi.EXRP_PICK_ENDS) ? rows : 0;
   const parts: BatchPart[] = [
-    [abi.EXRP_BATCH_NEXT_STATE, nextState === abi.EXRP_NEXT_STATE_COPY ? stacks : 0],
+    [abi.EXRP_BATCH_NEXT_STATE, first.nextStates],
     [abi.EXRP_BATCH_SEQ_LEN, 4],
     [abi.EXRP_BATCH_NEXT_SEQ_LEN, 4],
     [abi.EXRP_BATCH_PICK_EPISODE, 8],
@@ -67,16 +87,24 @@ function batchPartsOf(
     [abi.EXRP_BATCH_TERMINATED, ends],
     [abi.EXRP_BATCH_TRUNCATED, ends],
     [abi.EXRP_BATCH_RETURN_TO_GO, flag(abi.EXRP_PICK_RETURN_TO_GO) ? rows * rewardCount * 4 : 0],
-    [abi.EXRP_BATCH_COLUMN, frames * stateBytes],
+    ...leaves.map(({ states }, k): BatchPart => [abi.EXRP_BATCH_COLUMN + k, states]),
   ];
   for (const [k, bytes] of columnBytes.entries()) {
-    if (k > 0) parts.push([abi.EXRP_BATCH_COLUMN + k, ((every[k] ?? 1) > 1 ? 1 : rows) * bytes]);
+    if (k >= leafCount) {
+      parts.push([abi.EXRP_BATCH_COLUMN + k, ((every[k] ?? 1) > 1 ? 1 : rows) * bytes]);
+    }
   }
-  for (let k = 0; k < nStepCount(policy); k++) {
+  const nSteps = nStepCount(policy);
+  for (let k = 0; k < nSteps; k++) {
     const part = abi.EXRP_BATCH_COLUMN + columnBytes.length + abi.EXRP_BATCH_N_STEP_PARTS * k;
     parts.push([part + abi.EXRP_BATCH_N_STEP_RETURN, rows * rewardCount * 4]);
-    parts.push([part + abi.EXRP_BATCH_N_STEP_STATE, stacks]);
+    parts.push([part + abi.EXRP_BATCH_N_STEP_STATE, first.nSteps]);
     parts.push([part + abi.EXRP_BATCH_N_STEP_DISCOUNT, rows * 4]);
+  }
+  let part = abi.EXRP_BATCH_COLUMN + columnBytes.length + abi.EXRP_BATCH_N_STEP_PARTS * nSteps;
+  for (const leaf of leaves.slice(1)) {
+    parts.push([part++, leaf.nextStates]);
+    for (let k = 0; k < nSteps; k++) parts.push([part++, leaf.nSteps]);
   }
   return parts;
 }
@@ -131,9 +159,10 @@ const CALLS: Readonly<Record<string, Call>> = {
   exrp_replay_check: { roles: [R, O], written: whole(1) },
   exrp_row_layout: {
     roles: [R, O, N],
-    written: ([id, offsets], tap) => [
-      bytesOf(offsets, 8 * (abi.EXRP_ROW_COLUMN + tap.shape(id).columnBytes.length)),
-    ],
+    written: ([id, offsets], tap) => {
+      const { columnBytes, leafCount } = tap.shape(id);
+      return [bytesOf(offsets, 8 * (abi.EXRP_ROW_COLUMN + columnBytes.length + leafCount - 1))];
+    },
   },
   exrp_episode_create: { roles: [R, O], written: ([, handle]) => [bytesOf(handle, 8)] },
   exrp_episode_tag: { roles: [R, N, N], written: nothing },
@@ -386,7 +415,7 @@ export class KernelTap implements Disposable {
 
   shape(id: unknown): Shape {
     return this.#shapes.get(Number(id)) ??
-      { columnBytes: [], every: [], rewardCount: 0, policies: [], views: [] };
+      { columnBytes: [], leafCount: 1, every: [], rewardCount: 0, policies: [], views: [] };
   }
 
   itemBytes(id: number, section: number): number {
@@ -397,9 +426,10 @@ export class KernelTap implements Disposable {
 
   /** How many offsets a layout of the view's batches has. */
   partCount(id: unknown, view: number): number {
-    const { columnBytes, policies } = this.shape(id);
-    return abi.EXRP_BATCH_COLUMN + columnBytes.length +
-      abi.EXRP_BATCH_N_STEP_PARTS * nStepCount(policies[view]);
+    const { columnBytes, leafCount, policies } = this.shape(id);
+    const nSteps = nStepCount(policies[view]);
+    return abi.EXRP_BATCH_COLUMN + columnBytes.length + abi.EXRP_BATCH_N_STEP_PARTS * nSteps +
+      (1 + nSteps) * (leafCount - 1);
   }
 
   /** Some places of a batch, part by part, without what lies between them. */
@@ -441,11 +471,11 @@ export class KernelTap implements Disposable {
   }
 
   #create(original: AnyFunction, args: readonly unknown[]): number {
-    const [, , policy, , columns, , made] = args;
+    const [config, , policy, , columns, , made] = args;
     const status = this.#record("exrp_replay_create", original, args);
     if (
       status === 0 && made instanceof Uint32Array && policy instanceof Float64Array &&
-      columns instanceof Uint32Array
+      columns instanceof Uint32Array && config instanceof Float64Array
     ) {
       const [id = 0] = made;
       this.#live.add(id);
@@ -456,8 +486,10 @@ export class KernelTap implements Disposable {
         columnBytes.push((columns[k] ?? 0) * (columns[k + 1] ?? 0));
         every.push(columns[k + 2] ?? 1);
       }
-      const rewardCount = columns[7] ?? 0;
-      this.#shapes.set(id, { columnBytes, every, rewardCount, policies: [policy], views: [] });
+      const leafCount = config[abi.EXRP_CONFIG_STATE_COLUMNS] ?? 1;
+      const rewardCount = columns[3 * (leafCount + 1) + 1] ?? 0;
+      const policies = [policy];
+      this.#shapes.set(id, { columnBytes, leafCount, every, rewardCount, policies, views: [] });
     }
     return status;
   }

@@ -36,7 +36,8 @@ import type { AnyPick } from "@exrp/replay/types";
 import type { EvictionPolicy, EvictionRule } from "@exrp/replay/eviction";
 import type { PickSelector, SelectorRule } from "@exrp/replay/selectors";
 import { customScore } from "./eviction_models.ts";
-import { type ColumnSpec, elementCount, type ProgramConfig } from "./program_config.ts";
+import { type ColumnSpec, elementCount, leafSpecs, type ProgramConfig } from "./program_config.ts";
+import { byLeaf } from "./state_leaves.ts";
 import type { ModelConfig } from "./model_config.ts";
 import { sweepProbability } from "./selector_models.ts";
 import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
@@ -49,7 +50,13 @@ type PickTypes = Omit<AnyPick, "nStep"> & {
 
 /** A replay of any columns. */
 export type AnyReplay = ExperienceReplay<
-  { state: Column; action: Column; reward: Column; extras: Record<string, Column>; pick: PickTypes }
+  {
+    state: Column;
+    action: Column;
+    reward: Column;
+    extras: Record<string, Column>;
+    pick: PickTypes;
+  }
 >;
 
 /** A batch of any columns. */
@@ -62,18 +69,21 @@ function column(spec: ColumnSpec): Column {
 
 /** The model's configuration of a program's. */
 export function modelConfig(config: ProgramConfig): ModelConfig {
-  const columns = [config.state, config.action, config.reward, ...Object.values(config.extras)];
+  const columns = [config.action, config.reward, ...Object.values(config.extras)];
+  const bytesOf = (spec: ColumnSpec): number => column(spec).elementBytes * elementCount(spec);
+  const leafBytes = leafSpecs(config).map(bytesOf);
   return {
     capacity: config.capacity,
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     blockLength: config.blockLength,
     seed: config.seed,
     pick: config.pick,
-    columns,
+    columns: [...leafSpecs(config), ...columns],
     extraNames: Object.keys(config.extras),
-    every: columns.map(({ every = 1 }) => every),
+    every: [1, ...columns.map(({ every = 1 }) => every)],
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
-    columnBytes: columns.map((spec) => column(spec).elementBytes * elementCount(spec)),
+    leafBytes,
+    columnBytes: [leafBytes.reduce((sum, bytes) => sum + bytes, 0), ...columns.map(bytesOf)],
     eviction: config.eviction,
     evictionDraws: config.evictionDraws,
     ...limits(config),
@@ -232,7 +242,7 @@ export async function createReplay(
     blockLength,
     seed,
     pick: config.pick,
-    state: column(config.state),
+    state: byLeaf(leafSpecs(config).map(column)) as Column,
     action: column(config.action),
     reward: column(config.reward),
     extras,

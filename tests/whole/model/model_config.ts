@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { PickPolicy } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { EvictionKind } from "./eviction_models.ts";
 import type { StoredColumns } from "./transforms_model.ts";
 import type { RewardSpec } from "./window_model.ts";
@@ -18,8 +18,10 @@ export interface ModelConfig extends StoredColumns {
   readonly blockLength: number;
   readonly seed: number;
   /** The pick policy of the first pick view. */
-  readonly pick: PickPolicy;
-  /** Bytes of each column of one record: the state, the action, the reward, extras. */
+  readonly pick: AnyPickPolicy;
+  /** Bytes of each leaf of the state. */
+  readonly leafBytes: readonly number[];
+  /** Bytes of each column of one record: the state with all its leaves, the action, the reward, extras. */
   readonly columnBytes: readonly number[];
   /** For each column n, if only every nth record keeps it; else 1. */
   readonly every: readonly number[];

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { PickPolicy } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
 import { joinBatches, keepByScore, type ModelBatch } from "./batch_model.ts";
 import type { Draws, SelectorModel } from "./draws.ts";
@@ -48,11 +48,11 @@ interface ComposedModel {
 
 /** One pick view, and the selectors that draw from it. */
 class TableModel {
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   readonly picks: Pick[] = [];
   readonly selectors: SelectorModel[] = [];
 
-  constructor(policy: PickPolicy) {
+  constructor(policy: AnyPickPolicy) {
     this.policy = policy;
   }
 
@@ -128,7 +128,7 @@ export class TablesModel {
   }
 
   /** A further pick view; the picks there are already come oldest episode first. */
-  newPickView(policy: PickPolicy): number {
+  newPickView(policy: AnyPickPolicy): number {
     this.#views.push(new TableModel(policy));
     const stored = [...this.#host.episodes.values()].flatMap(({ records, first }) =>
       records.slice(first)
@@ -374,7 +374,8 @@ export class TablesModel {
     draws: Draws,
     first: number,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
-    const { columnBytes, every, reward } = this.#config;
+    const { leafBytes, columnBytes, every, reward } = this.#config;
+    const bytes = { leafBytes, columnBytes };
     const shown = this.#transforms.begin(this.#views.indexOf(view), view.policy);
     const picks = draws.indices.map((index, k) => {
       const pick = view.picks[index];
@@ -389,7 +390,7 @@ export class TablesModel {
           view.policy,
           episode,
           position,
-          columnBytes,
+          bytes,
           every,
           reward,
           shown(first + k),
@@ -400,8 +401,11 @@ export class TablesModel {
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
       picks.flatMap(({ rows }) => [...part(rows)]);
     return {
-      columns: columnBytes.map((_, k) => join(all(({ columns }) => columns[k] ?? []))),
-      nextState: join(all(({ nextState }) => nextState)),
+      columns: Array.from(
+        { length: leafBytes.length + columnBytes.length - 1 },
+        (_, k) => join(all(({ columns }) => columns[k] ?? [])),
+      ),
+      nextStates: leafBytes.map((_, k) => join(all(({ nextStates }) => nextStates[k] ?? []))),
       seqLen: picks.map(({ rows }) => rows.seqLen),
       nextSeqLen: picks.map(({ rows }) => rows.nextSeqLen),
       pickEpisode: picks.map(({ pick }) => pick.episode),
@@ -414,7 +418,7 @@ export class TablesModel {
       returnToGo: all(({ returnToGo }) => returnToGo),
       nStep: view.policy.nStep.map((_, k) => ({
         reward: all(({ nStep }) => nStep[k]?.reward ?? []),
-        state: join(all(({ nStep }) => nStep[k]?.state ?? [])),
+        states: leafBytes.map((_, leaf) => join(all(({ nStep }) => nStep[k]?.states[leaf] ?? []))),
         discount: all(({ nStep }) => nStep[k]?.discount ?? []),
       })),
     };

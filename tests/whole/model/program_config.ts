@@ -4,24 +4,24 @@
  * @module
  */
 
+import type { DType } from "@exrp/replay";
 import {
   centerCrop,
   clip,
-  type DType,
   normalize,
-  type PickPolicy,
   randomCrop,
   randomShift,
   scale,
   toFloat16,
   toFloat32,
   type Transform,
-} from "@exrp/replay";
-import type { TransformList } from "@exrp/replay/types";
+} from "@exrp/replay/transforms";
+import type { AnyPickPolicy, LeafOption, TransformList } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
+import { byLeaf, withOwnOptions } from "./state_leaves.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
@@ -43,9 +43,11 @@ export interface ProgramConfig {
   readonly blockLength: number;
   readonly seed: number;
   /** The pick policy of each pick view; those past the first are made when the first selector needs them. */
-  readonly pick: PickPolicy;
-  readonly views: readonly PickPolicy[];
+  readonly pick: AnyPickPolicy;
+  readonly views: readonly AnyPickPolicy[];
   readonly state: ColumnSpec;
+  /** The leaves of the state behind the first, which is `state`. */
+  readonly moreLeaves: readonly ColumnSpec[];
   readonly action: ColumnSpec;
   readonly reward: ColumnSpec;
   readonly extras: Readonly<Record<string, ColumnSpec>>;
@@ -61,6 +63,11 @@ export interface ProgramConfig {
   readonly evictionDraws: number;
   readonly capacityBytes?: number;
   readonly maxAge?: number;
+}
+
+/** The leaves of the state of a program, in their order. */
+export function leafSpecs({ state, moreLeaves }: ProgramConfig): readonly ColumnSpec[] {
+  return [state, ...moreLeaves];
 }
 
 const DTYPES: readonly DType[] = [
@@ -213,7 +220,7 @@ function chooseHindsight(
 }
 
 /** Pick options for records and next states only. */
-const PLAIN: PickPolicy = {
+const PLAIN: AnyPickPolicy = {
   length: 1,
   stride: 1,
   allowShort: false,
@@ -244,7 +251,7 @@ function chooseEnds(
 }
 
 /** Pick options with every part that can be combined. */
-function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
+function choosePolicy(choice: Choice, lengthMax: number): AnyPickPolicy {
   const ends = chooseEnds(choice);
   const whole = choice.oneIn(8);
   const reversed = choice.oneIn(5);
@@ -283,7 +290,7 @@ function choosePolicy(choice: Choice, lengthMax: number): PickPolicy {
  * The parts of batches that tell of their episodes' ends. They have a stream of their own, so that the other choices are those of the programs
  * before. Batches with returns can't be relabelled, so they come where there is no hindsight or where they are refused anyway.
  */
-function withEnds(choice: Choice, policy: PickPolicy, canRelabel: boolean): PickPolicy {
+function withEnds(choice: Choice, policy: AnyPickPolicy, canRelabel: boolean): AnyPickPolicy {
   const [ends, returnToGo] = [choice.oneIn(2), choice.oneIn(2)];
   return { ...policy, ends, returnToGo: returnToGo && (!canRelabel || policy.nStep.length > 0) };
 }
@@ -291,28 +298,37 @@ function withEnds(choice: Choice, policy: PickPolicy, canRelabel: boolean): Pick
 /** Transforms of some columns, with a stream of their own. Batches with those of rewards or goals can't be relabelled, so most have others. */
 function withTransforms(
   choice: Choice,
-  policy: PickPolicy,
-  { state, action, reward, extras }: Pick<ProgramConfig, "state" | "action" | "reward" | "extras">,
+  policy: AnyPickPolicy,
+  config: Pick<ProgramConfig, "state" | "moreLeaves" | "action" | "reward" | "extras">,
   canRelabel: boolean,
-): PickPolicy {
+): AnyPickPolicy {
   if (choice.oneIn(2)) return policy;
-  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(8);
+  const { state, moreLeaves, action, reward, extras } = config;
+  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(20);
   const some = (spec: ColumnSpec, isReward = false): { readonly list?: TransformList } =>
     choice.oneIn(2) ? {} : { list: chooseTransforms(choice, spec, isReward) };
-  const lists = { state: some(state), action: some(action), reward: some(reward, true) };
-  const { state: own, action: acted, reward: paid } = lists;
+  const own = [state, ...moreLeaves].map((spec) => some(spec).list);
+  const [{ list: acted }, { list: paid }] = [some(action), some(reward, true)];
   const chosen = Object.entries(extras).flatMap(([name, spec]) => {
     const { list } = some(spec);
     const isGoal = isKept && (name === "goal" || name === "mask");
     return list === undefined || isGoal ? [] : [[name, list] as const];
   });
   const transform = {
-    ...(own.list === undefined || isKept ? {} : { state: own.list }),
-    ...(acted.list === undefined ? {} : { action: acted.list }),
-    ...(paid.list === undefined || isKept ? {} : { reward: paid.list }),
+    ...(own.every((list) => list === undefined) || isKept ? {} : { state: byName(own) }),
+    ...(acted === undefined ? {} : { action: acted }),
+    ...(paid === undefined || isKept ? {} : { reward: paid }),
     ...(chosen.length === 0 ? {} : { extras: Object.fromEntries(chosen) }),
   };
   return Object.keys(transform).length === 0 ? policy : { ...policy, transform };
+}
+
+/** The lists of leaves by their names, without those that have none; or that of the only leaf. */
+function byName(lists: readonly (TransformList | undefined)[]): LeafOption<TransformList> {
+  const [only] = lists;
+  if (lists.length === 1 && only !== undefined) return only;
+  const named = Object.entries(byLeaf(lists) as Readonly<Record<string, TransformList>>);
+  return Object.fromEntries(named.filter(([, list]) => list !== undefined));
 }
 
 /** A list of transforms that fit a column. */
@@ -372,6 +388,12 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const state: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }
     : chooseColumn(choice, true);
+  // Leaves have a stream of their own, so that all other choices are those of the programs before.
+  const own = new Choice(seed, 3);
+  const moreLeaves = Array.from(
+    { length: own.oneIn(2) ? 0 : own.within(1, 2) },
+    () => chooseColumn(own, true),
+  );
   const config: Omit<ProgramConfig, "evictionDraws"> = {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
@@ -382,6 +404,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
       : { ...PLAIN, ...chooseEnds(choice), length },
     views,
     state,
+    moreLeaves,
     action: choice.oneIn(2) ? { dtype: "int32", shape: [] } : chooseColumn(choice, true),
     reward: choice.oneIn(3)
       ? { dtype: choice.of(DTYPES), shape: choice.of([[], [], [2]]) }
@@ -395,10 +418,15 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
   const ends = new Choice(seed, 2);
-  const transforms = new Choice(seed, 3);
+  const transforms = new Choice(seed, 4);
   const canRelabel = config.hindsight !== undefined;
-  const complete = (policy: PickPolicy): PickPolicy =>
-    withTransforms(transforms, withEnds(ends, policy, canRelabel), config, canRelabel);
+  const complete = (policy: AnyPickPolicy): AnyPickPolicy =>
+    withTransforms(
+      transforms,
+      withOwnOptions(own, withEnds(ends, policy, canRelabel), 1 + moreLeaves.length),
+      config,
+      canRelabel,
+    );
   return {
     ...config,
     pick: complete(config.pick),
@@ -419,12 +447,13 @@ function chooseLimits(
   choice: Choice,
   config: Omit<ProgramConfig, "evictionDraws">,
 ): { capacityBytes?: number; maxAge?: number } {
-  const { capacity, state, action, reward, extras, pick: { length }, segmentLength } = config;
+  const { capacity, state, moreLeaves, action, reward, extras, pick, segmentLength } = config;
+  const { length } = pick;
   // Picks of each view fit, also where limits leave fewer records.
   const longest = Math.max(...config.views.map((view) => view.length), 0);
   const least = Math.max(length, longest, segmentLength ?? 0);
-  const columns = [state, action, reward, ...Object.values(extras)];
-  const stateBytes = columnBytes(state);
+  const columns = [state, ...moreLeaves, action, reward, ...Object.values(extras)];
+  const stateBytes = [state, ...moreLeaves].reduce((sum, leaf) => sum + columnBytes(leaf), 0);
   // The limits leave enough records to draw and to drain.
   const half = Math.ceil(capacity / 2);
   const records = Math.max(least, choice.within(half, capacity));

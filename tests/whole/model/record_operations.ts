@@ -10,7 +10,7 @@ import type { ColumnSpec } from "./program_config.ts";
 import type { FlatEnd } from "./replay_model.ts";
 import { same, sameNumbers } from "./same.ts";
 import { both, type Sides } from "./sides.ts";
-import { priorityOf, Values } from "./values.ts";
+import { priorityOf, stateValue, stateValues, Values } from "./values.ts";
 
 export function newEpisode(sides: Sides, { actor, tag }: Operation & { do: "newEpisode" }): void {
   const handle = sides.replay.newEpisode(tag === 0 ? undefined : { tag });
@@ -60,10 +60,10 @@ function makeStep(
   const values = new Values(data);
   const make = (spec: ColumnSpec): Made => values.column(spec, plain);
   const [state, action, reward, last] = [
-    make(config.state),
+    stateValue(config, values, plain),
     make(config.action),
     make(config.reward),
-    make(config.state),
+    stateValue(config, values, plain),
   ];
   const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
   return {
@@ -126,7 +126,8 @@ function stepValues(
   const { config } = sides;
   const make = (spec: ColumnSpec): { value: unknown; bytes: Uint8Array[] } =>
     values.columns(spec, count, plain);
-  const [state, action, reward] = [make(config.state), make(config.action), make(config.reward)];
+  const state = stateValues(config, values, count, plain);
+  const [action, reward] = [make(config.action), make(config.reward)];
   const extras = Object.entries(config.extras).map(([name, spec]) => [name, make(spec)] as const);
   const all = [state, action, reward, ...extras.map(([, made]) => made)];
   return {
@@ -150,7 +151,7 @@ export function recordMany(sides: Sides, operation: Operation & { do: "recordMan
   const values = new Values(data);
   const { columns, bytes } = stepValues(sides, values, count, plain);
   const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
-  const final = values.column(sides.config.state, plain);
+  const final = stateValue(sides.config, values, plain);
   const ends = end !== "no";
   const tag = chooseTag(data);
   const handle = sides.actors.get(actor) ?? 0;
@@ -185,7 +186,7 @@ export function recordBatch(sides: Sides, operation: Operation & { do: "recordBa
   const values = new Values(data);
   const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
   const { columns, bytes } = stepValues(sides, values, count, plain);
-  const next = values.columns(sides.config.state, count, plain);
+  const next = stateValues(sides.config, values, count, plain);
   const done = Array.from({ length: count }, () => values.below(endOneIn) === 0);
   const cut = Array.from({ length: count }, () => values.below(2 * endOneIn) === 0);
   const handles = Array.from({ length: count }, (_, actor) => sides.actors.get(actor) ?? 0);
@@ -220,7 +221,7 @@ export function recordFlat(sides: Sides, operation: Operation & { do: "recordFla
   const values = new Values(data);
   const priorities = priority ? Array.from({ length: count }, () => priorityOf(values)) : undefined;
   const { columns, bytes } = stepValues(sides, values, count, plain);
-  const next = values.columns(sides.config.state, count, plain);
+  const next = stateValues(sides.config, values, count, plain);
   const [doneOdds, cutOdds] = unknown ? [2, 1] : [1, 2];
   const done = Array.from({ length: count }, () => values.below(doneOdds * endOneIn) === 0);
   const cut = Array.from({ length: count }, () => values.below(cutOdds * endOneIn) === 0);
@@ -296,7 +297,7 @@ export function endEpisode(
   sides: Sides,
   { actor, data, truncated, plain }: Operation & { do: "endEpisode" },
 ): void {
-  const final = new Values(data).column(sides.config.state, plain);
+  const final = stateValue(sides.config, new Values(data), plain);
   const handle = sides.actors.get(actor) ?? 0;
   const outcome = both(
     () => sides.replay.endEpisode(handle, { finalState: final.value as number, truncated }),

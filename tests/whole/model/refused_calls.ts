@@ -9,7 +9,7 @@ import type { AnyReplay } from "./library_subject.ts";
 import type { ColumnSpec, ProgramConfig } from "./program_config.ts";
 import type { ReplayModel } from "./replay_model.ts";
 import { same } from "./same.ts";
-import type { Values } from "./values.ts";
+import { stateValue, stateValues, type Values } from "./values.ts";
 
 /** A call, and how it must be refused: the code of a `ReplayError`, the name of another error's class, or either. */
 export interface RefusedCall {
@@ -65,7 +65,8 @@ function wrongRecords(context: RefusedContext): RefusedCall[] {
   const { config, values, model } = context;
   const loose = context.replay as unknown as Loose;
   const make = (spec: ColumnSpec): unknown => values.column(spec, true).value;
-  const [state, action, reward] = [config.state, config.action, config.reward].map(make);
+  const state = stateValue(config, values, true).value;
+  const [action, reward] = [config.action, config.reward].map(make);
   const specs = Object.entries(config.extras);
   const extras = Object.fromEntries(specs.map(([name, spec]) => [name, make(spec)]));
   const good = specs.length > 0 ? { extras } : {};
@@ -94,7 +95,7 @@ function wrongSteps({ config, values, model, replay }: RefusedContext): RefusedC
   const make = (spec: ColumnSpec, of = count): unknown => values.columns(spec, of, true).value;
   const specs = Object.entries(config.extras);
   const good = {
-    state: make(config.state),
+    state: stateValues(config, values, count, true).value,
     action: make(config.action),
     reward: make(config.reward),
     ...(specs.length > 0
@@ -108,7 +109,7 @@ function wrongSteps({ config, values, model, replay }: RefusedContext): RefusedC
   const handles = Float64Array.from({ length: count }, () => handle);
   const strange = handles.with(count - 1, unknown);
   const ends = new Uint8Array(count).fill(1, count - 1);
-  const final = values.column(config.state, true).value;
+  const final = stateValue(config, values, true).value;
   const isFloat = config.action.dtype.startsWith("float");
   return [
     { refusal: "RangeError", call: () => loose.recordMany(handle, short) },

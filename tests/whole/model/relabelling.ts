@@ -4,11 +4,12 @@
  * @module
  */
 
-import type { AnyColumnArray } from "@exrp/replay";
+import type { AnyColumnArray, Column, StateSlice } from "@exrp/replay";
 import { canRelabel, expectRelabelled, realRows } from "./hindsight_expected.ts";
 import { answerOf, type HindsightSpec, type ModelGoal } from "./hindsight_model.ts";
 import type { AnyReplay } from "./library_subject.ts";
-import { elementCount } from "./program_config.ts";
+import { elementCount, leafSpecs } from "./program_config.ts";
+import { leavesIn } from "./state_leaves.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import { both, type Held, type Sides } from "./sides.ts";
 
@@ -26,9 +27,14 @@ export class Relabelling {
     const [width, size] = [elementCount(reward), elementCount(state)];
     this.#sides = sides;
     this.#spec = spec;
+    // Goals are in the first leaf.
+    const isPlain = leafSpecs(sides.config).length === 1;
+    const slice = (first: number, end: number): StateSlice<Column> => ({
+      state: (isPlain ? [first, end] : { a: [first, end] }) as never,
+    });
     this.#hindsight = sides.replay.newHindsight({
-      achieved: inState === undefined ? "mask" : { state: [0, inState] },
-      desired: inState === undefined ? "goal" : { state: [size - inState, size] },
+      achieved: inState === undefined ? "mask" : slice(0, inState),
+      desired: inState === undefined ? "goal" : slice(size - inState, size),
       strategy,
       share,
       reward: (achieved, desired, { count }) => {
@@ -52,7 +58,7 @@ export class Relabelling {
     if (!canRelabel(policy, inState !== undefined)) {
       let refusal: unknown;
       try {
-        hindsight.relabel(batch);
+        hindsight.relabel(batch as never);
       } catch (error) {
         refusal = error;
       }
@@ -66,9 +72,12 @@ export class Relabelling {
       isKnown: batch.nextSeqLen[k] === batch.seqLen[k],
     }));
     const column = inState === undefined ? 3 + Object.keys(extras).indexOf("mask") : 0;
-    const goalBytes = inState === undefined ? undefined : inState * batch.state.BYTES_PER_ELEMENT;
+    const [first] = leavesIn<AnyColumnArray>(leafSpecs(sides.config).length, batch.state);
+    const goalBytes = inState === undefined || first === undefined
+      ? undefined
+      : inState * first.BYTES_PER_ELEMENT;
     const outcome = both(
-      () => hindsight.relabel(batch),
+      () => hindsight.relabel(batch as never),
       () => sides.model.chooseGoals(spec, picks, column, (row) => row.slice(0, goalBytes)),
     );
     if (outcome === undefined) return undefined;

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { PickPolicy } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { EpisodeFilter } from "@exrp/replay/types";
 import type { DrainRequest, ModelBatch, ModelDrained } from "./batch_model.ts";
 import { DrainModel } from "./drain_model.ts";
@@ -414,7 +414,7 @@ export class ReplayModel {
   // ---- drawing and draining ----
 
   /** A further pick view; the picks there are already come oldest episode first. */
-  newPickView(policy: PickPolicy): number {
+  newPickView(policy: AnyPickPolicy): number {
     return this.#views.newPickView(policy);
   }
 

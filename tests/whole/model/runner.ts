@@ -26,12 +26,14 @@ import {
   recordMany,
   recordStep,
 } from "./record_operations.ts";
+import { leafSpecs } from "./program_config.ts";
 import { refusedCalls, refusedWith } from "./refused_calls.ts";
 import { Relabelling } from "./relabelling.ts";
 import { ReplayModel } from "./replay_model.ts";
 import { same, sameBytes, sameNumbers } from "./same.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { both, emptyTally, type Held, type Sides, type Tally } from "./sides.ts";
+import { leafView } from "./state_leaves.ts";
 import { priorityOf, Values } from "./values.ts";
 
 /** The model and the library disagree. */
@@ -270,7 +272,10 @@ class Run implements Disposable {
     if (held === undefined || held.replay !== this.#sides.replay) return;
     const { batch, policy } = held;
     const values = new Values(data);
-    const isFrames = policy.stack > 1 || policy.stackCompact || policy.nextState === "overlap";
+    const isFrames = leafSpecs(this.#sides.config).some((_, k) => {
+      const { stack, stackCompact, nextState } = leafView(policy, k);
+      return stack > 1 || stackCompact || nextState === "overlap";
+    });
     const { columns, changes } = chooseChanges(
       this.#sides.config,
       values,

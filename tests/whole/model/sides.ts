@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type PickPolicy, ReplayError } from "@exrp/replay";
+import { ReplayError } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { AnyBatch, AnyReplay } from "./library_subject.ts";
 import type { ProgramConfig } from "./program_config.ts";
 import { ModelError } from "./model_config.ts";
@@ -66,7 +67,7 @@ export interface Sides {
 export interface Held {
   readonly batch: AnyBatch;
   readonly bytes: Uint8Array;
-  readonly policy: PickPolicy;
+  readonly policy: AnyPickPolicy;
   /** The replay that drew it. */
   readonly replay: AnyReplay;
 }

@@ -4,8 +4,11 @@
  * @module
  */
 
-import type { DType, PickPolicy, PickTransforms, Transform } from "@exrp/replay";
+import type { DType } from "@exrp/replay";
+import type { PickTransforms, Transform } from "@exrp/replay/transforms";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
+import { leafView, leavesIn, unpacked } from "./state_leaves.ts";
 
 /** A column of stored rows. */
 export interface StoredColumn {
@@ -214,17 +217,6 @@ export function transformedReward(
   );
 }
 
-/** The list of a column by its number: the state, the action, the reward, extras. */
-export function listOf(
-  transforms: PickTransforms | undefined,
-  column: number,
-  extraNames: readonly string[],
-): readonly Transform[] {
-  const name = (["state", "action", "reward"] as const)[column];
-  if (name !== undefined) return transforms?.[name] ?? [];
-  return transforms?.extras?.[extraNames[column - 3] ?? ""] ?? [];
-}
-
 /** What a batch shows of one pick. */
 export interface Shown {
   /** A row of a column, or a stack of such rows, in a part of the batch: its own, that of next states, or that of the k-th n-step return. */
@@ -235,9 +227,10 @@ export interface Shown {
   rewards(bytes: Uint8Array): number[];
 }
 
-/** The columns of a replay, with the names of the extras. */
+/** The columns of a replay, leaves of the state first, with the bytes of the leaves and the names of the extras. */
 export interface StoredColumns {
   readonly columns: readonly StoredColumn[];
+  readonly leafBytes: readonly number[];
   readonly extraNames: readonly string[];
 }
 
@@ -257,7 +250,7 @@ export class TransformsModel {
   }
 
   /** A view was made; `stored` are the rows of each record, the oldest episode first. */
-  addView({ transform }: PickPolicy, stored: readonly (readonly Uint8Array[])[]): void {
+  addView({ transform }: AnyPickPolicy, stored: readonly (readonly Uint8Array[])[]): void {
     this.#drawn.push(0);
     for (const column of this.#of.columns.keys()) {
       const isAsked = this.#list(transform, column)[0]?.kind === "normalize";
@@ -280,7 +273,9 @@ export class TransformsModel {
 
   #add(column: number, row: readonly Uint8Array[]): void {
     const { dtype = "uint8" } = this.#of.columns[column] ?? {};
-    this.#statistics.get(column)?.add(numbersOf(dtype, row[column] ?? new Uint8Array()));
+    const [state = new Uint8Array(), ...others] = row;
+    const bytes = [...unpacked(state, this.#of.leafBytes), ...others][column];
+    this.#statistics.get(column)?.add(numbersOf(dtype, bytes ?? new Uint8Array()));
   }
 
   #elements(column: number): number {
@@ -288,12 +283,18 @@ export class TransformsModel {
   }
 
   #list(transforms: PickTransforms | undefined, column: number): readonly Transform[] {
-    return listOf(transforms, column, this.#of.extraNames);
+    const { leafBytes: { length }, extraNames } = this.#of;
+    const { state, action, reward, extras } = transforms ?? {};
+    const leaves = state === undefined ? [] : leavesIn<readonly Transform[]>(length, state);
+    if (column < length) return leaves[column] ?? [];
+    const of = [action, reward, ...extraNames.map((name) => extras?.[name])];
+    return of[column - length] ?? [];
   }
 
   /** A batch of a view is made, or a part of one: what it shows of each of its picks, by their places in the whole batch. */
-  begin(view: number, policy: PickPolicy): (pick: number) => Shown {
-    const { transform, nStep, nextState } = policy;
+  begin(view: number, policy: AnyPickPolicy): (pick: number) => Shown {
+    const { transform, nStep } = policy;
+    const leafCount = this.#of.leafBytes.length;
     const drawn = this.#drawn[view] ?? 0;
     if (transform !== undefined) this.#drawn[view] = drawn + 1;
     const columns = this.#of.columns.map((column, k) => ({
@@ -304,7 +305,9 @@ export class TransformsModel {
     // The parts of the batch that are of columns with transforms.
     const parts = columns.flatMap(({ list }, k) => {
       if (list.length === 0) return [];
-      const more = k === 0 ? [...(nextState === "copy" ? ["next"] : []), ...nStep.keys()] : [];
+      const { nextState, hasNStep } = leafView(policy, k);
+      const next = nextState === "copy" ? ["next"] : [];
+      const more = k < leafCount ? [...next, ...(hasNStep ? nStep.keys() : [])] : [];
       return ["own", ...more].map((part) => `${k} ${part}`);
     });
     const rowOf = (k: number, bytes: Uint8Array, bits: bigint): Uint8Array => {
@@ -337,7 +340,7 @@ export class TransformsModel {
           .length;
       },
       rewards: (bytes) => {
-        const { column, list, statistics } = columns[2] as typeof columns[number];
+        const { column, list, statistics } = columns[leafCount + 1] as typeof columns[number];
         const own = this.#fault === "returnsOfStored" ? [] : list;
         return transformedReward(column, own, bytes, statistics);
       },

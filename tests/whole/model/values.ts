@@ -5,8 +5,9 @@
  */
 
 import type { ArrayOfDType } from "@exrp/replay/types";
-import { type ColumnSpec, elementCount } from "./program_config.ts";
+import { type ColumnSpec, elementCount, leafSpecs, type ProgramConfig } from "./program_config.ts";
 import { Random } from "./random.ts";
+import { byLeaf } from "./state_leaves.ts";
 
 /** Values of columns, and whatever else an operation needs, from its seed. */
 export class Values {
@@ -91,4 +92,38 @@ export function priorityOf(values: Values): number {
     default:
       return values.below(1_000_000) / 400_000;
   }
+}
+
+/** One state, as the library takes it, and its bytes. */
+export function stateValue(
+  config: ProgramConfig,
+  values: Values,
+  plain: boolean,
+): { value: unknown; bytes: Uint8Array } {
+  const made = leafSpecs(config).map((spec) => values.column(spec, plain));
+  return {
+    value: byLeaf(made.map(({ value }) => value)),
+    bytes: packed(made.map(({ bytes }) => bytes)),
+  };
+}
+
+/** The states of `count` steps, as the library takes them, and the bytes of each. */
+export function stateValues(
+  config: ProgramConfig,
+  values: Values,
+  count: number,
+  plain: boolean,
+): { value: unknown; bytes: Uint8Array[] } {
+  const made = leafSpecs(config).map((spec) => values.columns(spec, count, plain));
+  return {
+    value: byLeaf(made.map(({ value }) => value)),
+    bytes: Array.from(
+      { length: count },
+      (_, k) => packed(made.map(({ bytes }) => bytes[k] ?? new Uint8Array())),
+    ),
+  };
+}
+
+function packed(leaves: readonly Uint8Array[]): Uint8Array {
+  return Uint8Array.from(leaves.flatMap((leaf) => [...leaf]));
 }

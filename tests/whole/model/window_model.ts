@@ -4,8 +4,10 @@
  * @module
  */
 
-import type { DType, PickPolicy } from "@exrp/replay";
+import type { DType } from "@exrp/replay";
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
+import { largestStack, leafView } from "./state_leaves.ts";
 import type { Shown } from "./transforms_model.ts";
 
 /** How an episode ended. */
@@ -38,14 +40,17 @@ export interface RewardSpec {
 /** One n-step return of a pick's rows. */
 export interface NStepRows {
   readonly reward: number[];
-  readonly state: Uint8Array[];
+  /** Of each leaf. */
+  readonly states: Uint8Array[][];
   readonly discount: number[];
 }
 
 /** A pick's rows, part by part. Bytes are to be joined. */
 export interface PickRows {
+  /** Of each leaf of the state, and then of each other column. */
   readonly columns: Uint8Array[][];
-  readonly nextState: Uint8Array[];
+  /** Of each leaf. */
+  readonly nextStates: Uint8Array[][];
   readonly seqLen: number;
   readonly nextSeqLen: number;
   readonly discount: number[];
@@ -59,20 +64,21 @@ export interface PickRows {
 
 /** Whether all that a pick at `position` shows is stored, once an episode has lost its records before `first`. */
 export function isWithin(
-  { whole, stack, burnIn, before }: PickPolicy,
+  policy: AnyPickPolicy,
   first: number,
   position: number,
   fault?: Fault,
 ): boolean {
+  const { whole, burnIn, before } = policy;
   if (first === 0) return true;
   const rows = fault === "trimForgetsContext" ? 0 : burnIn + before;
-  const frames = fault === "trimForgetsFrames" ? 0 : stack - 1;
+  const frames = fault === "trimForgetsFrames" ? 0 : largestStack(policy) - 1;
   return !whole && position >= first + rows + frames;
 }
 
 /** Whether a pick may begin at `position`. */
 export function isPick(
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   { records, ending, first, tag }: Episode,
   position: number,
   fault?: Fault,
@@ -91,7 +97,6 @@ export function isPick(
   return last + Math.max(1, ...policy.nStep) < count;
 }
 
-/** Numbers of a reward's bytes. */
 /** The numbers of one record's reward. */
 export function rewardsOf({ dtype, count }: RewardSpec, bytes: Uint8Array): number[] {
   const arrays = {
@@ -115,89 +120,109 @@ export function keptAt(position: number, every = 1, fault?: Fault): number {
 
 /** The part of a batch for the pick at `position`. */
 export function pickRows(
-  policy: PickPolicy,
+  policy: AnyPickPolicy,
   episode: Episode,
   position: number,
-  columnBytes: readonly number[],
+  { leafBytes, columnBytes }: {
+    readonly leafBytes: readonly number[];
+    readonly columnBytes: readonly number[];
+  },
   every: readonly number[],
   reward: RewardSpec,
-  shown: Shown,
+  show: Shown,
   fault?: Fault,
 ): PickRows {
   const { records, ending, finalState } = episode;
   const count = records.length;
   const rowCount = policy.burnIn + policy.before + policy.length;
-  const [stateBytes = 0] = columnBytes;
   const zeros = (bytes: number): Uint8Array => new Uint8Array(bytes);
 
   /** The position that a row stands for, if it stands for a record of the window. */
-  const own = Math.min(policy.length, count - position);
+  const shown = Math.min(policy.length, count - position);
   const positionOf = (row: number): number | undefined => {
     const first = policy.before > 0
       ? position - policy.before
       : Math.max(0, position - policy.burnIn);
-    const at = policy.reversed ? position + own - 1 - row : first + row;
+    const at = policy.reversed ? position + shown - 1 - row : first + row;
     const least = policy.reversed ? position : 0;
-    return at >= least && at < position + own ? at : undefined;
+    return at >= least && at < position + shown ? at : undefined;
   };
   /** The state at a position, the final one included; undefined where it is not there (yet). */
   const stateAt = (at: number): Uint8Array | undefined =>
     at === count ? finalState : records[at]?.[0];
   const known = (at: number): boolean => stateAt(at + 1) !== undefined || fault === "openEndKnown";
-  const frame = (at: number): Uint8Array => {
-    if (at >= 0) return stateAt(at) ?? zeros(stateBytes);
-    const repeats = policy.stackPadding === "repeat" && fault !== "stackPadsZeros";
-    return repeats ? stateAt(0) ?? zeros(stateBytes) : zeros(stateBytes);
-  };
-  const stack = (at: number): Uint8Array => {
-    const frames = Array.from({ length: policy.stack }, (_, k) => frame(at - policy.stack + 1 + k));
-    return join(frames);
-  };
-  const stackBytes = policy.stack * shown.bytes(0);
-  const stackIn = (part: "own" | "next" | number, at: number): Uint8Array =>
-    shown.row(0, part, stack(at));
   const rows = Array.from({ length: rowCount }, (_, row) => positionOf(row));
   const perRow = <T>(make: (at: number) => T, none: () => T): T[] =>
     rows.map((at) => at === undefined ? none() : make(at));
 
   const firstRow = rows.find((at) => at !== undefined) ?? 0;
   const first = policy.reversed ? position : firstRow;
-  const columns = columnBytes.map((bytes, k) =>
-    (every[k] ?? 1) > 1
-      ? [shown.row(k, "own", records[keptAt(first, every[k], fault)]?.[k] ?? zeros(bytes))]
-      : k === 0
-      ? states()
+  /** What a batch has of one leaf. */
+  const leaves = leafBytes.map((stateBytes, k) => {
+    const own = leafView(policy, k);
+    const leafAt = (at: number): Uint8Array | undefined => {
+      const from = leafBytes.slice(0, k).reduce((sum, bytes) => sum + bytes, 0);
+      return stateAt(at)?.slice(from, from + stateBytes);
+    };
+    const frame = (at: number): Uint8Array => {
+      if (at >= 0) return leafAt(at) ?? zeros(stateBytes);
+      const repeats = own.stackPadding === "repeat" && fault !== "stackPadsZeros";
+      return repeats ? leafAt(0) ?? zeros(stateBytes) : zeros(stateBytes);
+    };
+    const stack = (part: "own" | "next" | number) => (at: number): Uint8Array =>
+      show.row(
+        k,
+        part,
+        join(Array.from({ length: own.stack }, (_, k) => frame(at - own.stack + 1 + k))),
+      );
+    const noStack = (): Uint8Array => zeros(own.stack * show.bytes(k));
+    const states = (): Uint8Array[] => {
+      const last = position + shown - 1;
+      const after = stateAt(last + 1);
+      if (own.stackCompact) {
+        const more = own.nextState === "overlap" ? 1 : 0;
+        const first = policy.before > 0
+          ? position - policy.before
+          : Math.max(0, position - policy.burnIn);
+        return Array.from({ length: own.stack - 1 + rowCount + more }, (_, j) => {
+          const at = first - (own.stack - 1) + j;
+          const end = more === 1 && after !== undefined ? last + 1 : last;
+          return at > end ? zeros(show.bytes(k)) : show.row(k, "own", frame(at));
+        });
+      }
+      const stacks = perRow(stack("own"), noStack);
+      if (own.nextState !== "overlap") return stacks;
+      stacks.push(noStack());
+      const end = rows.lastIndexOf(last) + 1;
+      if (after !== undefined) stacks[end] = stack("own")(last + 1);
+      return stacks;
+    };
+    const nextStates = (): Uint8Array[] =>
+      own.nextState === "copy"
+        ? perRow((at) => known(at) ? stack("next")(at + 1) : noStack(), noStack)
+        : [];
+    return { stack, noStack, states, nextStates, hasNStep: own.hasNStep };
+  });
+  const others = columnBytes.slice(1).map((bytes, k) => {
+    const column = leafBytes.length + k;
+    return (every[k + 1] ?? 1) > 1
+      ? [
+        show.row(
+          column,
+          "own",
+          records[keptAt(first, every[k + 1], fault)]?.[k + 1] ?? zeros(bytes),
+        ),
+      ]
       : perRow(
-        (at) => shown.row(k, "own", records[at]?.[k] ?? zeros(bytes)),
-        () => zeros(shown.bytes(k)),
-      )
-  );
-  function states(): Uint8Array[] {
-    const last = position + own - 1;
-    const after = stateAt(last + 1);
-    if (policy.stackCompact) {
-      const more = policy.nextState === "overlap" ? 1 : 0;
-      const first = policy.before > 0
-        ? position - policy.before
-        : Math.max(0, position - policy.burnIn);
-      return Array.from({ length: policy.stack - 1 + rowCount + more }, (_, k) => {
-        const at = first - (policy.stack - 1) + k;
-        const end = more === 1 && after !== undefined ? last + 1 : last;
-        return at > end ? zeros(shown.bytes(0)) : shown.row(0, "own", frame(at));
-      });
-    }
-    const stacks = perRow((at) => stackIn("own", at), () => zeros(stackBytes));
-    if (policy.nextState !== "overlap") return stacks;
-    stacks.push(zeros(stackBytes));
-    const end = rows.lastIndexOf(last) + 1;
-    if (after !== undefined) stacks[end] = stackIn("own", last + 1);
-    return stacks;
-  }
+        (at) => show.row(column, "own", records[at]?.[k + 1] ?? zeros(bytes)),
+        () => zeros(show.bytes(column)),
+      );
+  });
 
   const terminatesAt = (at: number): boolean =>
     at === count - 1 && ending === "terminated" && fault !== "terminatedBootstraps";
-  const nStep = policy.nStep.map((n, k): NStepRows => {
-    const part: NStepRows = { reward: [], state: [], discount: [] };
+  const nStep = policy.nStep.map((n, which): NStepRows => {
+    const part: NStepRows = { reward: [], states: leaves.map(() => []), discount: [] };
     for (const at of rows) {
       let [steps, discount] = [0, 1];
       const sums = new Array<number>(reward.count).fill(0);
@@ -206,7 +231,7 @@ export function pickRows(
       const goesOn = (at: number): boolean => at < count && (steps === 0 || known(at));
       while (at !== undefined && steps < n && goesOn(at + steps)) {
         const bytes = records[at + steps]?.[2] ?? zeros(0);
-        for (const [item, value] of shown.rewards(bytes).entries()) {
+        for (const [item, value] of show.rewards(bytes).entries()) {
           sums[item] = (sums[item] ?? 0) + discount * value;
         }
         bootstraps = !terminatesAt(at + steps);
@@ -215,7 +240,9 @@ export function pickRows(
       }
       const none = at === undefined || !known(at);
       part.reward.push(...sums.map(Math.fround));
-      part.state.push(none ? zeros(stackBytes) : stackIn(k, at + steps));
+      for (const [k, { stack, noStack, hasNStep }] of leaves.entries()) {
+        if (hasNStep) part.states[k]?.push(none ? noStack() : stack(which)(at + steps));
+      }
       part.discount.push(none || !bootstraps ? 0 : Math.fround(discount));
     }
     return part;
@@ -240,22 +267,17 @@ export function pickRows(
   /** From the episode's last reward backwards, as the kernel adds them up. */
   const toGo = (at: number | undefined): number[] => {
     const sums = new Array<number>(reward.count).fill(0);
-    const end = fault === "returnToGoStops" ? position + own : count;
+    const end = fault === "returnToGoStops" ? position + shown : count;
     for (let from = end - 1; at !== undefined && from >= at; from--) {
-      for (const [k, value] of shown.rewards(records[from]?.[2] ?? zeros(0)).entries()) {
+      for (const [k, value] of show.rewards(records[from]?.[2] ?? zeros(0)).entries()) {
         sums[k] = (sums[k] ?? 0) + value;
       }
     }
     return sums.map(Math.fround);
   };
   return {
-    columns,
-    nextState: policy.nextState === "copy"
-      ? perRow(
-        (at) => known(at) ? stackIn("next", at + 1) : zeros(stackBytes),
-        () => zeros(stackBytes),
-      )
-      : [],
+    columns: [...leaves.map(({ states }) => states()), ...others],
+    nextStates: leaves.map(({ nextStates }) => nextStates()),
     seqLen: ends(() => true),
     nextSeqLen: ends(known),
     discount: perRow(
