@@ -49,6 +49,7 @@ export type {
   OptionOf,
   SomeLeaves,
   StateArrays,
+  StateColumns,
   StateList,
   StateParts,
   StateValue,

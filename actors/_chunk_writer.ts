@@ -111,10 +111,10 @@ export class ChunkWriter<S extends Schema> {
 
   /** The oldest steps of each environment that can be written, with their priorities; undefined if there are none. */
   #nextChunk(): Chunk | undefined {
-    const { counts, settled } = this.#local;
+    const { counts, endedCounts } = this.#local;
     let size = 0;
     const takes = Array.from(counts, (count, e) => {
-      const ready = Math.max(settled[e] as number, count - this.#options.lookahead);
+      const ready = Math.max(endedCounts[e] as number, count - this.#options.lookahead);
       const take = Math.min(ready, this.#options.flushSteps);
       size += take;
       return take;

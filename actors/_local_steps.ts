@@ -3,7 +3,7 @@
  *
  * Invariants:
  * 1. The steps of environment e are those `e * room` to `e * room + counts[e] - 1` of each column, the oldest first.
- * 2. `settled[e]` is at most `counts[e]`. All steps before it belong to episodes that have ended.
+ * 2. `endedCounts[e]` is at most `counts[e]`. All steps before it belong to episodes that have ended.
  *
  * Cost: no call allocates, but those that make views.
  *
@@ -143,7 +143,7 @@ export class LocalSteps {
   /** How many steps of each environment wait. */
   readonly counts: Uint32Array;
   /** How many of these belong to episodes that have ended. */
-  readonly settled: Uint32Array;
+  readonly endedCounts: Uint32Array;
   /** How many steps of each environment may wait. */
   readonly room: number;
   readonly #all: readonly LocalColumn[];
@@ -187,7 +187,7 @@ export class LocalSteps {
       ...[this.terminated, this.truncated],
     ];
     this.counts = new Uint32Array(environments);
-    this.settled = new Uint32Array(environments);
+    this.endedCounts = new Uint32Array(environments);
   }
 
   /** The columns of the state's leaves. */
@@ -208,15 +208,15 @@ export class LocalSteps {
     for (const column of this.#all) column.keep(environment, at);
     this.counts[environment] = at + 1;
     const isOver = isTerminated || this.truncated.staged[environment] === 1;
-    if (isOver) this.settled[environment] = at + 1;
+    if (isOver) this.endedCounts[environment] = at + 1;
   }
 
   /** The newest step of an environment ends its episode, as if cut off. */
   cut(environment: number): void {
     const count = this.counts[environment] as number;
-    if (this.settled[environment] === count) return;
+    if (this.endedCounts[environment] === count) return;
     this.truncated.view(environment, count - 1, count)[0] = 1;
-    this.settled[environment] = count;
+    this.endedCounts[environment] = count;
   }
 
   /** Lets the `count` oldest steps of an environment go. */
@@ -226,7 +226,7 @@ export class LocalSteps {
       for (const column of this.#all) column.moveToFront(environment, count, all);
     }
     this.counts[environment] = all - count;
-    const settled = this.settled[environment] as number;
-    this.settled[environment] = Math.max(0, settled - count);
+    const endedCounts = this.endedCounts[environment] as number;
+    this.endedCounts[environment] = Math.max(0, endedCounts - count);
   }
 }

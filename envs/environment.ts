@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger } from "../base/checks.ts";
+import { checkInteger, checkNumber } from "../base/checks.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
 
 /** What one step of an environment leads to, such as {@linkcode CartPole.step}. */
@@ -44,9 +44,20 @@ export class Clock {
 
   /** Refuses a step before the first `reset()` and after the end of an episode, and an action that is none of `actionCount`. */
   checkStep(action: unknown, actionCount: number): void {
-    const where = `${this.#name}.step()`;
-    checkAction(where, action, actionCount);
-    if (this.#left === 0) throw new Error(`${where}: the episode is over: call reset() first`);
+    checkAction(`${this.#name}.step()`, action, actionCount);
+    this.#checkRunning();
+  }
+
+  /** The same for an action that is any finite number. Returns it, brought into ±`limit`. */
+  checkPush(action: unknown, limit: number): number {
+    const push = checkNumber(`${this.#name}.step(): the action`, action);
+    this.#checkRunning();
+    return Math.min(limit, Math.max(-limit, push));
+  }
+
+  #checkRunning(): void {
+    if (this.#left > 0) return;
+    throw new Error(`${this.#name}.step(): the episode is over: call reset() first`);
   }
 
   /** The result of a step. Ends the episode where it terminated, or had its last step. */

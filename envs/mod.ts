@@ -5,6 +5,8 @@
  * | environment | state | actions | for |
  * |---|---|---|---|
  * | {@linkcode CartPole} | float32 `[4]` | 2 | a first agent: Gymnasium's `CartPole-v1` |
+ * | {@linkcode Pendulum} | float32 `[3]` | a torque | continuous actions: Gymnasium's `Pendulum-v1` |
+ * | {@linkcode CartPoleSwingUp} | float32 `[5]` | a force | the same, and harder: swing a pole up by pushing its cart |
  * | {@linkcode BlindCliffwalk} | whole number | 2 | prioritized replay: one record in thousands has the reward |
  * | {@linkcode BitFlip} | uint8 `[bitCount]` | `bitCount` | hindsight: a goal that is hardly ever reached by chance |
  * | {@linkcode GridMaze} | whole number | 4 | tables of values, offline data |
@@ -43,7 +45,9 @@
 export { BitFlip, type BitFlipOptions } from "./bit_flip.ts";
 export { BlindCliffwalk } from "./blind_cliffwalk.ts";
 export { CartPole } from "./cart_pole.ts";
+export { CartPoleSwingUp } from "./cart_pole_swing_up.ts";
 export type { StepResult } from "./environment.ts";
 export { GridMaze, type GridMazeOptions } from "./grid_maze.ts";
+export { Pendulum } from "./pendulum.ts";
 export { RandomWalk, type RandomWalkOptions } from "./random_walk.ts";
 export { TMaze, type TMazeOptions } from "./t_maze.ts";

@@ -8,7 +8,8 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
-import { canOpenNative, isNativeAllowed, libraryName, nativeReason, openNative } from "./native.ts";
+import { bufferSource, canOpenNative, isNativeAllowed } from "./native.ts";
+import { libraryName, nativeReason, openNative, type TakeBuffer } from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
 import { kernelMissing, missingPermission, shortReason } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
@@ -42,6 +43,18 @@ export interface Kernel {
   readonly why: string;
   /** The kernel's functions. */
   readonly symbols: KernelSymbols;
+}
+
+/** What gives memory of kernels by their paths, once asked for. */
+const sources = new Map<string, TakeBuffer | undefined>();
+
+/** Memory of a native kernel for a large batch, which holds anything; undefined where there is none. */
+export function takeBuffer({ backend, path }: Kernel, bytes: number): ArrayBuffer | undefined {
+  if (backend !== "native") return undefined;
+  if (!sources.has(path)) sources.set(path, bufferSource(path));
+  // V8 looks at how much memory young buffers hold only where it makes memory itself. Then it frees those that nobody has.
+  new ArrayBuffer(1);
+  return sources.get(path)?.(bytes);
 }
 
 const BACKENDS: readonly Backend[] = ["auto", "native", "wasm"];

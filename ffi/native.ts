@@ -81,3 +81,21 @@ function openAt(path: string, hint: string): KernelSymbols {
 export function nativeReason(error: unknown): string {
   return reasonOf(error).replace(/^(Could not open library: )+/, "");
 }
+
+/** Gives memory of the kernel's, which holds anything; undefined where it has none to give. */
+export type TakeBuffer = (bytes: number) => ArrayBuffer | undefined;
+
+/**
+ * What gives memory for large batches of the kernel at a path, which was opened before. The memory is the kernel's again once the engine has
+ * freed it. Undefined where this platform can't do that.
+ */
+export function bufferSource(path: string): TakeBuffer | undefined {
+  const module = { exports: {} };
+  try {
+    // Deno has Node's own way to load what speaks Node-API.
+    Reflect.get(globalThis, "process").dlopen(module, path);
+  } catch {
+    return undefined;
+  }
+  return typeof module.exports === "function" ? module.exports as TakeBuffer : undefined;
+}

@@ -201,7 +201,7 @@ export const symbols = {
   /** `(replay, count)` */
   exrp_rate_limiter_grant: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, count)` */
-  exrp_rate_limiter_settle: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_rate_limiter_grant_end: { parameters: ["u32", "u32"], result: "i32" },
   /** `(replay, edges, edge_count, counts, summary, summary_count)` */
   exrp_record_ages: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "u32"],
@@ -635,8 +635,8 @@ export interface KernelSymbols {
   exrp_rate_limiter_info(replay: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_rate_limiter_grant` of kernel/exrp.h. */
   exrp_rate_limiter_grant(replay: number, count: number): number;
-  /** `exrp_rate_limiter_settle` of kernel/exrp.h. */
-  exrp_rate_limiter_settle(replay: number, count: number): number;
+  /** `exrp_rate_limiter_grant_end` of kernel/exrp.h. */
+  exrp_rate_limiter_grant_end(replay: number, count: number): number;
   /** `exrp_record_ages` of kernel/exrp.h. */
   exrp_record_ages(
     replay: number,

@@ -141,7 +141,7 @@ export const wasmSymbols = {
   exrp_rate_limiter_set: { parameters: ["u32", "in f64", "u32"], result: "i32" },
   exrp_rate_limiter_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
   exrp_rate_limiter_grant: { parameters: ["u32", "u32"], result: "i32" },
-  exrp_rate_limiter_settle: { parameters: ["u32", "u32"], result: "i32" },
+  exrp_rate_limiter_grant_end: { parameters: ["u32", "u32"], result: "i32" },
   exrp_record_ages: {
     parameters: ["u32", "in f64", "u32", "out f64", "out f64", "u32"],
     result: "i32",

@@ -774,10 +774,10 @@ EXRP_API int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* eve
 EXRP_API int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count);
 EXRP_API int32_t exrp_rate_limiter_info(uint32_t replay, double* info, uint32_t info_count);
 /* For a batch that the caller puts together by several calls: asks for all its picks at once. If the status is EXRP_STATUS_OK, this id's draws are
- * neither held back nor counted until exrp_rate_limiter_settle. */
+ * neither held back nor counted until exrp_rate_limiter_grant_end. */
 EXRP_API int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count);
 /* Ends a grant, if there is one, and counts picks: those that were drawn meanwhile, or that the caller handed out in another way. */
-EXRP_API int32_t exrp_rate_limiter_settle(uint32_t replay, uint32_t count);
+EXRP_API int32_t exrp_rate_limiter_grant_end(uint32_t replay, uint32_t count);
 
 /* ---- statistics ---- */
 

@@ -223,7 +223,7 @@ export class Steps extends ItemSender {
     checkOptions(where, options, ["clearBuffers", "timeoutMs", "signal"]);
     const { clearBuffers = true, ...wait } = options;
     this.stream.check();
-    await this.settle(where, 0, wait);
+    await this.waitForPending(where, 0, wait);
     for (const column of this.columns) {
       column.finish();
       if (clearBuffers) column.clear();

@@ -94,11 +94,11 @@ export class ItemSender {
 
   /** Waits while more items are unconfirmed than the writer allows. */
   async relieve(where: string, wait: WaitLimits): Promise<void> {
-    if (this.stream.pending > this.#most) await this.settle(where, this.#most >> 1, wait);
+    if (this.stream.pending > this.#most) await this.waitForPending(where, this.#most >> 1, wait);
   }
 
   /** Sends everything, and waits until all but some items are confirmed. */
-  async settle(where: string, most: number, wait: WaitLimits): Promise<void> {
+  async waitForPending(where: string, most: number, wait: WaitLimits): Promise<void> {
     this.stream.force(most);
     await this.stream.until(where, most, wait);
   }
@@ -145,14 +145,14 @@ export class ItemWriter implements AsyncDisposable {
     checkOptions("flush()", options, ["blockUntilItems", "timeoutMs", "signal"]);
     const { blockUntilItems = 0, ...wait } = options;
     checkInteger("flush(): blockUntilItems", blockUntilItems, 0, 2 ** 30);
-    await this.#sender.settle("flush()", blockUntilItems, wait);
+    await this.#sender.waitForPending("flush()", blockUntilItems, wait);
   }
 
   /** Flushes everything, and ends the stream. With `timeoutMs`, what is not confirmed by then is given up. */
   async close(options: WaitLimits = {}): Promise<void> {
     checkOptions("close()", options, ["timeoutMs", "signal"]);
     try {
-      await this.#sender.settle("flush()", 0, options);
+      await this.#sender.waitForPending("flush()", 0, options);
     } finally {
       await this.#sender.stream.close();
     }

@@ -4,7 +4,7 @@
 // numbers u_k come in order of k. While all weights are 0, draws are uniform: P(i) = 1 / N.
 //
 // Thread safety: none of its own. Cost: O(log N) a draw, cache misses overlap.
-// It needs a tree that is settled.
+// It needs a tree that is summed up.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace exrp {
 
-/// Draws `count` of the `pickCount` > 0 indices of a settled tree into `index`, and the probability of each into `probability`.
+/// Draws `count` of the `pickCount` > 0 indices of a tree that is summed up into `index`, and the probability of each into `probability`.
 template <typename Leaf>
 void drawProportional(const SumTree<Leaf>& tree, uint32_t pickCount, bool independent, Random& random, uint32_t count,
                       uint32_t* index, double* probability) {
@@ -39,7 +39,7 @@ void drawProportional(const SumTree<Leaf>& tree, uint32_t pickCount, bool indepe
   for (uint32_t k = 0; k < count; ++k) probability[k] /= total;
 }
 
-/// The smallest probability that drawProportional() can report; settled, with trackMin.
+/// The smallest probability that drawProportional() can report; summed up, with trackMin.
 template <typename Leaf>
 double proportionalMin(const SumTree<Leaf>& tree, uint32_t pickCount) {
   const double total = tree.total();

@@ -56,13 +56,13 @@ class WeightSelector : public SavedSelector<Rule, WeightState, Item> {
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    tree_.settle();
+    tree_.sumUp();
     drawProportional(tree_, count_, draw_.independent, state_.random, count, index, probability);
     return Status::ok;
   }
   double probabilityMin() override {
     if (!draw_.normalizeTable || count_ == 0) return 0.0;
-    tree_.settle();
+    tree_.sumUp();
     return proportionalMin(tree_, count_);
   }
 
@@ -80,7 +80,7 @@ class WeightSelector : public SavedSelector<Rule, WeightState, Item> {
   Weight item(uint32_t index) const { return tree_.get(index); }
   void setItem(uint32_t index, Weight weight) { tree_.set(index, weight); }
   Status loadEnd() override {
-    tree_.settle();
+    tree_.sumUp();
     return Status::ok;
   }
 

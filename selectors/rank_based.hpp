@@ -187,7 +187,7 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
       for (uint32_t k = 0; k < n; ++k) weights_.set(weighed_++, power[k]);
     }
     while (weighed_ > count_) weights_.set(--weighed_, 0.0);
-    weights_.settle();
+    weights_.sumUp();
   }
 
   /// Into scratch_: each pick's birth above its index, in order.

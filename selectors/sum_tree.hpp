@@ -6,7 +6,7 @@
 // nodes of 16 children. Levels above those in use would add zeros, so totals and draws don't depend on countMax. Sums are always
 // added up from children, never patched by differences.
 //
-// set() only writes the leaf and notes its node; settle() then adds up each noted node once, level by level.
+// set() only writes the leaf and notes its node; sumUp() then adds up each noted node once, level by level.
 //
 // The rule of going down at r: go to the right if r >= the left's sum and the right's sum isn't 0, and take the left's sum off r; else go
 // to the left. A subtree of sum 0 is never entered while the total isn't 0, whatever the rounding. So a weight of 0 can't be drawn.
@@ -94,7 +94,7 @@ class SumTree {
   Leaf get(uint32_t index) const { return leaves_[index]; }
   /// Indices below this are settable.
   uint64_t settableCount() const { return leaves_.committed(); }
-  /// Asks for what set() of this weight and the settle() after it read and write.
+  /// Asks for what set() of this weight and the sumUp() after it read and write.
   void prefetch(uint32_t index) const {
     prefetchLineFar(&leaves_[index]);
     if (topLevel_ >= 2) prefetchSums(index >> (2 * nodeBits));
@@ -110,18 +110,18 @@ class SumTree {
   }
 
   /// Brings all sums up to date with the weights.
-  void settle() {
-    if (avx2_) return settleAvx2();
-    settleBy<NodePlain>();
+  void sumUp() {
+    if (avx2_) return sumUpAvx2();
+    sumUpBy<NodePlain>();
   }
 
-  bool settled() const { return notedCount_ == 0; }
-  /// The sum of all weights; settled.
+  bool isSummedUp() const { return notedCount_ == 0; }
+  /// The sum of all weights; summed up.
   double total() const { return sums_[offset_[depth_]]; }
-  /// The smallest positive weight, 0 if there is none; settled, with trackMin.
+  /// The smallest positive weight, 0 if there is none; summed up, with trackMin.
   Leaf minPositive() const { return mins_[offset_[depth_]]; }
 
-  /// The index at r; settled, total() > 0.
+  /// The index at r; summed up, total() > 0.
   uint32_t find(double r) const {
     uint32_t index = 0;
     double weight = 0.0;
@@ -342,10 +342,10 @@ class SumTree {
     return (node << nodeBits) + nodeDescend(leavesBelow(node), r);
   }
 
-  EXRP_AVX2 void settleAvx2() { settleBy<NodeAvx2>(); }
+  EXRP_AVX2 void sumUpAvx2() { sumUpBy<NodeAvx2>(); }
 
   template <typename Vectors>
-  __attribute__((always_inline)) void settleBy() {
+  __attribute__((always_inline)) void sumUpBy() {
     const uint32_t count = notedCount_;
     notedCount_ = 0;
     // Where the list doesn't have all, the bits do, in ascending order.
@@ -358,14 +358,14 @@ class SumTree {
           noted_[listed++] = static_cast<uint32_t>(word * 64) + static_cast<uint32_t>(__builtin_ctzll(left));
         }
       }
-      settleListed<Vectors>(listed);
+      sumUpListed<Vectors>(listed);
       listed = 0;
     } while (word < wordEnd);
   }
 
   /// Adds up the first `count` nodes of the list, and all above them.
   template <typename Vectors>
-  __attribute__((always_inline)) void settleListed(uint32_t count) {
+  __attribute__((always_inline)) void sumUpListed(uint32_t count) {
     for (uint32_t level = 1; count > 0; ++level) {
       if (trackMin_) {
         for (uint32_t k = 0; k < count; ++k) mins_[offset_[level] + noted_[k]] = minBelow(level, noted_[k]);
@@ -374,15 +374,15 @@ class SumTree {
       double* const sums = &sums_[offset_[level]];
       constexpr uint32_t ahead = 16;
       if (level == 1) {
-        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(1, node); prefetchLine(sums + node); },
+        count = sumUpLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(1, node); prefetchLine(sums + node); },
                             [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::sum(leavesBelow(node)); });
       } else if (level == 2) {
         float* const near = near_.data();
-        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(2, node); prefetchLine(near + (size_t{node} << nodeBits)); },
+        count = sumUpLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(2, node); prefetchLine(near + (size_t{node} << nodeBits)); },
                             [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::before(sumsBelow(2, node), near + (size_t{node} << nodeBits)); });
       } else {
         double* const far = &far_[offset_[level] << nodeBits];
-        count = settleLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(level, node); },
+        count = sumUpLevel(level, count, ahead, [&](uint32_t node) __attribute__((always_inline)) { prefetchChildren(level, node); },
                             [&](uint32_t node) __attribute__((always_inline)) { sums[node] = Vectors::before(sumsBelow(level, node), far + (size_t{node} << nodeBits)); });
       }
     }
@@ -390,7 +390,7 @@ class SumTree {
 
   /// Adds up the `count` noted nodes of a level, and notes their parents in the same list: never more than what was read.
   template <typename Ask, typename AddUp>
-  __attribute__((always_inline)) uint32_t settleLevel(uint32_t level, uint32_t count, uint32_t ahead, Ask ask, AddUp addUp) {
+  __attribute__((always_inline)) uint32_t sumUpLevel(uint32_t level, uint32_t count, uint32_t ahead, Ask ask, AddUp addUp) {
     uint32_t* const noted = noted_.data();
     uint64_t* const own = &bits_[bitOffset_[level]];
     uint64_t* const above = level < depth_ ? &bits_[bitOffset_[level + 1]] : nullptr;
@@ -439,7 +439,7 @@ class SumTree {
     return (bits_[bitOffset_[level] + (node >> 6)] >> (node & 63) & 1) != 0;
   }
 
-  /// Takes a level more into use where `index` needs it. Its first node is above the one just set, so settle() adds it up.
+  /// Takes a level more into use where `index` needs it. Its first node is above the one just set, so sumUp() adds it up.
   void grow(uint32_t index) {
     used_ = index + 1;
     while (depth_ < topLevel_ && (index >> (nodeBits * depth_)) != 0) ++depth_;
@@ -476,7 +476,7 @@ class SumTree {
   ReservedArray<float> near_;       // and those of node j of level 2 at 16 j
   ReservedArray<Leaf> mins_;        // as sums_, with trackMin
   ReservedArray<uint64_t> bits_;    // bit j of level l, from word bitOffset_[l]: node j is noted
-  ReservedArray<uint32_t> noted_;   // nodes of level 1 whose leaves changed since settle(): the first listMax_ of them
+  ReservedArray<uint32_t> noted_;   // nodes of level 1 whose leaves changed since sumUp(): the first listMax_ of them
   uint64_t offset_[levelMax + 1] = {};
   uint64_t bitOffset_[levelMax + 1] = {};
   uint64_t nodeCount_[levelMax + 1] = {};

@@ -100,7 +100,7 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbState, UcbPick> {
   }
 
   Status select(uint32_t count, uint32_t* index, double* probability) override {
-    if (options_.proportional) priorities_.settle();
+    if (options_.proportional) priorities_.sumUp();
     for (uint32_t k = 0; k < count; ++k) {
       const UcbScale scale = {state_.drawCount > 0 ? portableLog(static_cast<double>(state_.drawCount)) : 0.0, state_.priorityMax};
       index[k] = tournament_.best(scale);
@@ -159,7 +159,7 @@ class UcbSelector final : public SavedSelector<UcbSelector, UcbState, UcbPick> {
   static double bonusOf(const UcbPick& pick) { return pick.n > 0 ? 1.0 / __builtin_sqrt(pick.n) : 0.0; }
 
   void drawProportional(const UcbScale& scale, uint32_t* index, double* probability) {
-    bonuses_.settle();
+    bonuses_.sumUp();
     const double qualityShare = scale.priorityMax > 0.0 ? priorities_.total() / scale.priorityMax : 0.0;
     const double bonusShare = options_.c * __builtin_sqrt(scale.lnT) * bonuses_.total();
     const double sum = qualityShare + bonusShare;

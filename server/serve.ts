@@ -157,7 +157,7 @@ export class ReverbServer implements AsyncDisposable {
           answer: (path) => this.#page(path),
           isKnownHost: (name, path) => this.#isKnownHost(name, path),
         }),
-      settle: () => this.#service.settle(),
+      afterRead: () => this.#service.sendReady(),
       connectionsMax: limits.connections,
       stallMs: keepaliveMs + keepaliveTimeoutMs,
       tickMs: tickOf(keepaliveMs, keepaliveTimeoutMs, idleMs, messageStallMs),

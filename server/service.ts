@@ -1,7 +1,7 @@
 /**
  * Which method serves which path, and how the calls of all connections work together on one set of tables.
  *
- * A message only changes the tables. What that makes ready, for its own call and for others, is sent by `settle()`, once all that came with
+ * A message only changes the tables. What that makes ready, for its own call and for others, is sent by `sendReady()`, once all that came with
  * the same read of a socket was taken in. So many items are confirmed by one message.
  *
  * One thread uses it.
@@ -73,8 +73,8 @@ export class Service implements CallOwner, Health {
   readonly #calls = new Set<MethodCall>();
   #touched = new Set<MethodCall>();
   #isLossTold = false;
-  #isSettling = false;
-  #isSettlePlanned = false;
+  #isSending = false;
+  #isSendPlanned = false;
   /** How many calls ended, by `method status`. */
   readonly #ended = new Map<string, CallFigures>();
   readonly #stateId = crypto.getRandomValues(new BigUint64Array(2));
@@ -108,10 +108,10 @@ export class Service implements CallOwner, Health {
   }
 
   /** Sends what is ready, for every call that has news. It never throws. */
-  settle(): void {
+  sendReady(): void {
     // A call that is pumped may lead here again.
-    if (this.#isSettling) return;
-    this.#isSettling = true;
+    if (this.#isSending) return;
+    this.#isSending = true;
     try {
       while (this.#touched.size > 0) {
         const calls = this.#touched;
@@ -121,7 +121,7 @@ export class Service implements CallOwner, Health {
     } catch (error) {
       this.#onError(error);
     } finally {
-      this.#isSettling = false;
+      this.#isSending = false;
     }
   }
 
@@ -171,12 +171,12 @@ export class Service implements CallOwner, Health {
   /** @inheritDoc */
   touch(call: MethodCall): void {
     this.#touched.add(call);
-    // Where no read of a socket leads here, but a call of this program, nobody else settles.
-    if (this.#isSettling || this.#isSettlePlanned) return;
-    this.#isSettlePlanned = true;
+    // Where no read of a socket leads here, but a call of this program, nobody else sends.
+    if (this.#isSending || this.#isSendPlanned) return;
+    this.#isSendPlanned = true;
     queueMicrotask(() => {
-      this.#isSettlePlanned = false;
-      this.settle();
+      this.#isSendPlanned = false;
+      this.sendReady();
     });
   }
 

@@ -19,9 +19,10 @@ export const rootPages: readonly string[] = [
   "SECURITY.md",
 ];
 
-/** The pages of `docs/`: the guides, and those for contributors in `docs/internals/` and its folders. */
+/** The pages of `docs/`: the guides, those of algorithms, and those for contributors in `docs/internals/` and its folders. */
 export async function listPages(): Promise<string[]> {
-  return [...await listFiles("docs", ".md"), ...await listTree("docs/internals", ".md")];
+  const folders = ["docs/algorithms", "docs/internals"].map((folder) => listTree(folder, ".md"));
+  return [...await listFiles("docs", ".md"), ...(await Promise.all(folders)).flat()];
 }
 
 /** Whether a file is a page or a picture of `docs/`. A notebook becomes a page. */

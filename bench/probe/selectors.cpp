@@ -69,19 +69,19 @@ void prioritizedProbe(bool table) {
     shuffle();
     selector.setPriority(index.data(), value.data(), 256);
   };
-  measure("settle after 256 random (by probabilityMin)", table ? 400 : 1, 1, "us", setRandom,
+  measure("sums after 256 random (by probabilityMin)", table ? 400 : 1, 1, "us", setRandom,
           [&] { selector.probabilityMin(); });
   const auto setDrawn = [&] {
     drawn();
     selector.setPriority(index.data(), value.data(), 256);
   };
-  measure("settle after 256 random, and select 1", 400, 1, "us", setRandom,
+  measure("sums after 256 random, and select 1", 400, 1, "us", setRandom,
           [&] { selector.select(1, index.data(), value.data()); });
-  measure("settle after 256 just drawn, and select 1", 400, 1, "us", setDrawn,
+  measure("sums after 256 just drawn, and select 1", 400, 1, "us", setDrawn,
           [&] { selector.select(1, index.data(), value.data()); });
   for (uint32_t batch : {32u, 256u, 5000u}) {
     char name[64];
-    std::snprintf(name, sizeof name, "select %u, settled", batch);
+    std::snprintf(name, sizeof name, "select %u, summed up", batch);
     measure(name, 400, 1, "us", nothing, [&] { selector.select(batch, index.data(), value.data()); });
   }
   measure("setPriority 256 + select 256", 400, 1, "us", drawn, [&] {

@@ -5,12 +5,10 @@
 //
 // Thread safety: any thread may add, find and remove. Calls by one entry come one at a time.
 // Invariants: 1. A place is free exactly when its entry is null.
-// Cost: find is two loads and one comparison. A registry lives as long as the process and has no destructor, because the
-// library may be unloaded before exit() runs destructors.
+// Cost: find is two loads and one comparison. A registry lives as long as the process.
 #pragma once
 
 #include <atomic>
-#include <new>
 
 #include "kernel/base/error.hpp"
 #include "kernel/base/process.hpp"
@@ -93,15 +91,5 @@ class Registry {
   std::atomic<uint32_t> count_ = 0;
   uint32_t next_ = 0;
 };
-
-/// The registry of its kind: made at the first use and never freed. Null only when there was no memory for it.
-template <typename Kind>
-Kind* registryOf() {
-  static Kind* const made = [] {
-    keepLoaded();
-    return new (std::nothrow) Kind;
-  }();
-  return made;
-}
 
 }  // namespace exrp

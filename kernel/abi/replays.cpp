@@ -21,7 +21,7 @@ using exrp::Status;
 
 namespace {
 
-exrp::ReplayRegistry* registry() { return exrp::registryOf<exrp::ReplayRegistry>(); }
+exrp::ReplayRegistry* registry() { return exrp::onlyOne<exrp::ReplayRegistry>(); }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 
@@ -544,8 +544,8 @@ int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count) {
   return withWhole(replay, [&](Seat& at) { return at.instance.grantSamples(at, count); });
 }
 
-int32_t exrp_rate_limiter_settle(uint32_t replay, uint32_t count) {
-  return withReplay(replay, [&](Seat& at) { return at.instance.settleSamples(at, count); });
+int32_t exrp_rate_limiter_grant_end(uint32_t replay, uint32_t count) {
+  return withReplay(replay, [&](Seat& at) { return at.instance.endGrant(at, count); });
 }
 
 int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,

@@ -23,7 +23,7 @@ struct OwnedTables {
 };
 
 using TablesRegistry = exrp::Registry<OwnedTables, EXRP_LIMIT_TABLES_SETS>;
-TablesRegistry* registry() { return exrp::registryOf<TablesRegistry>(); }
+TablesRegistry* registry() { return exrp::onlyOne<TablesRegistry>(); }
 
 int32_t number(Status status) { return static_cast<int32_t>(status); }
 

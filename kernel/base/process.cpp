@@ -8,6 +8,8 @@ namespace exrp {
 void keepLoaded() {}
 uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
 double numberOfThisCopy() { return 0; }  // nobody can share anything with it
+bool startThread(void (*)()) { return false; }
+uint32_t coreCount() { return 1; }
 
 }  // namespace exrp
 
@@ -22,6 +24,11 @@ double numberOfThisCopy() { return 0; }  // nobody can share anything with it
 #else
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <bit>
+#include <csignal>
 #endif
 
 #include "kernel/base/random.hpp"
@@ -38,6 +45,8 @@ double numberOfThisCopy() {
 }
 
 namespace {
+
+constexpr size_t threadStackBytes = size_t{256} << 10;
 
 std::atomic<uint64_t> threadCount = 0;
 std::atomic<void (*)(uint64_t)> threadEnded = nullptr;
@@ -82,6 +91,23 @@ uint64_t callingThread(void (*ended)(uint64_t thread)) {
   return FlsSetValue(key, keptOf(number)) != 0 ? number : 0;
 }
 
+bool startThread(void (*body)()) {
+  const HANDLE thread = CreateThread(
+      nullptr, threadStackBytes,
+      [](void* given) -> DWORD {
+        reinterpret_cast<void (*)()>(given)();
+        return 0;
+      },
+      reinterpret_cast<void*>(body), STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  return thread != nullptr && CloseHandle(thread) != 0;
+}
+
+void* functionOfProgram(const char* name) {
+  return reinterpret_cast<void*>(GetProcAddress(GetModuleHandleW(nullptr), name));
+}
+
+uint32_t coreCount() { return GetActiveProcessorCount(ALL_PROCESSOR_GROUPS); }
+
 #else
 
 namespace {
@@ -112,6 +138,43 @@ uint64_t callingThread(void (*ended)(uint64_t thread)) {
   if (const uint64_t known = numberOf(pthread_getspecific(made.key)); known != 0) return known;
   const uint64_t number = threadCount.fetch_add(1) + 1;
   return pthread_setspecific(made.key, keptOf(number)) == 0 ? number : 0;
+}
+
+bool startThread(void (*body)()) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, threadStackBytes);
+  // A new thread has the signal mask of its maker. Signals are for the threads of the host.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  const bool isMasked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  pthread_t thread;
+  const auto run = [](void* given) -> void* {
+    reinterpret_cast<void (*)()>(given)();
+    return nullptr;
+  };
+  const bool isStarted = pthread_create(&thread, &attributes, run, reinterpret_cast<void*>(body)) == 0;
+  if (isMasked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return isStarted;
+}
+
+void* functionOfProgram(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+
+uint32_t coreCount() {
+#if defined(__linux__)
+  // As taskset and containers limit it. Where there are more than 4,096 cores, the call fails.
+  uint64_t mask[64] = {};
+  uint32_t count = 0;
+  if (sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask)) == 0) {
+    for (const uint64_t word : mask) count += static_cast<uint32_t>(std::popcount(word));
+    return count;
+  }
+#endif
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 1 ? static_cast<uint32_t>(online) : 1;
 }
 
 #endif

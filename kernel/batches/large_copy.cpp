@@ -3,12 +3,15 @@
 #include "kernel/base/copy_row.hpp"
 #include "kernel/base/cpu.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/base/second_thread.hpp"
 
 namespace exrp {
 namespace {
 
 constexpr size_t pageBytes = 4096;
 constexpr uint32_t pagesMax = 16;
+/// A piece takes some microseconds, so that neither of two threads waits long for the other.
+constexpr size_t pieceBytes = size_t{128} << 10;
 
 // A unit at a time, to one place and the other in turn. With a line each in turn, a batch of 256 stacks took a tenth longer.
 // The last unit overlaps the one before it, so that there is no loop over single bytes.
@@ -39,12 +42,32 @@ EXRP_AVX2 void copyVectors(uint8_t* to, uint8_t* also, const uint8_t* from, size
 LargeCopier::LargeCopier(bool vectors) : copy_(vectors ? copyVectors : copyPlain) {}
 
 void LargeCopier::run(const CopyQueue& queue) const {
+  if (queue.writtenBytes() < sharedFromBytes) return runPart(queue, 0, queue.count());
+  struct Parts {
+    const LargeCopier& copier;
+    const CopyQueue& queue;
+    uint32_t length;  // copies of a piece
+  };
+  const size_t pieces = queue.writtenBytes() / pieceBytes;
+  const Parts parts = {*this, queue, static_cast<uint32_t>(queue.count() / pieces + 1)};
+  const auto work = [](const void* context, uint32_t piece) {
+    const auto& [copier, all, length] = *static_cast<const Parts*>(context);
+    const uint32_t first = piece * length;
+    copier.runPart(all, first, all.count() - first < length ? all.count() : first + length);
+  };
+  SecondThread::share((queue.count() + parts.length - 1) / parts.length, work, &parts);
+}
+
+/// Does the copies from `first` to before `end`.
+void LargeCopier::runPart(const CopyQueue& queue, uint32_t first, uint32_t end) const {
   constexpr uint32_t ahead = 2;
-  const uint32_t count = queue.count();
-  for (uint32_t k = 0; k < count + ahead; ++k) {
-    if (k < count) prefetchPages(queue[k].from, queue[k].bytes);
-    if (k < ahead) continue;
-    const CopyQueue::Copy& copy = queue[k - ahead];
+  const auto ask = [&](uint32_t k) {
+    if (k < queue.count()) prefetchPages(queue[k].from, queue[k].bytes);
+  };
+  for (uint32_t k = first; k < first + ahead; ++k) ask(k);
+  for (uint32_t k = first; k < end; ++k) {
+    ask(k + ahead);
+    const CopyQueue::Copy& copy = queue[k];
     copy_(copy.to, copy.also, copy.from, copy.bytes);
   }
 }

@@ -7,7 +7,8 @@
 // Two things were tried and are not used. Stores that pass the caches by make a learner wait for memory when it reads its batch. memcpy took
 // half as long again for what is larger than the caches.
 //
-// On a replay that threads share, the copies are put into a queue, and done after the call has given back its lock.
+// On a replay that threads share, the copies are put into a queue, and done after the call has given back its lock. So are those of a large batch
+// of any replay, as a second thread takes part in what a queue holds.
 //
 // Thread safety: after creation it never changes, so many threads may share it.
 // Invariants:
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/base/second_thread.hpp"
 #include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
@@ -42,10 +44,17 @@ class LargeCopier {
     CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
     if (queue == nullptr || bytes < CopyQueue::bytesMin || !queue->add(to, also, from, bytes)) copy_(to, also, from, bytes);
   }
-  /// Does what a queue holds. No queue stands in the way of that.
+  /// Does what a queue holds, with a second thread where that is much. No queue stands in the way of that.
   void run(const CopyQueue& queue) const;
+  /// Whether a batch of so many bytes should be copied by way of a queue, so that a second thread can take part.
+  static bool isShared(uint64_t bytes) { return bytes >= sharedFromBytes && SecondThread::isAllowed(); }
 
  private:
+  /// From so many bytes on, a second thread gains more than waking it costs.
+  static constexpr size_t sharedFromBytes = size_t{2} << 20;
+
+  void runPart(const CopyQueue& queue, uint32_t first, uint32_t end) const;
+
   CopyQueue* const* place_ = nullptr;
   void (*copy_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);
 };

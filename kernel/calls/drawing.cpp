@@ -152,7 +152,18 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
   }
   const BatchTarget target = batchTarget(replay_.book().store(), policy, layout, batch);
   const Gatherer& gatherer = view.gatherer;
+  Store& store = replay_.book().store();
+  // A shared replay has a queue of its own.
+  const bool isQueued = LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]) && *store.copiesPlace() == nullptr;
+  if (isQueued) [[unlikely]] {
+    thread.copies.clear();
+    store.setCopies(&thread.copies);
+  }
   gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
+  if (isQueued) [[unlikely]] {
+    store.setCopies(nullptr);
+    copier_.run(thread.copies);
+  }
   if (clearsPadding) clearPadding(layout, partCount(view), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }

@@ -55,6 +55,7 @@ class Drawing {
   Replay& replay_;
   Statistics& statistics_;
   bool avx2_ = hasAvx2();
+  const LargeCopier copier_;
 };
 
 }  // namespace exrp

@@ -163,7 +163,7 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
   const Status status = findRows(replay, Find::recordsIfNotGone, handles, positions, count, 1, slots);
   if (status != Status::ok) return status;
   // Other seats may still copy from large rows.
-  store.settle();
+  store.waitForCopies();
   *updated = 0;
   for (uint32_t index = 0; index < count; ++index, rows += bytes) {
     if (slots[index] == slotGone) continue;

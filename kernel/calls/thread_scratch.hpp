@@ -8,6 +8,7 @@
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch.hpp"
+#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -32,11 +33,12 @@ struct ThreadScratch {
   Scratch<uint32_t> environments;
   DrawnPicks drawn;
   BatchScratch batches[EXRP_LIMIT_PICK_VIEWS];  // by the number of the view
+  CopyQueue copies;
 
   /// Bytes beside the object itself.
   double memoryBytes() const {
     double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
-                   drawn.memoryBytes();
+                   drawn.memoryBytes() + copies.memoryBytes();
     for (const BatchScratch& batch : batches) bytes += batch.memoryBytes();
     return bytes;
   }

@@ -20,16 +20,16 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
   }
   *taken = true;
   replay.book().setWriter(seat.number);
-  seat.copies.clear();
-  replay.book().store().setCopies(&seat.copies);
+  seat.scratch.copies.clear();
+  replay.book().store().setCopies(&seat.scratch.copies);
   return Status::ok;
 }
 
 void Instance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
   sharing.giveBack();
-  if (seat.copies.count() == 0) return;
-  copier_.run(seat.copies);
+  if (seat.scratch.copies.count() == 0) return;
+  copier_.run(seat.scratch.copies);
   sharing.pins().clear(seat.number);
 }
 
@@ -106,7 +106,7 @@ Status Instance::grantSamples(Seat& seat, uint32_t count) {
   return status;
 }
 
-Status Instance::settleSamples(Seat& seat, uint32_t count) {
+Status Instance::endGrant(Seat& seat, uint32_t count) {
   seat.isGranted = false;
   rateLimiter_.sampled(count);
   return Status::ok;

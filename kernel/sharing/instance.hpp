@@ -53,7 +53,7 @@ class Instance {
   /// Draws, if the rate limiter allows it.
   Status getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
   Status grantSamples(Seat& seat, uint32_t count);
-  Status settleSamples(Seat& seat, uint32_t count);
+  Status endGrant(Seat& seat, uint32_t count);
 
   // ---- seats ----
 

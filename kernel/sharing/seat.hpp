@@ -11,7 +11,6 @@
 #include "kernel/calls/thread_scratch.hpp"
 #include "kernel/sharing/batch_orders.hpp"
 #include "kernel/sharing/call_flags.hpp"
-#include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
 
@@ -24,7 +23,6 @@ struct Seat {
   CallFlags flags;
   ThreadScratch scratch;
   BatchOrders orders{flags};
-  CopyQueue copies;
   /// Marks the episodes that this seat writes; 0 while the replay is not shared.
   uint16_t number = 0;
   uint32_t ticket = 0;     // by which it came
@@ -37,7 +35,7 @@ struct Seat {
   Seat* next = nullptr;
 
   /// Bytes of memory in use.
-  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + scratch.memoryBytes() + copies.memoryBytes(); }
+  double memoryBytes() const { return static_cast<double>(sizeof(Seat)) + scratch.memoryBytes(); }
 };
 
 }  // namespace exrp

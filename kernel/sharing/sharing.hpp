@@ -61,7 +61,7 @@ class Sharing {
     }
     if (number > EXRP_LIMIT_SEATS) return fail(Status::limit, EXRP_LIMIT_SEATS);
     seat.number = static_cast<uint16_t>(number);
-    seat.copies.bind(&pins_, number);
+    seat.scratch.copies.bind(&pins_, number);
     seat.next = seats_;
     seats_ = &seat;
     ++seatCount_;

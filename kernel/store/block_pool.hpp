@@ -74,7 +74,7 @@ class BlockPool {
   /// From now on, chains wait for the copies that these pins stand for.
   void keepPins(const CopyPins* pins) { pins_ = pins; }
   /// Waits until no seat copies: to be called before the memory of large rows grows, or a row changes.
-  void settle() const {
+  void waitForCopies() const {
     if (pins_ != nullptr) pins_->await();
   }
   /// Where the draw that is under way leaves its copies of large rows; null where it copies at once.

@@ -1,14 +1,15 @@
-// CopyQueue: copies of large rows into a batch that a call leaves for the time after it has given back the lock of a shared replay.
+// CopyQueue: copies of large rows into a batch that a call does last. On a shared replay they wait until it has given back the lock. On a
+// private one they wait where there are so many that a second thread takes part (kernel/base/second_thread.hpp).
 //
 // Choosing and bookkeeping take microseconds, and a batch of images takes milliseconds. So a draw under the lock only writes down what has to
 // be copied from where to where, and copies it afterwards. Others may have the replay meanwhile:
 // - A block that goes meanwhile is not used again until the copies that were under way are done (CopyPins).
-// - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::settle).
+// - The store's memory may have to grow meanwhile. Who grows it waits for the copies of all others first (Store::waitForCopies).
 // A record is copied under the lock: the row of an image takes less than a microsecond.
 //
 // Thread safety: a queue is filled and emptied under the lock, and run without it. While it is run, nobody changes it.
 // Invariants:
-//   1. Rows of a block that is taken change only after Store::settle().
+//   1. Rows of a block that is taken change only after Store::waitForCopies().
 // Cost: 32 bytes a copy; a copy of many neighbouring rows is one.
 #pragma once
 
@@ -75,22 +76,28 @@ class CopyQueue {
     size_t bytes;
   };
 
-  /// The pins, and the seat whose queue it is.
+  /// The pins, and the seat whose queue it is. A queue without them is for a replay that is not shared.
   void bind(CopyPins* pins, uint32_t seat) {
     pins_ = pins;
     seat_ = seat;
   }
 
-  /// Sets the seat's pin. False where there is no memory: the caller then copies at once.
+  /// Sets the seat's pin, where there are pins. False where there is no memory: the caller then copies at once.
   bool add(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) {
     if (!copies_.commit(size_t{count_} + 1)) return false;
-    if (count_ == 0) pins_->set(seat_);
+    if (count_ == 0 && pins_ != nullptr) pins_->set(seat_);
     copies_[count_++] = {to, also, from, bytes};
+    writtenBytes_ += also == nullptr ? bytes : 2 * bytes;
     return true;
   }
+  /// The bytes that all copies write.
+  size_t writtenBytes() const { return writtenBytes_; }
   uint32_t count() const { return count_; }
   const Copy& operator[](uint32_t index) const { return copies_[index]; }
-  void clear() { count_ = 0; }
+  void clear() {
+    count_ = 0;
+    writtenBytes_ = 0;
+  }
   double memoryBytes() const { return copies_.memoryBytes(); }
 
  private:
@@ -98,6 +105,7 @@ class CopyQueue {
   uint32_t seat_ = 0;
   Scratch<Copy> copies_;
   uint32_t count_ = 0;
+  size_t writtenBytes_ = 0;
 };
 
 }  // namespace exrp

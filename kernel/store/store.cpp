@@ -80,7 +80,7 @@ Status Store::prepareBlocks(uint32_t count) {
   for (uint32_t group = 0; group < groupCount_; ++group) {
     const uint64_t bytes = uint64_t{needed} * blockLength_ * groupStride_[group];
     // Growing may move the first bytes to another page. Who copies meanwhile would read zeros, or write what is lost.
-    if (bytes > groups_[group].committed()) settle();
+    if (bytes > groups_[group].committed()) waitForCopies();
     const bool isCommitted = groups_[group].commit(bytes);
     findBases();
     if (!isCommitted) return fail(Status::memory, static_cast<double>(bytes));

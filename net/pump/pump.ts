@@ -57,7 +57,7 @@ export interface PumpOptions extends Partial<Readonly<typeof pumpLimits>> {
    * Called after each read of a socket was taken in, and before its output is written: what many messages changed can be told at once. And
    * after each output was taken, because what a client's reading made ready is sent at once.
    */
-  readonly settle?: () => void;
+  readonly afterRead?: () => void;
   /** The poll in place of one for `busyPollMs`: tests give one on a clock of theirs. */
   readonly poll?: BusyPoll;
   /** Called with an error that ended a connection, and that is not the client's leaving. */
@@ -375,7 +375,7 @@ class Link {
       pump.received += count;
       if (this.#connection === undefined) this.#begin(bytes);
       else this.#connection.receive(bytes);
-      pump.options.settle?.();
+      pump.options.afterRead?.();
       if (this.#isOver) this.#flush();
       // A PING of an idle connection is followed by no call.
       if (this.#connection?.idleMs === 0) this.#pollPeriod = pump.poll.note(this.#pollPeriod);
@@ -424,7 +424,7 @@ class Link {
       if (output === undefined || this.#isClosed) break;
       this.#answer = undefined;
       pump.sent += output.length;
-      pump.options.settle?.();
+      pump.options.afterRead?.();
       for (let at = 0; at < output.length;) {
         at += await this.#socket.write(at === 0 ? output : output.subarray(at));
         this.#writtenAt = pump.ms;

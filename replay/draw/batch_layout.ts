@@ -7,6 +7,7 @@
 import { ReplayError } from "../../base/errors.ts";
 import { bytesText } from "../../base/inspect.ts";
 import { moveMemory } from "../../base/typed_arrays.ts";
+import { type Kernel, takeBuffer } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
 import type { PickView } from "../register/pick_view.ts";
@@ -24,6 +25,9 @@ import { arrange, type StateTree } from "../../schema/state.ts";
 
 /** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
+
+/** From so many bytes on, clearing a batch's memory takes longer than all else. */
+const LARGE = 1 << 20;
 
 /** One array of a batch. */
 export interface BatchPart {
@@ -77,6 +81,7 @@ export class BatchLayout {
   readonly shape: BatchShape;
   /** The shapes of the arrays of each n-step return. */
   readonly nStepShapes: readonly NStepPart["shape"][];
+  readonly #kernel: Kernel;
   readonly #spare: ArrayBuffer[] = [];
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. */
@@ -120,6 +125,7 @@ export class BatchLayout {
     const maskRows = policy.masks ? length : 0;
     const endRows = policy.ends ? length : 0;
     const goRows = policy.returnToGo ? length : 0;
+    this.#kernel = core.kernel;
     this.size = size;
     this.length = length;
     this.bytes = offsets[abi.EXRP_BATCH_BYTES] ?? 0;
@@ -205,7 +211,9 @@ export class BatchLayout {
    * @throws {ReplayError} `memory`.
    */
   takeMemory(): ArrayBuffer {
-    return this.#spare.pop() ?? allocate("getBatch()", this.bytes, "a batch of ");
+    return this.#spare.pop() ??
+      (this.bytes < LARGE ? undefined : takeBuffer(this.#kernel, this.bytes)) ??
+      allocate("getBatch()", this.bytes, "a batch of ");
   }
 
   /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */

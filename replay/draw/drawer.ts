@@ -214,7 +214,7 @@ export class Drawer {
       this.#fill(entry, filling, 0, size);
       drawnCount = size;
     } finally {
-      symbols.exrp_rate_limiter_settle(id, drawnCount);
+      symbols.exrp_rate_limiter_grant_end(id, drawnCount);
     }
   }
 

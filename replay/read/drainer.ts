@@ -162,7 +162,7 @@ export class Drainer {
     core.announce();
     const counted = drained.size + waiting.lost;
     if (counted > 0) {
-      core.check(OPERATION, core.kernel.symbols.exrp_rate_limiter_settle(core.id, counted));
+      core.check(OPERATION, core.kernel.symbols.exrp_rate_limiter_grant_end(core.id, counted));
       core.changed();
     }
     return drained;

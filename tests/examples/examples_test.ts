@@ -14,6 +14,7 @@ function pathOf(file: string): string {
 /** Agents, which train only for a moment here. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "apex_cartpole/main.ts": ["--steps", "2000", "--actors", "2"],
+  "continuous_control/main.ts": ["--steps", "1200", "--replay", "prioritized:3"],
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
   "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
   "one_agent/main.ts": ["--on=replay", "--steps=1000"],

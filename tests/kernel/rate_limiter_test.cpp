@@ -252,10 +252,10 @@ void eachCallThatRecordsOrDrawsFollowsTheRateLimiter() {
   CHECK_EQUAL(exrp_rate_limiter_grant(replay, 9), EXRP_STATUS_RATE_LIMITER_SIZE);
   CHECK_EQUAL(exrp_rate_limiter_grant(replay, 5), 0);
   CHECK_EQUAL(user.draw(20), 0);
-  CHECK_EQUAL(exrp_rate_limiter_settle(replay, 5), 0);
+  CHECK_EQUAL(exrp_rate_limiter_grant_end(replay, 5), 0);
   CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES), 13.0);
   CHECK_EQUAL(user.limiter(EXRP_RATE_LIMITER_SAMPLES_ALLOWED), 3.0);
-  CHECK_EQUAL(exrp_rate_limiter_settle(replay, 1), 0);
+  CHECK_EQUAL(exrp_rate_limiter_grant_end(replay, 1), 0);
   CHECK_EQUAL(user.draw(3), EXRP_STATUS_RATE_LIMITER);
 
   // Batches that are drawn ahead.

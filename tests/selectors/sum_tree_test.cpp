@@ -42,7 +42,7 @@ std::vector<double> pointsFor(const PlainTree& plain, Random& random) {
 }
 
 void compare(SumTree<float>& tree, const PlainTree& plain, Random& random) {
-  tree.settle();
+  tree.sumUp();
   CHECK_EQUAL(tree.total(), plain.total());
   CHECK_EQUAL(tree.minPositive(), plain.minPositive());
   if (!(plain.total() > 0.0)) return;
@@ -109,8 +109,8 @@ void countsAroundPowersOfTwo() {
       tree.set(i, weight);
       larger.set(i, weight);
     }
-    tree.settle();
-    larger.settle();
+    tree.sumUp();
+    larger.sumUp();
     CHECK_EQUAL(tree.total(), larger.total());
     CHECK_EQUAL(tree.total(), plain.total());
     CHECK_EQUAL(tree.minPositive(), larger.minPositive());
@@ -136,8 +136,8 @@ void manyNotedNodes() {
     for (uint32_t i = 0; i < count; ++i) tree.set(i, plain.weights[i]);
     for (uint32_t every : {1u, 20u, 3u, 1000u}) {
       CHECK_EQUAL(tree.check(), 0);
-      tree.settle();
-      CHECK(tree.settled());
+      tree.sumUp();
+      CHECK(tree.isSummedUp());
       CHECK_EQUAL(tree.total(), plain.total());
       CHECK_EQUAL(tree.minPositive(), plain.minPositive());
       CHECK_EQUAL(tree.check(), 0);
@@ -167,8 +167,8 @@ void ascendingPointsAreFoundAsSingleOnes() {
       plain.set(i, weight < 0x1p-126f ? 0.0f : weight);
       fast.set(i, plain.get(i));
     }
-    plain.settle();
-    fast.settle();
+    plain.sumUp();
+    fast.sumUp();
     std::vector<double> points(5000);
     for (uint32_t k = 0; k < 5000; ++k) points[k] = (k + random.uniform()) / 5000 * fast.total();
     points[4999] = fast.total();
@@ -220,7 +220,7 @@ void zeroIsNeverDrawn() {
   for (uint32_t i = 0; i < count; ++i) {
     const float weight = i % 3 == 0 ? 0x1p-126f : i % 3 == 1 ? 1.0f : 0x1.fffffep127f;
     tree.set(i, weight);
-    tree.settle();
+    tree.sumUp();
     for (double r : {0.0, 0.5 * tree.total(), tree.total(), 2.0 * tree.total()}) CHECK_EQUAL(tree.find(r), i);
     tree.set(i, 0.0f);
   }
@@ -228,7 +228,7 @@ void zeroIsNeverDrawn() {
   Random random(9, 0);
   for (uint32_t i = 0; i < count; ++i)
     tree.set(i, i % 2 == 1 ? 0.0f : i % 6 == 0 ? 1e38f : i % 6 == 2 ? 1e-38f + 0x1p-126f : static_cast<float>(random.uniform()));
-  tree.settle();
+  tree.sumUp();
   for (int k = 0; k < 200000; ++k) CHECK(tree.get(tree.find(random.uniform() * tree.total())) > 0.0f);
 }
 
@@ -244,9 +244,9 @@ void sumsDontDrift() {
     const uint32_t index = random.below(count);
     plain.weights[index] = static_cast<float>(random.uniform() * (k % 2 == 0 ? 1e6 : 1e-6)) + 0x1p-126f;
     tree.set(index, plain.weights[index]);
-    if (k % 50 == 0) tree.settle();
+    if (k % 50 == 0) tree.sumUp();
   }
-  tree.settle();
+  tree.sumUp();
   CHECK_EQUAL(tree.total(), plain.total());
   CHECK_EQUAL(tree.minPositive(), plain.minPositive());
   CHECK_EQUAL(tree.check(), 0);
@@ -257,7 +257,7 @@ void checkSeesWhatIsWrong() {
   SumTree<float> tree;
   CHECK(tree.create(300, true) && tree.commit(300));
   for (uint32_t i = 0; i < 300; ++i) tree.set(i, 1.0f);
-  tree.settle();
+  tree.sumUp();
   CHECK_EQUAL(tree.check(), 0);
   tree.set(7, -1.0f);
   CHECK_EQUAL(tree.check(), 4);
@@ -275,7 +275,7 @@ void leavesOfDoubles() {
       weights.push_back(i % 7 == 0 ? 0.0 : i % 7 == 1 ? 1e-300 : random.uniform());
       tree.set(i, weights.back());
     }
-    tree.settle();
+    tree.sumUp();
     CHECK_EQUAL(tree.check(), 0);
     for (int k = 0; k < 1000; ++k) {
       const double r = random.uniform() * tree.total();

@@ -43,7 +43,7 @@ Deno.test("streams of samples go on as the socket takes them, in turns and in ou
     ),
   );
   for (const id of [1, 3]) connection.receive(join(headers(id, false, fields), data(id, request)));
-  service.settle();
+  service.sendReady();
   const bytesOf = new Map<number, number>();
   let count = 0;
   for (let output; (output = connection.takeOutput()) !== undefined;) {
@@ -84,7 +84,7 @@ Deno.test("the timeout counts anew from the last sample, and not while one can b
   const connection = new GrpcConnection({ handler: (path) => service.handler(path) });
   const insert = async (): Promise<void> => {
     await tables.insert({ x: 1 }, { q: 1 });
-    service.settle();
+    service.sendReady();
   };
   const wait = { milliseconds: 300n };
   const request = envelope(
@@ -92,7 +92,7 @@ Deno.test("the timeout counts anew from the last sample, and not while one can b
   );
   await insert();
   connection.receive(join(hello, headers(1, false, fields), data(1, request)));
-  service.settle();
+  service.sendReady();
   const [first, second] = [{ ms: 300, isRunning: true }, { ms: 300, isRunning: true }];
   assertEquals([tables.table("q").info().samples, timers.all], [1, [first]]);
   await insert();

@@ -18,7 +18,7 @@ Deno.test("200 clients that are killed within a message leave nothing, and other
     hostname: "127.0.0.1",
     port: 0,
     onError: (error) => errors.push(error),
-    settle: () => mostHeld = Math.max(mostHeld, held.count),
+    afterRead: () => mostHeld = Math.max(mostHeld, held.count),
     accept: (onOutput) =>
       new GrpcConnection({
         onOutput,

@@ -343,7 +343,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     await pump.stop();
   });
 
-  Deno.test(`${platform}: settle() is called after each read, before its output`, async () => {
+  Deno.test(`${platform}: afterRead() is called after each read, before its output`, async () => {
     let reads = 0;
     const open: GrpcCall[] = [];
     const pump = await listen(platform, {
@@ -355,7 +355,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
             return { onMessage: () => {}, onHalfClose: () => {}, onCancel: () => {} };
           },
         }),
-      settle: () => {
+      afterRead: () => {
         reads++;
         for (const call of open.splice(0)) {
           call.send(new Uint8Array([7]));

@@ -1,0 +1,73 @@
+#include "kernel/base/batch_pool.hpp"
+
+#include <new>
+
+namespace exrp {
+namespace {
+
+/// So batches of nearly one size have blocks of one size.
+constexpr size_t grain = size_t{2} << 20;
+
+size_t limitOfProcess() {
+  constexpr size_t most = size_t{512} << 20;
+  const double share = physicalMemoryBytes() / 8;
+  return share > 0 && share < static_cast<double>(most) ? static_cast<size_t>(share) : most;
+}
+
+}  // namespace
+
+BatchPool::BatchPool() : BatchPool(limitOfProcess()) {}
+
+BatchPool::Block* BatchPool::take(size_t bytes) {
+  if (bytes > bytesMax_) return nullptr;
+  bytes = (bytes + grain - 1) / grain * grain;
+  const Lock lock(mutex_);
+  if (Block* const spare = takeSpare(bytes)) return spare;
+  freeSpares(bytes);
+  if (bytes > bytesMax_ || bytes_ > bytesMax_ - bytes) return nullptr;
+  auto* const made = new (std::nothrow) Block;
+  if (made == nullptr) return nullptr;
+  if (!made->memory.create(bytes, Pages::small) || !made->memory.commit(bytes)) {
+    delete made;
+    return nullptr;
+  }
+  made->bytes = bytes;
+  bytes_ += bytes;
+  return made;
+}
+
+BatchPool::Block* BatchPool::takeSpare(size_t bytes) {
+  for (Block** place = &spares_; *place != nullptr; place = &(*place)->next) {
+    Block* const block = *place;
+    if (block->bytes < bytes || block->bytes / 2 > bytes) continue;
+    *place = block->next;
+    block->next = nullptr;
+    return block;
+  }
+  return nullptr;
+}
+
+void BatchPool::giveBack(Block* block) {
+  const Lock lock(mutex_);
+  block->next = spares_;
+  spares_ = block;
+}
+
+/// Frees the spares that were not used for longest, until there is room or none is left.
+void BatchPool::freeSpares(size_t room) {
+  while (spares_ != nullptr && bytes_ + room > bytesMax_) {
+    Block** last = &spares_;
+    while ((*last)->next != nullptr) last = &(*last)->next;
+    Block* const block = *last;
+    *last = nullptr;
+    bytes_ -= block->bytes;
+    delete block;
+  }
+}
+
+size_t BatchPool::bytes() {
+  const Lock lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace exrp

@@ -1,0 +1,90 @@
+#include "kernel/base/second_thread.hpp"
+
+#include <cstdlib>
+
+#include "kernel/base/process.hpp"
+
+namespace exrp {
+
+/// Takes pieces until none is left; returns how many it did.
+uint32_t SecondThread::Job::run() {
+  uint32_t done = 0;
+  // Relaxed: a piece is taken once, whatever the order. What pieces write is made known by the mutex and by isInside_.
+  for (uint32_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < count; ++done) work(context, piece);
+  return done;
+}
+
+#if defined(__wasm__)
+
+bool SecondThread::isAllowed() { return false; }
+void SecondThread::share(uint32_t count, Work work, const void* context) { Job{count, work, context}.run(); }
+
+#else
+
+bool SecondThread::isAllowed() {
+  static const bool isAllowed = [] {
+    const char* const wish = std::getenv("EXRP_SECOND_THREAD");
+    return (wish == nullptr || wish[0] != '0') && coreCount() > 1;
+  }();
+  return isAllowed;
+}
+
+void SecondThread::share(uint32_t count, Work work, const void* context) {
+  Job job{count, work, context};
+  SecondThread* const second = count > 1 && isAllowed() ? onlyOne<SecondThread>() : nullptr;
+  const bool isServed = second != nullptr && second->begin(&job);
+  job.run();
+  if (isServed) second->end();
+}
+
+/// Offers a job. False where another caller is served, or where the system gives no thread.
+bool SecondThread::begin(Job* job) {
+  if (isTaken_.exchange(true, std::memory_order_acquire)) return false;
+  const Lock lock(mutex_);
+  if (!hasStarted_) hasStarted_ = startThread(serve);
+  if (!hasStarted_) {
+    isTaken_.store(false, std::memory_order_release);
+    return false;
+  }
+  job_ = job;
+  wanted_.notify_all();
+  return true;
+}
+
+/// To be called when no piece is left. Waits until the second thread has done its last.
+void SecondThread::end() {
+  {
+    const Lock lock(mutex_);
+    job_ = nullptr;
+  }
+  // Acquire: what the second thread wrote is seen.
+  while (isInside_.load(std::memory_order_acquire)) yieldThread();
+  isTaken_.store(false, std::memory_order_release);
+}
+
+void SecondThread::serve() {
+  SecondThread& self = *onlyOne<SecondThread>();
+  Lock lock(self.mutex_);
+  while (true) {
+    while (self.job_ == nullptr) lock.wait(self.wanted_);
+    Job* const job = self.job_;
+    self.job_ = nullptr;
+    self.isInside_.store(true, std::memory_order_relaxed);  // the mutex makes it seen
+    lock.unlock();
+    self.helpedCount_.fetch_add(job->run(), std::memory_order_relaxed);
+    // The job may be gone after this.
+    self.isInside_.store(false, std::memory_order_release);
+    lock.lock();
+  }
+}
+
+#endif  // defined(__wasm__)
+
+#if defined(EXRP_TEST_MEMORY)
+uint64_t SecondThread::helpedCount() {
+  const SecondThread* const second = onlyOne<SecondThread>();
+  return second == nullptr ? 0 : second->helpedCount_.load(std::memory_order_relaxed);
+}
+#endif
+
+}  // namespace exrp

@@ -1,0 +1,53 @@
+// SecondThread: each piece is done once, whoever calls; what it wrote is seen; and the second thread does some of the work.
+#include "kernel/base/second_thread.hpp"
+
+#include <thread>
+#include <vector>
+
+#include "kernel/base/random.hpp"
+#include "tests/kernel/check.hpp"
+
+using exrp::Random;
+using exrp::SecondThread;
+
+namespace {
+
+/// What pieces write to is plain, so that TSan sees each pair of threads that nothing parts.
+struct Marks {
+  std::vector<uint32_t>& counts;
+
+  static void mark(const void* context, uint32_t piece) { ++static_cast<const Marks*>(context)->counts[piece]; }
+};
+
+void doneOnce(uint32_t count) {
+  std::vector<uint32_t> counts(count);
+  const Marks marks = {counts};
+  SecondThread::share(count, Marks::mark, &marks);
+  uint32_t right = 0;
+  for (const uint32_t each : counts) right += each == 1 ? 1 : 0;
+  CHECK_EQUAL(right, count);
+}
+
+void manyCallers(uint64_t seed) {
+  std::vector<std::thread> threads;
+  for (uint32_t caller = 0; caller < 4; ++caller) {
+    threads.emplace_back([seed, caller] {
+      Random random(seed, caller);
+      for (int turn = 0; turn < 2000; ++turn) doneOnce(static_cast<uint32_t>(random.below(40)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+int main() {
+  const uint64_t seed = 20261128;
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  for (const uint32_t count : {0u, 1u, 2u, 3u, 1000u}) doneOnce(count);
+  manyCallers(seed);
+  // The system may keep it from its core for a while, but not for ever.
+  while (SecondThread::isAllowed() && SecondThread::helpedCount() == 0) doneOnce(1000);
+  std::printf(SecondThread::isAllowed() ? "the second thread took part\n" : "there is no second core\n");
+  return exrp::test::checkResult("second_thread_test");
+}
