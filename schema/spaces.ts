@@ -6,11 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { bool, Column, type DType, DTYPES } from "./columns.ts";
-
-/** What {@linkcode spaceColumns} makes of a space: a column; columns by name for a Dict; or a list of columns for a Tuple. */
-export type SpaceColumns = Column | readonly SpaceColumns[] | {
-  readonly [name: string]: SpaceColumns;
-};
+import type { StateColumns } from "./state.ts";
 
 const WHERE = "spaceColumns()";
 
@@ -55,7 +51,7 @@ const CODES: Readonly<Record<string, string>> = {
  * console.log(Object.keys(observation)); // ["image", "speed"]
  * ```
  */
-export function spaceColumns(space: string | object): SpaceColumns {
+export function spaceColumns(space: string | object): StateColumns {
   if (typeof space === "object" && space !== null) return columnsOfJson(space, "space");
   if (typeof space !== "string") {
     throw new TypeError(
@@ -117,13 +113,13 @@ class Reader {
   }
 
   /** The text as a whole. */
-  whole(): SpaceColumns {
+  whole(): StateColumns {
     const columns = this.#space();
     if (this.#peek() !== "") this.#fail("the end of the text is needed", TypeError);
     return columns;
   }
 
-  #space(): SpaceColumns {
+  #space(): StateColumns {
     this.#peek();
     const begin = this.#at;
     const name = this.#word("the name of a space");
@@ -138,7 +134,7 @@ class Reader {
   }
 
   /** What stands in the brackets. */
-  #inside(name: string, begin: number): SpaceColumns {
+  #inside(name: string, begin: number): StateColumns {
     switch (name) {
       case "Box":
         return this.#box();
@@ -161,7 +157,7 @@ class Reader {
       case "MultiBinary":
         return bool(...(this.#peek() === "(" ? this.#shape() : [this.#number()]));
       case "Dict": {
-        const columns: [string, SpaceColumns][] = [];
+        const columns: [string, StateColumns][] = [];
         while (this.#peek() !== ")") {
           const key = this.#key();
           this.#take(":");
@@ -171,7 +167,7 @@ class Reader {
         return Object.freeze(Object.fromEntries(columns));
       }
       case "Tuple": {
-        const columns: SpaceColumns[] = [];
+        const columns: StateColumns[] = [];
         while (this.#peek() !== ")") {
           columns.push(this.#space());
           if (this.#peek() !== ")") this.#take(",");
@@ -333,7 +329,7 @@ interface SpaceJson {
 }
 
 /** Columns from the JSON of a space that stands at `place`. */
-function columnsOfJson(json: unknown, place: string): SpaceColumns {
+function columnsOfJson(json: unknown, place: string): StateColumns {
   const fail = (words: string, Kind: ErrorConstructor = TypeError): never => {
     throw new Kind(`${WHERE}: ${place}: ${words}`);
   };

@@ -1,11 +1,11 @@
 /** Columns from the descriptions of Gymnasium's spaces. The texts are those that gymnasium 1.2.2 and NumPy 2.4 print. */
 import { assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { Column, spaceColumns } from "@exrp/replay";
-import type { SpaceColumns } from "@exrp/replay/types";
+import type { StateColumns } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
 
 /** Columns as plain data: each as you write it in code. */
-function texts(columns: SpaceColumns): unknown {
+function texts(columns: StateColumns): unknown {
   if (columns instanceof Column) return String(columns);
   if (Array.isArray(columns)) return columns.map(texts);
   return Object.fromEntries(Object.entries(columns).map(([name, each]) => [name, texts(each)]));
