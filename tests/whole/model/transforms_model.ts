@@ -5,7 +5,7 @@
  */
 
 import { DType } from "@exrp/replay";
-import { PickTransforms, Transform } from "@exrp/replay/transforms";
+import type { PickTransforms, Transform } from "@exrp/replay/transforms";
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
 import { leafView, leavesIn, unpacked } from "./state_leaves.ts";
