@@ -4,7 +4,7 @@
  * @module
  */
 
-import { DType } from "@exrp/replay";
+import type { DType } from "@exrp/replay";
 import type { PickTransforms, Transform } from "@exrp/replay/transforms";
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
