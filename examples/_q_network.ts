@@ -1,6 +1,6 @@
 /**
- * The learner of `dqn_cartpole.ts`: a Q-network, its target network, and one step of double DQN. `_network.ts` has what it shares with the
- * networks of other examples, and says how to read code for jax-js.
+ * The learner of `dqn_cartpole.ts` and `drq_pixels`: a Q-network, its target network, and one step of double DQN. `_network.ts` has what it
+ * shares with the networks of other examples, and says how to read code for jax-js.
  *
  * @module
  */
@@ -20,25 +20,18 @@ import {
 } from "./_network.ts";
 import { STATE_SCALE } from "./_cart_poles.ts";
 
-const HIDDEN = 64;
-const LAYERS: LayerSizes = [
-  [CartPole.stateSize, HIDDEN],
-  [HIDDEN, HIDDEN],
-  [HIDDEN, CartPole.actionCount],
-];
-
 const HUBER_DELTA = 1;
 const GRADIENT_NORM_MAX = 10;
 
 /** The batch of one update. Each array has one row for each transition. */
 export interface Transitions {
-  /** `[count, 4]`: the states. */
+  /** `[count, stateSize]`: the states. */
   state: Floats;
-  /** `[count]`: the actions, 0 or 1. */
+  /** `[count]`: the actions, from 0. */
   action: Int32Array<ArrayBuffer>;
   /** `[count]`: the sums of discounted rewards up to `nextState`. */
   reward: Floats;
-  /** `[count, 4]`: the states one or several steps later. */
+  /** `[count, stateSize]`: the states one or several steps later. */
   nextState: Floats;
   /** `[count]`: the discount of the value of `nextState`; 0 where the episode terminated. */
   discount: Floats;
@@ -52,21 +45,6 @@ type Rows = { [Column in keyof Transitions]: np.Array };
 /** Everything that an update changes: the weights of both networks, and what Adam remembers. */
 type Learner = { online: np.Array; target: np.Array; adam: AdamState };
 
-/** Q(state, ·) for each row of `state`: `[count, 4]` to `[count, 2]`. */
-function forward(weights: np.Array, state: np.Array): np.Array {
-  let x = state.mul(np.array(STATE_SCALE));
-  layersOf(weights, LAYERS).forEach((layer, index) => {
-    x = dense(x, layer);
-    if (index < LAYERS.length - 1) x = nn.relu(x);
-  });
-  return x;
-}
-
-/** The value in the column that `action` names, for each row of `values`. */
-function valueOf(values: np.Array, action: np.Array): np.Array {
-  return values.mul(nn.oneHot(action, CartPole.actionCount)).sum(1);
-}
-
 /** Quadratic near zero, linear further out, so that one surprise cannot upset the network. */
 function huber(error: np.Array): np.Array {
   const size = np.abs(error);
@@ -74,13 +52,51 @@ function huber(error: np.Array): np.Array {
   return inner.ref.mul(size.sub(inner.mul(0.5)));
 }
 
-const qValues = jit(forward);
+/** What a Q-network computes. {@linkcode compile} makes it. */
+export interface Model {
+  readonly layers: LayerSizes;
+  readonly stateSize: number;
+  readonly actionCount: number;
+  /** Q(state, ·) for each row of a state: `[count, stateSize]` to `[count, actionCount]`. */
+  readonly values: (weights: np.Array, state: np.Array) => np.Array;
+  /** One step of double DQN. */
+  readonly update: (
+    learner: Learner,
+    rows: Rows,
+    learningRate: np.Array,
+    targetRate: np.Array,
+  ) => { after: Learner; loss: np.Array; tdError: np.Array };
+}
 
-/** One step of double DQN: compiled once, then run as a list of WebAssembly kernels. */
-const update = jit(
-  (learner: Learner, rows: Rows, learningRate: np.Array, targetRate: np.Array) => {
-    const { online, target } = learner;
+/**
+ * A network of dense layers with ReLU between them. It is compiled at the first call, and then it runs as a list of WebAssembly kernels.
+ *
+ * @param layers The first one takes states, and the last one gives a value for each action.
+ * @param scale What states are multiplied by: brings their numbers to about the same size.
+ */
+export function compile(layers: LayerSizes, scale: readonly number[] = [1]): Model {
+  const [stateSize = 0] = layers[0] ?? [];
+  const actionCount = layers.at(-1)?.[1] ?? 0;
 
+  const forward = (weights: np.Array, state: np.Array): np.Array => {
+    let x = state.mul(np.array([...scale]));
+    layersOf(weights, layers).forEach((layer, index) => {
+      x = dense(x, layer);
+      if (index < layers.length - 1) x = nn.relu(x);
+    });
+    return x;
+  };
+
+  /** The value in the column that `action` names, for each row of `values`. */
+  const valueOf = (values: np.Array, action: np.Array): np.Array =>
+    values.mul(nn.oneHot(action, actionCount)).sum(1);
+
+  const update: Model["update"] = (
+    { online, target, adam: oldAdam },
+    rows,
+    learningRate,
+    targetRate,
+  ) => {
     // Double DQN (van Hasselt et al. 2016, eq. 4): the online network chooses the next action, and the target network values it.
     // `discount` is 0 exactly where an episode terminated.
     const nextAction = np.argmax(forward(online.ref, rows.nextState.ref), 1);
@@ -93,7 +109,7 @@ const update = jit(
     };
     const [[loss, tdError], gradient] = valueAndGrad(lossOf, { hasAux: true })(online.ref);
 
-    const { weights: newOnline, adam } = adamStep(online, gradient, learner.adam, {
+    const { weights: newOnline, adam } = adamStep(online, gradient, oldAdam, {
       learningRate,
       normMax: GRADIENT_NORM_MAX,
     });
@@ -102,15 +118,23 @@ const update = jit(
     const newTarget = target.ref.add(newOnline.ref.sub(target).mul(targetRate));
 
     return { after: { online: newOnline, target: newTarget, adam }, loss, tdError };
-  },
+  };
+  return { layers, stateSize, actionCount, values: jit(forward), update: jit(update) };
+}
+
+const CART_POLE = compile(
+  [[CartPole.stateSize, 64], [64, 64], [64, CartPole.actionCount]],
+  STATE_SCALE,
 );
 
-/** A Q-network for CartPole that learns by double DQN. */
+/** A Q-network that learns by double DQN. */
 export class QNetwork {
   #learner: Learner;
   #updateCount = 0;
+  readonly #model: Model;
 
-  private constructor(weights: np.Array) {
+  private constructor(weights: np.Array, model: Model) {
+    this.#model = model;
     this.#learner = {
       online: weights,
       target: weights.ref.mul(1),
@@ -118,32 +142,36 @@ export class QNetwork {
     };
   }
 
-  /** A network with random weights, or with those of {@linkcode QNetwork.weights}. */
-  static async create(start: { seed: number } | { weights: Floats }): Promise<QNetwork> {
+  /** A network with random weights, or with those of {@linkcode QNetwork.weights}; for CartPole, unless you give another model. */
+  static async create(
+    start: { seed: number } | { weights: Floats },
+    model: Model = CART_POLE,
+  ): Promise<QNetwork> {
     await startNetworks();
     return new QNetwork(
-      np.array("weights" in start ? start.weights : initialWeights(LAYERS, start.seed)),
+      np.array("weights" in start ? start.weights : initialWeights(model.layers, start.seed)),
+      model,
     );
   }
 
-  /** Q(state, ·) of states `[count, 4]`, as `[count, 2]`. */
+  /** Q(state, ·) of states `[count, stateSize]`, as `[count, actionCount]`. */
   values(states: Floats): Floats {
-    const rows = np.array(states, {
-      shape: [states.length / CartPole.stateSize, CartPole.stateSize],
-    });
-    return qValues(this.#learner.online.ref, rows).dataSync() as Floats;
+    const { stateSize } = this.#model;
+    const rows = np.array(states, { shape: [states.length / stateSize, stateSize] });
+    return this.#model.values(this.#learner.online.ref, rows).dataSync() as Floats;
   }
 
-  /** The actions that the network thinks best in the states `[count, 4]`, as `[count]`. */
+  /** The actions that the network thinks best in the states `[count, stateSize]`, as `[count]`. */
   bestActions(states: Floats): number[] {
     const values = this.values(states);
-    return Array.from({ length: values.length / CartPole.actionCount }, (_, row) => {
-      const [left = 0, right = 0] = values.subarray(row * CartPole.actionCount);
-      return right > left ? 1 : 0;
+    const { actionCount } = this.#model;
+    return Array.from({ length: values.length / actionCount }, (_, row) => {
+      const all = values.subarray(row * actionCount, (row + 1) * actionCount);
+      return all.indexOf(Math.max(...all));
     });
   }
 
-  /** The same for one state, `[4]`. */
+  /** The same for one state, `[stateSize]`. */
   bestAction(state: Floats): number {
     return this.bestActions(state)[0] ?? 0;
   }
@@ -155,15 +183,15 @@ export class QNetwork {
   ): { loss: number; tdError: Floats } {
     const count = batch.action.length;
     const rows: Rows = {
-      state: np.array(batch.state, { shape: [count, CartPole.stateSize] }),
+      state: np.array(batch.state, { shape: [count, this.#model.stateSize] }),
       action: np.array(batch.action),
       reward: np.array(batch.reward),
-      nextState: np.array(batch.nextState, { shape: [count, CartPole.stateSize] }),
+      nextState: np.array(batch.nextState, { shape: [count, this.#model.stateSize] }),
       discount: np.array(batch.discount),
       weight: np.array(batch.weight),
     };
     this.#updateCount++;
-    const result = update(
+    const result = this.#model.update(
       this.#learner,
       rows,
       np.array(correctedRate(learningRate, this.#updateCount)),

@@ -65,7 +65,7 @@ export class Progress {
   }
 }
 
-/** A learning curve with its name, for a picture of several. */
+/** A learning curve with its name, for a picture of several. Curves of one name have one colour. */
 export interface NamedCurve {
   readonly name: string;
   readonly points: readonly CurvePoint[];
@@ -103,7 +103,11 @@ export function curvesSvg(
         },
       },
       {
-        data: { values: curves.flatMap(({ name, points }) => points.map((p) => ({ ...p, name }))) },
+        data: {
+          values: curves.flatMap(({ name, points }, curve) =>
+            points.map((p) => ({ ...p, name, curve }))
+          ),
+        },
         mark: { type: "line", point: { size: 15 }, clip: true },
         encoding: {
           x: {
@@ -119,11 +123,12 @@ export function curvesSvg(
             // There is room above the best return, so that a line along it can be seen.
             scale: { domain, nice: false },
           },
+          detail: { field: "curve" },
           color: {
             field: "name",
             type: "nominal",
             title: null,
-            sort: curves.map(({ name }) => name),
+            sort: [...new Set(curves.map(({ name }) => name))],
             legend: { orient: "top", labelLimit: 0 },
           },
         },

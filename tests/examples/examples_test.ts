@@ -16,6 +16,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "apex_cartpole/main.ts": ["--steps", "2000", "--actors", "2"],
   "continuous_control/main.ts": ["--steps", "1200", "--replay", "prioritized:3"],
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
+  "drq_pixels/main.ts": ["--steps", "220", "--seed", "1"],
   "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
   "one_agent/main.ts": ["--on=replay", "--steps=1000"],
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],

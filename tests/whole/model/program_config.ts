@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type DType } from "@exrp/replay";
+import type { DType } from "@exrp/replay";
 import {
   centerCrop,
   clip,
