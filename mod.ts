@@ -9,6 +9,7 @@
  *   replay.
  * - `@exrp/replay/selectors`: types for a selector of your own, and the option types of the library's selectors.
  * - `@exrp/replay/eviction`: types for an eviction policy of your own.
+ * - `@exrp/replay/transforms`: `toFloat32()`, `normalize()`, `randomShift()` and others, for the option `transform` of a pick policy.
  * - `@exrp/replay/stats`: `statsSvg()`, a picture of what a learner sees, and the types of `stats()`.
  * - `@exrp/replay/types`: the types from which the types here are made. You need them for code that works with any replay.
  * - `@exrp/replay/testing`: `conforms()` and `conformsEviction()`, which test a rule of your own.

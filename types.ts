@@ -30,6 +30,7 @@ export type {
   KeyUnless,
   Known,
   known,
+  NewViewSchema,
   NStepOf,
   OwnState,
   PickSchemaOf,
@@ -37,6 +38,11 @@ export type {
   RecordArray,
   RecordValue,
   SchemaOf,
+  ShownColumn,
+  ShownColumns,
+  ShownExtras,
+  ShownOf,
+  ShownState,
   StackOf,
   StateOf,
   ViewSchema,
@@ -77,6 +83,24 @@ export type {
   EpisodeReturns,
   ReturnsFilter,
 } from "./schema/episode_filter.ts";
+export type {
+  AfterOne,
+  Channels,
+  ClipTransform,
+  CroppedShape,
+  CropTransform,
+  Like,
+  LinearTransform,
+  ListOf,
+  NormalizeTransform,
+  NoTransforms,
+  ShapeOf,
+  ShiftTransform,
+  Transformed,
+  TransformedState,
+  TransformList,
+} from "./schema/transform_types.ts";
+export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
 export type { AnyPickPolicy } from "./schema/pick_options.ts";
 export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";

@@ -115,6 +115,30 @@ export function stackSelector(replay: FrameReplay, options: PickOptions): Select
   return selector;
 }
 
+/** Screens of 84 x 84 floats, which take four times the memory. */
+export type FloatFrameReplay = ExperienceReplay<{ state: Column<"float32", [84, 84]> }>;
+
+/** The frames of {@linkcode fillFrames} as floats, in a full replay. */
+export async function fillFloatFrames(capacity: number): Promise<FloatFrameReplay> {
+  const length = 200;
+  const replay: FloatFrameReplay = await ExperienceReplay.create({
+    capacity,
+    state: float32(84, 84),
+    segmentLength: length,
+    seed: 1,
+  });
+  const steps = {
+    state: Float32Array.from({ length: length * FRAME_BYTES }, (_, k) => k % 251),
+    action: new Int32Array(length),
+    reward: new Float32Array(length),
+    finalState: new Float32Array(FRAME_BYTES),
+  };
+  for (let count = 0; count < capacity; count += length) {
+    replay.recordMany(replay.newEpisode(), steps);
+  }
+  return replay;
+}
+
 /**
  * Copies the bytes of 256 stacks of four frames and their next stacks, from an array of `capacity` frames. For each, it copies four
  * frames from a random place, and four from the next frame on.

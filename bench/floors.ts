@@ -8,8 +8,10 @@
  */
 
 import { prioritized, uniform } from "@exrp/replay";
+import { type PickTransforms, randomShift, toFloat32 } from "@exrp/replay/transforms";
 import type { EvictionRule } from "@exrp/replay/eviction";
 import {
+  fillFloatFrames,
   fillFrames,
   fillVectors,
   nStepSelector,
@@ -183,6 +185,44 @@ async function measureStacks(): Promise<Measured[]> {
     200,
   );
   return [{ value: ofStacks / ofCopy }];
+}
+
+/** What is measured of transforms, and how long it may take beside a plain batch of as many bytes. */
+const TRANSFORMS: readonly { what: string; limit: number; transform: PickTransforms }[] = [
+  { what: "toFloat32", limit: 1.15, transform: { state: [toFloat32({ scale: 1 / 255 })] } },
+  {
+    what: "randomShift, toFloat32",
+    limit: 1.3,
+    transform: { state: [randomShift(4), toFloat32({ scale: 1 / 255 })] },
+  },
+];
+
+const transforms: Measurement = {
+  floors: TRANSFORMS.map(({ what, limit }) => ({
+    what: `getBatch(64) of uint8 stacks by ${what} ÷ of float32 stacks`,
+    limit,
+    unit: "×",
+  })),
+  measure: measureTransforms,
+};
+
+/** Measures batches of bytes that become floats, in turns with those of a replay that stores floats. */
+async function measureTransforms(): Promise<Measured[]> {
+  console.error("stacks of bytes as floats, in turns with stacks of floats ...");
+  using floats = await fillFloatFrames(4000);
+  using bytes = await fillFrames(4000);
+  const plain = floats.newPickView({ stack: 4 }).newPickSelector(uniform());
+  const into = floats.getBatch(64, plain);
+  return TRANSFORMS.map(({ transform }) => {
+    const selector = bytes.newPickView({ stack: 4, transform }).newPickSelector(uniform());
+    const batch = bytes.getBatch(64, selector);
+    const [ofFloats, ofBytes] = inTurns(
+      () => floats.getBatch(64, plain, { into }),
+      () => bytes.getBatch(64, selector, { into: batch }),
+      60,
+    );
+    return { value: ofBytes / ofFloats };
+  });
 }
 
 /** Measures batches under an eviction policy that hears of their episodes, in turns with `fifo`, which does not. */
@@ -359,6 +399,7 @@ const measurements: Measurement[] = [
   ...[200, 208, 1000].map(memoryOf),
   nStepReturns,
   frameStacks,
+  transforms,
   ...policies.filter(([name]) => name !== "fifo").map(([name, rule]) => batchesUnder(name, rule)),
   ...policies.map(([name, rule]) => makingRoomUnder(name, rule)),
   ...policies.map(([name, rule]) => longestRecordUnder(name, rule)),

@@ -128,6 +128,8 @@ export const symbols = {
   exrp_pick_view_create: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, view, info, info_count)` */
   exrp_pick_view_info: { parameters: ["u32", "u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, column, numbers, number_count, count)` */
+  exrp_column_statistics: { parameters: ["u32", "u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay, view, kind, options, option_count, selector)` */
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "buffer", "u32", "buffer"],
@@ -507,6 +509,14 @@ export interface KernelSymbols {
   ): number;
   /** `exrp_pick_view_info` of kernel/exrp.h. */
   exrp_pick_view_info(replay: number, view: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_column_statistics` of kernel/exrp.h. */
+  exrp_column_statistics(
+    replay: number,
+    column: number,
+    numbers: KernelBuffer,
+    number_count: number,
+    count: KernelBuffer,
+  ): number;
   /** `exrp_selector_create` of kernel/exrp.h. */
   exrp_selector_create(
     replay: number,
@@ -859,7 +869,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 11;
+export const EXRP_ABI_VERSION = 12;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -917,6 +927,7 @@ export const EXRP_LIMIT_NOTED = 2048;
 export const EXRP_LIMIT_ORDERS = 32;
 export const EXRP_LIMIT_KEPT = 8;
 export const EXRP_LIMIT_N_STEPS = 8;
+export const EXRP_LIMIT_TRANSFORMS = 9;
 export const EXRP_LIMIT_TAGS = 16;
 export const EXRP_LIMIT_WINDOW = 65536;
 export const EXRP_LIMIT_RANK = 32;
@@ -962,7 +973,18 @@ export const EXRP_PICK_COMPACT = 64;
 export const EXRP_PICK_MASKS = 128;
 export const EXRP_PICK_ENDS = 256;
 export const EXRP_PICK_RETURN_TO_GO = 512;
-export const EXRP_PICK_FLAGS_ALL = 1023;
+export const EXRP_PICK_TRANSFORMS = 1024;
+export const EXRP_PICK_FLAGS_ALL = 2047;
+export const EXRP_TRANSFORM_COLUMN = 0;
+export const EXRP_TRANSFORM_KIND = 1;
+export const EXRP_TRANSFORM_TYPE = 2;
+export const EXRP_TRANSFORM_NUMBER = 3;
+export const EXRP_TRANSFORM_COUNT = 10;
+export const EXRP_TRANSFORM_LINEAR = 1;
+export const EXRP_TRANSFORM_CLIP = 2;
+export const EXRP_TRANSFORM_NORMALIZE = 3;
+export const EXRP_TRANSFORM_CROP = 4;
+export const EXRP_TRANSFORM_FLOAT16 = 5;
 export const EXRP_NEXT_STATE_COPY = 0;
 export const EXRP_NEXT_STATE_OVERLAP = 1;
 export const EXRP_NEXT_STATE_NONE = 2;

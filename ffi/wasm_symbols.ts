@@ -88,6 +88,10 @@ export const wasmSymbols = {
   exrp_episode_actors: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
   exrp_pick_view_create: { parameters: ["u32", "in f64", "u32", "out u32"], result: "i32" },
   exrp_pick_view_info: { parameters: ["u32", "u32", "out f64", "u32"], result: "i32" },
+  exrp_column_statistics: {
+    parameters: ["u32", "u32", "out f64", "u32", "out u32"],
+    result: "i32",
+  },
   exrp_selector_create: {
     parameters: ["u32", "u32", "u32", "in f64", "u32", "out u32"],
     result: "i32",

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 11
+#define EXRP_ABI_VERSION 12
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -117,6 +117,7 @@ extern "C" {
 #define EXRP_LIMIT_ORDERS 32     /* batches of one replay that are ordered and not yet taken */
 #define EXRP_LIMIT_KEPT 8        /* columns that only some records keep */
 #define EXRP_LIMIT_N_STEPS 8     /* n-step parts of one pick view */
+#define EXRP_LIMIT_TRANSFORMS 9  /* of one column, in one pick view */
 #define EXRP_LIMIT_TAGS 16       /* tags whose episodes one pick view takes */
 #define EXRP_LIMIT_WINDOW 65536  /* frames of a stack, n of an n-step return */
 #define EXRP_LIMIT_RANK 32       /* dimensions of a tensor in a message */
@@ -140,7 +141,8 @@ extern "C" {
 /* Indices into the numbers of a pick policy. The policy says what a pick of the view is, and which parts of it a batch holds.
  * A batch has ROWS = BEFORE + LENGTH rows per pick.
  * STACK, NEXT_STATE and EXRP_PICK_COMPACT hold for every leaf of the state. Or EXRP_LEAF_COUNT numbers for each leaf follow on the
- * EXRP_POLICY_COUNT of the policy, and then those three are not read. */
+ * EXRP_POLICY_COUNT of the policy, and then those three are not read. With EXRP_PICK_TRANSFORMS, transforms come last: EXRP_TRANSFORM_COUNT
+ * numbers for each, and then how many they are. */
 #define EXRP_POLICY_LENGTH 0      /* records of a pick, from its position on, >= 1 */
 #define EXRP_POLICY_STRIDE 1      /* picks begin at multiples of this number, >= 1 */
 #define EXRP_POLICY_FLAGS 2       /* EXRP_PICK_* */
@@ -174,7 +176,26 @@ extern "C" {
 #define EXRP_PICK_MASKS 128    /* the two masks */
 #define EXRP_PICK_ENDS 256     /* whether a row terminated its episode, and whether it was cut off after it */
 #define EXRP_PICK_RETURN_TO_GO 512 /* the rewards from each row to the end of its episode */
-#define EXRP_PICK_FLAGS_ALL 1023
+#define EXRP_PICK_TRANSFORMS 1024 /* transforms follow on the policy */
+#define EXRP_PICK_FLAGS_ALL 2047
+
+/* Indices into the numbers of a transform. A batch shows the rows of a column as its transforms make them of the stored rows, in order. All parts of a
+ * leaf have its transforms: states, next states and n-step states. Returns are of transformed rewards. Rows of padding stay zero.
+ * Arithmetic is that of floats, each operation rounded once. After NORMALIZE, LINEAR or CLIP the elements are floats. */
+#define EXRP_TRANSFORM_COLUMN 0
+#define EXRP_TRANSFORM_KIND 1   /* EXRP_TRANSFORM_* */
+#define EXRP_TRANSFORM_TYPE 2   /* EXRP_TYPE_* of the column's stored elements, the same in all its transforms */
+#define EXRP_TRANSFORM_NUMBER 3 /* 7 numbers, which the kind says; the others are 0 */
+#define EXRP_TRANSFORM_COUNT 10
+
+#define EXRP_TRANSFORM_LINEAR 1    /* scale, offset: x * scale + offset */
+#define EXRP_TRANSFORM_CLIP 2      /* least, largest: what is below or above becomes these */
+#define EXRP_TRANSFORM_NORMALIZE 3 /* epsilon, limit: (x - mean) / sqrt(variance + epsilon), clipped to -limit..limit. It comes first. The column's
+                                      statistics begin with the records that are stored when the first view asks for them */
+#define EXRP_TRANSFORM_CROP 4      /* height, width, channels of each picture, pad, height and width that are cut out, how (0 from the centre, 1 at random).
+                                      A row is pictures one behind the other. `pad` pixels are added on each side before, which repeat the edge. At random,
+                                      each pick has one place for all pictures of a part of the batch. It is not for the reward */
+#define EXRP_TRANSFORM_FLOAT16 5   /* no numbers: the nearest float16, ties to even. It comes last */
 
 #define EXRP_NEXT_STATE_COPY 0    /* the next states are a part of their own */
 #define EXRP_NEXT_STATE_OVERLAP 1 /* the states have one row more: the next state of the last record */
@@ -561,6 +582,9 @@ extern "C" {
 #define EXRP_SECTION_KEPT 8      /* 8 + k: an item per stored row of the kth column that only some records keep, by episode and time */
 #define EXRP_SECTION_PICKS 16    /* pick view t is section 16 + t: an item per pick, in the order of the view */
 #define EXRP_SECTION_SELECTOR 32 /* selector k has section 32 + 2k (one item: its header) and 33 + 2k (an item per pick of its view) */
+/* The section after the last selector's is of transforms; it is empty where no view has any. Its items are doubles: how many batches each view has
+ * drawn; then of each column with statistics, in order: how many records they are of, the mean of each element, and the sum of its squared
+ * differences from the mean. */
 /* Sections between these are empty. */
 
 /* ---- the library ---- */
@@ -701,6 +725,11 @@ EXRP_API int32_t exrp_episode_actors(uint32_t replay, const double* episodes, ui
 /* Creates another pick view. It begins with the picks of the records already stored, oldest episode first. */
 EXRP_API int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* view);
 EXRP_API int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32_t info_count);
+
+/* The statistics of a column that a view normalizes: how many records they are of, then the mean of each of its elements, then the variances.
+ * They are of the records that were stored when the first such view was made, and of all that came since. A value that is not finite counts as the
+ * mean. `count` is 1 + 2 x elements, or 0 where there are no statistics. `numbers` may have no elements: then only `count` is written. */
+EXRP_API int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers, uint32_t number_count, uint32_t* count);
 
 /* ---- selectors and priorities ---- */
 

@@ -10,6 +10,7 @@ import { checkOptions } from "../base/option_names.ts";
 import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
+import { transformsText } from "../schema/pick_transforms.ts";
 import { leafPolicies } from "../schema/pick_options.ts";
 import { mapLeaves, type StateLeaves, type StateTree } from "../schema/state.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
@@ -92,7 +93,7 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
     }
     const policy = pickViews[this.#selector.view]?.policy;
     if (policy === undefined) return;
-    const { length, burnIn, before, nStep, nextState, allowOpenEnd } = policy;
+    const { length, burnIn, before, nStep, nextState, allowOpenEnd, transform } = policy;
     const leaves = leafPolicies(policy, this.#state);
     const rows = length + burnIn + before;
     const refuse = (needed: string, got: string): never => {
@@ -100,6 +101,8 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
         `${WHERE}: the selector's pick view must have ${needed}, got ${got}; make another one by newPickView()`,
       );
     };
+    // The types of a reader are those of the stored columns.
+    if (transform !== undefined) refuse("no transforms", transformsText(transform));
     if (rows !== 1) refuse("picks of one step", `${rows} rows`);
     if (allowOpenEnd) refuse("next states of all picks", "allowOpenEnd");
     if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);

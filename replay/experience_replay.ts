@@ -16,13 +16,15 @@ import type { PickOptions } from "../schema/pick_options.ts";
 import { columnsOf, type RecordColumns } from "../schema/record_columns.ts";
 import type {
   AnySchema,
+  NewViewSchema,
   PickSchemaOf,
   Recordable,
   RecordValue,
   Schema,
   SchemaOf,
-  ViewSchema,
+  ShownOf,
 } from "../schema/schema.ts";
+import type { NoTransforms, PickTransforms } from "../schema/transform_types.ts";
 import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
@@ -180,11 +182,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const Stack extends LeafOption<number> = 1,
     const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
-    options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep>,
+    options: CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>,
   ): Promise<
     ExperienceReplay<
-      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+      SchemaOf<
+        State,
+        Action,
+        Reward,
+        Extras,
+        PickSchemaOf<Stack, Compact, NStep, ShownOf<State, Action, Reward, Extras, Transforms>>
+      >
     >
   > {
     const config = checkCreateOptions(options);
@@ -245,12 +254,19 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const Stack extends LeafOption<number> = 1,
     const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
     ticket: unknown,
-    schema: AttachSchema<State, Action, Reward, Extras, Stack, Compact, NStep>,
+    schema: AttachSchema<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>,
   ): Promise<
     ExperienceReplay<
-      SchemaOf<State, Action, Reward, Extras, PickSchemaOf<Stack, Compact, NStep>>
+      SchemaOf<
+        State,
+        Action,
+        Reward,
+        Extras,
+        PickSchemaOf<Stack, Compact, NStep, ShownOf<State, Action, Reward, Extras, Transforms>>
+      >
     >
   >;
   // deno-lint-ignore require-await -- every error is a rejection
@@ -553,11 +569,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const Stack extends LeafOption<number> = 1,
     const Compact extends LeafOption<boolean> = false,
     const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
   >(
-    options: PickOptions<Stack, Compact, NStep>,
-  ): PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>> {
+    options: PickOptions<Stack, Compact, NStep, Transforms>,
+  ): PickView<NewViewSchema<S, Stack, Compact, NStep, Transforms>> {
     const view: unknown = this.#parts.register.newPickView(options);
-    return view as PickView<ViewSchema<S, PickSchemaOf<Stack, Compact, NStep>>>;
+    return view as PickView<NewViewSchema<S, Stack, Compact, NStep, Transforms>>;
   }
 
   /**
@@ -611,7 +628,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     selector: Selector<T>,
     options?: GetBatchOptions<T>,
   ): Batch<T> {
-    return this.#parts.drawer.getBatch(size, selector, options) as Batch as Batch<T>;
+    const batch: unknown = this.#parts.drawer.getBatch(size, selector, options);
+    return batch as Batch<T>;
   }
 
   /**

@@ -22,6 +22,7 @@ import type { AnyPick, AnySchema, Schema, ViewSchema } from "../schema/schema.ts
 import type { Register } from "./register/register.ts";
 import type { Selector } from "./register/selector.ts";
 import { collectStats } from "./stats/collect.ts";
+import { type ColumnStatistics, columnStatistics } from "./stats/column_statistics.ts";
 import type { ReplayStats } from "../stats/replay_stats.ts";
 import { statsSvg } from "../stats/stats_svg.ts";
 
@@ -238,6 +239,30 @@ export class ReplayView<S extends Schema = AnySchema> implements Disposable {
    */
   stats(): ReplayStats {
     return collectStats(this.#parts.core, this.#parts.register);
+  }
+
+  /**
+   * The running mean and variance of each element of a column, which {@linkcode normalize} keeps: of the records that were stored when the first pick view
+   * asked for them, and of all that came since. It is undefined if no view normalizes the column.
+   *
+   * @param column The column's name: `"state"`, `"action"`, `"reward"`, or `"extras.name"`; of a state of several leaves `"state.image"` and the like.
+   * @throws {TypeError} If there is no such column.
+   * @throws {ReplayError} `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   * import { normalize } from "@exrp/replay/transforms";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 2, state: float32() });
+   * replay.newPickView({ transform: { reward: [normalize()] } });
+   * let episode = replay.newEpisode();
+   * for (const reward of [1, 2, 3, 4]) episode = replay.record(episode, 0, 0, reward);
+   * console.log(replay.columnStatistics("reward")?.mean); // Float64Array(1) [2.5]: of all that were recorded
+   * console.log(replay.columnStatistics("state")); // undefined
+   * ```
+   */
+  columnStatistics(column: string): ColumnStatistics | undefined {
+    return columnStatistics(this.#parts.core, column);
   }
 
   /** The view of `describe()`. It never throws: if the replay can't be read now, the text says why. */

@@ -9,12 +9,13 @@ import type { StateArrays } from "./state.ts";
 import type {
   AnySchema,
   ColumnOf,
-  ExtrasOf,
   Known,
   known,
   NStepOf,
   Schema,
-  StateOf,
+  ShownColumn,
+  ShownExtras,
+  ShownState,
 } from "./schema.ts";
 import type { BatchColumnShape, BatchShape, StackShape } from "./batch_shape.ts";
 
@@ -33,7 +34,7 @@ export interface NStepPart<S extends Schema = AnySchema> {
    * `[batch, length, ...shape]`: the state m steps on. If the episode ends before, it is the final state. With frame stacks the shape
    * is `[batch, length, stack, ...shape]`: whole stacks, even with `stackCompact`.
    */
-  readonly nextState: StateArrays<StateOf<S>>;
+  readonly nextState: StateArrays<ShownState<S>>;
   /** `[batch, length]`: `discount`^m. It is 0 if the episode terminated within the m steps, or if no next state is known. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** The shapes of these arrays. */
@@ -102,18 +103,18 @@ export interface Batch<S extends Schema = AnySchema> {
    * With `nextState: "overlap"` there is one more row. With `stackCompact` the shape is `[batch, stack - 1 + length + 1, ...shape]`,
    * and without the last 1 if `nextState` is `false`. If the state has several leaves, each has an array: `state.image`, `state.speed`.
    */
-  readonly state: StateArrays<StateOf<S>>;
+  readonly state: StateArrays<ShownState<S>>;
   /** `[batch, length, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
+  readonly action: ColumnArray<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
+  readonly reward: ColumnArray<ShownColumn<S, "reward">>;
   /**
    * `[batch, length, ...shape]`, like `state`: the state after each record. At the end of an episode it is the final state. Empty
    * unless `nextState` is `"copy"`.
    */
-  readonly nextState: StateArrays<StateOf<S>>;
+  readonly nextState: StateArrays<ShownState<S>>;
   /** The extras by name, each `[batch, length, ...shape]`. One made by {@linkcode every} is `[batch, ...shape]`. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
+  readonly extras: ColumnArrays<ShownExtras<S>>;
   /**
    * `[batch]`: the first row of padding. Rows before the pick (`burnIn`, `before`) count too. With `before`, rows before the start of
    * the episode are also padding, and `contextMask` says which are real.

@@ -10,12 +10,13 @@ import type {
   AnySchema,
   ColumnOf,
   CompactOf,
-  ExtrasOf,
   Known,
   known,
   Schema,
+  ShownColumn,
+  ShownExtras,
+  ShownState,
   StackOf,
-  StateOf,
 } from "./schema.ts";
 
 /** The shape of a column in a batch: `[batch, length, ...shape]`, or `[batch, ...shape]` for a column of {@linkcode every}. */
@@ -33,7 +34,7 @@ export type BatchColumnShapes<X extends Columns> = {
  * `[batch, length, stack, ...shape]`. If TypeScript does not know the number of frames, it is a list of numbers. A state of several leaves
  * has a shape for each.
  */
-export type StackShape<S extends Schema> = StackShapeOf<StateOf<S>, StackOf<S>>;
+export type StackShape<S extends Schema> = StackShapeOf<ShownState<S>, StackOf<S>>;
 
 /** The {@linkcode StackShape} of a state or of a part of it. */
 export type StackShapeOf<C, Stack> = IsAny<C> extends true ? AnyState
@@ -44,7 +45,7 @@ export type StackShapeOf<C, Stack> = IsAny<C> extends true ? AnyState
   : { readonly [K in keyof C]: StackShapeOf<C[K], OptionOf<Stack, K, 1>> };
 
 /** The shape of {@linkcode Batch.state}: that of its stacks, or `[batch, frames, ...shape]` with `stackCompact`. */
-export type StateShape<S extends Schema> = StateShapeOf<StateOf<S>, StackOf<S>, CompactOf<S>>;
+export type StateShape<S extends Schema> = StateShapeOf<ShownState<S>, StackOf<S>, CompactOf<S>>;
 
 /** The {@linkcode StateShape} of a state or of a part of it. */
 export type StateShapeOf<C, Stack, Compact> = IsAny<C> extends true ? AnyState
@@ -63,13 +64,13 @@ export interface BatchShape<S extends Schema = AnySchema> {
   /** `[batch, length, ...shape]`. {@linkcode Batch.state} says how stacks and next states change it. */
   readonly state: StateShape<S>;
   /** `[batch, length, ...shape]` */
-  readonly action: BatchColumnShape<ColumnOf<S, "action">>;
+  readonly action: BatchColumnShape<ShownColumn<S, "action">>;
   /** `[batch, length, ...shape]` */
-  readonly reward: BatchColumnShape<ColumnOf<S, "reward">>;
+  readonly reward: BatchColumnShape<ShownColumn<S, "reward">>;
   /** `[batch, length, ...shape]`, or `[batch, 0, ...shape]` unless `nextState` is `"copy"`. */
   readonly nextState: StackShape<S>;
   /** `[batch, length, ...shape]` of each extra, or `[batch, ...shape]` of one made by {@linkcode every}. */
-  readonly extras: BatchColumnShapes<ExtrasOf<S>>;
+  readonly extras: BatchColumnShapes<ShownExtras<S>>;
   /** `[batch]` */
   readonly seqLen: readonly [number];
   /** `[batch]` */

@@ -16,10 +16,13 @@ import {
   kernelPolicy,
   PICK_HINTS,
   type PickOptions,
+  REWARD_TYPES,
 } from "./pick_options.ts";
-import type { Column, Columns, DType, NamedColumn } from "./columns.ts";
+import type { Column, Columns, NamedColumn } from "./columns.ts";
+import { shownColumns, withTransforms } from "./pick_transforms.ts";
 import { checkColumns, type NamedColumns } from "./record_columns.ts";
 import type { LeafOption, StateColumns } from "./state.ts";
+import type { PickTransforms } from "./transform_types.ts";
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
@@ -30,6 +33,7 @@ export interface CreateOptions<
   Stack extends LeafOption<number> = LeafOption<number>,
   Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
+  Transforms extends PickTransforms = PickTransforms,
 > {
   /** How many records the replay holds at most: a whole number from 1 to 2^28. */
   readonly capacity: number;
@@ -45,7 +49,7 @@ export interface CreateOptions<
   /** Further columns by name, such as `{ logProb: float32() }`; none by default. */
   readonly extras?: X;
   /** The pick policy of the first pick view. By default a pick is a single record with its next state. */
-  readonly pick?: PickOptions<Stack, Compact, NStep>;
+  readonly pick?: PickOptions<Stack, Compact, NStep, Transforms>;
   /** The rule that says which episode is forgotten when the replay is full; `fifo()` by default. */
   readonly eviction?: EvictionRule;
   /**
@@ -203,6 +207,7 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     );
   const segment = segmentLength === undefined ? undefined : checkSegment(1);
   const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, named, segment);
+  shownColumns(`${WHERE}: pick.transform`, columns, pick.transform);
   checkLimitsHold(pick.length, named, capacityBytes, maxAge);
   return {
     capacity,
@@ -339,12 +344,16 @@ export function kernelConfig(
   for (const [k, { column }] of config.columns.entries()) {
     columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);
   }
-  return { numbers, policy: kernelPolicy(config.pick, config, rewardDType(config)), columns };
+  return { numbers, policy: policyNumbers(config.pick, config), columns };
 }
 
-/** The dtype of the reward column. */
-export function rewardDType(config: ReplayConfig): DType {
-  return rewardColumn(config).dtype;
+/** The numbers that the kernel makes a pick view of this policy from. */
+export function policyNumbers(
+  policy: AnyPickPolicy,
+  config: ReplayConfig,
+): Float64Array<ArrayBuffer> {
+  const numbers = kernelPolicy(policy, config, rewardColumn(config).dtype);
+  return withTransforms(numbers, config.columns, policy.transform, REWARD_TYPES);
 }
 
 /** The reward column. */

@@ -8,6 +8,8 @@ import { checkBoolean, checkInteger, checkNumber, checkWord, show } from "../bas
 import { checkOptions, type OptionHints } from "../base/option_names.ts";
 import * as abi from "../ffi/symbols.ts";
 import { type DType, float32 } from "./columns.ts";
+import { checkTransforms, transformsText } from "./pick_transforms.ts";
+import type { PickTransforms } from "./transform_types.ts";
 import {
   checkLeafOption,
   type LeafOption,
@@ -43,6 +45,7 @@ export interface PickOptions<
   Stack extends LeafOption<number> = LeafOption<number>,
   Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
+  Transforms extends PickTransforms = PickTransforms,
 > {
   /**
    * How many records a pick has: a whole number from 1; 1 by default. With `whole` it is the most that a pick has, and a batch has that
@@ -134,6 +137,12 @@ export interface PickOptions<
    * that you gave to `newEpisode`, and 0 without one.
    */
   readonly where?: PickWhere;
+  /**
+   * What becomes of the values of columns on their way into a batch, such as `{ state: [randomShift(4), toFloat32({ scale: 1 / 255 })] }`; nothing by
+   * default. Each column has a list of transforms, which are done in order. They decide the dtype and the shape of the column in batches. Rows of padding stay
+   * zero. All else gives stored values, such as `drain` and `episodeRecords`.
+   */
+  readonly transform?: Transforms;
 }
 
 /**
@@ -144,14 +153,20 @@ export type PickPolicy<
   Stack extends LeafOption<number> = number,
   Compact extends LeafOption<boolean> = boolean,
   Next extends LeafOption<NextStateMode> = NextStateMode,
-> = Readonly<Omit<Required<PickOptions<Stack, Compact>>, "nextState" | "nStep" | "where">> & {
-  /** How a batch gives next states. */
-  readonly nextState: Next;
-  /** n of each n-step return. */
-  readonly nStep: readonly number[];
-  /** The tags of the episodes that have picks. It is missing if all episodes have. */
-  readonly where?: PolicyWhere;
-};
+> =
+  & Readonly<
+    Omit<Required<PickOptions<Stack, Compact>>, "nextState" | "nStep" | "where" | "transform">
+  >
+  & {
+    /** How a batch gives next states. */
+    readonly nextState: Next;
+    /** n of each n-step return. */
+    readonly nStep: readonly number[];
+    /** The tags of the episodes that have picks. It is missing if all episodes have. */
+    readonly where?: PolicyWhere;
+    /** The transforms of columns. It is missing if there are none. */
+    readonly transform?: PickTransforms;
+  };
 
 /** The {@linkcode PickPolicy} of any state, of one leaf or several. */
 export type AnyPickPolicy = PickPolicy<
@@ -160,7 +175,7 @@ export type AnyPickPolicy = PickPolicy<
   LeafOption<NextStateMode>
 >;
 
-type Name = Exclude<keyof AnyPickPolicy, "where">;
+type Name = Exclude<keyof AnyPickPolicy, "where" | "transform">;
 
 /** Checks a value; the name is that of the option in errors. */
 type Check = (name: string, value: unknown) => unknown;
@@ -194,7 +209,7 @@ const RULES: Readonly<Record<Name, readonly [unknown, Check, words: string, flag
   returnToGo: [false, checkBoolean, "return to go", abi.EXRP_PICK_RETURN_TO_GO],
 };
 const NAMES = Object.keys(RULES) as Name[];
-const OPTIONS = [...NAMES, "where"] as const;
+const OPTIONS = [...NAMES, "where", "transform"] as const;
 /** Stands for a state that is not known. */
 const ONE_LEAF: StateLeaves = { leaves: [{ name: "state", column: float32() }], tree: 0 };
 const STANDARDS = Object.fromEntries(NAMES.map((name) => [name, RULES[name][0]]));
@@ -271,6 +286,10 @@ export function checkPick(
       : check(`${field}${name}`, pick[name]);
   }
   if (pick.where !== undefined) given.where = checkWhere(`${field}where`, pick.where);
+  const transform = pick.transform === undefined
+    ? undefined
+    : checkTransforms(`${field}transform`, pick.transform);
+  if (transform !== undefined) given.transform = transform;
   const { whole, burnIn, before, stackCompact, nStep } = {
     ...STANDARDS,
     ...given,
@@ -369,7 +388,7 @@ function nextStateNumber(mode: unknown): number {
   return mode === "overlap" ? abi.EXRP_NEXT_STATE_OVERLAP : abi.EXRP_NEXT_STATE_NONE;
 }
 
-/** The numbers that the kernel makes a pick view from; `reward` is the dtype of the reward column. */
+/** The numbers that the kernel makes a pick view from, without those of transforms; `reward` is the dtype of the reward column. */
 export function kernelPolicy(
   policy: AnyPickPolicy,
   state: StateLeaves,
@@ -430,12 +449,18 @@ export function rowCount(policy: AnyPickPolicy): number {
 export function describePolicy(policy: AnyPickPolicy): string {
   const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];
   const others = NAMES.filter((name) => name !== "length" && !LAYOUT.includes(name));
-  return [...where, ...wordsOf(policy, others), ...wordsOf(policy, LAYOUT)].join(", ");
+  return [...where, ...wordsOf(policy, others), ...layoutWords(policy)].join(", ");
 }
 
 /** What decides how batches are laid out, beside their rows and columns, in words; empty for what it is by default. */
 export function describeLayout(policy: AnyPickPolicy): string {
-  return wordsOf(policy, LAYOUT).join(", ");
+  return layoutWords(policy).join(", ");
+}
+
+function layoutWords(policy: AnyPickPolicy): string[] {
+  const { transform } = policy;
+  const transforms = transform === undefined ? [] : [`transforms of ${transformsText(transform)}`];
+  return [...wordsOf(policy, LAYOUT), ...transforms];
 }
 
 function wordsOf(policy: AnyPickPolicy, names: readonly Name[]): string[] {

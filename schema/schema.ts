@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { ListOf, NoTransforms, Transformed, TransformedState } from "./transform_types.ts";
 import type { ArrayValue, Column, Columns, ColumnValue, NoColumns } from "./columns.ts";
 import type { AnyState, LeafOption, StateColumns, StateValue, StateValues } from "./state.ts";
 
@@ -15,6 +16,20 @@ export interface PickSchema {
   readonly stackCompact?: LeafOption<boolean>;
   /** n of the n-step returns. */
   readonly nStep?: number | readonly number[];
+  /** The columns that transforms change, as a batch shows them. */
+  readonly shown?: ShownColumns;
+}
+
+/** Columns as a batch shows them, where transforms change them: a part of {@linkcode PickSchema}. With extras, it has all of them. */
+export interface ShownColumns {
+  /** The state. */
+  readonly state?: StateColumns;
+  /** The action. */
+  readonly action?: Column;
+  /** The reward. */
+  readonly reward?: Column;
+  /** All extras, by name. */
+  readonly extras?: Columns;
 }
 
 /**
@@ -93,6 +108,20 @@ export type OwnState<S extends Schema> = S extends { readonly state: infer C } ?
 export type ExtrasOf<S extends Schema> = S extends { readonly extras: infer X extends Columns } ? X
   : NoColumns;
 
+/** The column of the action or reward of a {@linkcode Schema} as a batch shows it. */
+export type ShownColumn<S extends Schema, K extends "action" | "reward"> = S extends
+  { readonly pick: { readonly shown: { readonly [P in K]: infer C extends Column } } } ? C
+  : ColumnOf<S, K>;
+
+/** What the state of a {@linkcode Schema} is made of as a batch shows it. */
+export type ShownState<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly state: infer C } } } ? C : StateOf<S>;
+
+/** The extras of a {@linkcode Schema} as a batch shows them. */
+export type ShownExtras<S extends Schema> = S extends
+  { readonly pick: { readonly shown: { readonly extras: infer X extends Columns } } } ? X
+  : ExtrasOf<S>;
+
 /** How many frames make one state of a {@linkcode Schema}, or those of each leaf. */
 export type StackOf<S extends Schema> = S extends
   { readonly pick: { readonly stack: infer K extends LeafOption<number> } } ? K : 1;
@@ -135,11 +164,24 @@ export type Written<T> = { [K in keyof T]: T[K] } & unknown;
 /** The key where two types differ, and no key where they are the same. {@linkcode SchemaOf} uses it. */
 export type KeyUnless<K extends string, A, B> = [A] extends [B] ? [B] extends [A] ? never : K : K;
 
+/** The {@linkcode ShownColumns} of these columns and transforms. */
+export type ShownOf<State, Action, Reward, Extras, T> = Written<
+  & { readonly [K in keyof T & "state"]: TransformedState<State, T[K]> }
+  & { readonly [K in keyof T & "action"]: Transformed<Action, T[K]> }
+  & { readonly [K in keyof T & "reward"]: Transformed<Reward, T[K]> }
+  & {
+    readonly [K in keyof T & "extras"]: {
+      readonly [P in keyof Extras]: Transformed<Extras[P], ListOf<T[K], P>>;
+    };
+  }
+>;
+
 /** The {@linkcode PickSchema} of these options, without those that have their defaults. */
-export type PickSchemaOf<Stack, Compact, NStep> = Written<
+export type PickSchemaOf<Stack, Compact, NStep, Shown = NoTransforms> = Written<
   & { readonly [K in KeyUnless<"stack", Stack, 1>]: Stack }
   & { readonly [K in KeyUnless<"stackCompact", Compact, false>]: Compact }
   & { readonly [K in KeyUnless<"nStep", NStep, readonly []>]: NStep }
+  & { readonly [K in KeyUnless<"shown", keyof Shown, never>]: Shown }
 >;
 
 /** The {@linkcode Schema} of these columns and this pick schema, without those that have their defaults. */
@@ -157,6 +199,23 @@ export type ViewSchema<S extends Schema, Pick> = Written<
   & { readonly [K in KeyUnless<"pick", keyof Pick, never>]: Pick }
 >;
 
+/** The {@linkcode Schema} of a pick view that {@linkcode ExperienceReplay.newPickView} makes by these options. */
+export type NewViewSchema<S extends Schema, Stack, Compact, NStep, Transforms> = ViewSchema<
+  S,
+  PickSchemaOf<
+    Stack,
+    Compact,
+    NStep,
+    ShownOf<
+      OwnState<S>,
+      ColumnOf<S, "action">,
+      ColumnOf<S, "reward">,
+      ExtrasOf<S>,
+      Transforms
+    >
+  >
+>;
+
 /** The key of {@linkcode Known}; nothing at run time. */
 export declare const known: unique symbol;
 
@@ -172,5 +231,10 @@ export type Known<S extends Schema> = {
   readonly stack: StackOf<S>;
   readonly compact: CompactOf<S>;
   readonly nStep: NStepOf<S>;
+  readonly shownState: S extends { readonly pick: { readonly shown: { readonly state: infer C } } }
+    ? C
+    : OwnState<S>;
+  readonly shown: readonly [ShownColumn<S, "action">, ShownColumn<S, "reward">];
+  readonly shownExtras: ShownExtras<S>;
   readonly labels: { readonly [K in keyof S]?: unknown };
 };

@@ -431,6 +431,25 @@ int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32
   return withRoom(replay, info_count, EXRP_PICK_VIEW_INFO_COUNT, [&](Instance& found) { return found.replay.picks().info(view, info); });
 }
 
+int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers, uint32_t number_count, uint32_t* count) {
+  return withReplay(replay, [&](Instance& found) {
+    const exrp::ColumnStatistics& statistics = found.replay.book().part<exrp::ColumnStatistics>();
+    if (column >= found.replay.book().store().columnCount()) return fail(Status::argument, 2, column);
+    const exrp::ColumnStatistics::Of* const of = statistics.find(column);
+    const uint32_t needed = of == nullptr ? 0 : 1 + 2 * of->count;
+    if (number_count > 0 && number_count < needed) return fail(Status::bufferSize, number_count, needed);
+    if (number_count > 0 && of != nullptr) {
+      numbers[0] = static_cast<double>(of->records);
+      for (uint32_t item = 0; item < of->count; ++item) {
+        numbers[1 + item] = of->mean(item);
+        numbers[1 + of->count + item] = of->variance(item);
+      }
+    }
+    *count = needed;
+    return Status::ok;
+  });
+}
+
 int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
   return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(view, kind, options, option_count, selector); });

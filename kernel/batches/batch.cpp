@@ -11,12 +11,14 @@ uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 }  // namespace
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning) {
+void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
+                        const ColumnTransform* reward, bool canQueue) {
   store_ = &store;
   policy_ = policy;
-  large_.useQueue(store.copiesPlace());
-  walk_.create(store, policy, tuning);
-  window_.create(store, policy, recordCountMax);
+  if (canQueue) large_.useQueue(store.copiesPlace());
+  // The flights know stored rewards only.
+  if (reward == nullptr || !policy.hasReturns()) walk_.create(store, policy, tuning);
+  window_.create(store, policy, recordCountMax, reward, canQueue);
 }
 
 Status BatchMaker::createScratch(BatchScratch* scratch) const {

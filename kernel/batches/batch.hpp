@@ -36,8 +36,12 @@ struct BatchScratch {
   uint32_t layoutCount = 0;  // picks of a batch with that layout; 0 where there is none
   WindowScratch window;
   Scratch<uint8_t> joined;  // rows of torn picks
+  // For views with transforms.
+  Scratch<uint8_t> stored;         // rows as they are stored
+  Scratch<float> scales;           // means and factors of the elements that are normalized
+  uint64_t scaledAt = UINT64_MAX;  // records of the statistics that they are of
 
-  double memoryBytes() const { return window.slots.memoryBytes() + joined.memoryBytes(); }
+  double memoryBytes() const { return window.slots.memoryBytes() + joined.memoryBytes() + stored.memoryBytes() + scales.memoryBytes(); }
 };
 
 class BatchMaker final : public Gatherer {
@@ -46,9 +50,13 @@ class BatchMaker final : public Gatherer {
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
     create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
   }
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning);
+  /// Returns are of rewards after `reward`, if that is not null. With `canQueue`, large copies may wait until the lock of a shared replay is given back.
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
+              const ColumnTransform* reward = nullptr, bool canQueue = true);
   Status createScratch(BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
+  /// Asks for the lines of a pick that is gathered soon.
+  void prefetch(uint32_t slot) const { prefetchWindow(slot); }
 
  private:
   static constexpr uint32_t stageDistance = 8;

@@ -19,24 +19,28 @@ uint32_t nStepStatePart(const Store& store, const PickPolicy& policy, uint32_t i
   return leaf == 0 ? nStepPart(store, index) + EXRP_BATCH_N_STEP_STATE : leafPart(store, policy, leaf) + 1 + index;
 }
 
+uint32_t rowBytes(const Store& store, uint32_t column, const uint32_t* shown) { return shown == nullptr ? store.column(column).bytes : shown[column]; }
+
 }  // namespace
 
 uint32_t batchPartCount(const Store& store, const PickPolicy& policy) { return leafPart(store, policy, store.leaves().count()); }
 
-double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count) {
+double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count, const uint32_t* shown) {
   const double rows = static_cast<double>(policy.rows());
+  const auto bytesOf = [&](uint32_t column) { return rowBytes(store, column, shown); };
   double row = 4.0 * (1.0 + policy.nStepCount) * store.reward().itemCount + 64;
   double pick = 64;
   for (uint32_t leaf = 0; leaf < store.leaves().count(); ++leaf) {
-    row += (1.0 + policy.nStepCount) * policy.leaves[leaf].stack * store.column(leaf).bytes;
-    pick += static_cast<double>(policy.leaves[leaf].frames(policy.rows())) * store.column(leaf).bytes;
+    row += (1.0 + policy.nStepCount) * policy.leaves[leaf].stack * bytesOf(leaf);
+    pick += static_cast<double>(policy.leaves[leaf].frames(policy.rows())) * bytesOf(leaf);
   }
-  for (uint32_t column = store.leaves().count(); column < store.columnCount(); ++column) row += store.column(column).bytes;
+  for (uint32_t column = store.leaves().count(); column < store.columnCount(); ++column) row += bytesOf(column);
   return count * (rows * row + pick);
 }
 
-BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count) {
+BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count, const uint32_t* shown) {
   BatchLayout layout;
+  const auto bytesOf = [&](uint32_t column) { return uint64_t{rowBytes(store, column, shown)}; };
   if (clearsPadding) layout.ends[0] = 0;
   uint64_t end = 0;
   const auto add = [&](uint32_t part, uint64_t bytes) {
@@ -46,12 +50,12 @@ BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t c
   };
   const uint64_t rows = uint64_t{count} * policy.rows();
   const uint32_t leafCount = store.leaves().count();
-  const auto stacks = [&](uint32_t leaf) { return rows * policy.leaves[leaf].stack * store.column(leaf).bytes; };
+  const auto stacks = [&](uint32_t leaf) { return rows * policy.leaves[leaf].stack * bytesOf(leaf); };
   for (uint32_t leaf = 0; leaf < leafCount; ++leaf) {
-    add(EXRP_BATCH_COLUMN + leaf, count * policy.leaves[leaf].frames(policy.rows()) * store.column(leaf).bytes);
+    add(EXRP_BATCH_COLUMN + leaf, count * policy.leaves[leaf].frames(policy.rows()) * bytesOf(leaf));
   }
   for (uint32_t index = leafCount; index < store.columnCount(); ++index) {
-    add(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * store.column(index).bytes);
+    add(EXRP_BATCH_COLUMN + index, (store.isKept(index) ? count : rows) * bytesOf(index));
   }
   for (uint32_t leaf = 0; leaf < leafCount; ++leaf) add(nextStatePart(store, policy, leaf), policy.leaves[leaf].hasNext() ? stacks(leaf) : 0);
   add(EXRP_BATCH_DISCOUNT, rows * sizeof(float));

@@ -61,9 +61,10 @@ struct BatchTarget {
 /// Parts that a layout has.
 uint32_t batchPartCount(const Store& store, const PickPolicy& policy);
 /// Bytes of a batch of `count` picks, not counting the padding between parts. It does not wrap, whatever the numbers are.
-double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count);
+/// `shown` has the bytes of a row of each column as a batch shows it; null where it shows what is stored.
+double batchBytes(const Store& store, const PickPolicy& policy, uint32_t count, const uint32_t* shown = nullptr);
 /// The layout of a batch of `count` picks. Needs batchBytes() far below 2^64.
-BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count);
+BatchLayout layoutBatch(const Store& store, const PickPolicy& policy, uint32_t count, const uint32_t* shown = nullptr);
 /// Makes the bytes between the first `partCount` parts zero.
 void clearPadding(const BatchLayout& layout, uint32_t partCount, uint8_t* batch);
 /// The parts of the batch that begins at `batch`.

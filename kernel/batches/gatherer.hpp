@@ -6,7 +6,7 @@
 // | locate | where their rows are              | LocatedPick, and its slots  | kernel/batches/locator.hpp |
 // | gather | their bytes                       | the parts of the batch      | a Gatherer |
 //
-// BatchMaker (kernel/batches/batch.hpp) gathers into memory. It locates the picks of the commonest batches in a way of its own, while it copies
+// BatchMaker (kernel/batches/batch.hpp) gathers into memory, and so does TransformedBatches (kernel/batches/transformed_batches.hpp), by means of one. A BatchMaker locates the picks of the commonest batches in a way of its own, while it copies
 // others, so that cache misses overlap.
 //
 // Thread safety: a Gatherer never changes after it was made, so many threads may share it. What a call changes is in its job.
@@ -41,6 +41,7 @@ struct GatherJob {
   const BatchTarget& target;
   uint32_t* pickedEpisodes;  // gets the index of each pick's episode
   BatchScratch& scratch;
+  uint64_t drawn = 0;  // batches, or parts of one, that the view has gathered before
 };
 
 class Gatherer {

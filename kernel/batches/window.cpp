@@ -7,9 +7,10 @@
 
 namespace exrp {
 
-void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
+void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue) {
   store_ = &store;
-  large_.useQueue(store.copiesPlace());
+  reward_ = reward;
+  if (canQueue) large_.useQueue(store.copiesPlace());
   policy_ = policy;
   locator_.create(store, policy, recordCountMax);
   for (uint32_t leaf = 0; leaf < store.leaves().count(); ++leaf) {
@@ -42,8 +43,8 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
   writeDiscounts(window, target.discount);
   if (policy_.masks) writeMasks(window, target);
   if (policy_.ends) [[unlikely]] writeEnds(window, target);
-  if (policy_.returnToGo) [[unlikely]] writeReturnsToGo(episodes[window.episode], window, target.returnToGo);
-  for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part]);
+  if (policy_.returnToGo) [[unlikely]] writeReturnsToGo(episodes[window.episode], window, target.returnToGo, scratch.rewardScales);
+  for (uint32_t part = 0; part < policy_.nStepCount; ++part) writeNStep(window, policy_.nSteps[part], target.nSteps[part], scratch.rewardScales);
 }
 
 /// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
@@ -239,9 +240,10 @@ void WindowCopier::writeMasks(const Window& window, const BatchTarget& target) c
 }
 
 /// Adds up the rewards from the episode's last record backwards, block by block.
-[[gnu::noinline]] void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part) const {
+[[gnu::noinline]] void WindowCopier::writeReturnsToGo(const Episode& episode, const Window& window, float* part, const float* scales) const {
   zeroAround(reinterpret_cast<uint8_t*>(part), store_->reward().itemCount * sizeof(float), window);
-  withNumbers(policy_.rewardType, [&](auto read) { addUp(episode, window, part, read); });
+  if (reward_ != nullptr) return addUp(episode, window, part, [&](const uint8_t* from, uint32_t item) { return reward_->numberOf(from, item, scales); });
+  withNumbers(policy_.rewardType, [&](auto read) { addUp(episode, window, part, [&](const uint8_t* from, uint32_t) { return read(from); }); });
 }
 
 template <typename Read>
@@ -256,16 +258,16 @@ inline void WindowCopier::addUp(const Episode& episode, const Window& window, fl
     for (uint32_t end = episode.count; end > first; block = store_->block(block).previous) {
       const uint32_t begin = store_->head(block).ordinal() << store_->blockShift();
       const uint8_t* const rewards = store_->at(store_->rewardColumn(), store_->firstSlot(block)) + size_t{item} * column.itemBytes;
-      for (; end > begin && end > shownEnd; --end) sum += read(rewards + (end - 1 - begin) * stride);
+      for (; end > begin && end > shownEnd; --end) sum += read(rewards + (end - 1 - begin) * stride, item);
       for (; end > begin && end > first; --end) {
-        sum += read(rewards + (end - 1 - begin) * stride);
+        sum += read(rewards + (end - 1 - begin) * stride, item);
         part[rowOf(window, end - 1 - first) * column.itemCount + item] = static_cast<float>(sum);
       }
     }
   }
 }
 
-void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const {
+void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part, const float* scales) const {
   const uint32_t rewardColumn = store_->rewardColumn();
   const Column& column = store_->column(rewardColumn);
   const uint32_t* slots = window.slots + window.back;
@@ -280,7 +282,8 @@ void WindowCopier::writeNStep(const Window& window, uint32_t n, const BatchTarge
       double sum = 0;
       discount = 1;
       for (uint32_t step = 0; step < rewardCount; ++step, discount *= policy_.discount) {
-        sum += discount * typedNumber(store_->at(rewardColumn, slots[at + step]) + size_t{item} * column.itemBytes, policy_.rewardType);
+        const uint8_t* const from = store_->at(rewardColumn, slots[at + step]) + size_t{item} * column.itemBytes;
+        sum += discount * (reward_ == nullptr ? typedNumber(from, policy_.rewardType) : double{reward_->numberOf(from, item, scales)});
       }
       part.reward[row * column.itemCount + item] = static_cast<float>(sum);
     }

@@ -13,6 +13,8 @@
 //
 // Returns to go (Chen et al., "Decision Transformer", section 3): of the record at t, the sum of reward[t], ..., reward[count - 1] of its episode.
 //
+// Where rewards are transformed, both are sums of the transformed ones.
+//
 // Thread safety: after create() it never changes, so many threads may share it. What a call changes is the batch and its WindowScratch.
 // Invariants:
 //   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
@@ -24,6 +26,7 @@
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch_layout.hpp"
+#include "kernel/batches/column_transform.hpp"
 #include "kernel/batches/large_copy.hpp"
 #include "kernel/batches/locator.hpp"
 
@@ -42,12 +45,13 @@ struct WindowScratch {
   Scratch<uint32_t> slots;  // of one window, in order of time
   Waiting waiting[waitingMax] = {};
   uint32_t waitingCount = 0;
+  const float* rewardScales = nullptr;  // for rewards that are normalized
 };
 
 class WindowCopier {
  public:
   /// No episode has more than `recordCountMax` records.
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue);
   /// Takes the memory that copy() needs.
   Status createScratch(WindowScratch* scratch) const;
   /// The groups of those leaves that wait for finish() where a window lies in one piece, as bits.
@@ -88,10 +92,10 @@ class WindowCopier {
   void writeMasks(const Window& window, const BatchTarget& target) const;
   void copyNStepStates(uint32_t leaf, const Window& window, uint32_t n, uint8_t* part) const;
   void writeEnds(const Window& window, const BatchTarget& target) const;
-  void writeReturnsToGo(const Episode& episode, const Window& window, float* part) const;
+  void writeReturnsToGo(const Episode& episode, const Window& window, float* part, const float* scales) const;
   template <typename Read>
   void addUp(const Episode& episode, const Window& window, float* part, Read read) const;
-  void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part) const;
+  void writeNStep(const Window& window, uint32_t n, const BatchTarget::NStep& part, const float* scales) const;
   /// Zeros the rows of a part that stand for no record.
   void zeroAround(uint8_t* part, size_t rowBytes, const Window& window) const {
     const auto rows = static_cast<size_t>(policy_.rows());
@@ -105,6 +109,7 @@ class WindowCopier {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   uint64_t waitingGroups_ = 0;
+  const ColumnTransform* reward_ = nullptr;
   Locator locator_;
   LargeCopier large_;
 };

@@ -21,11 +21,11 @@ Status Drawing::layOut(ThreadScratch& thread, const PickView& view, uint32_t cou
   BatchScratch& scratch = thread.batches[view.number];
   if (scratch.layoutCount == count) return Status::ok;
   const PickPolicy& policy = view.picks.policy();
-  const double bytes = batchBytes(replay_.book().store(), policy, count);
+  const double bytes = batchBytes(replay_.book().store(), policy, count, view.shownBytes());
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = view.gatherer.createScratch(&scratch);
+  const Status status = view.gatherer().createScratch(&scratch);
   if (status != Status::ok) return status;
-  scratch.layout = layoutBatch(replay_.book().store(), policy, count);
+  scratch.layout = layoutBatch(replay_.book().store(), policy, count, view.shownBytes());
   scratch.layoutCount = count;
   return Status::ok;
 }
@@ -151,15 +151,16 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
     for (uint32_t index = 0; index < count; ++index) weight[index] = 1.0f;
   }
   const BatchTarget target = batchTarget(replay_.book().store(), policy, layout, batch);
-  const Gatherer& gatherer = view.gatherer;
   Store& store = replay_.book().store();
-  // A shared replay has a queue of its own.
-  const bool isQueued = LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]) && *store.copiesPlace() == nullptr;
+  // A shared replay has a queue of its own. What is to be transformed is copied at once.
+  const bool isQueued = view.transformed == nullptr && LargeCopier::isShared(layout.offsets[EXRP_BATCH_BYTES]) && *store.copiesPlace() == nullptr;
   if (isQueued) [[unlikely]] {
     thread.copies.clear();
     store.setCopies(&thread.copies);
   }
-  gatherer.gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch});
+  view.gatherer().gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
+                          view.drawnCount});
+  if (view.transformed != nullptr) ++view.drawnCount;
   if (isQueued) [[unlikely]] {
     store.setCopies(nullptr);
     copier_.run(thread.copies);

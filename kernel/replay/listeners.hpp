@@ -13,6 +13,7 @@
 #include "kernel/replay/saved_rows.hpp"
 #include "kernel/store/age_limit.hpp"
 #include "kernel/store/byte_limit.hpp"
+#include "kernel/store/column_statistics.hpp"
 #include "kernel/store/next_states.hpp"
 #include "kernel/store/open_episodes.hpp"
 #include "kernel/store/orphan_handles.hpp"
@@ -57,7 +58,8 @@ class Listeners {
       OrphanHandles,
       NextStates,
       PickViews,
-      SavedRows>
+      SavedRows,
+      ColumnStatistics>
       all_;
 };
 

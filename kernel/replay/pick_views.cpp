@@ -15,7 +15,9 @@ PickView* PickViews::findView(uint32_t number) const {
   return nullptr;
 }
 
-Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& policy, uint32_t* number) {
+Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& asked, ColumnStatistics& statistics, uint32_t* number) {
+  PickPolicy policy = asked;
+  policy.transforms = nullptr;  // they are the caller's
   const Store& store = stored.store();
   if (viewCount_ == EXRP_LIMIT_PICK_VIEWS) return fail(Status::limit, EXRP_LIMIT_PICK_VIEWS);
   if (!policy.fitsLeaves(store.leaves().count())) return fail(Status::argument, 3, policy.leafCount);
@@ -25,16 +27,31 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& pol
   if (made == nullptr) return fail(Status::memory, sizeof(PickView));
   const uint32_t slotCountMax = store.blockCountMax() * store.blockLength();
   Status status = made->picks.create(policy, capacity_, slotCountMax);
-  made->gatherer.create(store, policy, episodeMax_);
+  if (asked.transformCount == 0) made->maker.create(store, policy, episodeMax_);
+  else if (status == Status::ok) status = createTransformed(store, asked, statistics, made.get());
   made->number = viewCount_;
   if (status == Status::ok) status = made->picks.prepare(stored.recordCount(), store.highWater() << store.blockShift());
   if (status != Status::ok) return status;
+  if (made->transformed != nullptr) made->transformed->forEachNormalized([&](uint32_t column, uint32_t) { statistics.begin(stored, column); });
   for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
     pushTo(made->picks, stored, episode, 0);
   }
   views_[viewCount_] = std::move(made);
   *number = viewCount_++;
   return Status::ok;
+}
+
+/// Makes what gathers batches with transforms, and takes the memory for the statistics that they need.
+Status PickViews::createTransformed(const Store& store, const PickPolicy& policy, ColumnStatistics& statistics, PickView* view) {
+  view->transformed.reset(new (std::nothrow) TransformedBatches);
+  if (view->transformed == nullptr) return fail(Status::memory, sizeof(TransformedBatches));
+  Status status = view->transformed->create(store, policy, 2, episodeMax_, seed_, viewCount_);
+  if (status != Status::ok) return status;
+  view->transformed->useStatistics(statistics);
+  view->transformed->forEachNormalized([&](uint32_t column, uint32_t type) {
+    if (status == Status::ok) status = statistics.reserve(store, column, type);
+  });
+  return status;
 }
 
 Status PickViews::info(uint32_t number, double* info) const {

@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "kernel/batches/batch.hpp"
+#include "kernel/batches/transformed_batches.hpp"
 #include "kernel/store/episode_listener.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/pick_index.hpp"
@@ -22,9 +22,14 @@ namespace exrp {
 /// One pick view, and what makes batches of its picks.
 struct PickView {
   PickIndex picks;
-  BatchMaker gatherer;
+  BatchMaker maker;
+  std::unique_ptr<TransformedBatches> transformed;  // null in a view without transforms
   uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
+  uint64_t drawnCount = 0;  // batches, or parts of one, that were gathered by `transformed`
+
+  const Gatherer& gatherer() const { return transformed == nullptr ? static_cast<const Gatherer&>(maker) : *transformed; }
+  const uint32_t* shownBytes() const { return transformed == nullptr ? nullptr : transformed->shownBytes(); }
 };
 
 class PickViews final : public EpisodeListener {
@@ -38,14 +43,25 @@ class PickViews final : public EpisodeListener {
 
   // ---- views ----
 
-  Status createView(const StoredEpisodes& stored, const PickPolicy& policy, uint32_t* number);
+  /// The statistics are those of the replay: the view begins those that it needs.
+  Status createView(const StoredEpisodes& stored, const PickPolicy& policy, ColumnStatistics& statistics, uint32_t* number);
   uint32_t viewCount() const { return viewCount_; }
   PickView& view(uint32_t number) const { return *views_[number]; }
   /// Null when there is no such view, which is then the call's failure.
   PickView* findView(uint32_t number) const;
   Status info(uint32_t number, double* info) const;
   /// Bytes that the views themselves take, beside those of memoryBytes().
-  double viewBytes() const { return static_cast<double>(viewCount_ * sizeof(PickView)); }
+  double viewBytes() const {
+    double bytes = static_cast<double>(viewCount_ * sizeof(PickView));
+    for (uint32_t view = 0; view < viewCount_; ++view) bytes += views_[view]->transformed == nullptr ? 0 : views_[view]->transformed->memoryBytes();
+    return bytes;
+  }
+  /// Whether a view has transforms.
+  bool anyTransformed() const {
+    bool found = false;
+    for (uint32_t view = 0; view < viewCount_; ++view) found = found || views_[view]->transformed != nullptr;
+    return found;
+  }
 
   // ---- selectors ----
 
@@ -99,6 +115,7 @@ class PickViews final : public EpisodeListener {
   int32_t check(const StoredEpisodes& stored) const;
 
  private:
+  Status createTransformed(const Store& store, const PickPolicy& policy, ColumnStatistics& statistics, PickView* view);
   void notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
   /// Pushes the picks of each view that became valid since the episode was open and had `countBefore` records.
   void push(const StoredEpisodes& stored, uint32_t episode, uint32_t countBefore) {

@@ -41,7 +41,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
 }
 
 Status Replay::createView(const PickPolicy& policy, uint32_t* view) {
-  const Status status = picks().createView(book_, policy, view);
+  const Status status = picks().createView(book_, policy, book_.part<ColumnStatistics>(), view);
   if (status == Status::ok) book_.noteChange();
   return status;
 }

@@ -18,6 +18,13 @@ Snapshot::Shape Snapshot::shapeOf(uint32_t section) const {
       return {loading ? static_cast<double>(loadExpected_[2]) : replay_.book().part<OrphanHandles>().count(), sizeof(OrphanItem)};
     default: break;
   }
+  if (section == transformSection()) {
+    if (!replay_.picks().anyTransformed()) return {0, 0};
+    const auto& statistics = replay_.book().part<ColumnStatistics>();
+    double numbers = replay_.picks().viewCount();
+    statistics.forEach([&](uint32_t column) { numbers += 1 + 2.0 * statistics.find(column)->count; });
+    return {numbers, sizeof(double)};
+  }
   if (section < EXRP_SECTION_PICKS) {
     const uint32_t bytes = itemBytesOf(section);
     return {bytes == 0 ? 0.0 : sumOf([&](uint32_t episode) { return itemsOf(section, episode); }), bytes};
@@ -231,6 +238,7 @@ void Snapshot::copySection(uint32_t section, uint32_t count, uint8_t* items) {
     case EXRP_SECTION_ORPHANS: return readOrphans(count, items);
     default: break;
   }
+  if (section == transformSection()) return readTransforms(items);
   if (section < EXRP_SECTION_SELECTOR) return readPicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, count, items);
   const PickSelector& selector = replay_.picks().selector((section - EXRP_SECTION_SELECTOR) / 2);
   if ((section - EXRP_SECTION_SELECTOR) % 2 == 0) selector.saveHeader(items);
@@ -277,6 +285,18 @@ void Snapshot::readEpisodes(uint32_t count, uint8_t* items) const {
                                episodes.first(episode),
                                0});
   }
+}
+
+void Snapshot::readTransforms(uint8_t* items) const {
+  const PickViews& picks = replay_.picks();
+  for (uint32_t view = 0; view < picks.viewCount(); ++view) putItem(items, static_cast<double>(picks.view(view).drawnCount));
+  const auto& statistics = replay_.book().part<ColumnStatistics>();
+  statistics.forEach([&](uint32_t column) {
+    const ColumnStatistics::Of& of = *statistics.find(column);
+    putItem(items, static_cast<double>(of.records));
+    memcpy(items, of.numbers.data(), size_t{2} * of.count * sizeof(double));
+    items += size_t{2} * of.count * sizeof(double);
+  });
 }
 
 void Snapshot::readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const {

@@ -57,7 +57,9 @@ class Snapshot {
   };
   static constexpr uint64_t never = UINT64_MAX;
 
-  uint32_t sectionCount() const { return EXRP_SECTION_SELECTOR + 2 * replay_.picks().selectorCount(); }
+  /// The section of transforms is the last.
+  uint32_t transformSection() const { return EXRP_SECTION_SELECTOR + 2 * replay_.picks().selectorCount(); }
+  uint32_t sectionCount() const { return transformSection() + 1; }
   Shape shapeOf(uint32_t section) const;
   double validPicks(const PickPolicy& policy) const;
   uint32_t evictionHeaderItems() const;
@@ -70,6 +72,7 @@ class Snapshot {
   void readOrphans(uint32_t count, uint8_t* items) const;
   void readEviction(uint32_t count, uint8_t* items) const;
   void readPicks(const PickIndex& picks, uint32_t count, uint8_t* items) const;
+  void readTransforms(uint8_t* items) const;
 
   Status writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeCounters(const uint8_t* items);
@@ -77,6 +80,7 @@ class Snapshot {
   Status writeEviction(double first, uint32_t count, const uint8_t* items);
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);
   Status writePicks(PickIndex& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
+  Status writeTransforms(double first, uint32_t count, const uint8_t* items);
   bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
 
   // Items that belong to episodes: how many there are, where each is, and how it is copied.

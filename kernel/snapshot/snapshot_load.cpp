@@ -1,4 +1,5 @@
 // Loading a snapshot into a replay that was just made: section by section, item by item. Everything is checked.
+#include "kernel/base/whole_number.hpp"
 #include "kernel/snapshot/snapshot_items.hpp"
 
 namespace exrp {
@@ -13,6 +14,7 @@ enum Rule : uint32_t {
   ruleEviction = 5,  // an item of the eviction policy that can't be
   ruleSelector = 6,  // an item of a selector that can't be
   ruleWhole = 7,     // the parts do not fit together
+  ruleCount = 8,     // a count of batches or records that can't be
 };
 
 Status corrupt(uint32_t section, double item, Rule rule) { return fail(Status::dataCorrupt, section, item, rule); }
@@ -64,6 +66,7 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);
     default: break;
   }
+  if (section == transformSection()) return writeTransforms(first, count, items);
   if (section < EXRP_SECTION_SELECTOR) {
     return writePicks(replay_.picks().view(section - EXRP_SECTION_PICKS).picks, section, first, count, items);
   }
@@ -151,6 +154,40 @@ Status Snapshot::writePicks(PickIndex& picks, uint32_t section, double first, ui
     picks.push(slot);
   }
   return Status::ok;
+}
+
+/// What is no count is refused here. Whether means and squares can be, check() says in the end.
+Status Snapshot::writeTransforms(double first, uint32_t count, const uint8_t* items) {
+  PickViews& picks = replay_.picks();
+  auto& statistics = replay_.book().part<ColumnStatistics>();
+  const auto end = static_cast<uint32_t>(first) + count;
+  auto at = static_cast<uint32_t>(first);
+  Status status = Status::ok;
+  // Takes the items before `last` of a part that begins at `begin`.
+  const auto take = [&](uint32_t begin, uint32_t last, auto use) {
+    for (; at < last && at < end && status == Status::ok; ++at, items += sizeof(double)) {
+      if (!use(at - begin, itemAt<double>(items, 0))) status = corrupt(transformSection(), at, ruleCount);
+    }
+    return last;
+  };
+  uint32_t begin = take(0, picks.viewCount(), [&](uint32_t view, double value) {
+    if (!isWhole(value, 0, 0x1p53)) return false;
+    picks.view(view).drawnCount = static_cast<uint64_t>(value);
+    return true;
+  });
+  statistics.forEach([&](uint32_t column) {
+    ColumnStatistics::Of& of = *statistics.find(column);
+    begin = take(begin, begin + 1, [&](uint32_t, double value) {
+      if (!isWhole(value, 0, static_cast<double>(replay_.book().recordedCount()))) return false;
+      of.records = static_cast<uint64_t>(value);
+      return true;
+    });
+    begin = take(begin, begin + 2 * of.count, [&](uint32_t item, double value) {
+      of.numbers[item] = value;
+      return true;
+    });
+  });
+  return status;
 }
 
 /// `slot` is that of the item before, where this is known. False for a priority that can't be. Whether births can be, check() says in the end.

@@ -1,11 +1,24 @@
 #include "kernel/store/pick_policy.hpp"
 
 #include "kernel/base/typed_number.hpp"
+#include "kernel/base/whole_number.hpp"
 
 namespace exrp {
 
 Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed) {
-  const uint32_t leafNumbers = count - EXRP_POLICY_COUNT;  // wraps where there are too few
+  if (count < EXRP_POLICY_COUNT) return fail(Status::argument, argument + 1, count);
+  PickPolicy policy;
+  uint32_t leafNumbers = count - EXRP_POLICY_COUNT;
+  const double given = numbers[EXRP_POLICY_FLAGS];
+  if (isWhole(given, 0, EXRP_PICK_FLAGS_ALL) && (static_cast<uint32_t>(given) & EXRP_PICK_TRANSFORMS) != 0) {
+    const double transformCount = numbers[count - 1];
+    if (!isWhole(transformCount, 1, EXRP_LIMIT_COLUMNS * EXRP_LIMIT_TRANSFORMS)) return fail(Status::argument, argument, transformCount);
+    policy.transformCount = static_cast<uint32_t>(transformCount);
+    const uint32_t transformNumbers = policy.transformCount * EXRP_TRANSFORM_COUNT + 1;
+    if (leafNumbers < transformNumbers) return fail(Status::argument, argument + 1, count);
+    policy.transforms = numbers + (count - transformNumbers);
+    leafNumbers -= transformNumbers;
+  }
   if (leafNumbers % EXRP_LEAF_COUNT != 0 || leafNumbers / EXRP_LEAF_COUNT > EXRP_LIMIT_LEAVES) return fail(Status::argument, argument + 1, count);
   double wrong = 0;
   bool valid = true;
@@ -18,7 +31,6 @@ Status PickPolicy::parse(const double* numbers, uint32_t count, uint32_t argumen
     }
     return fits ? static_cast<uint32_t>(value) : smallest;
   };
-  PickPolicy policy;
   policy.leafCount = leafNumbers / EXRP_LEAF_COUNT;
   policy.length = whole(EXRP_POLICY_LENGTH, 1, EXRP_LIMIT_CAPACITY);
   policy.stride = whole(EXRP_POLICY_STRIDE, 1, EXRP_LIMIT_CAPACITY);

@@ -54,6 +54,9 @@ struct PickPolicy {
   double discount = 1;
   LeafPolicy leaves[EXRP_LIMIT_LEAVES];
   uint32_t leafCount = 0;  // 0: any number, and all are alike
+  // The numbers of EXRP_TRANSFORM_* as the caller gave them: only for who makes a view of the policy, during the call.
+  const double* transforms = nullptr;
+  uint32_t transformCount = 0;
 
   /// Reads and checks the numbers of EXRP_POLICY_*, and those of the leaves; argument `argument` of the call.
   static Status parse(const double* numbers, uint32_t count, uint32_t argument, PickPolicy* parsed);

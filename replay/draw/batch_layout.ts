@@ -14,6 +14,7 @@ import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
 import type { DType } from "../../schema/columns.ts";
+import { shownColumns } from "../../schema/pick_transforms.ts";
 import {
   type AnyPickPolicy,
   describeLayout,
@@ -88,6 +89,7 @@ export class BatchLayout {
   constructor(core: ReplayCore, { id, policy }: PickView, size: number) {
     const { config, kernel: { symbols } } = core;
     const { columns, extraNames, leaves, tree } = config;
+    const shown = shownColumns("transform", columns, policy.transform);
     const nStepFirst = abi.EXRP_BATCH_COLUMN + columns.length;
     const nStepCount = policy.nStep.length;
     const moreFirst = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * nStepCount;
@@ -102,7 +104,7 @@ export class BatchLayout {
       count: shape.reduce((product, each) => product * each, 1),
       shape: Object.freeze(shape),
     });
-    const [action, reward, ...extras] = columns.slice(leaves.length).map(({ column }, k) => {
+    const [action, reward, ...extras] = shown.slice(leaves.length).map(({ column }, k) => {
       const rows = column.every > 1 ? [] : [length];
       const index = abi.EXRP_BATCH_COLUMN + leaves.length + k;
       return part(index, column.dtype, size, ...rows, ...column.shape);
@@ -114,7 +116,7 @@ export class BatchLayout {
       rows: (leaf: LeafPolicy) => number,
       isWhole: (leaf: LeafPolicy) => boolean = () => true,
     ): readonly BatchPart[] =>
-      leaves.map(({ column: { dtype, shape } }, k) => {
+      shown.slice(0, leaves.length).map(({ column: { dtype, shape } }, k) => {
         const leaf = policies[k] as LeafPolicy;
         const stack = isWhole(leaf) && leaf.stack > 1 ? [leaf.stack] : [];
         return part(index(k), dtype, size, rows(leaf), ...stack, ...shape);

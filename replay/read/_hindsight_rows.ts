@@ -8,6 +8,7 @@ import { checkNumbers, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
 import type { AnyPickPolicy, LeafPolicy } from "../../schema/pick_options.ts";
+import { transformedNames } from "../../schema/pick_transforms.ts";
 import { allocateRows } from "./records.ts";
 import type { AnyColumnArray, Column } from "../../schema/columns.ts";
 
@@ -19,12 +20,22 @@ export function hasNext(batch: AnyBatch, row: number): boolean {
   return row % batch.length < (batch.nextSeqLen[Math.floor(row / batch.length)] as number);
 }
 
-/** Refuses batches that would hold parts of the old goals after relabelling. `goals` are the leaves of the state that have goals. */
+/**
+ * Refuses batches that would hold parts of the old goals after relabelling. `goals` are the leaves of the state that have goals, and `names` those of the
+ * reward and of the columns of goals.
+ */
 export function checkPolicy(
   operation: string,
   policy: AnyPickPolicy,
   goals: readonly LeafPolicy[],
+  names: readonly string[],
 ): void {
+  const changed = transformedNames(policy.transform).find((name) => names.includes(name));
+  if (changed !== undefined) {
+    throw new TypeError(
+      `${operation}: a batch with transforms of ${changed} can't be relabelled, as new goals and rewards are stored values: take a pick view without them`,
+    );
+  }
   if (policy.nStep.length > 0) {
     throw new TypeError(
       `${operation}: a batch with n-step returns can't be relabelled, as they are of the rewards before: take picks of length n, and nStepReturn()`,

@@ -338,8 +338,10 @@ export class Relabeller {
     this.#policy = policy;
     const { achieved, desired } = this.#config;
     const leaves = leafPolicies(policy, this.#core.config);
-    checkPolicy(OPERATION, policy, [achieved, desired].flatMap(({ k }) => leaves[k] ?? []));
-    for (const k of [this.#rewardColumn, achieved.k, desired.k]) {
+    const columns = [this.#rewardColumn, achieved.k, desired.k];
+    const names = columns.map((k) => this.#core.config.columns[k]?.name ?? "");
+    checkPolicy(OPERATION, policy, [achieved, desired].flatMap(({ k }) => leaves[k] ?? []), names);
+    for (const k of columns) {
       const { name = "", column } = this.#core.config.columns[k] ?? {};
       const array: AnyColumnArray | undefined = this.#arrayOf(batch, k);
       const count = batch.size * batch.length * (column?.elementCount ?? 0);

@@ -6,8 +6,8 @@
 
 import { lengthOf } from "../../base/typed_arrays.ts";
 import type { Kernel } from "../../ffi/library.ts";
-import { type ReplayConfig, rewardDType } from "../../schema/create_options.ts";
-import { type AnyPickPolicy, kernelPolicy } from "../../schema/pick_options.ts";
+import { policyNumbers, type ReplayConfig } from "../../schema/create_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 
 /** Where the kernel writes the number of what it made. It is known before: the next one. */
@@ -20,7 +20,7 @@ export function makePickView(
   policy: AnyPickPolicy,
   config: ReplayConfig,
 ): number {
-  const numbers = kernelPolicy(policy, config, rewardDType(config));
+  const numbers = policyNumbers(policy, config);
   return symbols.exrp_pick_view_create(id, numbers, lengthOf(numbers), number);
 }
 

@@ -16,6 +16,7 @@ import {
   EXRP_PICK_VIEW_PICK_COUNT,
 } from "../../ffi/symbols.ts";
 import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
+import { shownColumns } from "../../schema/pick_transforms.ts";
 import { checkSelectorRule, ruleName } from "../../selectors/check_selector.ts";
 import {
   type AnySelectorRule,
@@ -104,6 +105,7 @@ export class Register {
         }, as no episode has more records: ${lengthMax}, got ${policy.length}`,
       );
     }
+    shownColumns(`${where}: transform`, core.config.columns, policy.transform);
     return core.together(where, () => {
       const before = this.#views;
       // A thread may end at any moment. So the others hear of a view before it is made, and look whether it was.

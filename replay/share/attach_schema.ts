@@ -11,6 +11,7 @@ import type { CreateOptions, ReplayConfig } from "../../schema/create_options.ts
 import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
 import { checkColumns } from "../../schema/record_columns.ts";
 import type { LeafOption, StateColumns } from "../../schema/state.ts";
+import type { PickTransforms } from "../../schema/transform_types.ts";
 
 /**
  * What {@linkcode ExperienceReplay.attach} expects of a replay: the options of {@linkcode ExperienceReplay.create} that decide the types of
@@ -24,14 +25,18 @@ export interface AttachSchema<
   Stack extends LeafOption<number> = LeafOption<number>,
   Compact extends LeafOption<boolean> = LeafOption<boolean>,
   NStep extends number | readonly number[] = number | readonly number[],
+  Transforms extends PickTransforms = PickTransforms,
 > extends Pick<CreateOptions<S, A, R, X>, "state" | "action" | "reward" | "extras"> {
   /** The options of the first pick view that decide the types of its batches. By default, these are the defaults of `create`. */
-  readonly pick?: Pick<PickOptions<Stack, Compact, NStep>, "stack" | "stackCompact" | "nStep">;
+  readonly pick?: Pick<
+    PickOptions<Stack, Compact, NStep, Transforms>,
+    "stack" | "stackCompact" | "nStep" | "transform"
+  >;
 }
 
 const OPERATION = "ExperienceReplay.attach()";
 const PARTS = ["state", "action", "reward", "extras", "pick"] as const;
-const PICK = ["stack", "stackCompact", "nStep"] as const;
+const PICK = ["stack", "stackCompact", "nStep", "transform"] as const;
 
 /** Part by part, what is asked for or what there is, as text. */
 type Described = ReadonlyMap<string, string>;

@@ -10,6 +10,9 @@ import { ReplayError } from "../../base/errors.ts";
 import { checkStatus, type Kernel, kernelError } from "../../ffi/library.ts";
 import type { ReplayHandle } from "../../ffi/handle.ts";
 import * as abi from "../../ffi/symbols.ts";
+import type { ReplayConfig } from "../../schema/create_options.ts";
+import type { AnyPickPolicy } from "../../schema/pick_options.ts";
+import { shownColumns } from "../../schema/pick_transforms.ts";
 import { corrupt } from "../../storage/errors.ts";
 import type { ReplayCore } from "../core.ts";
 import { makePickView, makeSelector } from "../register/make.ts";
@@ -120,7 +123,7 @@ function kernelSections(
   operation: string,
 ): SectionSchema[] {
   const native = selectors.filter(({ runs }) => runs === "kernel").length;
-  const length = abi.EXRP_SECTION_SELECTOR + 2 * native;
+  const length = abi.EXRP_SECTION_SELECTOR + 2 * native + 1;
   const sections = Array.from({ length }, (_, section): SectionSchema => {
     const info = new Float64Array(2);
     const status = kernel.symbols.exrp_section_info(id, section, info, lengthOf(info));
@@ -169,11 +172,21 @@ export function* readSnapshot(core: ReplayCore, mine: OwnSchema): Reading<Loaded
 function makeRules({ kernel, config }: ReplayCore, id: number, schema: SnapshotSchema): void {
   for (const [k, policy] of schema.views.entries()) {
     if (k === 0) continue;
+    checkShown(k, policy, config);
     loadStatus(kernel, `pick view ${k}`, makePickView(kernel, id, policy, config));
   }
   for (const [k, rule] of schema.selectors.entries()) {
     if (rule.runs !== "kernel") continue;
     loadStatus(kernel, `selector ${k}`, makeSelector(kernel, id, rule.view, rule));
+  }
+}
+
+/** Checks that the transforms of a pick view fit the columns. */
+function checkShown(view: number, { transform }: AnyPickPolicy, { columns }: ReplayConfig): void {
+  try {
+    shownColumns(`pick view ${view}: transform`, columns, transform);
+  } catch (cause) {
+    throw corrupt(`the transforms of its pick view ${view} do not fit its columns`, cause);
   }
 }
 

@@ -6,6 +6,7 @@
 
 import type { StateLeaves } from "../../schema/state.ts";
 import { type AnyPickPolicy, checkPick, type PickOptions } from "../../schema/pick_options.ts";
+import { transformsText } from "../../schema/pick_transforms.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import { mismatch } from "../../storage/errors.ts";
 import {
@@ -125,13 +126,14 @@ function* factsOf(schema: OwnSchema): Generator<readonly [name: string, fact: un
     yield [`${name}'s shape`, `[${shape}]`];
     yield [`how many records keep ${name}: one in`, every];
   }
-  for (const [k, { where, ...policy }] of schema.views.entries()) {
+  for (const [k, { where, transform, ...policy }] of schema.views.entries()) {
     const name = k === 0 ? "pick" : `pick view ${k}: policy`;
     yield [name, "one"];
     for (const [option, value] of Object.entries(policy)) {
       yield [`${name}.${option}`, optionValue(value)];
     }
     yield [`${name}.where`, where && tagsText(where)];
+    yield [`${name}.transform`, transform && transformsText(transform)];
   }
   yield ["segmentLength", schema.segmentLength];
   yield ["eviction", ruleText(schema.eviction)];

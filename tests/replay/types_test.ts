@@ -295,7 +295,7 @@ Deno.test("a pick policy that can't be does not compile", async () => {
     // @ts-expect-error: and so are its numbers of steps.
     policy.nStep.push(3);
   });
-  const complete: Required<Omit<PickOptions, "where">> = { ...policy };
+  const complete: Required<Omit<PickOptions, "where" | "transform">> = { ...policy };
   assertEquals(complete.stride, 1);
   assertEquals([policy.length, policy.nStep], [2, [1, 2]]);
 });

@@ -97,7 +97,7 @@ const CASES: Case[] = [
   [
     "a misspelt option",
     TypeError,
-    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, returnToGo, where$/,
+    /has no option "nstep"; did you mean nStep\? It has length, stride, .*, returnToGo, where, transform$/,
     {
       nstep: 3,
     },

@@ -6,6 +6,7 @@
 /** The parts that each part of the library may import, besides itself. `doors` are the files behind the exports of deno.json. */
 export const parts: Readonly<Record<string, readonly string[]>> = {
   "mod.ts": ["replay", "schema", "selectors", "eviction", "rate_limiters", "storage", "base"],
+  "transforms.ts": ["schema"],
   "types.ts": ["replay", "schema", "rate_limiters"],
   replay: ["schema", "selectors", "eviction", "rate_limiters", "stats", "storage", "ffi", "base"],
   schema: ["selectors", "eviction", "rate_limiters", "ffi", "base"],

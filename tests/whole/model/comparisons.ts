@@ -38,6 +38,7 @@ export function compareSides(sides: Sides, tap: KernelTap, step: number, deep: b
     sameNumbers(`${where}: positions`, picks.positions, expected.map((pick) => pick.position));
   }
   if (!deep) return;
+  compareStatistics(sides);
   compareEpisodes(sides, {});
   compareEpisodes(sides, chooseFilter(new Values(step), model.config.reward));
   for (const handle of [...handles, ...sides.actors.values()]) {
@@ -49,6 +50,25 @@ export function compareSides(sides: Sides, tap: KernelTap, step: number, deep: b
   }
   compareEpisode(sides, handles.at(-1));
   same("the invariant that broke", tap.check(id), 0);
+}
+
+/** The running statistics of each column. */
+function compareStatistics({ replay, model, config }: Sides): void {
+  const [state, ...more] = ["state.a", "state.b", "state.c"].slice(0, 1 + config.moreLeaves.length);
+  const names = [
+    ...(more.length === 0 ? ["state"] : [state ?? "", ...more]),
+    "action",
+    "reward",
+    ...Object.keys(config.extras).map((n) => `extras.${n}`),
+  ];
+  for (const [k, name] of names.entries()) {
+    const [actual, expected] = [replay.columnStatistics(name), model.statistics(k)];
+    same(`the count of ${name}'s statistics`, actual?.count, expected?.count);
+    if (actual === undefined || expected === undefined) continue;
+    sameNumbers(`the means of ${name}`, actual.mean, expected.mean);
+    const variances = expected.mean.map((_, item) => expected.variance(item));
+    sameNumbers(`the variances of ${name}`, actual.variance, variances);
+  }
 }
 
 /** The list of episodes by a filter. */

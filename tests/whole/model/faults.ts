@@ -101,6 +101,12 @@ export const FAULTS = {
   pserCrossesEpisodes: "a priority decays on past the episode's first pick",
   curiousCountsOnce: "several draws of a pick in one batch count as one",
   curiousLossStartsAnew: "setting a loss forgets how often the pick was drawn",
+  statisticsFromNow: "running statistics begin without the records that are stored",
+  shiftsTogether: "states and next states are cropped at one place",
+  shiftsAlike: "all picks of a batch are cropped at one place",
+  returnsOfStored: "returns are sums of rewards as they are stored",
+  snapshotForgetsStatistics: "a snapshot begins running statistics anew",
+  snapshotForgetsPlaces: "a snapshot begins the places of crops anew",
   ucbTiesByIndex: "ties of scores go to the lower index instead of the older pick",
 } as const;
 

@@ -22,8 +22,11 @@ export interface Expected {
 
 /** Whether hindsight takes batches of this policy. */
 export function canRelabel(policy: AnyPickPolicy, inState: boolean): boolean {
-  const { nStep, stack, stackCompact, nextState, returnToGo } = leafView(policy, 0);
+  const { nStep, stack, stackCompact, nextState, returnToGo, transform } = leafView(policy, 0);
   if (nStep.length > 0 || returnToGo) return false;
+  const { state, reward, extras: { mask, goal } = {} } = transform ?? {};
+  const changed = inState ? [state, reward] : [mask, goal, reward];
+  if (changed.some((list) => list !== undefined)) return false;
   return !inState || (stack === 1 && !stackCompact && nextState === "copy");
 }
 

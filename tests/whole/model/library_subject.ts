@@ -43,7 +43,10 @@ import { sweepProbability } from "./selector_models.ts";
 import { candidateScore, type SelectorSpec } from "./selector_specs.ts";
 
 /** The pick options of a program. */
-type PickTypes = Omit<AnyPick, "nStep"> & { readonly nStep: readonly number[] };
+type PickTypes = Omit<AnyPick, "nStep"> & {
+  readonly nStep: readonly number[];
+  readonly shown: { state: Column; action: Column; reward: Column; extras: Record<string, Column> };
+};
 
 /** A replay of any columns. */
 export type AnyReplay = ExperienceReplay<
@@ -75,6 +78,8 @@ export function modelConfig(config: ProgramConfig): ModelConfig {
     blockLength: config.blockLength,
     seed: config.seed,
     pick: config.pick,
+    columns: [...leafSpecs(config), ...columns],
+    extraNames: Object.keys(config.extras),
     every: [1, ...columns.map(({ every = 1 }) => every)],
     reward: { dtype: config.reward.dtype, count: elementCount(config.reward) },
     leafBytes,

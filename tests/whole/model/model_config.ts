@@ -6,10 +6,11 @@
 
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { EvictionKind } from "./eviction_models.ts";
+import type { StoredColumns } from "./transforms_model.ts";
 import type { RewardSpec } from "./window_model.ts";
 
 /** The options of the model's replay. */
-export interface ModelConfig {
+export interface ModelConfig extends StoredColumns {
   readonly capacity: number;
   /** Undefined: no episode is cut. */
   readonly segmentLength?: number;

@@ -67,10 +67,11 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   assertGreater(tally.trims, 50 * SEED_COUNT);
   assertGreater(tally.loads, SEED_COUNT);
   assertGreater(tally.refusals, 5 * SEED_COUNT);
-  assertGreater(tally.picksRelabelled, 5 * SEED_COUNT);
+  assertGreater(tally.picksRelabelled, 4 * SEED_COUNT);
   assertGreater(tally.stepsDrained, 20 * SEED_COUNT);
   assertGreater(tally.stepsLost, 20 * SEED_COUNT);
   assertGreater(tally.picksCompared, 200 * SEED_COUNT);
+  assertGreater(tally.picksTransformed, 40 * SEED_COUNT);
   assertGreater(tally.prioritiesRead, 20 * SEED_COUNT);
   assertGreater(tally.recordsUpdated, 5 * SEED_COUNT);
   assertGreater(tally.stepsUnknown, SEED_COUNT);

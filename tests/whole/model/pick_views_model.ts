@@ -12,6 +12,7 @@ import type { Fault } from "./faults.ts";
 import { type ModelConfig, ModelError } from "./model_config.ts";
 import { portablePow32 } from "./portable_math.ts";
 import { selectorModel } from "./selector_models.ts";
+import { type RunningStatistics, TransformsModel } from "./transforms_model.ts";
 import { at } from "./weights.ts";
 import {
   type ComposedSpec,
@@ -93,6 +94,7 @@ export class TablesModel {
   readonly #views: TableModel[] = [];
   /** The view and the rule of each selector, in order of creation. */
   readonly #selectors: SelectorOfTable[] = [];
+  #transforms: TransformsModel;
   /** Streams of random numbers given out: rules of the kernel draw from streams 1, 2, ... of the seed. */
   #streams = 0;
 
@@ -100,7 +102,18 @@ export class TablesModel {
     this.#config = config;
     this.#host = host;
     this.#fault = fault;
+    this.#transforms = new TransformsModel(config, config.seed, fault);
     this.#views.push(new TableModel(config.pick));
+    this.#transforms.addView(config.pick, []);
+  }
+
+  /** A record came. */
+  recorded(row: readonly Uint8Array[]): void {
+    this.#transforms.recorded(row);
+  }
+  /** The running statistics of a column. */
+  statistics(column: number): RunningStatistics | undefined {
+    return this.#transforms.statistics(column);
   }
 
   get tableCount(): number {
@@ -117,6 +130,10 @@ export class TablesModel {
   /** A further pick view; the picks there are already come oldest episode first. */
   newPickView(policy: AnyPickPolicy): number {
     this.#views.push(new TableModel(policy));
+    const stored = [...this.#host.episodes.values()].flatMap(({ records, first }) =>
+      records.slice(first)
+    );
+    this.#transforms.addView(policy, stored);
     for (const episode of this.#host.episodes.values()) this.pushPicks(episode);
     return this.#views.length - 1;
   }
@@ -198,14 +215,21 @@ export class TablesModel {
     });
   }
 
-  getBatch(ordinal: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
+  /** A batch, or the part of one that begins with pick `first`. */
+  getBatch(
+    ordinal: number,
+    count: number,
+    beta: number,
+    seen?: SeenBatch,
+    first = 0,
+  ): ModelBatch {
     const [view, selector] = this.#selector(ordinal);
     if (this.#fault !== "refusedPartsDraw" || !("parts" in selector)) {
       this.#checkDraw(ordinal, count);
     }
-    if ("parts" in selector) return this.#compose(selector, count, beta, seen);
+    if ("parts" in selector) return this.#compose(selector, count, beta, seen, first);
     const draws = selector.select(count, seen === undefined ? undefined : drawsOf(view, seen));
-    const batch = this.#assemble(view, draws);
+    const batch = this.#assemble(view, draws, first);
     this.#host.sampled(batch.pickEpisode);
 
     const least = selector.probabilityMin() || Math.min(...draws.probabilities);
@@ -241,6 +265,7 @@ export class TablesModel {
     count: number,
     beta: number,
     seen: SeenBatch | undefined,
+    begin: number,
   ): ModelBatch {
     if (spec.kind === "laber") {
       const size = count * spec.factor;
@@ -258,7 +283,9 @@ export class TablesModel {
         pickPosition: own(seen.pickPosition),
         probability: own(seen.probability),
       };
-      if (size > 0) batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart));
+      if (size > 0) {
+        batches.push(this.getBatch(parts[k] ?? -1, size, beta, seenByPart, begin + first));
+      }
       first += size;
     }
     return joinBatches(batches);
@@ -345,10 +372,12 @@ export class TablesModel {
   #assemble(
     view: TableModel,
     draws: Draws,
+    first: number,
   ): Omit<ModelBatch, "probability" | "importanceWeight" | "tolerance"> {
     const { leafBytes, columnBytes, every, reward } = this.#config;
     const bytes = { leafBytes, columnBytes };
-    const picks = draws.indices.map((index) => {
+    const shown = this.#transforms.begin(this.#views.indexOf(view), view.policy);
+    const picks = draws.indices.map((index, k) => {
       const pick = view.picks[index];
       const episode = pick && this.#host.episodes.get(pick.episode);
       if (pick === undefined || episode === undefined) {
@@ -357,7 +386,16 @@ export class TablesModel {
       const { position } = pick;
       return {
         pick,
-        rows: pickRows(view.policy, episode, position, bytes, every, reward, this.#fault),
+        rows: pickRows(
+          view.policy,
+          episode,
+          position,
+          bytes,
+          every,
+          reward,
+          shown(first + k),
+          this.#fault,
+        ),
       };
     });
     const all = <T>(part: (rows: PickRows) => readonly T[]): T[] =>
@@ -390,6 +428,7 @@ export class TablesModel {
   clone(host: TablesHost): TablesModel {
     const copy = new TablesModel(this.#config, host, this.#fault);
     copy.#views.length = 0;
+    copy.#transforms = this.#transforms.clone();
     for (const view of this.#views) {
       const twin = new TableModel(view.policy);
       twin.picks.push(...view.picks);

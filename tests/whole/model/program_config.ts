@@ -4,13 +4,24 @@
  * @module
  */
 
-import type { DType } from "@exrp/replay";
-import type { AnyPickPolicy } from "@exrp/replay/types";
+import { type DType } from "@exrp/replay";
+import {
+  centerCrop,
+  clip,
+  normalize,
+  randomCrop,
+  randomShift,
+  scale,
+  toFloat16,
+  toFloat32,
+  type Transform,
+} from "@exrp/replay/transforms";
+import type { AnyPickPolicy, LeafOption, TransformList } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
 import type { PrioritizedSpec, SelectorSpec } from "./selector_specs.ts";
-import { withOwnOptions } from "./state_leaves.ts";
+import { byLeaf, withOwnOptions } from "./state_leaves.ts";
 
 /** A column as numbers and words. */
 export interface ColumnSpec {
@@ -284,6 +295,62 @@ function withEnds(choice: Choice, policy: AnyPickPolicy, canRelabel: boolean): A
   return { ...policy, ends, returnToGo: returnToGo && (!canRelabel || policy.nStep.length > 0) };
 }
 
+/** Transforms of some columns, with a stream of their own. Batches with those of rewards or goals can't be relabelled, so most have others. */
+function withTransforms(
+  choice: Choice,
+  policy: AnyPickPolicy,
+  config: Pick<ProgramConfig, "state" | "moreLeaves" | "action" | "reward" | "extras">,
+  canRelabel: boolean,
+): AnyPickPolicy {
+  if (choice.oneIn(2)) return policy;
+  const { state, moreLeaves, action, reward, extras } = config;
+  const isKept = canRelabel && policy.nStep.length === 0 && !choice.oneIn(20);
+  const some = (spec: ColumnSpec, isReward = false): { readonly list?: TransformList } =>
+    choice.oneIn(2) ? {} : { list: chooseTransforms(choice, spec, isReward) };
+  const own = [state, ...moreLeaves].map((spec) => some(spec).list);
+  const [{ list: acted }, { list: paid }] = [some(action), some(reward, true)];
+  const chosen = Object.entries(extras).flatMap(([name, spec]) => {
+    const { list } = some(spec);
+    const isGoal = isKept && (name === "goal" || name === "mask");
+    return list === undefined || isGoal ? [] : [[name, list] as const];
+  });
+  const transform = {
+    ...(own.every((list) => list === undefined) || isKept ? {} : { state: byName(own) }),
+    ...(acted === undefined ? {} : { action: acted }),
+    ...(paid === undefined || isKept ? {} : { reward: paid }),
+    ...(chosen.length === 0 ? {} : { extras: Object.fromEntries(chosen) }),
+  };
+  return Object.keys(transform).length === 0 ? policy : { ...policy, transform };
+}
+
+/** The lists of leaves by their names, without those that have none; or that of the only leaf. */
+function byName(lists: readonly (TransformList | undefined)[]): LeafOption<TransformList> {
+  const [only] = lists;
+  if (lists.length === 1 && only !== undefined) return only;
+  const named = Object.entries(byLeaf(lists) as Readonly<Record<string, TransformList>>);
+  return Object.fromEntries(named.filter(([, list]) => list !== undefined));
+}
+
+/** A list of transforms that fit a column. */
+function chooseTransforms(choice: Choice, spec: ColumnSpec, isReward: boolean): TransformList {
+  const number = (): number => choice.of([1, 0.5, -2, 1 / 255, 3, 1e-3]);
+  const list: Transform[] = [];
+  if ((spec.every ?? 1) === 1 && choice.oneIn(3)) {
+    list.push(normalize({ epsilon: choice.of([1e-8, 0.1]), clip: choice.of([10, 0.5, false]) }));
+  }
+  const [height, width] = spec.shape.length < 2 ? [] : spec.shape.slice(-2);
+  if (height !== undefined && width !== undefined && !isReward) {
+    if (choice.oneIn(2)) list.push(randomShift(choice.within(1, 4)));
+    const [rows, columns] = [choice.within(1, height), choice.within(1, width)];
+    if (choice.oneIn(2)) list.push(choice.of([randomCrop, centerCrop])(rows, columns));
+  }
+  if (choice.oneIn(2)) list.push(toFloat32({ scale: number(), offset: choice.of([0, 0.25, -1]) }));
+  if (choice.oneIn(3)) list.push(clip(-Math.abs(number()), Math.abs(number())));
+  if (choice.oneIn(4)) list.push(scale(number()));
+  if (choice.oneIn(4)) list.push(toFloat16({ scale: number() }));
+  return list.length === 0 ? [toFloat32()] : list;
+}
+
 /** The options of a program's replay. */
 export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
   const length = choice.oneIn(3) ? 1 : choice.within(2, 9);
@@ -351,11 +418,14 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     selectorTables: selectors.map((_, k) => k === 0 ? 0 : choice.below(views.length + 1)),
   };
   const ends = new Choice(seed, 2);
+  const transforms = new Choice(seed, 4);
+  const canRelabel = config.hindsight !== undefined;
   const complete = (policy: AnyPickPolicy): AnyPickPolicy =>
-    withOwnOptions(
-      own,
-      withEnds(ends, policy, config.hindsight !== undefined),
-      1 + moreLeaves.length,
+    withTransforms(
+      transforms,
+      withOwnOptions(own, withEnds(ends, policy, canRelabel), 1 + moreLeaves.length),
+      config,
+      canRelabel,
     );
   return {
     ...config,

@@ -24,6 +24,7 @@ import {
 import { type ModelConfig, ModelError } from "./model_config.ts";
 import type { SelectorSpec } from "./selector_specs.ts";
 import { type Pick, type SeenBatch, type TablesHost, TablesModel } from "./pick_views_model.ts";
+import type { RunningStatistics } from "./transforms_model.ts";
 import { type Ending, type Episode, keptAt, recordAt } from "./window_model.ts";
 
 /** One step that is recorded. */
@@ -234,6 +235,7 @@ export class ReplayModel {
     episode.records.push(columns);
     episode.priorities.push(priority);
     this.recordedCount++;
+    this.#views.recorded(columns);
     this.#views.pushPicks(episode);
     if (nextState === undefined || this.#fault === "nextStateForgotten") delete episode.nextState;
     else episode.nextState = nextState;
@@ -471,6 +473,11 @@ export class ReplayModel {
 
   getBatch(selector: number, count: number, beta: number, seen?: SeenBatch): ModelBatch {
     return this.#views.getBatch(selector, count, beta, seen);
+  }
+
+  /** The running statistics of a column, if a view normalizes it. */
+  statistics(column: number): RunningStatistics | undefined {
+    return this.#views.statistics(column);
   }
 
   drain(request: DrainRequest): ModelDrained {

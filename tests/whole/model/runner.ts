@@ -217,6 +217,7 @@ class Run implements Disposable {
     }
     this.#sides.tally.batches++;
     this.#sides.tally.picksCompared += size;
+    if (policy.transform !== undefined) this.#sides.tally.picksTransformed += size;
   }
 
   /** No call may change a batch that was drawn before. */

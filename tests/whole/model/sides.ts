@@ -17,6 +17,7 @@ export interface Tally {
   operations: number;
   batches: number;
   picksCompared: number;
+  picksTransformed: number;
   evictions: number;
   cuts: number;
   trims: number;
@@ -36,6 +37,7 @@ export function emptyTally(): Tally {
     operations: 0,
     batches: 0,
     picksCompared: 0,
+    picksTransformed: 0,
     evictions: 0,
     cuts: 0,
     trims: 0,

@@ -8,6 +8,7 @@ import type { DType } from "@exrp/replay";
 import type { AnyPickPolicy } from "@exrp/replay/types";
 import type { Fault } from "./faults.ts";
 import { largestStack, leafView } from "./state_leaves.ts";
+import type { Shown } from "./transforms_model.ts";
 
 /** How an episode ended. */
 export type Ending = "terminated" | "truncated";
@@ -128,6 +129,7 @@ export function pickRows(
   },
   every: readonly number[],
   reward: RewardSpec,
+  show: Shown,
   fault?: Fault,
 ): PickRows {
   const { records, ending, finalState } = episode;
@@ -167,9 +169,13 @@ export function pickRows(
       const repeats = own.stackPadding === "repeat" && fault !== "stackPadsZeros";
       return repeats ? leafAt(0) ?? zeros(stateBytes) : zeros(stateBytes);
     };
-    const stack = (at: number): Uint8Array =>
-      join(Array.from({ length: own.stack }, (_, k) => frame(at - own.stack + 1 + k)));
-    const noStack = (): Uint8Array => zeros(own.stack * stateBytes);
+    const stack = (part: "own" | "next" | number) => (at: number): Uint8Array =>
+      show.row(
+        k,
+        part,
+        join(Array.from({ length: own.stack }, (_, k) => frame(at - own.stack + 1 + k))),
+      );
+    const noStack = (): Uint8Array => zeros(own.stack * show.bytes(k));
     const states = (): Uint8Array[] => {
       const last = position + shown - 1;
       const after = stateAt(last + 1);
@@ -178,34 +184,44 @@ export function pickRows(
         const first = policy.before > 0
           ? position - policy.before
           : Math.max(0, position - policy.burnIn);
-        return Array.from({ length: own.stack - 1 + rowCount + more }, (_, k) => {
-          const at = first - (own.stack - 1) + k;
+        return Array.from({ length: own.stack - 1 + rowCount + more }, (_, j) => {
+          const at = first - (own.stack - 1) + j;
           const end = more === 1 && after !== undefined ? last + 1 : last;
-          return at > end ? zeros(stateBytes) : frame(at);
+          return at > end ? zeros(show.bytes(k)) : show.row(k, "own", frame(at));
         });
       }
-      const stacks = perRow(stack, noStack);
+      const stacks = perRow(stack("own"), noStack);
       if (own.nextState !== "overlap") return stacks;
       stacks.push(noStack());
       const end = rows.lastIndexOf(last) + 1;
-      if (after !== undefined) stacks[end] = stack(last + 1);
+      if (after !== undefined) stacks[end] = stack("own")(last + 1);
       return stacks;
     };
     const nextStates = (): Uint8Array[] =>
       own.nextState === "copy"
-        ? perRow((at) => known(at) ? stack(at + 1) : noStack(), noStack)
+        ? perRow((at) => known(at) ? stack("next")(at + 1) : noStack(), noStack)
         : [];
     return { stack, noStack, states, nextStates, hasNStep: own.hasNStep };
   });
-  const others = columnBytes.slice(1).map((bytes, k) =>
-    (every[k + 1] ?? 1) > 1
-      ? [records[keptAt(first, every[k + 1], fault)]?.[k + 1] ?? zeros(bytes)]
-      : perRow((at) => records[at]?.[k + 1] ?? zeros(bytes), () => zeros(bytes))
-  );
+  const others = columnBytes.slice(1).map((bytes, k) => {
+    const column = leafBytes.length + k;
+    return (every[k + 1] ?? 1) > 1
+      ? [
+        show.row(
+          column,
+          "own",
+          records[keptAt(first, every[k + 1], fault)]?.[k + 1] ?? zeros(bytes),
+        ),
+      ]
+      : perRow(
+        (at) => show.row(column, "own", records[at]?.[k + 1] ?? zeros(bytes)),
+        () => zeros(show.bytes(column)),
+      );
+  });
 
   const terminatesAt = (at: number): boolean =>
     at === count - 1 && ending === "terminated" && fault !== "terminatedBootstraps";
-  const nStep = policy.nStep.map((n): NStepRows => {
+  const nStep = policy.nStep.map((n, which): NStepRows => {
     const part: NStepRows = { reward: [], states: leaves.map(() => []), discount: [] };
     for (const at of rows) {
       let [steps, discount] = [0, 1];
@@ -215,8 +231,8 @@ export function pickRows(
       const goesOn = (at: number): boolean => at < count && (steps === 0 || known(at));
       while (at !== undefined && steps < n && goesOn(at + steps)) {
         const bytes = records[at + steps]?.[2] ?? zeros(0);
-        for (const [k, value] of rewardsOf(reward, bytes).entries()) {
-          sums[k] = (sums[k] ?? 0) + discount * value;
+        for (const [item, value] of show.rewards(bytes).entries()) {
+          sums[item] = (sums[item] ?? 0) + discount * value;
         }
         bootstraps = !terminatesAt(at + steps);
         discount *= fault === "nStepForgetsDiscount" ? 1 : policy.discount;
@@ -225,7 +241,7 @@ export function pickRows(
       const none = at === undefined || !known(at);
       part.reward.push(...sums.map(Math.fround));
       for (const [k, { stack, noStack, hasNStep }] of leaves.entries()) {
-        if (hasNStep) part.states[k]?.push(none ? noStack() : stack(at + steps));
+        if (hasNStep) part.states[k]?.push(none ? noStack() : stack(which)(at + steps));
       }
       part.discount.push(none || !bootstraps ? 0 : Math.fround(discount));
     }
@@ -253,7 +269,7 @@ export function pickRows(
     const sums = new Array<number>(reward.count).fill(0);
     const end = fault === "returnToGoStops" ? position + shown : count;
     for (let from = end - 1; at !== undefined && from >= at; from--) {
-      for (const [k, value] of rewardsOf(reward, records[from]?.[2] ?? zeros(0)).entries()) {
+      for (const [k, value] of show.rewards(records[from]?.[2] ?? zeros(0)).entries()) {
         sums[k] = (sums[k] ?? 0) + value;
       }
     }

@@ -1,0 +1,379 @@
+#include "kernel/batches/column_transform.hpp"
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "kernel/base/copy_row.hpp"
+#include "kernel/base/portable_math.hpp"
+#include "kernel/base/typed_number.hpp"
+#include "kernel/base/whole_number.hpp"
+
+namespace exrp {
+namespace {
+
+/// The float of a half. Without branches, and with signed comparisons, so that loops can be done in vectors.
+EXRP_IN_LOOPS float floatOfHalf(uint16_t bits) {
+  const int32_t shifted = (bits & 0x7fff) << 13;
+  const int32_t exponent = shifted & 0x0f800000;
+  const int32_t normal = shifted + 0x38000000;
+  const int32_t special = shifted + 0x70000000;  // infinity and NaN
+  // With 1 as the exponent, the float is 2^-14 too large.
+  const float small = std::bit_cast<float>(shifted + 0x38800000) - 0x1p-14f;
+  const int32_t large = exponent == 0x0f800000 ? special : normal;
+  const int32_t value = exponent == 0 ? std::bit_cast<int32_t>(small) : large;
+  return std::bit_cast<float>(static_cast<uint32_t>(value) | (bits & 0x8000u) << 16);
+}
+
+/// The half nearest to a float, ties to even. Every NaN becomes 0x7e00.
+EXRP_IN_LOOPS uint16_t halfOf(float number) {
+  const auto bits = std::bit_cast<uint32_t>(number);
+  const auto size = static_cast<int32_t>(bits & 0x7fffffffu);
+  // The float 0.5 has so large a unit in its last place that the sum is rounded to a multiple of the smallest half.
+  const int32_t small = std::bit_cast<int32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
+  const int32_t normal = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+  const int32_t finite = size < 0x38800000 ? small : normal;
+  const int32_t value = size >= 0x47800000 ? 0x7c00 : finite;
+  const auto sign = static_cast<int32_t>(bits >> 16 & 0x8000u);
+  return static_cast<uint16_t>(size > 0x7f800000 ? 0x7e00 : value | sign);
+}
+
+struct Half {
+  uint16_t bits;
+};
+
+template <typename T>
+EXRP_IN_LOOPS float floatAt(const uint8_t* from) {
+  T value;
+  memcpy(&value, from, sizeof value);
+  if constexpr (std::is_same_v<T, Half>) return floatOfHalf(value.bits);
+  else return static_cast<float>(value);
+}
+
+/// Elements of one type as floats, times `scale`; where `adds` is true, with `offset` added.
+template <typename T, bool adds>
+EXRP_IN_LOOPS void load(const uint8_t* __restrict from, size_t count, float scale, float offset, float* __restrict to) {
+  for (size_t at = 0; at < count; ++at) {
+    const float product = floatAt<T>(from + at * sizeof(T)) * scale;
+    to[at] = adds ? product + offset : product;
+  }
+}
+
+template <typename T>
+EXRP_IN_LOOPS void loadAs(const uint8_t* from, size_t count, float scale, float offset, float* to) {
+  if (offset == 0.0f) load<T, false>(from, count, scale, offset, to);
+  else load<T, true>(from, count, scale, offset, to);
+}
+
+EXRP_IN_LOOPS void loadNumbers(uint32_t type, const uint8_t* from, size_t count, float scale, float offset, float* to) {
+  switch (type) {
+    case EXRP_TYPE_FLOAT32: return loadAs<float>(from, count, scale, offset, to);
+    case EXRP_TYPE_FLOAT64: return loadAs<double>(from, count, scale, offset, to);
+    case EXRP_TYPE_FLOAT16: return loadAs<Half>(from, count, scale, offset, to);
+    case EXRP_TYPE_UINT8: return loadAs<uint8_t>(from, count, scale, offset, to);
+    case EXRP_TYPE_INT8: return loadAs<int8_t>(from, count, scale, offset, to);
+    case EXRP_TYPE_INT16: return loadAs<int16_t>(from, count, scale, offset, to);
+    default: return loadAs<int32_t>(from, count, scale, offset, to);
+  }
+}
+
+/// A NaN stays one.
+EXRP_IN_LOOPS float clipped(float number, float least, float largest) {
+  const float above = number < least ? least : number;
+  return above > largest ? largest : above;
+}
+
+/// The mean is `means` and `rests` together.
+EXRP_IN_LOOPS void normalize(float* __restrict numbers, size_t count, const float* __restrict means, const float* __restrict rests,
+                             const float* __restrict factors, float limit) {
+  for (size_t at = 0; at < count; ++at) {
+    numbers[at] = clipped((numbers[at] - means[at] - rests[at]) * factors[at], -limit, limit);
+  }
+}
+
+EXRP_IN_LOOPS void storeHalves(const float* __restrict from, size_t count, uint8_t* __restrict to) {
+  for (size_t at = 0; at < count; ++at) {
+    const uint16_t half = halfOf(from[at]);
+    memcpy(to + at * sizeof half, &half, sizeof half);
+  }
+}
+
+/// Short lines by units, as calls of memcpy would take longer than the copies.
+void copyLine(uint8_t* to, const uint8_t* from, size_t bytes) {
+  using Value = RowValue<RowUnit16, 1>;
+  if (bytes < sizeof(RowUnit16::Bits) || bytes > 1024) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  const size_t last = bytes - sizeof(RowUnit16::Bits);
+  for (size_t at = 0; at < last; at += sizeof(RowUnit16::Bits)) Value::copy(to + at, from + at, sizeof(RowUnit16::Bits));
+  Value::copy(to + last, from + last, sizeof(RowUnit16::Bits));
+}
+
+/// In each line of `width` pixels, makes `fill` of them from `to` on the pixel at `source` from there.
+template <typename Unit, size_t fixed>
+void fillLines(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source) {
+  using Bits = typename Unit::Bits;
+  auto* line = reinterpret_cast<Bits*>(to);
+  for (; lines > 0; --lines, line += width) {
+    const Bits pixel = line[source];
+    for (size_t x = 0; x < (fixed > 0 ? fixed : fill); ++x) line[x] = pixel;
+  }
+}
+template <typename Unit>
+void fillUnits(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source) {
+  switch (fill) {
+    case 0: return;
+    case 1: return fillLines<Unit, 1>(to, lines, width, fill, source);
+    case 2: return fillLines<Unit, 2>(to, lines, width, fill, source);
+    case 3: return fillLines<Unit, 3>(to, lines, width, fill, source);
+    case 4: return fillLines<Unit, 4>(to, lines, width, fill, source);
+    default: return fillLines<Unit, 0>(to, lines, width, fill, source);
+  }
+}
+void fillPixels(uint8_t* to, size_t lines, size_t width, size_t fill, ptrdiff_t source, size_t bytes) {
+  if (bytes == 1) return fillUnits<RowUnit1>(to, lines, width, fill, source);
+  if (bytes == 2) return fillUnits<RowUnit2>(to, lines, width, fill, source);
+  if (bytes == 4) return fillUnits<RowUnit4>(to, lines, width, fill, source);
+  for (; lines > 0; --lines, to += width * bytes) {
+    for (size_t x = 0; x < fill; ++x) memcpy(to + x * bytes, to + source * static_cast<ptrdiff_t>(bytes), bytes);
+  }
+}
+
+int32_t clamped(int32_t value, int32_t least, int32_t largest) { return value < least ? least : value > largest ? largest : value; }
+
+}  // namespace
+
+// ---- reading ----
+
+Status ColumnTransform::parse(const Column& column, bool isReward, const double* numbers, uint32_t count, uint32_t argument) {
+  if (count > EXRP_LIMIT_TRANSFORMS) return fail(Status::argument, argument, count);
+  const auto wrong = [&](double value) { return fail(Status::argument, argument, value); };
+  // A finite number that is one as a float, too.
+  const auto isFloat = [](double value) { return value >= -0x1.fffffep127 && value <= 0x1.fffffep127; };
+  const auto isBound = [&](double value) { return isFloat(value) || value - value != 0; };  // or infinite
+  const double type = numbers[EXRP_TRANSFORM_TYPE];
+  if (!isWhole(type, EXRP_TYPE_FLOAT32, EXRP_TYPE_INT32)) return wrong(type);
+  type_ = static_cast<uint32_t>(type);
+  if (!isTypeOf(type_, column.itemBytes)) return wrong(type);
+  itemBytes_ = column.itemBytes;
+  itemCount_ = shownCount_ = column.itemCount;
+  for (uint32_t at = 0; at < count; ++at, numbers += EXRP_TRANSFORM_COUNT) {
+    const double* const given = numbers + EXRP_TRANSFORM_NUMBER;
+    if (numbers[EXRP_TRANSFORM_TYPE] != type) return wrong(numbers[EXRP_TRANSFORM_TYPE]);
+    const double kind = numbers[EXRP_TRANSFORM_KIND];
+    if (!isWhole(kind, EXRP_TRANSFORM_LINEAR, EXRP_TRANSFORM_FLOAT16) || isHalf_) return wrong(kind);
+    switch (static_cast<uint32_t>(kind)) {
+      case EXRP_TRANSFORM_NORMALIZE:
+        if (at > 0 || column.every > 1 || !(given[0] > 0 && given[0] <= 0x1p53) || !(given[1] > 0 && isBound(given[1]))) return wrong(given[0]);
+        normalizes_ = true;
+        epsilon_ = given[0];
+        limit_ = static_cast<float>(given[1]);
+        continue;
+      case EXRP_TRANSFORM_CROP: {
+        if (isReward) return wrong(kind);
+        const Status status = parseCrop(given, argument);
+        if (status != Status::ok) return status;
+        continue;
+      }
+      case EXRP_TRANSFORM_FLOAT16: isHalf_ = true; continue;
+      default: break;
+    }
+    const bool isClip = kind == EXRP_TRANSFORM_CLIP;
+    const bool fits = isClip ? given[0] <= given[1] && isBound(given[0]) && isBound(given[1]) : isFloat(given[0]) && isFloat(given[1]);
+    if (!fits) return wrong(given[0]);
+    steps_[stepCount_++] = {static_cast<uint32_t>(kind), static_cast<float>(given[0]), static_cast<float>(given[1])};
+  }
+  shownItemBytes_ = isHalf_ ? 2 : changes() ? 4 : itemBytes_;
+  return Status::ok;
+}
+
+Status ColumnTransform::parseCrop(const double* numbers, uint32_t argument) {
+  const double height = numbers[0], width = numbers[1], channels = numbers[2], pad = numbers[3];
+  const double outHeight = numbers[4], outWidth = numbers[5], random = numbers[6];
+  constexpr double sizeMax = 0x1p24;  // so that sums of places fit into 32 bits
+  const auto wrong = [&](double value) { return fail(Status::argument, argument, value); };
+  for (const double size : {height, width, channels, outHeight, outWidth}) {
+    if (!isWhole(size, 1, sizeMax)) return wrong(size);
+  }
+  if (!isWhole(pad, 0, sizeMax) || !isWhole(random, 0, 1)) return wrong(pad);
+  if (outHeight > height + 2 * pad || outWidth > width + 2 * pad) return wrong(outHeight);
+  const double picture = height * width * channels;
+  const double pictures = shownCount_ / picture;
+  if (!isWhole(pictures, 1, sizeMax) || pictures * outHeight * outWidth * channels > EXRP_LIMIT_CAPACITY) return wrong(picture);
+  const Crop crop = {static_cast<uint32_t>(height), static_cast<uint32_t>(width), static_cast<uint32_t>(pad), static_cast<uint32_t>(outHeight),
+                     static_cast<uint32_t>(outWidth), random == 1};
+  if (cropCount_ == 0) {
+    pictures_ = static_cast<uint32_t>(pictures);
+    channels_ = static_cast<uint32_t>(channels);
+  } else {
+    const Crop& last = crops_[cropCount_ - 1];
+    if (channels != channels_ || pictures != pictures_ || crop.height != last.outHeight || crop.width != last.outWidth) return wrong(height);
+  }
+  crops_[cropCount_++] = crop;
+  shownCount_ = pictures_ * crop.outHeight * crop.outWidth * channels_;
+  return Status::ok;
+}
+
+// ---- before a row ----
+
+size_t ColumnTransform::scratchBytes() const {
+  if (!crops()) return 0;
+  return normalizes_ ? size_t{itemCount_} * shownItemBytes_ : size_t{shownCount_} * itemBytes_;
+}
+
+void ColumnTransform::scalesOf(const ColumnStatistics::Of& statistics, float* scales) const {
+  float* const rests = scales + itemCount_;
+  float* const factors = rests + itemCount_;
+  for (uint32_t item = 0; item < itemCount_; ++item) {
+    scales[item] = static_cast<float>(statistics.mean(item));
+    rests[item] = static_cast<float>(statistics.mean(item) - double{scales[item]});
+    factors[item] = static_cast<float>(1.0 / __builtin_sqrt(statistics.variance(item) + epsilon_));
+  }
+}
+
+CropPlace ColumnTransform::placeOf(uint64_t seed) const {
+  CropPlace place = {};
+  for (uint32_t at = 0; at < cropCount_; ++at) {
+    const Crop& crop = crops_[at];
+    const uint64_t downs = uint64_t{crop.height} + 2 * uint64_t{crop.pad} - crop.outHeight;
+    const uint64_t rights = uint64_t{crop.width} + 2 * uint64_t{crop.pad} - crop.outWidth;
+    seed = transformBits(seed);
+    // Each of the places is as likely as the others, to one part in 2^32 divided by how many there are.
+    const uint64_t down = crop.isRandom ? (seed >> 32) * (downs + 1) >> 32 : downs / 2;
+    const uint64_t right = crop.isRandom ? (seed & 0xffffffffu) * (rights + 1) >> 32 : rights / 2;
+    const auto dy = static_cast<int32_t>(static_cast<int64_t>(down) - crop.pad);
+    const auto dx = static_cast<int32_t>(static_cast<int64_t>(right) - crop.pad);
+    const auto yEnd = static_cast<int32_t>(crop.height) - 1;
+    const auto xEnd = static_cast<int32_t>(crop.width) - 1;
+    if (at == 0) {
+      place = {dy, 0, yEnd, dx, 0, xEnd};
+      continue;
+    }
+    place = {place.dy + dy, clamped(place.dy, place.yFirst, place.yLast), clamped(yEnd + place.dy, place.yFirst, place.yLast),
+             place.dx + dx, clamped(place.dx, place.xFirst, place.xLast), clamped(xEnd + place.dx, place.xFirst, place.xLast)};
+  }
+  return place;
+}
+
+// ---- a row ----
+
+void ColumnTransform::run(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales, uint8_t* scratch) const {
+  if (!crops()) return change(from, itemCount_, scales, to);
+  if (runShifted(from, to, place, scales)) return;
+  if (!changes()) return move(from, to, itemBytes_, place);
+  if (normalizes_) {
+    change(from, itemCount_, scales, scratch);
+    return move(scratch, to, shownItemBytes_, place);
+  }
+  move(from, scratch, itemBytes_, place);
+  change(scratch, shownCount_, scales, to);
+}
+
+/// Makes what a batch shows of elements that stand one after another; `first` is the number of the first of them in its row.
+void ColumnTransform::show(const uint8_t* from, size_t first, size_t count, const float* scales, uint8_t* to) const {
+  if (!changes()) memcpy(to, from + first * itemBytes_, count * itemBytes_);
+  else change(from + first * itemBytes_, count, normalizes_ ? scales + first : nullptr, to);
+}
+
+/// Crops pictures that stay as wide as they are. The lines of one that are in the picture are one run of elements, `dx` off the line; only then
+/// are the pixels at the edges written, which the run took from neighbouring lines. False where there is no such run, with nothing done.
+bool ColumnTransform::runShifted(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales) const {
+  const auto width = static_cast<int32_t>(crops_[0].width);
+  const Crop& last = crops_[cropCount_ - 1];
+  const auto outHeight = static_cast<int32_t>(last.outHeight);
+  const int32_t left = clamped(place.xFirst - place.dx, 0, width);
+  const int32_t right = clamped(width - 1 - (place.xLast - place.dx), 0, width);
+  const int32_t top = clamped(place.yFirst - place.dy, 0, outHeight);
+  const int32_t end = clamped(place.yLast - place.dy + 1, 0, outHeight);
+  if (last.outWidth != crops_[0].width || left + right >= width || top >= end) return false;
+  const auto pictureCount = static_cast<int64_t>(crops_[0].height) * width * channels_;
+  const size_t rowBytes = size_t{last.outWidth} * channels_ * shownItemBytes_;
+  for (uint32_t picture = 0; picture < pictures_; ++picture) {
+    int64_t begin = (static_cast<int64_t>(top + place.dy) * width + place.dx) * channels_;
+    int64_t count = static_cast<int64_t>(end - top) * width * channels_;
+    const int64_t before = begin < 0 ? -begin : 0;  // these are at the edge
+    const int64_t behind = begin + count > pictureCount ? begin + count - pictureCount : 0;
+    begin += before;
+    count -= before + behind;
+    uint8_t* const first = to + static_cast<size_t>(top) * rowBytes;
+    show(from, picture * static_cast<size_t>(pictureCount) + static_cast<size_t>(begin), static_cast<size_t>(count), scales,
+         first + static_cast<size_t>(before) * shownItemBytes_);
+    const auto lines = static_cast<size_t>(end - top);
+    const size_t pixelBytes = channels_ * shownItemBytes_;
+    fillPixels(first, lines, last.outWidth, static_cast<size_t>(left), left, pixelBytes);
+    fillPixels(first + static_cast<size_t>(width - right) * pixelBytes, lines, last.outWidth, static_cast<size_t>(right), -1, pixelBytes);
+    for (int32_t y = 0; y < top; ++y) memcpy(to + static_cast<size_t>(y) * rowBytes, first, rowBytes);
+    uint8_t* const behindLast = to + static_cast<size_t>(end) * rowBytes;
+    for (int32_t y = 0; y < outHeight - end; ++y) memcpy(behindLast + static_cast<size_t>(y) * rowBytes, behindLast - rowBytes, rowBytes);
+    to += static_cast<size_t>(outHeight) * rowBytes;
+  }
+  return true;
+}
+
+/// Elements as floats, after all operations but FLOAT16. `scales` begin with that of the first of them, and are read only with NORMALIZE.
+EXRP_IN_LOOPS void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const {
+  // The first LINEAR is done while they are loaded.
+  const bool isLoaded = !normalizes_ && stepCount_ > 0 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
+  loadNumbers(type_, from, count, isLoaded ? steps_[0].a : 1.0f, isLoaded ? steps_[0].b : 0.0f, to);
+  if (normalizes_) normalize(to, count, scales, scales + itemCount_, scales + 2 * size_t{itemCount_}, limit_);
+  for (uint32_t index = isLoaded ? 1 : 0; index < stepCount_; ++index) {
+    const Step& step = steps_[index];
+    const bool adds = step.b != 0.0f;
+    if (step.kind == EXRP_TRANSFORM_CLIP) {
+      for (size_t at = 0; at < count; ++at) to[at] = clipped(to[at], step.a, step.b);
+    } else if (adds) {
+      for (size_t at = 0; at < count; ++at) to[at] = to[at] * step.a + step.b;
+    } else {
+      for (size_t at = 0; at < count; ++at) to[at] *= step.a;
+    }
+  }
+}
+
+float ColumnTransform::numberOf(const uint8_t* from, uint32_t item, const float* scales) const {
+  float number = 0;
+  makeFloats(from, 1, normalizes_ ? scales + item : nullptr, &number);
+  return number;
+}
+
+/// Makes elements what a batch shows, in pieces that stay in the first cache. `scales` are read only with NORMALIZE.
+EXRP_IN_LOOPS void ColumnTransform::changeInPieces(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  constexpr size_t pieceCount = 512;
+  float piece[pieceCount];
+  for (size_t at = 0; at < count; at += pieceCount) {
+    const size_t some = count - at < pieceCount ? count - at : pieceCount;
+    float* const floats = isHalf_ ? piece : reinterpret_cast<float*>(to) + at;
+    makeFloats(from + at * itemBytes_, some, normalizes_ ? scales + at : nullptr, floats);
+    if (isHalf_) storeHalves(piece, some, to + at * sizeof(uint16_t));
+  }
+}
+void ColumnTransform::changePlain(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  changeInPieces(from, count, scales, to);
+}
+EXRP_AVX2 void ColumnTransform::changeVectors(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  changeInPieces(from, count, scales, to);
+}
+
+/// Crops the pictures of a row, line by line.
+void ColumnTransform::move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const {
+  const auto outHeight = static_cast<int32_t>(crops_[cropCount_ - 1].outHeight);
+  const auto outWidth = static_cast<int32_t>(crops_[cropCount_ - 1].outWidth);
+  const size_t pixel = channels_ * itemBytes;
+  // Pixels of a line that repeat the first one of the picture, and those that repeat the last one.
+  const int32_t left = clamped(place.xFirst - place.dx, 0, outWidth);
+  const int32_t right = clamped(outWidth - 1 - (place.xLast - place.dx), 0, outWidth - left);
+  const auto middle = static_cast<size_t>(outWidth - left - right) * pixel;
+  for (uint32_t picture = 0; picture < pictures_; ++picture) {
+    for (int32_t y = 0; y < outHeight; ++y) {
+      const int32_t row = clamped(y + place.dy, place.yFirst, place.yLast);
+      const size_t line = size_t{picture} * crops_[0].height + static_cast<size_t>(row);
+      const uint8_t* const source = from + line * crops_[0].width * pixel;
+      for (int32_t x = 0; x < left; ++x, to += pixel) memcpy(to, source + static_cast<size_t>(place.xFirst) * pixel, pixel);
+      if (middle > 0) copyLine(to, source + static_cast<size_t>(left + place.dx) * pixel, middle);
+      to += middle;
+      for (int32_t x = 0; x < right; ++x, to += pixel) memcpy(to, source + static_cast<size_t>(place.xLast) * pixel, pixel);
+    }
+  }
+}
+
+}  // namespace exrp
