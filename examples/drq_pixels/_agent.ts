@@ -4,7 +4,8 @@
  *
  * @module
  */
-import { ExperienceReplay, int32, randomShift, toFloat32, uint8, uniform } from "@exrp/replay";
+import { ExperienceReplay, int32, uint8, uniform } from "@exrp/replay";
+import { randomShift, toFloat32 } from "@exrp/replay/transforms";
 import { GridMaze } from "@exrp/replay/envs";
 import { annealed } from "@exrp/replay/returns";
 import { RandomStream } from "@exrp/replay/selectors";
