@@ -60,7 +60,6 @@ export type {
 } from "./schema/pick_options.ts";
 export { EPISODE_END } from "./schema/episode_filter.ts";
 export type { AnySchema, PickSchema, Schema } from "./schema/schema.ts";
-export type { StateColumns } from "./schema/state.ts";
 export type { RecordColumns } from "./schema/record_columns.ts";
 export type { Batch, NStepPart } from "./schema/batch.ts";
 export type { BatchShape } from "./schema/batch_shape.ts";

@@ -55,6 +55,7 @@ export type {
   OptionOf,
   SomeLeaves,
   StateArrays,
+  StateColumns,
   StateList,
   StateParts,
   StateValue,
@@ -138,4 +139,3 @@ export type {
   RateLimiterState,
 } from "./rate_limiters/rate_limiter.ts";
 export type { SamplesPerInsertOptions } from "./rate_limiters/samples_per_insert.ts";
-export type { SpaceColumns } from "./schema/spaces.ts";

@@ -5,7 +5,15 @@
  */
 
 import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../schema/schema.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  ExtrasOf,
+  Known,
+  known,
+  Schema,
+  StateOf,
+} from "../schema/schema.ts";
 import { type AnyState, arrange, type StateArrays } from "../schema/state.ts";
 import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
 
@@ -14,6 +22,8 @@ import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
  * is.
  */
 export interface ActorNStep<S extends Schema = AnySchema> {
+  /** The type of the part; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** `[size]`: the sum of the discounted rewards of up to n steps. */
   readonly reward: Float32Array<ArrayBuffer>;
   /** `[size, ...shape]`: the state after them. */
@@ -28,6 +38,8 @@ export interface ActorNStep<S extends Schema = AnySchema> {
  * The arrays may be the writer's own memory, so they hold during the call only. Those that you don't read cost nothing.
  */
 export interface ActorSteps<S extends Schema = AnySchema> {
+  /** The type of the steps; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** How many steps there are. */
   readonly size: number;
   /** `[size, ...shape]`: the states. */

@@ -13,6 +13,8 @@ import type {
   AnySchema,
   ColumnOf,
   ExtrasOf,
+  Known,
+  known,
   Recordable,
   RecordValue,
   Schema,
@@ -48,6 +50,8 @@ export type TransitionStateShape<T> = IsAny<T> extends true ? AnyState
  * The target of a learner is `reward + discount * value(nextState)`, with any n of n-step returns. {@linkcode replayReader} has an example.
  */
 export interface TransitionBatch<S extends Schema = AnySchema> {
+  /** The type of the batch; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** How many transitions it has. */
   readonly size: number;
   /** `[size, ...shape]`: the states. With frame stacks of a replay `[size, stack, ...shape]`. */

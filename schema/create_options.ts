@@ -205,7 +205,10 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
       least,
       segmentMax,
     );
-  const segment = segmentLength === undefined ? undefined : checkSegment(1);
+  // Whether the length is one is checked with the policy, which may need the segments' length first.
+  const { length = 1 } = options.pick ?? {};
+  const isLength = Number.isInteger(length) && length >= 1 && length <= segmentMax;
+  const segment = segmentLength === undefined ? undefined : checkSegment(isLength ? length : 1);
   const pick = checkPick(`${WHERE}: pick`, options.pick ?? {}, named, segment);
   shownColumns(`${WHERE}: pick.transform`, columns, pick.transform);
   checkLimitsHold(pick.length, named, capacityBytes, maxAge);

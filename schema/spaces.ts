@@ -6,11 +6,7 @@
 
 import { show } from "../base/checks.ts";
 import { bool, Column, type DType, DTYPES } from "./columns.ts";
-
-/** What {@linkcode spaceColumns} makes of a space: a column; columns by name for a Dict; or a list of columns for a Tuple. */
-export type SpaceColumns = Column | readonly SpaceColumns[] | {
-  readonly [name: string]: SpaceColumns;
-};
+import type { StateColumns } from "./state.ts";
 
 const WHERE = "spaceColumns()";
 
@@ -37,6 +33,8 @@ const CODES: Readonly<Record<string, string>> = {
  * | `Dict` | an object with the same keys |
  * | `Tuple` | an array |
  *
+ * JavaScript puts keys that are whole numbers before all others.
+ *
  * No column has the dtypes uint16, uint32, int64 and uint64. A Box of one becomes `int32`, if its bounds are within those of int32.
  *
  * @param space The text, or the object that JSON's text stands for.
@@ -55,7 +53,7 @@ const CODES: Readonly<Record<string, string>> = {
  * console.log(Object.keys(observation)); // ["image", "speed"]
  * ```
  */
-export function spaceColumns(space: string | object): SpaceColumns {
+export function spaceColumns(space: string | object): StateColumns {
   if (typeof space === "object" && space !== null) return columnsOfJson(space, "space");
   if (typeof space !== "string") {
     throw new TypeError(
@@ -117,13 +115,13 @@ class Reader {
   }
 
   /** The text as a whole. */
-  whole(): SpaceColumns {
+  whole(): StateColumns {
     const columns = this.#space();
     if (this.#peek() !== "") this.#fail("the end of the text is needed", TypeError);
     return columns;
   }
 
-  #space(): SpaceColumns {
+  #space(): StateColumns {
     this.#peek();
     const begin = this.#at;
     const name = this.#word("the name of a space");
@@ -138,12 +136,12 @@ class Reader {
   }
 
   /** What stands in the brackets. */
-  #inside(name: string, begin: number): SpaceColumns {
+  #inside(name: string, begin: number): StateColumns {
     switch (name) {
       case "Box":
         return this.#box();
       case "Discrete": {
-        const bounds: Bounds = { least: 0, most: this.#number() - 1 };
+        const bounds: Bounds = { least: 0, most: this.#count() - 1 };
         const start = this.#option("start");
         if (start !== undefined) bounds.most += bounds.least = start[0] ?? 0;
         return this.#integers([], bounds);
@@ -159,11 +157,16 @@ class Reader {
         return this.#integers(shape, bounds);
       }
       case "MultiBinary":
-        return bool(...(this.#peek() === "(" ? this.#shape() : [this.#number()]));
+        return this.#column("bool", this.#peek() === "(" ? this.#shape() : [this.#count()]);
       case "Dict": {
-        const columns: [string, SpaceColumns][] = [];
+        const columns: [string, StateColumns][] = [];
         while (this.#peek() !== ")") {
+          const at = this.#at;
           const key = this.#key();
+          if (columns.some(([name]) => name === key)) {
+            this.#at = at;
+            this.#fail("this key was there before", TypeError);
+          }
           this.#take(":");
           columns.push([key, this.#space()]);
           if (this.#peek() !== ")") this.#take(",");
@@ -171,7 +174,7 @@ class Reader {
         return Object.freeze(Object.fromEntries(columns));
       }
       case "Tuple": {
-        const columns: SpaceColumns[] = [];
+        const columns: StateColumns[] = [];
         while (this.#peek() !== ")") {
           columns.push(this.#space());
           if (this.#peek() !== ")") this.#take(",");
@@ -189,49 +192,74 @@ class Reader {
 
   #box(): Column {
     const bounds: Bounds = { least: Infinity, most: -Infinity };
+    const listed: (readonly number[])[] = [];
     for (let side = 0; side < 2; side++) {
-      if (this.#peek() === "[") this.#list(bounds, true);
+      if (this.#peek() === "[") listed.push(this.#list(bounds, true));
       else widen(bounds, this.#number());
       this.#take(",");
     }
     const shape = this.#shape();
+    for (const each of listed) {
+      if (Number.isNaN(each[0]) || each.join() === shape.join()) continue;
+      this.#fail(`the bounds have the shape (${each.join(", ")}), not this one`, TypeError);
+    }
     this.#take(",");
     this.#peek();
     const begin = this.#at;
-    const dtype = this.#word("a dtype");
-    return columnOf(dtype, shape, bounds, (words, Kind) => {
-      this.#at = begin;
-      return this.#fail(words, Kind);
-    });
+    return this.#column(this.#word("a dtype"), shape, bounds, begin);
   }
 
   #integers(shape: readonly number[], bounds: Bounds): Column {
-    return columnOf("int64", shape, bounds, (words, Kind) => this.#fail(words, Kind));
+    return this.#column("int64", shape, bounds);
+  }
+
+  /** A column; errors are at this place of the text. */
+  #column(
+    dtype: string,
+    shape: readonly number[],
+    bounds: Bounds = { least: 0, most: 1 },
+    at = this.#at,
+  ): Column {
+    const fail = (words: string, Kind: ErrorConstructor): never => {
+      this.#at = at;
+      return this.#fail(words, Kind);
+    };
+    if (shape.includes(0)) fail("a column needs an element at least", RangeError);
+    return columnOf(dtype, shape, bounds, fail);
   }
 
   /**
    * A list of numbers in square brackets, which may have lists in it; returns its shape. `bounds` get all numbers. NumPy leaves numbers of
-   * long lists out. Then the shape is wrong, which matters unless it `mayLack` numbers.
+   * long lists out. Then the shape is not known, and NaN stands for it, if it `mayLack` numbers.
    */
   #list(bounds: Bounds, mayLack: boolean): number[] {
     this.#take("[");
-    let [count, inner]: [number, readonly number[]] = [0, []];
+    let [count, inner]: [number, readonly number[] | undefined] = [0, undefined];
     for (; this.#peek() !== "]"; count++) {
+      const begin = this.#at;
+      let own: readonly number[] = [];
       if (mayLack && this.#text.startsWith("...", this.#at)) {
         this.#at += 3;
         bounds.least = -Infinity;
         bounds.most = Infinity;
+        own = inner ?? [];
+        count = NaN;
       } else if (this.#text.startsWith("...", this.#at)) {
         this.#fail(
           "Python left numbers of this list out, so their count is not known; call np.set_printoptions(threshold=sys.maxsize) before str(space)",
           TypeError,
         );
-      } else if (this.#peek() === "[") inner = this.#list(bounds, mayLack);
+      } else if (this.#peek() === "[") own = this.#list(bounds, mayLack);
       else widen(bounds, this.#number());
+      if (Number.isNaN(own[0])) count = NaN;
+      else if (inner !== undefined && inner.join() !== own.join()) {
+        this.#at = begin;
+        this.#fail("the lists differ in their lengths", TypeError);
+      } else inner = own;
       if (this.#peek() === ",") this.#at++;
     }
     this.#at++;
-    return [count, ...inner];
+    return [count, ...inner ?? []];
   }
 
   /** The numbers of an option such as `, start=[1 2]`, if it is there. */
@@ -252,7 +280,7 @@ class Reader {
     this.#take("(");
     const shape: number[] = [];
     while (this.#peek() !== ")") {
-      shape.push(this.#number());
+      shape.push(this.#count(0));
       if (this.#peek() !== ")") this.#take(",");
     }
     this.#at++;
@@ -262,15 +290,30 @@ class Reader {
   /** A text in Python's quotes. */
   #key(): string {
     const quote = this.#peek();
-    if (quote !== "'" && quote !== '"') this.#fail("a key in quotes is needed", TypeError);
-    const [, text] = this.#match(
+    if (quote !== "'" && quote !== '"') {
+      this.#fail("a text in quotes is needed as a key", TypeError);
+    }
+    const [, text = ""] = this.#match(
       quote === "'" ? /'((?:[^'\\]|\\.)*)'/y : /"((?:[^"\\]|\\.)*)"/y,
       "the end of the key",
     );
-    return (text ?? "").replace(
-      /\\(.)/g,
-      (_, after) => ({ n: "\n", t: "\t", r: "\r" }[after as string] ?? after),
+    // Python's ways to write a character.
+    return text.replace(
+      /\\(?:x(..)|u(....)|U(.{8})|(.))/gs,
+      (_, two, four, eight, one) =>
+        one === undefined
+          ? String.fromCodePoint(parseInt(two ?? four ?? eight, 16))
+          : { n: "\n", t: "\t", r: "\r" }[one as string] ?? one,
     );
+  }
+
+  /** A whole number. */
+  #count(least = 1): number {
+    const begin = this.#at;
+    const number = this.#number();
+    if (Number.isInteger(number) && number >= least) return number;
+    this.#at = begin;
+    return this.#fail(`a whole number from ${least} is needed`, TypeError);
   }
 
   #number(): number {
@@ -333,7 +376,7 @@ interface SpaceJson {
 }
 
 /** Columns from the JSON of a space that stands at `place`. */
-function columnsOfJson(json: unknown, place: string): SpaceColumns {
+function columnsOfJson(json: unknown, place: string): StateColumns {
   const fail = (words: string, Kind: ErrorConstructor = TypeError): never => {
     throw new Kind(`${WHERE}: ${place}: ${words}`);
   };

@@ -22,7 +22,8 @@ import {
  *
  * @example
  * ```ts
- * import { ExperienceReplay, float32, type StateColumns, uint8, uniform } from "@exrp/replay";
+ * import { ExperienceReplay, float32, uint8, uniform } from "@exrp/replay";
+ * import type { StateColumns } from "@exrp/replay/types";
  *
  * const state = { image: uint8(2), body: [float32(3), float32()] } satisfies StateColumns;
  * using replay = await ExperienceReplay.create({ capacity: 100, state, pick: { stack: { image: 4 } } });
@@ -48,8 +49,8 @@ export interface StateList extends ReadonlyArray<StateColumns> {}
 // deno-lint-ignore no-explicit-any -- the state may be one array or parts of any names, and code for any replay would get no further
 export type AnyState = any;
 
-/** Whether a type is {@linkcode AnyState}. */
-export type IsAny<T> = 0 extends 1 & T ? true : false;
+/** Whether a type is {@linkcode AnyState}, or a state of which TypeScript does not know the structure. */
+export type IsAny<T> = 0 extends 1 & T ? true : StateColumns extends T ? true : false;
 
 /** The typed arrays of a state in a {@linkcode Batch}: one array, or one for each leaf, in the structure of the state. */
 export type StateArrays<T> = IsAny<T> extends true ? AnyState

@@ -5,10 +5,10 @@
  * @module
  */
 import { ExperienceReplay, int32, uint8, uniform } from "@exrp/replay";
+import { randomShift, toFloat32 } from "@exrp/replay/transforms";
 import { GridMaze } from "@exrp/replay/envs";
 import { annealed } from "@exrp/replay/returns";
 import { RandomStream } from "@exrp/replay/selectors";
-import { randomShift, toFloat32 } from "@exrp/replay/transforms";
 import { type CurvePoint, mean } from "../_curve.ts";
 import type { Floats } from "../_network.ts";
 import { compile, QNetwork } from "../_q_network.ts";

@@ -12,7 +12,15 @@ import type {
   Columns,
 } from "../../schema/columns.ts";
 import type { EpochOptions } from "../draw/epochs.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../../schema/schema.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  ExtrasOf,
+  Known,
+  known,
+  Schema,
+  StateOf,
+} from "../../schema/schema.ts";
 import type { AnyState, IsAny, StateArrays } from "../../schema/state.ts";
 
 /** The shapes of the columns of {@linkcode Drained} steps: `[size, ...shape]`. */
@@ -82,6 +90,8 @@ export type DrainedColumnShapes<X extends Columns> = {
  * ```
  */
 export interface Drained<S extends Schema = AnySchema> {
+  /** The type of the steps; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** n, the number of steps; 0 if too few were ready. */
   readonly size: number;
   /** m, the number of segments. */
@@ -231,6 +241,8 @@ export interface MinibatchOptions<O extends OwnArrays = OwnArrays> extends Epoch
 
 /** Some drained steps in random order, with b rows; see {@linkcode Drained.minibatches}. */
 export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
+  /** The type of the minibatch; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** b, the number of steps. */
   readonly size: number;
   /** The epoch: 0, 1, … */
@@ -251,6 +263,8 @@ export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = O
 
 /** Drained steps as `[T, N]`; see {@linkcode Drained.timeMajor}. Row t · N + n is step t of actor n. */
 export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
+  /** The type of the steps; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** T, the number of steps of each actor. */
   readonly length: number;
   /** N, the number of actors, in the order of their first episodes. */
@@ -296,6 +310,8 @@ export type TimeMajorColumnShapes<X extends Columns> = {
 
 /** The shapes of the columns of {@linkcode TimeMajor}. */
 export interface TimeMajorShape<S extends Schema = AnySchema> {
+  /** The type of the shapes; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** `[T, N, ...shape]` */
   readonly state: TimeMajorStateShape<StateOf<S>>;
   /** `[T, N, ...shape]` */

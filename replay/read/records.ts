@@ -17,7 +17,15 @@ import {
   type ColumnArrays,
   viewOf,
 } from "../../schema/columns.ts";
-import type { AnySchema, ColumnOf, ExtrasOf, Schema, StateOf } from "../../schema/schema.ts";
+import type {
+  AnySchema,
+  ColumnOf,
+  ExtrasOf,
+  Known,
+  known,
+  Schema,
+  StateOf,
+} from "../../schema/schema.ts";
 import { arrange, type StateArrays } from "../../schema/state.ts";
 import { endingOf } from "../record/episodes.ts";
 import { allocate } from "../draw/batch_layout.ts";
@@ -29,6 +37,8 @@ import { stepsText } from "./_step_columns.ts";
  * All records of one episode, each column as one typed array in row-major order. {@linkcode ExperienceReplay.episodeRecords} returns them.
  */
 export interface EpisodeRecords<S extends Schema = AnySchema> {
+  /** The type of the records; only for TypeScript. */
+  readonly [known]?: Known<S>;
   /** The episode's handle. */
   readonly handle: number;
   /** Whether the episode is open, or how it ended. */

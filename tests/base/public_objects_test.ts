@@ -93,6 +93,7 @@ const made: Record<string, (() => unknown) | null> = {
   ),
   // The other tests show these.
   EPISODE_END: null,
+  spaceColumns: null,
   ReplayError: null,
   ExperienceReplay: null,
   ReplayView: null,

@@ -11,6 +11,7 @@ import {
   float32,
   prioritized,
   type Selector,
+  spaceColumns,
   uint8,
   uniform,
 } from "@exrp/replay";
@@ -459,4 +460,21 @@ Deno.test("a replay of leaves is described by their names", async () => {
     "RecordColumns { state.image: uint8(2), state.camera.left: float32(), state.camera.right: float32(3), action: int32(), reward: float32() }",
   );
   assertEquals(replay.columns.state.camera.right, STATE.camera.right);
+});
+
+Deno.test("create takes what spaceColumns() makes of a Dict, and TypeScript checks no leaf of it", async () => {
+  const state = spaceColumns(
+    "Dict('image': Box(0, 255, (2, 2), uint8), 'pair': Tuple(Discrete(3)))",
+  );
+  using replay = await ExperienceReplay.create({
+    capacity: 9,
+    state,
+    pick: { stack: { image: 2 } },
+  });
+  const finalState = { image: [5, 6, 7, 8], pair: [1] };
+  replay.record(replay.newEpisode(), { image: [1, 2, 3, 4], pair: [2] }, 0, 0, { finalState });
+  const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+  assertEquals(batch.shape.state, { image: [1, 1, 2, 2, 2], pair: [[1, 1]] });
+  assertEquals([...batch.nextState.image, ...batch.nextState.pair[0]], [1, 2, 3, 4, 5, 6, 7, 8, 1]);
+  assertEquals(replay.drain().lastNextState.pair[0].length, 1);
 });

@@ -1,11 +1,11 @@
 /** Columns from the descriptions of Gymnasium's spaces. The texts are those that gymnasium 1.2.2 and NumPy 2.4 print. */
 import { assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { Column, spaceColumns } from "@exrp/replay";
-import type { SpaceColumns } from "@exrp/replay/types";
+import type { StateColumns } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
 
 /** Columns as plain data: each as you write it in code. */
-function texts(columns: SpaceColumns): unknown {
+function texts(columns: StateColumns): unknown {
   if (columns instanceof Column) return String(columns);
   if (Array.isArray(columns)) return columns.map(texts);
   return Object.fromEntries(Object.entries(columns).map(([name, each]) => [name, texts(each)]));
@@ -44,6 +44,15 @@ const PRINTED: readonly (readonly [string, unknown])[] = [
   [
     "Dict('a': Dict('b': Tuple(Discrete(2), Box(0.0, 1.0, (1,), float32))), 'c': Tuple(Discrete(3)))",
     { a: { b: ["int32()", "float32(1)"] }, c: ["int32()"] },
+  ],
+  [String.raw`Dict('a\x00b': Discrete(2), '\u200b': Discrete(2), '\U0001f600': Discrete(2))`, {
+    "a\0b": "int32()",
+    "\u200b": "int32()",
+    "\u{1f600}": "int32()",
+  }],
+  [
+    "Box([[0. 0. ... 0. 0.]\n [0. 0. ... 0. 0.]\n ...\n [0. 0. ... 0. 0.]], 1.0, (200, 200), float32)",
+    "float32(200, 200)",
   ],
   ["Tuple()", []],
   ["Dict()", {}],
@@ -92,7 +101,9 @@ function randomSpace(random: RandomStream, depth: number): [string, unknown] {
   switch (random.below(depth < 3 ? 6 : 4)) {
     case 0: {
       const dtype = pick(["uint8", "int8", "int16", "int32", "float32", "float64"]);
-      const low = pick(["0", "-1.0", "-inf", `[${shape.map(() => "1.").join(" ")}]`]);
+      const [width] = shape;
+      const listed = shape.length === 1 ? [`[${new Array(width).fill("1.").join(" ")}]`] : [];
+      const low = pick(["0", "-1.0", "-inf", ...listed]);
       return [`Box(${low}, 1e+02, ${printed}, ${dtype})`, `${dtype}(${shape.join(", ")})`];
     }
     case 1:
@@ -145,9 +156,15 @@ Deno.test("what is no space, or has no columns, is an error that says where and 
     ["Box(-1.0, 1.0, (3,))", TypeError, /at character 19, "\)": "," is needed/],
     ["Box(-1.0, 1.0, (3,), complex64)", TypeError, /character 21, .* no dtype "complex64"/],
     ["Box(-1.0, 1.0, (x,), float32)", TypeError, /character 16, .* a number is needed/],
-    ["Box(0, 1, (0,), float32)", RangeError, /dimension 0/],
+    ["Box([], [], (0,), float32)", RangeError, /character 18, .* a column needs an element/],
+    ["Dict('a': Discrete(2), 'a': Discrete(3))", TypeError, /character 2[23], .* key was there/],
+    ["MultiDiscrete([[1 2] [3]])", TypeError, /character 21, .* lists differ in their lengths/],
+    ["Box([0 0], [1 1 1], (2,), float32)", TypeError, /bounds have the shape \(3\)/],
+    ["Discrete(2.5)", TypeError, /character 9, .* a whole number from 1 is needed/],
+    ["Discrete(-2)", TypeError, /a whole number from 1 is needed/],
+    ["Dict(1: Discrete(2))", TypeError, /character 5, .* a text in quotes is needed as a key/],
     ["Discrete(3) 4", TypeError, /the end of the text is needed/],
-    ["Dict(a: Discrete(3))", TypeError, /character 5, .* a key in quotes is needed/],
+    ["Dict(a: Discrete(3))", TypeError, /character 5, .* a text in quotes is needed as a key/],
     ["Dict('a: Discrete(3))", TypeError, /the end of the key is needed/],
     ["Cone(3)", TypeError, /Cone is no space that has columns: Box, .* have/],
     ["MultiDiscrete([   1    2 ...  7])", TypeError, /Python left numbers of this list out/],

@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import { assert, assertGreater, assertLess } from "../../_assert.ts";
 import { KernelTap } from "./kernel_tap.ts";
 import { makeProgram, type Program, showProgram } from "./program.ts";
@@ -115,7 +116,7 @@ Deno.test("programs are recorded for the native replay", async () => {
     await Deno.mkdir(folder, { recursive: true });
     for (let seed = 1; seed <= RECORDING_COUNT; seed++) {
       using tap = await KernelTap.on({ recording: true });
-      await runProgram(makeProgram(seed, 300), tap);
+      await runProgram(withoutTransforms(makeProgram(seed, 300)), tap);
       const { recording } = tap;
       assertGreater(recording.split("\n").length, 300);
       await Deno.writeTextFile(`${folder}/model_${String(seed).padStart(3, "0")}.ops`, recording);
@@ -124,3 +125,10 @@ Deno.test("programs are recorded for the native replay", async () => {
     if (named === undefined) await Deno.remove(folder, { recursive: true });
   }
 });
+
+/** The native replay hashes rows as they are stored, so its recordings have no transforms. */
+function withoutTransforms({ config, ...program }: Program): Program {
+  const plain = ({ transform: _, ...policy }: AnyPickPolicy): AnyPickPolicy => policy;
+  const [pick, views] = [plain(config.pick), config.views.map(plain)];
+  return { ...program, config: { ...config, pick, views } };
+}
