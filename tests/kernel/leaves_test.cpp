@@ -55,7 +55,7 @@ struct Twins {
     if (random.below(3) == 0) whole.segmentLength = 12 + random.below(15);
     whole.blockLength = 2u << random.below(4);
     const uint32_t length = 1 + random.below(6);
-    uint32_t flags = random.below(EXRP_PICK_FLAGS_ALL + 1) & ~uint32_t{EXRP_PICK_COMPACT | EXRP_PICK_WHOLE};
+    uint32_t flags = random.below(EXRP_PICK_TRANSFORMS) & ~uint32_t{EXRP_PICK_COMPACT | EXRP_PICK_WHOLE};
     const bool plain = random.below(3) == 0;
     if (plain) flags &= EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ENDS;
     const bool isReversed = (flags & EXRP_PICK_REVERSED) != 0;

@@ -147,7 +147,7 @@ struct Setup {
     policy[EXRP_POLICY_STACK] = 1 + random.below(5);
     policy[EXRP_POLICY_DISCOUNT] = random.uniform();
     policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
-    uint32_t flags = random.below(EXRP_PICK_FLAGS_ALL + 1);
+    uint32_t flags = random.below(EXRP_PICK_TRANSFORMS);  // all below it
     uint32_t nextState = random.below(3);
     if ((flags & EXRP_PICK_COMPACT) != 0 && nextState == EXRP_NEXT_STATE_COPY) nextState = EXRP_NEXT_STATE_NONE;
     if ((flags & EXRP_PICK_COMPACT) != 0 || nextState == EXRP_NEXT_STATE_OVERLAP) flags &= ~uint32_t{EXRP_PICK_REVERSED};

@@ -32,20 +32,21 @@ void comesBack() {
 }
 
 void staysWithin() {
-  BatchPool pool(8 * grain);
-  CHECK(pool.take(8 * grain + 1) == nullptr);
+  BatchPool pool(10 * grain);
+  CHECK(pool.take(10 * grain + 1) == nullptr);
   BatchPool::Block* const one = pool.take(4 * grain);
-  BatchPool::Block* const two = pool.take(2 * grain);
-  BatchPool::Block* const three = pool.take(2 * grain);
+  BatchPool::Block* const two = pool.take(3 * grain);
+  BatchPool::Block* const three = pool.take(3 * grain);
   CHECK(one != nullptr && two != nullptr && three != nullptr);
   CHECK(pool.take(1) == nullptr);
   pool.giveBack(two);
   pool.giveBack(three);
-  // The spare that was given back first gives way, the other one stays.
+  // Both are too large for it. The spare that was given back first gives way, the other one stays.
   BatchPool::Block* const four = pool.take(1);
-  CHECK_EQUAL(pool.bytes(), 7 * grain);
-  CHECK(pool.take(2 * grain) == three);
-  CHECK(pool.take(2 * grain) == nullptr);
+  CHECK(four != three);
+  CHECK_EQUAL(pool.bytes(), 8 * grain);
+  CHECK(pool.take(3 * grain) == three);
+  CHECK(pool.take(3 * grain) == nullptr);
   for (BatchPool::Block* const block : {one, three, four}) pool.giveBack(block);
 }
 
