@@ -11,7 +11,7 @@ import { symbols } from "../../ffi/symbols.ts";
 import { exists, libraryFileName, repository } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";
 import { KernelTap } from "../whole/model/kernel_tap.ts";
-import { makeProgram } from "../whole/model/program.ts";
+import { makeProgram, withoutTransforms } from "../whole/model/program.ts";
 import { runProgram } from "../whole/model/runner.ts";
 import { prebuild } from "./_packed.ts";
 
@@ -110,7 +110,7 @@ async function record(folder: string): Promise<string[]> {
   const files: string[] = [];
   for (let seed = 1; seed <= RECORDING_COUNT; seed++) {
     using tap = await KernelTap.on({ recording: true });
-    await runProgram(makeProgram(seed, 300), tap);
+    await runProgram(withoutTransforms(makeProgram(seed, 300)), tap);
     const file = join(folder, `${seed}.ops`);
     await Deno.writeTextFile(file, tap.recording);
     files.push(file);

@@ -5,10 +5,9 @@
  * @module
  */
 
-import type { AnyPickPolicy } from "@exrp/replay/types";
 import { assert, assertGreater, assertLess } from "../../_assert.ts";
 import { KernelTap } from "./kernel_tap.ts";
-import { makeProgram, type Program, showProgram } from "./program.ts";
+import { makeProgram, type Program, showProgram, withoutTransforms } from "./program.ts";
 import { Mismatch, runProgram } from "./runner.ts";
 import { shrink } from "./shrink.ts";
 import { emptyTally, type Tally } from "./sides.ts";
@@ -125,10 +124,3 @@ Deno.test("programs are recorded for the native replay", async () => {
     if (named === undefined) await Deno.remove(folder, { recursive: true });
   }
 });
-
-/** The native replay hashes rows as they are stored, so its recordings have no transforms. */
-function withoutTransforms({ config, ...program }: Program): Program {
-  const plain = ({ transform: _, ...policy }: AnyPickPolicy): AnyPickPolicy => policy;
-  const [pick, views] = [plain(config.pick), config.views.map(plain)];
-  return { ...program, config: { ...config, pick, views } };
-}

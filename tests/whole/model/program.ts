@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { AnyPickPolicy } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { chooseBlockLength, chooseConfig, type ProgramConfig } from "./program_config.ts";
 
@@ -331,4 +332,11 @@ export function showProgram({ seed, config, operations }: Program): string {
   return `{\n  "seed": ${seed},\n  "config": ${JSON.stringify(config)},\n  "operations": [\n${
     lines.join("\n")
   }\n  ]\n}`;
+}
+
+/** The native replay hashes rows as they are stored, so its recordings have no transforms. */
+export function withoutTransforms({ config, ...program }: Program): Program {
+  const plain = ({ transform: _, ...policy }: AnyPickPolicy): AnyPickPolicy => policy;
+  const [pick, views] = [plain(config.pick), config.views.map(plain)];
+  return { ...program, config: { ...config, pick, views } };
 }
