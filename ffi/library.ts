@@ -8,8 +8,15 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { deno, environmentVariable, isMissing } from "../base/platform.ts";
 import { embeddedKernel } from "./embedded.ts";
-import { bufferSource, canOpenNative, isNativeAllowed } from "./native.ts";
-import { libraryName, nativeReason, openNative, type TakeBuffer } from "./native.ts";
+import {
+  bufferSource,
+  canOpenNative,
+  isNativeAllowed,
+  libraryName,
+  nativeReason,
+  openNative,
+  type TakeBuffer,
+} from "./native.ts";
 import { manyOpenText } from "./open_count.ts";
 import { kernelMissing, missingPermission, shortReason } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
