@@ -78,8 +78,7 @@ export async function testExamples(files: readonly string[]): Promise<Result> {
     return await denoTest([
       "--config",
       inRepository("deno.json"),
-      "--doc",
-      ...await copyExamples(folder, files),
+      await copyExamples(folder, files),
     ]);
   } finally {
     await Deno.remove(folder, { recursive: true });
