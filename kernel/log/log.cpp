@@ -1,0 +1,409 @@
+#include "kernel/log/log.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "kernel/base/memory.hpp"
+#include "kernel/base/process.hpp"
+#include "kernel/base/random.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t spareMax = 8;
+constexpr uint32_t never = UINT32_MAX;
+
+bool isPossible(const LogOptions& options) {
+  return options.segmentBytes >= 4096 && options.segmentBytes <= segmentBytesMax && options.bufferBytes >= 256 &&
+         options.bufferBytes <= frameBytesMax;
+}
+
+uint64_t newLogId() {
+  static const uint8_t here = 0;
+  Random random(static_cast<uint64_t>(numberOfThisCopy()), reinterpret_cast<uintptr_t>(&here));
+  return random.next();
+}
+
+/// For create(): a folder that has a log has a first frame, or an end.
+class NoVisitor final : public LogVisitor {
+ public:
+  bool frame(const LogFrame&) override { return false; }
+  bool damage(const LogDamage&) override { return false; }
+};
+
+}  // namespace
+
+// Opening and closing.
+
+LogStatus Log::start(Disk* disk, const LogOptions& options) {
+  failure_ = {};
+  hasFailed_.store(false);
+  counts_ = {};
+  flushTo_ = 0;
+  mark_ = 0;
+  requestedTo_ = 0;
+  isEnding_ = false;
+  options_ = options;
+  if (!hasThreads) options_.isThreaded = false;
+  const Lock lock(mutex_);
+  disk_ = disk;
+  return LogStatus::ok;
+}
+
+LogStatus Log::create(Disk* disk, const LogOptions& options) {
+  if (disk_ != nullptr || !isPossible(options)) return LogStatus::argument;
+  NoVisitor visitor;
+  LogScan scan;
+  LogStatus status = scanLog(*disk, {}, visitor, &scan);
+  failure_ = scan.failure;
+  if (status == LogStatus::disk || status == LogStatus::memory) return status;
+  if (status != LogStatus::empty) return LogStatus::exists;
+  status = listSegments(*disk, &segments_, &failure_);
+  if (status != LogStatus::ok) return status;
+  if (!segments_.segments.commit(1)) return LogStatus::memory;
+  // What a crash left of a log that was being made.
+  for (size_t k = 0; k < segments_.count; ++k) {
+    const SegmentName name(segments_.segments[k].segment);
+    if (const DiskError error = disk->remove(name.text); error.isError()) {
+      failWith(error, name.text);
+      return LogStatus::disk;
+    }
+  }
+  start(disk, options);
+  logId_ = options.logId != 0 ? options.logId : newLogId();
+  segments_.count = 1;
+  segments_.segments[0] = {1, segmentHeadBytes};
+  written_ = {};
+  synced_.store(0);
+  if (!beginSegment(1)) {
+    stop();
+    return LogStatus::disk;
+  }
+  next_ = written_;
+  userEnd_ = next_.packed();
+  mustBegin_ = false;
+  return LogStatus::ok;
+}
+
+LogStatus Log::open(Disk* disk, const LogOptions& options, LogPosition from, LogVisitor& visitor, LogScan* scan) {
+  if (disk_ != nullptr || !isPossible(options)) return LogStatus::argument;
+  LogStatus status = scanLog(*disk, from, visitor, scan);
+  failure_ = scan->failure;
+  if (status != LogStatus::ok) return status;
+  start(disk, options);
+  logId_ = scan->logId;
+  status = goOn(*scan);
+  scan->failure = failure_;
+  if (status != LogStatus::ok) stop();
+  return status;
+}
+
+/// Makes what was read last, and cuts the rest.
+LogStatus Log::goOn(const LogScan& scan) {
+  LogStatus status = cutLog(*disk_, scan.end, &failure_);
+  if (status != LogStatus::ok) return status;
+  status = listSegments(*disk_, &segments_, &failure_);
+  if (status != LogStatus::ok) return status;
+  const SegmentName name(scan.end.segment);
+  DiskError error = disk_->open(name.text, OpenFile::write, &file_);
+  if (error.isError()) {
+    failWith(error, name.text);
+    return LogStatus::disk;
+  }
+  // What nothing proves to be on the disk may be in the system's memory only, after a sync that failed: the system takes such bytes for synced.
+  // So they are written again. A crash meanwhile leaves the same bytes.
+  const uint32_t proven = scan.synced.segment == scan.end.segment ? scan.synced.offset : segmentHeadBytes;
+  if (!rewrite(proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
+  error = disk_->sync(file_);
+  if (!error.isError()) error = disk_->syncFolder();
+  if (error.isError()) {
+    failWith(error, name.text);
+    return LogStatus::disk;
+  }
+  written_ = scan.end;
+  synced_.store(written_.packed(), std::memory_order_release);
+  next_ = written_;
+  userEnd_ = next_.packed();
+  mustBegin_ = scan.tailBytes > 0;
+  return LogStatus::ok;
+}
+
+/// Writes bytes of the file once more. False without memory, and where the disk fails.
+bool Log::rewrite(uint32_t from, uint32_t to) {
+  constexpr uint32_t pieceBytes = uint32_t{1} << 20;
+  Scratch<uint8_t> piece;
+  const SegmentName name(segments_.segments[segments_.count - 1].segment);
+  while (from < to) {
+    const uint32_t size = std::min(pieceBytes, to - from);
+    if (!piece.commit(size)) return false;
+    size_t readBytes = 0;
+    DiskError error = disk_->read(file_, from, piece.data(), size, &readBytes);
+    if (!error.isError() && readBytes < size) error = {DiskCall::read, 0};
+    if (!error.isError()) error = disk_->write(file_, from, piece.data(), size);
+    if (error.isError()) return failWith(error, name.text);
+    from += size;
+  }
+  return true;
+}
+
+LogStatus Log::close() {
+  if (disk_ == nullptr) return LogStatus::ok;
+  drop();
+  LogStatus status = flush();
+  if (status == LogStatus::ok) {
+    // The mark behind it, so that all of it is proven to be on the disk.
+    uint64_t end = 0;
+    {
+      const Lock lock(mutex_);
+      end = filledEnd();
+    }
+    status = waitFlushed(end);
+  }
+  stop();
+  return status;
+}
+
+void Log::abandon() {
+  if (disk_ == nullptr) return;
+  hasFailed_.store(true);
+  stop();
+}
+
+void Log::stop() {
+  {
+    const Lock lock(mutex_);
+    isEnding_ = true;
+    wanted_.notify_all();
+  }
+  thread_.join();
+  files_.closeBefore(*disk_, UINT64_MAX);
+  if (file_ != noFile) disk_->close(file_);
+  file_ = noFile;
+  const Lock lock(mutex_);
+  while (first_ != nullptr) {
+    Buffer* const buffer = first_;
+    first_ = buffer->next;
+    std::free(buffer->bytes);
+    delete buffer;
+  }
+  while (spare_ != nullptr) {
+    Buffer* const buffer = spare_;
+    spare_ = buffer->next;
+    std::free(buffer->bytes);
+    delete buffer;
+  }
+  spareCount_ = 0;
+  queued_ = 0;
+  last_ = nullptr;
+  filling_ = nullptr;
+  frame_ = nullptr;
+  at_ = nullptr;
+  limit_ = nullptr;
+  segments_.count = 0;
+  disk_ = nullptr;
+  done_.notify_all();
+}
+
+// Appending.
+
+LogStatus Log::append(uint32_t type, const LogPiece* pieces, uint32_t count, LogPlace* place) {
+  uint64_t size = 0;
+  for (uint32_t k = 0; k < count; ++k) size += pieces[k].size;
+  if (size > frameBytesMax || type == markType || frame_ != nullptr) return LogStatus::argument;
+  const auto bytes = static_cast<uint32_t>(size);
+  const uint32_t whole = wholeFrameBytes(bytes);
+  if (limit_ - at_ < static_cast<ptrdiff_t>(whole) || hasFailed()) {
+    if (const LogStatus status = makeRoom(whole); status != LogStatus::ok) return status;
+  }
+  uint8_t* to = at_ + frameHeadBytes;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (pieces[k].size > 0) memcpy(to, pieces[k].bytes, pieces[k].size);
+    to += pieces[k].size;
+  }
+  finish(type, bytes, place);
+  return LogStatus::ok;
+}
+
+LogStatus Log::begin(uint32_t room, uint8_t** payload) {
+  *payload = nullptr;
+  if (room > frameBytesMax || frame_ != nullptr) return LogStatus::argument;
+  const uint32_t whole = wholeFrameBytes(room);
+  if (limit_ - at_ < static_cast<ptrdiff_t>(whole) || hasFailed()) {
+    if (const LogStatus status = makeRoom(whole); status != LogStatus::ok) return status;
+  }
+  frame_ = at_;
+  frameRoom_ = room;
+  *payload = frame_ + frameHeadBytes;
+  return LogStatus::ok;
+}
+
+bool Log::extend(uint32_t room) {
+  if (frame_ == nullptr || room > frameBytesMax || limit_ - frame_ < static_cast<ptrdiff_t>(wholeFrameBytes(room))) return false;
+  frameRoom_ = std::max(frameRoom_, room);
+  return true;
+}
+
+LogStatus Log::end(uint32_t type, uint32_t bytes, LogPlace* place) {
+  if (frame_ == nullptr || bytes > frameRoom_ || type == markType) return LogStatus::argument;
+  frame_ = nullptr;
+  if (hasFailed()) return LogStatus::disk;
+  finish(type, bytes, place);
+  return LogStatus::ok;
+}
+
+void Log::drop() { frame_ = nullptr; }
+
+/// The payload is there: writes the head, but for the checksums, and lets others see the frame.
+void Log::finish(uint32_t type, uint32_t bytes, LogPlace* place) {
+  constexpr uint8_t zeros[8] = {};
+  const uint32_t whole = wholeFrameBytes(bytes);
+  memcpy(at_ + frameHeadBytes + bytes, zeros, padded(bytes) - bytes);
+  const FrameHead head = {bytes, type, 0, 0};
+  memcpy(at_, &head, sizeof head);
+  *place = {next_.segment, next_.offset, bytes};
+  at_ += whole;
+  next_.offset += whole;
+  if (type != markType) userEnd_ = next_.packed();
+  // Release: who sees the number sees the frame.
+  filling_->filled.store(static_cast<uint32_t>(at_ - filling_->bytes), std::memory_order_release);
+}
+
+/// There is room for one behind each frame.
+void Log::appendMark() {
+  constexpr SyncedMark mark = {0, 0};
+  memcpy(at_ + frameHeadBytes, &mark, sizeof mark);
+  LogPlace ignored;
+  finish(markType, sizeof mark, &ignored);
+}
+
+/// The caller's buffer gets no more frames. Under the mutex.
+void Log::handOver() {
+  if (filling_ == nullptr) return;
+  filling_->isDone = true;
+  queued_ += filling_->filled.load(std::memory_order_relaxed) - filling_->written;
+  filling_ = nullptr;
+  at_ = nullptr;
+  limit_ = nullptr;
+  wanted_.notify_all();
+}
+
+/// Makes room for a frame of so many bytes, in another buffer.
+[[gnu::noinline]] LogStatus Log::makeRoom(uint32_t whole) {
+  if (disk_ == nullptr) return LogStatus::closed;
+  if (hasFailed()) return LogStatus::disk;
+  const uint32_t needed = markBytes + whole;
+  const uint64_t segmentEnd = options_.segmentBytes;
+  const bool isBeginning = mustBegin_ || (next_.offset > segmentHeadBytes && next_.offset + uint64_t{needed} > segmentEnd);
+  const LogPosition begin = isBeginning ? LogPosition{next_.segment + 1, segmentHeadBytes} : next_;
+  const uint32_t capacity = std::max(options_.bufferBytes, needed + markBytes);
+  Lock lock(mutex_);
+  if (options_.isThreaded && !thread_.isStarted()) options_.isThreaded = thread_.start(serve, this);
+  handOver();
+  while (queued_ > 0 && queued_ + capacity > options_.queueBytes) {
+    if (hasFailed()) return LogStatus::disk;
+    if (!options_.isWaiting) return LogStatus::full;
+    if (options_.isThreaded || !workOnce(lock)) lock.wait(done_);
+  }
+  if (hasFailed()) return LogStatus::disk;
+  if (isBeginning && !segments_.segments.commit(segments_.count + 1)) return LogStatus::memory;
+  Buffer* const buffer = takeBuffer(capacity);
+  if (buffer == nullptr) return LogStatus::memory;
+  if (isBeginning) segments_.segments[segments_.count++] = {begin.segment, 0};
+  mustBegin_ = false;
+  buffer->segment = begin.segment;
+  buffer->offset = begin.offset;
+  (last_ == nullptr ? first_ : last_->next) = buffer;
+  last_ = buffer;
+  filling_ = buffer;
+  next_ = begin;
+  at_ = buffer->bytes;
+  const uint64_t inSegment = segmentEnd > begin.offset ? segmentEnd - begin.offset : 0;
+  limit_ = at_ + std::max<uint64_t>(needed, std::min<uint64_t>(buffer->capacity - markBytes, inSegment));
+  appendMark();
+  return LogStatus::ok;
+}
+
+/// An empty buffer, in no list. Under the mutex.
+Log::Buffer* Log::takeBuffer(uint32_t capacity) {
+  Buffer* buffer = nullptr;
+  if (spare_ != nullptr && spare_->capacity >= capacity) {
+    buffer = spare_;
+    spare_ = buffer->next;
+    --spareCount_;
+  } else {
+    buffer = new (std::nothrow) Buffer{};
+    if (buffer == nullptr) return nullptr;
+    buffer->bytes = static_cast<uint8_t*>(resizeMemory(nullptr, capacity));
+    buffer->capacity = capacity;
+    if (buffer->bytes == nullptr) {
+      delete buffer;
+      return nullptr;
+    }
+  }
+  buffer->written = 0;
+  buffer->isDone = false;
+  buffer->filled.store(0, std::memory_order_relaxed);
+  buffer->next = nullptr;
+  return buffer;
+}
+
+/// Under the mutex.
+void Log::giveBuffer(Buffer* buffer) {
+  if (buffer->capacity == options_.bufferBytes && spareCount_ < spareMax) {
+    buffer->next = spare_;
+    spare_ = buffer;
+    ++spareCount_;
+    return;
+  }
+  std::free(buffer->bytes);
+  delete buffer;
+}
+
+// Flushing.
+
+uint64_t Log::requestFlush() {
+  if (disk_ == nullptr) return 0;
+  const uint64_t ticket = userEnd_;
+  if (ticket == requestedTo_ || isFlushed(ticket)) return ticket;
+  requestedTo_ = ticket;
+  const bool isMarked = filling_ != nullptr && frame_ == nullptr && next_.packed() == ticket;
+  if (isMarked) appendMark();
+  const Lock lock(mutex_);
+  flushTo_ = std::max(flushTo_, ticket);
+  if (isMarked) mark_ = ticket;
+  wanted_.notify_all();
+  return ticket;
+}
+
+LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
+  if (isFlushed(ticket)) return LogStatus::ok;
+  const uint64_t until = timeoutMs == never ? 0 : steadyMilliseconds() + timeoutMs;
+  Lock lock(mutex_);
+  while (!isFlushed(ticket)) {
+    if (disk_ == nullptr) return LogStatus::closed;
+    if (hasFailed()) return LogStatus::disk;
+    if (ticket > filledEnd()) return LogStatus::argument;
+    if (flushTo_ < ticket) {
+      flushTo_ = ticket;
+      wanted_.notify_all();
+    }
+    if (!options_.isThreaded && workOnce(lock)) continue;
+    if (timeoutMs == never) {
+      lock.wait(done_);
+      continue;
+    }
+    const uint64_t now = steadyMilliseconds();
+    if (now >= until) return LogStatus::timeout;
+    lock.waitFor(done_, static_cast<uint32_t>(until - now));
+  }
+  return LogStatus::ok;
+}
+
+/// Behind the last whole frame. Under the mutex.
+uint64_t Log::filledEnd() const {
+  if (last_ == nullptr) return written_.packed();
+  return LogPosition{last_->segment, last_->offset + last_->filled.load(std::memory_order_acquire)}.packed();
+}
+
+}  // namespace exrp

@@ -1,0 +1,98 @@
+// What others ask a log for while it is written: frames by their places, its segments, its counts and its failure.
+#include "kernel/log/log.hpp"
+
+namespace exrp {
+
+LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure) {
+  if (place.bytes > frameBytesMax || place.offset < segmentHeadBytes || place.offset % 8 != 0) return LogStatus::unknown;
+  const uint64_t end = place.offset + uint64_t{wholeFrameBytes(place.bytes)};
+  {
+    const Lock lock(mutex_);
+    if (disk_ == nullptr) return LogStatus::closed;
+    for (const Buffer* buffer = first_; buffer != nullptr; buffer = buffer->next) {
+      if (buffer->segment != place.segment || place.offset < buffer->offset) continue;
+      if (end > uint64_t{buffer->offset} + buffer->filled.load(std::memory_order_acquire)) continue;
+      const uint8_t* const frame = buffer->bytes + (place.offset - buffer->offset);
+      uint32_t said[2];
+      memcpy(said, frame, sizeof said);
+      if (said[0] != place.bytes || said[1] == markType) return LogStatus::unknown;
+      *type = said[1];
+      memcpy(payload, frame + frameHeadBytes, place.bytes);
+      return LogStatus::ok;
+    }
+    bool isThere = false;
+    for (size_t k = 0; k < segments_.count && !isThere; ++k) isThere = segments_.segments[k].segment == place.segment;
+    if (!isThere) return LogStatus::unknown;
+  }
+  ReadFiles::Taken taken;
+  FrameHead head = {};
+  size_t headRead = 0;
+  size_t payloadRead = 0;
+  DiskError error = files_.take(*disk_, place.segment, &taken);
+  if (!error.isError()) {
+    error = disk_->read(taken.file, place.offset, reinterpret_cast<uint8_t*>(&head), sizeof head, &headRead);
+    if (!error.isError()) error = disk_->read(taken.file, place.offset + frameHeadBytes, payload, place.bytes, &payloadRead);
+    files_.giveBack(*disk_, taken);
+  }
+  if (error.isError()) {
+    if (failure != nullptr) *failure = LogFailure(error, SegmentName(place.segment).text);
+    return LogStatus::disk;
+  }
+  if (headRead < sizeof head) return LogStatus::unknown;
+  const uint32_t seed = frameSeed(logId_, place.segment);
+  if (head.sum != frameHeadSum(seed, place.offset, head)) {
+    const uint64_t bit = repairHead(reinterpret_cast<uint8_t*>(&head), sizeof head, frameHeadSum(seed, place.offset, head));
+    if (bit == noBit) return LogStatus::damaged;
+  }
+  if (head.bytes != place.bytes || head.type == markType) return LogStatus::unknown;
+  if (payloadRead < place.bytes) return LogStatus::damaged;
+  *type = head.type;
+  const uint32_t syndrome = payloadSum(payload, place.bytes) ^ head.payloadSum;
+  if (syndrome == 0) return LogStatus::ok;
+  const uint64_t bit = flippedBit(syndrome, padded(place.bytes));
+  if (bit == noBit || bit / 8 >= place.bytes) return LogStatus::damaged;
+  payload[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+  return LogStatus::ok;
+}
+
+LogStatus Log::removeSegments(uint32_t before) {
+  const Lock lock(mutex_);
+  if (disk_ == nullptr) return LogStatus::closed;
+  // The last one that has bytes is being written.
+  size_t count = 0;
+  while (count + 1 < segments_.count && segments_.segments[count].segment < before && segments_.segments[count + 1].bytes > 0) ++count;
+  if (count == 0) return LogStatus::ok;
+  files_.closeBefore(*disk_, before);
+  size_t removed = 0;
+  DiskError error;
+  for (; removed < count && !error.isError(); ++removed) error = disk_->remove(SegmentName(segments_.segments[removed].segment).text);
+  if (error.isError()) --removed;
+  memmove(static_cast<void*>(segments_.segments.data()), segments_.segments.data() + removed, (segments_.count - removed) * sizeof(LogSegment));
+  segments_.count -= removed;
+  return error.isError() ? LogStatus::disk : LogStatus::ok;
+}
+
+LogStatus Log::segments(LogSegments* segments) {
+  const Lock lock(mutex_);
+  segments->count = 0;
+  if (disk_ == nullptr) return LogStatus::closed;
+  if (!segments->segments.commit(segments_.count)) return LogStatus::memory;
+  for (size_t k = 0; k < segments_.count; ++k) {
+    if (segments_.segments[k].bytes > 0) segments->segments[segments->count++] = segments_.segments[k];
+  }
+  return LogStatus::ok;
+}
+
+LogCounts Log::counts() {
+  const Lock lock(mutex_);
+  LogCounts counts = counts_;
+  counts.queuedBytes = queued_;
+  return counts;
+}
+
+LogFailure Log::failure() {
+  const Lock lock(mutex_);
+  return failure_;
+}
+
+}  // namespace exrp
