@@ -169,6 +169,32 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
 }
 
+Status Drawing::redraw(ThreadScratch& thread, uint32_t selector, uint32_t count) {
+  Status status = replay_.picks().checkSelector(selector);
+  if (status != Status::ok) return status;
+  PickView& view = replay_.picks().viewOf(selector);
+  if (count < 1 || count > EXRP_LIMIT_BATCH || view.picks.count() == 0) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  ChosenPicks chosen;
+  status = choose(thread, selector, count, &chosen);
+  if (status == Status::ok) status = regather(thread, view, chosen.indices, count);
+  if (status == Status::ok) statistics_.note(selector, view.picks, chosen.indices, count);
+  return status;
+}
+
+Status Drawing::regather(ThreadScratch& thread, PickView& view, const uint32_t* indices, uint32_t count) {
+  if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!thread.episodes.commit(count)) return fail(Status::memory, 4.0 * count);
+  const Store& store = replay_.book().store();
+  for (uint32_t index = 0; index < count; ++index) {
+    if (indices[index] >= view.picks.count()) return fail(Status::pickIndex, index, indices[index], view.picks.count());
+    thread.episodes[index] = store.head(store.blockOf(view.picks.slot(indices[index]))).episode;
+  }
+  replay_.book().noteChange();
+  if (view.transformed != nullptr) ++view.drawnCount;
+  if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
+  return Status::ok;
+}
+
 // ---- the picks of a view ----
 
 Status Drawing::findPicks(const PickIndex& picks, const double* handles, const int32_t* positions, uint32_t count,

@@ -28,6 +28,11 @@ class Drawing {
   Status gatherBatch(ThreadScratch& thread, PickView& view, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
 
+  /// Draws as getBatch() does, and copies nothing: for a log that is read again.
+  Status redraw(ThreadScratch& thread, uint32_t selector, uint32_t count);
+  /// The same of gatherBatch().
+  Status regather(ThreadScratch& thread, PickView& view, const uint32_t* indices, uint32_t count);
+
   /// Reads the priorities of picks; NaN for picks that are gone, or whose priority the rule does not know.
   Status getPriority(ThreadScratch& thread, uint32_t selector, const double* handles, const int32_t* positions, uint32_t count,
                      double* priorities) const;

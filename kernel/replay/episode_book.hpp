@@ -70,6 +70,7 @@ class EpisodeBook final : public StoredEpisodes {
 
   /// The seat whose calls follow.
   void setWriter(uint16_t writer) { writer_ = writer; }
+  uint16_t writer() const { return writer_; }
 
   // ---- loading, into a replay that was just made ----
 

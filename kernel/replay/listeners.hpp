@@ -14,6 +14,7 @@
 #include "kernel/store/age_limit.hpp"
 #include "kernel/store/byte_limit.hpp"
 #include "kernel/store/column_statistics.hpp"
+#include "kernel/store/logged_rows.hpp"
 #include "kernel/store/next_states.hpp"
 #include "kernel/store/open_episodes.hpp"
 #include "kernel/store/orphan_handles.hpp"
@@ -59,6 +60,7 @@ class Listeners {
       NextStates,
       PickViews,
       SavedRows,
+      LoggedRows,
       ColumnStatistics>
       all_;
 };

@@ -166,11 +166,11 @@ Status Snapshot::numberEpisodes() {
   return Status::ok;
 }
 
-Status Snapshot::begin(const void* saver) {
+Status Snapshot::begin(const void* saver, bool hasRecords) {
   if (loadSection_ > 0 || saver_ != nullptr) return fail(Status::order, 0, 0, 0);
   Status status = numberEpisodes();
   if (status == Status::ok) status = copySections();
-  if (status == Status::ok) status = replay_.book().part<SavedRows>().take(replay_.book());
+  if (status == Status::ok && hasRecords) status = replay_.book().part<SavedRows>().take(replay_.book());
   saver_ = saver;
   if (status != Status::ok) endFor(saver);
   return status;

@@ -22,8 +22,8 @@ class Snapshot {
  public:
   explicit Snapshot(Replay& replay) : replay_(replay) {}
 
-  /// Keeps the moment for `saver`. Status::order where another one is kept, or while the replay is being loaded.
-  Status begin(const void* saver);
+  /// Keeps the moment for `saver`, with or without its records. Status::order where another one is kept, or while the replay is being loaded.
+  Status begin(const void* saver, bool hasRecords = true);
   /// Lets go what is kept for `saver`, read or not.
   void endFor(const void* saver);
   /// Of the moment that is kept; without one, of now.
@@ -33,6 +33,8 @@ class Snapshot {
 
   // Loading (snapshot_load.cpp).
   Status write(uint32_t section, double first, uint32_t count, const uint8_t* items, double itemsBytes);
+  /// In place of all items of the section of records: their rows are written otherwise.
+  Status skipRecords();
   Status end();
   /// Status::order from the first item that is loaded until end() has succeeded: the parts of the replay do not fit together meanwhile.
   Status checkWhole() const {

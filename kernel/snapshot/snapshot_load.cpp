@@ -262,6 +262,12 @@ Status Snapshot::writeEviction(double first, uint32_t count, const uint8_t* item
   return status == Status::dataCorrupt ? corrupt(EXRP_SECTION_EVICTION, first, ruleEviction) : status;
 }
 
+Status Snapshot::skipRecords() {
+  const Status status = write(EXRP_SECTION_RECORDS, 0, 0, nullptr, 0);
+  if (status == Status::ok) loadItem_ = shapeOf(EXRP_SECTION_RECORDS).itemCount;
+  return status;
+}
+
 Status Snapshot::end() {
   while (loadSection_ > 0 && loadSection_ - 1 < sectionCount() && isLoaded()) {
     ++loadSection_;

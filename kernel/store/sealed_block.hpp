@@ -26,7 +26,7 @@ struct BlockChunkHead {
   uint32_t position;  // of the first row
   uint32_t rowCount;
   uint32_t hasFinal;
-  uint32_t zero;
+  uint32_t hasNextState;  // 1 where a log has the next state of the episode behind the rows
 };
 
 /// How many bytes the rows take, with their head.

@@ -1,0 +1,497 @@
+#include "kernel/durable/durable.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+#include "kernel/store/logged_rows.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t firstRoom = 4096;          // of a frame of commands
+constexpr uint32_t runBytesMax = 1 << 22;     // of the rows that one command speaks of, as recovery makes room for them
+constexpr uint32_t pieceBytesMax = 1 << 20;   // of a checkpoint's frame
+constexpr uint64_t pumpBytes = 4 << 20;       // of a checkpoint, with each group
+constexpr uint64_t rewrittenMax = 64 << 20;   // rows that are written again for a checkpoint, so that old segments can go
+constexpr uint32_t timedNotes = 64;           // the clock is read once for so many commands
+
+uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+}  // namespace
+
+// ---- beginning and ending ----
+
+Status Durable::openFolder(const char* path, bool isMaking) {
+  Disk* disk = nullptr;
+  const DiskError error = openDisk(path, isMaking, &disk);
+  disk_.reset(disk);
+  if (error.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(error.call), error.system);
+  bool isTaken = false;
+  const DiskError locked = disk_->lock(lockName, &isTaken);
+  if (locked.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(locked.call), locked.system);
+  return isTaken ? exrp::fail(Status::log, EXRP_LOG_TAKEN) : Status::ok;
+}
+
+/// What a new log and one that is read again have in common.
+Status Durable::openLog(const DurableOptions& options) {
+  options_ = options;
+  const uint32_t recordBytes = replay_.book().store().recordBytes();
+  runMax_ = recordBytes < runBytesMax ? runBytesMax / recordBytes : 1;
+  groupedAt_ = steadyMilliseconds();
+  return replay_.book().part<LoggedRows>().begin(replay_.book());
+}
+
+Status Durable::create(const DurableOptions& options) {
+  Status status = openLog(options);
+  if (status != Status::ok) return status;
+  const LogStatus made = log_.create(disk_.get(), options.log);
+  if (made == LogStatus::ok) return Status::ok;
+  fail(made);
+  return failure();
+}
+
+Status Durable::close() {
+  if (!log_.isOpen()) return Status::ok;
+  if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
+  const LogStatus closed = log_.close();
+  if (closed != LogStatus::ok) fail(closed);
+  return hasFailed_ ? failure() : Status::ok;
+}
+
+void Durable::fail(LogStatus status) {
+  if (hasFailed_) return;
+  hasFailed_ = true;
+  failedBy_ = status;
+  if (frame_ != nullptr) log_.drop();
+  frame_ = nullptr;
+  lastRun_ = 0;
+}
+
+Status Durable::failure() const {
+  const LogFailure failed = const_cast<Log&>(log_).failure();
+  return exrp::fail(Status::log, static_cast<double>(failedBy_), static_cast<double>(failed.error.call), failed.error.system);
+}
+
+// ---- commands ----
+
+/// Room for so many bytes in a frame of commands; null where the log has failed.
+uint8_t* Durable::room(uint32_t bytes) {
+  if (hasFailed_) return nullptr;
+  if (frame_ != nullptr && frameBytes_ + bytes > frameRoom_) {
+    const uint32_t ample = frameBytes_ + bytes + frameRoom_;
+    if (log_.extend(ample)) frameRoom_ = ample;
+    else if (log_.extend(frameBytes_ + bytes)) frameRoom_ = frameBytes_ + bytes;
+    else endCommands();
+  }
+  if (hasFailed_) return nullptr;
+  if (frame_ == nullptr) {
+    frameRoom_ = bytes < firstRoom ? firstRoom : bytes;
+    frameBytes_ = 0;
+    if (const LogStatus status = log_.begin(frameRoom_, &frame_); status != LogStatus::ok) {
+      frame_ = nullptr;
+      fail(status);
+      return nullptr;
+    }
+  }
+  uint8_t* const place = frame_ + frameBytes_;
+  frameBytes_ += bytes;
+  pendingBytes_ += bytes;
+  isPending_ = true;
+  return place;
+}
+
+void Durable::endCommands() {
+  lastRun_ = 0;
+  if (frame_ == nullptr) return;
+  LogPlace place;
+  frame_ = nullptr;
+  writtenBytes_ += frameBytes_;
+  if (const LogStatus status = log_.end(commandsFrame, frameBytes_, &place); status != LogStatus::ok) fail(status);
+}
+
+/// Says which seat's calls follow, where it is another one.
+void Durable::noteWriter() {
+  if (replay_.book().writer() == writer_) return;
+  writer_ = replay_.book().writer();
+  uint8_t* const to = room(sizeof(CommandHead) + 8);
+  if (to == nullptr) return;
+  const CommandHead head = {static_cast<uint32_t>(Command::writer), 8};
+  const uint64_t number = writer_;
+  memcpy(to, &head, sizeof head);
+  memcpy(to + sizeof head, &number, sizeof number);
+  lastRun_ = 0;
+}
+
+void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
+  noteWriter();
+  uint64_t bytes = 0;
+  for (const LogPiece& piece : pieces) bytes += piece.size;
+  if (bytes > frameBytesMax - sizeof(CommandHead) - 8) return fail(LogStatus::argument);
+  const auto whole = static_cast<uint32_t>(sizeof(CommandHead) + padded(bytes));
+  uint8_t* to = room(whole);
+  if (to == nullptr) return;
+  uint8_t* const begin = to;
+  const CommandHead head = {static_cast<uint32_t>(command), static_cast<uint32_t>(bytes)};
+  memcpy(to, &head, sizeof head);
+  to += sizeof head;
+  for (const LogPiece& piece : pieces) {
+    if (piece.size > 0) memcpy(to, piece.bytes, piece.size);
+    to += piece.size;
+  }
+  memset(to, 0, static_cast<size_t>(padded(bytes) - bytes));
+  lastRun_ = 0;
+  const bool isMade = command == Command::createView || command == Command::createSelector;
+  if (isMade && !keepMade(command, begin + sizeof head, static_cast<uint32_t>(bytes))) return fail(LogStatus::memory);
+  goOn();
+}
+
+/// Keeps a command that made a view or a selector, for checkpoints.
+bool Durable::keepMade(Command command, const uint8_t* arguments, uint32_t bytes) {
+  const auto whole = static_cast<uint32_t>(sizeof(CommandHead) + padded(bytes));
+  if (!made_.commit(madeBytes_ + whole)) return false;
+  const CommandHead head = {static_cast<uint32_t>(command), bytes};
+  memcpy(&made_[madeBytes_], &head, sizeof head);
+  memcpy(&made_[madeBytes_ + sizeof head], arguments, bytes);
+  madeBytes_ += whole;
+  return true;
+}
+
+void Durable::noteRecord(double handle, uint32_t flags, const uint8_t* priority, const uint8_t* tag) {
+  if (hasFailed_) return;
+  const bool isPlain = flags == 0;
+  if (isPlain && lastRun_ != 0 && replay_.book().writer() == writer_) {
+    RecordsHead run;
+    memcpy(&run, frame_ + lastRun_, sizeof run);
+    if (run.handle == handle && run.count < runMax_) {
+      ++run.count;
+      memcpy(frame_ + lastRun_, &run, sizeof run);
+      return goOn();
+    }
+  }
+  const RecordsHead head = {handle, flags, 1};
+  const LogPiece own = {&head, sizeof head};
+  const LogPiece priorities = {priority, (flags & EXRP_RECORD_PRIORITY) != 0 ? 8u : 0u};
+  const LogPiece tags = {tag, (flags & EXRP_RECORD_TAG) != 0 ? 4u : 0u};
+  if ((flags & EXRP_RECORD_NEXT_STATE) != 0) {
+    const auto step = static_cast<uint8_t>(flags & ~uint32_t{EXRP_RECORD_NEXT_STATE | EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG});
+    const LogPiece handles = {&handle, sizeof handle};
+    const uint64_t flagsOfStep = step;
+    const RecordsHead batch = {0, flags & (EXRP_RECORD_NEXT_STATE | EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG), 1};
+    return note(Command::recordBatch, {{&batch, sizeof batch}, handles, {&flagsOfStep, 8}, priorities, tags});
+  }
+  note(Command::recordMany, {own, priorities, tags});
+  if (isPlain && frame_ != nullptr) lastRun_ = frameBytes_ - static_cast<uint32_t>(sizeof head);
+}
+
+const double* Durable::keepHandles(const double* handles, uint32_t count) {
+  if (!handles_.commit(count)) {
+    fail(LogStatus::memory);
+    return handles;
+  }
+  memcpy(handles_.data(), handles, size_t{count} * sizeof(double));
+  return handles_.data();
+}
+
+void Durable::noteSteps(Command command, const double* handles, const uint8_t* steps, uint32_t first, uint32_t end, uint32_t count,
+                        uint32_t flags) {
+  const uint8_t* const own = steps;
+  const uint8_t* const priorities = steps + padded(count);
+  const uint8_t* const tags = priorities + size_t{count} * sizeof(double);
+  constexpr uint32_t with = EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG;
+  const bool hasOwn = command != Command::recordMany;
+  // Only the last step of the call may end an episode, or have a next state.
+  uint32_t at = first;
+  double handle = command == Command::recordBatch ? 0 : handles[0];
+  while (at < end && !hasFailed_) {
+    const uint32_t most = command == Command::recordMany && end - at > runMax_ ? runMax_ : end - at;
+    const bool isLast = at + most == count;
+    uint32_t said = flags;
+    if (!isLast && command != Command::recordBatch) said &= with;
+    const RecordsHead head = {handle, said, most};
+    const uint64_t zero = 0;
+    const auto flagBytes = hasOwn ? most : 0;
+    const LogPiece pieces[] = {
+        {&head, sizeof head},
+        {handles + at, command == Command::recordBatch ? most * uint32_t{sizeof(double)} : 0},
+        {own + at, flagBytes},
+        {&zero, static_cast<uint32_t>(padded(flagBytes) - flagBytes)},
+        {priorities + size_t{at} * sizeof(double), (flags & EXRP_RECORD_PRIORITY) != 0 ? most * uint32_t{sizeof(double)} : 0},
+        {tags + size_t{at} * sizeof(int32_t), (flags & EXRP_RECORD_TAG) != 0 ? most * uint32_t{sizeof(int32_t)} : 0},
+    };
+    note(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
+    at += most;
+    handle = handleBefore;
+  }
+}
+
+void Durable::notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
+                        uint32_t itemBytes, uint32_t count) {
+  const PicksHead head = {number, count, itemBytes, 0};
+  const uint64_t zero = 0;
+  const uint64_t bytes = uint64_t{count} * itemBytes;
+  if (bytes > frameBytesMax / 2) return fail(LogStatus::argument);
+  note(command, {{&head, sizeof head},
+                 {handles, count * uint32_t{sizeof(double)}},
+                 {positions, count * uint32_t{sizeof(int32_t)}},
+                 {&zero, count % 2 * 4},
+                 {items, static_cast<uint32_t>(bytes)}});
+}
+
+/// After a call was noted: whether its group is to end.
+void Durable::goOn() {
+  if (options_.hasState || hasFailed_) return;
+  const Store& store = replay_.book().store();
+  const uint64_t rows = uint64_t{replay_.book().part<LoggedRows>().unwrittenCount()} * store.blockLength() * store.recordBytes();
+  bool ends = pendingBytes_ + rows >= options_.groupBytes;
+  if (!ends && ++noteCount_ % timedNotes == 0 && options_.log.flushIntervalMs > 0) {
+    ends = steadyMilliseconds() - groupedAt_ >= options_.log.flushIntervalMs;
+  }
+  if (ends) endGroup(nullptr, 0, false);
+}
+
+// ---- groups ----
+
+void Durable::append(uint32_t type, std::initializer_list<LogPiece> pieces) {
+  if (hasFailed_) return;
+  LogPlace place;
+  uint64_t bytes = 0;
+  for (const LogPiece& piece : pieces) bytes += piece.size;
+  const LogStatus status = log_.append(type, pieces.begin(), static_cast<uint32_t>(pieces.size()), &place);
+  writtenBytes_ += bytes;
+  if (status != LogStatus::ok) fail(status);
+}
+
+void Durable::writeBlock(uint32_t block) {
+  if (hasFailed_) return;
+  EpisodeBook& book = replay_.book();
+  const Store& store = book.store();
+  const BlockRows rows = book.rowsOf(block);
+  if (rows.count == 0) return;
+  const uint32_t episode = store.head(block).episode;
+  const Episode& entry = book.episodes()[episode];
+  const uint8_t* const nextState = entry.lastBlock == block && !entry.ended() ? book.part<NextStates>().find(episode, entry.count) : nullptr;
+  const uint64_t bytes = blockChunkBytes(store, block, rows) + (nextState == nullptr ? 0 : store.leaves().bytes());
+  if (bytes > frameBytesMax) return fail(LogStatus::argument);
+  uint8_t* payload = nullptr;
+  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
+  if (status != LogStatus::ok) return fail(status);
+  uint8_t* const end = writeBlockChunk(store, block, rows, payload);
+  if (nextState != nullptr) {
+    memcpy(end, nextState, store.leaves().bytes());
+    const uint32_t one = 1;
+    memcpy(payload + offsetof(BlockChunkHead, hasNextState), &one, sizeof one);
+  }
+  LogPlace place;
+  status = log_.end(rowsFrame, static_cast<uint32_t>(bytes), &place);
+  if (status != LogStatus::ok) return fail(status);
+  writtenBytes_ += bytes;
+  book.part<LoggedRows>().setPlace(block, place, true);
+}
+
+void Durable::writeCarried(uint32_t episode) {
+  const EpisodeBook& book = replay_.book();
+  const KeptColumns& kept = book.store().kept();
+  if (hasFailed_ || episode >= book.episodes().highWater() || book.episodes()[episode].state == EXRP_EPISODE_EVICTED) return;
+  uint64_t bytes = sizeof(double);
+  for (uint32_t k = 0; k < kept.count(); ++k) bytes += book.store().column(kept.column(k)).bytes;
+  uint8_t* payload = nullptr;
+  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
+  if (status != LogStatus::ok) return fail(status);
+  const double handle = book.handleAt(episode);
+  memcpy(payload, &handle, sizeof handle);
+  payload += sizeof handle;
+  for (uint32_t k = 0; k < kept.count(); ++k) {
+    const uint32_t columnBytes = book.store().column(kept.column(k)).bytes;
+    memcpy(payload, kept.carriedAt(kept.column(k), episode), columnBytes);
+    payload += columnBytes;
+  }
+  LogPlace place;
+  status = log_.end(carriedFrame, static_cast<uint32_t>(bytes), &place);
+  if (status != LogStatus::ok) fail(status);
+}
+
+void Durable::writeStatistics() {
+  auto& statistics = replay_.book().part<ColumnStatistics>();
+  statistics.forEach([&](uint32_t column) {
+    const ColumnStatistics::Of& of = *statistics.find(column);
+    const StatisticsHead head = {of.records, column, of.count};
+    append(statisticsFrame, {{&head, sizeof head}, {of.numbers.data(), 2 * of.count * uint32_t{sizeof(double)}}});
+  });
+}
+
+Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
+  const bool isSame = hasState == hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0);
+  const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
+  if (wants) freshenBlocks();
+  LoggedRows& rows = replay_.book().part<LoggedRows>();
+  groupedAt_ = steadyMilliseconds();
+  if (!hasFailed_ && (isPending_ || !isSame || rows.unwrittenCount() > 0)) {
+    endCommands();
+    rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
+    writeStatistics();
+    const GroupHead head = {groupCount_, hasState ? 1u : 0u, 0};
+    append(groupFrame, {{&head, sizeof head}, {state, stateBytes}});
+    if (!hasFailed_) {
+      ++groupCount_;
+      if (!isSame && !state_.commit(stateBytes)) fail(LogStatus::memory);
+      if (!isSame && !hasFailed_ && stateBytes > 0) memcpy(state_.data(), state, stateBytes);
+      stateBytes_ = stateBytes;
+      hasState_ = hasState;
+    }
+    isPending_ = false;
+    pendingBytes_ = 0;
+  }
+  if (!hasFailed_ && wants) beginCheckpoint();
+  if (!hasFailed_) pumpCheckpoint(pumpBytes);
+  return hasFailed_ ? failure() : Status::ok;
+}
+
+Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
+  const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
+  if (status == LogStatus::ok) return Status::ok;
+  const LogFailure failed = log_.failure();
+  return exrp::fail(Status::log, static_cast<double>(status), static_cast<double>(failed.error.call), failed.error.system);
+}
+
+// ---- checkpoints ----
+
+bool Durable::wantsCheckpoint() { return writtenBytes_ >= options_.checkpointBytes && writtenBytes_ >= 4 * checkpointSize_; }
+
+/// Blocks whose rows have changed since they were written are written again, and so are those of segments that hold little else than what has gone.
+void Durable::freshenBlocks() {
+  LoggedRows& logged = replay_.book().part<LoggedRows>();
+  const Store& store = replay_.book().store();
+  LogSegments segments;
+  if (log_.segments(&segments) != LogStatus::ok || segments.count == 0) return;
+  Scratch<uint64_t> live;
+  if (!live.commit(segments.count)) return;
+  const uint32_t first = segments.segments[0].segment;
+  const auto indexOf = [&](uint32_t segment) { return segment < first ? segments.count : size_t{segment - first}; };
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (!store.isTaken(block)) continue;
+    const LogPlace& place = logged.place(block);
+    if (const size_t at = indexOf(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
+  }
+  uint64_t rewritten = 0;
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (!store.isTaken(block)) continue;
+    const LogPlace& place = logged.place(block);
+    const size_t at = indexOf(place.segment);
+    const bool isSparse = at + 1 < segments.count && 2 * live[at] < segments.segments[at].bytes && rewritten < rewrittenMax;
+    if (isSparse) rewritten += wholeFrameBytes(place.bytes);
+    if (isSparse || logged.isStale(block)) logged.note(block);
+  }
+}
+
+/// Keeps the moment. Where a snapshot is being saved, a later group tries again.
+void Durable::beginCheckpoint() {
+  if (snapshot_.begin(this, false) != Status::ok) return;
+  const EpisodeBook& book = replay_.book();
+  const LoggedRows& logged = book.part<LoggedRows>();
+  placeCount_ = placeAt_ = 0;
+  if (!places_.commit(book.store().highWater())) return snapshot_.endFor(this);
+  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
+    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
+      if (book.rowsOf(block).count > 0) places_[placeCount_++] = logged.place(block);
+    }
+  }
+  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_};
+  LogPlace place;
+  const LogPiece pieces[] = {{&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}};
+  const LogStatus status = log_.append(checkpointFrame, pieces, 3, &place);
+  if (status != LogStatus::ok) return fail(status);
+  checkpointAt_ = place.position();
+  checkpointSize_ = 0;
+  writtenBytes_ = 0;
+  section_ = 0;
+  sectionItem_ = 0;
+  checkpoint_ = Checkpoint::sections;
+}
+
+/// Writes so much of the checkpoint that is under way, or finishes it once it is on the disk.
+void Durable::pumpCheckpoint(uint64_t budget) {
+  if (checkpoint_ == Checkpoint::flushing) return finishFlushed();
+  uint64_t written = 0;
+  while (checkpoint_ == Checkpoint::sections && written < budget && !hasFailed_) {
+    double info[2] = {};
+    if (snapshot_.info(section_, info) != Status::ok) {
+      checkpoint_ = Checkpoint::places;
+      break;
+    }
+    const bool isDone = section_ == EXRP_SECTION_RECORDS || sectionItem_ >= info[0];
+    if (isDone) {
+      ++section_;
+      sectionItem_ = 0;
+      continue;
+    }
+    const double most = info[1] >= pieceBytesMax ? 1 : static_cast<double>(static_cast<uint32_t>(pieceBytesMax / info[1]));
+    const auto count = static_cast<uint32_t>(info[0] - sectionItem_ < most ? info[0] - sectionItem_ : most);
+    const auto bytes = static_cast<uint32_t>(count * info[1]);
+    uint8_t* payload = nullptr;
+    LogStatus status = log_.begin(sizeof(SectionHead) + bytes, &payload);
+    if (status != LogStatus::ok) return fail(status);
+    const SectionHead head = {sectionItem_, section_, count};
+    memcpy(payload, &head, sizeof head);
+    if (snapshot_.read(section_, sectionItem_, count, payload + sizeof head, bytes) != Status::ok) {
+      log_.drop();
+      return fail(LogStatus::memory);
+    }
+    LogPlace place;
+    status = log_.end(sectionFrame, sizeof(SectionHead) + bytes, &place);
+    if (status != LogStatus::ok) return fail(status);
+    sectionItem_ += count;
+    written += bytes;
+  }
+  while (checkpoint_ == Checkpoint::places && written < budget && !hasFailed_) {
+    constexpr uint32_t most = pieceBytesMax / sizeof(LogPlace);
+    const uint32_t count = placeCount_ - placeAt_ < most ? placeCount_ - placeAt_ : most;
+    if (count > 0) append(placesFrame, {{places_.data() + placeAt_, count * uint32_t{sizeof(LogPlace)}}});
+    placeAt_ += count;
+    written += uint64_t{count} * sizeof(LogPlace);
+    if (placeAt_ < placeCount_) continue;
+    append(checkpointEndFrame, {});
+    snapshot_.endFor(this);
+    checkpointTicket_ = log_.requestFlush();
+    checkpoint_ = Checkpoint::flushing;
+  }
+  checkpointSize_ += written;
+}
+
+void Durable::finishCheckpoint() {
+  while (!hasFailed_ && (checkpoint_ == Checkpoint::sections || checkpoint_ == Checkpoint::places)) {
+    endCommands();
+    pumpCheckpoint(UINT64_MAX);
+  }
+}
+
+/// Once the checkpoint is on the disk: says so there, and removes the segments that nothing needs any more.
+void Durable::finishFlushed() {
+  if (!log_.isFlushed(checkpointTicket_)) return;
+  checkpoint_ = Checkpoint::none;
+  if (writeCheckpointFile().isError()) return;  // the one before still counts, with all that it needs
+  uint32_t first = checkpointAt_.segment;
+  for (uint32_t at = 0; at < placeCount_; ++at) first = places_[at].segment < first ? places_[at].segment : first;
+  log_.removeSegments(first);
+}
+
+DiskError Durable::writeCheckpointFile() {
+  CheckpointFile file = {{'E', 'X', 'R', 'P', 'C', 'H', 'E', 'K'}, log_.id(), durableVersion, checkpointAt_.segment, checkpointAt_.offset, 0};
+  file.sum = checksum(0, reinterpret_cast<const uint8_t*>(&file), sizeof file - sizeof file.sum);
+  FileId id = noFile;
+  DiskError error = disk_->open(newCheckpointName, OpenFile::fresh, &id);
+  if (error.isError()) {
+    // One that a crash left.
+    disk_->remove(newCheckpointName);
+    error = disk_->open(newCheckpointName, OpenFile::fresh, &id);
+  }
+  if (error.isError()) return error;
+  error = disk_->write(id, 0, reinterpret_cast<const uint8_t*>(&file), sizeof file);
+  if (!error.isError()) error = disk_->sync(id);
+  const DiskError closed = disk_->close(id);
+  if (!error.isError()) error = closed;
+  if (!error.isError()) error = disk_->rename(newCheckpointName, checkpointName);
+  if (!error.isError()) error = disk_->syncFolder();
+  return error;
+}
+
+}  // namespace exrp

@@ -1,0 +1,533 @@
+#include "kernel/durable/recovery.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+#include "kernel/calls/rows.hpp"
+#include "kernel/replay/abandoned_episodes.hpp"
+#include "kernel/store/logged_rows.hpp"
+
+namespace exrp {
+namespace {
+
+uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+/// Takes what is at the front of some bytes. Asked for more than there is, it gives null from then on.
+class Bytes {
+ public:
+  Bytes(const uint8_t* bytes, uint64_t count) : at_(bytes), left_(count) {}
+  const uint8_t* take(uint64_t count) {
+    if (count > left_) {
+      left_ = 0;
+      isShort_ = true;
+      return nullptr;
+    }
+    const uint8_t* const taken = at_;
+    at_ += count;
+    left_ -= count;
+    return taken;
+  }
+  template <typename Head>
+  bool head(Head* head) {
+    const uint8_t* const from = take(sizeof(Head));
+    if (from != nullptr) memcpy(head, from, sizeof(Head));
+    return from != nullptr;
+  }
+  uint64_t left() const { return left_; }
+  bool isShort() const { return isShort_; }
+
+ private:
+  const uint8_t* at_;
+  uint64_t left_;
+  bool isShort_ = false;
+};
+
+Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
+
+}  // namespace
+
+// ---- reading the log ----
+
+/// Where the newest checkpoint begins; {} without one, which is the beginning of the log.
+LogPosition Recovery::findCheckpoint() {
+  CheckpointFile file = {};
+  FileId id = noFile;
+  Disk& disk = *durable_.disk_;
+  if (disk.open(checkpointName, OpenFile::read, &id).isError()) return {};
+  size_t readBytes = 0;
+  const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
+  disk.close(id);
+  const bool isWhole = !error.isError() && readBytes == sizeof file &&
+                       file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
+  return isWhole ? LogPosition{file.segment, file.offset} : LogPosition{};
+}
+
+Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
+  report_ = report;
+  Status status = durable_.openLog(options);
+  if (status != Status::ok) return status;
+  LogScan scan;
+  LogPosition from = findCheckpoint();
+  groupEnd_ = from;
+  isLoading_ = from.segment != 0;
+  LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
+  report->repairedCount = scan.repairedCount;
+  report->tailBytes = scan.tailBytes;
+  if (opened == LogStatus::stopped) {
+    if (status_ != Status::ok) return status_;
+    return fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
+  }
+  if (opened != LogStatus::ok) {
+    return fail(Status::log, static_cast<double>(opened), static_cast<double>(scan.failure.error.call), scan.failure.error.system);
+  }
+  if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
+  status = readOldRows(report);
+  for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
+    CommandHead head = {};
+    if (!left.head(&head)) return unfit();
+    const uint8_t* const arguments = left.take(padded(head.bytes));
+    status = arguments == nullptr ? unfit() : applyPicks(Command::setRows, arguments, head.bytes);
+  }
+  if (status != Status::ok) return status;
+  durable_.groupCount_ = groupCount_;
+  durable_.writer_ = replay_.book().writer();
+  durable_.isPending_ = false;
+  if (frameCount_ > 0) {
+    durable_.append(discardFrame, {});
+    for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
+  }
+  // Lost episodes have gone: what is left is a group of its own.
+  durable_.isPending_ = report->lostBlocks > 0;
+  report->groupCount = groupCount_;
+  report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
+  return durable_.hasFailed_ ? durable_.failure() : Status::ok;
+}
+
+bool Recovery::damage(const LogDamage& damage) {
+  if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return true;
+  if (!report_->isDamaged) report_->damage = damage.at;
+  report_->isDamaged = true;
+  // The rows of one block can be done without; nothing else can.
+  return damage.kind == LogDamageKind::payload && damage.type == rowsFrame;
+}
+
+bool Recovery::frame(const LogFrame& frame) {
+  const uint8_t* const payload = frame.payload;
+  const uint32_t bytes = frame.place.bytes;
+  bool isRight = true;
+  switch (frame.type) {
+    case checkpointFrame:
+      // Only the one that the scan begins with is loaded: later ones were not finished.
+      if (isLoading_ && placeCount_ == 0 && frame.place.position() == groupEnd_) isRight = beginCheckpoint(payload, bytes);
+      break;
+    case sectionFrame:
+      if (isLoading_) isRight = loadSection(payload, bytes);
+      break;
+    case placesFrame:
+      if (isLoading_) {
+        const uint32_t count = bytes / sizeof(LogPlace);
+        isRight = places_.commit(placeCount_ + count);
+        if (isRight) memcpy(places_.data() + placeCount_, payload, count * sizeof(LogPlace));
+        placeCount_ += count;
+      }
+      break;
+    case checkpointEndFrame:
+      if (isLoading_) isRight = endCheckpoint();
+      break;
+    case discardFrame:
+      frameCount_ = byteCount_ = 0;
+      break;
+    case groupFrame:
+      isRight = keepFrame(frame) && (isLoading_ || applyGroup(payload, bytes));
+      break;
+    case commandsFrame:
+    case rowsFrame:
+    case carriedFrame:
+    case statisticsFrame:
+      isRight = keepFrame(frame);
+      break;
+    default:
+      isRight = false;
+      status_ = unfit();
+      break;
+  }
+  if (!isRight && status_ == Status::ok) status_ = unfit();
+  return isRight;
+}
+
+bool Recovery::keepFrame(const LogFrame& frame) {
+  const size_t room = static_cast<size_t>(padded(frame.place.bytes));
+  if (!frames_.commit(frameCount_ + 1) || !bytes_.commit(byteCount_ + room)) {
+    status_ = fail(Status::memory, static_cast<double>(byteCount_ + room));
+    return false;
+  }
+  frames_[frameCount_++] = {frame.place, frame.type, byteCount_};
+  memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
+  byteCount_ += room;
+  return true;
+}
+
+/// What the caller wrote with a group.
+bool Recovery::give(const uint8_t* state, uint32_t bytes, bool hasState) {
+  if (!durable_.state_.commit(bytes)) {
+    status_ = fail(Status::memory, bytes);
+    return false;
+  }
+  if (bytes > 0) memcpy(durable_.state_.data(), state, bytes);
+  durable_.stateBytes_ = bytes;
+  durable_.hasState_ = hasState;
+  return true;
+}
+
+// ---- the checkpoint ----
+
+bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
+  Bytes left(payload, bytes);
+  CheckpointHead head = {};
+  if (!left.head(&head)) return false;
+  if (head.version != durableVersion) {
+    status_ = fail(Status::log, static_cast<double>(LogStatus::version), head.version);
+    return false;
+  }
+  const uint8_t* const state = left.take(head.stateBytes);
+  const uint8_t* const commands = left.take(head.commandBytes);
+  if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
+  groupCount_ = head.group;
+  return applyCommands(commands, head.commandBytes);
+}
+
+bool Recovery::loadSection(const uint8_t* payload, uint32_t bytes) {
+  Bytes left(payload, bytes);
+  SectionHead head = {};
+  if (!left.head(&head)) return false;
+  Snapshot& snapshot = durable_.snapshot_;
+  // The section of records comes after that of episodes, and is not there.
+  if (head.section > EXRP_SECTION_RECORDS && status_ == Status::ok && !hasSkippedRecords_) {
+    status_ = snapshot.skipRecords();
+    hasSkippedRecords_ = true;
+  }
+  const auto itemBytes = static_cast<double>(left.left());
+  if (status_ == Status::ok) status_ = snapshot.write(head.section, head.first, head.count, left.take(left.left()), itemBytes);
+  return status_ == Status::ok;
+}
+
+bool Recovery::endCheckpoint() {
+  if (!hasSkippedRecords_) status_ = durable_.snapshot_.skipRecords();
+  if (status_ == Status::ok) status_ = durable_.snapshot_.end();
+  if (status_ != Status::ok) return false;
+  isLoading_ = false;
+  EpisodeBook& book = replay_.book();
+  LoggedRows& logged = book.part<LoggedRows>();
+  logged.takeUnwritten([](uint32_t) {}, [](uint32_t) {});
+  uint32_t at = 0;
+  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
+    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
+      if (book.rowsOf(block).count == 0) continue;
+      if (at == placeCount_) return false;
+      logged.setPlace(block, places_[at++], false);
+    }
+  }
+  if (at != placeCount_) return false;
+  // What came between the pieces of the checkpoint.
+  Scratch<KeptFrame> frames;
+  Scratch<uint8_t> bytes;
+  frames.swap(frames_);
+  bytes.swap(bytes_);
+  const size_t count = frameCount_;
+  frameCount_ = byteCount_ = 0;
+  for (size_t k = 0; k < count; ++k) {
+    const KeptFrame& kept = frames[k];
+    const LogFrame frame = {kept.place, kept.type, bytes.data() + kept.at, false};
+    if (!this->frame(frame)) return false;
+  }
+  return true;
+}
+
+// ---- a group ----
+
+bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
+  Bytes left(payload, bytes);
+  GroupHead head = {};
+  if (!left.head(&head) || head.number != groupCount_) return false;
+  for (size_t at = 0; at < frameCount_; ++at) {
+    const KeptFrame& kept = frames_[at];
+    if (kept.type == commandsFrame && !applyCommands(bytes_.data() + kept.at, kept.place.bytes)) return false;
+  }
+  for (size_t at = 0; at < frameCount_ && status_ == Status::ok; ++at) {
+    const KeptFrame& kept = frames_[at];
+    const uint8_t* const from = bytes_.data() + kept.at;
+    bool isRight = true;
+    if (kept.type == rowsFrame) status_ = applyRows(kept.place, from, kept.place.bytes, false);
+    if (kept.type == carriedFrame) isRight = applyCarried(from, kept.place.bytes);
+    if (kept.type == statisticsFrame) isRight = applyStatistics(from, kept.place.bytes);
+    if (!isRight) return false;
+  }
+  if (status_ != Status::ok) return false;
+  // Blocks whose frames were damaged: what they hold is lost.
+  LoggedRows& logged = replay_.book().part<LoggedRows>();
+  logged.takeUnwritten(
+      [&](uint32_t block) {
+        if (replay_.book().rowsOf(block).count > 0) logged.setPlace(block, {}, false);
+      },
+      [](uint32_t) {});
+  const auto stateBytes = static_cast<uint32_t>(left.left());
+  if (!give(left.take(stateBytes), stateBytes, head.hasState == 1)) return false;
+  ++groupCount_;
+  frameCount_ = byteCount_ = 0;
+  return true;
+}
+
+bool Recovery::applyCommands(const uint8_t* bytes, uint32_t count) {
+  for (Bytes left(bytes, count); left.left() > 0;) {
+    CommandHead head = {};
+    if (!left.head(&head)) return false;
+    const uint8_t* const arguments = left.take(padded(head.bytes));
+    if (arguments == nullptr) return false;
+    status_ = apply(static_cast<Command>(head.command), arguments, head.bytes);
+    if (status_ != Status::ok) {
+      // A call that had succeeded: the log is of another replay, or of another library.
+      if (status_ != Status::memory) status_ = unfit();
+      return false;
+    }
+  }
+  return true;
+}
+
+Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
+  Bytes left(bytes, count);
+  HandleHead handle = {};
+  EpisodeBook& book = replay_.book();
+  switch (command) {
+    case Command::writer:
+    case Command::abandon: {
+      uint64_t number = 0;
+      if (!left.head(&number) || number > UINT16_MAX) return unfit();
+      if (command == Command::abandon) endEpisodesOf(replay_, static_cast<uint16_t>(number));
+      else book.setWriter(static_cast<uint16_t>(number));
+      return Status::ok;
+    }
+    case Command::createEpisode: return replay_.createEpisode(&handle_);
+    case Command::clear: return replay_.clear();
+    case Command::trimOpen: {
+      double trimmed = 0;
+      double first = 0;
+      return replay_.trimOpen(&trimmed, &first);
+    }
+    case Command::recordMany:
+    case Command::recordBatch:
+    case Command::recordFlat: return applyRecords(command, bytes, count);
+    case Command::setRows: {
+      // Made again once all rows are there.
+      const size_t whole = sizeof(CommandHead) + static_cast<size_t>(padded(count));
+      if (!updates_.commit(updateBytes_ + whole)) return fail(Status::memory, static_cast<double>(updateBytes_ + whole));
+      const CommandHead head = {static_cast<uint32_t>(command), count};
+      memcpy(updates_.data() + updateBytes_, &head, sizeof head);
+      memcpy(updates_.data() + updateBytes_ + sizeof head, bytes, count);
+      updateBytes_ += whole;
+      return Status::ok;
+    }
+    case Command::setPriority: return applyPicks(command, bytes, count);
+    case Command::createView: {
+      PickPolicy parsed;
+      uint32_t view = 0;
+      const Status status = PickPolicy::parse(reinterpret_cast<const double*>(bytes), count / sizeof(double), 2, &parsed);
+      if (status == Status::ok && !durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
+      return status == Status::ok ? replay_.createView(parsed, &view) : status;
+    }
+    case Command::createSelector: {
+      SelectorHead head = {};
+      uint32_t selector = 0;
+      if (!left.head(&head)) return unfit();
+      if (!durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
+      const auto optionCount = static_cast<uint32_t>(left.left() / sizeof(double));
+      return replay_.createSelector(head.view, head.kind, reinterpret_cast<const double*>(left.take(left.left())), optionCount, &selector);
+    }
+    case Command::draw: {
+      DrawHead head = {};
+      return left.head(&head) ? drawing_.redraw(thread_, head.number, head.count) : unfit();
+    }
+    case Command::gather: {
+      DrawHead head = {};
+      if (!left.head(&head)) return unfit();
+      const uint8_t* const indices = left.take(uint64_t{head.count} * sizeof(uint32_t));
+      PickView* const view = replay_.picks().findView(head.number);
+      if (indices == nullptr || view == nullptr) return unfit();
+      return drawing_.regather(thread_, *view, reinterpret_cast<const uint32_t*>(indices), head.count);
+    }
+    default: break;
+  }
+  if (!left.head(&handle)) return unfit();
+  switch (command) {
+    case Command::tagEpisode: return replay_.tagEpisode(handle.handle, static_cast<int32_t>(handle.number));
+    case Command::evictEpisode: return replay_.evictEpisode(handle.handle);
+    case Command::trimEpisode: return replay_.trimEpisode(handle.handle, handle.number);
+    case Command::release: return replay_.releaseRecords(handle.handle, handle.number);
+    case Command::endEpisode: {
+      const StateLeaves& leaves = book.store().leaves();
+      uint32_t ended = 0;
+      if (!steps_.commit(leaves.bytes())) return fail(Status::memory, leaves.bytes());
+      return replay_.endEpisode(handle.handle, leaves.packed(steps_.data()), handle.number, &ended);
+    }
+    default: return unfit();
+  }
+}
+
+Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t size) {
+  Bytes left(bytes, size);
+  RecordsHead head = {};
+  if (!left.head(&head) || head.count < 1 || head.count > EXRP_LIMIT_BATCH) return unfit();
+  const Store& store = replay_.book().store();
+  const uint32_t count = head.count;
+  double offsets[EXRP_STEPS_COLUMN + columnMax];
+  const Status laidOut = recording_.stepsLayout(count, offsets);
+  if (laidOut != Status::ok) return laidOut;
+  const bool isBatch = command == Command::recordBatch;
+  const uint8_t* const handles = left.take(isBatch ? uint64_t{count} * sizeof(double) : 0);
+  const uint8_t* const own = left.take(command == Command::recordMany ? 0 : padded(count));
+  const uint8_t* const priorities = left.take((head.flags & EXRP_RECORD_PRIORITY) != 0 ? uint64_t{count} * sizeof(double) : 0);
+  const uint8_t* const tags = left.take((head.flags & EXRP_RECORD_TAG) != 0 ? uint64_t{count} * sizeof(int32_t) : 0);
+  if (left.isShort()) return unfit();
+  const auto at = [&](uint32_t part) { return static_cast<size_t>(offsets[part]); };
+  uint64_t leaves[leafMax];
+  const uint64_t whole = store.leaves().layOut(at(EXRP_STEPS_FINAL_STATE), uint64_t{count} + 1, leaves);
+  const size_t listed = isBatch || command == Command::recordFlat ? size_t{count} * sizeof(double) : 0;
+  if (!steps_.commit(static_cast<size_t>(whole) + listed)) return fail(Status::memory, static_cast<double>(whole));
+  uint8_t* const steps = steps_.data();
+  if (command == Command::recordMany) memset(steps, 0, count);
+  else memcpy(steps + at(EXRP_STEPS_FLAGS), own, count);
+  if ((head.flags & EXRP_RECORD_PRIORITY) != 0) memcpy(steps + at(EXRP_STEPS_PRIORITY), priorities, size_t{count} * sizeof(double));
+  if ((head.flags & EXRP_RECORD_TAG) != 0) memcpy(steps + at(EXRP_STEPS_TAG), tags, size_t{count} * sizeof(int32_t));
+  auto* const list = reinterpret_cast<double*>(steps + padded(whole));
+  if (isBatch) memcpy(list, handles, size_t{count} * sizeof(double));
+  const auto stepBytes = static_cast<double>(whole);
+  if (head.handle != handleBefore) handle_ = head.handle;
+  uint32_t done[2] = {};
+  Status status = Status::ok;
+  while (status == Status::ok && done[0] < count) {
+    const uint32_t before = done[0];
+    if (command == Command::recordMany) status = recording_.recordMany(&handle_, steps, stepBytes, count, head.flags, done);
+    else if (isBatch) status = recording_.recordBatch(thread_, list, steps, stepBytes, count, head.flags, done);
+    else status = recording_.recordFlat(&handle_, steps, stepBytes, count, head.flags, done, list);
+    if (status == Status::ok && done[0] == before) return unfit();
+  }
+  return status;
+}
+
+Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t count) {
+  Bytes left(bytes, count);
+  PicksHead head = {};
+  if (!left.head(&head)) return unfit();
+  const uint8_t* const handles = left.take(uint64_t{head.count} * sizeof(double));
+  const uint8_t* const positions = left.take(padded(uint64_t{head.count} * sizeof(int32_t)));
+  const uint8_t* const items = left.take(uint64_t{head.count} * head.itemBytes);
+  if (left.isShort()) return unfit();
+  const auto* const from = reinterpret_cast<const double*>(handles);
+  const auto* const at = reinterpret_cast<const int32_t*>(positions);
+  uint32_t applied = 0;
+  if (command == Command::setPriority) {
+    return drawing_.setPriority(thread_, head.number, from, at, items, head.itemBytes, head.count, &applied);
+  }
+  return setRows(replay_, thread_, head.number, from, at, head.count, items, double{1} * head.count * head.itemBytes, &applied);
+}
+
+// ---- rows ----
+
+Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate) {
+  Bytes left(payload, bytes);
+  BlockChunkHead head = {};
+  if (!left.head(&head)) return unfit();
+  EpisodeBook& book = replay_.book();
+  Store& store = book.store();
+  const uint32_t block = book.blocks().find(store, head.handle, store.ordinalOf(head.position));
+  if (block == blockNone || head.rowCount == 0) return unfit();
+  const BlockRows rows = book.rowsOf(block);
+  const uint32_t begin = store.positionOf(store.firstSlot(block) + rows.first);
+  // A block that is read late may have lost its first rows since, and got none.
+  const bool fits = isLate ? head.position <= begin && head.position + head.rowCount == begin + rows.count && head.hasFinal == rows.hasFinal
+                           : head.position == begin && head.rowCount == rows.count && head.hasFinal == rows.hasFinal;
+  const uint64_t chunkBytes = blockChunkBytes(store, block, {store.within(head.position), head.rowCount, head.hasFinal});
+  if (!fits || store.within(head.position) + head.rowCount > store.blockLength()) return unfit();
+  const bool hasNext = head.hasNextState == 1;
+  if (chunkBytes + (hasNext ? store.leaves().bytes() : 0) != bytes) return unfit();
+  const uint8_t* const next = readBlockChunk(store, block, head, payload);
+  if (hasNext && !isLate) {
+    const uint32_t episode = store.head(block).episode;
+    const uint32_t recordCount = book.episodes()[episode].count;
+    if (book.part<NextStates>().find(episode, recordCount) == nullptr) return unfit();
+    memcpy(book.part<NextStates>().reserve(episode, recordCount), next, store.leaves().bytes());
+  }
+  book.part<LoggedRows>().setWritten(block, place);
+  return Status::ok;
+}
+
+bool Recovery::applyCarried(const uint8_t* payload, uint32_t bytes) {
+  Bytes left(payload, bytes);
+  double handle = 0;
+  if (!left.head(&handle)) return false;
+  EpisodeBook& book = replay_.book();
+  if (book.checkHandle(handle) != Status::ok) return false;
+  const uint32_t episode = book.findEpisode(handle);
+  if (episode == episodeNone) return false;
+  KeptColumns& kept = book.store().kept();
+  for (uint32_t k = 0; k < kept.count(); ++k) {
+    const uint32_t columnBytes = book.store().column(kept.column(k)).bytes;
+    const uint8_t* const row = left.take(columnBytes);
+    if (row == nullptr) return false;
+    memcpy(kept.carriedAt(kept.column(k), episode), row, columnBytes);
+  }
+  return left.left() == 0;
+}
+
+bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
+  Bytes left(payload, bytes);
+  StatisticsHead head = {};
+  if (!left.head(&head) || head.column >= replay_.book().store().columnCount()) return false;
+  ColumnStatistics::Of* const of = replay_.book().part<ColumnStatistics>().find(head.column);
+  const uint64_t numberBytes = uint64_t{2} * head.count * sizeof(double);
+  if (of == nullptr || of->count != head.count || left.left() != numberBytes) return false;
+  of->records = head.records;
+  memcpy(of->numbers.data(), left.take(numberBytes), static_cast<size_t>(numberBytes));
+  return true;
+}
+
+/// Reads the rows of blocks that were written before the checkpoint. Episodes with a block whose rows are lost go.
+Status Recovery::readOldRows(RecoveryReport* report) {
+  EpisodeBook& book = replay_.book();
+  const LoggedRows& logged = book.part<LoggedRows>();
+  Scratch<uint8_t> payload;
+  Scratch<uint64_t> lost;
+  size_t lostCount = 0;
+  for (uint32_t block = 0; block < book.store().highWater(); ++block) {
+    if (!book.store().isTaken(block) || !logged.isUnread(block)) continue;
+    const LogPlace place = logged.place(block);
+    uint32_t type = 0;
+    LogStatus read = place.segment == 0 ? LogStatus::damaged : LogStatus::ok;
+    if (!payload.commit(place.bytes)) return fail(Status::memory, place.bytes);
+    if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type);
+    if (read == LogStatus::ok) {
+      const Status status = type == rowsFrame ? applyRows(place, payload.data(), place.bytes, true) : unfit();
+      if (status != Status::ok) return status;
+      continue;
+    }
+    if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
+    if (read != LogStatus::damaged && read != LogStatus::unknown) {
+      const LogFailure failed = durable_.log_.failure();
+      return fail(Status::log, static_cast<double>(read), static_cast<double>(failed.error.call), failed.error.system);
+    }
+    if (!report->isDamaged) report->damage = place.position();
+    report->isDamaged = true;
+    ++report->lostBlocks;
+    if (!lost.commit(lostCount + 1)) return fail(Status::memory, 8);
+    lost[lostCount++] = book.store().handleOf(block);
+  }
+  for (size_t at = 0; at < lostCount; ++at) {
+    const auto handle = static_cast<double>(lost[at]);
+    if (book.findEpisode(handle) == episodeNone) continue;
+    const Status status = replay_.evictEpisode(handle);
+    if (status != Status::ok) return status;
+    durable_.noteHandle(Command::evictEpisode, handle);
+  }
+  return Status::ok;
+}
+
+}  // namespace exrp

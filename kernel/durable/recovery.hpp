@@ -1,0 +1,86 @@
+// Recovery: makes a replay from its log, as it was when its last whole group ended.
+//
+// It loads the newest checkpoint, and then makes the calls of each group again, with rows of zeros. The rows follow at the end of the group, as no
+// decision depends on what is in them. The rows of older blocks are read from their places in the end. Then changes of rows are made again.
+//
+// Thread safety: none: nobody else has the replay yet.
+// Cost: reads the log from the checkpoint on, and the rows of all blocks; a draw costs what choosing costs. It takes the memory of the largest group.
+#pragma once
+
+#include "kernel/calls/drawing.hpp"
+#include "kernel/calls/recording.hpp"
+#include "kernel/durable/durable.hpp"
+
+namespace exrp {
+
+/// What was found.
+struct RecoveryReport {
+  uint64_t groupCount = 0;
+  uint64_t tailBytes = 0;      // that were cut off: no whole group, or torn
+  uint64_t repairedCount = 0;  // frames with a flipped bit
+  uint64_t lostBlocks = 0;     // whose rows are damaged: their episodes were evicted
+  LogPosition damage;          // the first that was not repaired
+  bool isDamaged = false;
+  uint32_t stateBytes = 0;
+};
+
+class Recovery final : private LogVisitor {
+ public:
+  /// The replay was just made, and has no view but its first, and no selector.
+  Recovery(Durable& durable, Recording& recording, Drawing& drawing, ThreadScratch& thread)
+      : durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
+
+  /// Opens the log of the folder, and goes on with it.
+  Status open(const DurableOptions& options, RecoveryReport* report);
+
+ private:
+  bool frame(const LogFrame& frame) override;
+  bool damage(const LogDamage& damage) override;
+
+  LogPosition findCheckpoint();
+  bool keepFrame(const LogFrame& frame);
+  bool beginCheckpoint(const uint8_t* payload, uint32_t bytes);
+  bool loadSection(const uint8_t* payload, uint32_t bytes);
+  bool endCheckpoint();
+  bool applyGroup(const uint8_t* payload, uint32_t bytes);
+  bool applyCommands(const uint8_t* bytes, uint32_t count);
+  Status apply(Command command, const uint8_t* bytes, uint32_t count);
+  Status applyRecords(Command command, const uint8_t* bytes, uint32_t count);
+  Status applyPicks(Command command, const uint8_t* bytes, uint32_t count);
+  Status applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate);
+  bool applyCarried(const uint8_t* payload, uint32_t bytes);
+  bool applyStatistics(const uint8_t* payload, uint32_t bytes);
+  Status readOldRows(RecoveryReport* report);
+  bool give(const uint8_t* state, uint32_t bytes, bool hasState);
+
+  struct KeptFrame {
+    LogPlace place;
+    uint32_t type;
+    size_t at;  // in bytes_
+  };
+
+  Durable& durable_;
+  Replay& replay_;
+  Recording& recording_;
+  Drawing& drawing_;
+  ThreadScratch& thread_;
+  Status status_ = Status::ok;  // why the scan was ended
+
+  bool isLoading_ = false;    // a checkpoint, whose end has not come
+  bool hasSkippedRecords_ = false;
+  LogPosition groupEnd_;
+  uint64_t groupCount_ = 0;
+  Scratch<KeptFrame> frames_;  // of groups that can't be applied yet
+  size_t frameCount_ = 0;
+  Scratch<uint8_t> bytes_;
+  size_t byteCount_ = 0;
+  Scratch<LogPlace> places_;
+  uint32_t placeCount_ = 0;
+  Scratch<uint8_t> updates_;  // changes of rows, to be made again in the end: CommandHead, arguments
+  size_t updateBytes_ = 0;
+  Scratch<uint8_t> steps_;
+  double handle_ = 0;
+  RecoveryReport* report_ = nullptr;
+};
+
+}  // namespace exrp

@@ -1,0 +1,122 @@
+// LoggedRows: where the rows of each block are in the log of a durable replay, and which blocks have rows that are not there yet.
+//
+// A block is written whole, with all rows that it has. So one place is enough for each. What an update changed is in the log as a command; such a
+// block is written once more before a checkpoint, and not at once.
+//
+// Thread safety: none of its own.
+// Invariants:
+//   1. Each block is at most once in the list, and so is each episode.
+// Cost: 14 bytes a block, and 1 for an episode where columns are kept for some records only. A branch for each run of records; without a log
+// nothing else.
+#pragma once
+
+#include "kernel/base/scratch.hpp"
+#include "kernel/log/log_format.hpp"
+#include "kernel/store/episode_listener.hpp"
+
+namespace exrp {
+
+class LoggedRows final : public EpisodeListener {
+ public:
+  /// From now on it listens. All blocks that are there have to be written. Status::memory leaves it deaf.
+  Status begin(const StoredEpisodes& stored) {
+    const Growth none = {0, 0, stored.episodes().highWater(), stored.store().highWater() << stored.store().blockShift()};
+    isOn_ = true;
+    const Status status = prepare(stored, none);
+    isOn_ = status == Status::ok;
+    for (uint32_t block = 0; isOn_ && block < stored.store().highWater(); ++block) {
+      if (stored.store().isTaken(block)) note(block);
+    }
+    return status;
+  }
+
+  /// Calls use(block) for each block that has to be written, and use `useCarried(episode)` for each episode whose carried rows have to be.
+  /// Then none has to.
+  template <typename Use, typename UseCarried>
+  void takeUnwritten(Use use, UseCarried useCarried) {
+    for (uint32_t at = 0; at < blockCount_; ++at) {
+      const uint32_t block = blocks_[at];
+      const uint8_t marks = marks_[block];
+      marks_[block] = static_cast<uint8_t>(marks & ~(unwritten | listed));
+      if ((marks & unwritten) != 0) use(block);
+    }
+    blockCount_ = 0;
+    for (uint32_t at = 0; at < episodeCount_; ++at) {
+      episodeMarks_[episodes_[at]] = 0;
+      useCarried(episodes_[at]);
+    }
+    episodeCount_ = 0;
+  }
+  /// How many blocks have to be written, at most.
+  uint32_t unwrittenCount() const { return blockCount_; }
+
+  /// The rows that a block has now are at this place. Where they `areThere`, the block itself has them, too: else they are still to be read.
+  void setPlace(uint32_t block, const LogPlace& place, bool areThere) {
+    places_[block] = place;
+    marks_[block] = static_cast<uint8_t>((marks_[block] & listed) | (areThere ? 0 : unread));
+  }
+  /// The same, of a block whose rows were read: it need not be written.
+  void setWritten(uint32_t block, const LogPlace& place) {
+    places_[block] = place;
+    marks_[block] &= listed;
+  }
+  const LogPlace& place(uint32_t block) const { return places_[block]; }
+  bool isUnread(uint32_t block) const { return (marks_[block] & unread) != 0; }
+  /// Its rows differ from those at its place.
+  bool isStale(uint32_t block) const { return (marks_[block] & stale) != 0; }
+  /// The block has to be written, whatever its place says.
+  void note(uint32_t block) {
+    if ((marks_[block] & listed) == 0) blocks_[blockCount_++] = block;
+    marks_[block] |= unwritten | listed;
+  }
+
+  // ---- what it hears ----
+
+  Status prepare(const StoredEpisodes& stored, const Growth& growth) {
+    if (!isOn_) return Status::ok;
+    const size_t blocks = growth.slotEnd >> stored.store().blockShift();
+    const size_t episodes = stored.store().kept().count() > 0 ? growth.episodeEnd : 0;
+    const bool taken = places_.commit(blocks) && marks_.commit(blocks) && blocks_.commit(blocks) && episodes_.commit(episodes) &&
+                       episodeMarks_.commit(episodes);
+    return taken ? Status::ok : fail(Status::memory, 17.0 * static_cast<double>(blocks));
+  }
+  void appended(const StoredEpisodes& stored, uint32_t episode, uint32_t, const uint8_t*) {
+    if (isOn_) [[unlikely]] note(stored.episodes()[episode].lastBlock);
+  }
+  void sealed(const StoredEpisodes&, uint32_t block) {
+    if (isOn_) [[unlikely]] note(block);
+  }
+  void changing(const StoredEpisodes&, uint32_t block) {
+    if (isOn_) [[unlikely]] marks_[block] |= stale;
+  }
+  void freed(const StoredEpisodes&, uint32_t block) {
+    if (!isOn_) return;
+    marks_[block] &= listed;
+    places_[block] = {};
+  }
+  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
+    if (!isOn_ || stored.store().kept().count() == 0 || episodeMarks_[episode] != 0) return;
+    episodeMarks_[episode] = 1;
+    episodes_[episodeCount_++] = episode;
+  }
+  double memoryBytes() const {
+    return places_.memoryBytes() + marks_.memoryBytes() + blocks_.memoryBytes() + episodes_.memoryBytes() + episodeMarks_.memoryBytes();
+  }
+
+ private:
+  static constexpr uint8_t listed = 1;
+  static constexpr uint8_t unwritten = 2;
+  static constexpr uint8_t stale = 4;
+  static constexpr uint8_t unread = 8;
+
+  Scratch<LogPlace> places_;  // by block
+  Scratch<uint8_t> marks_;    // by block
+  Scratch<uint32_t> blocks_;
+  uint32_t blockCount_ = 0;
+  Scratch<uint32_t> episodes_;
+  Scratch<uint8_t> episodeMarks_;
+  uint32_t episodeCount_ = 0;
+  bool isOn_ = false;
+};
+
+}  // namespace exrp
