@@ -232,6 +232,19 @@ export const symbols = {
   exrp_section_write: { parameters: ["u32", "u32", "f64", "u32", "buffer", "f64"], result: "i32" },
   /** `(replay)` */
   exrp_snapshot_end: { parameters: ["u32"], result: "i32" },
+  /** `(replay, path, path_size, options, option_count, report, report_count)` */
+  exrp_durable_open: {
+    parameters: ["u32", "buffer", "u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(replay, state, state_size)` */
+  exrp_durable_state: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, state, state_size, has_state, ticket)` */
+  exrp_durable_group: { parameters: ["u32", "buffer", "u32", "u32", "buffer"], result: "i32" },
+  /** `(replay, ticket, timeout_ms)` */
+  exrp_durable_wait: { parameters: ["u32", "f64", "u32"], result: "i32", nonblocking: true },
+  /** `(replay, info, info_count)` */
+  exrp_durable_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
   /** `(config, config_count, tables)` */
   exrp_tables_create: { parameters: ["buffer", "u32", "buffer"], result: "i32" },
   /** `(tables)` */
@@ -710,6 +723,30 @@ export interface KernelSymbols {
   ): number;
   /** `exrp_snapshot_end` of kernel/exrp.h. */
   exrp_snapshot_end(replay: number): number;
+  /** `exrp_durable_open` of kernel/exrp.h. */
+  exrp_durable_open(
+    replay: number,
+    path: KernelBuffer,
+    path_size: number,
+    options: KernelBuffer,
+    option_count: number,
+    report: KernelBuffer,
+    report_count: number,
+  ): number;
+  /** `exrp_durable_state` of kernel/exrp.h. */
+  exrp_durable_state(replay: number, state: KernelBuffer, state_size: number): number;
+  /** `exrp_durable_group` of kernel/exrp.h. */
+  exrp_durable_group(
+    replay: number,
+    state: KernelBuffer,
+    state_size: number,
+    has_state: number,
+    ticket: KernelBuffer,
+  ): number;
+  /** `exrp_durable_wait` of kernel/exrp.h. */
+  exrp_durable_wait(replay: number, ticket: number, timeout_ms: number): Promise<number>;
+  /** `exrp_durable_info` of kernel/exrp.h. */
+  exrp_durable_info(replay: number, info: KernelBuffer, info_count: number): number;
   /** `exrp_tables_create` of kernel/exrp.h. */
   exrp_tables_create(config: KernelBuffer, config_count: number, tables: KernelBuffer): number;
   /** `exrp_tables_destroy` of kernel/exrp.h. */
@@ -869,7 +906,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 12;
+export const EXRP_ABI_VERSION = 13;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -910,6 +947,34 @@ export const EXRP_STATUS_ITEM_BYTES = 58;
 export const EXRP_STATUS_ITEM_EMPTY = 59;
 export const EXRP_STATUS_ITEM_SLICE = 61;
 export const EXRP_STATUS_DAMAGED = 60;
+export const EXRP_STATUS_LOG = 62;
+export const EXRP_LOG_ARGUMENT = 1;
+export const EXRP_LOG_CLOSED = 2;
+export const EXRP_LOG_FULL = 3;
+export const EXRP_LOG_TIMEOUT = 4;
+export const EXRP_LOG_MEMORY = 5;
+export const EXRP_LOG_DISK = 6;
+export const EXRP_LOG_EMPTY = 7;
+export const EXRP_LOG_EXISTS = 8;
+export const EXRP_LOG_UNKNOWN = 9;
+export const EXRP_LOG_DAMAGED = 10;
+export const EXRP_LOG_VERSION = 11;
+export const EXRP_LOG_TAKEN = 20;
+export const EXRP_LOG_UNFIT = 21;
+export const EXRP_DISK_OPEN_FOLDER = 1;
+export const EXRP_DISK_OPEN = 2;
+export const EXRP_DISK_CLOSE = 3;
+export const EXRP_DISK_SIZE = 4;
+export const EXRP_DISK_READ = 5;
+export const EXRP_DISK_WRITE = 6;
+export const EXRP_DISK_SYNC = 7;
+export const EXRP_DISK_TRUNCATE = 8;
+export const EXRP_DISK_RENAME = 9;
+export const EXRP_DISK_REMOVE = 10;
+export const EXRP_DISK_LIST = 11;
+export const EXRP_DISK_SYNC_FOLDER = 12;
+export const EXRP_DISK_FREE_BYTES = 13;
+export const EXRP_DISK_LOCK = 14;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;
@@ -1270,6 +1335,31 @@ export const EXRP_SAMPLES_DIMS = 10;
 export const EXRP_SAMPLES_COLUMN = 42;
 export const EXRP_SAMPLES_RAGGED = -1;
 export const EXRP_INDEX_NONE = 4294967295;
+export const EXRP_DURABLE_IS_NEW = 0;
+export const EXRP_DURABLE_FLUSH_INTERVAL_MS = 1;
+export const EXRP_DURABLE_SEGMENT_BYTES = 2;
+export const EXRP_DURABLE_QUEUE_BYTES = 3;
+export const EXRP_DURABLE_GROUP_BYTES = 4;
+export const EXRP_DURABLE_CHECKPOINT_BYTES = 5;
+export const EXRP_DURABLE_HAS_STATE = 6;
+export const EXRP_DURABLE_GOES_ON = 7;
+export const EXRP_DURABLE_OPTION_COUNT = 8;
+export const EXRP_RECOVERY_GROUPS = 0;
+export const EXRP_RECOVERY_TAIL_BYTES = 1;
+export const EXRP_RECOVERY_REPAIRED = 2;
+export const EXRP_RECOVERY_LOST_BLOCKS = 3;
+export const EXRP_RECOVERY_DAMAGE_SEGMENT = 4;
+export const EXRP_RECOVERY_DAMAGE_OFFSET = 5;
+export const EXRP_RECOVERY_STATE_BYTES = 6;
+export const EXRP_RECOVERY_COUNT = 7;
+export const EXRP_DURABLE_INFO_OPEN = 0;
+export const EXRP_DURABLE_INFO_FAILED = 1;
+export const EXRP_DURABLE_INFO_WRITTEN_BYTES = 2;
+export const EXRP_DURABLE_INFO_SYNCS = 3;
+export const EXRP_DURABLE_INFO_QUEUED_BYTES = 4;
+export const EXRP_DURABLE_INFO_SEGMENTS = 5;
+export const EXRP_DURABLE_INFO_LOG_BYTES = 6;
+export const EXRP_DURABLE_INFO_COUNT = 7;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;
 export const EXRP_SECTION_RECORDS = 2;

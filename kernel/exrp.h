@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 12
+#define EXRP_ABI_VERSION 13
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -98,6 +98,39 @@ extern "C" {
 
 #define EXRP_STATUS_ITEM_SLICE 61        /* a slice of an item reaches beyond its chunk [item's index; chunk's key, high and low] */
 #define EXRP_STATUS_DAMAGED 60           /* samples or a tensor are not what they must be [EXRP_DAMAGE_*; index of the sample; index of the column] */
+#define EXRP_STATUS_LOG 62               /* the log of a durable replay [EXRP_LOG_*; EXRP_DISK_* that failed, or where it is damaged: the segment; the
+                                            system's number for it, or the offset] */
+
+/* What is wrong with a log. */
+#define EXRP_LOG_ARGUMENT 1 /* an option that fits no log, or a call that is larger than a frame may be */
+#define EXRP_LOG_CLOSED 2   /* the replay is not durable */
+#define EXRP_LOG_FULL 3     /* too much waits for the disk */
+#define EXRP_LOG_TIMEOUT 4  /* the wait has ended before the disk was done */
+#define EXRP_LOG_MEMORY 5   /* no memory */
+#define EXRP_LOG_DISK 6     /* the disk failed, now or before: the log has failed for good */
+#define EXRP_LOG_EMPTY 7    /* the folder has no log */
+#define EXRP_LOG_EXISTS 8   /* the folder has a log */
+#define EXRP_LOG_UNKNOWN 9  /* nothing is at this place of the log */
+#define EXRP_LOG_DAMAGED 10 /* the log is damaged in its middle */
+#define EXRP_LOG_VERSION 11 /* a newer library wrote the log */
+#define EXRP_LOG_TAKEN 20   /* another replay has the folder open, in this process or another */
+#define EXRP_LOG_UNFIT 21   /* the log is of a replay with other options, or of another library */
+
+/* The call of the system that failed. */
+#define EXRP_DISK_OPEN_FOLDER 1
+#define EXRP_DISK_OPEN 2
+#define EXRP_DISK_CLOSE 3
+#define EXRP_DISK_SIZE 4
+#define EXRP_DISK_READ 5
+#define EXRP_DISK_WRITE 6
+#define EXRP_DISK_SYNC 7
+#define EXRP_DISK_TRUNCATE 8
+#define EXRP_DISK_RENAME 9
+#define EXRP_DISK_REMOVE 10
+#define EXRP_DISK_LIST 11
+#define EXRP_DISK_SYNC_FOLDER 12
+#define EXRP_DISK_FREE_BYTES 13
+#define EXRP_DISK_LOCK 14
 
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
@@ -570,6 +603,37 @@ extern "C" {
 /* An event of the journal is a pair of pick indices (from, to). EXRP_INDEX_NONE stands for no index. */
 #define EXRP_INDEX_NONE 4294967295u
 
+/* Options of a durable replay. */
+#define EXRP_DURABLE_IS_NEW 0            /* 1: the folder has no log, and gets one; 0: it has one, which is read */
+#define EXRP_DURABLE_FLUSH_INTERVAL_MS 1 /* groups end, and are on the disk, after so long at the latest; 0: only when asked for */
+#define EXRP_DURABLE_SEGMENT_BYTES 2     /* of a file of the log */
+#define EXRP_DURABLE_QUEUE_BYTES 3       /* that may wait for the disk */
+#define EXRP_DURABLE_GROUP_BYTES 4       /* after which a group ends */
+#define EXRP_DURABLE_CHECKPOINT_BYTES 5  /* by which the log grows between two checkpoints, at least */
+#define EXRP_DURABLE_HAS_STATE 6         /* 1: the caller ends all groups, as it has state of its own */
+#define EXRP_DURABLE_GOES_ON 7           /* 1: records are taken in memory once the log has failed */
+#define EXRP_DURABLE_OPTION_COUNT 8
+
+/* What exrp_durable_open() found. */
+#define EXRP_RECOVERY_GROUPS 0
+#define EXRP_RECOVERY_TAIL_BYTES 1     /* cut off: of no whole group, or torn */
+#define EXRP_RECOVERY_REPAIRED 2       /* frames with a flipped bit */
+#define EXRP_RECOVERY_LOST_BLOCKS 3    /* blocks whose rows were damaged; their episodes were evicted */
+#define EXRP_RECOVERY_DAMAGE_SEGMENT 4 /* where the first damage is that was not repaired; 0: nowhere */
+#define EXRP_RECOVERY_DAMAGE_OFFSET 5
+#define EXRP_RECOVERY_STATE_BYTES 6    /* of the caller's state */
+#define EXRP_RECOVERY_COUNT 7
+
+/* What is known of a durable replay. */
+#define EXRP_DURABLE_INFO_OPEN 0          /* 1 where it is durable, or was until its log failed */
+#define EXRP_DURABLE_INFO_FAILED 1        /* EXRP_LOG_*, or 0 */
+#define EXRP_DURABLE_INFO_WRITTEN_BYTES 2 /* since it was opened */
+#define EXRP_DURABLE_INFO_SYNCS 3
+#define EXRP_DURABLE_INFO_QUEUED_BYTES 4
+#define EXRP_DURABLE_INFO_SEGMENTS 5
+#define EXRP_DURABLE_INFO_LOG_BYTES 6 /* of all segments */
+#define EXRP_DURABLE_INFO_COUNT 7
+
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
 #define EXRP_SECTION_EPISODES 1  /* an item per episode, oldest first */
@@ -850,6 +914,20 @@ EXRP_API int32_t exrp_section_write(uint32_t replay, uint32_t section, double fi
 EXRP_API int32_t exrp_snapshot_end(uint32_t replay);
 
 /* ---- tables that many clients write to and sample from (kernel/tables/tables.hpp) ---- */
+
+/* A durable replay. */
+
+/* Makes a replay durable, in a folder (UTF-8) that is made where its parent is there. A new log begins with the replay as it is. A log that is there is
+ * read, into a replay of the same options that was just made, with no view but its first and no selector. */
+EXRP_API int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_size, const double* options, uint32_t option_count,
+                                   double* report, uint32_t report_count);
+/* The caller's state, as it was with the last group. */
+EXRP_API int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size);
+/* Ends a group: what was called until now counts together. `ticket` stands for its being on the disk. */
+EXRP_API int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket);
+/* Waits until what the ticket stands for is on the disk; timeout_ms 0 only asks. */
+EXRP_SLOW int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms);
+EXRP_API int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count);
 
 /* A set of tables. Messages are protobuf messages of Reverb's service, without gRPC's five bytes before them. One thread uses a set. */
 EXRP_API int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables);

@@ -6,24 +6,29 @@
 #include <new>
 #include <type_traits>
 
-#include "kernel/abi/replay_registry.hpp"
+#include "kernel/abi/replay_calls.hpp"
 #include "kernel/abi/threads.hpp"
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/calls/episode_table.hpp"
 #include "kernel/calls/rows.hpp"
 
+using exrp::Command;
 using exrp::fail;
 using exrp::Instance;
+using exrp::inTurn;
+using exrp::number;
+using exrp::onceWhole;
+using exrp::registry;
 using exrp::ThreadScratch;
+using exrp::withReplay;
+using exrp::withRoom;
+using exrp::withSeat;
+using exrp::withWhole;
 using exrp::Seat;
 using exrp::Status;
 
 namespace {
-
-exrp::ReplayRegistry* registry() { return exrp::onlyOne<exrp::ReplayRegistry>(); }
-
-int32_t number(Status status) { return static_cast<int32_t>(status); }
 
 /// One user of the replay less; the last one frees it.
 void release(Instance& instance) {
@@ -59,64 +64,6 @@ Status enroll(std::unique_ptr<Seat> made, uint32_t* id) {
   return status;
 }
 
-/// What `use` returns; Status::ok where it returns nothing, as it can't fail.
-template <typename Use, typename... Arguments>
-Status statusOf(Use use, Arguments&... arguments) {
-  if constexpr (std::is_same_v<std::invoke_result_t<Use, Arguments&...>, Status>) return use(arguments...);
-  else return use(arguments...), Status::ok;
-}
-
-template <typename Use>
-Status callWith(Use use, Seat& seat) {
-  if constexpr (std::is_invocable_v<Use, Seat&>) return statusOf(use, seat);
-  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return statusOf(use, seat.instance, seat.scratch);
-  else return statusOf(use, seat.instance);
-}
-
-/// Calls `use` with the seat while another thread may draw what it ordered. Returns replayUnknown where there is no such seat.
-template <typename Use>
-int32_t withSeat(uint32_t id, Use use) {
-  Seat* found = registry() == nullptr ? nullptr : registry()->find(id);
-  if (found == nullptr) return number(fail(Status::replayUnknown, id));
-  return number(use(*found));
-}
-
-/// Draws what the seat ordered, waits for other seats, and calls.
-template <typename Use>
-[[gnu::noinline]] Status inTurn(Seat& seat, Use use, uint32_t patience = exrp::ShortLock::shortPatience) {
-  seat.instance.finishOrders(seat);
-  const exrp::Turn turn(seat, patience);
-  return turn.status() == Status::ok ? callWith(use, seat) : turn.status();
-}
-
-/// Calls `use` with the seat, or with the replay, and the seat's scratch where it asks for one. The seat's ordered batches are drawn first, and other
-/// seats' calls do not come in between.
-template <typename Use>
-int32_t withReplay(uint32_t id, Use use) {
-  return withSeat(id, [&](Seat& seat) { return seat.flags.areClear() ? callWith(use, seat) : inTurn(seat, use); });
-}
-
-/// The same call, refused where a buffer of `count` elements is too small for `needed`.
-template <typename Use>
-int32_t withRoom(uint32_t id, uint32_t count, uint32_t needed, Use use) {
-  return withReplay(id, [&](Seat& seat) { return count < needed ? fail(Status::bufferSize, count, needed) : callWith(use, seat); });
-}
-
-/// The same call, refused while the replay is being loaded, as its parts do not fit yet.
-template <typename Use>
-auto onceWhole(Use use) {
-  return [use](Seat& seat) {
-    const Status status = seat.instance.snapshot.checkWhole();
-    return status == Status::ok ? callWith(use, seat) : status;
-  };
-}
-
-/// Like withReplay(), for calls that draw or change something.
-template <typename Use>
-int32_t withWhole(uint32_t id, Use use) {
-  return withReplay(id, onceWhole(use));
-}
-
 /// Like withWhole(), for calls that store records, as far as the rate limiter allows it. `count` says how many a call asks for, of the seat's instance.
 template <typename Count, typename Use>
 int32_t withRecords(uint32_t id, Count count, Use use) {
@@ -130,6 +77,32 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
     // A learner waits for each of its calls, and writers are many.
     return inTurn(seat, limited, exrp::ShortLock::longPatience);
   });
+}
+
+/// Notes a call that has changed a durable replay.
+Status noted(Status status, Instance& instance, exrp::Command command, std::initializer_list<exrp::LogPiece> pieces) {
+  if (status == Status::ok && instance.durable != nullptr) [[unlikely]] instance.durable->note(command, pieces);
+  return status;
+}
+Status noted(Status status, Instance& instance, exrp::Command command, double handle, uint32_t number = 0) {
+  if (status == Status::ok && instance.durable != nullptr) [[unlikely]] instance.durable->noteHandle(command, handle, number);
+  return status;
+}
+
+/// Records many steps, and notes it. `handles` are written over: one, or one for each step.
+template <typename Use>
+Status recordNoted(Instance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
+                   const uint32_t* done, Use use) {
+  exrp::Durable* const durable = instance.durable.get();
+  if (durable == nullptr) [[likely]] return use();
+  Status status = durable->mayRecord();
+  if (status != Status::ok) return status;
+  const uint32_t first = *done;
+  const bool isBatch = command == Command::recordBatch;
+  const double* const before = durable->keepHandles(handles, isBatch && count <= EXRP_LIMIT_BATCH ? count : 1);
+  status = use();
+  if (status == Status::ok) durable->noteSteps(command, before, steps, first, *done, count, flags);
+  return status;
 }
 
 /// How many records a call of many steps asks for: all in its first call, and none in those that go on with it.
@@ -293,17 +266,24 @@ int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count)
 }
 
 int32_t exrp_episode_create(uint32_t replay, double* episode) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.createEpisode(episode); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.createEpisode(episode), found, Command::createEpisode, {}); });
 }
 
 int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.tagEpisode(episode, tag); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.tagEpisode(episode, tag), found, Command::tagEpisode, episode, static_cast<uint32_t>(tag));
+  });
 }
 
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
   return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
-    return found.recording.record(row, flags);
+    if (found.durable == nullptr) [[likely]] return found.recording.record(row, flags);
+    double before = 0;
+    memcpy(&before, row, sizeof before);
+    Status status = found.durable->mayRecord();
+    if (status == Status::ok) status = found.recording.record(row, flags);
+    if (status == Status::ok) found.durable->noteRecord(before, flags, row + exrp::Recording::rowPriority, row + found.recording.rowTag());
+    return status;
   });
 }
 
@@ -318,13 +298,17 @@ int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint
 int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done) {
   return withRecords(replay, [&] { return recordsAsked(count, done); },
-                     [&](Instance& found) { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
+                     [&](Instance& found) {
+                       return recordNoted(found, Command::recordMany, episode, steps, count, flags, done,
+                                          [&] { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
+                     });
 }
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
   return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, ThreadScratch& thread) {
-    return found.recording.recordBatch(thread, episodes, steps, steps_size, count, flags, done);
+    return recordNoted(found, Command::recordBatch, episodes, steps, count, flags, done,
+                       [&] { return found.recording.recordBatch(thread, episodes, steps, steps_size, count, flags, done); });
   });
 }
 
@@ -338,7 +322,8 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
   };
   return withRecords(replay, records, [&](Instance& found) {
     if (episode_count < count) return fail(Status::bufferSize, episode_count, count);
-    return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes);
+    return recordNoted(found, Command::recordFlat, episode, steps, count, flags, done,
+                       [&] { return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes); });
   });
 }
 
@@ -348,28 +333,30 @@ int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_s
     uint64_t leaves[exrp::leafMax];
     const auto needed = static_cast<double>(found.replay.book().store().leaves().layOut(0, 1, leaves));
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
-    return found.replay.endEpisode(episode, {final_state, leaves, 0}, flags, ended);
+    return noted(found.replay.endEpisode(episode, {final_state, leaves, 0}, flags, ended), found, Command::endEpisode, episode, flags);
   });
 }
 
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.evictEpisode(episode); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.evictEpisode(episode), found, Command::evictEpisode, episode); });
 }
 
 int32_t exrp_replay_clear(uint32_t replay) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.clear(); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.clear(), found, Command::clear, {}); });
 }
 
 int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t position) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.trimEpisode(episode, position); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.trimEpisode(episode, position), found, Command::trimEpisode, episode, position);
+  });
 }
 
 int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.trimOpen(episode, first_position); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.trimOpen(episode, first_position), found, Command::trimOpen, {}); });
 }
 
 int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.releaseRecords(episode, position); });
+  return withWhole(replay, [&](Instance& found) { return noted(found.replay.releaseRecords(episode, position), found, Command::release, episode, position);
+  });
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
@@ -404,7 +391,11 @@ int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, 
 int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count, const uint8_t* rows,
                       double rows_size, uint32_t* updated) {
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
-    return exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
+    const Status status = exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
+    if (status == Status::ok && found.durable != nullptr) [[unlikely]] {
+      found.durable->notePicks(Command::setRows, column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
+    }
+    return status;
   });
 }
 
@@ -423,7 +414,8 @@ int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t po
   return withWhole(replay, [&](Instance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
-    return status == Status::ok ? found.replay.createView(parsed, view) : status;
+    if (status != Status::ok) return status;
+    return noted(found.replay.createView(parsed, view), found, Command::createView, {{policy, policy_count * uint32_t{sizeof(double)}}});
   });
 }
 
@@ -452,13 +444,21 @@ int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers
 
 int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
-  return withWhole(replay, [&](Instance& found) { return found.replay.createSelector(view, kind, options, option_count, selector); });
+  return withWhole(replay, [&](Instance& found) { 
+    const exrp::SelectorHead head = {view, kind};
+    return noted(found.replay.createSelector(view, kind, options, option_count, selector), found, Command::createSelector,
+                 {{&head, sizeof head}, {options, option_count * uint32_t{sizeof(double)}}});
+  });
 }
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
-    return found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
+    const Status status = found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
+    if (status == Status::ok && found.durable != nullptr) [[unlikely]] {
+      found.durable->notePicks(Command::setPriority, selector, episodes, positions, priorities, priority_size, count);
+    }
+    return status;
   });
 }
 
@@ -492,10 +492,12 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indice
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
   return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
-    const Status status = found.snapshot.checkWhole();
+    Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
-    return found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0,
-                                     batch, batch_size);
+    status = found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch,
+                                       batch_size);
+    const exrp::DrawHead head = {view, count};
+    return noted(status, found, Command::gather, {{&head, sizeof head}, {indices, count * uint32_t{sizeof(uint32_t)}}});
   });
 }
 
@@ -601,7 +603,10 @@ int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint3
 }
 
 int32_t exrp_replay_save_begin(uint32_t replay) {
-  return withReplay(replay, [&](Seat& at) { return at.instance.snapshot.begin(&at); });
+  return withReplay(replay, [&](Seat& at) {
+    if (at.instance.durable != nullptr) at.instance.durable->finishCheckpoint();
+    return at.instance.snapshot.begin(&at);
+  });
 }
 
 int32_t exrp_replay_save_end(uint32_t replay) {

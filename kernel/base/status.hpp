@@ -48,6 +48,7 @@ enum class Status : int32_t {
   itemEmpty = EXRP_STATUS_ITEM_EMPTY,
   itemSlice = EXRP_STATUS_ITEM_SLICE,
   damaged = EXRP_STATUS_DAMAGED,
+  log = EXRP_STATUS_LOG,
 };
 
 }  // namespace exrp

@@ -9,8 +9,6 @@ namespace exrp {
 namespace {
 
 constexpr uint32_t endFlags = EXRP_RECORD_ENDS | EXRP_RECORD_TRUNCATED;
-/// Where the priority lies in the row of one record: after the handle.
-constexpr uint32_t rowPriorityOffset = 8;
 /// Records stored in one call while a journal is open, which then has to be read.
 constexpr uint32_t journalRecordsMax = 65536;
 constexpr uint32_t pieceBytes = 1 << 18;  // of large rows that are recorded under the lock at once
@@ -40,7 +38,7 @@ uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 /// at a multiple of 8, so that every column is aligned to its element.
 void Recording::create() {
   const Store& store = replay_.book().store();
-  rowBytes_ = rowPriorityOffset + 8;
+  rowBytes_ = rowPriority + 8;
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     rowGroups_[group] = rowBytes_;
     rowBytes_ += padded(store.groupStride(group));
@@ -62,7 +60,7 @@ void Recording::rowLayout(double* offsets) const {
   const Store& store = replay_.book().store();
   offsets[EXRP_ROW_BYTES] = rowBytes_;
   offsets[EXRP_ROW_FINAL_STATE] = static_cast<double>(rowFinalState_[0]);
-  offsets[EXRP_ROW_PRIORITY] = rowPriorityOffset;
+  offsets[EXRP_ROW_PRIORITY] = rowPriority;
   offsets[EXRP_ROW_TAG] = rowTag_;
   double* to = offsets + EXRP_ROW_COLUMN;
   for (uint32_t index = 0; index < store.columnCount(); ++index) *to++ = static_cast<double>(rowColumns_[index]);
@@ -130,7 +128,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   if (!flagsPossible(flags)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
   Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
-  if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriorityOffset : nullptr, 0, 1);
+  if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriority : nullptr, 0, 1);
   const bool asItIs = status == Status::ok && replay_.forgetting().fitsAsItIs(episode, flags) && replay_.picks().hasRoomForOne();
   NextStates& nextStates = replay_.book().part<NextStates>();
   if (status == Status::ok && hasNextState && !(asItIs && nextStates.has(episode))) status = replay_.reserveNextStates(2, 1);
@@ -152,7 +150,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
     copyKept(episode, column, row + rowColumns_[column]);
   }
   const auto finalState = [&] { return StateRef{row, rowFinalState_, 0}; };
-  replay_.publish(&episode, 1, hasPriority ? row + rowPriorityOffset : nullptr, flags, finalState);
+  replay_.publish(&episode, 1, hasPriority ? row + rowPriority : nullptr, flags, finalState);
   giveTag(tags, episode, 0);
   if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, finalState());
   handle = replay_.book().handleAt(episode);

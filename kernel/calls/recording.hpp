@@ -20,6 +20,9 @@ class Recording {
   void create();
 
   uint32_t rowBytes() const { return rowBytes_; }
+  /// Where the priority and the tag are in the row of record().
+  static constexpr uint32_t rowPriority = 8;
+  uint32_t rowTag() const { return rowTag_; }
   void rowLayout(double* offsets) const;
   Status stepsLayout(uint32_t count, double* offsets) const;
 

@@ -78,7 +78,12 @@ class Durable {
   /// A snapshot is wanted now: what a checkpoint still keeps of the moment is written at once.
   void finishCheckpoint();
 
-  bool hasFailed() const { return hasFailed_; }
+  /// The caller's, as it was with the last group.
+  const uint8_t* state() const { return state_.data(); }
+  uint32_t stateBytes() const { return hasState_ ? stateBytes_ : 0; }
+
+  /// LogStatus::ok, or what the log has failed by.
+  LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
   Log& log() { return log_; }
   double memoryBytes() const { return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + state_.memoryBytes(); }

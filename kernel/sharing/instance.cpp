@@ -97,6 +97,10 @@ Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, doubl
   Status status = seat.isGranted ? Status::ok : allows(EXRP_ALLOW_SAMPLES, range.count);
   if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
   if (status == Status::ok && !seat.isGranted) rateLimiter_.sampled(range.count);
+  if (status == Status::ok && durable != nullptr) [[unlikely]] {
+    const DrawHead head = {selector, range.count};
+    durable->note(Command::draw, {{&head, sizeof head}});
+  }
   return status;
 }
 
@@ -137,13 +141,20 @@ Status Instance::admit(Seat& seat) {
   return status;
 }
 
+/// Ends the open episodes of a seat.
+void Instance::abandon(uint16_t writer) {
+  endEpisodesOf(replay, writer);
+  const uint64_t number = writer;
+  if (durable != nullptr) durable->note(Command::abandon, {{&number, sizeof number}});
+}
+
 void Instance::dismiss(Seat& seat, bool threadEnded) {
   if (!seat.flags.isShared()) return;
   const bool holds = sharing.isHeldBy(seat);
   // Where the thread holds the lock by another seat, that serves, too.
   const bool taken = holds || sharing.take(seat) == Status::ok;
   snapshot.endFor(&seat);
-  if (!seat.isBarred) endEpisodesOf(replay, seat.number);
+  if (!seat.isBarred) abandon(seat.number);
   sharing.dismiss(seat);
   sharing.endedCount += threadEnded ? 1 : 0;
   while (holds && !sharing.endHold(seat)) {
@@ -158,7 +169,7 @@ Status Instance::revoke(const Seat& seat, uint32_t ticket) {
     const bool cameByIt = other->isGuest && other->ticket == ticket && other != &seat;
     if (!cameByIt || other->isBarred) continue;
     other->isBarred = true;
-    endEpisodesOf(replay, other->number);
+    abandon(other->number);
   }
   return Status::ok;
 }
@@ -185,6 +196,7 @@ Status Instance::endHold(Seat& seat) {
 
 double Instance::memoryBytes(const Seat& seat) const {
   double bytes = static_cast<double>(sizeof(Instance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
+  if (durable != nullptr) bytes += durable->memoryBytes();
   if (!seat.flags.isShared()) return bytes + seat.memoryBytes();
   for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();
   return bytes;

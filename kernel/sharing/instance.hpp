@@ -10,6 +10,7 @@
 #include "kernel/calls/drawing.hpp"
 #include "kernel/calls/recording.hpp"
 #include "kernel/calls/statistics.hpp"
+#include "kernel/durable/durable.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
 #include "kernel/replay/replay.hpp"
 #include "kernel/sharing/sharing.hpp"
@@ -76,6 +77,8 @@ class Instance {
   Statistics statistics{replay};
   Drawing drawing{replay, statistics};
   Snapshot snapshot{replay};
+  /// Null where the replay is not durable. It ends before what it writes down.
+  std::unique_ptr<Durable> durable;
   Sharing sharing;
   /// Its number, never used for another replay of the process.
   const uint64_t serial;
@@ -84,6 +87,7 @@ class Instance {
 
  private:
   Status carryOut(Seat& seat, const BatchOrder& order);
+  void abandon(uint16_t writer);
 
   RateLimiter rateLimiter_;
   uint64_t uncounted_ = 0;  // records that came before the rate limiter's first

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "kernel/base/scratch.hpp"
-#include "kernel/log/log_format.hpp"
+#include "kernel/log/log_place.hpp"
 #include "kernel/store/episode_listener.hpp"
 
 namespace exrp {
