@@ -13,6 +13,7 @@ export type ReplayErrorCode =
   | "capacity"
   | "chunk-unknown"
   | "chunks-kept"
+  | "disk"
   | "disposed"
   | "empty"
   | "episode-ended"
@@ -29,6 +30,9 @@ export type ReplayErrorCode =
   | "kernel-missing"
   | "kernel-version"
   | "limit"
+  | "log-damaged"
+  | "log-mismatch"
+  | "log-taken"
   | "memory"
   | "message-damaged"
   | "message-empty"
@@ -111,6 +115,8 @@ export interface ReplayErrorOptions {
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
+ * | `disk` | the disk of a durable replay is full or has failed; the text says what it said |
+ * | `log-taken`, `log-mismatch`, `log-damaged` | a folder is open in another replay, is of a replay with other options, or is damaged |
  * | `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt`, `snapshot-mismatch` | why a snapshot was refused: it is none, of a newer version, incomplete, damaged, or of another configuration |
  * | `order` | a server can't load or write a checkpoint now |
  * | `argument`, `buffer-size`, `full`, `selector-unknown`, `unknown` | the kernel refused what the library should have refused before: please report it |

@@ -112,6 +112,7 @@ const FAULTS: Readonly<Partial<Record<number, FaultOf>>> = {
     `snapshot-corrupt: the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`,
   [abi.EXRP_STATUS_DATA_MISMATCH]: (a, b, c) =>
     `snapshot-mismatch: the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`,
+  [abi.EXRP_STATUS_LOG]: (a, b, c) => logText(a, b, c),
   [abi.EXRP_STATUS_DAMAGED]: (a, b, c) =>
     `message-damaged: sample ${b}, column ${c}: ${DAMAGES[a] ?? `damage ${a}`}`,
   [abi.EXRP_STATUS_TABLES_UNKNOWN]: () => "disposed: the tables are disposed",
@@ -161,6 +162,62 @@ export function errorOfStatus(
   const codeEnd = fault.indexOf(": ");
   const message = `${operation}${fault.slice(codeEnd)}${hint}`;
   return new ReplayError(fault.slice(0, codeEnd) as ReplayErrorCode, message, { status, detail });
+}
+
+/** What was being done when the disk failed. */
+const DISK_CALLS: Readonly<Partial<Record<number, string>>> = {
+  [abi.EXRP_DISK_OPEN_FOLDER]: "open the folder",
+  [abi.EXRP_DISK_OPEN]: "open a file",
+  [abi.EXRP_DISK_CLOSE]: "close a file",
+  [abi.EXRP_DISK_SIZE]: "read the size of a file",
+  [abi.EXRP_DISK_READ]: "read",
+  [abi.EXRP_DISK_WRITE]: "write",
+  [abi.EXRP_DISK_SYNC]: "sync a file",
+  [abi.EXRP_DISK_TRUNCATE]: "cut a file",
+  [abi.EXRP_DISK_RENAME]: "rename a file",
+  [abi.EXRP_DISK_REMOVE]: "remove a file",
+  [abi.EXRP_DISK_LIST]: "list the folder",
+  [abi.EXRP_DISK_SYNC_FOLDER]: "sync the folder",
+  [abi.EXRP_DISK_FREE_BYTES]: "ask for free space",
+  [abi.EXRP_DISK_LOCK]: "lock the folder",
+};
+
+/** The system's numbers that people meet: those of Linux, most of which macOS and Windows share. */
+const SYSTEM_ERRORS: Readonly<Partial<Record<number, string>>> = {
+  2: "no such folder",
+  5: "the device failed (EIO)",
+  13: "not permitted (EACCES)",
+  20: "it is no folder",
+  27: "the file would be too large (EFBIG)",
+  28: "the disk is full (ENOSPC)",
+  30: "the disk can only be read (EROFS)",
+  122: "the quota is used up (EDQUOT)",
+};
+
+/** What is wrong with the log of a durable replay. */
+function logText(what: number, call: number, system: number): Fault {
+  switch (what) {
+    case abi.EXRP_LOG_TAKEN:
+      return "log-taken: another replay has this folder open, in this program or in another one; dispose it first";
+    case abi.EXRP_LOG_UNFIT:
+      return "log-mismatch: the log of the folder does not fit these options, or another version of the library wrote it";
+    case abi.EXRP_LOG_VERSION:
+      return "log-mismatch: a newer version of the library wrote the log of the folder";
+    case abi.EXRP_LOG_EXISTS:
+      return "log-mismatch: the folder has a log, but no replay.json; restore that file, or take another folder";
+    case abi.EXRP_LOG_DAMAGED:
+      return `log-damaged: the log is damaged at segment ${call}, byte ${system}, and what follows cannot be read without it`;
+    case abi.EXRP_LOG_TIMEOUT:
+      return "timeout: the disk took too long";
+    case abi.EXRP_LOG_MEMORY:
+      return "memory: there was no memory for the log, which ends there; open the folder again";
+    case abi.EXRP_LOG_DISK:
+      return `disk: the system could not ${DISK_CALLS[call] ?? "use the disk"}: ${
+        SYSTEM_ERRORS[system] ?? `error ${system}`
+      }; what was flushed before is there, and nothing later is written`;
+    default:
+      return `disk: the log refused the call (${what})`;
+  }
 }
 
 /** What is wrong with samples or a tensor. */

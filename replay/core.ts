@@ -36,6 +36,14 @@ export interface SharedState {
   push(): void;
 }
 
+/** What writes down a change of what TypeScript keeps. */
+export interface NotedState {
+  /** Writes it down. The caller holds the replay. */
+  note(): number;
+  /** Refuses a rule that can't be remade from what is written down. */
+  checkRule(operation: string, name: string): never;
+}
+
 /** One replay's place in the kernel. */
 export class ReplayCore {
   /** The kernel. */
@@ -48,6 +56,8 @@ export class ReplayCore {
   seed: number;
   /** Set once the replay is shared. */
   shared: SharedState | undefined;
+  /** Set once the replay is durable. */
+  durable: NotedState | undefined;
   /** The number of this thread among those that ever used the replay: 0 for the one that created it. */
   thread = 0;
   /** How many episodes `newEpisode` began in this thread. */
@@ -111,9 +121,10 @@ export class ReplayCore {
     if (this.shared?.isBehind === true && this.id !== NO_ID) this.together(operation, () => {});
   }
 
-  /** Tells other threads of a change of what is kept in TypeScript. Call it within {@linkcode ReplayCore.together}. */
+  /** Tells other threads, and the log, of a change of what is kept in TypeScript. Call it within {@linkcode ReplayCore.together}. */
   announce(): void {
     this.shared?.push();
+    this.durable?.note();
   }
 
   /** True once the replay was freed. */

@@ -30,6 +30,15 @@ import type { SelectorRule } from "../selectors/composed_selector.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
+import {
+  checkDurable,
+  checkSameConfig,
+  type Durability,
+  Durable,
+  readFolder,
+  writeFolder,
+} from "./durable/durable.ts";
+import { type DurableOptions, splitOptions } from "./durable/durable_options.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
@@ -202,6 +211,102 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const kernel = await openKernel(options);
     await freeForgotten(kernel);
     return ExperienceReplay.#of(new ReplayCore(kernel, config), (parts) => {
+      if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
+    });
+  }
+
+  /** Opens a folder whose replay has this type. */
+  static open<S extends Schema = AnySchema>(
+    directory: string | URL,
+    options?: DurableOptions,
+  ): Promise<ExperienceReplay<S>>;
+  /**
+   * Opens a durable replay: one that lives in a folder, and outlives the process. What you record, draw and change goes to a log in that
+   * folder, in the background. After `await flush()`, all that came before is on the disk, whatever happens to the process or the power.
+   *
+   * A new folder needs the options of {@linkcode ExperienceReplay.create}. A folder with a replay needs none; if you give them, they are
+   * compared. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers, so the next batches are those that
+   * would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
+   *
+   * One replay at a time has a folder open. It needs the native kernel, and takes the library's selectors and eviction policies, not rules
+   * of your own. It does not take `unserialize`.
+   *
+   * @param directory The folder, which is made if its parent is there.
+   * @param options Those of `create`, and those of {@linkcode DurableOptions}.
+   * @throws {TypeError} For a new folder without options, or an unknown option.
+   * @throws {ReplayError} `log-taken` if another replay has the folder open. `log-mismatch` if the options differ from the folder's, or another
+   * version wrote it. `log-damaged` with the place, if the log is damaged where nothing can be done without it. `disk`, `file` or `permission`
+   * if the system refuses the folder. `not-savable` for an eviction policy of your own. What `create` throws, too.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+   *
+   * const directory = await Deno.makeTempDir();
+   * {
+   *   using replay = await ExperienceReplay.open(directory, { capacity: 1000, state: float32(2) });
+   *   replay.newPickSelector(uniform());
+   *   replay.record(replay.newEpisode(), [1, 2], 0, 1, { finalState: [3, 4] });
+   *   await replay.flush(); // from here on, a crash loses nothing of it
+   * }
+   * using replay = await ExperienceReplay.open(directory); // in another process, on another day
+   * console.log(replay.recordCount); // 1
+   * console.log(replay.selectors.length); // 1
+   * ```
+   */
+  static open<
+    const State extends StateColumns,
+    Action extends Column = Column<"int32", []>,
+    Reward extends Column = Column<"float32", []>,
+    Extras extends Columns = NoColumns,
+    const Stack extends LeafOption<number> = 1,
+    const Compact extends LeafOption<boolean> = false,
+    const NStep extends number | readonly number[] = readonly [],
+    const Transforms extends PickTransforms = NoTransforms,
+  >(
+    directory: string | URL,
+    options:
+      & CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>
+      & DurableOptions,
+  ): Promise<
+    ExperienceReplay<
+      SchemaOf<
+        State,
+        Action,
+        Reward,
+        Extras,
+        PickSchemaOf<Stack, Compact, NStep, ShownOf<State, Action, Reward, Extras, Transforms>>
+      >
+    >
+  >;
+  static async open(
+    directory: string | URL,
+    options: DurableOptions & Partial<CreateOptions> = {},
+  ): Promise<object> {
+    const where = "ExperienceReplay.open()";
+    const [durable, { kernelPath, backend, ...rest }] = splitOptions(where, options);
+    const folder = readFolder(directory);
+    const isGiven = Object.keys(rest).length > 0;
+    if (folder.config === undefined && !isGiven) {
+      throw new TypeError(
+        `${where}: there is no replay in ${folder.path}: give the options of a new one, such as { capacity: 100_000, state: float32(4) }`,
+      );
+    }
+    const given = isGiven ? checkCreateOptions(rest as CreateOptions) : undefined;
+    const { config = given } = folder;
+    if (config === undefined) throw new TypeError(`${where}: give the options of the replay`);
+    if (given !== undefined && folder.config !== undefined) {
+      checkSameConfig(folder, given, folder.config, rest.seed !== undefined);
+    }
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, rest.rateLimiter, config);
+    const kernel = await openKernel({
+      ...(kernelPath === undefined ? {} : { kernelPath }),
+      ...(backend === undefined ? {} : { backend }),
+    });
+    checkDurable(kernel, config);
+    await freeForgotten(kernel);
+    if (folder.config === undefined) await writeFolder(folder, config);
+    return ExperienceReplay.#of(new ReplayCore(kernel, config), (parts) => {
+      parts.durable.open(folder, durable);
       if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
     });
   }
@@ -1155,6 +1260,48 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   }
 
   /**
+   * Waits until everything that was recorded, drawn or changed before is on the disk, for a replay of {@linkcode ExperienceReplay.open}. The
+   * program goes on meanwhile. A crash after that loses nothing of it.
+   *
+   * @throws {ReplayError} `disk` if the disk failed, now or before, with what the system said. `file` if the replay is in memory only.
+   * `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * using replay = await ExperienceReplay.open(await Deno.makeTempDir(), { capacity: 100, state: float32(1) });
+   * replay.record(replay.newEpisode(), [1], 0, 1, { finalState: [2] });
+   * await replay.flush();
+   * console.log(replay.durability?.hasFailed); // false
+   * ```
+   */
+  async flush(): Promise<void> {
+    await this.#parts.durable.flush();
+  }
+
+  /**
+   * What is known of the folder of a durable replay; undefined for one in memory.
+   *
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * console.log(replay.durability); // undefined
+   * ```
+   */
+  get durability(): Durability | undefined {
+    this.#parts.core.checkUsable("durability");
+    return this.#parts.durable.durability;
+  }
+
+  /** Frees the replay. One of {@linkcode ExperienceReplay.open} is flushed before. */
+  override [Symbol.dispose](): void {
+    this.#parts.durable.end();
+    super[Symbol.dispose]();
+  }
+
+  /**
    * Forgets an episode now, whatever the eviction policy says. Cost: O(records of the episode).
    *
    * @returns False if it was already gone.
@@ -1246,6 +1393,7 @@ function partsOf(core: ReplayCore) {
     minibatches: new PickMinibatches(core, register, drawer),
     priorities: new Priorities(core, register, rules.selectors),
     saver: new Saver(core, rules, register, extra),
+    durable: new Durable(core, register, drainer, extra),
     sharing: new Sharing(core, register, drainer),
   };
 }

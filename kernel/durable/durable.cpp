@@ -320,7 +320,7 @@ void Durable::writeStatistics() {
 }
 
 Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
-  const bool isSame = hasState == hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0);
+  const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   if (wants) freshenBlocks();
   LoggedRows& rows = replay_.book().part<LoggedRows>();
@@ -329,14 +329,14 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
     endCommands();
     rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
     writeStatistics();
-    const GroupHead head = {groupCount_, hasState ? 1u : 0u, 0};
-    append(groupFrame, {{&head, sizeof head}, {state, stateBytes}});
-    if (!hasFailed_) {
-      ++groupCount_;
-      if (!isSame && !state_.commit(stateBytes)) fail(LogStatus::memory);
-      if (!isSame && !hasFailed_ && stateBytes > 0) memcpy(state_.data(), state, stateBytes);
-      stateBytes_ = stateBytes;
-      hasState_ = hasState;
+    const GroupHead head = {groupCount_, isSame ? 0u : 1u, 0};
+    append(groupFrame, {{&head, sizeof head}, {state, isSame ? 0 : stateBytes}});
+    if (!hasFailed_) ++groupCount_;
+    if (!hasFailed_ && !isSame) {
+      if (!state_.commit(stateBytes)) fail(LogStatus::memory);
+      else if (stateBytes > 0) memcpy(state_.data(), state, stateBytes);
+      stateBytes_ = hasFailed_ ? 0 : stateBytes;
+      hasState_ = true;
     }
     isPending_ = false;
     pendingBytes_ = 0;

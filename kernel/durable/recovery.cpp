@@ -271,7 +271,7 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
       },
       [](uint32_t) {});
   const auto stateBytes = static_cast<uint32_t>(left.left());
-  if (!give(left.take(stateBytes), stateBytes, head.hasState == 1)) return false;
+  if (head.hasState == 1 && !give(left.take(stateBytes), stateBytes, true)) return false;
   ++groupCount_;
   frameCount_ = byteCount_ = 0;
   return true;

@@ -158,11 +158,14 @@ export class Register {
     }
     const plans = nodes.filter((each) => each.kind !== "there");
     const { entries } = this;
-    if (core.shared !== undefined) {
+    if (core.shared !== undefined || core.durable !== undefined) {
       for (const each of plans) {
         if (each.kind === "native" || isRemakable(each.rule)) continue;
+        core.durable?.checkRule(OPERATION, each.rule.name);
         throw notSharable(OPERATION, `the rule ${each.rule.name}`);
       }
+    }
+    if (core.shared !== undefined) {
       checkShareCount(OPERATION, entries.length + plans.length);
     }
     const customs = this.#customs;

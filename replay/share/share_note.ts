@@ -13,24 +13,8 @@ import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.t
 import { Column, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
 import type { AnyPickPolicy } from "../../schema/pick_options.ts";
-import type { SelectorOption } from "../../selectors/native_selector.ts";
+import type { NotedSelector } from "../register/noted_selector.ts";
 import { VERSION } from "../../base/version.ts";
-
-/** A selector in the note: a rule of the kernel, or one that draws by means of the selectors of these numbers. */
-export interface NotedSelector {
-  /** The rule's name. */
-  readonly name: string;
-  /** The options by name. */
-  readonly options: Readonly<Record<string, SelectorOption>>;
-  /** The number of its pick view. */
-  readonly view: number;
-  /** The kernel's number of the rule. */
-  readonly native?: number;
-  /** The options as the kernel takes them. */
-  readonly numbers: readonly number[];
-  /** The numbers of the selectors that it draws with. */
-  readonly parts: readonly number[];
-}
 
 /** The note. */
 export interface ShareNote {
@@ -54,8 +38,8 @@ export interface ShareNote {
   };
 }
 
-/** The configuration of a note. */
-export function configOf({ config }: ShareNote): ReplayConfig {
+/** The configuration of a note, or of another JSON that has one. */
+export function configOf({ config }: Pick<ShareNote, "config">): ReplayConfig {
   // A replay with a policy of the user's own is never shared.
   const { name, native, options, number } = config.eviction as NativeEviction;
   const columns = config.columns.map(({ name, column: { dtype, shape, every } }) => ({

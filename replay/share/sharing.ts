@@ -20,8 +20,6 @@ import { ReplayHandle } from "../../ffi/handle.ts";
 import { checkStatus, openKernelAt } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { isRemakable } from "../../selectors/composed_selector.ts";
-import { NativeSelector } from "../../selectors/native_selector.ts";
-import { remade } from "../../selectors/remade.ts";
 import { ReplayCore, type SharedState } from "../core.ts";
 import type { Drainer } from "../read/drainer.ts";
 import {
@@ -30,9 +28,10 @@ import {
   notSharableWasm,
   SHARED_SELECTORS_MAX,
 } from "../register/sharable.ts";
-import type { Register, SelectorEntry } from "../register/register.ts";
+import { enter, noted } from "../register/noted_selector.ts";
+import type { Register } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
-import { configOf, type NotedSelector, readNote, writeNote } from "./share_note.ts";
+import { configOf, readNote, writeNote } from "./share_note.ts";
 import { checkTicket, type ShareTicket, TICKET_VERSION } from "./share_ticket.ts";
 import { VERSION } from "../../base/version.ts";
 
@@ -194,30 +193,6 @@ export class Sharing implements SharedState {
       drained: { drained, lost, counts: [...counts] },
     });
     this.#seen = Atomics.add(this.#shared.version, VERSION_AT, 1) + 1;
-  }
-}
-
-/** A selector, as the note has it. */
-function noted({ selector, native, composed }: SelectorEntry): NotedSelector {
-  return {
-    name: selector.kind,
-    options: native?.options ?? composed?.rule.options ?? {},
-    view: selector.view,
-    ...(native === undefined ? {} : { native: native.native }),
-    numbers: native?.numbers ?? [],
-    parts: selector.parts.map(({ id }) => id),
-  };
-}
-
-/** Enters a selector that another thread made. */
-function enter(
-  register: Register,
-  { name, options, view, native, numbers, parts }: NotedSelector,
-): void {
-  if (native === undefined) register.addComposed(remade(name, options), parts, view);
-  else {
-    const rule = new NativeSelector(name, native, options, numbers);
-    register.addNative(rule, register.nativeCount, view);
   }
 }
 

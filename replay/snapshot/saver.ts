@@ -85,6 +85,12 @@ export class Saver {
     if (core.shared !== undefined) {
       throw errorOfStatus("unserialize()", EXRP_STATUS_NOT_SHARABLE, [EXRP_SHARE_LOADING]);
     }
+    if (core.durable !== undefined) {
+      throw new ReplayError(
+        "busy",
+        "unserialize(): a durable replay has its own folder, and takes no snapshot; load the snapshot into a replay of create()",
+      );
+    }
     if (core.saving !== undefined) throw isSaving("unserialize()");
     const reading = readSnapshot(core, this.#schema(new Map()));
     using _occupied = source instanceof ReadableStream ? core.occupy("unserialize()") : undefined;

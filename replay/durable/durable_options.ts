@@ -1,0 +1,49 @@
+/**
+ * The options of a durable replay.
+ *
+ * @module
+ */
+
+import { checkInteger, checkWord } from "../../base/checks.ts";
+
+/** How a durable replay writes. Each option has a default. */
+export interface DurableOptions {
+  /**
+   * What is recorded, drawn or changed is on the disk after so many milliseconds at the latest, without a call of `flush`. 0 leaves it to `flush`. Default: 1000.
+   */
+  readonly flushIntervalMs?: number;
+  /**
+   * What a record does once the disk has failed, for instance because it is full. `"throw"`, the default: it throws a `ReplayError` with code `disk`. `"memory"`: the replay goes on in memory, and only `flush` throws.
+   */
+  readonly whenDiskFails?: "throw" | "memory";
+  /** The bytes of one file of the log. Default: 64 MiB, at least 1 MiB and at most 1 GiB. */
+  readonly segmentBytes?: number;
+  /**
+   * How many bytes may wait for the disk. A call that would exceed it waits. Default: 64 MiB.
+   */
+  readonly queueBytes?: number;
+}
+
+/** The options with their defaults. */
+export type CheckedDurable = Required<DurableOptions>;
+
+const MIB = 2 ** 20;
+
+/** Takes the options of a durable replay out of all options, and checks them. */
+export function splitOptions<T extends object>(
+  where: string,
+  options: T & DurableOptions,
+): readonly [CheckedDurable, Omit<T, keyof DurableOptions>] {
+  const {
+    flushIntervalMs = 1000,
+    whenDiskFails = "throw",
+    segmentBytes = 64 * MIB,
+    queueBytes = 64 * MIB,
+    ...rest
+  } = options;
+  checkInteger(`${where}: flushIntervalMs`, flushIntervalMs, 0, 2 ** 31 - 1);
+  checkInteger(`${where}: segmentBytes`, segmentBytes, MIB, 1024 * MIB);
+  checkInteger(`${where}: queueBytes`, queueBytes, MIB, 2 ** 40);
+  checkWord(`${where}: whenDiskFails`, whenDiskFails, ["throw", "memory"]);
+  return [{ flushIntervalMs, whenDiskFails, segmentBytes, queueBytes }, rest];
+}
