@@ -227,16 +227,27 @@ export function selectorRule(spec: SelectorSpec): SelectorRule<AnyBatch> {
   }
 }
 
-/** A replay of the library for a program. */
+/** Whether all rules of a program are the library's own, as a durable replay needs. */
+export function canBeDurable({ eviction, selectors }: ProgramConfig): boolean {
+  const isOwn = (spec: SelectorSpec): boolean => {
+    if (spec.kind === "combined") return isOwn(spec.rest);
+    if (spec.kind === "mixture") return spec.parts.every(({ rule }) => isOwn(rule));
+    return spec.kind !== "sweep" && spec.kind !== "laber";
+  };
+  return eviction !== "custom" && selectors.every(isOwn);
+}
+
+/** A replay of the library for a program: in memory, or in a folder. */
 export async function createReplay(
   config: ProgramConfig,
   seed: number,
   blockLength: number,
+  folder?: string,
 ): Promise<AnyReplay> {
   const extras = Object.fromEntries(
     Object.entries(config.extras).map(([name, spec]) => [name, column(spec)]),
   );
-  return await ExperienceReplay.create({
+  const options = {
     capacity: config.capacity,
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     blockLength,
@@ -248,5 +259,8 @@ export async function createReplay(
     extras,
     eviction: evictionRule(config),
     ...limits(config),
-  });
+  };
+  if (folder === undefined) return await ExperienceReplay.create(options);
+  // The smallest files, so that there are many.
+  return await ExperienceReplay.open(folder, { ...options, segmentBytes: 2 ** 20 });
 }

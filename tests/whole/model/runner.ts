@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Selector } from "@exrp/replay";
+import { ExperienceReplay, type Selector } from "@exrp/replay";
 import { compareBatch, compareDrained, compareSides } from "./comparisons.ts";
 import { chooseChanges, shownRecords } from "./changes.ts";
 import type { Fault } from "./faults.ts";
@@ -53,9 +53,10 @@ const CHECK_EVERY = 8;
 export async function runProgram(
   program: Program,
   tap: KernelTap,
-  options: { fault?: Fault; tally?: Tally } = {},
+  options: { fault?: Fault; tally?: Tally; folder?: string } = {},
 ): Promise<void> {
-  using run = await Run.begin(program, tap, options.fault, options.tally ?? emptyTally());
+  const { fault, tally = emptyTally(), folder } = options;
+  using run = await Run.begin(program, tap, fault, tally, folder);
   for (const [step, operation] of program.operations.entries()) {
     try {
       await run.step(operation);
@@ -101,11 +102,12 @@ class Run implements Disposable {
     tap: KernelTap,
     fault: Fault | undefined,
     tally: Tally,
+    folder: string | undefined,
   ): Promise<Run> {
     const { config } = program;
-    const replay = await createReplay(config, config.seed, config.blockLength);
+    const replay = await createReplay(config, config.seed, config.blockLength, folder);
     const model = new ReplayModel(modelConfig(config), fault);
-    const run = new Run(tap, { config, tally, replay, model, actors: new Map() });
+    const run = new Run(tap, { folder, config, tally, replay, model, actors: new Map() });
     for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
     run.#relabelling = relabellingOf(run.#sides);
     return run;
@@ -416,6 +418,7 @@ class Run implements Disposable {
   }
 
   async #save(): Promise<void> {
+    if (this.#sides.folder !== undefined) return await this.#sides.replay.flush();
     this.#saved = {
       bytes: await this.#sides.replay.serialize(),
       model: this.#sides.model.clone(),
@@ -424,7 +427,26 @@ class Run implements Disposable {
     };
   }
 
+  /** The durable replay goes, and comes back from its folder. */
+  async #reopen(folder: string, hasOptions: boolean): Promise<void> {
+    const { config, tally } = this.#sides;
+    this.#sides.replay[Symbol.dispose]();
+    this.#sides.replay = hasOptions
+      ? await createReplay(config, config.seed, config.blockLength, folder)
+      : await ExperienceReplay.open(folder, { segmentBytes: 2 ** 20 }) as AnyReplay;
+    const { selectors } = this.#sides.replay;
+    this.#selectors = this.#selectors.map(({ id }) => {
+      const found = selectors[id];
+      if (found === undefined) throw new Error(`the library has no selector ${id} any more`);
+      return found;
+    });
+    this.#relabelling = relabellingOf(this.#sides);
+    tally.loads++;
+  }
+
   async #load(operation: Operation & { do: "load" }): Promise<void> {
+    const { folder } = this.#sides;
+    if (folder !== undefined) return await this.#reopen(folder, operation.fresh);
     const saved = this.#saved;
     if (saved === undefined) return;
     if (saved.selectors < this.#selectors.length) {

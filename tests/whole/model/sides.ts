@@ -55,6 +55,8 @@ export function emptyTally(): Tally {
 
 /** An object that operations run on. Loading puts others in their place. */
 export interface Sides {
+  /** Where the replay lives, if it is durable. */
+  readonly folder?: string | undefined;
   readonly config: ProgramConfig;
   readonly tally: Tally;
   replay: AnyReplay;
