@@ -50,7 +50,7 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
   Status status = parse(numbers, count, &options);
   if (status != Status::ok) return status;
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
-  std::unique_ptr<Durable> made(new (std::nothrow) Durable(found.replay, found.snapshot));
+  std::unique_ptr<Durable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
   if (made == nullptr) return fail(Status::memory, sizeof(Durable));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
   status = made->openFolder(path, isNew);

@@ -587,7 +587,10 @@ int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, co
 }
 
 int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
-  return withWhole(replay, [&](Instance& found) { return found.statistics.noteAt(log, episodes, positions, count); });
+  return withWhole(replay, [&](Instance& found) {
+    const exrp::DrawHead head = {log, count};
+    return noted(found.statistics.noteAt(log, episodes, positions, count), found, Command::noteDraws, {{&head, sizeof head}});
+  });
 }
 
 int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {

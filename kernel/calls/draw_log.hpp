@@ -48,6 +48,9 @@ class DrawLog {
     ring_[notedCount_++ % ringCount] = {slot, static_cast<uint32_t>(birth), age < UINT32_MAX ? static_cast<uint32_t>(age) : UINT32_MAX};
   }
 
+  /// Counts picks of which none is noted.
+  void count(uint64_t picks) { drawnCount_ += picks; }
+
   uint64_t drawnCount() const { return drawnCount_; }
   /// How many picks are noted now.
   uint32_t count() const { return notedCount_ < ringCount ? static_cast<uint32_t>(notedCount_) : ringCount; }

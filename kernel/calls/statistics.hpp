@@ -34,6 +34,9 @@ class Statistics {
   void note(uint32_t log, const PickIndex& picks, const uint32_t* indices, uint32_t count);
   /// The same by episodes and positions; picks that are gone are left out.
   Status noteAt(uint32_t log, const double* handles, const int32_t* positions, uint32_t count);
+  /// How many picks a log counted. A log that is read again adds those of before.
+  uint64_t drawnCount(uint32_t log) const { return logs_[log].drawnCount(); }
+  void addDrawn(uint32_t log, uint64_t count) { logs_[log].count(count); }
   /// The EXRP_DRAWS_* numbers of a log.
   Status info(uint32_t log, double* info) const;
   /// The noted picks of a log, as NotedPick: `drawsCount` numbers fit.

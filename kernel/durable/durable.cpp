@@ -266,10 +266,11 @@ void Durable::writeBlock(uint32_t block) {
   EpisodeBook& book = replay_.book();
   const Store& store = book.store();
   const BlockRows rows = book.rowsOf(block);
-  if (rows.count == 0) return;
   const uint32_t episode = store.head(block).episode;
   const Episode& entry = book.episodes()[episode];
   const uint8_t* const nextState = entry.lastBlock == block && !entry.ended() ? book.part<NextStates>().find(episode, entry.count) : nullptr;
+  // One whose rows were all trimmed may have what its episode needs later.
+  if (rows.count == 0 && store.kept().count() == 0 && nextState == nullptr) return;
   const uint64_t bytes = blockChunkBytes(store, block, rows) + (nextState == nullptr ? 0 : store.leaves().bytes());
   if (bytes > frameBytesMax) return fail(LogStatus::argument);
   uint8_t* payload = nullptr;
@@ -397,8 +398,10 @@ void Durable::beginCheckpoint() {
   }
   const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_};
   LogPlace place;
-  const LogPiece pieces[] = {{&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}};
-  const LogStatus status = log_.append(checkpointFrame, pieces, 3, &place);
+  uint64_t drawn[EXRP_LIMIT_LOGS];
+  for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
+  const LogPiece pieces[] = {{&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}};
+  const LogStatus status = log_.append(checkpointFrame, pieces, 4, &place);
   if (status != LogStatus::ok) return fail(status);
   checkpointAt_ = place.position();
   checkpointSize_ = 0;

@@ -17,6 +17,7 @@
 #include <initializer_list>
 #include <memory>
 
+#include "kernel/calls/statistics.hpp"
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/replay.hpp"
@@ -38,7 +39,7 @@ struct DurableOptions {
 
 class Durable {
  public:
-  Durable(Replay& replay, Snapshot& snapshot) : replay_(replay), snapshot_(snapshot) {}
+  Durable(Replay& replay, Snapshot& snapshot, Statistics& statistics) : replay_(replay), snapshot_(snapshot), statistics_(statistics) {}
   Durable(const Durable&) = delete;
   Durable& operator=(const Durable&) = delete;
   ~Durable() { close(); }
@@ -113,6 +114,7 @@ class Durable {
 
   Replay& replay_;
   Snapshot& snapshot_;
+  Statistics& statistics_;
   DurableOptions options_;
   std::unique_ptr<Disk> disk_;
   Log log_;

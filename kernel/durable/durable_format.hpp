@@ -45,6 +45,7 @@ enum class Command : uint32_t {
   setPriority,     // PicksHead (number: the selector), handles, positions, priorities
   draw,            // DrawHead (number: the selector)
   gather,          // DrawHead (number: the view), indices
+  noteDraws,       // DrawHead (number: the log)
   abandon,         // a seat whose open episodes end
 };
 
@@ -90,7 +91,7 @@ struct CheckpointHead {
   uint32_t version;
   uint32_t hasState;
   uint32_t stateBytes;    // of the caller's own state, which follows
-  uint32_t commandBytes;  // then these commands
+  uint32_t commandBytes;  // then these commands; then how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes
 };
 struct SectionHead {
   double first;

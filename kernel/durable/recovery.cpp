@@ -191,6 +191,11 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
   }
   const uint8_t* const state = left.take(head.stateBytes);
   const uint8_t* const commands = left.take(head.commandBytes);
+  for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) {
+    uint64_t drawn = 0;
+    if (!left.head(&drawn)) return false;
+    durable_.statistics_.addDrawn(log, drawn);
+  }
   if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
   groupCount_ = head.group;
   return applyCommands(commands, head.commandBytes);
@@ -346,6 +351,12 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
       DrawHead head = {};
       return left.head(&head) ? drawing_.redraw(thread_, head.number, head.count) : unfit();
     }
+    case Command::noteDraws: {
+      DrawHead head = {};
+      if (!left.head(&head) || head.number >= EXRP_LIMIT_LOGS) return unfit();
+      durable_.statistics_.addDrawn(head.number, head.count);
+      return Status::ok;
+    }
     case Command::gather: {
       DrawHead head = {};
       if (!left.head(&head)) return unfit();
@@ -439,17 +450,17 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   EpisodeBook& book = replay_.book();
   Store& store = book.store();
   const uint32_t block = book.blocks().find(store, head.handle, store.ordinalOf(head.position));
-  if (block == blockNone || head.rowCount == 0) return unfit();
+  if (block == blockNone) return unfit();
   const BlockRows rows = book.rowsOf(block);
-  const uint32_t begin = store.positionOf(store.firstSlot(block) + rows.first);
+  const uint32_t begin = store.positionOf(store.firstSlot(block)) + rows.first;
   // A block that is read late may have lost its first rows since, and got none.
   const bool fits = isLate ? head.position <= begin && head.position + head.rowCount == begin + rows.count && head.hasFinal == rows.hasFinal
                            : head.position == begin && head.rowCount == rows.count && head.hasFinal == rows.hasFinal;
-  const uint64_t chunkBytes = blockChunkBytes(store, block, {store.within(head.position), head.rowCount, head.hasFinal});
+  const uint64_t chunkBytes = blockChunkBytes(store, block, {store.within(head.position), head.rowCount, head.hasFinal, rows.recordEnd});
   if (!fits || store.within(head.position) + head.rowCount > store.blockLength()) return unfit();
   const bool hasNext = head.hasNextState == 1;
   if (chunkBytes + (hasNext ? store.leaves().bytes() : 0) != bytes) return unfit();
-  const uint8_t* const next = readBlockChunk(store, block, head, payload);
+  const uint8_t* const next = readBlockChunk(store, block, head, rows.recordEnd, payload);
   if (hasNext && !isLate) {
     const uint32_t episode = store.head(block).episode;
     const uint32_t recordCount = book.episodes()[episode].count;

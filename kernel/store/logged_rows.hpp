@@ -86,16 +86,19 @@ class LoggedRows final : public EpisodeListener {
   void sealed(const StoredEpisodes&, uint32_t block) {
     if (isOn_) [[unlikely]] note(block);
   }
+  void shortening(const StoredEpisodes& stored, uint32_t episode) {
+    if (isOn_) [[unlikely]] note(stored.episodes()[episode].lastBlock);
+  }
   void changing(const StoredEpisodes&, uint32_t block) {
     if (isOn_) [[unlikely]] marks_[block] |= stale;
   }
-  void freed(const StoredEpisodes&, uint32_t block) {
+  void freed(const StoredEpisodes& stored, uint32_t block) {
     if (!isOn_) return;
     marks_[block] &= listed;
     places_[block] = {};
-  }
-  void trimmed(const StoredEpisodes& stored, uint32_t episode, uint32_t) {
-    if (!isOn_ || stored.store().kept().count() == 0 || episodeMarks_[episode] != 0) return;
+    // If the episode stays, it carries rows of the block from now on.
+    const uint32_t episode = stored.store().head(block).episode;
+    if (stored.store().kept().count() == 0 || episodeMarks_[episode] != 0) return;
     episodeMarks_[episode] = 1;
     episodes_[episodeCount_++] = episode;
   }

@@ -18,10 +18,12 @@ uint8_t* writeRow(const Store& store, uint32_t slot, bool isFinal, uint8_t* to) 
 
 namespace {
 
-/// Calls visit(column, position) for each row, of a record at a position from `from` to `end`, of the columns that only some records keep.
+/// Calls visit(column, position) for each row, before `end`, that a block has of the columns that only some records keep. Where its first records were
+/// trimmed, their rows may serve those that are left.
 template <typename Visit>
-void forEachKept(const Store& store, uint32_t from, uint32_t end, Visit visit) {
+void forEachKept(const Store& store, uint32_t block, uint32_t end, Visit visit) {
   const KeptColumns& kept = store.kept();
+  const uint32_t from = store.positionOf(store.firstSlot(block));
   for (uint32_t k = 0; k < kept.count(); ++k) {
     const Column& column = store.column(kept.column(k));
     const uint32_t late = from % column.every;
@@ -34,9 +36,8 @@ void forEachKept(const Store& store, uint32_t from, uint32_t end, Visit visit) {
 }  // namespace
 
 uint64_t blockChunkBytes(const Store& store, uint32_t block, const BlockRows& rows) {
-  const uint32_t position = store.positionOf(store.firstSlot(block) + rows.first);
   uint64_t bytes = sizeof(BlockChunkHead) + uint64_t{rows.count} * store.recordBytes();
-  forEachKept(store, position, position + rows.count - rows.hasFinal, [&](uint32_t column, uint32_t) { bytes += store.column(column).bytes; });
+  forEachKept(store, block, rows.recordEnd, [&](uint32_t column, uint32_t) { bytes += store.column(column).bytes; });
   return bytes;
 }
 
@@ -47,14 +48,14 @@ uint8_t* writeBlockChunk(const Store& store, uint32_t block, const BlockRows& ro
   memcpy(to, &head, sizeof head);
   to += sizeof head;
   for (uint32_t row = 0; row < rows.count; ++row) to = writeRow(store, slot + row, rows.hasFinal == 1 && row + 1 == rows.count, to);
-  forEachKept(store, position, position + rows.count - rows.hasFinal, [&](uint32_t column, uint32_t at) {
+  forEachKept(store, block, rows.recordEnd, [&](uint32_t column, uint32_t at) {
     memcpy(to, store.kept().at(column, block, at), store.column(column).bytes);
     to += store.column(column).bytes;
   });
   return to;
 }
 
-const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead& head, const uint8_t* chunk) {
+const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead& head, uint32_t recordEnd, const uint8_t* chunk) {
   const uint8_t* from = chunk + sizeof head;
   for (uint32_t row = 0; row < head.rowCount; ++row) {
     const uint32_t slot = store.slotAt(block, head.position + row);
@@ -64,7 +65,7 @@ const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead
       from += store.column(column).bytes;
     }
   }
-  forEachKept(store, head.position, head.position + head.rowCount - head.hasFinal, [&](uint32_t column, uint32_t at) {
+  forEachKept(store, block, recordEnd, [&](uint32_t column, uint32_t at) {
     memcpy(store.kept().at(column, block, at), from, store.column(column).bytes);
     from += store.column(column).bytes;
   });

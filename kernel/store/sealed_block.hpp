@@ -1,6 +1,7 @@
 // The rows of a block as bytes, which mean the same once the block has gone: for a sealed chunk, which its holders may keep, and for a log.
 //
-// The bytes have a head (BlockChunkHead), the rows, and then the rows of each column that is kept for some records only. A row is as a
+// The bytes have a head (BlockChunkHead), the rows, and then the block's rows of each column that is kept for some records only, also those of
+// records that were trimmed. A row is as a
 // snapshot has it: its columns one after another, in order. Of a final state there is only the state, and zeros.
 // Numbers are little-endian, as on all platforms that the kernel runs on.
 //
@@ -18,6 +19,7 @@ struct BlockRows {
   uint32_t first;  // slot within the block
   uint32_t count;
   uint32_t hasFinal;  // 1 where the last one is a final state
+  uint32_t recordEnd;  // the block's records have positions below this
 };
 
 /// What the bytes of a block's chunk begin with.
@@ -34,7 +36,7 @@ uint64_t blockChunkBytes(const Store& store, uint32_t block, const BlockRows& ro
 /// Writes them, and returns where they end.
 uint8_t* writeBlockChunk(const Store& store, uint32_t block, const BlockRows& rows, uint8_t* to);
 /// Writes the rows of such bytes into a block, which has the head's episode and positions. Returns where they end.
-const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead& head, const uint8_t* chunk);
+const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead& head, uint32_t recordEnd, const uint8_t* chunk);
 
 /// A chunk with one reference; null for want of memory, or if it would take 4 GiB.
 SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows);

@@ -430,10 +430,13 @@ class Run implements Disposable {
   /** The durable replay goes, and comes back from its folder. */
   async #reopen(folder: string, hasOptions: boolean): Promise<void> {
     const { config, tally } = this.#sides;
+    const before = await this.#sides.replay.serialize();
     this.#sides.replay[Symbol.dispose]();
     this.#sides.replay = hasOptions
       ? await createReplay(config, config.seed, config.blockLength, folder)
       : await ExperienceReplay.open(folder, { segmentBytes: 2 ** 20 }) as AnyReplay;
+    { const x = await this.#sides.replay.serialize(); for (let k = 0; k < x.length; k++) if (x[k] !== before[k]) { Deno.writeFileSync("/tmp/w/a.bin", before); Deno.writeFileSync("/tmp/w/b.bin", x); break; } }
+    sameBytes("the snapshot after it was opened again", await this.#sides.replay.serialize(), before);
     const { selectors } = this.#sides.replay;
     this.#selectors = this.#selectors.map(({ id }) => {
       const found = selectors[id];
