@@ -1,8 +1,8 @@
 #include "kernel/durable/durable.hpp"
 
-#include <cstddef>
 #include <cstring>
 
+#include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
 namespace exrp {
@@ -265,23 +265,20 @@ void Durable::writeBlock(uint32_t block) {
   if (hasFailed_) return;
   EpisodeBook& book = replay_.book();
   const Store& store = book.store();
-  const BlockRows rows = book.rowsOf(block);
+  LoggedBlockHead head = loggedBlockHead(book, block);
   const uint32_t episode = store.head(block).episode;
   const Episode& entry = book.episodes()[episode];
   const uint8_t* const nextState = entry.lastBlock == block && !entry.ended() ? book.part<NextStates>().find(episode, entry.count) : nullptr;
   // One whose rows were all trimmed may have what its episode needs later.
-  if (rows.count == 0 && store.kept().count() == 0 && nextState == nullptr) return;
-  const uint64_t bytes = blockChunkBytes(store, block, rows) + (nextState == nullptr ? 0 : store.leaves().bytes());
+  if (head.rowCount == 0 && store.kept().count() == 0 && nextState == nullptr) return;
+  head.hasNextState = nextState == nullptr ? 0 : 1;
+  const uint64_t bytes = loggedBlockBytes(store, head) + (nextState == nullptr ? 0 : store.leaves().bytes());
   if (bytes > frameBytesMax) return fail(LogStatus::argument);
   uint8_t* payload = nullptr;
   LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
   if (status != LogStatus::ok) return fail(status);
-  uint8_t* const end = writeBlockChunk(store, block, rows, payload);
-  if (nextState != nullptr) {
-    memcpy(end, nextState, store.leaves().bytes());
-    const uint32_t one = 1;
-    memcpy(payload + offsetof(BlockChunkHead, hasNextState), &one, sizeof one);
-  }
+  uint8_t* const end = writeLoggedBlock(store, block, head, payload);
+  if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
   LogPlace place;
   status = log_.end(rowsFrame, static_cast<uint32_t>(bytes), &place);
   if (status != LogStatus::ok) return fail(status);

@@ -5,6 +5,7 @@
 
 #include "kernel/calls/rows.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
+#include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
 namespace exrp {
@@ -445,27 +446,25 @@ Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t coun
 
 Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate) {
   Bytes left(payload, bytes);
-  BlockChunkHead head = {};
+  LoggedBlockHead head = {};
   if (!left.head(&head)) return unfit();
   EpisodeBook& book = replay_.book();
   Store& store = book.store();
   const uint32_t block = book.blocks().find(store, head.handle, store.ordinalOf(head.position));
   if (block == blockNone) return unfit();
-  const BlockRows rows = book.rowsOf(block);
-  const uint32_t begin = store.positionOf(store.firstSlot(block)) + rows.first;
+  const LoggedBlockHead now = loggedBlockHead(book, block);
   // A block that is read late may have lost its first rows since, and got none.
-  const bool fits = isLate ? head.position <= begin && head.position + head.rowCount == begin + rows.count && head.hasFinal == rows.hasFinal
-                           : head.position == begin && head.rowCount == rows.count && head.hasFinal == rows.hasFinal;
-  const uint64_t chunkBytes = blockChunkBytes(store, block, {store.within(head.position), head.rowCount, head.hasFinal, rows.recordEnd});
-  if (!fits || store.within(head.position) + head.rowCount > store.blockLength()) return unfit();
-  const bool hasNext = head.hasNextState == 1;
-  if (chunkBytes + (hasNext ? store.leaves().bytes() : 0) != bytes) return unfit();
-  const uint8_t* const next = readBlockChunk(store, block, head, rows.recordEnd, payload);
-  if (hasNext && !isLate) {
+  const bool isSameEnd = now.position + now.rowCount == head.position + head.rowCount || (isLate && now.rowCount == 0);
+  const bool fits = isSameEnd && now.recordEnd == head.recordEnd;
+  if (!(fits && (isLate ? head.position <= now.position : head.position == now.position))) return unfit();
+  const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
+  if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
+  const uint8_t* const next = readLoggedBlock(store, block, head, payload);
+  if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
     const uint32_t recordCount = book.episodes()[episode].count;
     if (book.part<NextStates>().find(episode, recordCount) == nullptr) return unfit();
-    memcpy(book.part<NextStates>().reserve(episode, recordCount), next, store.leaves().bytes());
+    memcpy(book.part<NextStates>().reserve(episode, recordCount), next, stateBytes);
   }
   book.part<LoggedRows>().setWritten(block, place);
   return Status::ok;

@@ -1,7 +1,6 @@
-// The rows of a block as bytes, which mean the same once the block has gone: for a sealed chunk, which its holders may keep, and for a log.
+// sealBlock: copies the rows of a block into a sealed chunk, which its holders may keep once the block has gone.
 //
-// The bytes have a head (BlockChunkHead), the rows, and then the block's rows of each column that is kept for some records only, also those of
-// records that were trimmed. A row is as a
+// The chunk has a head (BlockChunkHead), the rows, and then the rows of each column that is kept for some records only. A row is as a
 // snapshot has it: its columns one after another, in order. Of a final state there is only the state, and zeros.
 // Numbers are little-endian, as on all platforms that the kernel runs on.
 //
@@ -19,7 +18,6 @@ struct BlockRows {
   uint32_t first;  // slot within the block
   uint32_t count;
   uint32_t hasFinal;  // 1 where the last one is a final state
-  uint32_t recordEnd;  // the block's records have positions below this
 };
 
 /// What the bytes of a block's chunk begin with.
@@ -28,15 +26,8 @@ struct BlockChunkHead {
   uint32_t position;  // of the first row
   uint32_t rowCount;
   uint32_t hasFinal;
-  uint32_t hasNextState;  // 1 where a log has the next state of the episode behind the rows
+  uint32_t zero;
 };
-
-/// How many bytes the rows take, with their head.
-uint64_t blockChunkBytes(const Store& store, uint32_t block, const BlockRows& rows);
-/// Writes them, and returns where they end.
-uint8_t* writeBlockChunk(const Store& store, uint32_t block, const BlockRows& rows, uint8_t* to);
-/// Writes the rows of such bytes into a block, which has the head's episode and positions. Returns where they end.
-const uint8_t* readBlockChunk(Store& store, uint32_t block, const BlockChunkHead& head, uint32_t recordEnd, const uint8_t* chunk);
 
 /// A chunk with one reference; null for want of memory, or if it would take 4 GiB.
 SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows);

@@ -75,12 +75,10 @@ class StoredEpisodes {
     const uint32_t end = stateRows(episodes_[episode]);
     const uint32_t begin = store_.positionOf(store_.firstSlot(block));
     const uint32_t first = episodes_.first(episode) > begin ? episodes_.first(episode) : begin;
-    const uint32_t blockEnd = begin + store_.blockLength();
-    const uint32_t recordEnd = episodes_[episode].count < blockEnd ? episodes_[episode].count : blockEnd;
-    if (first >= end || first - begin >= store_.blockLength()) return {0, 0, 0, recordEnd};
+    if (first >= end || first - begin >= store_.blockLength()) return {0, 0, 0};
     const uint32_t room = store_.blockLength() - (first - begin);
     const uint32_t count = room < end - first ? room : end - first;
-    return {first - begin, count, first + count == end && episodes_[episode].ended() ? 1u : 0u, recordEnd};
+    return {first - begin, count, first + count == end && episodes_[episode].ended() ? 1u : 0u};
   }
   bool holdsRecords(uint32_t episode) const { return episodes_.recordCount(episode) > 0; }
   /// Whether its next row needs a new block, as its records fill the last one.

@@ -1,0 +1,32 @@
+// The rows of a block as a log has them. They lie as in the store, so that they are copied as they are: of each group of columns all rows, one behind the other,
+// and then the block's rows of each column that only some records keep, also those of records that were trimmed.
+//
+// Numbers are little-endian, as on all platforms that the kernel runs on. docs/internals/durable_format.md says how columns lie in groups.
+//
+// Thread safety: none of its own.
+// Cost: a copy of the bytes.
+#pragma once
+
+#include "kernel/store/stored_episodes.hpp"
+
+namespace exrp {
+
+/// What the bytes begin with.
+struct LoggedBlockHead {
+  uint64_t handle;
+  uint32_t position;  // of the first row, or of the block where it has none
+  uint32_t rowCount;
+  uint32_t recordEnd;     // the block's records have positions below this; a row there is a final state
+  uint32_t hasNextState;  // 1 where the next state of the episode is behind the rows, packed
+};
+
+/// The head for the rows of a block as they are now.
+LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block);
+/// How many bytes head and rows take.
+uint64_t loggedBlockBytes(const Store& store, const LoggedBlockHead& head);
+/// Writes them, and returns where they end.
+uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to);
+/// Reads such rows into a block, which has their episode and positions. Returns where they end.
+const uint8_t* readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, const uint8_t* from);
+
+}  // namespace exrp
