@@ -34,7 +34,9 @@ Deno.test({
         await runProgram(program, tap, { tally, folder });
       } catch (cause) {
         throw new Error(
-          `${cause instanceof Error ? cause.message : cause}\nagain: EXRP_DURABLE_SEED=${seed} EXRP_DURABLE_SEEDS=1`,
+          `${
+            cause instanceof Error ? cause.message : cause
+          }\nagain: EXRP_DURABLE_SEED=${seed} EXRP_DURABLE_SEEDS=1`,
           { cause },
         );
       } finally {

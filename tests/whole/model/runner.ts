@@ -439,7 +439,11 @@ class Run implements Disposable {
     const hasNumbers = /"(highest|lowest)Priority"/.test(JSON.stringify(config.selectors));
     if (!hasNumbers) {
       const after = await this.#sides.replay.serialize();
-      sameBytes("the snapshot after it was opened again", after as Uint8Array, before as Uint8Array);
+      sameBytes(
+        "the snapshot after it was opened again",
+        after as Uint8Array,
+        before as Uint8Array,
+      );
     }
     const { selectors } = this.#sides.replay;
     this.#selectors = this.#selectors.map(({ id }) => {
