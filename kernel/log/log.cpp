@@ -114,7 +114,7 @@ LogStatus Log::goOn(const LogScan& scan) {
   // What nothing proves to be on the disk may be in the system's memory only, after a sync that failed: the system takes such bytes for synced.
   // So they are written again. A crash meanwhile leaves the same bytes.
   const uint32_t proven = scan.synced.segment == scan.end.segment ? scan.synced.offset : segmentHeadBytes;
-  if (!rewrite(proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
+  if (!rewrite(name.text, proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
   error = disk_->sync(file_);
   if (!error.isError()) error = disk_->syncFolder();
   if (error.isError()) {
@@ -130,10 +130,9 @@ LogStatus Log::goOn(const LogScan& scan) {
 }
 
 /// Writes bytes of the file once more. False without memory, and where the disk fails.
-bool Log::rewrite(uint32_t from, uint32_t to) {
+bool Log::rewrite(const char* name, uint32_t from, uint32_t to) {
   constexpr uint32_t pieceBytes = uint32_t{1} << 20;
   Scratch<uint8_t> piece;
-  const SegmentName name(segments_.segments[segments_.count - 1].segment);
   while (from < to) {
     const uint32_t size = std::min(pieceBytes, to - from);
     if (!piece.commit(size)) return false;
@@ -141,7 +140,7 @@ bool Log::rewrite(uint32_t from, uint32_t to) {
     DiskError error = disk_->read(file_, from, piece.data(), size, &readBytes);
     if (!error.isError() && readBytes < size) error = {DiskCall::read, 0};
     if (!error.isError()) error = disk_->write(file_, from, piece.data(), size);
-    if (error.isError()) return failWith(error, name.text);
+    if (error.isError()) return failWith(error, name);
     from += size;
   }
   return true;
@@ -157,6 +156,8 @@ LogStatus Log::close() {
     {
       const Lock lock(mutex_);
       end = filledEnd();
+      flushTo_ = std::max(flushTo_, end);
+      wanted_.notify_all();
     }
     status = waitFlushed(end);
   }
@@ -383,11 +384,7 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   while (!isFlushed(ticket)) {
     if (disk_ == nullptr) return LogStatus::closed;
     if (hasFailed()) return LogStatus::disk;
-    if (ticket > filledEnd()) return LogStatus::argument;
-    if (flushTo_ < ticket) {
-      flushTo_ = ticket;
-      wanted_.notify_all();
-    }
+    if (ticket > flushTo_) return LogStatus::argument;
     if (!options_.isThreaded && workOnce(lock)) continue;
     if (timeoutMs == never) {
       lock.wait(done_);

@@ -110,7 +110,7 @@ class Log {
   uint64_t requestFlush();
   /// Whether what the ticket stands for is on the disk.
   bool isFlushed(uint64_t ticket) const { return synced_.load(std::memory_order_acquire) >= ticket; }
-  /// Waits until it is. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not.
+  /// Waits until it is; `argument` where nobody was given the ticket. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not.
   LogStatus waitFlushed(uint64_t ticket, uint32_t timeoutMs = UINT32_MAX);
   /// requestFlush() and waitFlushed(). `disk` where the log has failed, even if nothing is left to flush.
   LogStatus flush() {
@@ -160,7 +160,7 @@ class Log {
   void appendMark();
   void handOver();
   void stop();
-  bool rewrite(uint32_t from, uint32_t to);
+  bool rewrite(const char* name, uint32_t from, uint32_t to);
 
   bool workOnce(Lock& lock);
   bool writePart(const Buffer& buffer, uint32_t until);

@@ -2,7 +2,7 @@
 //
 //   - What is written, made, renamed or removed and not synced is kept apart. crash() keeps any part of it: each sector of 512 bytes is as it was after
 //     any of the writes since the last sync, whatever the others are. The file is as long as it was at any time since then. Each change of a
-//     name is there or not.
+//     name is there or not. A sector that was never written has zeros, or what another file once had there.
 //   - A call may fail: the nth from now, with any number, and a write may be short. After a sync that failed, what was written and not synced stays in
 //     the system's memory, as if it were on the disk, and never gets there.
 //   - It may lie: sync() says that all is well, and does nothing.
@@ -11,9 +11,11 @@
 // After crash(), all calls fail until restart(). Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -133,7 +135,10 @@ class SimulatedDisk final : public Disk {
       if (isDown_ || size == 0) return error;
       size = random_.below(static_cast<uint32_t>(size));
     }
-    if (size > 0) change(at(file), {offset, {bytes, bytes + size}, UINT64_MAX});
+    if (size > 0) {
+      change(at(file), {offset, {bytes, bytes + size}, UINT64_MAX});
+      keepOld(at(file).cache, offset);
+    }
     return error;
   }
 
@@ -180,7 +185,9 @@ class SimulatedDisk final : public Disk {
 
   DiskError list(DiskFiles* files) override {
     if (const DiskError error = call(DiskCall::list, false); error.isError()) return error;
-    for (const auto& [name, node] : names_) files->add(name.c_str(), node->cache.size());
+    for (const auto& [name, node] : names_) {
+      if (!files->add(name.c_str(), node->cache.size())) return {DiskCall::list, 0};
+    }
     return {};
   }
 
@@ -223,7 +230,7 @@ class SimulatedDisk final : public Disk {
       if (to.size() < offset + bytes.size()) to.resize(offset + bytes.size());
       const uint64_t first = std::max(begin, offset);
       const uint64_t last = std::min<uint64_t>(end, offset + bytes.size());
-      for (uint64_t k = first; k < last; ++k) to[k] = bytes[k - offset];
+      if (first < last) memcpy(to.data() + first, bytes.data() + (first - offset), last - first);
     }
     bool isWithin(uint64_t begin, uint64_t end) const { return length != UINT64_MAX || (offset < end && offset + bytes.size() > begin); }
   };
@@ -303,6 +310,7 @@ class SimulatedDisk final : public Disk {
     for (uint64_t sector = 0; sector < most; sector += sectorBytes) {
       const uint64_t end = std::min(most, sector + sectorBytes);
       const uint32_t until = seen();
+      if (until == 0 && sector >= file.durable.size()) leaveOld(made, sector, end);
       for (uint32_t k = 0; k < until; ++k) {
         const Change& each = file.changes[k];
         if (!each.isWithin(sector, end)) continue;
@@ -311,7 +319,7 @@ class SimulatedDisk final : public Disk {
         } else {
           const uint64_t first = std::max(sector, each.offset);
           const uint64_t last = std::min<uint64_t>(end, each.offset + each.bytes.size());
-          for (uint64_t at = first; at < last; ++at) made[at] = each.bytes[at - each.offset];
+          if (first < last) memcpy(made.data() + first, each.bytes.data() + (first - each.offset), last - first);
         }
       }
     }
@@ -319,7 +327,31 @@ class SimulatedDisk final : public Disk {
     file.durable = made;
   }
 
+  struct Old {
+    uint64_t sector;
+    Bytes bytes;
+  };
+
+  /// Remembers a sector that was written, for a file that will take its place.
+  void keepOld(const Bytes& cache, uint64_t offset) {
+    const uint64_t sector = offset / sectorBytes * sectorBytes;
+    if (cache.size() < sector + sectorBytes) return;
+    const auto first = cache.begin() + static_cast<ptrdiff_t>(sector);
+    const Old made = {sector, {first, first + sectorBytes}};
+    if (old_.size() < 32) old_.push_back(made);
+    else old_[random_.below(32)] = made;
+  }
+  void leaveOld(Bytes& made, uint64_t sector, uint64_t end) {
+    if (old_.empty() || random_.below(2) == 0) return;
+    const Old* chosen = &old_[random_.below(static_cast<uint32_t>(old_.size()))];
+    for (int tries = 0; tries < 8 && chosen->sector != sector && random_.below(8) > 0; ++tries) {
+      chosen = &old_[random_.below(static_cast<uint32_t>(old_.size()))];
+    }
+    for (uint64_t at = sector; at < end; ++at) made[at] = chosen->bytes[at - sector];
+  }
+
   Random random_;
+  std::vector<Old> old_;
   std::map<std::string, Node> names_;
   std::map<std::string, Node> durableNames_;
   std::vector<Rename> changes_;
