@@ -301,8 +301,11 @@ void Log::handOver() {
   Lock lock(mutex_);
   if (options_.isThreaded && !thread_.isStarted()) options_.isThreaded = thread_.start(serve, this);
   handOver();
-  while (queued_ > 0 && queued_ + capacity > options_.queueBytes) {
+  // Who has to wait waits for a quarter of the room: for each buffer alone, both threads would wake each other all the time.
+  uint64_t most = options_.queueBytes;
+  while (queued_ > 0 && queued_ + capacity > most) {
     if (hasFailed()) return LogStatus::disk;
+    most = options_.queueBytes - options_.queueBytes / 4;
     if (!options_.isWaiting) return LogStatus::full;
     if (options_.isThreaded || !workOnce(lock)) lock.wait(done_);
   }
@@ -364,6 +367,15 @@ void Log::giveBuffer(Buffer* buffer) {
 // Flushing.
 
 uint64_t Log::requestFlush() {
+  const uint64_t ticket = markFlush();
+  if (isFlushed(ticket)) return ticket;
+  const Lock lock(mutex_);
+  wanted_.notify_all();
+  return ticket;
+}
+
+/// Says to where it is to be flushed, and appends a mark there.
+uint64_t Log::markFlush() {
   if (disk_ == nullptr) return 0;
   const uint64_t ticket = userEnd_;
   if (ticket == requestedTo_ || isFlushed(ticket)) return ticket;
@@ -373,8 +385,20 @@ uint64_t Log::requestFlush() {
   const Lock lock(mutex_);
   flushTo_ = std::max(flushTo_, ticket);
   if (isMarked) mark_ = ticket;
-  wanted_.notify_all();
   return ticket;
+}
+
+LogStatus Log::flush() {
+  const uint64_t ticket = markFlush();
+  if (disk_ == nullptr) return LogStatus::closed;
+  if (hasFailed()) return LogStatus::disk;
+  if (isFlushed(ticket)) return LogStatus::ok;
+  {
+    // The mark, too.
+    Lock lock(mutex_);
+    while (workOnce(lock)) {}
+  }
+  return waitFlushed(ticket);
 }
 
 LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
