@@ -151,6 +151,19 @@ export async function writeFolder({ path }: Folder, config: ReplayConfig): Promi
   await writeNewFile(OPEN, file, files, [new TextEncoder().encode(json)]);
 }
 
+/** What must be equal in the options and in the folder, by its name in errors. */
+function factsOf(
+  { columns, leaves: _, pick, eviction, ...numbers }: ReplayConfig,
+): Map<string, string> {
+  const text = (value: unknown): string => JSON.stringify(value) ?? "none";
+  return new Map([
+    ...columns.map(({ name, column }) => [name, String(column)] as const),
+    ...Object.entries(pick).map(([name, value]) => [`pick.${name}`, text(value)] as const),
+    ["eviction", text(eviction)],
+    ...Object.entries(numbers).map(([name, value]) => [name, text(value)] as const),
+  ]);
+}
+
 /** Compares the options that were given with the replay of the folder. */
 export function checkSameConfig(
   { path }: Folder,
@@ -158,17 +171,15 @@ export function checkSameConfig(
   found: ReplayConfig,
   hasSeed: boolean,
 ): void {
-  const text = (value: unknown): string => JSON.stringify(value) ?? "none";
-  for (const key of Object.keys(given) as (keyof ReplayConfig)[]) {
-    if (key === "seed" && !hasSeed) continue;
-    if (text(given[key]) === text(found[key])) continue;
+  const [asked, has] = [factsOf(given), factsOf(found)];
+  if (!hasSeed) asked.set("seed", has.get("seed") ?? "none");
+  for (const name of new Set([...asked.keys(), ...has.keys()])) {
+    if (asked.get(name) === has.get(name)) continue;
     throw new ReplayError(
       "log-mismatch",
-      `${OPEN}: the replay in ${show(path)} was made with ${key} ${
-        text(found[key])
-      }, and the options have ${
-        text(given[key])
-      }; leave the options out, or give those of the folder`,
+      `${OPEN}: ${name} is ${has.get(name) ?? "not there"} in the replay of ${show(path)}, and ${
+        asked.get(name) ?? "not there"
+      } in the options that you gave; leave the options out, or give those of the folder`,
     );
   }
 }

@@ -85,15 +85,19 @@ test("a new folder needs options, and one with a replay needs none", async (fold
 test("options that differ are refused by name, and those that are the same are taken", async (folder) => {
   (await small(folder))[Symbol.dispose]();
   const refused = async (options: object, reason: RegExp): Promise<void> => {
-    const error = await assertReplayRejects(ExperienceReplay.open(folder, { ...OPTIONS, ...options }),
+    const error = await assertReplayRejects(
+      ExperienceReplay.open(folder, { ...OPTIONS, ...options }),
       "log-mismatch",
     );
     assertMatch(error.message, reason);
   };
-  await refused({ capacity: 300 }, /made with capacity 200, and the options have 300/);
-  await refused({ state: float32(3) }, /columns/);
+  await refused({ capacity: 300 }, /capacity is 200 in the replay of .*, and 300 in the options/);
+  await refused(
+    { state: float32(3) },
+    /state is float32\(2\) in the replay of .*, and float32\(3\)/,
+  );
   await refused({ eviction: lru() }, /eviction/);
-  await refused({ pick: { length: 4 } }, /pick/);
+  await refused({ pick: { length: 4 } }, /pick\.length is 1 /);
   await refused({ seed: 4 }, /seed/);
   const { seed: _, ...unseeded } = OPTIONS;
   (await ExperienceReplay.open(folder, unseeded))[Symbol.dispose]();
@@ -129,9 +133,14 @@ test("flush() of a replay in memory, of one that is disposed, and two at once", 
 });
 
 test("rules of your own and snapshots are refused, and composed rules go on", async (folder) => {
-  const own = { name: "own", victim: () => 0, save: () => new Uint8Array(0), load() {} };
-  const eviction = own as unknown as EvictionPolicy;
-  await assertReplayRejects(ExperienceReplay.open(`${folder}/a`, { ...OPTIONS, eviction }),
+  const eviction: EvictionPolicy = {
+    name: "own",
+    created() {},
+    removed() {},
+    victim: () => 0,
+  };
+  await assertReplayRejects(
+    ExperienceReplay.open(`${folder}/a`, { ...OPTIONS, eviction }),
     "not-savable",
   );
   using twin = await ExperienceReplay.create({ ...OPTIONS, eviction: fifo() });
@@ -152,7 +161,14 @@ test("rules of your own and snapshots are refused, and composed rules go on", as
     using replay = await small(folder) as unknown as typeof twin;
     begin(replay);
     draws(replay);
-    const sweep = { name: "sweep", select() {}, pushed() {}, moved() {}, popped() {} };
+    const sweep = {
+      name: "sweep",
+      select() {},
+      pushed() {},
+      moved() {},
+      popped() {},
+      setPriority() {},
+    };
     assertReplayError(() => replay.newPickSelector(sweep as never), "not-savable");
     await assertReplayRejects(
       replay.unserialize(await twin.serialize()),
