@@ -92,7 +92,7 @@ async function filled({ sizes, capacity }: Shape, dtype: DTypeName): Promise<Exp
   const replay = await ExperienceReplay.create({ capacity, state, segmentLength: length, seed: 1 });
   const width = state.elementCount;
   const steps = {
-    state: ARRAYS[dtype].from({ length: length * width }, (_, k) => k * 7 % 251),
+    state: new ARRAYS[dtype](Array.from({ length: length * width }, (_, k) => k * 7 % 251)),
     action: new Int32Array(length),
     reward: new Float32Array(length),
     finalState: new ARRAYS[dtype](width),
