@@ -135,8 +135,8 @@ test("flush() of a replay in memory, of one that is disposed, and two at once", 
 test("rules of your own and snapshots are refused, and composed rules go on", async (folder) => {
   const eviction: EvictionPolicy = {
     name: "own",
-    created() {},
-    removed() {},
+    created: () => {},
+    removed: () => {},
     victim: () => 0,
   };
   await assertReplayRejects(
@@ -161,13 +161,10 @@ test("rules of your own and snapshots are refused, and composed rules go on", as
     using replay = await small(folder) as unknown as typeof twin;
     begin(replay);
     draws(replay);
+    const nothing = (): void => {};
     const sweep = {
-      name: "sweep",
-      select() {},
-      pushed() {},
-      moved() {},
-      popped() {},
-      setPriority() {},
+      ...{ name: "sweep", select: nothing, setPriority: nothing },
+      ...{ pushed: nothing, moved: nothing, popped: nothing },
     };
     assertReplayError(() => replay.newPickSelector(sweep as never), "not-savable");
     await assertReplayRejects(
@@ -205,8 +202,8 @@ test("a log that was cut anywhere gives what was whole, and says what was cut", 
   const whole = await Deno.readFile(log);
   let least = 50;
   for (let bytes = whole.length - 1; bytes > 64; bytes -= 97) {
-    for (const { name } of [...Deno.readDirSync(folder)]) {
-      if (name.startsWith("log-")) Deno.removeSync(`${folder}/${name}`);
+    for (const { name } of await Array.fromAsync(Deno.readDir(folder))) {
+      if (name.startsWith("log-")) await Deno.remove(`${folder}/${name}`);
     }
     await Deno.writeFile(log, whole.subarray(0, bytes));
     {
