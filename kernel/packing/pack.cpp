@@ -1,0 +1,321 @@
+// packRows(): finds the key of a block, and where each row differs from it.
+#include <bit>
+
+#include "kernel/base/copy_row.hpp"
+#include "kernel/packing/lz4_block.hpp"
+#include "kernel/packing/packed_form.hpp"
+#include "kernel/packing/packed_rows.hpp"
+
+namespace exrp {
+namespace {
+
+/// A patch costs as much as this many bytes that are equal, so shorter gaps do not end one.
+constexpr size_t gapBytesMax = 2;
+/// The rows of a group may have the first of them as their base.
+constexpr uint32_t groupRows = 4;
+/// A row with fewer bytes of patches does not look for a better base.
+constexpr size_t patchesWell = 48;
+/// A base in its group must save so many bytes, because it takes longer to unpack.
+constexpr size_t baseGainMin = 24;
+/// The first look is at so many bytes of each row, in pieces.
+constexpr size_t lookBytes = 1024;
+constexpr size_t pieceBytes = 64;
+/// Rows up to this size get places of 16 bits, where they do.
+constexpr size_t narrowRowBytesMax = 16384;
+
+typedef uint8_t Bytes __attribute__((vector_size(16), may_alias, aligned(1)));
+
+Bytes bytesAt(const uint8_t* at) { return *reinterpret_cast<const Bytes*>(at); }
+
+#if defined(__SSE2__)
+/// A bit for each byte that is equal.
+uint32_t equalBits(Bytes a, Bytes b) {
+  typedef char Chars __attribute__((vector_size(16)));
+  return static_cast<uint32_t>(__builtin_ia32_pmovmskb128((Chars)(a == b)));
+}
+bool isZero(Bytes bytes) { return equalBits(bytes, Bytes{}) == 0xFFFF; }
+#else
+bool isZero(Bytes bytes) {
+  typedef uint64_t Words __attribute__((vector_size(16)));
+  const auto words = (Words)bytes;
+  return (words[0] | words[1]) == 0;
+}
+#endif
+
+/// A bit for each of 8 bytes that differs.
+uint64_t bitsOf8(const uint8_t* a, const uint8_t* b) {
+  uint64_t x = 0;
+  uint64_t y = 0;
+  memcpy(&x, a, sizeof x);
+  memcpy(&y, b, sizeof y);
+  x ^= y;
+  constexpr uint64_t low = 0x7F7F7F7F7F7F7F7F;
+  const uint64_t high = (((x & low) + low) | x) & ~low;
+  return (high >> 7) * 0x0102040810204080 >> 56;
+}
+
+/// Whether 64 bytes are equal.
+bool areEqual64(const uint8_t* a, const uint8_t* b) {
+  const Bytes differing = (bytesAt(a) ^ bytesAt(b)) | (bytesAt(a + 16) ^ bytesAt(b + 16)) | (bytesAt(a + 32) ^ bytesAt(b + 32)) |
+                          (bytesAt(a + 48) ^ bytesAt(b + 48));
+  return isZero(differing);
+}
+
+/// A bit for each byte that differs, of 64.
+uint64_t bitsOf64(const uint8_t* a, const uint8_t* b) {
+#if defined(__SSE2__)
+  uint64_t bits = 0;
+  for (int k = 0; k < 4; ++k) bits |= uint64_t{equalBits(bytesAt(a + 16 * k), bytesAt(b + 16 * k))} << (16 * k);
+  return ~bits;
+#else
+  uint64_t bits = 0;
+  for (int k = 0; k < 8; ++k) bits |= bitsOf8(a + 8 * k, b + 8 * k) << (8 * k);
+  return bits;
+#endif
+}
+
+/// The same of fewer bytes.
+uint64_t bitsOfRest(const uint8_t* a, const uint8_t* b, size_t bytes) {
+  uint64_t bits = 0;
+  size_t at = 0;
+  for (; at + 8 <= bytes; at += 8) bits |= bitsOf8(a + at, b + at) << at;
+  for (; at < bytes; ++at) bits |= uint64_t{a[at] != b[at]} << at;
+  return bits;
+}
+
+/// Fills gaps of at most gapBytesMax between bits.
+uint64_t closed(uint64_t bits) {
+  const uint64_t wide = bits | bits << 1 | bits << 2;
+  return bits | (wide & wide >> 1 & wide >> 2);
+}
+
+/// Writes patches, two bytes each. Neighbouring runs of bytes become one patch.
+class PatchWriter {
+ public:
+  explicit PatchWriter(uint8_t* to) : begin_(to), to_(to) {}
+
+  void add(size_t first, size_t end) {
+    if (first - end_ > gapBytesMax) {
+      flush();
+      first_ = first;
+    } else if (end_ == 0) {
+      first_ = 0;
+    }
+    end_ = end;
+  }
+  void flush() {
+    size_t skipped = first_ - written_;
+    size_t fresh = end_ - first_;
+    if (fresh == 0) return;
+    for (; skipped > patchBytesMax; skipped -= patchBytesMax) put(patchBytesMax, 0);
+    for (; fresh > patchBytesMax; fresh -= patchBytesMax, skipped = 0) put(skipped, patchBytesMax);
+    put(skipped, fresh);
+    literals_ += end_ - first_;
+    written_ = first_ = end_;
+  }
+  size_t count() const { return static_cast<size_t>(to_ - begin_) / 2; }
+  size_t literals() const { return literals_; }
+  size_t bytes() const { return static_cast<size_t>(to_ - begin_) + literals_; }
+
+ private:
+  void put(size_t skipped, size_t fresh) {
+    to_[0] = static_cast<uint8_t>(skipped);
+    to_[1] = static_cast<uint8_t>(fresh);
+    to_ += 2;
+  }
+
+  uint8_t* const begin_;
+  uint8_t* to_;
+  size_t first_ = 0;  // of the patch that is not written yet
+  size_t end_ = 0;
+  size_t written_ = 0;  // where the last one ended
+  size_t literals_ = 0;
+};
+
+/// The patches from `base` to `row`, at `to`, which has room for rowBytes + 8.
+PatchWriter findPatches(const uint8_t* base, const uint8_t* row, size_t rowBytes, uint8_t* to) {
+  PatchWriter writer(to);
+  const auto addRuns = [&](uint64_t bits, size_t at) {
+    bits = closed(bits);
+    while (bits != 0) {
+      const auto first = static_cast<uint32_t>(std::countr_zero(bits));
+      const auto length = static_cast<uint32_t>(std::countr_one(bits >> first));
+      writer.add(at + first, at + first + length);
+      if (first + length == 64) return;
+      bits &= ~uint64_t{0} << (first + length);
+    }
+  };
+  size_t at = 0;
+  for (; at + 64 <= rowBytes; at += 64) {
+    if (!areEqual64(base + at, row + at)) addRuns(bitsOf64(base + at, row + at), at);
+  }
+  if (at < rowBytes) addRuns(bitsOfRest(base + at, row + at, rowBytes - at), at);
+  writer.flush();
+  return writer;
+}
+
+/// Copies what the patches say is new. At least 16 bytes after `to` are free, and 16 of the row are read where it has them.
+uint8_t* copyFresh(const uint8_t* patches, size_t count, const uint8_t* row, size_t rowBytes, uint8_t* to) {
+  const uint8_t* from = row;
+  for (size_t k = 0; k < count; ++k, patches += 2) {
+    from += patches[0];
+    const size_t fresh = patches[1];
+    if (fresh <= 16 && static_cast<size_t>(from - row) + 16 <= rowBytes) RowValue<RowUnit16, 1>::copy(to, from, 16);
+    else memcpy(to, from, fresh);
+    from += fresh;
+    to += fresh;
+  }
+  return to;
+}
+
+/// One vote of Boyer and Moore: `chosen` is the byte that has most votes so far.
+EXRP_INLINE void vote(Bytes seen, Bytes& chosen, Bytes& votes) {
+  const auto isFree = (Bytes)(votes == 0);
+  chosen = (seen & isFree) | (chosen & ~isFree);
+  votes += ((Bytes)(chosen == seen) & 2) - 1;
+}
+
+/// In each place, the byte that more than half of the rows have, or else one that many have.
+void findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uint8_t* key) {
+  size_t at = 0;
+  for (; at + 64 <= rowBytes; at += 64) {
+    // Most pieces are the same in all rows.
+    const uint8_t* from = rows + at;
+    Bytes chosen[4];
+    Bytes differing = {};
+    for (int k = 0; k < 4; ++k) chosen[k] = bytesAt(from + 16 * k);
+    for (uint32_t row = 1; row < count; ++row) {
+      from += rowBytes;
+      for (int k = 0; k < 4; ++k) differing |= chosen[k] ^ bytesAt(from + 16 * k);
+    }
+    if (!isZero(differing)) {
+      Bytes votes[4] = {};
+      from = rows + at;
+      for (uint32_t row = 0; row < count; ++row, from += rowBytes) {
+        for (int k = 0; k < 4; ++k) vote(bytesAt(from + 16 * k), chosen[k], votes[k]);
+      }
+    }
+    for (int k = 0; k < 4; ++k) *reinterpret_cast<Bytes*>(key + at + 16 * k) = chosen[k];
+  }
+  for (; at < rowBytes; ++at) {
+    uint8_t chosen = 0;
+    uint8_t votes = 0;
+    const uint8_t* from = rows + at;
+    for (uint32_t row = 0; row < count; ++row, from += rowBytes) {
+      if (votes == 0) chosen = *from;
+      votes = static_cast<uint8_t>(votes + (chosen == *from ? 1 : -1));
+    }
+    key[at] = chosen;
+  }
+}
+
+uint32_t differingBytes(const uint8_t* a, const uint8_t* b, size_t bytes) {
+  uint32_t differing = 0;
+  for (; bytes >= pieceBytes; bytes -= pieceBytes, a += pieceBytes, b += pieceBytes) {
+    differing += static_cast<uint32_t>(std::popcount(bitsOf64(a, b)));
+  }
+  return differing + static_cast<uint32_t>(std::popcount(bitsOfRest(a, b, bytes)));
+}
+
+/// Whether neighbouring rows look so different that the search is not worth its time.
+bool looksLikeNoise(const uint8_t* rows, size_t rowBytes, uint32_t count) {
+  const size_t pieces = rowBytes <= lookBytes ? 1 : lookBytes / pieceBytes;
+  const size_t piece = rowBytes <= lookBytes ? rowBytes : pieceBytes;
+  const size_t step = pieces == 1 ? 0 : (rowBytes - pieceBytes) / (pieces - 1);
+  uint64_t differing = 0;
+  for (uint32_t row = 1; row < count; ++row, rows += rowBytes) {
+    for (size_t k = 0; k < pieces; ++k) differing += differingBytes(rows + k * step, rows + rowBytes + k * step, piece);
+  }
+  return differing > (count - 1) * uint64_t{pieces * piece} * 3 / 4;
+}
+
+/// Writes the packed bytes of one block, with places of a given width.
+class BlockWriter {
+ public:
+  BlockWriter(const uint8_t* rows, size_t rowBytes, uint32_t count, uint32_t placeBytes, uint8_t* out)
+      : rows_(rows), rowBytes_(rowBytes), count_(count), placeBytes_(placeBytes), out_(out), to_(out + packedHeadBytes + size_t{count} * placeBytes) {}
+
+  /// False as soon as there are more than `bytesMax` bytes.
+  bool writeRows(const uint8_t* key, size_t bytesMax) {
+    for (uint32_t row = 0; row < count_; ++row) {
+      writeRow(row, key);
+      if (bytes() > bytesMax) return false;
+      storePlace(out_ + packedHeadBytes + size_t{row} * placeBytes_, placeBytes_, static_cast<uint32_t>(bytes()));
+    }
+    return true;
+  }
+  void writeKey(const uint8_t* key, PackedKey form) {
+    size_t keyBytes = form == PackedKey::lz4 ? lz4Encode(key, rowBytes_, to_) : rowBytes_;
+    const bool isShort = keyBytes < rowBytes_ - rowBytes_ / 4;
+    if (!isShort) memcpy(to_, key, keyBytes = rowBytes_);
+    to_ += keyBytes;
+    const uint8_t head[packedHeadBytes] = {isShort ? packedKeyLz4 : packedKeyPlain, static_cast<uint8_t>(placeBytes_), 0, 0};
+    memcpy(out_, head, sizeof head);
+  }
+  size_t bytes() const { return static_cast<size_t>(to_ - out_); }
+
+ private:
+  void writeRow(uint32_t row, const uint8_t* key) {
+    const uint8_t* const from = rows_ + size_t{row} * rowBytes_;
+    uint8_t* const patches = to_ + placeBytes_;
+    const PatchWriter onKey = findPatches(key, from, rowBytes_, patches);
+    if (onKey.bytes() == 0) return;
+    const uint32_t base = row - row % groupRows;
+    if (base < row && base <= UINT8_MAX && onKey.bytes() > patchesWell) {
+      uint8_t* const others = patches + rowBytes_ + 8;
+      const PatchWriter onRow = findPatches(rows_ + size_t{base} * rowBytes_, from, rowBytes_, others);
+      if (onRow.bytes() + baseGainMin < onKey.bytes() && onRow.bytes() < rowBytes_) {
+        memmove(patches + 1, others, 2 * onRow.count());
+        patches[0] = static_cast<uint8_t>(base);
+        storePlace(to_, placeBytes_, static_cast<uint32_t>(onRow.count()) | packedOnRow(placeBytes_));
+        to_ = copyFresh(patches + 1, onRow.count(), from, rowBytes_, patches + 1 + 2 * onRow.count());
+        return;
+      }
+    }
+    if (onKey.bytes() >= rowBytes_) {
+      storePlace(to_, placeBytes_, 0);
+      memcpy(patches, from, rowBytes_);
+      to_ = patches + rowBytes_;
+      return;
+    }
+    storePlace(to_, placeBytes_, static_cast<uint32_t>(onKey.count()));
+    to_ = copyFresh(patches, onKey.count(), from, rowBytes_, patches + 2 * onKey.count());
+  }
+
+  const uint8_t* const rows_;
+  const size_t rowBytes_;
+  const uint32_t count_;
+  const uint32_t placeBytes_;
+  uint8_t* const out_;
+  uint8_t* to_;
+};
+
+}  // namespace
+
+uint64_t packedBytesMax(size_t rowBytes, uint32_t count) {
+  // Beyond what plain rows take: two searches for patches, the key as it is looked for, and the key as it is written.
+  return packedHeadBytes + uint64_t{count} * 12 + (uint64_t{count} + 3) * rowBytes + lz4Capacity(rowBytes) + 64;
+}
+
+size_t packRows(const uint8_t* rows, size_t rowBytes, uint32_t count, PackedKey keyForm, uint8_t* out) {
+  const uint64_t plainBytes = uint64_t{rowBytes} * count;
+  if (plainBytes > packedPlainMax || looksLikeNoise(rows, rowBytes, count)) return 0;
+  const auto bytesMax = static_cast<size_t>(plainBytes - plainBytes / 8);
+  uint8_t* const key = out + (packedBytesMax(rowBytes, count) - rowBytes);
+  findKey(rows, rowBytes, count, key);
+  // Large rows seldom fit into places of 16 bits.
+  for (uint32_t placeBytes = 2; placeBytes <= 4; placeBytes += 2) {
+    if (placeBytes == 2 && rowBytes > narrowRowBytesMax) continue;
+    const bool isNarrow = placeBytes == 2 && bytesMax > UINT16_MAX;
+    BlockWriter writer(rows, rowBytes, count, placeBytes, out);
+    if (!writer.writeRows(key, isNarrow ? size_t{UINT16_MAX} : bytesMax)) {
+      if (isNarrow) continue;
+      return 0;
+    }
+    writer.writeKey(key, keyForm);
+    return writer.bytes() <= bytesMax ? writer.bytes() : 0;
+  }
+  return 0;
+}
+
+}  // namespace exrp
