@@ -10,6 +10,8 @@ namespace exrp {
 namespace {
 
 constexpr size_t matchBytesMin = 4;
+/// Shorter matches save little, and each takes as long to decode as a long one. With them, keys of frames were as large and took a third longer.
+constexpr size_t matchBytesWell = 8;
 constexpr size_t distanceMax = 65535;
 /// Rules of the format: the last bytes are literals, and the last match begins before them.
 constexpr size_t lastLiterals = 5;
@@ -72,13 +74,25 @@ uint8_t* writeSequence(uint8_t* out, const uint8_t* literals, size_t literalByte
   return writeRest(out, code);
 }
 
-/// Copies earlier output, of which `out` has room for `bytes`, and the fast ways for 16 more. The distance may be less than the length:
-/// the bytes between then repeat.
-void copyMatch(uint8_t* out, size_t distance, size_t bytes) {
+typedef uint8_t Line __attribute__((vector_size(32), may_alias, aligned(1)));
+
+/// Room after a copy that the fast ways may write to.
+constexpr size_t copyMargin = 32;
+
+/// Copies by whole vectors: both ends have room for copyMargin more.
+EXRP_INLINE void copyWide(uint8_t* to, const uint8_t* from, size_t bytes) {
+  copy16(to, from);
+  copy16(to + 16, from + 16);
+  for (size_t done = 32; done < bytes; done += 16) copy16(to + done, from + done);
+}
+
+/// Copies earlier output to `out`, which has room for copyMargin more. The distance may be less than the length: the bytes between then repeat.
+EXRP_INLINE void copyMatch(uint8_t* out, size_t distance, size_t bytes) {
   const uint8_t* from = out - distance;
-  if (distance >= 16) {
-    copy16(out, from);
-    for (size_t done = 16; done < bytes; done += 16) copy16(out + done, from + done);
+  if (distance >= 16) return copyWide(out, from, bytes);
+  if (distance == 1) {
+    const Line line = Line{} + *from;
+    for (size_t done = 0; done < bytes; done += sizeof line) *reinterpret_cast<Line*>(out + done) = line;
     return;
   }
   if (distance >= 8) {
@@ -128,8 +142,13 @@ size_t lz4Encode(const uint8_t* in, size_t bytes, uint8_t* out) {
         at += effort++ >> 6;
         continue;
       }
+      const uint8_t* const foundAt = at;
       while (at > literals && earlier > in && at[-1] == earlier[-1]) --at, --earlier;
       const size_t equal = matchBytesMin + countEqual(earlier + matchBytesMin, at + matchBytesMin, end - lastLiterals);
+      if (equal < matchBytesWell) {
+        at = foundAt + 1;
+        continue;
+      }
       to = writeSequence(to, literals, static_cast<size_t>(at - literals), static_cast<size_t>(at - earlier), equal);
       at += equal;
       literals = at;
@@ -148,39 +167,20 @@ bool lz4Decode(const uint8_t* in, size_t inBytes, uint8_t* out, size_t bytes) {
   while (in < inEnd) {
     const uint32_t token = *in++;
     size_t literals = token >> 4;
-    // With so much room, short pieces are copied without looking at their length.
-    if (literals < longLength && inEnd - in >= 18 && end - out >= 48) {
+    if (!readRest(in, inEnd, literals)) return false;
+    if (static_cast<size_t>(inEnd - in) >= literals + copyMargin && static_cast<size_t>(end - out) >= literals + copyMargin) [[likely]] {
       copy16(out, in);
+      for (size_t done = 16; done < literals; done += 16) copy16(out + done, in + done);
       in += literals;
       out += literals;
-      size_t length = token & 15;
-      const size_t distance = static_cast<size_t>(in[0]) | static_cast<size_t>(in[1]) << 8;
-      in += 2;
-      if (distance - 1 >= static_cast<size_t>(out - begin)) return false;
-      if (length < longLength && distance >= 16) {
-        const uint8_t* const from = out - distance;
-        copy16(out, from);
-        copy8(out + 16, from + 16);
-        out += length + matchBytesMin;
-        continue;
-      }
-      if (!readRest(in, inEnd, length)) return false;
-      length += matchBytesMin;
-      const auto room = static_cast<size_t>(end - out);
-      if (length > room) return false;
-      if (room - length >= 16) copyMatch(out, distance, length);
-      else
-        for (size_t k = 0; k < length; ++k) out[k] = (out - distance)[k];
-      out += length;
-      continue;
+    } else {
+      if (literals > static_cast<size_t>(inEnd - in) || literals > static_cast<size_t>(end - out)) return false;
+      if (literals > 0) memcpy(out, in, literals);
+      in += literals;
+      out += literals;
+      if (in == inEnd) return out == end && (token & 15) == 0;
+      if (inEnd - in < 2) return false;
     }
-    if (!readRest(in, inEnd, literals)) return false;
-    if (literals > static_cast<size_t>(inEnd - in) || literals > static_cast<size_t>(end - out)) return false;
-    if (literals > 0) memcpy(out, in, literals);
-    in += literals;
-    out += literals;
-    if (in == inEnd) return out == end && (token & 15) == 0;
-    if (inEnd - in < 2) return false;
     const size_t distance = static_cast<size_t>(in[0]) | static_cast<size_t>(in[1]) << 8;
     in += 2;
     size_t length = token & 15;
@@ -188,10 +188,15 @@ bool lz4Decode(const uint8_t* in, size_t inBytes, uint8_t* out, size_t bytes) {
     length += matchBytesMin;
     if (distance - 1 >= static_cast<size_t>(out - begin)) return false;
     const auto room = static_cast<size_t>(end - out);
-    if (length > room) return false;
-    if (room - length >= 16) copyMatch(out, distance, length);
-    else
-      for (size_t k = 0; k < length; ++k) out[k] = (out - distance)[k];
+    if (room >= length + copyMargin) [[likely]] {
+      copyMatch(out, distance, length);
+    } else {
+      if (length > room) return false;
+      // Pictures often end with one long match.
+      size_t done = 0;
+      if (length > copyMargin) copyMatch(out, distance, done = length - copyMargin);
+      for (; done < length; ++done) out[done] = (out - distance)[done];
+    }
     out += length;
   }
   return false;
