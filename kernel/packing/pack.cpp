@@ -42,13 +42,15 @@ bool isZero(Bytes bytes) {
 }
 #endif
 
+uint64_t load64(const uint8_t* at) {
+  uint64_t value = 0;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+
 /// A bit for each of 8 bytes that differs.
 uint64_t bitsOf8(const uint8_t* a, const uint8_t* b) {
-  uint64_t x = 0;
-  uint64_t y = 0;
-  memcpy(&x, a, sizeof x);
-  memcpy(&y, b, sizeof y);
-  x ^= y;
+  const uint64_t x = load64(a) ^ load64(b);
   constexpr uint64_t low = 0x7F7F7F7F7F7F7F7F;
   const uint64_t high = (((x & low) + low) | x) & ~low;
   return (high >> 7) * 0x0102040810204080 >> 56;
@@ -89,52 +91,81 @@ uint64_t closed(uint64_t bits) {
   return bits | (wide & wide >> 1 & wide >> 2);
 }
 
-/// Writes patches, two bytes each. Neighbouring runs of bytes become one patch.
+/// Writes the patches of a row, two bytes each. Neighbouring runs of bytes become one patch; long ones may have fills in them.
 class PatchWriter {
  public:
-  explicit PatchWriter(uint8_t* to) : begin_(to), to_(to) {}
+  PatchWriter(const uint8_t* row, uint8_t* to) : row_(row), begin_(to), to_(to) {}
 
   void add(size_t first, size_t end) {
     if (first - end_ > gapBytesMax) {
       flush();
       first_ = first;
-    } else if (end_ == 0) {
-      first_ = 0;
     }
     end_ = end;
   }
   void flush() {
-    size_t skipped = first_ - written_;
-    size_t fresh = end_ - first_;
-    if (fresh == 0) return;
-    for (; skipped > patchBytesMax; skipped -= patchBytesMax) put(patchBytesMax, 0);
-    for (; fresh > patchBytesMax; fresh -= patchBytesMax, skipped = 0) put(skipped, patchBytesMax);
-    put(skipped, fresh);
-    literals_ += end_ - first_;
-    written_ = first_ = end_;
+    if (end_ == first_) return;
+    if (end_ - first_ < fillBytesMin) putFresh(first_, end_);
+    else flushLong();
+    first_ = end_;
   }
   size_t count() const { return static_cast<size_t>(to_ - begin_) / 2; }
-  size_t literals() const { return literals_; }
-  size_t bytes() const { return static_cast<size_t>(to_ - begin_) + literals_; }
+  size_t bytes() const { return static_cast<size_t>(to_ - begin_) + freshBytes_; }
 
  private:
-  void put(size_t skipped, size_t fresh) {
+  void flushLong() {
+    size_t first = first_;  // what is not written yet begins here
+    // A fill has 9 equal bytes from some multiple of 8 on.
+    for (size_t at = first_; at + fillBytesMin <= end_;) {
+      if (load64(row_ + at) != load64(row_ + at + 1)) {
+        at += 8;
+        continue;
+      }
+      size_t begin = at;
+      size_t end = at + 9;
+      while (begin > first && row_[begin - 1] == row_[at]) --begin;
+      while (end < end_ && row_[end] == row_[at]) ++end;
+      if (end - begin >= fillBytesMin) {
+        putFresh(first, begin);
+        for (first = begin; end - first >= fillBytesMin;) first = putFill(first, end - first < fillBytesMax ? end : first + fillBytesMax);
+      }
+      at = end;
+    }
+    putFresh(first, end_);
+  }
+  void putFresh(size_t first, size_t end) {
+    for (; end - first > freshBytesMax; first += freshBytesMax) put(first, first + freshBytesMax, freshBytesMax, freshBytesMax);
+    if (end > first) put(first, end, end - first, end - first);
+  }
+  size_t putFill(size_t first, size_t end) {
+    put(first, end, fillCodeOf(end - first), 1);
+    return end;
+  }
+  void put(size_t first, size_t end, size_t code, size_t freshBytes) {
+    size_t skipped = first - written_;
+    for (; skipped > skippedBytesMax; skipped -= skippedBytesMax) put(skippedBytesMax, 0);
+    put(skipped, code);
+    written_ = end;
+    freshBytes_ += freshBytes;
+  }
+  void put(size_t skipped, size_t code) {
     to_[0] = static_cast<uint8_t>(skipped);
-    to_[1] = static_cast<uint8_t>(fresh);
+    to_[1] = static_cast<uint8_t>(code);
     to_ += 2;
   }
 
+  const uint8_t* const row_;
   uint8_t* const begin_;
   uint8_t* to_;
   size_t first_ = 0;  // of the patch that is not written yet
   size_t end_ = 0;
   size_t written_ = 0;  // where the last one ended
-  size_t literals_ = 0;
+  size_t freshBytes_ = 0;
 };
 
 /// The patches from `base` to `row`, at `to`, which has room for rowBytes + 8.
 PatchWriter findPatches(const uint8_t* base, const uint8_t* row, size_t rowBytes, uint8_t* to) {
-  PatchWriter writer(to);
+  PatchWriter writer(row, to);
   const auto addRuns = [&](uint64_t bits, size_t at) {
     bits = closed(bits);
     while (bits != 0) {
@@ -159,11 +190,16 @@ uint8_t* copyFresh(const uint8_t* patches, size_t count, const uint8_t* row, siz
   const uint8_t* from = row;
   for (size_t k = 0; k < count; ++k, patches += 2) {
     from += patches[0];
-    const size_t fresh = patches[1];
-    if (fresh <= 16 && static_cast<size_t>(from - row) + 16 <= rowBytes) RowValue<RowUnit16, 1>::copy(to, from, 16);
-    else memcpy(to, from, fresh);
-    from += fresh;
-    to += fresh;
+    const size_t code = patches[1];
+    if (isFill(code)) {
+      *to++ = *from;
+      from += fillBytesOf(code);
+      continue;
+    }
+    if (code <= 16 && static_cast<size_t>(from - row) + 16 <= rowBytes) RowValue<RowUnit16, 1>::copy(to, from, 16);
+    else memcpy(to, from, code);
+    from += code;
+    to += code;
   }
   return to;
 }

@@ -18,8 +18,16 @@ constexpr uint8_t packedKeyLz4 = 2;
 /// 0 patches: the row is there as it is.
 constexpr uint32_t packedOnRow(uint32_t placeBytes) { return placeBytes == 2 ? 0x8000u : 0x80000000u; }
 
-/// A patch is two bytes: how many bytes are those of the base, and how many are new.
-constexpr size_t patchBytesMax = 255;
+/// A patch is two bytes: how many bytes are those of the base, and what follows them. Up to freshBytesMax: so many new bytes. Above: a fill,
+/// one new byte that stands fillBytesMin times, and once more for each further step.
+constexpr size_t skippedBytesMax = 255;
+constexpr size_t freshBytesMax = 191;
+constexpr size_t fillBytesMin = 16;
+constexpr size_t fillBytesMax = fillBytesMin + 255 - (freshBytesMax + 1);
+
+constexpr bool isFill(size_t code) { return code > freshBytesMax; }
+constexpr size_t fillBytesOf(size_t code) { return code - (freshBytesMax + 1) + fillBytesMin; }
+constexpr size_t fillCodeOf(size_t bytes) { return bytes - fillBytesMin + freshBytesMax + 1; }
 
 inline uint32_t loadPlace(const uint8_t* at, uint32_t placeBytes) {
   uint16_t narrow = 0;

@@ -8,9 +8,12 @@
 namespace exrp {
 namespace {
 
+typedef uint8_t Bytes __attribute__((vector_size(16)));
 typedef uint64_t Words __attribute__((vector_size(16), may_alias, aligned(1)));
 
 Words wordsAt(const uint8_t* at) { return *reinterpret_cast<const Words*>(at); }
+
+void store(uint8_t* at, Words words) { *reinterpret_cast<Words*>(at) = words; }
 
 /// The first bytes of a vector, by how many: those at 16 less so many.
 constexpr uint8_t firstBytes[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
@@ -95,15 +98,27 @@ class Block {
       // Whole vectors: behind what is new come the bytes of the base again, so that no branch looks at the length.
       if (at + 16 <= rowBytes && packedEnd - fresh >= 16 && length <= 16) [[likely]] {
         const Words mask = wordsAt(firstBytes + 16 - length);
-        *reinterpret_cast<Words*>(to + at) = (wordsAt(fresh) & mask) | (wordsAt(base + at) & ~mask);
+        store(to + at, (wordsAt(fresh) & mask) | (wordsAt(base + at) & ~mask));
+        fresh += length;
+        // A damaged row may only run on in the packed bytes as far as one vector.
+        if (fresh > parts.end) return false;
+      } else if (isFill(length)) {
+        length = fillBytesOf(length);
+        if (at > rowBytes || length > rowBytes - at || fresh >= parts.end) return false;
+        const Words line = (Words)(Bytes{} + *fresh++);
+        for (size_t done = 0; done + 16 < length; done += 16) store(to + at + done, line);
+        store(to + at + length - 16, line);
       } else {
         if (at > rowBytes || length > rowBytes - at || length > static_cast<size_t>(parts.end - fresh)) return false;
-        if (length > 0) memcpy(to + at, fresh, length);
+        if (length >= 16) {
+          for (size_t done = 0; done + 16 < length; done += 16) store(to + at + done, wordsAt(fresh + done));
+          store(to + at + length - 16, wordsAt(fresh + length - 16));
+        } else {
+          for (size_t done = 0; done < length; ++done) to[at + done] = fresh[done];
+        }
+        fresh += length;
       }
       at += length;
-      fresh += length;
-      // A damaged row may only run on in the packed bytes as far as one vector.
-      if (fresh > parts.end) return false;
     }
     return fresh == parts.end;
   }
@@ -208,8 +223,9 @@ bool checkPacked(const PackedRows& packed) {
     uint64_t fresh = 0;
     uint64_t covered = 0;
     for (size_t k = 0; k < parts.count; ++k) {
-      covered += uint64_t{parts.patches[2 * k]} + parts.patches[2 * k + 1];
-      fresh += parts.patches[2 * k + 1];
+      const size_t code = parts.patches[2 * k + 1];
+      covered += parts.patches[2 * k] + (isFill(code) ? fillBytesOf(code) : code);
+      fresh += isFill(code) ? 1 : code;
     }
     if (fresh != static_cast<uint64_t>(parts.end - parts.fresh) || covered > packed.rowBytes) return false;
   }
