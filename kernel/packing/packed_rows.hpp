@@ -45,7 +45,7 @@ size_t packRows(const uint8_t* rows, size_t rowBytes, uint32_t count, PackedKey 
 /// Writes one row, below the count. False where the bytes are damaged; `out` then holds anything.
 bool unpackRow(const PackedRows& packed, uint32_t row, uint8_t* out);
 
-/// Writes `count` rows, `stride` bytes apart, from `first` on; all are below the packed count. The key is read once. False where the bytes
+/// Writes `count` rows, at least 1, `stride` bytes apart, from `first` on; all are below the packed count. The key is read once. False where the bytes
 /// are damaged; `out` then holds anything.
 bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, uint8_t* out, size_t stride);
 
