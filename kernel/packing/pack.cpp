@@ -163,8 +163,21 @@ class PatchWriter {
   size_t freshBytes_ = 0;
 };
 
+/// The pieces of 64 bytes that are not the same in all rows: their first bytes, as u32 at any address.
+struct ChangingPieces {
+  const uint8_t* firsts;
+  size_t count;
+
+  size_t operator[](size_t piece) const {
+    uint32_t first = 0;
+    memcpy(&first, firsts + piece * sizeof first, sizeof first);
+    return first;
+  }
+  static constexpr size_t bytesFor(size_t rowBytes) { return rowBytes / pieceBytes * sizeof(uint32_t); }
+};
+
 /// The patches from `base` to `row`, at `to`, which has room for rowBytes + 8.
-PatchWriter findPatches(const uint8_t* base, const uint8_t* row, size_t rowBytes, uint8_t* to) {
+PatchWriter findPatches(const uint8_t* base, const uint8_t* row, size_t rowBytes, const ChangingPieces& changing, uint8_t* to) {
   PatchWriter writer(row, to);
   const auto addRuns = [&](uint64_t bits, size_t at) {
     bits = closed(bits);
@@ -176,11 +189,12 @@ PatchWriter findPatches(const uint8_t* base, const uint8_t* row, size_t rowBytes
       bits &= ~uint64_t{0} << (first + length);
     }
   };
-  size_t at = 0;
-  for (; at + 64 <= rowBytes; at += 64) {
+  for (size_t piece = 0; piece < changing.count; ++piece) {
+    const size_t at = changing[piece];
     if (!areEqual64(base + at, row + at)) addRuns(bitsOf64(base + at, row + at), at);
   }
-  if (at < rowBytes) addRuns(bitsOfRest(base + at, row + at, rowBytes - at), at);
+  const size_t rest = rowBytes % pieceBytes;
+  if (rest > 0) addRuns(bitsOfRest(base + rowBytes - rest, row + rowBytes - rest, rest), rowBytes - rest);
   writer.flush();
   return writer;
 }
@@ -211,8 +225,9 @@ EXRP_INLINE void vote(Bytes seen, Bytes& chosen, Bytes& votes) {
   votes += ((Bytes)(chosen == seen) & 2) - 1;
 }
 
-/// In each place, the byte that more than half of the rows have, or else one that many have.
-void findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uint8_t* key) {
+/// In each place, the byte that more than half of the rows have, or else one that many have. Writes the changing pieces at `firsts`.
+ChangingPieces findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uint8_t* key, uint8_t* firsts) {
+  ChangingPieces changing = {firsts, 0};
   size_t at = 0;
   for (; at + 64 <= rowBytes; at += 64) {
     // Most pieces are the same in all rows.
@@ -225,6 +240,8 @@ void findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uint8_t* key)
       for (int k = 0; k < 4; ++k) differing |= chosen[k] ^ bytesAt(from + 16 * k);
     }
     if (!isZero(differing)) {
+      const auto first = static_cast<uint32_t>(at);
+      memcpy(firsts + changing.count++ * sizeof first, &first, sizeof first);
       Bytes votes[4] = {};
       from = rows + at;
       for (uint32_t row = 0; row < count; ++row, from += rowBytes) {
@@ -243,6 +260,7 @@ void findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uint8_t* key)
     }
     key[at] = chosen;
   }
+  return changing;
 }
 
 uint32_t differingBytes(const uint8_t* a, const uint8_t* b, size_t bytes) {
@@ -268,8 +286,8 @@ bool looksLikeNoise(const uint8_t* rows, size_t rowBytes, uint32_t count) {
 /// Writes the packed bytes of one block, with places of a given width.
 class BlockWriter {
  public:
-  BlockWriter(const uint8_t* rows, size_t rowBytes, uint32_t count, uint32_t placeBytes, uint8_t* out)
-      : rows_(rows), rowBytes_(rowBytes), count_(count), placeBytes_(placeBytes), out_(out), to_(out + packedHeadBytes + size_t{count} * placeBytes) {}
+  BlockWriter(const uint8_t* rows, size_t rowBytes, uint32_t count, const ChangingPieces& changing, uint32_t placeBytes, uint8_t* out)
+      : rows_(rows), rowBytes_(rowBytes), count_(count), changing_(changing), placeBytes_(placeBytes), out_(out), to_(out + packedHeadBytes + size_t{count} * placeBytes) {}
 
   /// False as soon as there are more than `bytesMax` bytes.
   bool writeRows(const uint8_t* key, size_t bytesMax) {
@@ -294,12 +312,12 @@ class BlockWriter {
   void writeRow(uint32_t row, const uint8_t* key) {
     const uint8_t* const from = rows_ + size_t{row} * rowBytes_;
     uint8_t* const patches = to_ + placeBytes_;
-    const PatchWriter onKey = findPatches(key, from, rowBytes_, patches);
+    const PatchWriter onKey = findPatches(key, from, rowBytes_, changing_, patches);
     if (onKey.bytes() == 0) return;
     const uint32_t base = row - row % groupRows;
     if (base < row && base <= UINT8_MAX && onKey.bytes() > patchesWell) {
       uint8_t* const others = patches + rowBytes_ + 8;
-      const PatchWriter onRow = findPatches(rows_ + size_t{base} * rowBytes_, from, rowBytes_, others);
+      const PatchWriter onRow = findPatches(rows_ + size_t{base} * rowBytes_, from, rowBytes_, changing_, others);
       if (onRow.bytes() + baseGainMin < onKey.bytes() && onRow.bytes() < rowBytes_) {
         memmove(patches + 1, others, 2 * onRow.count());
         patches[0] = static_cast<uint8_t>(base);
@@ -321,6 +339,7 @@ class BlockWriter {
   const uint8_t* const rows_;
   const size_t rowBytes_;
   const uint32_t count_;
+  const ChangingPieces& changing_;
   const uint32_t placeBytes_;
   uint8_t* const out_;
   uint8_t* to_;
@@ -330,20 +349,21 @@ class BlockWriter {
 
 uint64_t packedBytesMax(size_t rowBytes, uint32_t count) {
   // Beyond what plain rows take: two searches for patches, the key as it is looked for, and the key as it is written.
-  return packedHeadBytes + uint64_t{count} * 12 + (uint64_t{count} + 3) * rowBytes + lz4Capacity(rowBytes) + 64;
+  return packedHeadBytes + uint64_t{count} * 12 + (uint64_t{count} + 3) * rowBytes + lz4Capacity(rowBytes) + 64 + ChangingPieces::bytesFor(rowBytes);
 }
 
 size_t packRows(const uint8_t* rows, size_t rowBytes, uint32_t count, PackedKey keyForm, uint8_t* out) {
   const uint64_t plainBytes = uint64_t{rowBytes} * count;
   if (plainBytes > packedPlainMax || looksLikeNoise(rows, rowBytes, count)) return 0;
   const auto bytesMax = static_cast<size_t>(plainBytes - plainBytes / 8);
-  uint8_t* const key = out + (packedBytesMax(rowBytes, count) - rowBytes);
-  findKey(rows, rowBytes, count, key);
+  uint8_t* const firsts = out + (packedBytesMax(rowBytes, count) - ChangingPieces::bytesFor(rowBytes));
+  uint8_t* const key = firsts - rowBytes;
+  const ChangingPieces changing = findKey(rows, rowBytes, count, key, firsts);
   // Large rows seldom fit into places of 16 bits.
   for (uint32_t placeBytes = 2; placeBytes <= 4; placeBytes += 2) {
     if (placeBytes == 2 && rowBytes > narrowRowBytesMax) continue;
     const bool isNarrow = placeBytes == 2 && bytesMax > UINT16_MAX;
-    BlockWriter writer(rows, rowBytes, count, placeBytes, out);
+    BlockWriter writer(rows, rowBytes, count, changing, placeBytes, out);
     if (!writer.writeRows(key, isNarrow ? size_t{UINT16_MAX} : bytesMax)) {
       if (isNarrow) continue;
       return 0;
