@@ -8,9 +8,9 @@ probability of 0.25. There are three policies:
 - search: tries several continuations in a copy of the emulator, and takes four steps of the best one. It lives longer and gets further than
   the random policy, as a trained one does.
 
-  python frames.py --policy=search --count=1000 --out=FILE [--games=pong,qbert]
+  python frames.py --policy=search --count=1000 --out=FILE [--games=pong,qbert] [--native]
 
-The file has all frames of the first game, then those of the second, and so on. The games' returns go to stderr.
+With --native, a frame is the whole screen in colours: 210 x 160 x 3 bytes. The file has all frames of the first game, then those of the second, and so on. The games' returns go to stderr.
 """
 
 import argparse
@@ -36,7 +36,8 @@ def area_weights(large, small):
 
 
 class Game:
-    def __init__(self, name, seed):
+    def __init__(self, name, seed, native):
+        self.native = native
         self.ale = ALEInterface()
         self.ale.setInt("random_seed", seed)
         self.ale.setFloat("repeat_action_probability", 0.25)
@@ -50,13 +51,18 @@ class Game:
         """The reward of four screens, without looking at them."""
         return sum(self.ale.act(action) for _ in range(SKIP))
 
+    def screen(self):
+        return self.ale.getScreenRGB() if self.native else self.ale.getScreenGrayscale()
+
     def seen_step(self, action):
         reward = 0
         for k in range(SKIP):
             reward += self.ale.act(action)
             if k == SKIP - 2:
-                before = self.ale.getScreenGrayscale()
-        screen = np.maximum(before, self.ale.getScreenGrayscale())
+                before = self.screen()
+        screen = np.maximum(before, self.screen())
+        if self.native:
+            return reward, screen[:210]
         frame = np.rint(self.down @ screen.astype(np.float32) @ self.across).astype(np.uint8)
         return reward, frame
 
@@ -98,10 +104,10 @@ def search_policy(game, rng, plans=12, depth=14, taken=4):
 POLICIES = {"random": random_policy, "sticky": sticky_policy, "search": search_policy}
 
 
-def record(name, policy, count, seed):
-    game = Game(name, seed)
+def record(name, policy, count, seed, native):
+    game = Game(name, seed, native)
     rng = np.random.default_rng(seed)
-    frames = np.empty((count, SIDE, SIDE), np.uint8)
+    frames = np.zeros((count, 210, 160, 3) if native else (count, SIDE, SIDE), np.uint8)
     actions = POLICIES[policy](game, rng)
     returns, total = [], 0
     for at in range(count):
@@ -110,7 +116,8 @@ def record(name, policy, count, seed):
             returns.append(total)
             total = 0
             actions = POLICIES[policy](game, rng)
-        reward, frames[at] = game.seen_step(next(actions))
+        reward, frame = game.seen_step(next(actions))
+        frames[at, : len(frame)] = frame
         total += reward
     print(f"{name} {policy}: returns {returns} and {total} so far", file=sys.stderr, flush=True)
     return frames
@@ -122,12 +129,13 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--games", default=GAMES)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--native", action="store_true")
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     ALEInterface.setLoggerMode(LoggerMode.Error)
     with open(options.out, "wb") as file:
         for name in options.games.split(","):
-            file.write(record(name, options.policy, options.count, options.seed).tobytes())
+            file.write(record(name, options.policy, options.count, options.seed, options.native).tobytes())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 // measure.cpp: packed rows of real frames compared with plain ones: how small, how long to pack, how long for a batch from a large pool.
 //
-//   g++ -std=c++20 -O3 -I. -o measure bench/packing/measure.cpp kernel/packing/*.cpp -ldl && ./measure [--pool=BYTES] [--games=N] FILE...
+//   g++ -std=c++20 -O3 -I. -o measure bench/packing/measure.cpp kernel/packing/*.cpp -ldl && ./measure [--pool=BYTES] [--games=N] [--frame=BYTES] FILE...
 //
-// A FILE has frames of 84 x 84 bytes, as frames.py writes them: those of N games (12), as many of each. The pool has all blocks of 16 frames,
+// A FILE has frames of 84 x 84 bytes or of --frame, as frames.py writes them: those of N games (12), as many of each. The pool has all blocks of 16 frames,
 // and copies of them at places of their own until its frames have 1 GiB. A batch is 256 stacks of 4 frames and the frame after each: 5 frames,
-// of which some begin near a block's end and need two blocks. The ways take 15 turns in one process, and the table has each one's least time.
+// of which some begin near a block's end and need two blocks. The ways take 60 turns in one process, and the table has each one's least time.
 // All ask for the next stack's memory ahead where that helps them.
 //
 // LZ4 and zstd come from the system's libraries, one call a frame, as RLlib and TorchRL do; they are left out where there are none.
@@ -29,12 +29,11 @@ using exrp::PackedKey;
 using exrp::PackedRows;
 using Bytes = std::vector<uint8_t>;
 
-constexpr size_t frameBytes = 84 * 84;
+size_t frameBytes = 84 * 84;
 constexpr uint32_t blockRows = 16;
-constexpr size_t blockBytes = blockRows * frameBytes;
 constexpr uint32_t stackRows = 5;
 constexpr uint32_t batch = 256;
-constexpr uint32_t turns = 15;
+constexpr uint32_t turns = 60;
 
 [[noreturn]] void stop(const char* why) {
   std::fprintf(stderr, "%s\n", why);
@@ -122,6 +121,7 @@ struct Piece {
 };
 
 void measure(const char* file, size_t poolBytes, uint32_t games) {
+  const size_t blockBytes = blockRows * frameBytes;
   Bytes frames;
   {
     std::FILE* const in = std::fopen(file, "rb");
@@ -164,6 +164,7 @@ void measure(const char* file, size_t poolBytes, uint32_t games) {
     return least;
   };
 
+  std::vector<size_t> gameBytes[2] = {std::vector<size_t>(games), std::vector<size_t>(games)};
   std::vector<PackedRows> packed[2];
   std::vector<Piece> pieces[2];
   {
@@ -178,6 +179,7 @@ void measure(const char* file, size_t poolBytes, uint32_t games) {
         way.packUs += leastOf([&] { bytes = exrp::packRows(from, frameBytes, blockRows, form == 0 ? PackedKey::plain : PackedKey::lz4, out.data()); });
         made[form].push_back(bytes == 0 ? Bytes(from, from + blockBytes) : Bytes(out.begin(), out.begin() + static_cast<ptrdiff_t>(bytes)));
         way.packedBytes += made[form].back().size();
+        gameBytes[form][block * games / blocks] += made[form].back().size();
       }
       for (uint32_t row = 0; row < blockRows; ++row) {
         const auto* const frame = from + row * frameBytes;
@@ -245,7 +247,7 @@ void measure(const char* file, size_t poolBytes, uint32_t games) {
     }
   };
   exrp::Random random(1, 0);
-  for (uint32_t turn = 0; turn < turns * 4; ++turn) {
+  for (uint32_t turn = 0; turn < turns; ++turn) {
     for (Pick& pick : picks) {
       // Not over the end of the pool, nor of a game: there the frame after is of another game, which costs no more.
       const uint32_t record = random.below(static_cast<uint32_t>(blocks * copies * blockRows - stackRows));
@@ -265,7 +267,7 @@ void measure(const char* file, size_t poolBytes, uint32_t games) {
       else if (expected != out) stop("A way gives other bytes.");
     }
   }
-  std::printf("%-24s %8s %14s %14s %10s\n", "", "smaller", "pack, us/frame", "batch, us", "x plain");
+  std::printf("%-24s %8s %14s %14s %10s\n", "", "smaller", "pack, us/frame", "batch, us (median)", "x plain");
   const double plainUs = probe::summary(ways[plain].batchUs).least;
   for (const Way& way : ways) {
     if (way.batchUs.empty()) continue;
@@ -273,6 +275,12 @@ void measure(const char* file, size_t poolBytes, uint32_t games) {
     std::printf("%-24s %7.2fx %14.2f %6.0f (%5.0f) %9.2fx\n", way.name, static_cast<double>(frames.size()) / static_cast<double>(way.packedBytes),
                 way.packUs / static_cast<double>(blocks * blockRows), times.least, times.median, times.least / plainUs);
   }
+  std::printf("each game, plain key / LZ4 key:");
+  for (uint32_t game = 0; game < games; ++game) {
+    const auto plainGame = static_cast<double>(frames.size()) / games;
+    std::printf("  %.1f / %.1f", plainGame / static_cast<double>(gameBytes[0][game]), plainGame / static_cast<double>(gameBytes[1][game]));
+  }
+  std::printf("\n");
 }
 
 }  // namespace
@@ -283,6 +291,7 @@ int main(int count, char** words) {
   for (int k = 1; k < count; ++k) {
     const std::string word = words[k];
     if (word.rfind("--pool=", 0) == 0) poolBytes = std::strtoull(word.c_str() + 7, nullptr, 10);
+    else if (word.rfind("--frame=", 0) == 0) frameBytes = std::strtoull(word.c_str() + 8, nullptr, 10);
     else if (word.rfind("--games=", 0) == 0) games = static_cast<uint32_t>(std::strtoul(word.c_str() + 8, nullptr, 10));
     else measure(words[k], poolBytes, games);
   }
