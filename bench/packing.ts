@@ -21,12 +21,16 @@ if (typeof options === "number") Deno.exit(options);
 const quick = options.quick === true;
 
 const folder = inRepository(".cache", "packing");
-const python = Deno.build.os === "windows" ? `${folder}\\Scripts\\python.exe` : `${folder}/bin/python`;
+const python = Deno.build.os === "windows"
+  ? `${folder}\\Scripts\\python.exe`
+  : `${folder}/bin/python`;
 const here = inRepository("bench", "packing");
 
 async function must(what: string, command: string[]): Promise<void> {
   const { success, stderr } = await run(command);
-  if (!success) throw new Error(`${what} failed. It ran ${command.join(" ")}, which said:\n${stderr}`);
+  if (!success) {
+    throw new Error(`${what} failed. It ran ${command.join(" ")}, which said:\n${stderr}`);
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

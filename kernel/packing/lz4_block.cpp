@@ -10,7 +10,7 @@ namespace exrp {
 namespace {
 
 constexpr size_t matchBytesMin = 4;
-/// Shorter matches save little, and each takes as long to decode as a long one. With them, keys of frames were as large and took a third longer.
+/// Shorter matches save little, and each takes as long to decode as a long one. With them, keys of frames were as large and took a sixth longer.
 constexpr size_t matchBytesWell = 8;
 constexpr size_t distanceMax = 65535;
 /// Rules of the format: the last bytes are literals, and the last match begins before them.

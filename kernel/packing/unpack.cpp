@@ -194,8 +194,12 @@ void prefetchPackedHead(const PackedRows& packed) {
 }
 
 void prefetchPacked(const PackedRows& packed, uint32_t first, uint32_t count) {
+  // Of long runs only the beginning of each page: the processor's own prefetcher does the rest.
   const auto ask = [](const uint8_t* from, size_t bytes) {
-    for (size_t at = 0; at < bytes; at += lineBytes) prefetchLineFar(from + at);
+    constexpr size_t shortRun = 8192;
+    constexpr size_t longest = size_t{16} * 4096;
+    const size_t step = bytes <= shortRun ? lineBytes : 4096;
+    for (size_t at = 0; at < bytes && at < longest; at += step) prefetchLineFar(from + at);
   };
   if (isPlain(packed)) return ask(packed.data + size_t{first} * packed.rowBytes, size_t{count} * packed.rowBytes);
   Block block(packed);
