@@ -84,7 +84,18 @@ async function build(): Promise<string> {
     .filter((flag) => !flag.includes("_LIBCPP_"));
   const zig = await findZig((line) => console.error(line));
   await must("Compiling the measurement", [
-    ...[...zig.command, "c++", ...flags, "-mcpu=baseline", "-I.", ...sources, "-o", program],
+    ...[
+      ...zig.command,
+      "c++",
+      ...flags,
+      "-DNDEBUG",
+      "-fno-sanitize=all",
+      "-mcpu=baseline",
+      "-I.",
+      ...sources,
+      "-o",
+      program,
+    ],
   ]);
   return program;
 }

@@ -267,7 +267,7 @@ ChangingPieces findKey(const uint8_t* rows, size_t rowBytes, uint32_t count, uin
 uint32_t differingBytes(const uint8_t* a, const uint8_t* b, size_t bytes) {
   uint32_t differing = 0;
   for (; bytes >= pieceBytes; bytes -= pieceBytes, a += pieceBytes, b += pieceBytes) {
-    differing += static_cast<uint32_t>(std::popcount(closed(bitsOf64(a, b))));
+    if (!areEqual64(a, b)) differing += static_cast<uint32_t>(std::popcount(closed(bitsOf64(a, b))));
   }
   return differing + static_cast<uint32_t>(std::popcount(closed(bitsOfRest(a, b, bytes))));
 }
