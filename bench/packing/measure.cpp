@@ -1,10 +1,10 @@
 // measure.cpp: packed rows of real frames compared with plain ones: how small, how long to pack, how long for a batch from a large pool.
 //
-//   g++ -std=c++20 -O3 -I. -o measure bench/packing/measure.cpp kernel/packing/*.cpp -ldl && ./measure [--pool=BYTES] [--games=N] [--frame=BYTES] FILE...
+//   g++ -std=c++20 -O3 -I. -o measure bench/packing/measure.cpp kernel/packing/*.cpp -ldl && ./measure [--pool=BYTES] [--games=N] [--frame=BYTES] [--stack=5] FILE...
 //
 // A FILE has frames of 84 x 84 bytes or of --frame, as frames.py writes them: those of N games (12), as many of each. The pool has all blocks of 16 frames,
 // and copies of them at places of their own until its frames have 1 GiB. A batch is 256 stacks of 4 frames and the frame after each: 5 frames,
-// of which some begin near a block's end and need two blocks. The ways take 60 turns in one process, and the table has each one's least time.
+// of which some begin near a block's end and need two blocks. --stack=1 takes single frames. The ways take 60 turns in one process, and the table has each one's least time.
 // All ask for the next stack's memory ahead where that helps them.
 //
 // LZ4 and zstd come from the system's libraries, one call a frame, as RLlib and TorchRL do; they are left out where there are none.
@@ -31,7 +31,7 @@ using Bytes = std::vector<uint8_t>;
 
 size_t frameBytes = 84 * 84;
 constexpr uint32_t blockRows = 16;
-constexpr uint32_t stackRows = 5;
+uint32_t stackRows = 5;
 constexpr uint32_t batch = 256;
 constexpr uint32_t turns = 60;
 
@@ -292,6 +292,7 @@ int main(int count, char** words) {
     const std::string word = words[k];
     if (word.rfind("--pool=", 0) == 0) poolBytes = std::strtoull(word.c_str() + 7, nullptr, 10);
     else if (word.rfind("--frame=", 0) == 0) frameBytes = std::strtoull(word.c_str() + 8, nullptr, 10);
+    else if (word.rfind("--stack=", 0) == 0) stackRows = static_cast<uint32_t>(std::strtoul(word.c_str() + 8, nullptr, 10));
     else if (word.rfind("--games=", 0) == 0) games = static_cast<uint32_t>(std::strtoul(word.c_str() + 8, nullptr, 10));
     else measure(words[k], poolBytes, games);
   }
