@@ -138,7 +138,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["replay/", "tables/"],
     ["batches/"],
     ["store/"],
-    ["sockets/", "wire/"],
+    ["sockets/", "wire/", "packing/"],
     ["base/", "exrp.h"],
   ],
   tables: [
