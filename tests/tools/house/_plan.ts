@@ -134,11 +134,12 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
   kernel: [
     ["abi/"],
     ["sharing/"],
+    ["durable/"],
     ["calls/", "snapshot/"],
     ["replay/", "tables/"],
     ["batches/"],
     ["store/"],
-    ["sockets/", "wire/", "log/"],
+    ["sockets/", "wire/", "log/", "packing/"],
     ["base/", "exrp.h"],
   ],
   tables: [
