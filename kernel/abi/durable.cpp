@@ -117,7 +117,7 @@ int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](Instance& found) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (!found.isDurable()) return;
-    exrp::Log& log = found.durable->log();
+    exrp::Log& log = found.durable->stream();
     const exrp::LogCounts counts = log.counts();
     info[EXRP_DURABLE_INFO_OPEN] = 1;
     info[EXRP_DURABLE_INFO_FAILED] = static_cast<double>(found.durable->failedBy());

@@ -86,7 +86,7 @@ class Durable {
   /// LogStatus::ok, or what the log has failed by.
   LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
-  Log& log() { return log_; }
+  Log& stream() { return log_; }
   double memoryBytes() const { return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + state_.memoryBytes(); }
 
  private:

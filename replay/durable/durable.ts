@@ -43,7 +43,7 @@ const FORMAT = 1;
 /** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the replay. */
 const WAIT_MS = 1000;
 
-/** What was found when a durable replay was opened. */
+/** What was found when a durable replay was opened: `recovered` of {@linkcode Durability}, with an example at {@linkcode ExperienceReplay.durability}. */
 export interface Recovery {
   /** Bytes at the end of the log that were cut off: what a crash left half written, or what was not flushed as a whole. */
   readonly cutBytes: number;
@@ -55,7 +55,7 @@ export interface Recovery {
   readonly damage: string | undefined;
 }
 
-/** A durable replay, as `durability` has it. */
+/** What is known of the folder of a durable replay; see {@linkcode ExperienceReplay.durability}. */
 export interface Durability {
   /** The folder, as it was given. */
   readonly directory: string;
