@@ -123,8 +123,9 @@ class Log {
   /// it can't be read now, and `failure` says why. That does not end the log.
   LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr);
 
-  /// Removes the segments before this one, the oldest first; never the last one. Nobody reads in them meanwhile.
-  LogStatus removeSegments(uint32_t before);
+  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile. `disk`: one
+  /// can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
+  LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);
   LogCounts counts();

@@ -97,7 +97,7 @@ class Schedule {
 
   /// Opens or makes the log. False where a failure of the disk ended that.
   bool begin(Log& log) {
-    for (int turns = 0; turns < 3; ++turns) {
+    for (int turn = 0; turn < 3; ++turn) {
       Listens listens(payloads_);
       LogScan scan;
       LogStatus status = log.open(&disk_, options_, {}, listens, &scan);

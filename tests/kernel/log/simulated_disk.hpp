@@ -344,7 +344,7 @@ class SimulatedDisk final : public Disk {
   void leaveOld(Bytes& made, uint64_t sector, uint64_t end) {
     if (old_.empty() || random_.below(2) == 0) return;
     const Old* chosen = &old_[random_.below(static_cast<uint32_t>(old_.size()))];
-    for (int turns = 0; turns < 8 && chosen->sector != sector && random_.below(8) > 0; ++turns) {
+    for (int turn = 0; turn < 8 && chosen->sector != sector && random_.below(8) > 0; ++turn) {
       chosen = &old_[random_.below(static_cast<uint32_t>(old_.size()))];
     }
     for (uint64_t at = sector; at < end; ++at) made[at] = chosen->bytes[at - sector];
