@@ -27,6 +27,8 @@ export function compareSides(sides: Sides, tap: KernelTap, step: number, deep: b
   same("the count of all records", info.recordedCount, model.recordedCount);
   same("the count of evictions", info.evictedCount, model.evictedCount);
   same("the bytes stored", info.storedBytes, model.storedBytes);
+  const { capacityBytes = Infinity } = model.config;
+  same("whether the stored bytes are within their limit", info.storedBytes <= capacityBytes, true);
   const handles = model.handles;
   sameNumbers("episodes()", replay.episodes().handle, handles);
   for (let view = 0; view < model.tableCount; view++) {

@@ -220,7 +220,7 @@ function chooseHindsight(
 }
 
 /** Pick options for records and next states only. */
-const PLAIN: AnyPickPolicy = {
+export const PLAIN: AnyPickPolicy = {
   length: 1,
   stride: 1,
   allowShort: false,

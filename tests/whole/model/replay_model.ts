@@ -206,7 +206,7 @@ export class ReplayModel {
   ): number {
     this.#checkOpen(handle);
     this.#forgetAged(handle);
-    this.#makeRoom(this.#roomFor(handle, finalState !== undefined, begins));
+    this.#makeRoomForRecord(handle, finalState !== undefined, begins);
 
     let episode = this.#episodes.get(handle);
     if (episode !== undefined && episode.records.length === this.segmentLength) {
@@ -693,6 +693,15 @@ export class ReplayModel {
       if (!isOpen) this.#remove(victim);
       else if (oldest !== undefined) this.#trimStep(oldest, this.trimLength);
       else this.#remove(firstEnded ?? victim);
+    }
+  }
+
+  /** Room for a record. It may take the record's own episode, if that holds none; then the one that begins needs other room. */
+  #makeRoomForRecord(handle: number, ends: boolean, begins: boolean): void {
+    const wasThere = this.#episodes.has(handle);
+    this.#makeRoom(this.#roomFor(handle, ends, begins));
+    if (wasThere && !this.#episodes.has(handle)) {
+      this.#makeRoom(this.#roomFor(handle, ends, begins));
     }
   }
 
