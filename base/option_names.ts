@@ -28,19 +28,20 @@ export function checkOptions(
   }
 }
 
-/** The error for an option that does not exist. The library never ignores an option. */
+/** The error for an option that does not exist, or for another thing with a name. The library never ignores an option. */
 export function unknownOption(
   where: string,
   key: string,
   known: readonly string[],
   hints: OptionHints = {},
+  what = "option",
 ): TypeError {
   const advice = Object.hasOwn(hints, key) ? hints[key] : undefined;
   const nearest = nearestName(key, known);
   let hint = nearest === undefined ? "; it" : `; did you mean ${nearest}? It`;
   if (advice !== undefined) hint = `: ${advice}. It`;
   return new TypeError(
-    `${where} has no option ${JSON.stringify(key)}${hint} has ${
+    `${where} has no ${what} ${JSON.stringify(key)}${hint} has ${
       known.length > 0 ? known.join(", ") : "none"
     }`,
   );

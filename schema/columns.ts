@@ -393,10 +393,11 @@ function checkDimension(dtype: DType, shape: readonly unknown[], size: unknown):
   );
 }
 
-/** Refuses a value that is not a column. */
-export function checkColumn(where: string, value: unknown): Column {
+/** Refuses a value that is not a column. `advice` ends the error for an object or a list. */
+export function checkColumn(where: string, value: unknown, advice = ""): Column {
   if (value instanceof Column && Object.hasOwn(value, "dtype")) return value;
-  const hint = DTYPES.includes(value as DType) ? `; write ${value}(…)` : "";
+  const isObject = typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+  const hint = DTYPES.includes(value as DType) ? `; write ${value}(…)` : isObject ? advice : "";
   throw new TypeError(
     `${where} must be a column such as float32(4), made by one of ${DTYPES.join(", ")}; got ${
       showUnlike(value, Column)

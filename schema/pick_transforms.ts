@@ -202,8 +202,12 @@ function afterOne(where: string, column: Column, transform: Transform): Column {
   const { height, width } = picturesOf(where, column, kind, transform.channels);
   if (transform.kind === "randomShift") return column;
   if (transform.height > height || transform.width > width) {
+    const [third = 0, second = 0] = column.shape.slice(-3);
+    const isLast = transform.channels === "first" && column.shape.length > 2 &&
+      transform.height <= third && transform.width <= second;
+    const hint = isLast ? '; write { channels: "last" } for […, height, width, channels]' : "";
     throw new RangeError(
-      `${where}: ${kind}(${transform.height}, ${transform.width}) is larger than the picture: the column is ${column}`,
+      `${where}: ${kind}(${transform.height}, ${transform.width}) is larger than the picture: the column is ${column}${hint}`,
     );
   }
   const shape = [...column.shape];

@@ -30,6 +30,10 @@ export interface NamedColumns extends StateLeaves {
   readonly extraNames: readonly string[];
 }
 
+/** What to do with an action or an extra that has parts. */
+const severalColumns =
+  "; only the state may have parts, so put each part of another value into extras, under a name of its own";
+
 /** Checks the columns that options give by name, and fills in the defaults. */
 export function checkColumns(
   where: string,
@@ -49,7 +53,7 @@ export function checkColumns(
   ];
   const named = others.map(([name, column]) => ({
     name,
-    column: checkColumn(`${where}: ${name}`, column),
+    column: checkColumn(`${where}: ${name}`, column, severalColumns),
   }));
   return {
     ...state,

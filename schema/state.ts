@@ -175,6 +175,11 @@ function numbersIn(tree: StateTree): readonly number[] {
   return typeof tree === "number" ? [tree] : tree.parts.flatMap(numbersIn);
 }
 
+/** What a list of parts must be. */
+function listOf(parts: readonly StateTree[], takes: "all" | "some" | "parts"): string {
+  return `a list of ${takes === "all" ? "" : "at most "}${parts.length} parts`;
+}
+
 /**
  * Takes a value in the structure of the state apart: what it has for each leaf, in the order of the leaves. `name` is its name in errors.
  * `takes` says whether it must have all leaves or may have some, or what stands for a part stands for each leaf of it.
@@ -197,16 +202,18 @@ export function takeApart(
   const { names, parts } = tree;
   if (!hasParts(value) || Array.isArray(value) !== (names === undefined)) {
     const needed = names === undefined
-      ? `a list of ${parts.length} parts`
+      ? listOf(parts, takes)
       : `an object with ${names.join(", ")}`;
     throw new TypeError(`${name} must be ${needed}, got ${show(value)}`);
   }
   const most = Array.isArray(value) ? value.length : 0;
   if (names === undefined && (most > parts.length || (takes === "all" && most < parts.length))) {
-    throw new TypeError(`${name} must be a list of ${parts.length} parts, got ${most}`);
+    throw new TypeError(`${name} must be ${listOf(parts, takes)}, got ${most}`);
   }
   if (names !== undefined) {
-    for (const key in value) if (!names.includes(key)) throw unknownOption(name, key, names);
+    for (const key in value) {
+      if (!names.includes(key)) throw unknownOption(name, key, names, {}, "part");
+    }
   }
   for (let k = 0; k < parts.length; k++) {
     const part = names?.[k] ?? k;

@@ -25,6 +25,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
   "notebooks": ["tests/notebooks"],
   "long random runs": [
     "tests/whole/model/faults_test.ts",
+    "tests/whole/properties/pick_properties_test.ts",
     "tests/whole/statistics/reservoir_test.ts",
   ],
   "killed processes and Workers": [
@@ -32,8 +33,13 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
   ],
-  "memory that full replays take": ["tests/whole/memory"],
-  "what the compiler says of wrong types": ["tests/schema/type_errors_test.ts"],
+  "memory that full replays and tables take": ["tests/whole/memory", "tests/tables/memory_test.ts"],
+  "what the compiler says of wrong types": [
+    "tests/schema/misspelt_options_test.ts",
+    "tests/schema/readable_types_test.ts",
+    "tests/schema/type_errors_test.ts",
+  ],
+  "selectors on WebAssembly": [],
   "examples as programs and agents that learn": [
     "tests/examples/examples_test.ts",
     "tests/examples/apex_cartpole_test.ts",
@@ -50,8 +56,11 @@ const long: Readonly<Record<string, readonly string[]>> = {
 /** What is left out where not all is run. */
 export const leftOut: string = Object.keys(long).join(", ");
 
-/** How many seeds the tests of the model run, natively and on WebAssembly. */
-const modelSeeds = { all: ["200", "40"], everyday: ["40", "10"] } as const;
+/** What the tests of the model run: seeds, natively and on WebAssembly, and recordings for the native replay. */
+const model = {
+  all: { seeds: "120", wasmSeeds: "24", recordings: "24" },
+  everyday: { seeds: "25", wasmSeeds: "6", recordings: "4" },
+} as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
@@ -78,8 +87,7 @@ export async function testExamples(files: readonly string[]): Promise<Result> {
     return await denoTest([
       "--config",
       inRepository("deno.json"),
-      "--doc",
-      ...await copyExamples(folder, files),
+      await copyExamples(folder, files),
     ]);
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -142,7 +150,7 @@ export async function listParts(): Promise<string[]> {
  * @param isAll Whether to run what takes long, too.
  */
 export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
-  const [seeds, wasmSeeds] = isAll ? modelSeeds.all : modelSeeds.everyday;
+  const { seeds, wasmSeeds, recordings } = isAll ? model.all : model.everyday;
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
   const tests = parts.map((part): Job => ({
@@ -153,15 +161,18 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
       return denoTest(["--no-check", ...ignore, part], {
         EXRP_OPERATIONS_DIR: operations,
         EXRP_MODEL_SEEDS: seeds,
+        EXRP_MODEL_RECORDINGS: recordings,
       });
     },
   }));
+  const onWasm = ["tests/whole/model/model_test.ts", ...isAll ? ["tests/selectors"] : []];
   const wasm: Job = {
-    name: "the model and the selectors on WebAssembly",
+    name: `on WebAssembly: ${onWasm.join(", ")}`,
     run: () =>
-      denoTest(["--no-check", "tests/whole/model/model_test.ts", "tests/selectors"], {
+      denoTest(["--no-check", ...onWasm], {
         EXRP_BACKEND: "wasm",
         EXRP_MODEL_SEEDS: wasmSeeds,
+        EXRP_MODEL_RECORDINGS: "2",
       }),
   };
   const examples = (await listDocumented()).map((files, index): Job => ({

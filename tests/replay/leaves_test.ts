@@ -140,7 +140,7 @@ Deno.test("a wrong leaf is refused by its name, and nothing has changed", async 
     [
       // @ts-expect-error: there is no such leaf.
       () => replay.record(episode, { image, camera, imagee: 1 }, 0, 0),
-      /^record\(\): state has no option "imagee"; did you mean image\?/,
+      /^record\(\): state has no part "imagee"; did you mean image\?/,
     ],
     [
       // @ts-expect-error: the state is no array.
@@ -207,7 +207,7 @@ Deno.test("a wrong leaf is refused by its name, and nothing has changed", async 
     [
       // @ts-expect-error: there is no such leaf.
       () => replay.update([episode], [0], { state: { imagee: [1, 2] } }),
-      /^update\(\): state has no option "imagee"/,
+      /^update\(\): state has no part "imagee"/,
     ],
     [
       () => replay.update([episode], [0], { state: { image: [1] } }),
@@ -249,7 +249,7 @@ Deno.test("a wrong option of a leaf is refused by its name", async () => {
     ExperienceReplay.create({ capacity: 9, state: STATE, pick: given });
   for (
     const [given, text] of [
-      [{ stack: { imagee: 4 } }, /pick\.stack has no option "imagee"; did you mean image\?/],
+      [{ stack: { imagee: 4 } }, /pick\.stack has no part "imagee"; did you mean image\?/],
       [{ stack: { image: 0 } }, /pick\.stack\.image must be an integer from 1 to 65536, got 0/],
       [{ stack: [4] }, /pick\.stack must be an object with image, camera, got Array\(1\)/],
       [{ stack: { camera: { left: "2" } } }, /pick\.stack\.camera\.left must be an integer/],
@@ -271,6 +271,24 @@ Deno.test("a wrong option of a leaf is refused by its name", async () => {
     () => ExperienceReplay.create({ capacity: 9, state: float32(), pick: { stack: { image: 2 } } }),
     TypeError,
     /pick\.stack must be one value, as the state is one column; got Object$/,
+  );
+  const list = [float32(), float32()];
+  await rejects(
+    () => ExperienceReplay.create({ capacity: 9, state: list, pick: { stack: [2, 2, 2] } }),
+    TypeError,
+    /pick\.stack must be a list of at most 2 parts, got 3$/,
+  );
+  const state = float32();
+  const action: unknown = { move: float32() };
+  await rejects(
+    () => ExperienceReplay.create({ capacity: 9, state, action: action as Column }),
+    TypeError,
+    /action must be a column .* got Object; only the state may have parts, so put each part .* into extras/,
+  );
+  await rejects(
+    () => ExperienceReplay.create({ capacity: 9, state, extras: { a: list as unknown as Column } }),
+    TypeError,
+    /extras\.a must be a column .* got Array\(2\); only the state may have parts/,
   );
 });
 
@@ -373,7 +391,7 @@ Deno.test("hindsight relabels a goal in one leaf", async () => {
     // @ts-expect-error: there is no such leaf.
     () => replay.newHindsight({ ...options, achieved: { state: { places: [0, 1] } } }),
     TypeError,
-    /achieved: state has no option "places"/,
+    /achieved: state has no part "places"/,
   );
   refuses(
     () => replay.newHindsight({ ...options, achieved: { state: {} } }),

@@ -206,6 +206,20 @@ Deno.test("create() names the place of a transform that does not fit", async () 
   );
 });
 
+Deno.test("a crop that fits only with channels behind says how to name them", async () => {
+  const refused = (height: number, ...shape: number[]): Promise<string> =>
+    ExperienceReplay.create({
+      capacity: 10,
+      state: uint8(...shape),
+      pick: { transform: { state: [randomCrop(height, 8)] } },
+    }).then(() => "no error", (error) => error.message);
+  const hint =
+    /the column is uint8\(9, 9, 3\); write \{ channels: "last" \} for \[…, height, width, channels\]$/;
+  assertMatch(await refused(8, 9, 9, 3), hint);
+  assertMatch(await refused(10, 9, 9, 3), /the column is uint8\(9, 9, 3\)$/);
+  assertMatch(await refused(8, 9, 7), /the column is uint8\(9, 7\)$/);
+});
+
 Deno.test("a policy has the transforms as they were given, without lists that are empty", async () => {
   using replay = await ExperienceReplay.create({ capacity: 10, state: float32(2) });
   const { policy } = replay.newPickView({

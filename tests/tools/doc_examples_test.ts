@@ -1,6 +1,6 @@
 /** Examples of the documentation are run, and what they print is compared with the comments behind it. */
 import { assertEquals, assertStringIncludes } from "../_assert.ts";
-import { checkExamples, checkPrinted } from "../../tools/_doc_examples.ts";
+import { checkPrinted, readExamples } from "../../tools/_doc_examples.ts";
 import { says } from "../../tools/_printed.ts";
 import { testExamples } from "../../tools/_typescript_tests.ts";
 import { inRepository } from "../../tools/_repository.ts";
@@ -39,28 +39,33 @@ Deno.test("every statement that prints is checked, over several lines and in a l
   ]);
 });
 
-Deno.test("of code the examples alone are run, from where the code lies", () => {
+Deno.test("of code the examples alone are run, at their lines, and import from where the code lies", () => {
   const code =
     '/**\n * @example\n * ```ts\n * import { a } from "./a.ts";\n * ```\n */\nexport const b = 1;';
   const { href } = new URL("../../rate_limiters/a.ts", import.meta.url);
-  assertEquals(
-    checkExamples("rate_limiters/b.ts", code),
-    `\n\n\`\`\`ts\nimport { a } from "${href}";\n\`\`\`\n\n`,
-  );
+  const [example, ...others] = readExamples("rate_limiters/b.ts", code);
+  assertEquals(others, []);
+  assertEquals(example?.line, 4);
+  assertEquals(example?.code.split("\n").length, 5);
+  assertStringIncludes(example?.code.split("\n")[3] ?? "", `import { a } from "${href}";`);
 });
 
-Deno.test("a page whose example prints what its comment does not say fails, and so does one that prints nothing", async () => {
+Deno.test("an example fails if it prints what its comment does not say, or nothing", async () => {
   const page = "build/doc_examples_test.md";
-  const test = async (...lines: string[]) => {
-    await Deno.mkdir(inRepository("build"), { recursive: true });
-    await Deno.writeTextFile(inRepository(page), ["# A page", "```ts", ...lines, "```"].join("\n"));
-    const { count, text } = await testExamples([page]);
-    await Deno.remove(inRepository(page));
-    return [count.passed, count.failed, text] as const;
-  };
-  assertEquals((await test("console.log([1, 2]); // [1, 2]")).slice(0, 2), [1, 0]);
-  const [, failed, text] = await test("console.log([1, 2]); // [1, 3]");
-  assertEquals(failed, 1);
+  const examples = [
+    "console.log([1, 2]); // [1, 2]",
+    "console.log([1, 2]); // [1, 3]",
+    "for (const a of []) console.log(a); // 1",
+  ];
+  await Deno.mkdir(inRepository("build"), { recursive: true });
+  await Deno.writeTextFile(
+    inRepository(page),
+    examples.map((code) => `\`\`\`ts\n${code}\n\`\`\`\n`).join("\n"),
+  );
+  const { count: { passed, failed }, text } = await testExamples([page]);
+  await Deno.remove(inRepository(page));
+  assertEquals({ passed, failed }, { passed: 1, failed: 2 });
   assertStringIncludes(text, "an example prints\n  [ 1, 2 ]\nbut its comment says\n  [1, 3]");
-  assertEquals((await test("for (const a of []) console.log(a); // 1")).slice(0, 2), [0, 1]);
+  assertStringIncludes(text, "doc_examples_test.md.6.ts:6:");
+  assertStringIncludes(text, "an example prints\n  nothing\nbut its comment says\n  1");
 });

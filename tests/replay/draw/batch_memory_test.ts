@@ -32,6 +32,7 @@ replay.record(replay.newEpisode(), new Uint8Array(100_000).fill(3), 0, 0, { fina
 const { state } = replay.getBatch(20, replay.newPickSelector(uniform()));
 console.log(kernel.backend, takeBuffer(kernel, 2_000_000)?.byteLength, state.every((value) => value === 3));
 `;
+  await Deno.mkdir(inRepository("build"), { recursive: true });
   const program = await Deno.makeTempFile({ dir: inRepository("build"), suffix: ".ts" });
   try {
     await Deno.writeTextFile(program, code);

@@ -138,7 +138,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["replay/", "tables/"],
     ["batches/"],
     ["store/"],
-    ["sockets/", "wire/", "log/"],
+    ["sockets/", "wire/", "packing/", "log/"],
     ["base/", "exrp.h"],
   ],
   tables: [

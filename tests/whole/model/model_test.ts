@@ -16,7 +16,7 @@ const OPERATION_COUNT = 500;
 const SEED_COUNT = numberOfEnvironment("EXRP_MODEL_SEEDS", 200);
 const SEED_BASE = numberOfEnvironment("EXRP_MODEL_SEED", 1);
 const SEEDS_PER_STEP = 50;
-const RECORDING_COUNT = 24;
+const RECORDING_COUNT = numberOfEnvironment("EXRP_MODEL_RECORDINGS", 24);
 
 function numberOfEnvironment(name: string, otherwise: number): number {
   const { state } = Deno.permissions.querySync({ name: "env", variable: name });
