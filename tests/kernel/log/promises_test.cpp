@@ -251,7 +251,8 @@ void forgottenCut() {
 
 /// A head of a segment with many wrong bits costs nothing, where another one knows the log's id.
 void damagedHeads() {
-  for (const uint32_t victim : {1u, 2u, 3u}) {
+  for (uint32_t turn = 0; turn < 6; ++turn) {
+    const uint32_t victim = 1 + turn / 2;
     SimulatedDisk disk(6);
     fill(disk, 30);
     LogListener whole;
@@ -259,7 +260,8 @@ void damagedHeads() {
     CHECK_EQUAL(scanAll(disk, whole, &scan), LogStatus::ok);
     CHECK_EQUAL(scan.lastSegment, 3u);
     SimulatedDisk::Bytes& bytes = disk.content(SegmentName(victim).text);
-    for (uint32_t k = 4; k < 20; ++k) bytes[k] ^= static_cast<uint8_t>(k);
+    // Nearly all of it, or only where the segment before ends.
+    for (uint32_t k = turn % 2 == 0 ? 4 : 24; k < 26; ++k) bytes[k] ^= static_cast<uint8_t>(k + 3);
     LogListener listener;
     CHECK_EQUAL(scanAll(disk, listener, &scan), LogStatus::ok);
     CHECK(listener.texts == whole.texts);
@@ -307,6 +309,48 @@ void damagedHeads() {
   CHECK_EQUAL(scanAll(first, mixed, &scan), LogStatus::ok);
   CHECK(mixed.texts.size() < 30 && mixed.texts.front() == numbered(0) && mixed.texts.back() == numbered(29));
   CHECK_EQUAL(mixed.damages.size(), 2u);  // its head, and all of its frames
+}
+
+/// Damage in what is proven, and a torn tail right behind it: the damage is told, the log ends where the proof does, and nothing behind counts.
+void damageBeforeTail() {
+  SimulatedDisk disk(15);
+  LogPlace spoiled;
+  LogPlace torn;
+  {
+    Log log;
+    CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::ok);
+    CHECK_EQUAL(put(log, "whole"), LogStatus::ok);
+    CHECK_EQUAL(put(log, "spoiled", &spoiled), LogStatus::ok);
+    CHECK_EQUAL(log.flush(), LogStatus::ok);
+    CHECK_EQUAL(put(log, "flushed"), LogStatus::ok);
+    CHECK_EQUAL(put(log, "torn", &torn), LogStatus::ok);
+    CHECK_EQUAL(put(log, "whole behind"), LogStatus::ok);
+    // Other buffers, whose marks know of the flush. They are written, and not synced.
+    for (int k = 0; k < 3; ++k) CHECK_EQUAL(put(log, numbered(k)), LogStatus::ok);
+    while (log.work()) {}
+    log.abandon();
+  }
+  SimulatedDisk::Bytes& bytes = disk.content("log-00000001.exrp");
+  for (uint32_t k = 0; k < 12; ++k) {
+    bytes[spoiled.offset + k] ^= 0x35;
+    bytes[torn.offset + k] ^= 0x35;
+  }
+  LogListener listener;
+  LogScan scan;
+  CHECK_EQUAL(scanAll(disk, listener, &scan), LogStatus::ok);
+  CHECK((listener.texts == std::vector<std::string>{"whole", "flushed"}));
+  CHECK(listener.damages.size() == 1 && listener.damages[0].at == spoiled.position());
+  CHECK_EQUAL(listener.damages[0].bytes, wholeFrameBytes(spoiled.bytes));
+  CHECK(scan.end == torn.position() && scan.framesBehind == 3);
+  // All between the damage and the frame behind is spoiled: only what was proven is damage.
+  for (uint32_t k = spoiled.offset; k < torn.offset + wholeFrameBytes(torn.bytes); ++k) bytes[k] ^= 0x53;
+  const uint32_t markAt = spoiled.offset + wholeFrameBytes(spoiled.bytes);
+  LogListener again;
+  CHECK_EQUAL(scanAll(disk, again, &scan), LogStatus::ok);
+  CHECK((again.texts == std::vector<std::string>{"whole"}));
+  CHECK(again.damages.size() == 1 && again.damages[0].at == spoiled.position());
+  CHECK_EQUAL(again.damages[0].bytes, wholeFrameBytes(spoiled.bytes));
+  CHECK((scan.end == LogPosition{1, markAt}));
 }
 
 void removes() {
@@ -462,6 +506,7 @@ int main() {
   failsOpening();
   forgottenCut();
   damagedHeads();
+  damageBeforeTail();
   removes();
   cuts();
   lyingLength();
