@@ -110,7 +110,8 @@ class Log {
   uint64_t requestFlush();
   /// Whether what the ticket stands for is on the disk.
   bool isFlushed(uint64_t ticket) const { return synced_.load(std::memory_order_acquire) >= ticket; }
-  /// Waits until it is; `argument` where nobody was given the ticket. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not.
+  /// Waits until it is. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not;
+  /// `argument` where nobody was given the ticket.
   LogStatus waitFlushed(uint64_t ticket, uint32_t timeoutMs = UINT32_MAX);
   /// Returns once all that was appended is on the disk. `disk` where the log has failed, even if nothing is left to flush. Where the log's thread has
   /// nothing to do, this one writes and syncs, which saves waking the other.
@@ -123,8 +124,8 @@ class Log {
   /// it can't be read now, and `failure` says why. That does not end the log.
   LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr);
 
-  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile. `disk`: one
-  /// can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
+  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
+  /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);

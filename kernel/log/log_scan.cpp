@@ -219,7 +219,7 @@ class Scanner {
   LogStatus endAt(LogPosition at, uint64_t fileBytes) {
     scan_.end = at;
     scan_.tailBytes += fileBytes - at.offset;
-    if (hasLookedAhead_) scan_.framesBehind += behind_;
+    if (hasLookedAhead_) scan_.framesBehind += behind_ - std::min(behind_, takenSince_);
     hasEnded_ = true;
     return LogStatus::ok;
   }
@@ -236,6 +236,7 @@ class Scanner {
     const LogFrame frame = {{at.segment, at.offset, found.head.bytes}, found.head.type, found.payload, found.flippedBit != noBit};
     if (!visitor_.frame(frame)) return false;
     ++scan_.frameCount;
+    takenSince_ += found.flippedBit == noBit ? 1 : 0;
     scan_.payloadBytes += found.head.bytes;
     return true;
   }
@@ -256,6 +257,7 @@ class Scanner {
       behind_ = 0;
       if (!lookAhead(reader, at.segment, at.offset, end, &synced, &behind_)) return false;
       hasLookedAhead_ = true;
+      takenSince_ = 0;
       note(synced);
     }
     *isProven = at.packed() < scan_.synced.packed();
@@ -289,7 +291,8 @@ class Scanner {
   bool hasId_ = false;
   bool hasLookedAhead_ = false;  // in this segment
   bool hasEnded_ = false;
-  uint64_t behind_ = 0;
+  uint64_t behind_ = 0;      // whole frames that were seen ahead,
+  uint64_t takenSince_ = 0;  // and how many of them were told then
 };
 
 }  // namespace

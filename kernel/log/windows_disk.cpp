@@ -1,8 +1,8 @@
 // The disk of Windows.
 //
-// Windows has no call that makes the names of a folder last. NTFS writes changes of names into its own journal, in order, and FlushFileBuffers() of a file
-// writes the journal before it returns. So syncFolder() flushes a small file of its own in the folder, exrp-sync. A rename is told to
-// return once it is on the disk.
+// Windows has no call that makes the names of a folder last. NTFS writes changes of names into its own journal, in order, and
+// FlushFileBuffers() of a file writes the journal before it returns. So syncFolder() flushes a small file of its own in the folder,
+// exrp-sync. A rename is told to return once it is on the disk.
 //
 // The lock is that of a file (LockFileEx), which the system gives back when the process ends. Other programs, such as virus scanners, may hold a file
 // for a moment: then a removal or a renaming is tried again for a second.

@@ -166,7 +166,7 @@ int main() {
     first.texts.emplace_back("behind");
     CHECK(third.texts == first.texts);
     CHECK_EQUAL(disk.openCount(), 0u);
-    if (failureCount > 0) std::printf("again: EXRP_FUZZ_SEED=%llu, turn %llu\n", static_cast<unsigned long long>(seed), static_cast<unsigned long long>(k));
+    if (failureCount > 0) std::printf("turn %llu of this seed\n", static_cast<unsigned long long>(k));
   }
   std::printf("%llu of %llu logs were opened, %llu damages told\n", static_cast<unsigned long long>(opened), static_cast<unsigned long long>(count),
               static_cast<unsigned long long>(told));

@@ -1,6 +1,9 @@
 // The log at the system's disk: what was appended is read back, flushed or not, in one segment and in many; tickets; refusals; reopening.
 #include "kernel/log/log.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>  // for the tests under TSan: the log has a thread
 #include <vector>
 
@@ -131,6 +134,49 @@ void manyFrames(uint64_t seed, LogOptions options, uint32_t count, uint32_t byte
   delete disk;
 }
 
+#if !defined(__SANITIZE_THREAD__)
+/// A process ends while its log is open, and the thread is at work: it ends well, and what was flushed is there. TSan would tell of the thread.
+void exits(uint64_t round) {
+  const TestFolder folder;
+  Disk* const disk = folder.disk();
+  std::fflush(stdout);
+  const pid_t process = fork();
+  if (process == 0) {
+    static Log* left = nullptr;
+    left = new Log;
+    LogOptions options;
+    options.bufferBytes = 4096;
+    options.flushIntervalMs = static_cast<uint32_t>(round % 2);
+    LogPlace place;
+    if (left->create(disk, options) != LogStatus::ok || left->append(1, "flushed", 7, &place) != LogStatus::ok) std::exit(2);
+    if (left->flush() != LogStatus::ok) std::exit(3);
+    const Bytes bytes(3000);
+    for (uint64_t k = 0; k < 50 * round; ++k) {
+      if (left->append(2, bytes.data(), 3000, &place) != LogStatus::ok) std::exit(4);
+    }
+    if (round % 3 == 0) left->requestFlush();
+    std::exit(0);
+  }
+  int status = -1;
+  waitpid(process, &status, 0);
+  CHECK_EQUAL(status, 0);
+  Log log;
+  const std::vector<Kept> kept = {{{1, segmentHeadBytes + markBytes, 7}, 1, {'f', 'l', 'u', 's', 'h', 'e', 'd'}}};
+  class First final : public LogVisitor {
+   public:
+    bool frame(const LogFrame& frame) override { return ++count > 1 || frame.type == 1; }
+    bool damage(const LogDamage&) override { return false; }
+    uint32_t count = 0;
+  } first;
+  LogScan scan;
+  CHECK_EQUAL(log.open(disk, {}, {}, first, &scan), LogStatus::ok);
+  CHECK(first.count >= 1);
+  readsBack(log, kept[0]);
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+  delete disk;
+}
+#endif
+
 }  // namespace
 
 int main() {
@@ -147,5 +193,8 @@ int main() {
     options.flushIntervalMs = 1;
     manyFrames(seed + 2, options, 20, 9000);
   }
+#if !defined(__SANITIZE_THREAD__)
+  for (uint64_t round = 0; round < 12; ++round) exits(round);
+#endif
   return test::checkResult("log/log");
 }

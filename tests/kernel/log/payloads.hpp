@@ -1,4 +1,5 @@
-// Payloads: the bytes of a frame follow from the number that it begins with, so that nobody has to keep them. Listens: what a scan tells of such frames.
+// Payloads: the bytes of a frame follow from the number that it begins with, so that nobody has to keep them. Listens: what a scan tells of
+// such frames.
 #pragma once
 
 #include <algorithm>

@@ -1,50 +1,16 @@
-// What the log promises, case by case, on a simulated disk: counts of syncs, refusals, failures of each call, and files as crashes and lies leave them.
+// What the log promises, case by case, on a simulated disk: counts of syncs, refusals, failures of each call, removed segments, refused memory.
 #include <string>
 #include <vector>
 
 #include "kernel/base/memory.hpp"
 #include "kernel/log/log.hpp"
 #include "tests/kernel/check.hpp"
-#include "tests/kernel/log/log_listener.hpp"
-#include "tests/kernel/log/simulated_disk.hpp"
+#include "tests/kernel/log/small_log.hpp"
 
 using namespace exrp;
-using exrp::test::LogListener;
-using exrp::test::SimulatedDisk;
+using namespace exrp::test;
 
 namespace {
-
-LogOptions smallOptions() {
-  LogOptions options;
-  options.isThreaded = false;
-  options.segmentBytes = 4096;
-  options.bufferBytes = 512;
-  options.queueBytes = 4096;
-  return options;
-}
-
-LogStatus put(Log& log, const std::string& text, LogPlace* place = nullptr) {
-  LogPlace ignored;
-  return log.append(1, text.data(), static_cast<uint32_t>(text.size()), place == nullptr ? &ignored : place);
-}
-
-std::string numbered(int number, size_t size = 300) {
-  std::string text = "frame " + std::to_string(number) + " ";
-  text.resize(size, 'x');
-  return text;
-}
-
-/// A log of so many frames, in several segments, all synced.
-void fill(SimulatedDisk& disk, int count, LogOptions options = smallOptions()) {
-  Log log;
-  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
-  for (int k = 0; k < count; ++k) CHECK_EQUAL(put(log, numbered(k)), LogStatus::ok);
-  CHECK_EQUAL(log.close(), LogStatus::ok);
-}
-
-LogStatus scanAll(SimulatedDisk& disk, LogListener& listener, LogScan* scan, LogPosition from = {}) {
-  return scanLog(disk, from, listener, scan);
-}
 
 void syncsOnce() {
   SimulatedDisk disk(1);
@@ -202,113 +168,6 @@ void failsOpening() {
   }
 }
 
-/// A disk forgets that a tail was cut, and shows the old file once more: its bytes are not taken for frames.
-void forgottenCut() {
-  SimulatedDisk disk(5);
-  LogPlace second;
-  {
-    Log log;
-    CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::ok);
-    CHECK_EQUAL(put(log, "first of the first life"), LogStatus::ok);
-    CHECK_EQUAL(log.flush(), LogStatus::ok);
-    CHECK_EQUAL(put(log, "second, torn"), LogStatus::ok);
-    CHECK_EQUAL(put(log, "third, not flushed", &second), LogStatus::ok);
-    while (log.work()) {}
-    log.requestFlush();
-    log.work();
-    log.abandon();
-  }
-  const std::string name = "log-00000001.exrp";
-  SimulatedDisk::Bytes old = disk.content(name);
-  CHECK(old.size() >= second.offset + wholeFrameBytes(second.bytes));
-  for (uint32_t k = second.offset - 8; k < second.offset; ++k) disk.content(name)[k] ^= 0x5a;
-  Log log;
-  LogListener listener;
-  LogScan scan;
-  CHECK_EQUAL(log.open(&disk, smallOptions(), {}, listener, &scan), LogStatus::ok);
-  CHECK_EQUAL(listener.texts.size(), 1u);
-  CHECK(scan.tailBytes > 0 && scan.framesBehind == 1);
-  CHECK_EQUAL(put(log, "first of the second life"), LogStatus::ok);
-  CHECK_EQUAL(log.close(), LogStatus::ok);
-  CHECK(disk.has("log-00000002.exrp"));
-  // The old bytes are back behind the cut: once as they were torn, and once whole.
-  for (const bool isTorn : {true, false}) {
-    SimulatedDisk::Bytes& now = disk.content(name);
-    now = old;
-    if (isTorn) now[second.offset - 4] ^= 0x5a;
-    LogListener again;
-    CHECK_EQUAL(scanAll(disk, again, &scan), LogStatus::ok);
-    CHECK((again.texts == std::vector<std::string>{"first of the first life", "first of the second life"}));
-    CHECK(again.damages.empty());
-  }
-  // And a part of what was before the cut is gone.
-  disk.content(name).resize(40);
-  LogListener last;
-  CHECK_EQUAL(scanAll(disk, last, &scan), LogStatus::ok);
-  CHECK_EQUAL(last.texts.size(), 1u);
-  CHECK(!last.damages.empty() && last.damages.back().kind == LogDamageKind::missing && last.damages.back().at.segment == 1);
-}
-
-/// A head of a segment with many wrong bits costs nothing, where another one knows the log's id.
-void damagedHeads() {
-  for (const uint32_t victim : {1u, 2u, 3u}) {
-    SimulatedDisk disk(6);
-    fill(disk, 30);
-    LogListener whole;
-    LogScan scan;
-    CHECK_EQUAL(scanAll(disk, whole, &scan), LogStatus::ok);
-    CHECK_EQUAL(scan.lastSegment, 3u);
-    SimulatedDisk::Bytes& bytes = disk.content(SegmentName(victim).text);
-    for (uint32_t k = 4; k < 20; ++k) bytes[k] ^= static_cast<uint8_t>(k);
-    LogListener listener;
-    CHECK_EQUAL(scanAll(disk, listener, &scan), LogStatus::ok);
-    CHECK(listener.texts == whole.texts);
-    CHECK_EQUAL(listener.damages.size(), 1u);
-    CHECK_EQUAL(listener.damages[0].kind, LogDamageKind::segmentHead);
-    CHECK((listener.damages[0].at == LogPosition{victim, 0}));
-    CHECK_EQUAL(scan.tailBytes, 0u);
-    // From this segment on, an earlier one must be asked for the id.
-    LogListener from;
-    if (victim == 3) {
-      CHECK_EQUAL(scanAll(disk, from, &scan, {3, segmentHeadBytes}), LogStatus::ok);
-      CHECK(!from.texts.empty() && from.texts.back() == whole.texts.back());
-    }
-  }
-  // No other one: the log is damaged, and nobody takes the folder for one without a log.
-  SimulatedDisk disk(7);
-  fill(disk, 2);
-  SimulatedDisk::Bytes& bytes = disk.content("log-00000001.exrp");
-  for (uint32_t k = 4; k < 20; ++k) bytes[k] ^= static_cast<uint8_t>(k);
-  const SimulatedDisk::Bytes before = bytes;
-  Log log;
-  LogListener listener;
-  LogScan scan;
-  CHECK_EQUAL(log.open(&disk, smallOptions(), {}, listener, &scan), LogStatus::damaged);
-  CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::exists);
-  CHECK(disk.content("log-00000001.exrp") == before);
-  // A newer version, and a file of another log.
-  disk.put("log-00000001.exrp", {});
-  CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::ok);
-  CHECK_EQUAL(log.close(), LogStatus::ok);
-  SegmentHead head = segmentHead(log.id(), 1, 0);
-  head.version = logVersion + 1;
-  head.sum = checksum(0, reinterpret_cast<const uint8_t*>(&head), segmentHeadBytes - 4);
-  const auto* const headBytes = reinterpret_cast<const uint8_t*>(&head);
-  disk.put("log-00000001.exrp", {headBytes, headBytes + sizeof head});
-  CHECK_EQUAL(log.open(&disk, smallOptions(), {}, listener, &scan), LogStatus::version);
-  SimulatedDisk first(8);
-  SimulatedDisk second(9);
-  LogOptions other = smallOptions();
-  other.logId = 77;
-  fill(first, 30);
-  fill(second, 30, other);
-  first.put("log-00000002.exrp", second.content("log-00000002.exrp"));
-  LogListener mixed;
-  CHECK_EQUAL(scanAll(first, mixed, &scan), LogStatus::ok);
-  CHECK(mixed.texts.size() < 30 && mixed.texts.front() == numbered(0) && mixed.texts.back() == numbered(29));
-  CHECK_EQUAL(mixed.damages.size(), 2u);  // its head, and all of its frames
-}
-
 void removes() {
   SimulatedDisk disk(10);
   fill(disk, 70);
@@ -381,33 +240,6 @@ void cuts() {
   }
 }
 
-/// A head that says more bytes than there are takes no memory, whatever its checksum says.
-void lyingLength() {
-  SimulatedDisk disk(12);
-  fill(disk, 1);
-  Log known;
-  SimulatedDisk::Bytes& bytes = disk.content("log-00000001.exrp");
-  SegmentHead segment;
-  memcpy(&segment, bytes.data(), sizeof segment);
-  const auto at = static_cast<uint32_t>(bytes.size());
-  for (const uint32_t length : {frameBytesMax, frameBytesMax + 1, UINT32_MAX, 100u}) {
-    SimulatedDisk other(13);
-    other.put("log-00000001.exrp", bytes);
-    SimulatedDisk::Bytes& longer = other.content("log-00000001.exrp");
-    longer.resize(at + 64);
-    FrameHead head = {length, 1, 0, 0};
-    head.sum = frameHeadSum(frameSeed(segment.logId, 1), at, head);
-    memcpy(longer.data() + at, &head, sizeof head);
-    grantMemory(8);
-    LogListener listener;
-    LogScan scan;
-    CHECK_EQUAL(scanAll(other, listener, &scan), LogStatus::ok);
-    grantMemory(UINT64_MAX);
-    CHECK_EQUAL(listener.texts.size(), 1u);
-    CHECK_EQUAL(scan.tailBytes, 64u);
-  }
-}
-
 /// Wherever memory is refused, nothing was appended, and the next call goes on.
 void refusedMemory() {
   SimulatedDisk disk(14);
@@ -460,11 +292,8 @@ int main() {
   refuses();
   failsForGood();
   failsOpening();
-  forgottenCut();
-  damagedHeads();
   removes();
   cuts();
-  lyingLength();
   refusedMemory();
-  return test::checkResult("log/promises");
+  return checkResult("log/promises");
 }
