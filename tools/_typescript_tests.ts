@@ -14,8 +14,8 @@ const split = ["tests/whole/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = [
-  ...["tests/package", "tests/prebuilt", "tests/whole/model/faults_test.ts", "tests/server"],
-  ...["tests/whole/model/model_test.ts", "tests/net"],
+  ...["tests/package", "tests/prebuilt", "tests/whole/model/faults_test.ts", "tests/replay"],
+  ...["tests/server", "tests/whole/model/model_test.ts", "tests/net"],
 ];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
@@ -30,6 +30,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
   ],
   "killed processes and Workers": [
     "tests/server/checkpoints/kill_test.ts",
+    "tests/replay/durable/kill_test.ts",
     "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
   ],
@@ -56,10 +57,10 @@ const long: Readonly<Record<string, readonly string[]>> = {
 /** What is left out where not all is run. */
 export const leftOut: string = Object.keys(long).join(", ");
 
-/** What the tests of the model run: seeds, natively and on WebAssembly, and recordings for the native replay. */
+/** What the tests of the model run: seeds, natively, on WebAssembly and of durable replays, and recordings for the native replay. */
 const model = {
-  all: { seeds: "120", wasmSeeds: "24", recordings: "24" },
-  everyday: { seeds: "25", wasmSeeds: "6", recordings: "4" },
+  all: { seeds: "120", wasmSeeds: "24", recordings: "24", durable: "60" },
+  everyday: { seeds: "25", wasmSeeds: "6", recordings: "4", durable: "15" },
 } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
@@ -150,7 +151,7 @@ export async function listParts(): Promise<string[]> {
  * @param isAll Whether to run what takes long, too.
  */
 export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
-  const { seeds, wasmSeeds, recordings } = isAll ? model.all : model.everyday;
+  const { seeds, wasmSeeds, recordings, durable } = isAll ? model.all : model.everyday;
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
   const tests = parts.map((part): Job => ({
@@ -162,6 +163,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
         EXRP_OPERATIONS_DIR: operations,
         EXRP_MODEL_SEEDS: seeds,
         EXRP_MODEL_RECORDINGS: recordings,
+        EXRP_DURABLE_SEEDS: durable,
       });
     },
   }));
