@@ -123,6 +123,12 @@ void Durable::noteWriter() {
 }
 
 void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
+  put(command, pieces);
+  goOn();
+}
+
+/// Notes a command that may be one of several of a call. No group ends before all of them are noted: the rows at its end are those after the call.
+void Durable::put(Command command, std::initializer_list<LogPiece> pieces) {
   noteWriter();
   uint64_t bytes = 0;
   for (const LogPiece& piece : pieces) bytes += piece.size;
@@ -142,7 +148,6 @@ void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
   lastRun_ = 0;
   const bool isMade = command == Command::createView || command == Command::createSelector;
   if (isMade && !keepMade(command, begin + sizeof head, static_cast<uint32_t>(bytes))) return fail(LogStatus::memory);
-  goOn();
 }
 
 /// Keeps a command that made a view or a selector, for checkpoints.
@@ -218,10 +223,11 @@ void Durable::noteSteps(Command command, const double* handles, const uint8_t* s
         {priorities + size_t{at} * sizeof(double), (flags & EXRP_RECORD_PRIORITY) != 0 ? most * uint32_t{sizeof(double)} : 0},
         {tags + size_t{at} * sizeof(int32_t), (flags & EXRP_RECORD_TAG) != 0 ? most * uint32_t{sizeof(int32_t)} : 0},
     };
-    note(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
+    put(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
     at += most;
     handle = handleBefore;
   }
+  goOn();
 }
 
 void Durable::notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
@@ -381,6 +387,19 @@ void Durable::freshenBlocks() {
   }
 }
 
+/// Lists how far records were released, of which a snapshot says nothing. False without memory for the list.
+bool Durable::listReleased(uint32_t* count) {
+  const EpisodeList& episodes = replay_.book().episodes();
+  const ReleasedRecords& released = replay_.book().part<ReleasedRecords>();
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+    const uint32_t until = released.until(episode);
+    if (until <= episodes.first(episode)) continue;
+    if (!released_.commit(*count + 1)) return false;
+    released_[(*count)++] = {replay_.book().handleAt(episode), until, 0};
+  }
+  return true;
+}
+
 /// Keeps the moment. Where a snapshot is being saved, a later group tries again.
 void Durable::beginCheckpoint() {
   if (snapshot_.begin(this, false) != Status::ok) return;
@@ -397,8 +416,12 @@ void Durable::beginCheckpoint() {
   LogPlace place;
   uint64_t drawn[EXRP_LIMIT_LOGS];
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
-  const LogPiece pieces[] = {{&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}};
-  const LogStatus status = log_.append(checkpointFrame, pieces, 4, &place);
+  uint32_t releasedCount = 0;
+  if (!listReleased(&releasedCount)) return snapshot_.endFor(this);
+  const auto releasedBytes = static_cast<uint32_t>(releasedCount * sizeof(HandleHead));
+  const LogPiece pieces[] = {
+      {&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}, {released_.data(), releasedBytes}};
+  const LogStatus status = log_.append(checkpointFrame, pieces, 5, &place);
   if (status != LogStatus::ok) return fail(status);
   checkpointAt_ = place.position();
   checkpointSize_ = 0;

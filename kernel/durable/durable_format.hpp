@@ -91,7 +91,9 @@ struct CheckpointHead {
   uint32_t version;
   uint32_t hasState;
   uint32_t stateBytes;    // of the caller's own state, which follows
-  uint32_t commandBytes;  // then these commands; then how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes
+  // Then these commands; how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes; and a HandleHead for each episode with released records,
+  // whose number is the position of the first record that is not released.
+  uint32_t commandBytes;
 };
 struct SectionHead {
   double first;

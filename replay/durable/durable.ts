@@ -115,10 +115,18 @@ export function readFolder(directory: string | URL): Folder {
   return { path, config: text === undefined ? undefined : readConfig(file, text) };
 }
 
+/** A sum of a text (FNV-1a), which differs where a bit of it does. */
+function sumOf(text: string): number {
+  let sum = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
+  return sum >>> 0;
+}
+
 function readConfig(file: string, text: string): ReplayConfig {
   let json: {
     readonly format?: unknown;
     readonly library?: unknown;
+    readonly sum?: unknown;
     readonly config?: ReplayConfig;
   };
   try {
@@ -139,6 +147,12 @@ function readConfig(file: string, text: string): ReplayConfig {
       }, and this is ${VERSION}, which reads format ${FORMAT}`,
     );
   }
+  if (json.sum !== sumOf(JSON.stringify(json.config))) {
+    throw new ReplayError(
+      "log-damaged",
+      `${OPEN}: ${show(file)} is damaged: it has not the bytes that were written`,
+    );
+  }
   return configOf({ config: json.config });
 }
 
@@ -147,7 +161,8 @@ export async function writeFolder({ path }: Folder, config: ReplayConfig): Promi
   const files = filesFor(OPEN);
   const file = files.path.join(path, NAME);
   attemptOn(OPEN, "write", path, files, () => files.makeFolder(path));
-  const json = JSON.stringify({ format: FORMAT, library: VERSION, config });
+  const sum = sumOf(JSON.stringify(config));
+  const json = JSON.stringify({ format: FORMAT, library: VERSION, sum, config });
   await writeNewFile(OPEN, file, files, [new TextEncoder().encode(json)]);
 }
 
@@ -293,7 +308,8 @@ export class Durable {
     }
     register.setDrawn([], state.drawnAsPart);
     const side = bytes.slice(lengthOf(bytes) - state.side);
-    this.#extra.read(side, core.id)();
+    // The kernel ends groups by itself, too, so it may have gone on since this was written.
+    this.#extra.read(side, core.id, true)();
   }
 
   /** Refuses a selector that can't be remade. */
