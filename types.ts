@@ -20,6 +20,8 @@
  * @module
  */
 
+export type { Durability, Recovery } from "./replay/durable/durable.ts";
+export type { DurableOptions } from "./replay/durable/durable_options.ts";
 export type {
   AnyPick,
   anySchema,

@@ -7,6 +7,7 @@
 import {
   type Column,
   ExperienceReplay,
+  float16,
   float32,
   type PickOptions,
   uint8,
@@ -115,28 +116,30 @@ export function stackSelector(replay: FrameReplay, options: PickOptions): Select
   return selector;
 }
 
-/** Screens of 84 x 84 floats, which take four times the memory. */
-export type FloatFrameReplay = ExperienceReplay<{ state: Column<"float32", [84, 84]> }>;
-
 /** The frames of {@linkcode fillFrames} as floats, in a full replay. */
-export async function fillFloatFrames(capacity: number): Promise<FloatFrameReplay> {
+export async function fillFloatFrames(
+  capacity: number,
+  dtype: "float16" | "float32",
+): Promise<ExperienceReplay> {
   const length = 200;
-  const replay: FloatFrameReplay = await ExperienceReplay.create({
+  const column = dtype === "float16" ? float16 : float32;
+  const Floats = dtype === "float16" ? Float16Array : Float32Array;
+  const replay = await ExperienceReplay.create({
     capacity,
-    state: float32(84, 84),
+    state: column(84, 84),
     segmentLength: length,
     seed: 1,
   });
   const steps = {
-    state: Float32Array.from({ length: length * FRAME_BYTES }, (_, k) => k % 251),
+    state: new Floats(Array.from({ length: length * FRAME_BYTES }, (_, k) => k % 251)),
     action: new Int32Array(length),
     reward: new Float32Array(length),
-    finalState: new Float32Array(FRAME_BYTES),
+    finalState: new Floats(FRAME_BYTES),
   };
   for (let count = 0; count < capacity; count += length) {
     replay.recordMany(replay.newEpisode(), steps);
   }
-  return replay;
+  return replay as unknown as ExperienceReplay;
 }
 
 /**

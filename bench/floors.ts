@@ -7,8 +7,14 @@
  * @module
  */
 
-import { prioritized, uniform } from "@exrp/replay";
-import { type PickTransforms, randomShift, toFloat32 } from "@exrp/replay/transforms";
+import { type ExperienceReplay, type PickOptions, prioritized, uniform } from "@exrp/replay";
+import {
+  normalize,
+  randomShift,
+  toFloat16,
+  toFloat32,
+  type Transform,
+} from "@exrp/replay/transforms";
 import type { EvictionRule } from "@exrp/replay/eviction";
 import {
   fillFloatFrames,
@@ -187,20 +193,26 @@ async function measureStacks(): Promise<Measured[]> {
   return [{ value: ofStacks / ofCopy }];
 }
 
-/** What is measured of transforms, and how long it may take beside a plain batch of as many bytes. */
-const TRANSFORMS: readonly { what: string; limit: number; transform: PickTransforms }[] = [
-  { what: "toFloat32", limit: 1.15, transform: { state: [toFloat32({ scale: 1 / 255 })] } },
+/** What is measured of transforms beside a plain batch of as many bytes, whose dtype is `plain`. */
+const TRANSFORMS: readonly {
+  readonly what: string;
+  readonly plain: "float16" | "float32";
+  readonly state: readonly Transform[];
+}[] = [
+  { what: "toFloat32", plain: "float32", state: [toFloat32({ scale: 1 / 255 })] },
   {
     what: "randomShift, toFloat32",
-    limit: 1.3,
-    transform: { state: [randomShift(4), toFloat32({ scale: 1 / 255 })] },
+    plain: "float32",
+    state: [randomShift(4), toFloat32({ scale: 1 / 255 })],
   },
+  { what: "normalize", plain: "float32", state: [normalize()] },
+  { what: "toFloat16", plain: "float16", state: [toFloat16({ scale: 1 / 255 })] },
 ];
 
 const transforms: Measurement = {
-  floors: TRANSFORMS.map(({ what, limit }) => ({
-    what: `getBatch(64) of uint8 stacks by ${what} ÷ of float32 stacks`,
-    limit,
+  floors: TRANSFORMS.map(({ what, plain }) => ({
+    what: `getBatch(64) of uint8 stacks by ${what} ÷ of ${plain} stacks`,
+    limit: 1.15,
     unit: "×",
   })),
   measure: measureTransforms,
@@ -209,16 +221,19 @@ const transforms: Measurement = {
 /** Measures batches of bytes that become floats, in turns with those of a replay that stores floats. */
 async function measureTransforms(): Promise<Measured[]> {
   console.error("stacks of bytes as floats, in turns with stacks of floats ...");
-  using floats = await fillFloatFrames(4000);
+  using float16s = await fillFloatFrames(4000, "float16");
+  using float32s = await fillFloatFrames(4000, "float32");
   using bytes = await fillFrames(4000);
-  const plain = floats.newPickView({ stack: 4 }).newPickSelector(uniform());
-  const into = floats.getBatch(64, plain);
-  return TRANSFORMS.map(({ transform }) => {
-    const selector = bytes.newPickView({ stack: 4, transform }).newPickSelector(uniform());
-    const batch = bytes.getBatch(64, selector);
+  const drawer = (replay: ExperienceReplay, options: PickOptions): () => void => {
+    const selector = replay.newPickView({ stack: 4, ...options }).newPickSelector(uniform());
+    const into = replay.getBatch(64, selector);
+    return () => void replay.getBatch(64, selector, { into });
+  };
+  const plains = { float16: drawer(float16s, {}), float32: drawer(float32s, {}) };
+  return TRANSFORMS.map(({ plain, state }) => {
     const [ofFloats, ofBytes] = inTurns(
-      () => floats.getBatch(64, plain, { into }),
-      () => bytes.getBatch(64, selector, { into: batch }),
+      plains[plain],
+      drawer(bytes as unknown as ExperienceReplay, { transform: { state } }),
       60,
     );
     return { value: ofBytes / ofFloats };

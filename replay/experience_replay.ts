@@ -1286,8 +1286,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```ts
    * import { ExperienceReplay, float32 } from "@exrp/replay";
    *
-   * using replay = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
-   * console.log(replay.durability); // undefined
+   * const folder = await Deno.makeTempDir();
+   * const options = { capacity: 100, state: float32(1) } as const;
+   * (await ExperienceReplay.open(folder, options))[Symbol.dispose]();
+   *
+   * using replay = await ExperienceReplay.open(folder, { ...options, flushIntervalMs: 50 });
+   * console.log(replay.durability?.recovered?.cutBytes); // 0
    * ```
    */
   get durability(): Durability | undefined {

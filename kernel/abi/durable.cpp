@@ -46,11 +46,12 @@ Status parse(const double* options, uint32_t count, DurableOptions* parsed) {
 }
 
 Status open(Instance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
+  if (!exrp::hasDisk) return closed();
   DurableOptions options;
   Status status = parse(numbers, count, &options);
   if (status != Status::ok) return status;
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
-  std::unique_ptr<Durable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
+  std::unique_ptr<Durable, exrp::EndDurable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
   if (made == nullptr) return fail(Status::memory, sizeof(Durable));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
   status = made->openFolder(path, isNew);
@@ -87,7 +88,7 @@ int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_si
 
 int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size) {
   return withReplay(replay, [&](Instance& found) {
-    if (found.durable == nullptr) return closed();
+    if (!found.isDurable()) return closed();
     if (state_size < found.durable->stateBytes()) return fail(Status::bufferSize, state_size, found.durable->stateBytes());
     if (found.durable->stateBytes() > 0) memcpy(state, found.durable->state(), found.durable->stateBytes());
     return Status::ok;
@@ -96,7 +97,7 @@ int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size)
 
 int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket) {
   return withWhole(replay, [&](Instance& found) {
-    if (found.durable == nullptr) return closed();
+    if (!found.isDurable()) return closed();
     const Status status = found.durable->endGroup(state, state_size, has_state != 0);
     if (status == Status::ok) *ticket = static_cast<double>(found.durable->requestFlush());
     return status;
@@ -107,7 +108,7 @@ int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms) {
   Seat* const seat = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (seat == nullptr) return number(fail(Status::replayUnknown, replay));
   Durable* const durable = seat->instance.durable.get();
-  const Status status = durable == nullptr ? closed() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
+  const Status status = !seat->instance.isDurable() ? closed() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
   registry()->leave(seat);
   return number(status);
 }
@@ -115,8 +116,8 @@ int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms) {
 int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](Instance& found) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
-    if (found.durable == nullptr) return;
-    exrp::Log& log = found.durable->log();
+    if (!found.isDurable()) return;
+    exrp::Log& log = found.durable->stream();
     const exrp::LogCounts counts = log.counts();
     info[EXRP_DURABLE_INFO_OPEN] = 1;
     info[EXRP_DURABLE_INFO_FAILED] = static_cast<double>(found.durable->failedBy());

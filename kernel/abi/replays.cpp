@@ -81,11 +81,11 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
 
 /// Notes a call that has changed a durable replay.
 Status noted(Status status, Instance& instance, exrp::Command command, std::initializer_list<exrp::LogPiece> pieces) {
-  if (status == Status::ok && instance.durable != nullptr) [[unlikely]] instance.durable->note(command, pieces);
+  if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->note(command, pieces);
   return status;
 }
 Status noted(Status status, Instance& instance, exrp::Command command, double handle, uint32_t number = 0) {
-  if (status == Status::ok && instance.durable != nullptr) [[unlikely]] instance.durable->noteHandle(command, handle, number);
+  if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->noteHandle(command, handle, number);
   return status;
 }
 
@@ -93,8 +93,8 @@ Status noted(Status status, Instance& instance, exrp::Command command, double ha
 template <typename Use>
 Status recordNoted(Instance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
                    const uint32_t* done, Use use) {
+  if (!instance.isDurable()) [[likely]] return use();
   exrp::Durable* const durable = instance.durable.get();
-  if (durable == nullptr) [[likely]] return use();
   Status status = durable->mayRecord();
   if (status != Status::ok) return status;
   const uint32_t first = *done;
@@ -277,7 +277,7 @@ int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
   return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
-    if (found.durable == nullptr) [[likely]] return found.recording.record(row, flags);
+    if (!found.isDurable()) [[likely]] return found.recording.record(row, flags);
     double before = 0;
     memcpy(&before, row, sizeof before);
     Status status = found.durable->mayRecord();
@@ -392,7 +392,7 @@ int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, 
                       double rows_size, uint32_t* updated) {
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
     const Status status = exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
-    if (status == Status::ok && found.durable != nullptr) [[unlikely]] {
+    if (status == Status::ok && found.isDurable()) [[unlikely]] {
       found.durable->notePicks(Command::setRows, column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
     }
     return status;
@@ -455,7 +455,7 @@ int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* epis
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
     const Status status = found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
-    if (status == Status::ok && found.durable != nullptr) [[unlikely]] {
+    if (status == Status::ok && found.isDurable()) [[unlikely]] {
       found.durable->notePicks(Command::setPriority, selector, episodes, positions, priorities, priority_size, count);
     }
     return status;
@@ -607,7 +607,7 @@ int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint3
 
 int32_t exrp_replay_save_begin(uint32_t replay) {
   return withReplay(replay, [&](Seat& at) {
-    if (at.instance.durable != nullptr) at.instance.durable->finishCheckpoint();
+    if (at.instance.isDurable()) at.instance.durable->finishCheckpoint();
     return at.instance.snapshot.begin(&at);
   });
 }

@@ -1,5 +1,5 @@
-// hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, and those marked EXRP_CRC32, which compute
-// CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined.
+// hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, which may use F16C too, and those marked EXRP_CRC32,
+// which compute CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined.
 // isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
@@ -12,7 +12,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-#define EXRP_AVX2 __attribute__((target("avx2,popcnt")))
+#define EXRP_AVX2 __attribute__((target("avx2,f16c,popcnt")))
 #define EXRP_CRC32 __attribute__((target("sse4.2,crc32,pclmul")))
 
 namespace exrp {
@@ -27,7 +27,8 @@ inline bool hasAvx2() {
   constexpr unsigned osxsave = 1u << 27;
   constexpr unsigned avx = 1u << 28;
   constexpr unsigned popcnt = 1u << 23;
-  if (!hasFeatures(osxsave | avx | popcnt)) return false;
+  constexpr unsigned f16c = 1u << 29;  // older than AVX2
+  if (!hasFeatures(osxsave | avx | popcnt | f16c)) return false;
   // XCR0: the system saves both halves of the vector registers when it switches threads.
   unsigned low = 0;
   unsigned high = 0;

@@ -7,17 +7,17 @@
 namespace exrp {
 
 /// Takes pieces until none is left; returns how many it did.
-uint32_t SecondThread::Job::run() {
+uint32_t SecondThread::Job::run(uint32_t thread) {
   uint32_t done = 0;
   // Relaxed: a piece is taken once, whatever the order. What pieces write is made known by the mutex and by isInside_.
-  for (uint32_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < count; ++done) work(context, piece);
+  for (uint32_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < count; ++done) work(context, piece, thread);
   return done;
 }
 
 #if defined(__wasm__)
 
 bool SecondThread::isAllowed() { return false; }
-void SecondThread::share(uint32_t count, Work work, const void* context) { Job{count, work, context}.run(); }
+void SecondThread::share(uint32_t count, Work work, const void* context) { Job{count, work, context}.run(0); }
 
 #else
 
@@ -33,7 +33,7 @@ void SecondThread::share(uint32_t count, Work work, const void* context) {
   Job job{count, work, context};
   SecondThread* const second = count > 1 && isAllowed() ? onlyOne<SecondThread>() : nullptr;
   const bool isServed = second != nullptr && second->begin(&job);
-  job.run();
+  job.run(0);
   if (isServed) second->end();
 }
 
@@ -71,7 +71,7 @@ void SecondThread::serve() {
     self.job_ = nullptr;
     self.isInside_.store(true, std::memory_order_relaxed);  // the mutex makes it seen
     lock.unlock();
-    self.helpedCount_.fetch_add(job->run(), std::memory_order_relaxed);
+    self.helpedCount_.fetch_add(job->run(1), std::memory_order_relaxed);
     // The job may be gone after this.
     self.isInside_.store(false, std::memory_order_release);
     lock.lock();

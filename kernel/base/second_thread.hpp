@@ -23,12 +23,12 @@ namespace exrp {
 
 class SecondThread {
  public:
-  /// Work that share() divides: it does one piece, by its number.
-  using Work = void (*)(const void* context, uint32_t piece);
+  /// Work that share() divides: it does one piece, by its number. `thread` is 0 on the caller's thread and 1 on the second, for what each needs alone.
+  using Work = void (*)(const void* context, uint32_t piece, uint32_t thread);
 
   /// Whether there may be a second thread. The environment and the cores are looked at once.
   static bool isAllowed();
-  /// Calls work(context, piece) for each piece below `count`, on this thread and where possible on the second.
+  /// Calls work(context, piece, thread) for each piece below `count`, on this thread and where possible on the second.
   static void share(uint32_t count, Work work, const void* context);
 #if defined(EXRP_TEST_MEMORY)
   /// For tests: how many pieces the second thread did.
@@ -42,7 +42,7 @@ class SecondThread {
     const void* const context;
     std::atomic<uint32_t> next = 0;
 
-    uint32_t run();
+    uint32_t run(uint32_t thread);
   };
 
   static void serve();

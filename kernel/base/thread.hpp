@@ -28,13 +28,15 @@ class Thread {
   bool isStarted() const { return isStarted_; }
 
  private:
+  bool isStarted_ = false;
+#if !defined(__wasm__)
   void (*body_)(void*) = nullptr;
   void* context_ = nullptr;
-  bool isStarted_ = false;
 #if defined(_WIN32)
   void* handle_ = nullptr;
-#elif !defined(__wasm__)
+#else
   pthread_t handle_ = {};
+#endif
 #endif
 };
 

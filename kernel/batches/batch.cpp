@@ -21,7 +21,7 @@ void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t r
   window_.create(store, policy, recordCountMax, reward, canQueue);
 }
 
-Status BatchMaker::createScratch(BatchScratch* scratch) const {
+Status BatchMaker::createScratch(uint32_t, BatchScratch* scratch) const {
   const size_t bytes = walk_.takes() ? walk_.joinedBytes() : 0;
   return scratch->joined.commit(bytes) ? window_.createScratch(&scratch->window) : fail(Status::memory, static_cast<double>(bytes));
 }
@@ -40,16 +40,16 @@ void BatchMaker::copyFlights(const GatherJob& job) const {
       },
       [&](const WalkedPick& pick, bool isWhole, size_t index) {
         copyKept(job, pick.slot, pick.position, index);
-        if (isWhole) copyLargeColumns(pick.slot, index, job.target);
+        if (isWhole) copyLargeColumns(pick.slot, index, job.target, job.scratch.window.queue);
       });
 }
 
 /// Copies the rows of a pick's large columns, which lie one after another.
-inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const {
+inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, CopyQueue* queue) const {
   for (uint32_t column = 0; column < store_->columnCount(); ++column) {
     if (!store_->isAlone(column)) continue;
     const size_t bytes = size_t{policy_.length} * store_->column(column).bytes;
-    large_.copy(target.columns[column] + index * bytes, store_->at(column, slot), bytes);
+    large_.copy(target.columns[column] + index * bytes, store_->at(column, slot), bytes, queue);
   }
 }
 

@@ -24,6 +24,8 @@
 // It checks nothing: everything in the pick view is valid.
 #pragma once
 
+#include <memory>
+
 #include "kernel/batches/gatherer.hpp"
 #include "kernel/batches/plain_walk.hpp"
 #include "kernel/batches/window.hpp"
@@ -38,10 +40,17 @@ struct BatchScratch {
   Scratch<uint8_t> joined;  // rows of torn picks
   // For views with transforms.
   Scratch<uint8_t> stored;         // rows as they are stored
+  CopyQueue large;                 // large rows, which are converted from where they are stored
+  Scratch<uint8_t> isConverted;    // whether a row of `stored` is
   Scratch<float> scales;           // means and factors of the elements that are normalized
   uint64_t scaledAt = UINT64_MAX;  // records of the statistics that they are of
+  std::unique_ptr<BatchScratch> second;  // for the second thread; null before it takes part
 
-  double memoryBytes() const { return window.slots.memoryBytes() + joined.memoryBytes() + stored.memoryBytes() + scales.memoryBytes(); }
+  double memoryBytes() const {
+    const double bytes = window.slots.memoryBytes() + joined.memoryBytes() + stored.memoryBytes() + large.memoryBytes() +
+                         isConverted.memoryBytes() + scales.memoryBytes();
+    return second == nullptr ? bytes : bytes + double{sizeof(BatchScratch)} + second->memoryBytes();
+  }
 };
 
 class BatchMaker final : public Gatherer {
@@ -53,7 +62,7 @@ class BatchMaker final : public Gatherer {
   /// Returns are of rewards after `reward`, if that is not null. With `canQueue`, large copies may wait until the lock of a shared replay is given back.
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
               const ColumnTransform* reward = nullptr, bool canQueue = true);
-  Status createScratch(BatchScratch* scratch) const override;
+  Status createScratch(uint32_t count, BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
   /// Asks for the lines of a pick that is gathered soon.
   void prefetch(uint32_t slot) const { prefetchWindow(slot); }
@@ -72,7 +81,7 @@ class BatchMaker final : public Gatherer {
   void copyRing(const GatherJob& job) const;
 
   void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
-  void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target) const;
+  void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, CopyQueue* queue) const;
   void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const;

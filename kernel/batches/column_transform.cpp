@@ -1,42 +1,19 @@
 #include "kernel/batches/column_transform.hpp"
 
-#include <bit>
 #include <cstring>
 #include <type_traits>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "kernel/base/copy_row.hpp"
+#include "kernel/base/float16.hpp"
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/typed_number.hpp"
 #include "kernel/base/whole_number.hpp"
 
 namespace exrp {
 namespace {
-
-/// The float of a half. Without branches, and with signed comparisons, so that loops can be done in vectors.
-EXRP_IN_LOOPS float floatOfHalf(uint16_t bits) {
-  const int32_t shifted = (bits & 0x7fff) << 13;
-  const int32_t exponent = shifted & 0x0f800000;
-  const int32_t normal = shifted + 0x38000000;
-  const int32_t special = shifted + 0x70000000;  // infinity and NaN
-  // With 1 as the exponent, the float is 2^-14 too large.
-  const float small = std::bit_cast<float>(shifted + 0x38800000) - 0x1p-14f;
-  const int32_t large = exponent == 0x0f800000 ? special : normal;
-  const int32_t value = exponent == 0 ? std::bit_cast<int32_t>(small) : large;
-  return std::bit_cast<float>(static_cast<uint32_t>(value) | (bits & 0x8000u) << 16);
-}
-
-/// The half nearest to a float, ties to even. Every NaN becomes 0x7e00.
-EXRP_IN_LOOPS uint16_t halfOf(float number) {
-  const auto bits = std::bit_cast<uint32_t>(number);
-  const auto size = static_cast<int32_t>(bits & 0x7fffffffu);
-  // The float 0.5 has so large a unit in its last place that the sum is rounded to a multiple of the smallest half.
-  const int32_t small = std::bit_cast<int32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
-  const int32_t normal = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
-  const int32_t finite = size < 0x38800000 ? small : normal;
-  const int32_t value = size >= 0x47800000 ? 0x7c00 : finite;
-  const auto sign = static_cast<int32_t>(bits >> 16 & 0x8000u);
-  return static_cast<uint16_t>(size > 0x7f800000 ? 0x7e00 : value | sign);
-}
 
 struct Half {
   uint16_t bits;
@@ -50,30 +27,31 @@ EXRP_IN_LOOPS float floatAt(const uint8_t* from) {
   else return static_cast<float>(value);
 }
 
-/// Elements of one type as floats, times `scale`; where `adds` is true, with `offset` added.
-template <typename T, bool adds>
-EXRP_IN_LOOPS void load(const uint8_t* __restrict from, size_t count, float scale, float offset, float* __restrict to) {
-  for (size_t at = 0; at < count; ++at) {
-    const float product = floatAt<T>(from + at * sizeof(T)) * scale;
-    to[at] = adds ? product + offset : product;
+/// Makes each number what `change` makes of it and its place.
+template <typename Change>
+EXRP_IN_LOOPS void changeEach(float* numbers, size_t count, Change change) {
+  for (size_t at = 0; at < count; ++at) numbers[at] = change(numbers[at], at);
+}
+
+/// Elements as floats, of each what `change` makes of its float and its number.
+template <typename T, typename Change>
+EXRP_IN_LOOPS void loadAs(const uint8_t* __restrict from, size_t count, float* __restrict to, Change change) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (from == reinterpret_cast<const uint8_t*>(to)) return changeEach(to, count, change);
   }
+  for (size_t at = 0; at < count; ++at) to[at] = change(floatAt<T>(from + at * sizeof(T)), at);
 }
 
-template <typename T>
-EXRP_IN_LOOPS void loadAs(const uint8_t* from, size_t count, float scale, float offset, float* to) {
-  if (offset == 0.0f) load<T, false>(from, count, scale, offset, to);
-  else load<T, true>(from, count, scale, offset, to);
-}
-
-EXRP_IN_LOOPS void loadNumbers(uint32_t type, const uint8_t* from, size_t count, float scale, float offset, float* to) {
+template <typename Change>
+EXRP_IN_LOOPS void loadNumbers(uint32_t type, const uint8_t* from, size_t count, float* to, Change change) {
   switch (type) {
-    case EXRP_TYPE_FLOAT32: return loadAs<float>(from, count, scale, offset, to);
-    case EXRP_TYPE_FLOAT64: return loadAs<double>(from, count, scale, offset, to);
-    case EXRP_TYPE_FLOAT16: return loadAs<Half>(from, count, scale, offset, to);
-    case EXRP_TYPE_UINT8: return loadAs<uint8_t>(from, count, scale, offset, to);
-    case EXRP_TYPE_INT8: return loadAs<int8_t>(from, count, scale, offset, to);
-    case EXRP_TYPE_INT16: return loadAs<int16_t>(from, count, scale, offset, to);
-    default: return loadAs<int32_t>(from, count, scale, offset, to);
+    case EXRP_TYPE_FLOAT32: return loadAs<float>(from, count, to, change);
+    case EXRP_TYPE_FLOAT64: return loadAs<double>(from, count, to, change);
+    case EXRP_TYPE_FLOAT16: return loadAs<Half>(from, count, to, change);
+    case EXRP_TYPE_UINT8: return loadAs<uint8_t>(from, count, to, change);
+    case EXRP_TYPE_INT8: return loadAs<int8_t>(from, count, to, change);
+    case EXRP_TYPE_INT16: return loadAs<int16_t>(from, count, to, change);
+    default: return loadAs<int32_t>(from, count, to, change);
   }
 }
 
@@ -83,19 +61,18 @@ EXRP_IN_LOOPS float clipped(float number, float least, float largest) {
   return above > largest ? largest : above;
 }
 
-/// The mean is `means` and `rests` together.
-EXRP_IN_LOOPS void normalize(float* __restrict numbers, size_t count, const float* __restrict means, const float* __restrict rests,
-                             const float* __restrict factors, float limit) {
-  for (size_t at = 0; at < count; ++at) {
-    numbers[at] = clipped((numbers[at] - means[at] - rests[at]) * factors[at], -limit, limit);
-  }
+/// Elements times `scale`, with `offset` added.
+EXRP_IN_LOOPS void loadScaled(uint32_t type, const uint8_t* from, size_t count, float scale, float offset, float* to) {
+  if (offset == 0.0f) loadNumbers(type, from, count, to, [=](float number, size_t) __attribute__((always_inline)) { return number * scale; });
+  else loadNumbers(type, from, count, to, [=](float number, size_t) __attribute__((always_inline)) { return number * scale + offset; });
 }
 
-EXRP_IN_LOOPS void storeHalves(const float* __restrict from, size_t count, uint8_t* __restrict to) {
-  for (size_t at = 0; at < count; ++at) {
-    const uint16_t half = halfOf(from[at]);
-    memcpy(to + at * sizeof half, &half, sizeof half);
-  }
+/// Elements that are normalized. The mean is `means` and `rests` together.
+EXRP_IN_LOOPS void loadNormalized(uint32_t type, const uint8_t* from, size_t count, const float* __restrict means, const float* __restrict rests,
+                                  const float* __restrict factors, float limit, float* to) {
+  loadNumbers(type, from, count, to, [=](float number, size_t at) __attribute__((always_inline)) {
+    return clipped((number - means[at] - rests[at]) * factors[at], -limit, limit);
+  });
 }
 
 /// Short lines by units, as calls of memcpy would take longer than the copies.
@@ -185,6 +162,8 @@ Status ColumnTransform::parse(const Column& column, bool isReward, const double*
     steps_[stepCount_++] = {static_cast<uint32_t>(kind), static_cast<float>(given[0]), static_cast<float>(given[1])};
   }
   shownItemBytes_ = isHalf_ ? 2 : changes() ? 4 : itemBytes_;
+  if (normalizes_ && itemCount_ < pieceCount) scaleRepeats_ = static_cast<uint32_t>(pieceCount / itemCount_);
+  if (isHalf_ && itemBytes_ == 1 && !normalizes_ && !avx2_) makeHalves();
   return Status::ok;
 }
 
@@ -215,6 +194,14 @@ Status ColumnTransform::parseCrop(const double* numbers, uint32_t argument) {
   return Status::ok;
 }
 
+/// A table takes the place of conversions where these have no vectors, or short ones.
+void ColumnTransform::makeHalves() {
+  uint8_t bytes[256];
+  for (uint32_t value = 0; value < 256; ++value) bytes[value] = static_cast<uint8_t>(value);
+  changePlain(bytes, 256, nullptr, reinterpret_cast<uint8_t*>(halves_));
+  hasHalves_ = true;
+}
+
 // ---- before a row ----
 
 size_t ColumnTransform::scratchBytes() const {
@@ -223,14 +210,43 @@ size_t ColumnTransform::scratchBytes() const {
 }
 
 void ColumnTransform::scalesOf(const ColumnStatistics::Of& statistics, float* scales) const {
-  float* const rests = scales + itemCount_;
-  float* const factors = rests + itemCount_;
-  for (uint32_t item = 0; item < itemCount_; ++item) {
+  float* const rests = scales + scaleStride();
+  float* const factors = rests + scaleStride();
+  for (uint32_t item = avx2_ && statistics.records > 0 ? scalesInVectors(statistics, scales) : 0; item < itemCount_; ++item) {
     scales[item] = static_cast<float>(statistics.mean(item));
     rests[item] = static_cast<float>(statistics.mean(item) - double{scales[item]});
     factors[item] = static_cast<float>(1.0 / __builtin_sqrt(statistics.variance(item) + epsilon_));
   }
+  for (float* const numbers : {scales, rests, factors}) {
+    for (size_t there = itemCount_; there < scaleStride(); there *= 2) {
+      const size_t left = scaleStride() - there;
+      memcpy(numbers + there, numbers, (left < there ? left : there) * sizeof(float));
+    }
+  }
 }
+
+#if defined(__x86_64__)
+/// Those of most elements, four at a time: a division and a root of one number take as long. Returns of how many.
+EXRP_AVX2 uint32_t ColumnTransform::scalesInVectors(const ColumnStatistics::Of& statistics, float* scales) const {
+  const double* const means = statistics.numbers.data();
+  const double* const squares = means + statistics.count;
+  const __m256d records = _mm256_set1_pd(static_cast<double>(statistics.records));
+  const __m256d epsilon = _mm256_set1_pd(epsilon_);
+  uint32_t item = 0;
+  for (; item + 4 <= itemCount_; item += 4) {
+    const __m256d mean = _mm256_loadu_pd(means + item);
+    const __m128 coarse = _mm256_cvtpd_ps(mean);
+    const __m256d variance = _mm256_div_pd(_mm256_loadu_pd(squares + item), records);
+    const __m256d deviation = _mm256_sqrt_pd(_mm256_add_pd(variance, epsilon));
+    _mm_storeu_ps(scales + item, coarse);
+    _mm_storeu_ps(scales + scaleStride() + item, _mm256_cvtpd_ps(_mm256_sub_pd(mean, _mm256_cvtps_pd(coarse))));
+    _mm_storeu_ps(scales + 2 * scaleStride() + item, _mm256_cvtpd_ps(_mm256_div_pd(_mm256_set1_pd(1.0), deviation)));
+  }
+  return item;
+}
+#else
+uint32_t ColumnTransform::scalesInVectors(const ColumnStatistics::Of&, float*) const { return 0; }
+#endif
 
 CropPlace ColumnTransform::placeOf(uint64_t seed) const {
   CropPlace place = {};
@@ -256,7 +272,25 @@ CropPlace ColumnTransform::placeOf(uint64_t seed) const {
   return place;
 }
 
-// ---- a row ----
+// ---- rows ----
+
+void ColumnTransform::runTwice(const uint8_t* from, uint8_t* to, uint8_t* also, size_t count, const float* scales) const {
+  const auto changeSome = [&](size_t at, size_t some, size_t item) {
+    change(from + at * itemBytes_, some, normalizes_ ? scales + item : nullptr, to + at * shownItemBytes_);
+    if (also != nullptr) memcpy(also + at * shownItemBytes_, to + at * shownItemBytes_, some * shownItemBytes_);
+  };
+  if (!normalizes_ || scaleRepeats_ > 1) {
+    const size_t all = count * itemCount_;
+    const size_t most = normalizes_ ? scaleStride() : also == nullptr ? all : pieceCount;
+    for (size_t at = 0; at < all; at += most) changeSome(at, all - at < most ? all - at : most, 0);
+    return;
+  }
+  // A piece of each row, then the next piece of each.
+  for (size_t item = 0; item < itemCount_; item += pieceCount) {
+    const size_t some = itemCount_ - item < pieceCount ? itemCount_ - item : pieceCount;
+    for (size_t row = 0; row < count; ++row) changeSome(row * itemCount_ + item, some, item);
+  }
+}
 
 void ColumnTransform::run(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales, uint8_t* scratch) const {
   if (!crops()) return change(from, itemCount_, scales, to);
@@ -315,8 +349,8 @@ bool ColumnTransform::runShifted(const uint8_t* from, uint8_t* to, const CropPla
 EXRP_IN_LOOPS void ColumnTransform::makeFloats(const uint8_t* from, size_t count, const float* scales, float* to) const {
   // The first LINEAR is done while they are loaded.
   const bool isLoaded = !normalizes_ && stepCount_ > 0 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
-  loadNumbers(type_, from, count, isLoaded ? steps_[0].a : 1.0f, isLoaded ? steps_[0].b : 0.0f, to);
-  if (normalizes_) normalize(to, count, scales, scales + itemCount_, scales + 2 * size_t{itemCount_}, limit_);
+  if (normalizes_) loadNormalized(type_, from, count, scales, scales + scaleStride(), scales + 2 * scaleStride(), limit_, to);
+  else loadScaled(type_, from, count, isLoaded ? steps_[0].a : 1.0f, isLoaded ? steps_[0].b : 0.0f, to);
   for (uint32_t index = isLoaded ? 1 : 0; index < stepCount_; ++index) {
     const Step& step = steps_[index];
     const bool adds = step.b != 0.0f;
@@ -338,7 +372,6 @@ float ColumnTransform::numberOf(const uint8_t* from, uint32_t item, const float*
 
 /// Makes elements what a batch shows, in pieces that stay in the first cache. `scales` are read only with NORMALIZE.
 EXRP_IN_LOOPS void ColumnTransform::changeInPieces(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
-  constexpr size_t pieceCount = 512;
   float piece[pieceCount];
   for (size_t at = 0; at < count; at += pieceCount) {
     const size_t some = count - at < pieceCount ? count - at : pieceCount;
@@ -348,11 +381,39 @@ EXRP_IN_LOOPS void ColumnTransform::changeInPieces(const uint8_t* from, size_t c
   }
 }
 void ColumnTransform::changePlain(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
-  changeInPieces(from, count, scales, to);
+  if (!hasHalves_) return changeInPieces(from, count, scales, to);
+  for (size_t at = 0; at < count; ++at) memcpy(to + at * sizeof(uint16_t), halves_ + from[at], sizeof(uint16_t));
 }
 EXRP_AVX2 void ColumnTransform::changeVectors(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
-  changeInPieces(from, count, scales, to);
+  const size_t done = isHalf_ ? changeEights(from, count, scales, to) : 0;
+  if (done < count) changeInPieces(from + done * itemBytes_, count - done, normalizes_ ? scales + done : nullptr, to + done * shownItemBytes_);
 }
+
+#if defined(__x86_64__)
+/// Makes halves of most elements where it can, in one pass; returns of how many.
+size_t ColumnTransform::changeEights(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
+  const size_t whole = count & ~size_t{7};
+  const auto floats = reinterpret_cast<const float*>(from);
+  const bool isByte = type_ == EXRP_TYPE_UINT8;
+  if (!isByte && type_ != EXRP_TYPE_FLOAT32) return 0;
+  if (normalizes_) {
+    if (stepCount_ > 0) return 0;
+    const float* const rests = scales + scaleStride();
+    const float* const factors = rests + scaleStride();
+    // Factors of a smaller epsilon may be infinite.
+    if (!isByte || epsilon_ < 0x1p-200) isByte ? normalHalves<true>(from, whole, scales, rests, factors, limit_, to)
+                                               : normalHalves<true>(floats, whole, scales, rests, factors, limit_, to);
+    else normalHalves<false>(from, whole, scales, rests, factors, limit_, to);
+    return whole;
+  }
+  if (stepCount_ > 1 || (stepCount_ == 1 && steps_[0].kind != EXRP_TRANSFORM_LINEAR)) return 0;
+  const Step& step = stepCount_ == 1 ? steps_[0] : Step{EXRP_TRANSFORM_LINEAR, 1.0f, 0.0f};
+  isByte ? scaledHalves<false>(from, whole, step.a, step.b, to) : scaledHalves<true>(floats, whole, step.a, step.b, to);
+  return whole;
+}
+#else
+size_t ColumnTransform::changeEights(const uint8_t*, size_t, const float*, uint8_t*) const { return 0; }
+#endif
 
 /// Crops the pictures of a row, line by line.
 void ColumnTransform::move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const {

@@ -10,7 +10,8 @@
 // Thread safety: after parse() it never changes.
 // Invariants:
 //   1. Numbers are floats, and each operation on one is rounded once. So the same input gives the same bits on every platform, those of a NaN aside.
-// Cost: one pass over the elements for a load with LINEAR, and one in the cache for each other operation.
+// Cost: one pass over the elements for a load with LINEAR or NORMALIZE, and one in the cache for each other operation. Numbers of NORMALIZE are read once
+// for many rows: for long rows piece by piece, and for short ones they stand there several times, so that rows are one run.
 #pragma once
 
 #include "kernel/base/cpu.hpp"
@@ -36,6 +37,8 @@ struct CropPlace {
 
 class ColumnTransform {
  public:
+  /// With the vectors of this processor, or without.
+  explicit ColumnTransform(bool vectors = hasAvx2()) : avx2_(vectors) {}
   /// Reads the transforms of one column: `count` times EXRP_TRANSFORM_COUNT numbers. A failure is one of argument `argument` of the call.
   Status parse(const Column& column, bool isReward, const double* numbers, uint32_t count, uint32_t argument);
 
@@ -47,16 +50,19 @@ class ColumnTransform {
   bool normalizes() const { return normalizes_; }
   bool crops() const { return cropCount_ > 0; }
 
-  /// What run() needs of the statistics: scalesPerItem floats an element. The mean is two of them, as one is too coarse where it is large.
-  static constexpr uint32_t scalesPerItem = 3;
+  /// What is needed of the statistics, as floats. For an element these are three; the mean is two of them, as one is too coarse where it is large.
+  size_t scaleCount() const { return normalizes_ ? 3 * scaleStride() : 0; }
   void scalesOf(const ColumnStatistics::Of& statistics, float* scales) const;
   /// The place of the crops, by random bits.
   CropPlace placeOf(uint64_t seed) const;
+  /// Whether rows may stand where they are shown before they are transformed.
+  bool isInPlace() const { return type_ == EXRP_TYPE_FLOAT32 && changes() && !isHalf_ && !crops(); }
   /// Makes what a batch shows of a stored row.
   void run(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales, uint8_t* scratch) const;
-  /// The same for `count` rows that stand one after another, where it makes the same of each element: without CROP and NORMALIZE.
-  void runMany(const uint8_t* from, uint8_t* to, size_t count) const { change(from, count * itemCount_, nullptr, to); }
-  bool isUniform() const { return !normalizes_ && !crops(); }
+  /// The same for `count` rows that stand one after another, without CROP.
+  void runMany(const uint8_t* from, uint8_t* to, size_t count, const float* scales) const { runTwice(from, to, nullptr, count, scales); }
+  /// The same, where `also` is not null to two places.
+  void runTwice(const uint8_t* from, uint8_t* to, uint8_t* also, size_t count, const float* scales) const;
   /// One element as a float, without FLOAT16; for sums of rewards.
   float numberOf(const uint8_t* from, uint32_t item, const float* scales) const;
 
@@ -70,11 +76,19 @@ class ColumnTransform {
     float a, b;
   };
 
+  /// Elements that are changed at a time, so that they stay in the first cache.
+  static constexpr size_t pieceCount = 512;
+
   bool changes() const { return normalizes_ || stepCount_ > 0 || isHalf_; }
+  /// Floats from a number of NORMALIZE to the next one of the same element.
+  size_t scaleStride() const { return size_t{itemCount_} * scaleRepeats_; }
+  uint32_t scalesInVectors(const ColumnStatistics::Of& statistics, float* scales) const;
   Status parseCrop(const double* numbers, uint32_t argument);
+  void makeHalves();
   void change(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const {
     avx2_ ? changeVectors(from, count, scales, to) : changePlain(from, count, scales, to);
   }
+  size_t changeEights(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
   void changeInPieces(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
   void changePlain(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
   void changeVectors(const uint8_t* from, size_t count, const float* scales, uint8_t* to) const;
@@ -83,7 +97,7 @@ class ColumnTransform {
   bool runShifted(const uint8_t* from, uint8_t* to, const CropPlace& place, const float* scales) const;
   void move(const uint8_t* from, uint8_t* to, size_t itemBytes, const CropPlace& place) const;
 
-  bool avx2_ = hasAvx2();
+  bool avx2_;
   uint32_t type_ = EXRP_TYPE_OTHER;
   uint32_t itemBytes_ = 0;  // stored
   uint32_t itemCount_ = 0;
@@ -91,6 +105,7 @@ class ColumnTransform {
   uint32_t shownCount_ = 0;
   bool normalizes_ = false;
   bool isHalf_ = false;
+  uint32_t scaleRepeats_ = 1;
   double epsilon_ = 0;
   float limit_ = 0;
   Crop crops_[EXRP_LIMIT_TRANSFORMS] = {};
@@ -99,6 +114,8 @@ class ColumnTransform {
   uint32_t channels_ = 0;
   Step steps_[EXRP_LIMIT_TRANSFORMS] = {};
   uint32_t stepCount_ = 0;
+  bool hasHalves_ = false;
+  uint16_t halves_[256] = {};  // what becomes of each byte, where no vectors make halves of bytes
 };
 
 }  // namespace exrp

@@ -47,8 +47,8 @@ struct GatherJob {
 class Gatherer {
  public:
   virtual ~Gatherer() = default;
-  /// Takes the memory that gather() needs.
-  virtual Status createScratch(BatchScratch* scratch) const = 0;
+  /// Takes the memory that gather() needs for `count` picks.
+  virtual Status createScratch(uint32_t count, BatchScratch* scratch) const = 0;
   /// Fills the job's range of each part of the batch but probability and importance weight.
   virtual void gather(const GatherJob& job) const = 0;
 };

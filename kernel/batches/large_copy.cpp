@@ -50,7 +50,7 @@ void LargeCopier::run(const CopyQueue& queue) const {
   };
   const size_t pieces = queue.writtenBytes() / pieceBytes;
   const Parts parts = {*this, queue, static_cast<uint32_t>(queue.count() / pieces + 1)};
-  const auto work = [](const void* context, uint32_t piece) {
+  const auto work = [](const void* context, uint32_t piece, uint32_t) {
     const auto& [copier, all, length] = *static_cast<const Parts*>(context);
     const uint32_t first = piece * length;
     copier.runPart(all, first, all.count() - first < length ? all.count() : first + length);

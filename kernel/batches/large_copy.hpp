@@ -37,11 +37,11 @@ class LargeCopier {
   /// From now on, copies go to the queue that stands at `place`, while one stands there.
   void useQueue(CopyQueue* const* place) { place_ = place; }
 
-  /// Copies `bytes`, at least bytesMin.
-  void copy(uint8_t* to, const uint8_t* from, size_t bytes) const { copyTwice(to, nullptr, from, bytes); }
+  /// Copies `bytes`, at least bytesMin. Where `own` is not null, that is the queue.
+  void copy(uint8_t* to, const uint8_t* from, size_t bytes, CopyQueue* own = nullptr) const { copyTwice(to, nullptr, from, bytes, own); }
   /// Copies `bytes`, at least bytesMin, to two places; none of the three overlaps another.
-  void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes) const {
-    CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
+  void copyTwice(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes, CopyQueue* own = nullptr) const {
+    CopyQueue* const queue = own != nullptr ? own : place_ == nullptr ? nullptr : *place_;
     if (queue == nullptr || bytes < CopyQueue::bytesMin || !queue->add(to, also, from, bytes)) copy_(to, also, from, bytes);
   }
   /// Does what a queue holds, with a second thread where that is much. No queue stands in the way of that.

@@ -47,7 +47,7 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     const size_t bytes = transform.scratchBytes();
     if (bytes > rowBytes_) rowBytes_ = bytes;
     scaleAt_[column] = scaleCount_;
-    if (transform.normalizes()) scaleCount_ += size_t{ColumnTransform::scalesPerItem} * store.column(column).itemCount;
+    scaleCount_ += transform.scaleCount();
     if (column >= store.leaves().count()) {
       const bool isKept = store.isKept(column);
       addPart({isKept ? Part::Kind::kept : Part::Kind::rows, 0, column, isKept ? 1 : rows, 1});
@@ -64,6 +64,15 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
   }
   const size_t fitting = storedBytesMax / pickBytes_;
   pickCount_ = fitting < 1 ? 1 : static_cast<uint32_t>(fitting);
+  storedBytes_ = wholeLines(rowBytes_);
+  for (uint32_t number = 0; number < partCount_; ++number) {
+    Part& part = parts_[number];
+    part.isInPlace = transforms_[part.column]->isInPlace();
+    part.at = storedBytes_;
+    part.rowAt = rowCount_;
+    if (!part.isInPlace) storedBytes_ += wholeLines(storedBytes(part) * pickCount_);
+    rowCount_ += part.rowsOf(pickCount_);
+  }
   maker_.create(store, policy_, recordCountMax, PlainWalk::tuningFor(policy_), transforms_[store.rewardColumn()].get(), false);
   return Status::ok;
 }
@@ -71,6 +80,7 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
 void TransformedBatches::addPart(const Part& part) {
   parts_[partCount_++] = part;
   pickBytes_ += storedBytes(part);
+  shownPickBytes_ += uint64_t{part.rows} * part.stack * transforms_[part.column]->shownBytes();
 }
 
 double TransformedBatches::memoryBytes() const {
@@ -79,11 +89,22 @@ double TransformedBatches::memoryBytes() const {
   return bytes;
 }
 
-Status TransformedBatches::createScratch(BatchScratch* scratch) const {
-  const size_t bytes = wholeLines(rowBytes_) + pickBytes_ * pickCount_ + lineBytes * partCount_;
-  if (!scratch->stored.commit(bytes)) return fail(Status::memory, static_cast<double>(bytes));
+/// Whether the second thread takes part in a batch of so many picks.
+bool TransformedBatches::isShared(uint32_t count) const { return count > pickCount_ && LargeCopier::isShared(count * shownPickBytes_); }
+
+Status TransformedBatches::createScratch(uint32_t count, BatchScratch* scratch) const {
   if (!scratch->scales.commit(scaleCount_)) return fail(Status::memory, 4.0 * static_cast<double>(scaleCount_));
-  return maker_.createScratch(scratch);
+  const Status status = createOneScratch(scratch);
+  if (status != Status::ok || !isShared(count)) return status;
+  if (scratch->second == nullptr) scratch->second.reset(new (std::nothrow) BatchScratch);
+  return scratch->second == nullptr ? fail(Status::memory, sizeof(BatchScratch)) : createOneScratch(scratch->second.get());
+}
+
+/// Takes the memory that one thread needs.
+Status TransformedBatches::createOneScratch(BatchScratch* scratch) const {
+  if (!scratch->stored.commit(storedBytes_)) return fail(Status::memory, static_cast<double>(storedBytes_));
+  if (!scratch->isConverted.commit(rowCount_)) return fail(Status::memory, static_cast<double>(rowCount_));
+  return maker_.createScratch(pickCount_, scratch);
 }
 
 /// Means and factors of the columns that are normalized. All statistics take each record, so one of them says whether there are new ones.
@@ -98,61 +119,161 @@ void TransformedBatches::takeScales(BatchScratch& scratch) const {
 }
 
 void TransformedBatches::gather(const GatherJob& job) const {
-  BatchScratch& scratch = job.scratch;
-  takeScales(scratch);
-  scratch.window.rewardScales = scratch.scales.data() + scaleAt_[store_->rewardColumn()];
-  const uint64_t bits = transformBits(seed_ ^ job.drawn);
-  for (uint32_t done = 0, count = 0; done < job.range.count; done += count) {
-    count = job.range.count - done < pickCount_ ? job.range.count - done : pickCount_;
-    const uint32_t first = job.range.first + done;
-    BatchTarget target = job.target;
-    uint8_t* stored = scratch.stored.data() + wholeLines(rowBytes_);
-    for (uint32_t at = 0; at < partCount_; ++at) {
-      const size_t bytes = storedBytes(parts_[at]);
-      // The place where pick 0 of the batch would be, so that this one is at the beginning.
-      parts_[at].in(target) = reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(stored) - first * bytes);
-      stored += wholeLines(count * bytes);
+  takeScales(job.scratch);
+  const float* const rewardScales = job.scratch.scales.data() + scaleAt_[store_->rewardColumn()];
+  job.scratch.window.rewardScales = rewardScales;
+  const bool shared = isShared(job.range.count) && job.scratch.second != nullptr;
+  const Call call = {*this, job, transformBits(seed_ ^ job.drawn), shared};
+  const uint32_t pieces = (job.range.count + pickCount_ - 1) / pickCount_;
+  if (!shared) {
+    for (uint32_t piece = 0; piece < pieces; ++piece) gatherPiece(call, piece, job.scratch);
+    return;
+  }
+  job.scratch.second->window.rewardScales = rewardScales;
+  const auto work = [](const void* context, uint32_t piece, uint32_t thread) {
+    const Call& all = *static_cast<const Call*>(context);
+    all.batches.gatherPiece(all, piece, thread == 0 ? all.job.scratch : *all.job.scratch.second);
+  };
+  SecondThread::share(pieces, work, &call);
+}
+
+/// Gathers some picks and converts them.
+void TransformedBatches::gatherPiece(const Call& call, uint32_t number, BatchScratch& scratch) const {
+  const GatherJob& job = call.job;
+  const uint32_t done = number * pickCount_;
+  const uint32_t left = job.range.count - done;
+  const Piece piece = {call, scratch, job.range.first + done, left < pickCount_ ? left : pickCount_};
+  const BatchTarget* target = &job.target;
+  BatchTarget moved;  // some kilobytes, so it is filled only where it is needed
+  for (uint32_t at = 0; at < partCount_; ++at) {
+    if (parts_[at].isInPlace) continue;
+    if (target == &job.target) moved = job.target;
+    target = &moved;
+    // The place where pick 0 of the batch would be, so that this one is at the beginning.
+    const auto begin = reinterpret_cast<uintptr_t>(scratch.stored.data() + parts_[at].at);
+    parts_[at].in(moved) = reinterpret_cast<uint8_t*>(begin - piece.first * storedBytes(parts_[at]));
+  }
+  if (done > 0) job.picks.prefetchFirst(job.indices + done, piece.count);
+  scratch.large.clear();
+  scratch.window.queue = &scratch.large;
+  maker_.gather({job.episodes, job.blocks, job.picks, job.indices + done, {piece.first, piece.count, job.range.total}, *target,
+                 job.pickedEpisodes + done, scratch});
+  if (piece.count <= askedMax) {
+    // Few picks are large ones. Their lines come while these are converted. The other thread has probably taken the piece between.
+    const uint32_t ahead = done + (call.isShared ? 2 : 1) * pickCount_;
+    for (uint32_t next = ahead; next < job.range.count && next < ahead + pickCount_; ++next) maker_.prefetch(job.picks.slot(job.indices[next]));
+  }
+  convertLarge(piece);
+  const bool whole = areWhole(piece);
+  for (uint32_t at = 0; at < partCount_; ++at) convertPart(piece, at, whole);
+}
+
+/// Where the first row of a piece stands before it is transformed.
+uint8_t* TransformedBatches::storedAt(const Piece& piece, const Part& part) const {
+  return part.isInPlace ? part.in(piece.call.job.target) + piece.first * storedBytes(part) : piece.scratch.stored.data() + part.at;
+}
+
+/// Where a row belongs that is to be transformed. False for an address elsewhere.
+bool TransformedBatches::placeOf(const Piece& piece, const uint8_t* stored, RowPlace* place) const {
+  for (uint32_t number = 0; number < partCount_; ++number) {
+    const Part& part = parts_[number];
+    const uintptr_t at = reinterpret_cast<uintptr_t>(stored) - reinterpret_cast<uintptr_t>(storedAt(piece, part));
+    if (at >= storedBytes(part) * piece.count) continue;
+    *place = {number, at / store_->column(part.column).bytes};
+    return true;
+  }
+  return false;
+}
+
+/// Where the batch shows it.
+uint8_t* TransformedBatches::shownAt(const Piece& piece, const RowPlace& place) const {
+  const Part& part = parts_[place.number];
+  return part.in(piece.call.job.target) + (part.rowsOf(piece.first) + place.row) * transforms_[part.column]->shownBytes();
+}
+
+/// Converts rows of one pick, which stand one after another at `from`.
+void TransformedBatches::convertRows(const Piece& piece, const RowPlace& place, const uint8_t* from, size_t count) const {
+  const Part& part = parts_[place.number];
+  const ColumnTransform& transform = *transforms_[part.column];
+  const float* const scales = piece.call.job.scratch.scales.data() + scaleAt_[part.column];
+  uint8_t* to = shownAt(piece, place);
+  if (!transform.crops()) return transform.runMany(from, to, count, scales);
+  const uint64_t pick = piece.first + place.row / part.rowsOf(1);
+  const CropPlace crop = transform.placeOf(transformBits(transformBits(piece.call.bits ^ pick) ^ place.number));
+  for (; count > 0; --count, from += store_->column(part.column).bytes, to += transform.shownBytes()) {
+    transform.run(from, to, crop, scales, piece.scratch.stored.data());
+  }
+}
+
+/// Converts what waits in the queue from where it is stored.
+void TransformedBatches::convertLarge(const Piece& piece) const {
+  const CopyQueue& queue = piece.scratch.large;
+  uint8_t* const isConverted = piece.scratch.isConverted.data();
+  if (queue.count() > 0) memset(isConverted, 0, rowCount_);
+  constexpr uint32_t ahead = 2;
+  const auto ask = [&](uint32_t at) {
+    if (at < queue.count()) prefetchPages(queue[at].from, queue[at].bytes);
+  };
+  for (uint32_t at = 0; at < ahead; ++at) ask(at);
+  for (uint32_t at = 0; at < queue.count(); ++at) {
+    ask(at + ahead);
+    const auto [to, also, from, bytes] = queue[at];
+    RowPlace place = {}, second = {};
+    if (!placeOf(piece, to, &place)) {
+      copier_.copyTwice(to, also, from, bytes);
+      continue;
     }
-    if (done > 0) job.picks.prefetchFirst(job.indices + done, count);
-    maker_.gather({job.episodes, job.blocks, job.picks, job.indices + done, {first, count, job.range.total}, target, job.pickedEpisodes + done, scratch});
-    stored = scratch.stored.data() + wholeLines(rowBytes_);
-    if (count <= askedMax) {
-      // Few picks are large ones. Their lines come while these are converted.
-      for (uint32_t next = done + count; next < job.range.count && next < done + 2 * count; ++next) {
-        maker_.prefetch(job.picks.slot(job.indices[next]));
-      }
+    const Part& part = parts_[place.number];
+    const size_t count = bytes / store_->column(part.column).bytes;
+    memset(isConverted + part.rowAt + place.row, 1, count);
+    const bool isTwice = also != nullptr && placeOf(piece, also, &second);
+    if (isTwice) memset(isConverted + parts_[second.number].rowAt + second.row, 1, count);
+    const ColumnTransform& transform = *transforms_[part.column];
+    if (isTwice && !transform.crops()) {
+      const float* const scales = piece.call.job.scratch.scales.data() + scaleAt_[part.column];
+      transform.runTwice(from, shownAt(piece, place), shownAt(piece, second), count, scales);
+      continue;
     }
-    for (uint32_t at = 0; at < partCount_; ++at) {
-      convert(at, job, first, count, bits, stored);
-      stored += wholeLines(count * storedBytes(parts_[at]));
+    convertRows(piece, place, from, count);
+    if (isTwice) convertRows(piece, second, from, count);
+  }
+}
+
+/// Converts what was copied of a part. `whole`: all of its rows stand for a record or a state.
+void TransformedBatches::convertPart(const Piece& piece, uint32_t number, bool whole) const {
+  const Part& part = parts_[number];
+  const ColumnTransform& transform = *transforms_[part.column];
+  const size_t rowBytes = store_->column(part.column).bytes;
+  const uint8_t* const stored = storedAt(piece, part);
+  const uint8_t* const isConverted = piece.scratch.isConverted.data() + part.rowAt;
+  const bool isLarge = store_->isAlone(part.column) && piece.scratch.large.count() > 0;
+  const bool inOne = !isLarge && !transform.crops();
+  uint8_t* const to = shownAt(piece, {number, 0});
+  if (inOne) transform.runMany(stored, to, part.rowsOf(piece.count), piece.call.job.scratch.scales.data() + scaleAt_[part.column]);
+  if (inOne && whole) return;
+  for (uint32_t pick = 0; pick < piece.count; ++pick) {
+    const auto [begin, end] = realRows(part, piece.call.job.target, piece.first + pick);
+    const size_t first = part.rowsOf(pick);
+    const size_t shownBytes = transform.shownBytes();
+    const size_t stack = part.stack;
+    if (begin > 0) memset(to + first * shownBytes, 0, begin * stack * shownBytes);
+    if (end < part.rows) memset(to + (first + end * stack) * shownBytes, 0, (part.rows - end) * stack * shownBytes);
+    if (inOne) continue;
+    for (size_t row = first + begin * stack; row < first + end * stack; ++row) {
+      if (!isLarge || isConverted[row] == 0) convertRows(piece, {number, row}, stored + row * rowBytes, 1);
     }
   }
 }
 
-/// Converts some picks of a part, which stand at `stored`.
-void TransformedBatches::convert(uint32_t number, const GatherJob& job, uint32_t first, uint32_t count, uint64_t bits, const uint8_t* stored) const {
-  const Part& part = parts_[number];
-  const ColumnTransform& transform = *transforms_[part.column];
-  const size_t rowBytes = store_->column(part.column).bytes;
-  const size_t shownBytes = size_t{part.stack} * transform.shownBytes();
-  const float* const scales = job.scratch.scales.data() + scaleAt_[part.column];
-  BatchTarget target = job.target;
-  uint8_t* to = part.in(target) + first * (part.rows * shownBytes);
-  const bool isUniform = transform.isUniform();
-  if (isUniform) transform.runMany(stored, to, size_t{count} * part.rows * part.stack);
-  for (uint32_t pick = first; pick < first + count; ++pick) {
-    const auto [begin, end] = realRows(part, target, pick);
-    if (begin > 0) memset(to, 0, begin * shownBytes);
-    if (end < part.rows) memset(to + end * shownBytes, 0, (part.rows - end) * shownBytes);
-    if (!isUniform) {
-      const CropPlace place = transform.crops() ? transform.placeOf(transformBits(transformBits(bits ^ pick) ^ number)) : CropPlace{};
-      for (size_t at = begin * part.stack; at < size_t{end} * part.stack; ++at) {
-        transform.run(stored + at * rowBytes, to + at * transform.shownBytes(), place, scales, job.scratch.stored.data());
-      }
-    }
-    stored += part.rows * part.stack * rowBytes;
-    to += part.rows * shownBytes;
+/// Whether all rows of all picks stand for a record, and those of next states for a state.
+bool TransformedBatches::areWhole(const Piece& piece) const {
+  const BatchTarget& target = piece.call.job.target;
+  const auto rows = static_cast<int32_t>(policy_.rows());
+  int32_t differs = policy_.aligned && policy_.before > 0 ? 1 : 0;
+  for (uint32_t pick = piece.first; pick < piece.first + piece.count; ++pick) {
+    differs |= (target.seqLen[pick] ^ rows) | (target.nextSeqLen[pick] ^ rows);
   }
+  return differs == 0;
 }
 
 /// Which rows of a pick's part stand for a record or a state; the others are zero. What stands for frames before the episode's first is like a frame.

@@ -25,7 +25,7 @@ Status WindowCopier::createScratch(WindowScratch* scratch) const {
 
 void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target,
                         WindowScratch& scratch) const {
-  Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data()};
+  Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data(), scratch.queue};
   window.joined = locator_.listSlots(window, scratch.slots.data());
 
   const uint32_t shownKnown = window.shownKnown();
@@ -48,7 +48,7 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
 }
 
 /// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
-void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const {
+void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, CopyQueue* queue) const {
   const size_t bytes = store_->column(column).bytes;
   const size_t stride = store_->stride(column);
   const uint8_t* const rows = store_->at(column, 0);
@@ -61,7 +61,7 @@ void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const ui
   for (uint32_t run = 0; count > 0; slots += run, count -= run) {
     run = 1;
     while (run < count && slots[run] == slots[0] + run) ++run;
-    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes);
+    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes, queue);
     to += run * bytes;
     if (also != nullptr) also += run * bytes;
   }
@@ -71,8 +71,8 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
   const size_t bytes = store_->column(column).bytes;
   const uint32_t* slots = window.slots + window.back;
   zeroAround(part, bytes, window);
-  if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real);
-  for (uint32_t at = 0; at < window.real; ++at) copyRun(part + rowOf(window, at) * bytes, nullptr, column, slots + at, 1);
+  if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real, window.queue);
+  for (uint32_t at = 0; at < window.real; ++at) copyRun(part + rowOf(window, at) * bytes, nullptr, column, slots + at, 1, window.queue);
 }
 
 // ---- states ----
@@ -85,23 +85,23 @@ void WindowCopier::copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const
   const uint32_t there = smaller(stack, uint64_t{window.back} + at + 1);
   const uint32_t missing = stack - there;
   const uint32_t* const slots = window.slots + (window.back + at + 1 - there);
-  pad(leaf, state, slots[0], missing);
-  if (next != nullptr && missing > 0) pad(leaf, next, slots[0], missing - 1);
+  pad(leaf, state, slots[0], missing, window.queue);
+  if (next != nullptr && missing > 0) pad(leaf, next, slots[0], missing - 1, window.queue);
   // The oldest of a whole stack is not in the next one.
   const uint32_t alone = next == nullptr ? there : missing == 0 ? 1 : 0;
   const uint32_t first = missing + alone;
-  if (alone > 0) copyRun(state + missing * bytes, nullptr, leaf, slots, alone);
+  if (alone > 0) copyRun(state + missing * bytes, nullptr, leaf, slots, alone, window.queue);
   if (next == nullptr) return;
-  copyRun(state + first * bytes, next + (first - 1) * bytes, leaf, slots + alone, there - alone);
-  copyRun(next + size_t{stack - 1} * bytes, nullptr, leaf, slots + there, 1);
+  copyRun(state + first * bytes, next + (first - 1) * bytes, leaf, slots + alone, there - alone, window.queue);
+  copyRun(next + size_t{stack - 1} * bytes, nullptr, leaf, slots + there, 1, window.queue);
 }
 
 /// Fills the place of frames before the episode's first, which is at `slot`.
-void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount) const {
+void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, CopyQueue* queue) const {
   const size_t bytes = store_->column(leaf).bytes;
   for (; frameCount > 0; --frameCount, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRun(to, nullptr, leaf, &slot, 1);
+    else copyRun(to, nullptr, leaf, &slot, 1, queue);
   }
 }
 
@@ -135,9 +135,9 @@ void WindowCopier::copyBothStates(uint32_t leaf, const Window& window, const Bat
     return;
   }
   const uint32_t* const slots = slotsOf(leaf, window);
-  copyRun(state(0), nullptr, leaf, slots, 1);
-  if (window.real > 1) copyRun(state(1), next(0), leaf, slots + 1, window.real - 1);
-  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, leaf, slots + window.real, 1);
+  copyRun(state(0), nullptr, leaf, slots, 1, window.queue);
+  if (window.real > 1) copyRun(state(1), next(0), leaf, slots + 1, window.real - 1, window.queue);
+  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, leaf, slots + window.real, 1, window.queue);
 }
 
 /// Copies the states that wait.
@@ -151,12 +151,12 @@ void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) con
   for (uint32_t at = 0; at < askedAhead; ++at) ask(at);
   for (uint32_t at = 0; at < scratch.waitingCount; ++at) {
     ask(at + askedAhead);
-    copyWhole(scratch.waiting[at], target);
+    copyWhole(scratch.waiting[at], target, scratch.queue);
   }
   scratch.waitingCount = 0;
 }
 
-inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const {
+inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target, CopyQueue* queue) const {
   const size_t bytes = store_->column(waiting.leaf).bytes;
   const size_t stack = policy_.leaves[waiting.leaf].stack;
   const auto rows = static_cast<size_t>(policy_.rows());
@@ -164,16 +164,16 @@ inline void WindowCopier::copyWhole(const WindowScratch::Waiting& waiting, const
   uint8_t* const state = target.columns[waiting.leaf] + waiting.row * stack * bytes;
   uint8_t* const next = target.nextStates[waiting.leaf] + waiting.row * stack * bytes;
   if (stack == 1 && !policy_.reversed) {
-    large_.copy(state, from, bytes);
-    if (rows > 1) large_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes);
-    large_.copy(next + (rows - 1) * bytes, from + rows * bytes, bytes);
+    large_.copy(state, from, bytes, queue);
+    if (rows > 1) large_.copyTwice(state + bytes, next, from + bytes, (rows - 1) * bytes, queue);
+    large_.copy(next + (rows - 1) * bytes, from + rows * bytes, bytes, queue);
     return;
   }
   for (size_t at = 0; at < rows; ++at, from += bytes) {
     const size_t to = (policy_.reversed ? rows - 1 - at : at) * stack * bytes;
-    large_.copy(state + to, from, bytes);
-    if (stack > 1) large_.copyTwice(state + to + bytes, next + to, from + bytes, (stack - 1) * bytes);
-    large_.copy(next + to + (stack - 1) * bytes, from + stack * bytes, bytes);
+    large_.copy(state + to, from, bytes, queue);
+    if (stack > 1) large_.copyTwice(state + to + bytes, next + to, from + bytes, (stack - 1) * bytes, queue);
+    large_.copy(next + to + (stack - 1) * bytes, from + stack * bytes, bytes, queue);
   }
 }
 
@@ -185,7 +185,7 @@ void WindowCopier::copyStates(uint32_t leaf, const Window& window, size_t index,
   uint8_t* const base = part + index * rows * bytes;
   const uint32_t there = window.real + (window.known >= window.real ? more : 0);
   const bool inOrder = policy_.leaves[leaf].stack == 1 && !policy_.reversed;
-  if (inOrder) copyRun(base + window.lead * bytes, nullptr, leaf, slotsOf(leaf, window), there);
+  if (inOrder) copyRun(base + window.lead * bytes, nullptr, leaf, slotsOf(leaf, window), there, window.queue);
   else for (uint32_t at = 0; at < there; ++at) copyStack(leaf, base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
   memset(base, 0, window.lead * bytes);
@@ -203,9 +203,9 @@ void WindowCopier::copyFrames(uint32_t leaf, const Window& window, size_t index,
   const uint32_t* const slots = slotsOf(leaf, window);
   const uint32_t there = back + window.real + (policy.overlaps() && window.known >= window.real ? 1 : 0);
   const uint32_t missing = window.lead + (policy.stack - 1) - back;
-  pad(leaf, to, slots[0], missing);
+  pad(leaf, to, slots[0], missing, window.queue);
   to += missing * bytes;
-  copyRun(to, nullptr, leaf, slots, there);
+  copyRun(to, nullptr, leaf, slots, there, window.queue);
   to += there * bytes;
   if (to < end) memset(to, 0, static_cast<size_t>(end - to));
 }

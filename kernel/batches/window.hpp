@@ -46,6 +46,7 @@ struct WindowScratch {
   Waiting waiting[waitingMax] = {};
   uint32_t waitingCount = 0;
   const float* rewardScales = nullptr;  // for rewards that are normalized
+  CopyQueue* queue = nullptr;           // takes large copies in place of the store's queue, where it is not null
 };
 
 class WindowCopier {
@@ -68,13 +69,14 @@ class WindowCopier {
     bool joined;  // the slots stand one after another
     size_t row;   // of the batch
     const uint32_t* slots;
+    CopyQueue* queue;  // that of the scratch
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
   static constexpr uint32_t askedAhead = 2;
 
-  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count) const;
+  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, CopyQueue* queue) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   bool waits(uint32_t leaf) const { return policy_.leaves[leaf].hasNext() && store_->isAlone(leaf); }
   /// Frames of one leaf before the window's first record, and the slot of the first of them.
@@ -83,9 +85,9 @@ class WindowCopier {
   size_t stackBytes(uint32_t leaf) const { return size_t{policy_.leaves[leaf].stack} * store_->column(leaf).bytes; }
 
   void copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
-  void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount) const;
+  void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, CopyQueue* queue) const;
   void copyBothStates(uint32_t leaf, const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
-  void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target) const;
+  void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target, CopyQueue* queue) const;
   void copyStates(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const;
   void copyFrames(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const;
   void writeDiscounts(const Window& window, float* part) const;

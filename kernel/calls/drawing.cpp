@@ -23,7 +23,7 @@ Status Drawing::layOut(ThreadScratch& thread, const PickView& view, uint32_t cou
   const PickPolicy& policy = view.picks.policy();
   const double bytes = batchBytes(replay_.book().store(), policy, count, view.shownBytes());
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = view.gatherer().createScratch(&scratch);
+  const Status status = view.gatherer().createScratch(count, &scratch);
   if (status != Status::ok) return status;
   scratch.layout = layoutBatch(replay_.book().store(), policy, count, view.shownBytes());
   scratch.layoutCount = count;

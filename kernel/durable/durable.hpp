@@ -86,8 +86,10 @@ class Durable {
   /// LogStatus::ok, or what the log has failed by.
   LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
-  Log& log() { return log_; }
-  double memoryBytes() const { return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + released_.memoryBytes() + state_.memoryBytes(); }
+  Log& stream() { return log_; }
+  double memoryBytes() const {
+    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + released_.memoryBytes() + state_.memoryBytes();
+  }
 
  private:
   friend class Recovery;
@@ -152,6 +154,13 @@ class Durable {
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   uint32_t placeAt_ = 0;
+};
+
+/// Frees one. Where there is no disk, there is none, and nothing of this class is linked.
+struct EndDurable {
+  void operator()(Durable* durable) const {
+    if constexpr (hasDisk) delete durable;
+  }
 };
 
 }  // namespace exrp

@@ -1,3 +1,4 @@
+// Recovery: frames, the checkpoint, groups, commands and rows. The file is long because each command and each frame has a case.
 #include "kernel/durable/recovery.hpp"
 
 #include <cstddef>

@@ -31,6 +31,12 @@ struct DiskError {
   bool isError() const { return call != DiskCall::none; }
 };
 
+#if defined(__wasm__)
+constexpr bool hasDisk = false;
+#else
+constexpr bool hasDisk = true;
+#endif
+
 constexpr size_t diskNameMax = 63;
 
 struct DiskFile {

@@ -114,7 +114,7 @@ LogStatus Log::goOn(const LogScan& scan) {
   // What nothing proves to be on the disk may be in the system's memory only, after a sync that failed: the system takes such bytes for synced.
   // So they are written again. A crash meanwhile leaves the same bytes.
   const uint32_t proven = scan.synced.segment == scan.end.segment ? scan.synced.offset : segmentHeadBytes;
-  if (!rewrite(proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
+  if (!rewrite(name.text, proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
   error = disk_->sync(file_);
   if (!error.isError()) error = disk_->syncFolder();
   if (error.isError()) {
@@ -130,10 +130,9 @@ LogStatus Log::goOn(const LogScan& scan) {
 }
 
 /// Writes bytes of the file once more. False without memory, and where the disk fails.
-bool Log::rewrite(uint32_t from, uint32_t to) {
+bool Log::rewrite(const char* name, uint32_t from, uint32_t to) {
   constexpr uint32_t pieceBytes = uint32_t{1} << 20;
   Scratch<uint8_t> piece;
-  const SegmentName name(segments_.segments[segments_.count - 1].segment);
   while (from < to) {
     const uint32_t size = std::min(pieceBytes, to - from);
     if (!piece.commit(size)) return false;
@@ -141,7 +140,7 @@ bool Log::rewrite(uint32_t from, uint32_t to) {
     DiskError error = disk_->read(file_, from, piece.data(), size, &readBytes);
     if (!error.isError() && readBytes < size) error = {DiskCall::read, 0};
     if (!error.isError()) error = disk_->write(file_, from, piece.data(), size);
-    if (error.isError()) return failWith(error, name.text);
+    if (error.isError()) return failWith(error, name);
     from += size;
   }
   return true;
@@ -157,6 +156,8 @@ LogStatus Log::close() {
     {
       const Lock lock(mutex_);
       end = filledEnd();
+      flushTo_ = std::max(flushTo_, end);
+      wanted_.notify_all();
     }
     status = waitFlushed(end);
   }
@@ -300,8 +301,11 @@ void Log::handOver() {
   Lock lock(mutex_);
   if (options_.isThreaded && !thread_.isStarted()) options_.isThreaded = thread_.start(serve, this);
   handOver();
-  while (queued_ > 0 && queued_ + capacity > options_.queueBytes) {
+  // Who has to wait waits for a quarter of the room: for each buffer alone, both threads would wake each other all the time.
+  uint64_t most = options_.queueBytes;
+  while (queued_ > 0 && queued_ + capacity > most) {
     if (hasFailed()) return LogStatus::disk;
+    most = options_.queueBytes - options_.queueBytes / 4;
     if (!options_.isWaiting) return LogStatus::full;
     if (options_.isThreaded || !workOnce(lock)) lock.wait(done_);
   }
@@ -363,6 +367,15 @@ void Log::giveBuffer(Buffer* buffer) {
 // Flushing.
 
 uint64_t Log::requestFlush() {
+  const uint64_t ticket = markFlush();
+  if (isFlushed(ticket)) return ticket;
+  const Lock lock(mutex_);
+  wanted_.notify_all();
+  return ticket;
+}
+
+/// Says to where it is to be flushed, and appends a mark there.
+uint64_t Log::markFlush() {
   if (disk_ == nullptr) return 0;
   const uint64_t ticket = userEnd_;
   if (ticket == requestedTo_ || isFlushed(ticket)) return ticket;
@@ -372,8 +385,20 @@ uint64_t Log::requestFlush() {
   const Lock lock(mutex_);
   flushTo_ = std::max(flushTo_, ticket);
   if (isMarked) mark_ = ticket;
-  wanted_.notify_all();
   return ticket;
+}
+
+LogStatus Log::flush() {
+  const uint64_t ticket = markFlush();
+  if (disk_ == nullptr) return LogStatus::closed;
+  if (hasFailed()) return LogStatus::disk;
+  if (isFlushed(ticket)) return LogStatus::ok;
+  {
+    // The mark, too.
+    Lock lock(mutex_);
+    while (workOnce(lock)) {}
+  }
+  return waitFlushed(ticket);
 }
 
 LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
@@ -383,11 +408,7 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   while (!isFlushed(ticket)) {
     if (disk_ == nullptr) return LogStatus::closed;
     if (hasFailed()) return LogStatus::disk;
-    if (ticket > filledEnd()) return LogStatus::argument;
-    if (flushTo_ < ticket) {
-      flushTo_ = ticket;
-      wanted_.notify_all();
-    }
+    if (ticket > flushTo_) return LogStatus::argument;
     if (!options_.isThreaded && workOnce(lock)) continue;
     if (timeoutMs == never) {
       lock.wait(done_);

@@ -110,13 +110,11 @@ class Log {
   uint64_t requestFlush();
   /// Whether what the ticket stands for is on the disk.
   bool isFlushed(uint64_t ticket) const { return synced_.load(std::memory_order_acquire) >= ticket; }
-  /// Waits until it is. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not.
+  /// Waits until it is; `argument` where nobody was given the ticket. `timeout` once so many milliseconds have passed, UINT32_MAX: never. `disk` where the log has failed and it is not.
   LogStatus waitFlushed(uint64_t ticket, uint32_t timeoutMs = UINT32_MAX);
-  /// requestFlush() and waitFlushed(). `disk` where the log has failed, even if nothing is left to flush.
-  LogStatus flush() {
-    const uint64_t ticket = requestFlush();
-    return hasFailed() ? LogStatus::disk : waitFlushed(ticket);
-  }
+  /// Returns once all that was appended is on the disk. `disk` where the log has failed, even if nothing is left to flush. Where the log's thread has
+  /// nothing to do, this one writes and syncs, which saves waking the other.
+  LogStatus flush();
   /// The end of what is on the disk.
   LogPosition flushed() const { return LogPosition::unpacked(synced_.load(std::memory_order_acquire)); }
 
@@ -125,8 +123,9 @@ class Log {
   /// it can't be read now, and `failure` says why. That does not end the log.
   LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr);
 
-  /// Removes the segments before this one, the oldest first; never the last one. Nobody reads in them meanwhile.
-  LogStatus removeSegments(uint32_t before);
+  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile. `disk`: one
+  /// can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
+  LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);
   LogCounts counts();
@@ -158,9 +157,10 @@ class Log {
   void giveBuffer(Buffer* buffer);
   void finish(uint32_t type, uint32_t bytes, LogPlace* place);
   void appendMark();
+  uint64_t markFlush();
   void handOver();
   void stop();
-  bool rewrite(uint32_t from, uint32_t to);
+  bool rewrite(const char* name, uint32_t from, uint32_t to);
 
   bool workOnce(Lock& lock);
   bool writePart(const Buffer& buffer, uint32_t until);

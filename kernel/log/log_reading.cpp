@@ -55,21 +55,27 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   return LogStatus::ok;
 }
 
-LogStatus Log::removeSegments(uint32_t before) {
-  const Lock lock(mutex_);
+LogStatus Log::removeSegments(uint32_t before, LogFailure* failure) {
+  Lock lock(mutex_);
   if (disk_ == nullptr) return LogStatus::closed;
   // The last one that has bytes is being written.
-  size_t count = 0;
-  while (count + 1 < segments_.count && segments_.segments[count].segment < before && segments_.segments[count + 1].bytes > 0) ++count;
-  if (count == 0) return LogStatus::ok;
-  files_.closeBefore(*disk_, before);
-  size_t removed = 0;
-  DiskError error;
-  for (; removed < count && !error.isError(); ++removed) error = disk_->remove(SegmentName(segments_.segments[removed].segment).text);
-  if (error.isError()) --removed;
-  memmove(static_cast<void*>(segments_.segments.data()), segments_.segments.data() + removed, (segments_.count - removed) * sizeof(LogSegment));
-  segments_.count -= removed;
-  return error.isError() ? LogStatus::disk : LogStatus::ok;
+  while (segments_.count > 1 && segments_.segments[0].segment < before && segments_.segments[1].bytes > 0) {
+    const uint32_t segment = segments_.segments[0].segment;
+    const SegmentName name(segment);
+    // It takes long to remove a large file. Who appends does not wait for it.
+    lock.unlock();
+    files_.closeBefore(*disk_, uint64_t{segment} + 1);
+    const DiskError error = disk_->remove(name.text);
+    lock.lock();
+    if (error.isError()) {
+      if (failure != nullptr) *failure = LogFailure(error, name.text);
+      return LogStatus::disk;
+    }
+    --segments_.count;
+    LogSegment* const first = segments_.segments.data();
+    memmove(static_cast<void*>(first), first + 1, segments_.count * sizeof(LogSegment));
+  }
+  return LogStatus::ok;
 }
 
 LogStatus Log::segments(LogSegments* segments) {

@@ -198,8 +198,10 @@ class Scanner {
         if (!tell({LogDamageKind::payload, at, whole, found.head.type, 0, 0})) return stopAt(at);
         offset += whole;
       } else {
-        const uint32_t next = reader.findHead(seed, offset + 8, end);
+        uint32_t next = reader.findHead(seed, offset + 8, end);
         if (reader.hasFailed()) return statusOf(reader);
+        // What is torn behind the damage is no damage: the log ends where the proof does.
+        if (isLast && LogPosition{segment, next}.packed() > scan_.synced.packed()) next = scan_.synced.offset;
         if (!tell({LogDamageKind::frames, at, next - offset, 0, 0, 0})) return stopAt(at);
         offset = next;
       }
@@ -228,7 +230,7 @@ class Scanner {
 
   bool take(const FoundFrame& found, LogPosition at) {
     if (found.head.type == markType) {
-      note(syncedBy(found));
+      note(syncedBy(found, at));
       return true;
     }
     const LogFrame frame = {{at.segment, at.offset, found.head.bytes}, found.head.type, found.payload, found.flippedBit != noBit};
@@ -238,12 +240,13 @@ class Scanner {
     return true;
   }
 
-  /// How far the log was on the disk when a mark was written; 0 where the frame is no mark.
-  static uint64_t syncedBy(const FoundFrame& found) {
+  /// How far the log was on the disk when a mark was written; 0 where the frame is no mark, or says what none can know.
+  static uint64_t syncedBy(const FoundFrame& found, LogPosition at) {
     if (found.head.type != markType || found.head.bytes != sizeof(SyncedMark)) return 0;
     SyncedMark mark;
     memcpy(&mark, found.payload, sizeof mark);
-    return LogPosition{mark.segment, mark.offset}.packed();
+    const uint64_t synced = LogPosition{mark.segment, mark.offset}.packed();
+    return synced <= at.packed() && mark.offset % 8 == 0 ? synced : 0;
   }
 
   /// Whether a mark behind `at` says that this byte had been on the disk. False where the file can't be read.
@@ -268,7 +271,7 @@ class Scanner {
       const FoundFrame found = reader.look(seed, offset, end);
       if (found.state == FrameState::failed) return false;
       if (found.state == FrameState::whole) {
-        if (found.head.type == markType) *synced = std::max(*synced, syncedBy(found));
+        if (found.head.type == markType) *synced = std::max(*synced, syncedBy(found, {segment, offset}));
         else ++*frames;
       }
       offset += wholeFrameBytes(found.head.bytes);

@@ -26,8 +26,6 @@ namespace {
 
 /// What one call of the system takes at most: macOS takes no 2 GiB.
 constexpr size_t callBytesMax = size_t{1} << 30;
-/// From so many bytes on, Linux begins to write at once.
-constexpr size_t earlyBytes = size_t{256} << 10;
 
 DiskError failedCall(DiskCall call) { return {call, errno}; }
 
@@ -108,6 +106,8 @@ class PosixDisk final : public Disk {
       done += static_cast<size_t>(count);
     }
 #if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
+    // A hint: what comes of it is no matter.
+    constexpr size_t earlyBytes = size_t{256} << 10;
     if (size >= earlyBytes) sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
 #endif
     return {};

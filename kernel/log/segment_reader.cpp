@@ -5,6 +5,17 @@
 #include "kernel/log/log_scan.hpp"
 
 namespace exrp {
+namespace {
+
+/// Whether a payload is what its head says, with zeros behind.
+bool isWholePayload(const FrameHead& head, const uint8_t* payload) {
+  for (uint32_t k = head.bytes; k < padded(head.bytes); ++k) {
+    if (payload[k] != 0) return false;
+  }
+  return checksum(0, payload, padded(head.bytes)) == head.payloadSum;
+}
+
+}  // namespace
 
 SegmentReader::~SegmentReader() {
   if (file_ != noFile) disk_.close(file_);
@@ -58,8 +69,7 @@ FoundFrame SegmentReader::look(uint32_t seed, uint32_t offset, uint32_t end) {
     return found;
   }
   found.payload = bytes + frameHeadBytes;
-  const bool isWhole = checksum(0, found.payload, padded(found.head.bytes)) == found.head.payloadSum;
-  found.state = isWhole ? FrameState::whole : FrameState::payloadDamaged;
+  found.state = isWholePayload(found.head, found.payload) ? FrameState::whole : FrameState::payloadDamaged;
   return found;
 }
 
@@ -75,6 +85,7 @@ FoundFrame SegmentReader::repair(uint32_t seed, uint32_t offset, uint32_t end) {
     uint8_t* const bytes = at(offset, whole);
     bytes[frameHeadBytes + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
     pieceSize_ = 0;
+    if (!isWholePayload(found.head, found.payload)) return found;
     found.state = FrameState::whole;
     found.flippedBit = 8 * frameHeadBytes + bit;
     return found;
@@ -91,7 +102,7 @@ FoundFrame SegmentReader::repair(uint32_t seed, uint32_t offset, uint32_t end) {
     if (hasFailed()) found.state = FrameState::failed;
     return found;
   }
-  if (checksum(0, bytes + frameHeadBytes, padded(head.bytes)) != head.payloadSum) return found;
+  if (!isWholePayload(head, bytes + frameHeadBytes)) return found;
   return {FrameState::whole, head, bytes + frameHeadBytes, bit};
 }
 

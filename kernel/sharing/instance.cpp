@@ -97,7 +97,7 @@ Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, doubl
   Status status = seat.isGranted ? Status::ok : allows(EXRP_ALLOW_SAMPLES, range.count);
   if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
   if (status == Status::ok && !seat.isGranted) rateLimiter_.sampled(range.count);
-  if (status == Status::ok && durable != nullptr) [[unlikely]] {
+  if (status == Status::ok && isDurable()) [[unlikely]] {
     const DrawHead head = {selector, range.count};
     durable->note(Command::draw, {{&head, sizeof head}});
   }
@@ -145,7 +145,7 @@ Status Instance::admit(Seat& seat) {
 void Instance::abandon(uint16_t writer) {
   endEpisodesOf(replay, writer);
   const uint64_t number = writer;
-  if (durable != nullptr) durable->note(Command::abandon, {{&number, sizeof number}});
+  if (isDurable()) durable->note(Command::abandon, {{&number, sizeof number}});
 }
 
 void Instance::dismiss(Seat& seat, bool threadEnded) {
@@ -196,7 +196,7 @@ Status Instance::endHold(Seat& seat) {
 
 double Instance::memoryBytes(const Seat& seat) const {
   double bytes = static_cast<double>(sizeof(Instance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
-  if (durable != nullptr) bytes += durable->memoryBytes();
+  if (isDurable()) bytes += durable->memoryBytes();
   if (!seat.flags.isShared()) return bytes + seat.memoryBytes();
   for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();
   return bytes;

@@ -43,7 +43,7 @@ const FORMAT = 1;
 /** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the replay. */
 const WAIT_MS = 1000;
 
-/** What was found when a durable replay was opened. */
+/** What was found when a durable replay was opened: `recovered` of {@linkcode Durability}, with an example at {@linkcode ExperienceReplay.durability}. */
 export interface Recovery {
   /** Bytes at the end of the log that were cut off: what a crash left half written, or what was not flushed as a whole. */
   readonly cutBytes: number;
@@ -55,7 +55,7 @@ export interface Recovery {
   readonly damage: string | undefined;
 }
 
-/** A durable replay, as `durability` has it. */
+/** What is known of the folder of a durable replay; see {@linkcode ExperienceReplay.durability}. */
 export interface Durability {
   /** The folder, as it was given. */
   readonly directory: string;
@@ -166,6 +166,19 @@ export async function writeFolder({ path }: Folder, config: ReplayConfig): Promi
   await writeNewFile(OPEN, file, files, [new TextEncoder().encode(json)]);
 }
 
+/** What must be equal in the options and in the folder, by its name in errors. */
+function factsOf(
+  { columns, leaves: _, pick, eviction, ...numbers }: ReplayConfig,
+): Map<string, string> {
+  const text = (value: unknown): string => JSON.stringify(value) ?? "none";
+  return new Map([
+    ...columns.map(({ name, column }) => [name, String(column)] as const),
+    ...Object.entries(pick).map(([name, value]) => [`pick.${name}`, text(value)] as const),
+    ["eviction", text(eviction)],
+    ...Object.entries(numbers).map(([name, value]) => [name, text(value)] as const),
+  ]);
+}
+
 /** Compares the options that were given with the replay of the folder. */
 export function checkSameConfig(
   { path }: Folder,
@@ -173,17 +186,15 @@ export function checkSameConfig(
   found: ReplayConfig,
   hasSeed: boolean,
 ): void {
-  const text = (value: unknown): string => JSON.stringify(value) ?? "none";
-  for (const key of Object.keys(given) as (keyof ReplayConfig)[]) {
-    if (key === "seed" && !hasSeed) continue;
-    if (text(given[key]) === text(found[key])) continue;
+  const [asked, has] = [factsOf(given), factsOf(found)];
+  if (!hasSeed) asked.set("seed", has.get("seed") ?? "none");
+  for (const name of new Set([...asked.keys(), ...has.keys()])) {
+    if (asked.get(name) === has.get(name)) continue;
     throw new ReplayError(
       "log-mismatch",
-      `${OPEN}: the replay in ${show(path)} was made with ${key} ${
-        text(found[key])
-      }, and the options have ${
-        text(given[key])
-      }; leave the options out, or give those of the folder`,
+      `${OPEN}: ${name} is ${has.get(name) ?? "not there"} in the replay of ${show(path)}, and ${
+        asked.get(name) ?? "not there"
+      } in the options that you gave; leave the options out, or give those of the folder`,
     );
   }
 }

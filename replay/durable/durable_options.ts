@@ -6,7 +6,7 @@
 
 import { checkInteger, checkWord } from "../../base/checks.ts";
 
-/** How a durable replay writes. Each option has a default. */
+/** How a durable replay writes, for {@linkcode ExperienceReplay.open}. {@linkcode ExperienceReplay.durability} has an example. */
 export interface DurableOptions {
   /**
    * What is recorded, drawn or changed is on the disk after so many milliseconds at the latest, without a call of `flush`. 0 leaves it to `flush`. Default: 1000.

@@ -33,7 +33,8 @@ using Snapshot = std::vector<std::vector<uint8_t>>;
 inline Failure takeSnapshot(uint32_t replay, uint32_t selectorCount, Snapshot* snapshot) {
   snapshot->clear();
   EXRP_REQUIRE(exrp_replay_save_begin(replay) == 0);
-  for (uint32_t section = 0; section < EXRP_SECTION_SELECTOR + 2 * selectorCount; ++section) {
+  // The last one, after those of the selectors, is that of the transforms.
+  for (uint32_t section = 0; section <= EXRP_SECTION_SELECTOR + 2 * selectorCount; ++section) {
     double info[2] = {};
     EXRP_REQUIRE(exrp_section_info(replay, section, info, 2) == 0);
     std::vector<uint8_t> bytes(static_cast<size_t>(info[0] * info[1]));

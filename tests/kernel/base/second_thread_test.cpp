@@ -12,17 +12,24 @@ using exrp::SecondThread;
 
 namespace {
 
-/// What pieces write to is plain, so that TSan sees each pair of threads that nothing parts.
+/// What pieces write to is plain, so that TSan sees each pair of threads that nothing parts. Each thread has a number of its own.
 struct Marks {
   std::vector<uint32_t>& counts;
+  uint32_t (&byThread)[2];
 
-  static void mark(const void* context, uint32_t piece) { ++static_cast<const Marks*>(context)->counts[piece]; }
+  static void mark(const void* context, uint32_t piece, uint32_t thread) {
+    const auto& [counts, byThread] = *static_cast<const Marks*>(context);
+    ++counts[piece];
+    ++byThread[thread];
+  }
 };
 
 void doneOnce(uint32_t count) {
   std::vector<uint32_t> counts(count);
-  const Marks marks = {counts};
+  uint32_t byThread[2] = {};
+  const Marks marks = {counts, byThread};
   SecondThread::share(count, Marks::mark, &marks);
+  CHECK_EQUAL(byThread[0] + byThread[1], count);
   uint32_t right = 0;
   for (const uint32_t each : counts) right += each == 1 ? 1 : 0;
   CHECK_EQUAL(right, count);

@@ -50,7 +50,7 @@ class TornReplay {
   /// A batch of these picks, gathered by `gatherer`, without probabilities and importance weights; `scratch` gets its layout.
   std::vector<uint8_t> gather(const Gatherer& gatherer, const std::vector<uint32_t>& indices, BatchScratch& scratch) const {
     const auto count = static_cast<uint32_t>(indices.size());
-    CHECK(gatherer.createScratch(&scratch) == Status::ok);
+    CHECK(gatherer.createScratch(count, &scratch) == Status::ok);
     scratch.layout = layoutBatch(store(), policy, count);
     std::vector<uint8_t> batch(static_cast<size_t>(scratch.layout.offsets[EXRP_BATCH_BYTES]) + lineBytes);
     uint8_t* const aligned = batch.data() + (lineBytes - reinterpret_cast<uintptr_t>(batch.data()) % lineBytes) % lineBytes;

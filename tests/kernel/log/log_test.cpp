@@ -1,7 +1,7 @@
 // The log at the system's disk: what was appended is read back, flushed or not, in one segment and in many; tickets; refusals; reopening.
 #include "kernel/log/log.hpp"
 
-#include <thread>
+#include <thread>  // for the tests under TSan: the log has a thread
 #include <vector>
 
 #include "kernel/base/random.hpp"

@@ -57,6 +57,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     "experience_replay.ts": [
       ...[
         "replay_view.ts",
+        "durable",
         "share",
         "snapshot",
         "update",
@@ -71,6 +72,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
     "describe.ts": ["register", "rate_limiter", "core.ts"],
     stats: ["register", "rules", "rate_limiter", "core.ts"],
+    durable: ["share", "snapshot", "read", "register", "core.ts"],
     share: ["read", "register", "core.ts"],
     snapshot: ["read", "register", "rules", "rate_limiter", "core.ts"],
     update: ["draw", "record", "register", "core.ts"],
@@ -134,11 +136,12 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
   kernel: [
     ["abi/"],
     ["sharing/"],
+    ["durable/"],
     ["calls/", "snapshot/"],
     ["replay/", "tables/"],
     ["batches/"],
     ["store/"],
-    ["sockets/", "wire/", "log/"],
+    ["sockets/", "wire/", "log/", "packing/"],
     ["base/", "exrp.h"],
   ],
   tables: [

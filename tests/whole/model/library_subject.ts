@@ -264,3 +264,21 @@ export async function createReplay(
   // The smallest files, so that there are many.
   return await ExperienceReplay.open(folder, { ...options, segmentBytes: 2 ** 20 });
 }
+
+/** A durable replay again, with the options of the program or without. */
+export async function reopenReplay(
+  config: ProgramConfig,
+  folder: string,
+  hasOptions: boolean,
+): Promise<AnyReplay> {
+  if (hasOptions) return await createReplay(config, config.seed, config.blockLength, folder);
+  return await ExperienceReplay.open(folder, { segmentBytes: 2 ** 20 }) as AnyReplay;
+}
+
+/**
+ * Whether a rule numbers each priority that is set. A durable replay makes calls that recorded one by one as one again. The numbers then differ, and their order
+ * does not.
+ */
+export function numbersPriorities({ selectors }: ProgramConfig): boolean {
+  return /"(highest|lowest)Priority"/.test(JSON.stringify(selectors));
+}

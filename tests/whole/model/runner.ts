@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ExperienceReplay, type Selector } from "@exrp/replay";
+import type { Selector } from "@exrp/replay";
 import { compareBatch, compareDrained, compareSides } from "./comparisons.ts";
 import { chooseChanges, shownRecords } from "./changes.ts";
 import type { Fault } from "./faults.ts";
@@ -14,6 +14,8 @@ import {
   type AnyReplay,
   createReplay,
   modelConfig,
+  numbersPriorities,
+  reopenReplay,
   selectorRule,
 } from "./library_subject.ts";
 import type { Operation, Program } from "./program.ts";
@@ -432,18 +434,10 @@ class Run implements Disposable {
     const { config, tally } = this.#sides;
     const before = await this.#sides.replay.serialize();
     this.#sides.replay[Symbol.dispose]();
-    this.#sides.replay = hasOptions
-      ? await createReplay(config, config.seed, config.blockLength, folder)
-      : await ExperienceReplay.open(folder, { segmentBytes: 2 ** 20 }) as AnyReplay;
-    // These rules number each priority that is set. Records that came one by one come as a run again, whose numbers differ, and not their order.
-    const hasNumbers = /"(highest|lowest)Priority"/.test(JSON.stringify(config.selectors));
-    if (!hasNumbers) {
+    this.#sides.replay = await reopenReplay(config, folder, hasOptions);
+    if (!numbersPriorities(config)) {
       const after = await this.#sides.replay.serialize();
-      sameBytes(
-        "the snapshot after it was opened again",
-        after as Uint8Array,
-        before as Uint8Array,
-      );
+      sameBytes("the snapshot after it was opened again", after, before);
     }
     const { selectors } = this.#sides.replay;
     this.#selectors = this.#selectors.map(({ id }) => {

@@ -1,0 +1,257 @@
+/** Durable replays: what opening asks for and refuses, what is kept, and what is found after damage. */
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "../../_assert.ts";
+import {
+  combined,
+  ExperienceReplay,
+  fifo,
+  float32,
+  lru,
+  mixture,
+  prioritized,
+  uniform,
+} from "@exrp/replay";
+import type { EvictionPolicy } from "@exrp/replay/eviction";
+import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
+
+const OPTIONS = { capacity: 200, state: float32(2), seed: 3 } as const;
+const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
+
+/** Runs a test with a folder of its own. */
+function test(name: string, fn: (folder: string) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore,
+    fn: async () => {
+      const folder = await Deno.makeTempDir();
+      try {
+        await fn(folder);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  });
+}
+
+type Small = Awaited<ReturnType<typeof small>>;
+
+function small(folder: string): Promise<ExperienceReplay<typeof SCHEMA>> {
+  return ExperienceReplay.open(folder, OPTIONS) as never;
+}
+const SCHEMA = {} as {
+  readonly state: ReturnType<typeof float32<[2]>>;
+};
+
+/** Episodes of 1 to 9 steps, whose records are numbered. */
+function fill(replay: Small, from: number, count: number): void {
+  let episode = replay.newEpisode();
+  for (let n = from; n < from + count; n++) {
+    const ends = n % 9 === 0;
+    episode = replay.record(episode, [n, -n], n % 3, n, ends ? { finalState: [n, 0] } : {});
+    if (ends) episode = replay.newEpisode();
+  }
+}
+
+/** The numbers of the stored records. */
+function numbersOf(replay: Small): number[] {
+  return [...replay.episodes().handle].flatMap((
+    handle,
+  ) => [...replay.episodeRecords(handle).reward])
+    .map(Number).sort((a, b) => a - b);
+}
+
+function range(from: number, end: number): number[] {
+  return Array.from({ length: end - from }, (_, k) => from + k);
+}
+
+/** The log's only file. */
+function logOf(folder: string): string {
+  const logs = [...Deno.readDirSync(folder)].filter(({ name }) => name.startsWith("log-"));
+  assertEquals(logs.length, 1);
+  return `${folder}/${logs[0]?.name}`;
+}
+
+test("a new folder needs options, and one with a replay needs none", async (folder) => {
+  await assertRejects(() => ExperienceReplay.open(folder), TypeError, "give the options");
+  {
+    using replay = await small(folder);
+    assertEquals(replay.durability?.recovered, undefined);
+    fill(replay, 1, 50);
+  }
+  using replay = await ExperienceReplay.open<typeof SCHEMA>(folder);
+  assertEquals(numbersOf(replay), range(1, 51));
+  assertEquals(replay.capacity, 200);
+});
+
+test("options that differ are refused by name, and those that are the same are taken", async (folder) => {
+  (await small(folder))[Symbol.dispose]();
+  const refused = async (options: object, reason: RegExp): Promise<void> => {
+    const error = await assertReplayRejects(
+      ExperienceReplay.open(folder, { ...OPTIONS, ...options }),
+      "log-mismatch",
+    );
+    assertMatch(error.message, reason);
+  };
+  await refused({ capacity: 300 }, /capacity is 200 in the replay of .*, and 300 in the options/);
+  await refused(
+    { state: float32(3) },
+    /state is float32\(2\) in the replay of .*, and float32\(3\)/,
+  );
+  await refused({ eviction: lru() }, /eviction/);
+  await refused({ pick: { length: 4 } }, /pick\.length is 1 /);
+  await refused({ seed: 4 }, /seed/);
+  const { seed: _, ...unseeded } = OPTIONS;
+  (await ExperienceReplay.open(folder, unseeded))[Symbol.dispose]();
+});
+
+test("options of the log are checked", async (folder) => {
+  const open = (options: object) => () => ExperienceReplay.open(folder, { ...OPTIONS, ...options });
+  await assertRejects(open({ flushIntervalMs: -1 }), RangeError, "flushIntervalMs");
+  await assertRejects(open({ segmentBytes: 1000 }), RangeError, "segmentBytes");
+  await assertRejects(open({ queueBytes: 1.5 }), RangeError, "queueBytes");
+  await assertRejects(open({ whenDiskFails: "cry" }), TypeError, "whenDiskFails");
+  await assertRejects(open({ flushInterval: 5 }), TypeError, "flushInterval");
+});
+
+test("a folder that is open can't be opened again, and can once it was disposed", async (folder) => {
+  const first = await small(folder);
+  await assertReplayRejects(small(folder), "log-taken");
+  first[Symbol.dispose]();
+  (await small(folder))[Symbol.dispose]();
+});
+
+test("flush() of a replay in memory, of one that is disposed, and two at once", async (folder) => {
+  using memory = await ExperienceReplay.create(OPTIONS);
+  await assertReplayRejects(memory.flush(), "file");
+  assertEquals(memory.durability, undefined);
+  const replay = await small(folder);
+  fill(replay, 1, 20);
+  await Promise.all([replay.flush(), replay.flush()]);
+  await replay.flush();
+  replay[Symbol.dispose]();
+  replay[Symbol.dispose]();
+  await assertReplayRejects(replay.flush(), "disposed");
+});
+
+test("rules of your own and snapshots are refused, and composed rules go on", async (folder) => {
+  const eviction: EvictionPolicy = {
+    name: "own",
+    created: () => {},
+    removed: () => {},
+    victim: () => 0,
+  };
+  await assertReplayRejects(
+    ExperienceReplay.open(`${folder}/a`, { ...OPTIONS, eviction }),
+    "not-savable",
+  );
+  using twin = await ExperienceReplay.create({ ...OPTIONS, eviction: fifo() });
+  const draws = (replay: typeof twin): number[][] =>
+    replay.selectors.filter(({ kind }) => kind === "mixture" || kind === "combined")
+      .map((selector) => [...replay.getBatch(30, selector).reward]);
+  const begin = (replay: typeof twin): void => {
+    replay.newPickSelector(mixture([
+      { rule: uniform(), share: 1 },
+      { rule: prioritized(), share: 2 },
+    ]));
+    replay.newPickSelector(combined({ newest: 3, rest: uniform() }));
+    fill(replay as never, 1, 90);
+  };
+  begin(twin);
+  draws(twin);
+  {
+    using replay = await small(folder) as unknown as typeof twin;
+    begin(replay);
+    draws(replay);
+    const nothing = (): void => {};
+    const sweep = {
+      ...{ name: "sweep", select: nothing, setPriority: nothing },
+      ...{ pushed: nothing, moved: nothing, popped: nothing },
+    };
+    assertReplayError(() => replay.newPickSelector(sweep as never), "not-savable");
+    await assertReplayRejects(
+      replay.unserialize(await twin.serialize()),
+      "busy",
+    );
+  }
+  using replay = await small(folder) as unknown as typeof twin;
+  assertEquals(draws(replay), draws(twin));
+  assertEquals(draws(replay), draws(twin));
+  assertThrows(() => replay.newPickSelector({} as never), TypeError);
+});
+
+test("drained steps stay drained", async (folder) => {
+  {
+    using replay = await small(folder);
+    fill(replay, 1, 40);
+    assertEquals(replay.drain({ steps: 10 }).size, 10);
+    await replay.flush();
+  }
+  using replay = await small(folder);
+  const { reward } = replay.drain({ steps: 10 });
+  assertEquals([...reward], range(11, 21));
+});
+
+test("a log that was cut anywhere gives what was whole, and says what was cut", async (folder) => {
+  {
+    using replay = await small(folder);
+    for (let k = 0; k < 5; k++) {
+      fill(replay, 1 + 10 * k, 10);
+      await replay.flush();
+    }
+  }
+  const log = logOf(folder);
+  const whole = await Deno.readFile(log);
+  let least = 50;
+  for (let bytes = whole.length - 1; bytes > 64; bytes -= 97) {
+    for (const { name } of await Array.fromAsync(Deno.readDir(folder))) {
+      if (name.startsWith("log-")) await Deno.remove(`${folder}/${name}`);
+    }
+    await Deno.writeFile(log, whole.subarray(0, bytes));
+    {
+      using replay = await small(folder);
+      const found = numbersOf(replay);
+      assertEquals(found, range(1, found.length + 1));
+      assertEquals(found.length % 10, 0);
+      assert(found.length <= least, `${found.length} records, and ${least} before`);
+      least = found.length;
+      // It goes on from there.
+      fill(replay, found.length + 1, 10);
+    }
+    using replay = await small(folder);
+    assertEquals(numbersOf(replay).length, least + 10);
+  }
+  assert(least < 20);
+});
+
+test("a bit that flips anywhere is repaired, or named", async (folder) => {
+  {
+    using replay = await small(folder);
+    replay.newPickSelector(prioritized());
+    for (let k = 0; k < 4; k++) {
+      fill(replay, 1 + 25 * k, 25);
+      await replay.flush();
+    }
+  }
+  const log = logOf(folder);
+  const whole = await Deno.readFile(log);
+  let repaired = 0;
+  for (let byte = 0; byte < whole.length; byte += 23) {
+    const bytes = whole.slice();
+    bytes[byte] = (bytes[byte] ?? 0) ^ (1 << byte % 8);
+    await Deno.writeFile(log, bytes);
+    using replay = await small(folder);
+    const recovered = replay.durability?.recovered;
+    const found = numbersOf(replay);
+    assertEquals(found, range(1, found.length + 1));
+    repaired += recovered?.repairedCount ?? 0;
+    // Only the tail may be taken for one that a crash left.
+    if (found.length < 100) assert((recovered?.cutBytes ?? 0) > 0);
+  }
+  assert(repaired > whole.length / 23 / 2, `${repaired} repaired`);
+});
+
+test("a folder that is no folder, or that may not be written, is refused", async (folder) => {
+  await Deno.writeTextFile(`${folder}/file`, "");
+  await assertReplayRejects(ExperienceReplay.open(`${folder}/file`, OPTIONS), "file");
+  await Deno.writeTextFile(`${folder}/replay.json`, "{}");
+  await assertReplayRejects(ExperienceReplay.open(folder), "log-mismatch");
+});
