@@ -5,7 +5,15 @@
  */
 
 import { assertEquals, assertRejects } from "../../_assert.ts";
-import { every, ExperienceReplay, fifo, float32, ReplayError, reservoir } from "@exrp/replay";
+import {
+  every,
+  ExperienceReplay,
+  fifo,
+  float32,
+  ReplayError,
+  reservoir,
+  uniform,
+} from "@exrp/replay";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 
 const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
@@ -299,5 +307,97 @@ Deno.test({
           await again.flush();
         }
       });
+    }),
+});
+
+Deno.test({
+  name: "two replays are made in one folder at once: the one that has it says what is in it",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      const options = [3, 4, 5, 6].map((capacity) => ({ capacity, state: float32(1) }));
+      const opened = await Promise.allSettled(options.map((each) => open(folder, each)));
+      const made = opened.flatMap((each) => each.status === "fulfilled" ? [each.value] : []);
+      const codes = opened.flatMap((each) => each.status === "fulfilled" ? [] : [each.reason.code]);
+      assertEquals([made.length, codes], [1, ["log-taken", "log-taken", "log-taken"]]);
+      const [first] = made as [AnyReplay];
+      const { capacity } = first.describe();
+      first[Symbol.dispose]();
+      using again = await open(folder, {});
+      assertEquals(again.describe().capacity, capacity);
+    }),
+});
+
+Deno.test({
+  name: "a log without the file that describes it is refused, and no file is made",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      const options = { capacity: 5, state: float32(1) };
+      const replay = await open(folder, options);
+      replay.record(replay.newEpisode(), [1] as never, 0 as never, 0 as never, {} as never);
+      replay[Symbol.dispose]();
+      Deno.removeSync(`${folder}/replay.json`);
+      for (let k = 0; k < 2; k++) {
+        const error = await assertRejects(
+          () => open(folder, { ...options, capacity: 9 }),
+          ReplayError,
+        );
+        assertEquals(error.code, "log-mismatch");
+      }
+    }),
+});
+
+Deno.test({
+  name: "a crash came before the file that describes a new replay",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      // Of a log in which nothing happened yet, only the head is there.
+      (await open(folder, { capacity: 5, state: float32(1) }))[Symbol.dispose]();
+      Deno.removeSync(`${folder}/replay.json`);
+      Deno.truncateSync(`${folder}/log-00000001.exrp`, 32);
+      using replay = await open(folder, { capacity: 9, state: float32(1) });
+      assertEquals([replay.describe().capacity, replay.durability?.recovered], [9, undefined]);
+    }),
+});
+
+Deno.test({
+  name: "a program that makes no more calls has its records on the disk after the interval",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      using replay = await open(folder, { capacity: 50, state: float32(1), flushIntervalMs: 20 });
+      for (let k = 0; k < 5; k++) {
+        replay.record(replay.newEpisode(), [k] as never, 0 as never, 0 as never, {} as never);
+      }
+      for (let found = 0; found < 5;) {
+        await new Promise((done) => setTimeout(done, 20));
+        await withCopy(folder, async (copy) => {
+          using again = await open(copy, {});
+          found = again.recordCount;
+        });
+      }
+    }),
+});
+
+Deno.test({
+  name: "another thread's selectors are there again, and it may flush, too",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      const replay = await open(folder, { capacity: 50, state: float32(1) });
+      const other = await ExperienceReplay.attach(replay.share()) as unknown as AnyReplay;
+      other.newPickSelector(uniform());
+      other.record(other.newEpisode(), [1] as never, 0 as never, 0 as never, {} as never);
+      await other.flush();
+      await withCopy(folder, async (copy) => {
+        using again = await open(copy, {});
+        assertEquals(again.recordCount, 1);
+      });
+      other[Symbol.dispose]();
+      replay[Symbol.dispose]();
+      using again = await open(folder, {});
+      assertEquals(again.selectors.map(({ kind }) => kind), ["uniform"]);
     }),
 });
