@@ -387,15 +387,15 @@ void Durable::freshenBlocks() {
   }
 }
 
-/// Lists how far records were released, of which a snapshot says nothing. False without memory for the list.
-bool Durable::listReleased(uint32_t* count) {
+/// Lists what a snapshot does not say of episodes. False without memory for the list.
+bool Durable::listEpisodes(uint32_t* count) {
   const EpisodeList& episodes = replay_.book().episodes();
   const ReleasedRecords& released = replay_.book().part<ReleasedRecords>();
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    const uint32_t until = released.until(episode);
-    if (until <= episodes.first(episode)) continue;
-    if (!released_.commit(*count + 1)) return false;
-    released_[(*count)++] = {replay_.book().handleAt(episode), until, 0};
+    const uint32_t to = released.until(episode) > episodes.first(episode) ? released.until(episode) : 0;
+    if (to == 0 && episodes[episode].ended()) continue;
+    if (!episodes_.commit(*count + 1)) return false;
+    episodes_[(*count)++] = {replay_.book().handleAt(episode), to, episodes[episode].writer};
   }
   return true;
 }
@@ -412,15 +412,15 @@ void Durable::beginCheckpoint() {
       if (book.rowsOf(block).count > 0) places_[placeCount_++] = logged.place(block);
     }
   }
-  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_};
+  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_, writer_, 0};
   LogPlace place;
   uint64_t drawn[EXRP_LIMIT_LOGS];
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
-  uint32_t releasedCount = 0;
-  if (!listReleased(&releasedCount)) return snapshot_.endFor(this);
-  const auto releasedBytes = static_cast<uint32_t>(releasedCount * sizeof(HandleHead));
+  uint32_t episodeCount = 0;
+  if (!listEpisodes(&episodeCount)) return snapshot_.endFor(this);
+  const auto episodeBytes = static_cast<uint32_t>(episodeCount * sizeof(EpisodeHead));
   const LogPiece pieces[] = {
-      {&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}, {released_.data(), releasedBytes}};
+      {&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}, {episodes_.data(), episodeBytes}};
   const LogStatus status = log_.append(checkpointFrame, pieces, 5, &place);
   if (status != LogStatus::ok) return fail(status);
   checkpointAt_ = place.position();

@@ -88,7 +88,7 @@ class Durable {
   Status failure() const;
   Log& stream() { return log_; }
   double memoryBytes() const {
-    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + released_.memoryBytes() + state_.memoryBytes();
+    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + episodes_.memoryBytes() + state_.memoryBytes();
   }
 
  private:
@@ -109,7 +109,7 @@ class Durable {
   void append(uint32_t type, std::initializer_list<LogPiece> pieces);
   bool wantsCheckpoint();
   void freshenBlocks();
-  bool listReleased(uint32_t* count);
+  bool listEpisodes(uint32_t* count);
   void beginCheckpoint();
   void pumpCheckpoint(uint64_t budget);
   void finishFlushed();
@@ -150,7 +150,7 @@ class Durable {
   uint64_t writtenBytes_ = 0;      // since the last checkpoint began
   uint32_t section_ = 0;
   double sectionItem_ = 0;
-  Scratch<HandleHead> released_;
+  Scratch<EpisodeHead> episodes_;
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   uint32_t placeAt_ = 0;

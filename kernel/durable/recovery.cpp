@@ -118,7 +118,9 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
   }
   if (status != Status::ok) return status;
   durable_.groupCount_ = groupCount_;
+  // The program's first seat goes on, whoever wrote last.
   durable_.writer_ = replay_.book().writer();
+  replay_.book().setWriter(1);
   durable_.isPending_ = false;
   if (frameCount_ > 0) {
     durable_.append(discardFrame, {});
@@ -232,13 +234,14 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
     durable_.statistics_.addDrawn(log, drawn);
   }
   if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
-  releasedBytes_ = static_cast<size_t>(left.left());
-  if (!released_.commit(releasedBytes_)) {
-    status_ = fail(Status::memory, static_cast<double>(releasedBytes_));
+  episodeBytes_ = static_cast<size_t>(left.left());
+  if (!episodes_.commit(episodeBytes_)) {
+    status_ = fail(Status::memory, static_cast<double>(episodeBytes_));
     return false;
   }
-  if (releasedBytes_ > 0) memcpy(released_.data(), left.take(releasedBytes_), releasedBytes_);
+  if (episodeBytes_ > 0) memcpy(episodes_.data(), left.take(episodeBytes_), episodeBytes_);
   groupCount_ = head.group;
+  writer_ = static_cast<uint16_t>(head.writer);
   return applyCommands(commands, head.commandBytes);
 }
 
@@ -274,12 +277,16 @@ bool Recovery::endCheckpoint() {
     }
   }
   if (at != placeCount_) return false;
-  for (Bytes left(released_.data(), releasedBytes_); left.left() > 0;) {
-    HandleHead head = {};
+  for (Bytes left(episodes_.data(), episodeBytes_); left.left() > 0;) {
+    EpisodeHead head = {};
     if (!left.head(&head)) return false;
-    status_ = replay_.releaseRecords(head.handle, head.number);
+    const uint32_t episode = book.findEpisode(head.handle);
+    if (episode == episodeNone || head.writer > UINT16_MAX) return false;
+    book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
+    if (head.releasedTo > 0) status_ = replay_.releaseRecords(head.handle, head.releasedTo);
     if (status_ != Status::ok) return false;
   }
+  book.setWriter(writer_);
   // What came between the pieces of the checkpoint.
   Scratch<KeptFrame> frames;
   Scratch<uint8_t> bytes;

@@ -76,8 +76,9 @@ class Recovery final : private LogVisitor {
   size_t frameCount_ = 0;
   Scratch<uint8_t> bytes_;
   size_t byteCount_ = 0;
-  Scratch<uint8_t> released_;  // of the checkpoint: a HandleHead for each episode
-  size_t releasedBytes_ = 0;
+  Scratch<uint8_t> episodes_;  // of the checkpoint: an EpisodeHead each
+  size_t episodeBytes_ = 0;
+  uint16_t writer_ = 1;        // of the checkpoint
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   Scratch<uint8_t> updates_;  // changes of rows, to be made again in the end: CommandHead, arguments

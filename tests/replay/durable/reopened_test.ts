@@ -401,3 +401,32 @@ Deno.test({
       assertEquals(again.selectors.map(({ kind }) => kind), ["uniform"]);
     }),
 });
+
+Deno.test({
+  name: "a seat that ends after a checkpoint ends its episodes, and nobody else's",
+  ignore,
+  fn: () =>
+    withFolder(async (folder) => {
+      using replay = await open(folder, { capacity: 300, state: float32(WIDE) });
+      const attach = async (to: AnyReplay): Promise<AnyReplay> =>
+        await ExperienceReplay.attach(to.share()) as unknown as AnyReplay;
+      const other = await attach(replay);
+      const its = other.recordMany(other.newEpisode(), steps(120));
+      for (let k = 0; k < 3; k++) await replay.flush();
+      other.recordMany(other.newEpisode(), steps(10));
+      await replay.flush();
+      await withCopy(folder, async (copy) => {
+        using again = await open(copy, {});
+        const mine = again.recordMany(again.newEpisode(), steps(10));
+        (await attach(again))[Symbol.dispose]();
+        assertEquals(again.episode(mine).ending, "open");
+      });
+      other[Symbol.dispose]();
+      assertEquals(replay.episode(its).ending, "truncated");
+      await replay.flush();
+      await withCopy(folder, async (copy) => {
+        using again = await open(copy, {});
+        assertEquals(sumOf(await again.serialize()), sumOf(await replay.serialize()));
+      });
+    }),
+});
