@@ -35,6 +35,7 @@ import {
   checkSameConfig,
   type Durability,
   Durable,
+  makeFolder,
   readFolder,
   writeFolder,
 } from "./durable/durable.ts";
@@ -304,11 +305,19 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     });
     checkDurable(kernel, config);
     await freeForgotten(kernel);
-    if (folder.config === undefined) await writeFolder(folder, config);
-    return ExperienceReplay.#of(new ReplayCore(kernel, config), (parts) => {
-      parts.durable.open(folder, durable);
-      if (rateLimiter !== undefined) parts.rateLimiter.set(where, rateLimiter);
-    });
+    if (folder.config === undefined) makeFolder(folder);
+    const core = new ReplayCore(kernel, config);
+    const replay = ExperienceReplay.#of(core, (parts) => parts.durable.open(folder, durable));
+    try {
+      // Only who has the folder open says what is in it.
+      if (folder.config === undefined) await writeFolder(folder, config);
+      if (rateLimiter !== undefined) replay.#parts.rateLimiter.set(where, rateLimiter);
+      replay.#parts.durable.begin();
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
+    return replay;
   }
 
   /** Attaches to the replay of a ticket whose type says what the replay holds. */

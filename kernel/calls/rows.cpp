@@ -77,11 +77,20 @@ Status findRows(const Replay& replay, Find what, const double* handles, const in
   return Status::ok;
 }
 
+/// Of a column that not all records keep: where the row for the record at `position` was kept.
+uint32_t keptPosition(const Store& store, uint32_t column, uint32_t position) { return position - position % store.column(column).every; }
+
+/// The block that has this row; blockNone where the episode carries it.
+uint32_t keptBlock(const Replay& replay, double handle, uint32_t kept) {
+  const Store& store = replay.book().store();
+  return replay.book().blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(kept));
+}
+
 /// The row of a column that not all records keep, for the record at `position`: that of the newest one kept at or before it.
 const uint8_t* keptRow(const Replay& replay, uint32_t column, double handle, uint32_t position) {
   const Store& store = replay.book().store();
-  const uint32_t kept = position - position % store.column(column).every;
-  const uint32_t block = replay.book().blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(kept));
+  const uint32_t kept = keptPosition(store, column, position);
+  const uint32_t block = keptBlock(replay, handle, kept);
   return block == blockNone ? store.kept().carriedAt(column, replay.book().findEpisode(handle)) : store.kept().at(column, block, kept);
 }
 
@@ -167,10 +176,12 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
   *updated = 0;
   for (uint32_t index = 0; index < count; ++index, rows += bytes) {
     if (slots[index] == slotGone) continue;
-    book.changing(store.blockOf(slots[index]));
     const auto position = static_cast<uint32_t>(positions[index]);
+    const bool isKept = store.isKept(column);
+    const uint32_t block = isKept ? keptBlock(replay, handles[index], keptPosition(store, column, position)) : store.blockOf(slots[index]);
+    if (block != blockNone) book.changing(block);
     // The kept row is the replay's own, which may change here.
-    uint8_t* const row = store.isKept(column) ? const_cast<uint8_t*>(keptRow(replay, column, handles[index], position)) : store.at(column, slots[index]);
+    uint8_t* const row = isKept ? const_cast<uint8_t*>(keptRow(replay, column, handles[index], position)) : store.at(column, slots[index]);
     memcpy(row, rows, bytes);
     ++*updated;
   }

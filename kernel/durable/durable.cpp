@@ -123,6 +123,12 @@ void Durable::noteWriter() {
 }
 
 void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
+  put(command, pieces);
+  goOn();
+}
+
+/// Notes a command that may be one of several of a call. No group ends before all of them are noted: the rows at its end are those after the call.
+void Durable::put(Command command, std::initializer_list<LogPiece> pieces) {
   noteWriter();
   uint64_t bytes = 0;
   for (const LogPiece& piece : pieces) bytes += piece.size;
@@ -142,7 +148,6 @@ void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
   lastRun_ = 0;
   const bool isMade = command == Command::createView || command == Command::createSelector;
   if (isMade && !keepMade(command, begin + sizeof head, static_cast<uint32_t>(bytes))) return fail(LogStatus::memory);
-  goOn();
 }
 
 /// Keeps a command that made a view or a selector, for checkpoints.
@@ -218,10 +223,11 @@ void Durable::noteSteps(Command command, const double* handles, const uint8_t* s
         {priorities + size_t{at} * sizeof(double), (flags & EXRP_RECORD_PRIORITY) != 0 ? most * uint32_t{sizeof(double)} : 0},
         {tags + size_t{at} * sizeof(int32_t), (flags & EXRP_RECORD_TAG) != 0 ? most * uint32_t{sizeof(int32_t)} : 0},
     };
-    note(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
+    put(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
     at += most;
     handle = handleBefore;
   }
+  goOn();
 }
 
 void Durable::notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
@@ -381,6 +387,19 @@ void Durable::freshenBlocks() {
   }
 }
 
+/// Lists what a snapshot does not say of episodes. False without memory for the list.
+bool Durable::listEpisodes(uint32_t* count) {
+  const EpisodeList& episodes = replay_.book().episodes();
+  const ReleasedRecords& released = replay_.book().part<ReleasedRecords>();
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+    const uint32_t to = released.until(episode) > episodes.first(episode) ? released.until(episode) : 0;
+    if (to == 0 && episodes[episode].ended()) continue;
+    if (!episodes_.commit(*count + 1)) return false;
+    episodes_[(*count)++] = {replay_.book().handleAt(episode), to, episodes[episode].writer};
+  }
+  return true;
+}
+
 /// Keeps the moment. Where a snapshot is being saved, a later group tries again.
 void Durable::beginCheckpoint() {
   if (snapshot_.begin(this, false) != Status::ok) return;
@@ -393,12 +412,16 @@ void Durable::beginCheckpoint() {
       if (book.rowsOf(block).count > 0) places_[placeCount_++] = logged.place(block);
     }
   }
-  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_};
+  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_, writer_, 0};
   LogPlace place;
   uint64_t drawn[EXRP_LIMIT_LOGS];
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
-  const LogPiece pieces[] = {{&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}};
-  const LogStatus status = log_.append(checkpointFrame, pieces, 4, &place);
+  uint32_t episodeCount = 0;
+  if (!listEpisodes(&episodeCount)) return snapshot_.endFor(this);
+  const auto episodeBytes = static_cast<uint32_t>(episodeCount * sizeof(EpisodeHead));
+  const LogPiece pieces[] = {
+      {&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}, {episodes_.data(), episodeBytes}};
+  const LogStatus status = log_.append(checkpointFrame, pieces, 5, &place);
   if (status != LogStatus::ok) return fail(status);
   checkpointAt_ = place.position();
   checkpointSize_ = 0;

@@ -87,7 +87,9 @@ class Durable {
   LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
   Log& stream() { return log_; }
-  double memoryBytes() const { return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + state_.memoryBytes(); }
+  double memoryBytes() const {
+    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + episodes_.memoryBytes() + state_.memoryBytes();
+  }
 
  private:
   friend class Recovery;
@@ -95,6 +97,7 @@ class Durable {
   enum class Checkpoint : uint8_t { none, sections, places, flushing };
 
   void fail(LogStatus status);
+  void put(Command command, std::initializer_list<LogPiece> pieces);
   uint8_t* room(uint32_t bytes);
   void endCommands();
   void noteWriter();
@@ -106,6 +109,7 @@ class Durable {
   void append(uint32_t type, std::initializer_list<LogPiece> pieces);
   bool wantsCheckpoint();
   void freshenBlocks();
+  bool listEpisodes(uint32_t* count);
   void beginCheckpoint();
   void pumpCheckpoint(uint64_t budget);
   void finishFlushed();
@@ -146,6 +150,7 @@ class Durable {
   uint64_t writtenBytes_ = 0;      // since the last checkpoint began
   uint32_t section_ = 0;
   double sectionItem_ = 0;
+  Scratch<EpisodeHead> episodes_;
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   uint32_t placeAt_ = 0;

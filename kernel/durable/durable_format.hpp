@@ -91,7 +91,17 @@ struct CheckpointHead {
   uint32_t version;
   uint32_t hasState;
   uint32_t stateBytes;    // of the caller's own state, which follows
-  uint32_t commandBytes;  // then these commands; then how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes
+  // Then these commands; how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes; and an EpisodeHead for each episode of which a
+  // snapshot does not say all.
+  uint32_t commandBytes;
+  uint32_t writer;  // the seat that made the last call
+  uint32_t zero;
+};
+/// What a snapshot does not say of an episode that is open, or has released records.
+struct EpisodeHead {
+  double handle;
+  uint32_t releasedTo;  // the position of the first record that is not released
+  uint32_t writer;      // the seat that recorded into it last
 };
 struct SectionHead {
   double first;

@@ -44,24 +44,50 @@ class Bytes {
   bool isShort_ = false;
 };
 
+/// Finds the newest whole checkpoint, whatever lies between.
+class CheckpointSearch final : public LogVisitor {
+ public:
+  LogPosition found;
+
+ private:
+  bool frame(const LogFrame& frame) override {
+    if (frame.type == checkpointFrame) begun_ = frame.place.position();
+    if (frame.type == checkpointEndFrame && begun_.segment != 0) found = begun_;
+    return true;
+  }
+  bool damage(const LogDamage&) override { return true; }
+
+  LogPosition begun_;
+};
+
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 
 }  // namespace
 
 // ---- reading the log ----
 
-/// Where the newest checkpoint begins; {} without one, which is the beginning of the log.
+/// Where the newest checkpoint begins; {} without one, which is the beginning of the log. Where the file that says so is damaged or has gone, the log
+/// itself is searched.
 LogPosition Recovery::findCheckpoint() {
   CheckpointFile file = {};
   FileId id = noFile;
   Disk& disk = *durable_.disk_;
-  if (disk.open(checkpointName, OpenFile::read, &id).isError()) return {};
-  size_t readBytes = 0;
-  const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
-  disk.close(id);
-  const bool isWhole = !error.isError() && readBytes == sizeof file &&
-                       file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
-  return isWhole ? LogPosition{file.segment, file.offset} : LogPosition{};
+  if (!disk.open(checkpointName, OpenFile::read, &id).isError()) {
+    size_t readBytes = 0;
+    const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
+    disk.close(id);
+    const bool isWhole = !error.isError() && readBytes == sizeof file &&
+                         file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
+    if (isWhole) return {file.segment, file.offset};
+  }
+  LogSegments segments;
+  LogFailure failure;
+  // A log that has its beginning needs no checkpoint.
+  if (listSegments(disk, &segments, &failure) != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return {};
+  CheckpointSearch search;
+  LogScan scan;
+  scanLog(disk, {}, search, &scan);
+  return search.found;
 }
 
 Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
@@ -92,14 +118,23 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
   }
   if (status != Status::ok) return status;
   durable_.groupCount_ = groupCount_;
+  // The program's first seat goes on, whoever wrote last.
   durable_.writer_ = replay_.book().writer();
+  replay_.book().setWriter(1);
   durable_.isPending_ = false;
   if (frameCount_ > 0) {
     durable_.append(discardFrame, {});
     for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   }
-  // Lost episodes have gone: what is left is a group of its own.
-  durable_.isPending_ = report->lostBlocks > 0;
+  // Lost episodes go, as a part of the next group.
+  for (size_t at = 0; status == Status::ok && at < lostCount_; ++at) {
+    const double handle = lost_[at];
+    if (replay_.book().findEpisode(handle) == episodeNone) continue;
+    status = replay_.evictEpisode(handle);
+    const HandleHead head = {handle, 0, 0};
+    if (status == Status::ok) durable_.put(Command::evictEpisode, {{&head, sizeof head}});
+  }
+  if (status != Status::ok) return status;
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
   return durable_.hasFailed_ ? durable_.failure() : Status::ok;
@@ -199,7 +234,14 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
     durable_.statistics_.addDrawn(log, drawn);
   }
   if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
+  episodeBytes_ = static_cast<size_t>(left.left());
+  if (!episodes_.commit(episodeBytes_)) {
+    status_ = fail(Status::memory, static_cast<double>(episodeBytes_));
+    return false;
+  }
+  if (episodeBytes_ > 0) memcpy(episodes_.data(), left.take(episodeBytes_), episodeBytes_);
   groupCount_ = head.group;
+  writer_ = static_cast<uint16_t>(head.writer);
   return applyCommands(commands, head.commandBytes);
 }
 
@@ -235,6 +277,16 @@ bool Recovery::endCheckpoint() {
     }
   }
   if (at != placeCount_) return false;
+  for (Bytes left(episodes_.data(), episodeBytes_); left.left() > 0;) {
+    EpisodeHead head = {};
+    if (!left.head(&head)) return false;
+    const uint32_t episode = book.findEpisode(head.handle);
+    if (episode == episodeNone || head.writer > UINT16_MAX) return false;
+    book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
+    if (head.releasedTo > 0) status_ = replay_.releaseRecords(head.handle, head.releasedTo);
+    if (status_ != Status::ok) return false;
+  }
+  book.setWriter(writer_);
   // What came between the pieces of the checkpoint.
   Scratch<KeptFrame> frames;
   Scratch<uint8_t> bytes;
@@ -440,7 +492,51 @@ Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t coun
   if (command == Command::setPriority) {
     return drawing_.setPriority(thread_, head.number, from, at, items, head.itemBytes, head.count, &applied);
   }
-  return setRows(replay_, thread_, head.number, from, at, head.count, items, double{1} * head.count * head.itemBytes, &applied);
+  const Store& store = replay_.book().store();
+  if (head.number < store.columnCount() && store.isKept(head.number)) {
+    if (head.itemBytes != store.column(head.number).bytes) return unfit();
+    for (uint32_t k = 0; k < head.count; ++k) setKeptRow(head.number, from[k], static_cast<uint32_t>(at[k]), items + size_t{k} * head.itemBytes);
+    return Status::ok;
+  }
+  Status status = setRows(replay_, thread_, head.number, from, at, head.count, items, double{1} * head.count * head.itemBytes, &applied);
+  // One of them may be no record any more.
+  for (uint32_t k = 0; k < head.count && (k > 0 || status == Status::recordUnknown); ++k) {
+    const uint8_t* const row = items + size_t{k} * head.itemBytes;
+    status = setRows(replay_, thread_, head.number, from + k, at + k, 1, row, head.itemBytes, &applied);
+    if (status == Status::recordUnknown) status = setFinalState(head.number, from[k], static_cast<uint32_t>(at[k]), row);
+    if (status != Status::ok) return status;
+  }
+  return status;
+}
+
+/// Changes a row that only some records keep. Its record may have gone, while later ones still need the row.
+void Recovery::setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row) {
+  EpisodeBook& book = replay_.book();
+  Store& store = book.store();
+  const uint32_t episode = book.findEpisode(handle);
+  if (episode == episodeNone) return;
+  const uint32_t every = store.column(column).every;
+  const uint32_t first = book.episodes().first(episode);
+  const uint32_t kept = position - position % every;
+  if (kept < first - first % every) return;
+  const uint32_t block = book.blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(kept));
+  if (block != blockNone) book.changing(block);
+  uint8_t* const to = block == blockNone ? store.kept().carriedAt(column, episode) : store.kept().at(column, block, kept);
+  memcpy(to, row, store.column(column).bytes);
+}
+
+/// Changes the state of what was the newest record of its episode, until the episode was ended at that state.
+Status Recovery::setFinalState(uint32_t column, double handle, uint32_t position, const uint8_t* row) {
+  EpisodeBook& book = replay_.book();
+  Store& store = book.store();
+  const uint32_t episode = book.findEpisode(handle);
+  if (episode == episodeNone || !book.episodes()[episode].ended() || position != book.episodes()[episode].count) return unfit();
+  const uint32_t block = book.blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(position));
+  if (block == blockNone) return unfit();
+  if (column >= store.leaves().count()) return Status::ok;
+  book.changing(block);
+  memcpy(store.at(column, store.slotAt(block, position)), row, store.column(column).bytes);
+  return Status::ok;
 }
 
 // ---- rows ----
@@ -454,10 +550,11 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   const uint32_t block = book.blocks().find(store, head.handle, store.ordinalOf(head.position));
   if (block == blockNone) return unfit();
   const LoggedBlockHead now = loggedBlockHead(book, block);
-  // A block that is read late may have lost its first rows since, and got none.
-  const bool isSameEnd = now.position + now.rowCount == head.position + head.rowCount || (isLate && now.rowCount == 0);
-  const bool fits = isSameEnd && now.recordEnd == head.recordEnd;
-  if (!(fits && (isLate ? head.position <= now.position : head.position == now.position))) return unfit();
+  // One that is read late may have lost rows since. Where it has none, its position is that of the block, and only rows that some records keep matter.
+  const bool isEmpty = isLate && now.rowCount == 0;
+  const bool isSameEnd = isEmpty || now.position + now.rowCount == head.position + head.rowCount;
+  const bool isSameBegin = isEmpty || (isLate ? head.position <= now.position : head.position == now.position);
+  if (!isSameEnd || !isSameBegin || now.recordEnd != head.recordEnd) return unfit();
   const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
   if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
   const uint8_t* const next = readLoggedBlock(store, block, head, payload);
@@ -501,15 +598,15 @@ bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
   return true;
 }
 
-/// Reads the rows of blocks that were written before the checkpoint. Episodes with a block whose rows are lost go.
+/// Reads the rows of blocks that were written before the checkpoint, and lists the episodes of blocks whose rows are lost.
 Status Recovery::readOldRows(RecoveryReport* report) {
   EpisodeBook& book = replay_.book();
   const LoggedRows& logged = book.part<LoggedRows>();
   Scratch<uint8_t> payload;
-  Scratch<uint64_t> lost;
-  size_t lostCount = 0;
   for (uint32_t block = 0; block < book.store().highWater(); ++block) {
     if (!book.store().isTaken(block) || !logged.isUnread(block)) continue;
+    // Once all its rows have gone, a block was not written again.
+    if (book.store().kept().count() == 0 && book.rowsOf(block).count == 0) continue;
     const LogPlace place = logged.place(block);
     uint32_t type = 0;
     LogStatus read = place.segment == 0 ? LogStatus::damaged : LogStatus::ok;
@@ -528,15 +625,8 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     if (!report->isDamaged) report->damage = place.position();
     report->isDamaged = true;
     ++report->lostBlocks;
-    if (!lost.commit(lostCount + 1)) return fail(Status::memory, 8);
-    lost[lostCount++] = book.store().handleOf(block);
-  }
-  for (size_t at = 0; at < lostCount; ++at) {
-    const auto handle = static_cast<double>(lost[at]);
-    if (book.findEpisode(handle) == episodeNone) continue;
-    const Status status = replay_.evictEpisode(handle);
-    if (status != Status::ok) return status;
-    durable_.noteHandle(Command::evictEpisode, handle);
+    if (!lost_.commit(lostCount_ + 1)) return fail(Status::memory, 8);
+    lost_[lostCount_++] = static_cast<double>(book.store().handleOf(block));
   }
   return Status::ok;
 }

@@ -47,6 +47,8 @@ class Recovery final : private LogVisitor {
   Status apply(Command command, const uint8_t* bytes, uint32_t count);
   Status applyRecords(Command command, const uint8_t* bytes, uint32_t count);
   Status applyPicks(Command command, const uint8_t* bytes, uint32_t count);
+  void setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row);
+  Status setFinalState(uint32_t column, double handle, uint32_t position, const uint8_t* row);
   Status applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate);
   bool applyCarried(const uint8_t* payload, uint32_t bytes);
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
@@ -74,10 +76,15 @@ class Recovery final : private LogVisitor {
   size_t frameCount_ = 0;
   Scratch<uint8_t> bytes_;
   size_t byteCount_ = 0;
+  Scratch<uint8_t> episodes_;  // of the checkpoint: an EpisodeHead each
+  size_t episodeBytes_ = 0;
+  uint16_t writer_ = 1;        // of the checkpoint
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   Scratch<uint8_t> updates_;  // changes of rows, to be made again in the end: CommandHead, arguments
   size_t updateBytes_ = 0;
+  Scratch<double> lost_;  // handles
+  size_t lostCount_ = 0;
   Scratch<uint8_t> steps_;
   double handle_ = 0;
   RecoveryReport* report_ = nullptr;

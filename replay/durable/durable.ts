@@ -115,10 +115,18 @@ export function readFolder(directory: string | URL): Folder {
   return { path, config: text === undefined ? undefined : readConfig(file, text) };
 }
 
+/** A sum of a text (FNV-1a), which differs where a bit of it does. */
+function sumOf(text: string): number {
+  let sum = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
+  return sum >>> 0;
+}
+
 function readConfig(file: string, text: string): ReplayConfig {
   let json: {
     readonly format?: unknown;
     readonly library?: unknown;
+    readonly sum?: unknown;
     readonly config?: ReplayConfig;
   };
   try {
@@ -139,15 +147,27 @@ function readConfig(file: string, text: string): ReplayConfig {
       }, and this is ${VERSION}, which reads format ${FORMAT}`,
     );
   }
+  if (json.sum !== sumOf(JSON.stringify(json.config))) {
+    throw new ReplayError(
+      "log-damaged",
+      `${OPEN}: ${show(file)} is damaged: it has not the bytes that were written`,
+    );
+  }
   return configOf({ config: json.config });
+}
+
+/** Makes the folder of a new replay, if it is not there. */
+export function makeFolder({ path }: Folder): void {
+  const files = filesFor(OPEN);
+  attemptOn(OPEN, "write", path, files, () => files.makeFolder(path));
 }
 
 /** Writes the file that says what a new folder's replay is. */
 export async function writeFolder({ path }: Folder, config: ReplayConfig): Promise<void> {
   const files = filesFor(OPEN);
   const file = files.path.join(path, NAME);
-  attemptOn(OPEN, "write", path, files, () => files.makeFolder(path));
-  const json = JSON.stringify({ format: FORMAT, library: VERSION, config });
+  const sum = sumOf(JSON.stringify(config));
+  const json = JSON.stringify({ format: FORMAT, library: VERSION, sum, config });
   await writeNewFile(OPEN, file, files, [new TextEncoder().encode(json)]);
 }
 
@@ -204,6 +224,24 @@ function notDurable(operation: string, what: string): ReplayError {
   );
 }
 
+/** Whether an error of the kernel says this of a log. */
+function isLog(error: unknown, reason: number): boolean {
+  return error instanceof ReplayError && error.status === abi.EXRP_STATUS_LOG &&
+    error.detail[0] === reason;
+}
+
+/** Calls `tick` again and again, until the replay is disposed or forgotten. The timer keeps neither it nor the program. */
+function startTimer(durable: Durable, milliseconds: number): ReturnType<typeof setInterval> {
+  const kept = new WeakRef(durable);
+  const timer = setInterval(() => {
+    if (kept.deref()?.tick() !== true) clearInterval(timer);
+  }, milliseconds);
+  const { Deno: deno } = globalThis as { readonly Deno?: { unrefTimer?(id: unknown): void } };
+  deno?.unrefTimer?.(timer);
+  if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+  return timer;
+}
+
 /** The log of one replay. */
 export class Durable {
   readonly #core: ReplayCore;
@@ -211,6 +249,9 @@ export class Durable {
   readonly #drainer: Drainer;
   readonly #extra: ExtraState;
   #open: { readonly directory: string; readonly recovered: Recovery | undefined } | undefined;
+  #groupCount = 0;
+  #flushIntervalMs = 0;
+  #timer: ReturnType<typeof setInterval> | undefined;
 
   /** The log of the replay of these parts, once it is opened. */
   constructor(core: ReplayCore, register: Register, drainer: Drainer, extra: ExtraState) {
@@ -220,14 +261,42 @@ export class Durable {
     this.#extra = extra;
   }
 
-  /** Begins the log of a folder, or reads it into this replay, which was just made. */
+  /** Begins the log of a folder, or reads it into this replay, which was just made. Call {@linkcode begin} then. */
   open({ path, config }: Folder, options: CheckedDurable): void {
-    const core = this.#core;
-    if (config === undefined || !this.#openLog(path, options, false)) {
+    if (config === undefined) this.#openNew(path, options);
+    else if (!this.#openLog(path, options, false)) this.#openLog(path, options, true);
+    this.#core.durable = this;
+    this.#flushIntervalMs = options.flushIntervalMs;
+  }
+
+  /** Begins a log, or takes one in which nothing happened yet: a crash came before the file that describes its replay. */
+  #openNew(path: string, options: CheckedDurable): void {
+    try {
       this.#openLog(path, options, true);
+    } catch (error) {
+      if (!isLog(error, abi.EXRP_LOG_EXISTS)) throw error;
+      let groupCount = NaN;
+      ignoreErrors(() => {
+        this.#openLog(path, options, false);
+        groupCount = this.#groupCount;
+      });
+      if (groupCount !== 0) throw error;
+      this.#open = { directory: path, recovered: undefined };
     }
-    core.durable = this;
-    core.together(OPEN, () => this.note());
+  }
+
+  /** Writes down what the replay is at first, and goes on doing so. */
+  begin(): void {
+    this.#core.together(OPEN, () => this.note());
+    if (this.#flushIntervalMs > 0) this.#timer = startTimer(this, this.#flushIntervalMs);
+  }
+
+  /** Ends the group that is open, where the program makes no call that would. What fails is told by the next call. */
+  tick(): boolean {
+    const core = this.#core;
+    if (core.isDisposed) return false;
+    ignoreErrors(() => core.together(FLUSH, () => this.note()));
+    return true;
   }
 
   /** False where an old log is wanted, and there is none: a crash came before its first byte. */
@@ -255,11 +324,10 @@ export class Durable {
     );
     if (status !== 0) {
       const error = core.error(OPEN, status);
-      if (!isNew && status === abi.EXRP_STATUS_LOG && error.detail[0] === abi.EXRP_LOG_EMPTY) {
-        return false;
-      }
+      if (!isNew && isLog(error, abi.EXRP_LOG_EMPTY)) return false;
       throw error;
     }
+    this.#groupCount = report[abi.EXRP_RECOVERY_GROUPS] ?? 0;
     const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
     const recovered: Recovery = {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
@@ -304,7 +372,8 @@ export class Durable {
     }
     register.setDrawn([], state.drawnAsPart);
     const side = bytes.slice(lengthOf(bytes) - state.side);
-    this.#extra.read(side, core.id)();
+    // The kernel ends groups by itself, too, so it may have gone on since this was written.
+    this.#extra.read(side, core.id, true)();
   }
 
   /** Refuses a selector that can't be remade. */
@@ -312,9 +381,20 @@ export class Durable {
     throw notDurable(operation, `the rule ${name}`);
   }
 
+  /** Whether the replay has a log, on this thread or on another one. */
+  #isOpen(): boolean {
+    if (this.#open !== undefined) return true;
+    const core = this.#core;
+    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
+    core.check(FLUSH, core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
+    return info[abi.EXRP_DURABLE_INFO_OPEN] === 1;
+  }
+
   /** Writes what TypeScript has into the log; everything before belongs together. The result stands for its being on the disk. */
   note(): number {
     const core = this.#core;
+    // Another thread's state is that of the thread which opened the replay.
+    if (this.#open === undefined) return this.#endGroup(new Uint8Array(0), false);
     const register = this.#register;
     const composed = register.entries.flatMap(({ composed }) =>
       composed === undefined ? [] : [composed.save()]
@@ -331,10 +411,15 @@ export class Durable {
     const json = new TextEncoder().encode(JSON.stringify(state));
     const head = new Uint8Array(8);
     new DataView(head.buffer).setUint32(0, lengthOf(json), true);
-    const all = joinBytes([head, json, ...composed, side]);
+    return this.#endGroup(joinBytes([head, json, ...composed, side]), true);
+  }
+
+  #endGroup(state: Uint8Array<ArrayBuffer>, hasState: boolean): number {
+    const { id, kernel: { symbols } } = this.#core;
     const ticket = new Float64Array(1);
-    const status = core.kernel.symbols.exrp_durable_group(core.id, all, lengthOf(all), 1, ticket);
-    core.check(FLUSH, status);
+    const size = lengthOf(state);
+    const status = symbols.exrp_durable_group(id, state, size, Number(hasState), ticket);
+    this.#core.check(FLUSH, status);
     return ticket[0] ?? 0;
   }
 
@@ -342,7 +427,7 @@ export class Durable {
   async flush(): Promise<void> {
     const core = this.#core;
     core.checkUsable(FLUSH);
-    if (this.#open === undefined) {
+    if (!this.#isOpen()) {
       throw new ReplayError(
         "file",
         `${FLUSH}: this replay is in memory only; make it by ExperienceReplay.open(directory, options)`,
@@ -360,7 +445,10 @@ export class Durable {
 
   /** Writes the last state, before the replay is freed. What fails now was told before, or is told by nobody. */
   end(): void {
-    if (this.#open !== undefined && this.#core.thread === 0) ignoreErrors(() => this.note());
+    clearInterval(this.#timer);
+    const core = this.#core;
+    if (this.#open === undefined || core.isDisposed) return;
+    ignoreErrors(() => core.together(FLUSH, () => this.note()));
   }
 
   /** What is known of the log; undefined for a replay in memory. */

@@ -87,11 +87,12 @@ export class ExtraState {
   }
 
   /**
-   * Reads what was saved with the kernel's replay `id`, and checks all of it. Call the result to put it in place.
+   * Reads what was saved with the kernel's replay `id`, and checks all of it. Call the result to put it in place. With `isOlder`, the replay may
+   * have gone on since: what it forgot meanwhile counts no more.
    *
    * @throws {ReplayError} `snapshot-corrupt`.
    */
-  read(bytes: Uint8Array, id: number): () => void {
+  read(bytes: Uint8Array, id: number, isOlder = false): () => void {
     const states: Uint8Array[] = [];
     let cursor = CURSOR_AT_FIRST;
     let rateLimiter: readonly number[] = [];
@@ -118,7 +119,8 @@ export class ExtraState {
       const recorded = this.#core.info("unserialize()", id)[EXRP_INFO_RECORDED_COUNT] ?? 0;
       rateLimiter = checkCounts([...numbers.subarray(0, rateLimiterCount)], recorded);
       if (numberCount > rateLimiterCount) {
-        cursor = this.#cursorOf(numbers.subarray(rateLimiterCount), id, recorded);
+        const saved = numbers.subarray(rateLimiterCount);
+        cursor = this.#cursorOf(isOlder ? this.#stillStored(saved, id) : saved, id, recorded);
       }
     }
     return () => {
@@ -127,6 +129,21 @@ export class ExtraState {
       this.#rateLimiter.goOn(rateLimiter);
       for (const [k, stream] of this.#streams.entries()) stream.load(this.#begin(k).save());
     };
+  }
+
+  /** The numbers of a cursor, without the episodes and records that the replay has no more. */
+  #stillStored([drained = 0, lost = 0, ...pairs]: Float64Array, id: number): Float64Array {
+    const handles = Float64Array.from(pairs.filter((_, k) => k % 2 === 0));
+    const { states, ends } = this.#foundCounts(handles, id);
+    const nextStates = this.#reader.knownNextStates("unserialize()", handles, id);
+    const stored = [...handles].flatMap((handle, k) => {
+      if (states[k] === EXRP_EPISODE_EVICTED) return [];
+      const isWaiting = states[k] === EXRP_EPISODE_OPEN && nextStates[k] === 0;
+      const most = (ends[k] as number) - (isWaiting ? 1 : 0);
+      const count = Math.min(pairs[2 * k + 1] as number, most);
+      return count < 1 ? [] : [handle, count];
+    });
+    return Float64Array.of(drained, lost, ...stored);
   }
 
   #cursorOf(
