@@ -69,7 +69,7 @@ void Durable::fail(LogStatus status) {
 
 Status Durable::failure() const {
   const LogFailure failed = const_cast<Log&>(log_).failure();
-  return exrp::fail(Status::log, static_cast<double>(failedBy_), static_cast<double>(failed.error.call), failed.error.system);
+  return exrp::fail(Status::log, static_cast<double>(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_), static_cast<double>(failed.error.call), failed.error.system);
 }
 
 // ---- commands ----
@@ -325,6 +325,8 @@ void Durable::writeStatistics() {
 
 Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
   const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
+  // The log's own thread may have met it.
+  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   if (wants) freshenBlocks();
   LoggedRows& rows = replay_.book().part<LoggedRows>();

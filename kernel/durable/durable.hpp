@@ -54,7 +54,7 @@ class Durable {
   // ---- calls that have changed the replay ----
 
   /// Status::ok, or why records are refused.
-  Status mayRecord() const { return hasFailed_ && !options_.goesOn ? failure() : Status::ok; }
+  Status mayRecord() const { return !options_.goesOn && (hasFailed_ || log_.hasFailed()) ? failure() : Status::ok; }
   void note(Command command, std::initializer_list<LogPiece> pieces);
   void noteHandle(Command command, double handle, uint32_t number = 0) {
     const HandleHead head = {handle, number, 0};

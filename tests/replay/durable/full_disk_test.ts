@@ -1,0 +1,82 @@
+/** A durable replay on a disk that is full: it says so, goes on in memory if it is asked to, and nothing that was flushed is lost. */
+import { assert, assertEquals } from "../../_assert.ts";
+
+const PROGRAM = `
+import { ExperienceReplay, float32 } from ${
+  JSON.stringify(new URL("../../../mod.ts", import.meta.url))
+};
+const [folder, whenDiskFails] = Deno.args;
+const options = { capacity: 100_000, state: float32(64), whenDiskFails };
+const replay = await ExperienceReplay.open(folder + "/" + whenDiskFails, options);
+let [episode, count, flushed] = [replay.newEpisode(), 0, 0];
+const record = () => {
+  for (let k = 0; k < 500; k++, count++) episode = replay.record(episode, new Float32Array(64).fill(count), 0, count);
+};
+try {
+  for (;;) {
+    record();
+    await replay.flush();
+    flushed = count;
+  }
+} catch (error) {
+  console.log(error.code + " " + error.message);
+}
+try {
+  record();
+  console.log("records go on");
+} catch (error) {
+  console.log(error.code);
+}
+console.log(await replay.flush().catch((error) => error.code), replay.durability.hasFailed);
+replay[Symbol.dispose]();
+await Deno.remove(folder + "/filler");
+using again = await ExperienceReplay.open(folder + "/" + whenDiskFails);
+console.log(again.recordCount >= flushed, flushed > 0);
+again.record(again.newEpisode(), new Float32Array(64), 0, 0);
+await again.flush();
+console.log("and on");
+`;
+
+/** Runs the program on disks of 4 MiB, of which 2 MiB are taken by a file that the program removes in the end. */
+const SHELL = `
+mount -t tmpfs -o size=4m none "$1" || exit 77
+head -c 2097152 /dev/zero > "$1/filler"
+"$2" eval --no-check "$3" "$1" "$4"
+`;
+
+/** Whether this machine lets a program mount a file system of its own. */
+function canMount(): boolean {
+  try {
+    const args = ["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k none /tmp"];
+    return new Deno.Command("unshare", { args, stderr: "null" }).outputSync().success;
+  } catch {
+    return false;
+  }
+}
+
+for (const whenDiskFails of ["throw", "memory"] as const) {
+  Deno.test({
+    name: `a full disk, with whenDiskFails: "${whenDiskFails}"`,
+    ignore: Deno.env.get("EXRP_BACKEND") === "wasm" || !canMount(),
+    fn: async () => {
+      const folder = await Deno.makeTempDir();
+      try {
+        const args = [
+          ...["-Urm", "sh", "-c", SHELL, "sh"],
+          ...[folder, Deno.execPath(), PROGRAM, whenDiskFails],
+        ];
+        const { code, stdout, stderr } = await new Deno.Command("unshare", { args }).output();
+        const [full = "", ...lines] = new TextDecoder().decode(stdout).trim().split("\n");
+        assert(full.startsWith("disk ") && full.includes("ENOSPC"), full);
+        assertEquals([code, new TextDecoder().decode(stderr), ...lines], [
+          ...[0, ""],
+          whenDiskFails === "throw" ? "disk" : "records go on",
+          "disk true",
+          ...["true true", "and on"],
+        ]);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  });
+}
