@@ -430,3 +430,41 @@ Deno.test({
       });
     }),
 });
+
+/** A program whose files may have 256 KiB. The log's thread finds out first, while nothing waits to be written. */
+const LIMITED = `
+import { ExperienceReplay, float32 } from "@exrp/replay";
+const replay = await ExperienceReplay.open(Deno.args[0], { capacity: 2000, state: float32(256), whenDiskFails: "memory" });
+const steps = { state: new Float32Array(25600), action: new Int32Array(100), reward: new Float32Array(100) };
+for (let k = 0; k < 5; k++) {
+  replay.recordMany(replay.newEpisode(), steps);
+  console.log(await replay.flush().then(() => "flushed", (error) => error.code + " " + error.message));
+}
+`;
+
+Deno.test({
+  name: "flush() fails where the disk takes no more, and what was flushed before is there",
+  ignore: ignore || Deno.build.os !== "linux",
+  fn: () =>
+    withFolder(async (folder) => {
+      const shell = `trap "" XFSZ; ulimit -f 512; exec "$0" eval --no-check "$1" "$2"`;
+      const child = new Deno.Command("sh", {
+        args: ["-c", shell, Deno.execPath(), LIMITED, `${folder}/new`],
+        stdout: "piped",
+        stderr: "inherit",
+      }).spawn();
+      const isLate = setTimeout(() => child.kill("SIGKILL"), 60_000);
+      const { stdout } = await child.output();
+      clearTimeout(isLate);
+      const lines = new TextDecoder().decode(stdout).trim().split("\n");
+      const flushed = lines.filter((line) => line === "flushed").length;
+      assertEquals(lines.length - flushed > 0, true, lines.join("\n"));
+      assertEquals(
+        lines.slice(flushed).every((line) => line.startsWith("disk ")),
+        true,
+        lines.join("\n"),
+      );
+      using again = await open(`${folder}/new`, {});
+      assertEquals(again.recordCount, 100 * flushed);
+    }),
+});
