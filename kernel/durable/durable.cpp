@@ -324,6 +324,8 @@ void Durable::writeStatistics() {
 }
 
 Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
+  // The log's thread finds out first.
+  if (log_.hasFailed()) fail(LogStatus::disk);
   const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
   // The log's own thread may have met it.
   if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
