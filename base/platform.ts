@@ -18,6 +18,12 @@ for (const name of ["dispose", "asyncDispose"]) {
 /** `Symbol.dispose`, on every platform. What defines a method of this name imports it from here, so that this file comes first. */
 export const dispose: typeof Symbol.dispose = Symbol.dispose;
 
+/** Lets a program end although this timer goes on. */
+export function unref(timer: ReturnType<typeof setInterval>): void {
+  if (deno !== undefined && typeof timer === "number") deno.unrefTimer(timer);
+  else if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+}
+
 /** Reads an environment variable where that was granted. Else Deno would prompt the user. */
 export function environmentVariable(name: string): string | undefined {
   if (deno === undefined) return undefined;

@@ -226,13 +226,13 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * folder, in the background. After `await flush()`, all that came before is on the disk, whatever happens to the process or the power.
    *
    * A new folder needs the options of {@linkcode ExperienceReplay.create}. A folder with a replay needs none; if you give them, they are
-   * compared. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers, so the next batches are those that
-   * would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
+   * compared. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
+   * those that would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
    *
    * One replay at a time has a folder open. It needs the native kernel, and takes the library's selectors and eviction policies, not rules
    * of your own. It does not take `unserialize`.
    *
-   * @param directory The folder, which is made if its parent is there.
+   * @param directory The folder, which is made, with its parents.
    * @param options Those of `create`, and those of {@linkcode DurableOptions}.
    * @throws {TypeError} For a new folder without options, or an unknown option.
    * @throws {ReplayError} `log-taken` if another replay has the folder open. `log-mismatch` if the options differ from the folder's, or another

@@ -1,3 +1,4 @@
+// Durable: commands, groups and checkpoints. The file is long because each of them shares the frame that is open.
 #include "kernel/durable/durable.hpp"
 
 #include <cstring>
@@ -324,8 +325,6 @@ void Durable::writeStatistics() {
 }
 
 Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
-  // The log's thread finds out first.
-  if (log_.hasFailed()) fail(LogStatus::disk);
   const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
   // The log's own thread may have met it.
   if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);

@@ -10,6 +10,7 @@
 import { joinBytes } from "../../base/bytes.ts";
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
+import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Kernel } from "../../ffi/library.ts";
@@ -236,9 +237,7 @@ function startTimer(durable: Durable, milliseconds: number): ReturnType<typeof s
   const timer = setInterval(() => {
     if (kept.deref()?.tick() !== true) clearInterval(timer);
   }, milliseconds);
-  const { Deno: deno } = globalThis as { readonly Deno?: { unrefTimer?(id: unknown): void } };
-  deno?.unrefTimer?.(timer);
-  if (typeof timer === "object") (timer as { unref?(): void }).unref?.();
+  unref(timer);
   return timer;
 }
 

@@ -14,6 +14,7 @@ import {
   reservoir,
   uniform,
 } from "@exrp/replay";
+import { pause, until } from "../../_wait.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 
 const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
@@ -142,9 +143,7 @@ Deno.test({
       await replay.flush();
       // The kernel ends groups by itself, as much has come; the log's thread has written them soon.
       for (let k = 0; k < 5; k++) replay.recordMany(replay.newEpisode(), steps(100));
-      while ((replay.durability?.queuedBytes ?? 0) > 0) {
-        await new Promise((done) => setTimeout(done, 5));
-      }
+      await until("all is written", () => replay.durability?.queuedBytes === 0);
       await withCopy(folder, async (copy) => {
         using again = await open(copy, {});
         assertEquals(again.recordCount, 100);
@@ -372,7 +371,7 @@ Deno.test({
         replay.record(replay.newEpisode(), [k] as never, 0 as never, 0 as never, {} as never);
       }
       for (let found = 0; found < 5;) {
-        await new Promise((done) => setTimeout(done, 20));
+        await pause(20);
         await withCopy(folder, async (copy) => {
           using again = await open(copy, {});
           found = again.recordCount;
