@@ -205,6 +205,8 @@ function logText(what: number, call: number, system: number): Fault {
       return "log-mismatch: a newer version of the library wrote the log of the folder";
     case abi.EXRP_LOG_EXISTS:
       return "log-mismatch: the folder has a log, but no replay.json; restore that file, or take another folder";
+    case abi.EXRP_LOG_EMPTY:
+      return "log-damaged: the folder has a replay.json, but no file of its log";
     case abi.EXRP_LOG_DAMAGED:
       return `log-damaged: the log is damaged at segment ${call}, byte ${system}, and what follows cannot be read without it`;
     case abi.EXRP_LOG_TIMEOUT:

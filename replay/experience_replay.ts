@@ -284,7 +284,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: DurableOptions & Partial<CreateOptions> = {},
   ): Promise<object> {
     const where = "ExperienceReplay.open()";
-    const [durable, { kernelPath, backend, ...rest }] = splitOptions(where, options);
+    const [durable, { kernelPath, kernelCache, backend, ...rest }] = splitOptions(where, options);
     const folder = readFolder(directory);
     const isGiven = Object.keys(rest).length > 0;
     if (folder.config === undefined && !isGiven) {
@@ -301,6 +301,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const rateLimiter = checkForReplay(`${where}: rateLimiter`, rest.rateLimiter, config);
     const kernel = await openKernel({
       ...(kernelPath === undefined ? {} : { kernelPath }),
+      ...(kernelCache === undefined ? {} : { kernelCache }),
       ...(backend === undefined ? {} : { backend }),
     });
     checkDurable(kernel, config);

@@ -93,6 +93,9 @@ export interface Folder {
 
 /** Looks into a folder. */
 export function readFolder(directory: string | URL): Folder {
+  if (typeof directory !== "string" && !(directory instanceof URL)) {
+    throw new TypeError(`${OPEN}: directory must be a path or a file URL, got ${show(directory)}`);
+  }
   const files = filesFor(OPEN);
   const path = pathOf(OPEN, directory, files);
   const file = files.path.join(path, NAME);
@@ -263,7 +266,7 @@ export class Durable {
   /** Begins the log of a folder, or reads it into this replay, which was just made. Call {@linkcode begin} then. */
   open({ path, config }: Folder, options: CheckedDurable): void {
     if (config === undefined) this.#openNew(path, options);
-    else if (!this.#openLog(path, options, false)) this.#openLog(path, options, true);
+    else this.#openLog(path, options, false);
     this.#core.durable = this;
     this.#flushIntervalMs = options.flushIntervalMs;
   }
@@ -298,8 +301,8 @@ export class Durable {
     return true;
   }
 
-  /** False where an old log is wanted, and there is none: a crash came before its first byte. */
-  #openLog(path: string, options: CheckedDurable, isNew: boolean): boolean {
+  /** Makes a log, or reads one. */
+  #openLog(path: string, options: CheckedDurable, isNew: boolean): void {
     const core = this.#core;
     const { symbols } = core.kernel;
     const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
@@ -321,11 +324,7 @@ export class Durable {
       report,
       lengthOf(report),
     );
-    if (status !== 0) {
-      const error = core.error(OPEN, status);
-      if (!isNew && isLog(error, abi.EXRP_LOG_EMPTY)) return false;
-      throw error;
-    }
+    core.check(OPEN, status);
     this.#groupCount = report[abi.EXRP_RECOVERY_GROUPS] ?? 0;
     const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
     const recovered: Recovery = {
@@ -340,7 +339,6 @@ export class Durable {
     };
     this.#open = { directory: path, recovered: isNew ? undefined : recovered };
     if (!isNew) this.#takeState(new Uint8Array(report[abi.EXRP_RECOVERY_STATE_BYTES] ?? 0));
-    return true;
   }
 
   /** Takes over what TypeScript had of the replay. */

@@ -254,4 +254,16 @@ test("a folder that is no folder, or that may not be written, is refused", async
   await assertReplayRejects(ExperienceReplay.open(`${folder}/file`, OPTIONS), "file");
   await Deno.writeTextFile(`${folder}/replay.json`, "{}");
   await assertReplayRejects(ExperienceReplay.open(folder), "log-mismatch");
+  await assertRejects(
+    () => ExperienceReplay.open(undefined as never),
+    TypeError,
+    "directory must be",
+  );
+});
+
+test("a folder without its log is damaged, and stays as it is", async (folder) => {
+  (await small(folder))[Symbol.dispose]();
+  await Deno.remove(logOf(folder));
+  const error = await assertReplayRejects(small(folder), "log-damaged");
+  assertMatch(error.message, /no file of its log/);
 });
