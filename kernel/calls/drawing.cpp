@@ -174,7 +174,7 @@ Status Drawing::redraw(ThreadScratch& thread, uint32_t selector, uint32_t count)
   if (status != Status::ok) return status;
   PickView& view = replay_.picks().viewOf(selector);
   if (count < 1 || count > EXRP_LIMIT_BATCH || view.picks.count() == 0) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  ChosenPicks chosen;
+  ChosenPicks chosen = {};
   status = choose(thread, selector, count, &chosen);
   if (status == Status::ok) status = regather(thread, view, chosen.indices, count);
   if (status == Status::ok) statistics_.note(selector, view.picks, chosen.indices, count);
