@@ -389,7 +389,7 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
     case Command::createView: {
       PickPolicy parsed;
       uint32_t view = 0;
-      const Status status = PickPolicy::parse(reinterpret_cast<const double*>(bytes), count / sizeof(double), 2, &parsed);
+      const Status status = PickPolicy::parse(reinterpret_cast<const double*>(bytes), count / uint32_t{sizeof(double)}, 2, &parsed);
       if (status == Status::ok && !durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
       return status == Status::ok ? replay_.createView(parsed, &view) : status;
     }
