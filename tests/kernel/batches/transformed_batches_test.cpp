@@ -192,7 +192,12 @@ int main() {
       {"large rows, backwards", 20, 30, 3, 2, EXRP_PICK_ALLOW_SHORT | EXRP_PICK_REVERSED, EXRP_NEXT_STATE_COPY, 80},
       {"large rows, no next states", 20, 30, 5, 4, some, EXRP_NEXT_STATE_NONE, 60},
   };
+#if defined(__SANITIZE_THREAD__)
+  // Only a batch that two threads convert has races.
+  matchesPlainBatches(setups[4]);
+#else
   for (const Setup& setup : setups) matchesPlainBatches(setup);
+#endif
 #if defined(EXRP_TEST_MEMORY)
   std::printf("the second thread did %llu pieces\n", static_cast<unsigned long long>(SecondThread::helpedCount()));
 #endif
