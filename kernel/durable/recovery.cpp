@@ -548,6 +548,7 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   if (!isSameEnd || !isSameBegin || now.recordEnd != head.recordEnd) return unfit();
   const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
   if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
+  book.changing(block);
   const uint8_t* const next = readLoggedBlock(store, block, head, payload);
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
