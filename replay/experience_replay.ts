@@ -1428,9 +1428,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * ```
    */
   async append(path: string | URL): Promise<Appended> {
-    const target = this as unknown as Target;
-    return await appendFrom(this.#parts.core, target, path, async (folder) => {
-      const source: ExperienceReplay = await ExperienceReplay.open(folder);
+    const { core } = this.#parts;
+    return await appendFrom(core, this as unknown as Target, path, async (folder) => {
+      const source: ExperienceReplay = await ExperienceReplay.open(folder, {
+        kernelPath: core.kernel.path,
+      } as DurableOptions);
       return {
         core: source.#parts.core,
         handles: source.episodes().handle,
