@@ -180,6 +180,7 @@ const DISK_CALLS: Readonly<Partial<Record<number, string>>> = {
   [abi.EXRP_DISK_SYNC_FOLDER]: "sync the folder",
   [abi.EXRP_DISK_FREE_BYTES]: "ask for free space",
   [abi.EXRP_DISK_LOCK]: "lock the folder",
+  [abi.EXRP_DISK_LINK]: "link a file",
 };
 
 /** The system's numbers that people meet: those of Linux, most of which macOS and Windows share. */
@@ -201,6 +202,12 @@ function logText(what: number, call: number, system: number): Fault {
       return "log-taken: another replay has this folder open, in this program or in another one; dispose it first";
     case abi.EXRP_LOG_UNFIT:
       return "log-mismatch: the log of the folder does not fit these options, or another version of the library wrote it";
+    case abi.EXRP_LOG_BUSY:
+      return "busy: another snapshot of this replay is being made; await it first";
+    case abi.EXRP_LOG_SPACE:
+      return `disk: the disk has too little free space for it: ${
+        bytesText(call)
+      } are missing; nothing was written`;
     case abi.EXRP_LOG_VERSION:
       return "log-mismatch: a newer version of the library wrote the log of the folder";
     case abi.EXRP_LOG_EXISTS:

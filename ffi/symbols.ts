@@ -243,8 +243,27 @@ export const symbols = {
   exrp_durable_group: { parameters: ["u32", "buffer", "u32", "u32", "buffer"], result: "i32" },
   /** `(replay, ticket, timeout_ms)` */
   exrp_durable_wait: { parameters: ["u32", "f64", "u32"], result: "i32", nonblocking: true },
+  /** `(replay, state, state_size, has_state, copy, copy_count)` */
+  exrp_durable_seal: {
+    parameters: ["u32", "buffer", "u32", "u32", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(replay, path, path_size, copy, copy_count)` */
+  exrp_durable_copy: {
+    parameters: ["u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+    nonblocking: true,
+  },
+  /** `(replay)` */
+  exrp_durable_unseal: { parameters: ["u32"], result: "i32" },
   /** `(replay, info, info_count)` */
   exrp_durable_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(path, path_size, report, report_count, flaws, flaws_count)` */
+  exrp_folder_verify: {
+    parameters: ["buffer", "u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+    nonblocking: true,
+  },
   /** `(config, config_count, tables)` */
   exrp_tables_create: { parameters: ["buffer", "u32", "buffer"], result: "i32" },
   /** `(tables)` */
@@ -745,8 +764,36 @@ export interface KernelSymbols {
   ): number;
   /** `exrp_durable_wait` of kernel/exrp.h. */
   exrp_durable_wait(replay: number, ticket: number, timeout_ms: number): Promise<number>;
+  /** `exrp_durable_seal` of kernel/exrp.h. */
+  exrp_durable_seal(
+    replay: number,
+    state: KernelBuffer,
+    state_size: number,
+    has_state: number,
+    copy: KernelBuffer,
+    copy_count: number,
+  ): number;
+  /** `exrp_durable_copy` of kernel/exrp.h. */
+  exrp_durable_copy(
+    replay: number,
+    path: KernelBuffer,
+    path_size: number,
+    copy: KernelBuffer,
+    copy_count: number,
+  ): Promise<number>;
+  /** `exrp_durable_unseal` of kernel/exrp.h. */
+  exrp_durable_unseal(replay: number): number;
   /** `exrp_durable_info` of kernel/exrp.h. */
   exrp_durable_info(replay: number, info: KernelBuffer, info_count: number): number;
+  /** `exrp_folder_verify` of kernel/exrp.h. */
+  exrp_folder_verify(
+    path: KernelBuffer,
+    path_size: number,
+    report: KernelBuffer,
+    report_count: number,
+    flaws: KernelBuffer,
+    flaws_count: number,
+  ): Promise<number>;
   /** `exrp_tables_create` of kernel/exrp.h. */
   exrp_tables_create(config: KernelBuffer, config_count: number, tables: KernelBuffer): number;
   /** `exrp_tables_destroy` of kernel/exrp.h. */
@@ -961,6 +1008,8 @@ export const EXRP_LOG_DAMAGED = 10;
 export const EXRP_LOG_VERSION = 11;
 export const EXRP_LOG_TAKEN = 20;
 export const EXRP_LOG_UNFIT = 21;
+export const EXRP_LOG_BUSY = 22;
+export const EXRP_LOG_SPACE = 23;
 export const EXRP_DISK_OPEN_FOLDER = 1;
 export const EXRP_DISK_OPEN = 2;
 export const EXRP_DISK_CLOSE = 3;
@@ -975,6 +1024,7 @@ export const EXRP_DISK_LIST = 11;
 export const EXRP_DISK_SYNC_FOLDER = 12;
 export const EXRP_DISK_FREE_BYTES = 13;
 export const EXRP_DISK_LOCK = 14;
+export const EXRP_DISK_LINK = 15;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;
@@ -1343,7 +1393,11 @@ export const EXRP_DURABLE_GROUP_BYTES = 4;
 export const EXRP_DURABLE_CHECKPOINT_BYTES = 5;
 export const EXRP_DURABLE_HAS_STATE = 6;
 export const EXRP_DURABLE_GOES_ON = 7;
-export const EXRP_DURABLE_OPTION_COUNT = 8;
+export const EXRP_DURABLE_CAPACITY = 8;
+export const EXRP_DURABLE_CAPACITY_BYTES = 9;
+export const EXRP_DURABLE_AGE_MAX = 10;
+export const EXRP_DURABLE_OPTION_COUNT = 11;
+export const EXRP_DURABLE_KEEP = -1;
 export const EXRP_RECOVERY_GROUPS = 0;
 export const EXRP_RECOVERY_TAIL_BYTES = 1;
 export const EXRP_RECOVERY_REPAIRED = 2;
@@ -1351,7 +1405,11 @@ export const EXRP_RECOVERY_LOST_BLOCKS = 3;
 export const EXRP_RECOVERY_DAMAGE_SEGMENT = 4;
 export const EXRP_RECOVERY_DAMAGE_OFFSET = 5;
 export const EXRP_RECOVERY_STATE_BYTES = 6;
-export const EXRP_RECOVERY_COUNT = 7;
+export const EXRP_RECOVERY_EVICTED = 7;
+export const EXRP_RECOVERY_CAPACITY = 8;
+export const EXRP_RECOVERY_CAPACITY_BYTES = 9;
+export const EXRP_RECOVERY_AGE_MAX = 10;
+export const EXRP_RECOVERY_COUNT = 11;
 export const EXRP_DURABLE_INFO_OPEN = 0;
 export const EXRP_DURABLE_INFO_FAILED = 1;
 export const EXRP_DURABLE_INFO_WRITTEN_BYTES = 2;
@@ -1360,6 +1418,41 @@ export const EXRP_DURABLE_INFO_QUEUED_BYTES = 4;
 export const EXRP_DURABLE_INFO_SEGMENTS = 5;
 export const EXRP_DURABLE_INFO_LOG_BYTES = 6;
 export const EXRP_DURABLE_INFO_COUNT = 7;
+export const EXRP_VERIFY_SEGMENTS = 0;
+export const EXRP_VERIFY_BYTES = 1;
+export const EXRP_VERIFY_GROUPS = 2;
+export const EXRP_VERIFY_TAIL_BYTES = 3;
+export const EXRP_VERIFY_CHECKPOINT = 4;
+export const EXRP_VERIFY_FLAWS = 5;
+export const EXRP_VERIFY_FAILED = 6;
+export const EXRP_VERIFY_CALL = 7;
+export const EXRP_VERIFY_SYSTEM = 8;
+export const EXRP_VERIFY_COUNT = 9;
+export const EXRP_FLAW_SEGMENT = 0;
+export const EXRP_FLAW_OFFSET = 1;
+export const EXRP_FLAW_BYTES = 2;
+export const EXRP_FLAW_KIND = 3;
+export const EXRP_FLAW_COST = 4;
+export const EXRP_FLAW_COUNT = 5;
+export const EXRP_FLAW_KIND_BIT = 0;
+export const EXRP_FLAW_KIND_PAYLOAD = 1;
+export const EXRP_FLAW_KIND_FRAMES = 2;
+export const EXRP_FLAW_KIND_HEAD = 3;
+export const EXRP_FLAW_KIND_MISSING = 4;
+export const EXRP_FLAW_COST_NOTHING = 0;
+export const EXRP_FLAW_COST_EPISODES = 1;
+export const EXRP_FLAW_COST_ALL = 2;
+export const EXRP_COPY_TICKET = 0;
+export const EXRP_COPY_FIRST = 1;
+export const EXRP_COPY_NEXT = 2;
+export const EXRP_COPY_CHECKPOINT_SEGMENT = 3;
+export const EXRP_COPY_CHECKPOINT_OFFSET = 4;
+export const EXRP_COPY_LINKED_BYTES = 5;
+export const EXRP_COPY_COPIED_BYTES = 6;
+export const EXRP_COPY_FAILED = 7;
+export const EXRP_COPY_CALL = 8;
+export const EXRP_COPY_SYSTEM = 9;
+export const EXRP_COPY_COUNT = 10;
 export const EXRP_SECTION_COUNTERS = 0;
 export const EXRP_SECTION_EPISODES = 1;
 export const EXRP_SECTION_RECORDS = 2;

@@ -170,7 +170,17 @@ export const wasmSymbols = {
   exrp_durable_state: { parameters: ["u32", "out u8", "u32"], result: "i32" },
   exrp_durable_group: { parameters: ["u32", "in u8", "u32", "u32", "out f64"], result: "i32" },
   exrp_durable_wait: { parameters: ["u32", "f64", "u32"], result: "i32" },
+  exrp_durable_seal: {
+    parameters: ["u32", "in u8", "u32", "u32", "out f64", "u32"],
+    result: "i32",
+  },
+  exrp_durable_copy: { parameters: ["u32", "in u8", "u32", "inout f64", "u32"], result: "i32" },
+  exrp_durable_unseal: { parameters: ["u32"], result: "i32" },
   exrp_durable_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
+  exrp_folder_verify: {
+    parameters: ["in u8", "u32", "out f64", "u32", "out f64", "u32"],
+    result: "i32",
+  },
   exrp_tables_create: { parameters: ["in f64", "u32", "out u32"], result: "i32" },
   exrp_tables_destroy: { parameters: ["u32"], result: "i32" },
   exrp_tables_count: { parameters: [], result: "u32" },

@@ -115,6 +115,8 @@ extern "C" {
 #define EXRP_LOG_VERSION 11 /* a newer library wrote the log */
 #define EXRP_LOG_TAKEN 20   /* another replay has the folder open, in this process or another */
 #define EXRP_LOG_UNFIT 21   /* the log is of a replay with other options, or of another library */
+#define EXRP_LOG_BUSY 22    /* another copy of the folder is being made */
+#define EXRP_LOG_SPACE 23   /* the disk has too little free space for a copy of the folder: so many bytes are missing */
 
 /* The call of the system that failed. */
 #define EXRP_DISK_OPEN_FOLDER 1
@@ -131,6 +133,7 @@ extern "C" {
 #define EXRP_DISK_SYNC_FOLDER 12
 #define EXRP_DISK_FREE_BYTES 13
 #define EXRP_DISK_LOCK 14
+#define EXRP_DISK_LINK 15
 
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
@@ -612,7 +615,12 @@ extern "C" {
 #define EXRP_DURABLE_CHECKPOINT_BYTES 5  /* by which the log grows between two checkpoints, at least */
 #define EXRP_DURABLE_HAS_STATE 6         /* 1: the caller ends all groups, as it has state of its own */
 #define EXRP_DURABLE_GOES_ON 7           /* 1: records are taken in memory once the log has failed */
-#define EXRP_DURABLE_OPTION_COUNT 8
+/* Other limits than those of the log that is read, or EXRP_DURABLE_KEEP. What does not fit goes. */
+#define EXRP_DURABLE_CAPACITY 8
+#define EXRP_DURABLE_CAPACITY_BYTES 9 /* 0: no limit */
+#define EXRP_DURABLE_AGE_MAX 10       /* 0: no limit */
+#define EXRP_DURABLE_OPTION_COUNT 11
+#define EXRP_DURABLE_KEEP (-1)
 
 /* What exrp_durable_open() found. */
 #define EXRP_RECOVERY_GROUPS 0
@@ -622,7 +630,11 @@ extern "C" {
 #define EXRP_RECOVERY_DAMAGE_SEGMENT 4 /* where the first damage is that was not repaired; 0: nowhere */
 #define EXRP_RECOVERY_DAMAGE_OFFSET 5
 #define EXRP_RECOVERY_STATE_BYTES 6    /* of the caller's state */
-#define EXRP_RECOVERY_COUNT 7
+#define EXRP_RECOVERY_EVICTED 7        /* records that went because of the limits that were asked for */
+#define EXRP_RECOVERY_CAPACITY 8       /* the limits from now on */
+#define EXRP_RECOVERY_CAPACITY_BYTES 9
+#define EXRP_RECOVERY_AGE_MAX 10
+#define EXRP_RECOVERY_COUNT 11
 
 /* What is known of a durable replay. */
 #define EXRP_DURABLE_INFO_OPEN 0          /* 1 where it is durable, or was until its log failed */
@@ -633,6 +645,51 @@ extern "C" {
 #define EXRP_DURABLE_INFO_SEGMENTS 5
 #define EXRP_DURABLE_INFO_LOG_BYTES 6 /* of all segments */
 #define EXRP_DURABLE_INFO_COUNT 7
+
+/* What exrp_folder_verify() found. */
+#define EXRP_VERIFY_SEGMENTS 0
+#define EXRP_VERIFY_BYTES 1      /* of them */
+#define EXRP_VERIFY_GROUPS 2
+#define EXRP_VERIFY_TAIL_BYTES 3 /* that nothing proves to have been on the disk, and opening would cut off */
+#define EXRP_VERIFY_CHECKPOINT 4 /* the file that names the checkpoint: 0 not there, 1 whole, 2 damaged */
+#define EXRP_VERIFY_FLAWS 5      /* places that are damaged; there may be more than were listed */
+#define EXRP_VERIFY_FAILED 6     /* why it could not be read: EXRP_LOG_*, or 0; */
+#define EXRP_VERIFY_CALL 7       /* the call of the disk, */
+#define EXRP_VERIFY_SYSTEM 8     /* and the system's number */
+#define EXRP_VERIFY_COUNT 9
+
+/* A place that is damaged. */
+#define EXRP_FLAW_SEGMENT 0
+#define EXRP_FLAW_OFFSET 1
+#define EXRP_FLAW_BYTES 2
+#define EXRP_FLAW_KIND 3
+#define EXRP_FLAW_COST 4
+#define EXRP_FLAW_COUNT 5
+
+/* Kinds of damage. */
+#define EXRP_FLAW_KIND_BIT 0     /* one flipped bit, which is repaired whenever it is read */
+#define EXRP_FLAW_KIND_PAYLOAD 1 /* what a frame holds */
+#define EXRP_FLAW_KIND_FRAMES 2  /* any number of frames */
+#define EXRP_FLAW_KIND_HEAD 3    /* the head of a file */
+#define EXRP_FLAW_KIND_MISSING 4 /* a file, or its end, or the checkpoint is not there */
+
+/* What a damage costs. */
+#define EXRP_FLAW_COST_NOTHING 0
+#define EXRP_FLAW_COST_EPISODES 1 /* rows, at most: their episodes are evicted when the folder is opened */
+#define EXRP_FLAW_COST_ALL 2      /* the folder can't be opened */
+
+/* A copy of the folder of a durable replay. */
+#define EXRP_COPY_TICKET 0       /* it may be made once this is flushed */
+#define EXRP_COPY_FIRST 1        /* what it has: the first segment, and the one behind the last; exrp_durable_seal gives these */
+#define EXRP_COPY_NEXT 2
+#define EXRP_COPY_CHECKPOINT_SEGMENT 3
+#define EXRP_COPY_CHECKPOINT_OFFSET 4
+#define EXRP_COPY_LINKED_BYTES 5 /* exrp_durable_copy gives these: bytes of files that two folders have now, */
+#define EXRP_COPY_COPIED_BYTES 6 /* bytes that were written, */
+#define EXRP_COPY_FAILED 7       /* and what failed: EXRP_LOG_*, or 0, */
+#define EXRP_COPY_CALL 8         /* the call of the disk, or how many bytes are missing, */
+#define EXRP_COPY_SYSTEM 9       /* and the system's number */
+#define EXRP_COPY_COUNT 10
 
 /* Sections of a snapshot, in the order in which they are loaded. */
 #define EXRP_SECTION_COUNTERS 0  /* one item */
@@ -918,7 +975,8 @@ EXRP_API int32_t exrp_snapshot_end(uint32_t replay);
 /* A durable replay. */
 
 /* Makes a replay durable, in a folder (UTF-8) that is made where its parent is there. A new log begins with the replay as it is. A log that is there is
- * read, into a replay of the same options that was just made, with no view but its first and no selector. */
+ * read, into a replay of the same options that was just made, with no view but its first and no selector. It gets the limits that the log says, or others
+ * that are asked for. After a failure, the replay can only be destroyed. */
 EXRP_API int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_size, const double* options, uint32_t option_count,
                                    double* report, uint32_t report_count);
 /* The caller's state, as it was with the last group. */
@@ -927,7 +985,17 @@ EXRP_API int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t st
 EXRP_API int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket);
 /* Waits until what the ticket stands for is on the disk; timeout_ms 0 only asks. */
 EXRP_SLOW int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms);
+/* Ends a group, as exrp_durable_group does, and begins a copy of the folder as it is then. Until exrp_durable_unseal, nothing of it is removed. */
+EXRP_API int32_t exrp_durable_seal(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* copy, uint32_t copy_count);
+/* Makes the copy in a folder (UTF-8) that has none of its files, once it is flushed. Files are linked where that is possible. */
+EXRP_SLOW int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32_t path_size, EXRP_INOUT double* copy, uint32_t copy_count);
+EXRP_API int32_t exrp_durable_unseal(uint32_t replay);
 EXRP_API int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count);
+
+/* Reads all files of the log of a durable folder (UTF-8), and lists what is damaged: EXRP_FLAW_COUNT numbers each. It changes nothing, and another process may
+ * have the folder open. */
+EXRP_SLOW int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, double* report, uint32_t report_count, double* flaws,
+                                     uint32_t flaws_count);
 
 /* A set of tables. Messages are protobuf messages of Reverb's service, without gRPC's five bytes before them. One thread uses a set. */
 EXRP_API int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables);

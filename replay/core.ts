@@ -48,8 +48,8 @@ export interface NotedState {
 export class ReplayCore {
   /** The kernel. */
   readonly kernel: Kernel;
-  /** The options, with every default filled in. */
-  readonly config: ReplayConfig;
+  /** The options, with every default filled in. Only the limits of a durable replay change, when it is opened. */
+  config: ReplayConfig;
   /** The id for calls of the kernel; one that no replay has while the replay can't be used. */
   id: number;
   /** The seed of the options, or of the latest snapshot that was loaded. */

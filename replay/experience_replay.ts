@@ -11,7 +11,12 @@
 import { openKernel } from "../ffi/library.ts";
 import { freeForgotten } from "../ffi/open_count.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
-import { checkCreateOptions, type CreateOptions } from "../schema/create_options.ts";
+import {
+  areLimits,
+  checkCreateOptions,
+  type CreateOptions,
+  withLimits,
+} from "../schema/create_options.ts";
 import type { PickOptions } from "../schema/pick_options.ts";
 import { columnsOf, type RecordColumns } from "../schema/record_columns.ts";
 import type {
@@ -27,19 +32,26 @@ import type {
 import type { NoTransforms, PickTransforms } from "../schema/transform_types.ts";
 import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
+import { type Appended, appendFrom, type Target } from "./append/append.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
+import { checkDurable, type Durability, Durable } from "./durable/durable.ts";
+import { type DurableOptions, splitOptions } from "./durable/durable_options.ts";
 import {
-  checkDurable,
+  areLimitsOf,
   checkSameConfig,
-  type Durability,
-  Durable,
   makeFolder,
   readFolder,
   writeFolder,
-} from "./durable/durable.ts";
-import { type DurableOptions, splitOptions } from "./durable/durable_options.ts";
+} from "./durable/folder.ts";
+import {
+  type DurableSnapshot,
+  listSnapshots,
+  type MadeSnapshot,
+  removeSnapshot,
+} from "./durable/snapshots.ts";
+import { type Verified, verifyPath } from "./durable/verify.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
@@ -219,14 +231,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   /** Opens a folder whose replay has this type. */
   static open<S extends Schema = AnySchema>(
     directory: string | URL,
-    options?: DurableOptions,
+    options?:
+      & DurableOptions
+      & Partial<Pick<CreateOptions, "capacity" | "capacityBytes" | "maxAge">>
+      & { readonly state?: never },
   ): Promise<ExperienceReplay<S>>;
   /**
    * Opens a durable replay: one that lives in a folder, and outlives the process. What you record, draw and change goes to a log in that
    * folder, in the background. After `await flush()`, all that came before is on the disk, whatever happens to the process or the power.
    *
    * A new folder needs the options of {@linkcode ExperienceReplay.create}. A folder with a replay needs none; if you give them, they are
-   * compared. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
+   * compared, but for `capacity`, `capacityBytes` and `maxAge`. These may be others: the replay has them from then on, and what does not fit goes at once, as
+   * if the replay were full. `durability.recovered.evictedCount` says how many records went. You may give them alone. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
    * those that would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
    *
    * One replay at a time has a folder open. It needs the native kernel, and takes the library's selectors and eviction policies, not rules
@@ -292,13 +308,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
         `${where}: there is no replay in ${folder.path}: give the options of a new one, such as { capacity: 100_000, state: float32(4) }`,
       );
     }
-    const given = isGiven ? checkCreateOptions(rest as CreateOptions) : undefined;
+    const given = !isGiven
+      ? undefined
+      : folder.config !== undefined && areLimits(rest)
+      ? withLimits(where, folder.config, rest)
+      : checkCreateOptions(rest as CreateOptions);
     const { config = given } = folder;
     if (config === undefined) throw new TypeError(`${where}: give the options of the replay`);
     if (given !== undefined && folder.config !== undefined) {
-      checkSameConfig(folder, given, folder.config, rest.seed !== undefined);
+      const hasSeed = rest.seed !== undefined || areLimits(rest);
+      checkSameConfig(folder, given, folder.config, hasSeed);
     }
-    const rateLimiter = checkForReplay(`${where}: rateLimiter`, rest.rateLimiter, config);
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, rest.rateLimiter, given ?? config);
     const kernel = await openKernel({
       ...(kernelPath === undefined ? {} : { kernelPath }),
       ...(kernelCache === undefined ? {} : { kernelCache }),
@@ -307,18 +328,93 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     checkDurable(kernel, config);
     await freeForgotten(kernel);
     if (folder.config === undefined) makeFolder(folder);
-    const core = new ReplayCore(kernel, config);
-    const replay = ExperienceReplay.#of(core, (parts) => parts.durable.open(folder, durable));
+    // The log has the limits that it begins with. They may be more than this machine has memory for.
+    const { capacity, capacityBytes, maxAge } = given ?? config;
+    const core = new ReplayCore(kernel, { ...config, capacity, capacityBytes, maxAge });
+    const replay = ExperienceReplay.#of(
+      core,
+      (parts) => parts.durable.open(folder, durable, given),
+    );
     try {
       // Only who has the folder open says what is in it.
-      if (folder.config === undefined) await writeFolder(folder, config);
+      if (folder.config === undefined) await writeFolder(folder, core.config);
       if (rateLimiter !== undefined) replay.#parts.rateLimiter.set(where, rateLimiter);
       replay.#parts.durable.begin();
+      if (folder.config !== undefined && !areLimitsOf(folder, core.config)) {
+        await replay.flush();
+        await writeFolder(folder, core.config);
+      }
     } catch (error) {
       core.dispose();
       throw error;
     }
     return replay;
+  }
+
+  /**
+   * Reads all of a durable replay's folder, or of a file that `serialize` wrote, and compares every checksum. It changes nothing, and loads nothing into memory. Another
+   * program may have the folder open meanwhile. The snapshots in a folder are folders of their own: verify each.
+   *
+   * @param path The folder, or the file.
+   * @throws {ReplayError} `file`, `disk` or `permission` if it can't be read. `log-mismatch` if a newer library wrote it.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * const folder = await Deno.makeTempDir();
+   * {
+   *   using replay = await ExperienceReplay.open(folder, { capacity: 100, state: float32(1) });
+   *   replay.record(replay.newEpisode(), [1], 0, 1, { finalState: [2] });
+   * }
+   * console.log((await ExperienceReplay.verify(folder)).isWhole); // true
+   *
+   * await Deno.truncate(`${folder}/replay.json`, 20);
+   * const { damages: [damage] } = await ExperienceReplay.verify(folder);
+   * console.log([damage?.file, damage?.cost]); // ["replay.json", "all"]
+   * ```
+   */
+  static async verify(path: string | URL): Promise<Verified> {
+    return await verifyPath(path);
+  }
+
+  /**
+   * The snapshots in the folder of a durable replay, the oldest first: those of {@linkcode ExperienceReplay.snapshot}. The replay may be open or not.
+   *
+   * @throws {ReplayError} `file` or `permission` if the folder can't be read.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * const folder = await Deno.makeTempDir();
+   * using replay = await ExperienceReplay.open(folder, { capacity: 100, state: float32(1) });
+   * await replay.snapshot("monday");
+   * await replay.snapshot("tuesday");
+   * console.log(ExperienceReplay.snapshots(folder).map(({ name }) => name)); // ["monday", "tuesday"]
+   * ```
+   */
+  static snapshots(directory: string | URL): DurableSnapshot[] {
+    return listSnapshots("ExperienceReplay.snapshots()", directory);
+  }
+
+  /**
+   * Removes a snapshot of a durable replay. What other snapshots or the replay share with it stays.
+   *
+   * @returns False if there is none of this name.
+   * @throws {ReplayError} `log-taken` if a replay has the snapshot open. `file` if its folder has a file that the library did not write: then nothing is removed.
+   * `permission`, or `file` if the system refuses.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * const folder = await Deno.makeTempDir();
+   * using replay = await ExperienceReplay.open(folder, { capacity: 100, state: float32(1) });
+   * await replay.snapshot("monday");
+   * console.log(await ExperienceReplay.removeSnapshot(folder, "monday")); // true
+   * console.log(ExperienceReplay.snapshots(folder)); // []
+   * ```
+   */
+  static async removeSnapshot(directory: string | URL, name: string): Promise<boolean> {
+    return await removeSnapshot("ExperienceReplay.removeSnapshot()", directory, name);
   }
 
   /** Attaches to the replay of a ticket whose type says what the replay holds. */
@@ -1307,6 +1403,71 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   get durability(): Durability | undefined {
     this.#parts.core.checkUsable("durability");
     return this.#parts.durable.durability;
+  }
+
+  /**
+   * Takes the ended episodes of another replay in, as new episodes: from a file that `serialize` wrote, or from a durable replay's folder. They come whole, with
+   * tags, extras and ends, as if they were recorded now. Priorities and births stay behind, and so do open episodes. If there is no room, older episodes go.
+   *
+   * A file is read in pieces, so it may be larger than memory. It is checked first: nothing is taken from one that is damaged. A folder is opened, and is
+   * read into memory meanwhile. On a durable replay, await {@linkcode ExperienceReplay.flush} then.
+   *
+   * @throws {ReplayError} `snapshot-mismatch` if the columns differ. `capacity` if an episode is longer than this replay may hold. What `unserialize` and `open` say of a
+   * file or a folder. `rate-limiter` where records have to wait: what came before stays. `disposed` or `busy`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * const file = await Deno.makeTempFile();
+   * using monday = await ExperienceReplay.create({ capacity: 100, state: float32(1) });
+   * monday.record(monday.newEpisode(), [1], 0, 1, { finalState: [2] });
+   * await monday.serialize(file);
+   *
+   * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(1) });
+   * console.log(await replay.append(file)); // { episodeCount: 1, recordCount: 1, openCount: 0 }
+   * ```
+   */
+  async append(path: string | URL): Promise<Appended> {
+    const { core } = this.#parts;
+    return await appendFrom(core, this as unknown as Target, path, async (folder) => {
+      const source: ExperienceReplay = await ExperienceReplay.open(folder, {
+        kernelPath: core.kernel.path,
+      } as DurableOptions);
+      return {
+        core: source.#parts.core,
+        handles: source.episodes().handle,
+        episode: (handle) => source.episode(handle),
+        episodeRecords: (handle) => source.episodeRecords(handle),
+        [Symbol.dispose]: () => source[Symbol.dispose](),
+      };
+    });
+  }
+
+  /**
+   * Makes a snapshot of a durable replay as it is now, by name. It is a folder of its own in `snapshots`, in the replay's folder: {@linkcode ExperienceReplay.open} opens it
+   * as another replay, today or in a year. Actors and learners go on meanwhile.
+   *
+   * The files of the log are linked into it. So it costs what was not flushed yet, and some kilobytes; later, it keeps the bytes that the replay itself needs no more. Where
+   * the file system has no links, all is copied.
+   *
+   * @param name Letters, digits, "-", "_" and single dots.
+   * @throws {ReplayError} `file` if there is one of this name, or this thread did not open the replay. `disk` if the disk fails, or has too little free space:
+   * then nothing was written. `busy` while another one is made. `permission` or `disposed`.
+   * @example
+   * ```ts
+   * import { ExperienceReplay, float32 } from "@exrp/replay";
+   *
+   * using replay = await ExperienceReplay.open(await Deno.makeTempDir(), { capacity: 100, state: float32(1) });
+   * replay.record(replay.newEpisode(), [1], 0, 1, { finalState: [2] });
+   * const { path } = await replay.snapshot("before");
+   * replay.clear();
+   *
+   * using before = await ExperienceReplay.open(path);
+   * console.log([before.recordCount, replay.recordCount]); // [1, 0]
+   * ```
+   */
+  async snapshot(name: string): Promise<MadeSnapshot> {
+    return await this.#parts.durable.snapshot(name);
   }
 
   /** Frees the replay. One of {@linkcode ExperienceReplay.open} is flushed before. */

@@ -234,6 +234,41 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   };
 }
 
+/** The options that say how much a replay holds. A folder may be opened with others. */
+export type Limits = Pick<CreateOptions, "capacity" | "capacityBytes" | "maxAge">;
+
+/** Whether these options are limits only. */
+export function areLimits(options: object): options is Partial<Limits> {
+  return Object.keys(options).every((name) =>
+    ["capacity", "capacityBytes", "maxAge"].includes(name)
+  );
+}
+
+/** A configuration with other limits. Those that are not given stay. */
+export function withLimits(
+  where: string,
+  config: ReplayConfig,
+  limits: Partial<Limits>,
+): ReplayConfig {
+  const { pick, segmentLength } = config;
+  const check = (name: keyof Limits, least: number, most: number): number =>
+    limits[name] === undefined
+      ? config[name]
+      : checkInteger(`${where}: ${name}`, limits[name], least, most);
+  const given = check("capacity", pick.length, abi.EXRP_LIMIT_CAPACITY);
+  const capacityBytes = check("capacityBytes", 1, Number.MAX_SAFE_INTEGER);
+  const maxAge = check("maxAge", 1, Number.MAX_SAFE_INTEGER);
+  const capacity = capacityBytes === 0 ? given : fittingCapacity(given, capacityBytes, config);
+  checkLimitsHold(pick.length, config, capacityBytes, maxAge);
+  const segmentMax = maxAge === 0 ? capacity : Math.min(capacity, maxAge);
+  if (segmentLength > segmentMax) {
+    throw new RangeError(
+      `${where}: capacity and maxAge must be at least segmentLength, which is ${segmentLength} in the replay of the folder, got ${segmentMax}`,
+    );
+  }
+  return { ...config, capacity, capacityBytes, maxAge };
+}
+
 /** The names of columns, each of which must be there. */
 function checkFrozen(given: unknown, columns: readonly NamedColumn[]): readonly string[] {
   if (!Array.isArray(given)) {

@@ -81,8 +81,7 @@ export async function writeNewFile(
   pieces: Iterable<Uint8Array>,
   mode?: number,
 ): Promise<void> {
-  const attempt = <T>(call: () => T, verb: Verb = "write"): T =>
-    attemptOn(operation, verb, path, files, call);
+  const attempt = <T>(call: () => T): T => attemptOn(operation, "write", path, files, call);
   const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
   const end = files.hasLocks ? "tmp" : "part";
   const temporary = `${path}.exrp-${tag.toString(36).padStart(7, "0")}.${end}`;
@@ -105,14 +104,14 @@ export async function writeNewFile(
   } finally {
     if (!isRenamed) ignoreErrors(() => files.remove(temporary));
   }
-  // The new name is put on the disk, too.
-  using folder = attempt(
-    () => rescue(() => files.open(files.path.dirname(path)), unsyncable),
-    NAME,
-  );
-  if (folder !== undefined) {
-    await attempt(() => rescue(() => folder.syncLater(), unsyncable), NAME);
-  }
+  await syncNames(operation, path, files);
+}
+
+/** Puts the name of a file or a folder on the disk, where it was made, renamed or removed. */
+export async function syncNames(operation: string, path: string, files: Files): Promise<void> {
+  const attempt = <T>(call: () => T): T => attemptOn(operation, NAME, path, files, call);
+  using folder = attempt(() => rescue(() => files.open(files.path.dirname(path)), unsyncable));
+  if (folder !== undefined) await attempt(() => rescue(() => folder.syncLater(), unsyncable));
 }
 
 async function writeAll(file: OpenFile, piece: Uint8Array): Promise<void> {

@@ -36,6 +36,7 @@ interface NodeFs {
   realpathSync(path: string): string;
   renameSync(from: string, to: string): void;
   unlinkSync(path: string): void;
+  rmdirSync(path: string): void;
   unlink(path: string, done: (error: unknown) => void): void;
   readdirSync(folder: string, options: { withFileTypes: true }): {
     readonly name: string;
@@ -115,10 +116,12 @@ export interface Files {
   realPath(path: string): string;
   /** Says who may read and write a file. */
   setMode(path: string, mode: number): void;
-  /** Gives a file another name. What had that name before is gone. */
+  /** Gives a file or a folder another name. A file that had that name before is gone. */
   rename(from: string, to: string): void;
   /** Removes a file. */
   remove(path: string): void;
+  /** Removes a folder that is empty. */
+  removeFolder(path: string): void;
   /** The same, while the program goes on: the system may need some 100 ms for a large one. */
   removeLater(path: string): Promise<void>;
   /** The names of the files in a folder, or of the folders in it. Links are neither. */
@@ -194,6 +197,7 @@ function filesOfDeno(deno: typeof Deno): Omit<Files, Named> {
     setMode: (path, mode) => deno.chmodSync(path, mode),
     rename: (from, to) => deno.renameSync(from, to),
     remove: (path) => deno.removeSync(path),
+    removeFolder: (path) => deno.removeSync(path),
     removeLater: (path) => deno.remove(path),
     list: (folder, kind = "files") =>
       [...deno.readDirSync(folder)]
@@ -249,6 +253,7 @@ function filesOfNode(fs: NodeFs): Omit<Files, Named> {
     setMode: (path, mode) => fs.chmodSync(path, mode),
     rename: (from, to) => fs.renameSync(from, to),
     remove: (path) => fs.unlinkSync(path),
+    removeFolder: (path) => fs.rmdirSync(path),
     removeLater: (path) => settled((done) => fs.unlink(path, done)),
     list: (folder, kind = "files") =>
       fs.readdirSync(folder, { withFileTypes: true })

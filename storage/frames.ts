@@ -225,6 +225,26 @@ export class FrameReader {
     return payload;
   }
 
+  /** Reads all frames to the end, whatever they are, and shows each one's name and payload. Returns the schema. */
+  *all(
+    show: (name: string, payload: Uint8Array<ArrayBuffer>) => void,
+  ): Reading<Readonly<Record<string, unknown>>> {
+    const schema = yield* this.begin();
+    for (;;) {
+      const header = yield* this.#frameHeader("the next section");
+      const [tag, index] = [tagOf(header), viewOf(header).getUint32(4, true)];
+      if (tag === "END ") break;
+      show(nameOf(tag, index), yield* this.frame(tag, index, Number.MAX_SAFE_INTEGER));
+    }
+    yield* this.end();
+    return schema;
+  }
+
+  /** How many bytes were read and found right. */
+  get offset(): number {
+    return this.#offset;
+  }
+
   /** Whether the frame that comes next has this tag. */
   *isNext(tag: string, index: number): Reading<boolean> {
     return tagOf(yield* this.#frameHeader(nameOf(tag, index))) === tag;

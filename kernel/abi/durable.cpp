@@ -7,6 +7,7 @@
 #include "kernel/abi/replay_calls.hpp"
 #include "kernel/base/whole_number.hpp"
 #include "kernel/durable/recovery.hpp"
+#include "kernel/durable/verify.hpp"
 
 using exrp::Durable;
 using exrp::DurableOptions;
@@ -27,14 +28,27 @@ constexpr uint32_t pathMax = 4096;
 
 Status closed() { return fail(Status::log, EXRP_LOG_CLOSED); }
 
+/// The text of a path, which is not longer than there is room for.
+struct Path {
+  char text[pathMax] = {};
+  Status read(const uint8_t* path, uint32_t size, uint32_t argument) {
+    if (size >= pathMax) return fail(Status::argument, argument, size);
+    memcpy(text, path, size);
+    return Status::ok;
+  }
+};
+
 /// Reads the options of exrp_durable_open().
-Status parse(const double* options, uint32_t count, DurableOptions* parsed) {
+Status parse(const double* options, uint32_t count, DurableOptions* parsed, exrp::WantedLimits* wanted) {
   if (count != EXRP_DURABLE_OPTION_COUNT) return fail(Status::argument, 5, count);
   for (uint32_t at = 0; at < count; ++at) {
     const bool isFlag = at == EXRP_DURABLE_IS_NEW || at == EXRP_DURABLE_HAS_STATE || at == EXRP_DURABLE_GOES_ON;
-    const bool isWide = at == EXRP_DURABLE_QUEUE_BYTES || at == EXRP_DURABLE_CHECKPOINT_BYTES;
+    const bool isLimit = at == EXRP_DURABLE_CAPACITY_BYTES || at == EXRP_DURABLE_AGE_MAX;
+    const bool isWide = at == EXRP_DURABLE_QUEUE_BYTES || at == EXRP_DURABLE_CHECKPOINT_BYTES || isLimit;
+    if ((isLimit || at == EXRP_DURABLE_CAPACITY) && options[at] == EXRP_DURABLE_KEEP) continue;
     if (!exrp::isWhole(options[at], 0, isFlag ? 1 : isWide ? 0x1p53 : UINT32_MAX)) return fail(Status::argument, 4, options[at]);
   }
+  *wanted = {options[EXRP_DURABLE_CAPACITY], options[EXRP_DURABLE_CAPACITY_BYTES], options[EXRP_DURABLE_AGE_MAX]};
   parsed->log.flushIntervalMs = static_cast<uint32_t>(options[EXRP_DURABLE_FLUSH_INTERVAL_MS]);
   parsed->log.segmentBytes = static_cast<uint32_t>(options[EXRP_DURABLE_SEGMENT_BYTES]);
   parsed->log.queueBytes = static_cast<uint64_t>(options[EXRP_DURABLE_QUEUE_BYTES]);
@@ -48,7 +62,8 @@ Status parse(const double* options, uint32_t count, DurableOptions* parsed) {
 Status open(Instance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
   if (!exrp::hasDisk) return closed();
   DurableOptions options;
-  Status status = parse(numbers, count, &options);
+  exrp::WantedLimits wanted;
+  Status status = parse(numbers, count, &options, &wanted);
   if (status != Status::ok) return status;
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
   std::unique_ptr<Durable, exrp::EndDurable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
@@ -57,7 +72,7 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
   status = made->openFolder(path, isNew);
   exrp::RecoveryReport found_;
   if (status == Status::ok && isNew) status = made->create(options);
-  if (status == Status::ok && !isNew) status = exrp::Recovery(*made, found.recording, found.drawing, thread).open(options, &found_);
+  if (status == Status::ok && !isNew) status = exrp::Recovery(*made, found.recording, found.drawing, thread).open(options, &found_, wanted);
   if (status != Status::ok) return status;
   report[EXRP_RECOVERY_GROUPS] = static_cast<double>(found_.groupCount);
   report[EXRP_RECOVERY_TAIL_BYTES] = static_cast<double>(found_.tailBytes);
@@ -66,7 +81,68 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
   report[EXRP_RECOVERY_DAMAGE_SEGMENT] = found_.damage.segment;
   report[EXRP_RECOVERY_DAMAGE_OFFSET] = found_.damage.offset;
   report[EXRP_RECOVERY_STATE_BYTES] = found_.stateBytes;
+  report[EXRP_RECOVERY_EVICTED] = static_cast<double>(found_.evictedRecords);
+  report[EXRP_RECOVERY_CAPACITY] = found.replay.config().capacity;
+  report[EXRP_RECOVERY_CAPACITY_BYTES] = static_cast<double>(found.replay.config().capacityBytes);
+  report[EXRP_RECOVERY_AGE_MAX] = static_cast<double>(found.replay.config().ageMax);
   found.durable = std::move(made);
+  return Status::ok;
+}
+
+/// Makes a copy of the folder, and says what came of it.
+Status copyFolder(Durable& durable, const char* path, double* copy) {
+  if (!exrp::hasDisk) return closed();
+  exrp::SealedFolder sealed;
+  sealed.logId = durable.stream().id();
+  sealed.first = static_cast<uint32_t>(copy[EXRP_COPY_FIRST]);
+  sealed.next = static_cast<uint32_t>(copy[EXRP_COPY_NEXT]);
+  sealed.checkpoint = {static_cast<uint32_t>(copy[EXRP_COPY_CHECKPOINT_SEGMENT]), static_cast<uint32_t>(copy[EXRP_COPY_CHECKPOINT_OFFSET])};
+  exrp::Disk* opened = nullptr;
+  exrp::FolderCopy made;
+  made.error = exrp::openDisk(path, false, &opened);
+  const std::unique_ptr<exrp::Disk> to(opened);
+  if (to != nullptr) made = exrp::copyFolder(durable.disk(), *to, path, sealed);
+  copy[EXRP_COPY_LINKED_BYTES] = static_cast<double>(made.linkedBytes);
+  copy[EXRP_COPY_COPIED_BYTES] = static_cast<double>(made.copiedBytes);
+  copy[EXRP_COPY_FAILED] = made.error.isError() ? EXRP_LOG_DISK : made.missingBytes > 0 ? EXRP_LOG_SPACE : 0;
+  copy[EXRP_COPY_CALL] = made.error.isError() ? static_cast<double>(made.error.call) : static_cast<double>(made.missingBytes);
+  copy[EXRP_COPY_SYSTEM] = made.error.system;
+  return Status::ok;
+}
+
+/// The numbers of a flaw are those of the kernel.
+static_assert(EXRP_FLAW_KIND_MISSING == static_cast<int>(exrp::LogDamageKind::missing) && EXRP_FLAW_COST_ALL == static_cast<int>(exrp::FlawCost::all));
+
+Status verify(const char* path, double* report, double* flaws, size_t flawMax) {
+  if (!exrp::hasDisk) return closed();
+  exrp::Disk* opened = nullptr;
+  const exrp::DiskError error = exrp::openDisk(path, false, &opened);
+  const std::unique_ptr<exrp::Disk> disk(opened);
+  for (uint32_t at = 0; at < EXRP_VERIFY_COUNT; ++at) report[at] = 0;
+  exrp::LogStatus status = exrp::LogStatus::disk;
+  exrp::Verify verify;
+  if (disk != nullptr) status = verify.run(*disk);
+  if (status != exrp::LogStatus::ok) {
+    const exrp::DiskError failed = disk == nullptr ? error : verify.failure().error;
+    report[EXRP_VERIFY_FAILED] = static_cast<double>(status);
+    report[EXRP_VERIFY_CALL] = static_cast<double>(failed.call);
+    report[EXRP_VERIFY_SYSTEM] = failed.system;
+    return Status::ok;
+  }
+  report[EXRP_VERIFY_SEGMENTS] = static_cast<double>(verify.segmentCount());
+  report[EXRP_VERIFY_BYTES] = static_cast<double>(verify.bytes());
+  report[EXRP_VERIFY_GROUPS] = static_cast<double>(verify.groupCount());
+  report[EXRP_VERIFY_TAIL_BYTES] = static_cast<double>(verify.scan().tailBytes);
+  report[EXRP_VERIFY_CHECKPOINT] = static_cast<double>(verify.checkpointFile());
+  report[EXRP_VERIFY_FLAWS] = static_cast<double>(verify.flawCount());
+  for (size_t k = 0; k < verify.flawCount() && k < flawMax; ++k, flaws += EXRP_FLAW_COUNT) {
+    const exrp::Flaw& flaw = verify.flaw(k);
+    flaws[EXRP_FLAW_SEGMENT] = flaw.at.segment;
+    flaws[EXRP_FLAW_OFFSET] = flaw.at.offset;
+    flaws[EXRP_FLAW_BYTES] = static_cast<double>(flaw.bytes);
+    flaws[EXRP_FLAW_KIND] = static_cast<double>(flaw.kind);
+    flaws[EXRP_FLAW_COST] = static_cast<double>(flaw.cost);
+  }
   return Status::ok;
 }
 
@@ -79,10 +155,9 @@ int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_si
   return withWhole(replay, [&](Seat& at) {
     if (at.flags.isShared()) return fail(Status::notSharable, EXRP_SHARE_LOADING);
     if (report_count < EXRP_RECOVERY_COUNT) return fail(Status::bufferSize, report_count, EXRP_RECOVERY_COUNT);
-    if (path_size >= pathMax) return fail(Status::argument, 2, path_size);
-    char text[pathMax] = {};
-    memcpy(text, path, path_size);
-    return open(at.instance, at.scratch, text, options, option_count, report);
+    Path folder;
+    const Status status = folder.read(path, path_size, 2);
+    return status == Status::ok ? open(at.instance, at.scratch, folder.text, options, option_count, report) : status;
   });
 }
 
@@ -110,6 +185,52 @@ int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms) {
   Durable* const durable = seat->instance.durable.get();
   const Status status = !seat->instance.isDurable() ? closed() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
   registry()->leave(seat);
+  return number(status);
+}
+
+int32_t exrp_durable_seal(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* copy, uint32_t copy_count) {
+  return withWhole(replay, [&](Instance& found) {
+    if (!found.isDurable()) return closed();
+    if (copy_count < EXRP_COPY_COUNT) return fail(Status::bufferSize, copy_count, EXRP_COPY_COUNT);
+    exrp::SealedFolder sealed;
+    Status status = found.durable->endGroup(state, state_size, has_state != 0);
+    if (status == Status::ok) status = found.durable->seal(&sealed);
+    if (status != Status::ok) return status;
+    copy[EXRP_COPY_TICKET] = static_cast<double>(sealed.ticket);
+    copy[EXRP_COPY_FIRST] = sealed.first;
+    copy[EXRP_COPY_NEXT] = sealed.next;
+    copy[EXRP_COPY_CHECKPOINT_SEGMENT] = sealed.checkpoint.segment;
+    copy[EXRP_COPY_CHECKPOINT_OFFSET] = sealed.checkpoint.offset;
+    return Status::ok;
+  });
+}
+
+int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32_t path_size, double* copy, uint32_t copy_count) {
+  if (copy_count < EXRP_COPY_COUNT) return number(fail(Status::bufferSize, copy_count, EXRP_COPY_COUNT));
+  Path folder;
+  if (const Status status = folder.read(path, path_size, 2); status != Status::ok) return number(status);
+  Seat* const seat = registry() == nullptr ? nullptr : registry()->enter(replay);
+  if (seat == nullptr) return number(fail(Status::replayUnknown, replay));
+  Durable* const durable = seat->instance.durable.get();
+  Status status = seat->instance.isDurable() ? durable->waitFlushed(static_cast<uint64_t>(copy[EXRP_COPY_TICKET]), 0) : closed();
+  if (status == Status::ok) status = copyFolder(*durable, folder.text, copy);
+  registry()->leave(seat);
+  return number(status);
+}
+
+int32_t exrp_durable_unseal(uint32_t replay) {
+  return withWhole(replay, [&](Instance& found) {
+    if (!found.isDurable()) return closed();
+    found.durable->unseal();
+    return Status::ok;
+  });
+}
+
+int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, double* report, uint32_t report_count, double* flaws, uint32_t flaws_count) {
+  if (report_count < EXRP_VERIFY_COUNT) return number(fail(Status::bufferSize, report_count, EXRP_VERIFY_COUNT));
+  Path folder;
+  Status status = folder.read(path, path_size, 1);
+  if (status == Status::ok) status = verify(folder.text, report, flaws, flaws_count / EXRP_FLAW_COUNT);
   return number(status);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
@@ -46,9 +47,12 @@ Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
   if (status != Status::ok) return status;
   const LogStatus made = log_.create(disk_.get(), options.log);
-  if (made == LogStatus::ok) return Status::ok;
-  fail(made);
-  return failure();
+  if (made != LogStatus::ok) {
+    fail(made);
+    return failure();
+  }
+  putLimits();
+  return hasFailed_ ? failure() : Status::ok;
 }
 
 Status Durable::close() {
@@ -160,6 +164,17 @@ bool Durable::keepMade(Command command, const uint8_t* arguments, uint32_t bytes
   memcpy(&made_[madeBytes_ + sizeof head], arguments, bytes);
   madeBytes_ += whole;
   return true;
+}
+
+LimitsCommand Durable::limitsCommand() const {
+  const ReplayConfig& config = replay_.config();
+  return {{static_cast<uint32_t>(Command::setLimits), sizeof(LimitsHead)}, {config.capacityBytes, config.ageMax, config.capacity, config.blockLength}};
+}
+
+/// Says what the limits are from here on.
+void Durable::putLimits() {
+  const LimitsHead limits = limitsCommand().limits;
+  put(Command::setLimits, {{&limits, sizeof limits}});
 }
 
 void Durable::noteRecord(double handle, uint32_t flags, const uint8_t* priority, const uint8_t* tag) {
@@ -390,15 +405,29 @@ void Durable::freshenBlocks() {
   }
 }
 
+/// Lists where the rows of blocks are, by episode and time. False without memory for the list.
+bool Durable::listPlaces(uint32_t* count, Scratch<LogPlace>& places) const {
+  const EpisodeBook& book = replay_.book();
+  *count = 0;
+  if (!places.commit(book.store().highWater())) return false;
+  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
+    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
+      if (book.rowsOf(block).count > 0) places[(*count)++] = book.part<LoggedRows>().place(block);
+    }
+  }
+  return true;
+}
+
 /// Lists what a snapshot does not say of episodes. False without memory for the list.
-bool Durable::listEpisodes(uint32_t* count) {
+bool Durable::listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const {
+  *count = 0;
   const EpisodeList& episodes = replay_.book().episodes();
   const ReleasedRecords& released = replay_.book().part<ReleasedRecords>();
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
     const uint32_t to = released.until(episode) > episodes.first(episode) ? released.until(episode) : 0;
     if (to == 0 && episodes[episode].ended()) continue;
-    if (!episodes_.commit(*count + 1)) return false;
-    episodes_[(*count)++] = {replay_.book().handleAt(episode), to, episodes[episode].writer};
+    if (!heads.commit(*count + 1)) return false;
+    heads[(*count)++] = {replay_.book().handleAt(episode), to, episodes[episode].writer};
   }
   return true;
 }
@@ -406,25 +435,20 @@ bool Durable::listEpisodes(uint32_t* count) {
 /// Keeps the moment. Where a snapshot is being saved, a later group tries again.
 void Durable::beginCheckpoint() {
   if (snapshot_.begin(this, false) != Status::ok) return;
-  const EpisodeBook& book = replay_.book();
-  const LoggedRows& logged = book.part<LoggedRows>();
-  placeCount_ = placeAt_ = 0;
-  if (!places_.commit(book.store().highWater())) return snapshot_.endFor(this);
-  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
-    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
-      if (book.rowsOf(block).count > 0) places_[placeCount_++] = logged.place(block);
-    }
-  }
-  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, madeBytes_, writer_, 0};
+  placeAt_ = 0;
+  if (!listPlaces(&placeCount_, places_)) return snapshot_.endFor(this);
+  const LimitsCommand limits = limitsCommand();
+  const auto commandBytes = static_cast<uint32_t>(sizeof limits) + madeBytes_;
+  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, commandBytes, writer_, 0};
   LogPlace place;
   uint64_t drawn[EXRP_LIMIT_LOGS];
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
   uint32_t episodeCount = 0;
-  if (!listEpisodes(&episodeCount)) return snapshot_.endFor(this);
+  if (!listEpisodes(&episodeCount, episodes_)) return snapshot_.endFor(this);
   const auto episodeBytes = static_cast<uint32_t>(episodeCount * sizeof(EpisodeHead));
-  const LogPiece pieces[] = {
-      {&head, sizeof head}, {state_.data(), stateBytes_}, {made_.data(), madeBytes_}, {drawn, sizeof drawn}, {episodes_.data(), episodeBytes}};
-  const LogStatus status = log_.append(checkpointFrame, pieces, 5, &place);
+  const LogPiece pieces[] = {{&head, sizeof head},         {state_.data(), stateBytes_}, {&limits, sizeof limits},
+                             {made_.data(), madeBytes_},   {drawn, sizeof drawn},        {episodes_.data(), episodeBytes}};
+  const LogStatus status = log_.append(checkpointFrame, pieces, 6, &place);
   if (status != LogStatus::ok) return fail(status);
   checkpointAt_ = place.position();
   checkpointSize_ = 0;
@@ -494,30 +518,42 @@ void Durable::finishCheckpoint() {
 void Durable::finishFlushed() {
   if (!log_.isFlushed(checkpointTicket_)) return;
   checkpoint_ = Checkpoint::none;
-  if (writeCheckpointFile().isError()) return;  // the one before still counts, with all that it needs
-  uint32_t first = checkpointAt_.segment;
-  for (uint32_t at = 0; at < placeCount_; ++at) first = places_[at].segment < first ? places_[at].segment : first;
-  log_.removeSegments(first);
+  if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
+  newestCheckpoint_ = checkpointAt_;
+  neededFrom_ = checkpointAt_.segment;
+  for (uint32_t at = 0; at < placeCount_; ++at) neededFrom_ = places_[at].segment < neededFrom_ ? places_[at].segment : neededFrom_;
+  removeOld();
 }
 
-DiskError Durable::writeCheckpointFile() {
-  CheckpointFile file = {{'E', 'X', 'R', 'P', 'C', 'H', 'E', 'K'}, log_.id(), durableVersion, checkpointAt_.segment, checkpointAt_.offset, 0};
-  file.sum = checksum(0, reinterpret_cast<const uint8_t*>(&file), sizeof file - sizeof file.sum);
-  FileId id = noFile;
-  DiskError error = disk_->open(newCheckpointName, OpenFile::fresh, &id);
-  if (error.isError()) {
-    // One that a crash left.
-    disk_->remove(newCheckpointName);
-    error = disk_->open(newCheckpointName, OpenFile::fresh, &id);
+/// Removes the segments that nothing needs any more, unless a copy of the folder is made.
+void Durable::removeOld() {
+  if (isSealed_ || neededFrom_ == 0) return;
+  log_.removeSegments(neededFrom_);
+  neededFrom_ = 0;
+}
+
+// ---- copies of the folder ----
+
+Status Durable::seal(SealedFolder* sealed) {
+  if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
+  if (hasFailed_) return failure();
+  LogSegments segments;
+  LogStatus status = log_.segments(&segments);
+  if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);
+  if (status != LogStatus::ok) {
+    fail(status);
+    return failure();
   }
-  if (error.isError()) return error;
-  error = disk_->write(id, 0, reinterpret_cast<const uint8_t*>(&file), sizeof file);
-  if (!error.isError()) error = disk_->sync(id);
-  const DiskError closed = disk_->close(id);
-  if (!error.isError()) error = closed;
-  if (!error.isError()) error = disk_->rename(newCheckpointName, checkpointName);
-  if (!error.isError()) error = disk_->syncFolder();
-  return error;
+  sealed->logId = log_.id();
+  sealed->first = segments.count > 0 ? segments.segments[0].segment : sealed->next;
+  sealed->checkpoint = newestCheckpoint_;
+  isSealed_ = true;
+  return Status::ok;
+}
+
+void Durable::unseal() {
+  isSealed_ = false;
+  removeOld();
 }
 
 }  // namespace exrp

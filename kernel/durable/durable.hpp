@@ -19,6 +19,7 @@
 
 #include "kernel/calls/statistics.hpp"
 #include "kernel/durable/durable_format.hpp"
+#include "kernel/durable/folder_copy.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/replay.hpp"
 #include "kernel/snapshot/snapshot.hpp"
@@ -69,6 +70,13 @@ class Durable {
   /// The handles of a call that writes over them.
   const double* keepHandles(const double* handles, uint32_t count);
 
+  // ---- copies of the folder ----
+
+  /// Ends the segment behind the group that has just ended. Until unseal(), no segment is removed. Once the ticket is flushed, copyFolder() may copy.
+  Status seal(SealedFolder* sealed);
+  void unseal();
+  Disk& disk() { return *disk_; }
+
   // ---- groups ----
 
   /// Ends the group, with the caller's state, or without.
@@ -101,6 +109,8 @@ class Durable {
   uint8_t* room(uint32_t bytes);
   void endCommands();
   void noteWriter();
+  LimitsCommand limitsCommand() const;
+  void putLimits();
   bool keepMade(Command command, const uint8_t* arguments, uint32_t bytes);
   void goOn();
   void writeBlock(uint32_t block);
@@ -109,11 +119,12 @@ class Durable {
   void append(uint32_t type, std::initializer_list<LogPiece> pieces);
   bool wantsCheckpoint();
   void freshenBlocks();
-  bool listEpisodes(uint32_t* count);
+  bool listPlaces(uint32_t* count, Scratch<LogPlace>& places) const;
+  bool listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const;
   void beginCheckpoint();
   void pumpCheckpoint(uint64_t budget);
   void finishFlushed();
-  DiskError writeCheckpointFile();
+  void removeOld();
   Status openLog(const DurableOptions& options);
 
   Replay& replay_;
@@ -145,6 +156,9 @@ class Durable {
 
   Checkpoint checkpoint_ = Checkpoint::none;
   LogPosition checkpointAt_;
+  LogPosition newestCheckpoint_;  // that is whole; {}: there is none
+  uint32_t neededFrom_ = 0;       // segments before this one are to be removed; 0: none
+  bool isSealed_ = false;
   uint64_t checkpointTicket_ = 0;
   uint64_t checkpointSize_ = 0;
   uint64_t writtenBytes_ = 0;      // since the last checkpoint began

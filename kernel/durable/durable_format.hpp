@@ -47,6 +47,7 @@ enum class Command : uint32_t {
   gather,          // DrawHead (number: the view), indices
   noteDraws,       // DrawHead (number: the log)
   abandon,         // a seat whose open episodes end
+  setLimits,       // LimitsHead: the replay is made anew with them, and what does not fit goes
 };
 
 struct CommandHead {
@@ -76,6 +77,17 @@ struct SelectorHead {
   uint32_t view;
   uint32_t kind;
 };
+struct LimitsHead {
+  uint64_t capacityBytes;  // 0: no limit
+  uint64_t ageMax;         // 0: no limit
+  uint32_t capacity;
+  uint32_t blockLength;  // never changes, but what a capacity makes of it where nobody says it might
+};
+/// Such a command, as it stands first among those of a checkpoint.
+struct LimitsCommand {
+  CommandHead head;
+  LimitsHead limits;
+};
 struct DrawHead {
   uint32_t number;
   uint32_t count;
@@ -91,7 +103,7 @@ struct CheckpointHead {
   uint32_t version;
   uint32_t hasState;
   uint32_t stateBytes;    // of the caller's own state, which follows
-  // Then these commands; how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes; and an EpisodeHead for each episode of which a
+  // Then these commands, setLimits first; how many picks each log of draws counted, EXRP_LIMIT_LOGS of 8 bytes; and an EpisodeHead for each episode of which a
   // snapshot does not say all.
   uint32_t commandBytes;
   uint32_t writer;  // the seat that made the last call

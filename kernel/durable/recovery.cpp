@@ -1,10 +1,10 @@
 // Recovery: frames, the checkpoint, groups, commands and rows. The file is long because each command and each frame has a case.
 #include "kernel/durable/recovery.hpp"
 
-#include <cstddef>
 #include <cstring>
 
 #include "kernel/calls/rows.hpp"
+#include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
@@ -44,58 +44,18 @@ class Bytes {
   bool isShort_ = false;
 };
 
-/// Finds the newest whole checkpoint, whatever lies between.
-class CheckpointSearch final : public LogVisitor {
- public:
-  LogPosition found;
-
- private:
-  bool frame(const LogFrame& frame) override {
-    if (frame.type == checkpointFrame) begun_ = frame.place.position();
-    if (frame.type == checkpointEndFrame && begun_.segment != 0) found = begun_;
-    return true;
-  }
-  bool damage(const LogDamage&) override { return true; }
-
-  LogPosition begun_;
-};
-
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 
 }  // namespace
 
 // ---- reading the log ----
 
-/// Where the newest checkpoint begins; {} without one, which is the beginning of the log. Where the file that says so is damaged or has gone, the log
-/// itself is searched.
-LogPosition Recovery::findCheckpoint() {
-  CheckpointFile file = {};
-  FileId id = noFile;
-  Disk& disk = *durable_.disk_;
-  if (!disk.open(checkpointName, OpenFile::read, &id).isError()) {
-    size_t readBytes = 0;
-    const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
-    disk.close(id);
-    const bool isWhole = !error.isError() && readBytes == sizeof file &&
-                         file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
-    if (isWhole) return {file.segment, file.offset};
-  }
-  LogSegments segments;
-  LogFailure failure;
-  // A log that has its beginning needs no checkpoint.
-  if (listSegments(disk, &segments, &failure) != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return {};
-  CheckpointSearch search;
-  LogScan scan;
-  scanLog(disk, {}, search, &scan);
-  return search.found;
-}
-
-Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
+Status Recovery::open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted) {
   report_ = report;
   Status status = durable_.openLog(options);
   if (status != Status::ok) return status;
   LogScan scan;
-  LogPosition from = findCheckpoint();
+  const LogPosition from = findCheckpoint(*durable_.disk_);
   groupEnd_ = from;
   isLoading_ = from.segment != 0;
   LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
@@ -109,7 +69,23 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
     return fail(Status::log, static_cast<double>(opened), static_cast<double>(scan.failure.error.call), scan.failure.error.system);
   }
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
-  status = readOldRows(report);
+  status = goOn(from, wanted, report);
+  // A replay that is not whole writes nothing.
+  if (status != Status::ok) durable_.log_.abandon();
+  return status;
+}
+
+/// Once all groups are there: reads the rows, and begins the next group.
+Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
+  durable_.newestCheckpoint_ = from;
+  durable_.groupCount_ = groupCount_;
+  durable_.writer_ = replay_.book().writer();
+  durable_.isPending_ = false;
+  evictedCount_ = 0;
+  bool isChanged = false;
+  Status status = takeWanted(wanted, &isChanged);
+  if (status == Status::ok) status = readOldRows(report);
+  report->evictedRecords = evictedCount_;
   for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return unfit();
@@ -117,15 +93,13 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
     status = arguments == nullptr ? unfit() : applyPicks(Command::setRows, arguments, head.bytes);
   }
   if (status != Status::ok) return status;
-  durable_.groupCount_ = groupCount_;
-  // The program's first seat goes on, whoever wrote last.
-  durable_.writer_ = replay_.book().writer();
-  replay_.book().setWriter(1);
-  durable_.isPending_ = false;
   if (frameCount_ > 0) {
     durable_.append(discardFrame, {});
     for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   }
+  if (isChanged) durable_.putLimits();
+  // The program's first seat goes on, whoever wrote last.
+  replay_.book().setWriter(1);
   // Lost episodes go, as a part of the next group.
   for (size_t at = 0; status == Status::ok && at < lostCount_; ++at) {
     const double handle = lost_[at];
@@ -155,7 +129,7 @@ bool Recovery::frame(const LogFrame& frame) {
   switch (frame.type) {
     case checkpointFrame:
       // Only the one that the scan begins with is loaded: later ones were not finished.
-      if (isLoading_ && placeCount_ == 0 && frame.place.position() == groupEnd_) isRight = beginCheckpoint(payload, bytes);
+      if (isLoading_ && placed_.placeCount == 0 && frame.place.position() == groupEnd_) isRight = beginCheckpoint(payload, bytes);
       break;
     case sectionFrame:
       if (isLoading_) isRight = loadSection(payload, bytes);
@@ -163,9 +137,9 @@ bool Recovery::frame(const LogFrame& frame) {
     case placesFrame:
       if (isLoading_) {
         const uint32_t count = bytes / sizeof(LogPlace);
-        isRight = places_.commit(placeCount_ + count);
-        if (isRight) memcpy(places_.data() + placeCount_, payload, count * sizeof(LogPlace));
-        placeCount_ += count;
+        isRight = placed_.places.commit(placed_.placeCount + count);
+        if (isRight) memcpy(placed_.places.data() + placed_.placeCount, payload, count * sizeof(LogPlace));
+        placed_.placeCount += count;
       }
       break;
     case checkpointEndFrame:
@@ -234,14 +208,15 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
     durable_.statistics_.addDrawn(log, drawn);
   }
   if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
-  episodeBytes_ = static_cast<size_t>(left.left());
-  if (!episodes_.commit(episodeBytes_)) {
-    status_ = fail(Status::memory, static_cast<double>(episodeBytes_));
+  placed_.headCount = static_cast<uint32_t>(left.left() / sizeof(EpisodeHead));
+  const size_t headBytes = size_t{placed_.headCount} * sizeof(EpisodeHead);
+  if (!placed_.heads.commit(placed_.headCount)) {
+    status_ = fail(Status::memory, static_cast<double>(headBytes));
     return false;
   }
-  if (episodeBytes_ > 0) memcpy(episodes_.data(), left.take(episodeBytes_), episodeBytes_);
+  if (headBytes > 0) memcpy(placed_.heads.data(), left.take(headBytes), headBytes);
   groupCount_ = head.group;
-  writer_ = static_cast<uint16_t>(head.writer);
+  placed_.writer = static_cast<uint16_t>(head.writer);
   return applyCommands(commands, head.commandBytes);
 }
 
@@ -265,28 +240,8 @@ bool Recovery::endCheckpoint() {
   if (status_ == Status::ok) status_ = durable_.snapshot_.end();
   if (status_ != Status::ok) return false;
   isLoading_ = false;
-  EpisodeBook& book = replay_.book();
-  LoggedRows& logged = book.part<LoggedRows>();
-  logged.takeUnwritten([](uint32_t) {}, [](uint32_t) {});
-  uint32_t at = 0;
-  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
-    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
-      if (book.rowsOf(block).count == 0) continue;
-      if (at == placeCount_) return false;
-      logged.setPlace(block, places_[at++], false);
-    }
-  }
-  if (at != placeCount_) return false;
-  for (Bytes left(episodes_.data(), episodeBytes_); left.left() > 0;) {
-    EpisodeHead head = {};
-    if (!left.head(&head)) return false;
-    const uint32_t episode = book.findEpisode(head.handle);
-    if (episode == episodeNone || head.writer > UINT16_MAX) return false;
-    book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
-    if (head.releasedTo > 0) status_ = replay_.releaseRecords(head.handle, head.releasedTo);
-    if (status_ != Status::ok) return false;
-  }
-  book.setWriter(writer_);
+  status_ = place(placed_);
+  if (status_ != Status::ok) return false;
   // What came between the pieces of the checkpoint.
   Scratch<KeptFrame> frames;
   Scratch<uint8_t> bytes;
@@ -300,6 +255,33 @@ bool Recovery::endCheckpoint() {
     if (!this->frame(frame)) return false;
   }
   return true;
+}
+
+/// Says where the rows of a replay are that was just loaded, and what it has beside the sections of a snapshot.
+Status Recovery::place(const Placed& placed) {
+  EpisodeBook& book = replay_.book();
+  LoggedRows& logged = book.part<LoggedRows>();
+  logged.takeUnwritten([](uint32_t) {}, [](uint32_t) {});
+  uint32_t at = 0;
+  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
+    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
+      if (book.rowsOf(block).count == 0) continue;
+      if (at == placed.placeCount) return unfit();
+      logged.setPlace(block, placed.places[at++], false);
+    }
+  }
+  if (at != placed.placeCount) return unfit();
+  for (uint32_t k = 0; k < placed.headCount; ++k) {
+    const EpisodeHead& head = placed.heads[k];
+    if (book.checkHandle(head.handle) != Status::ok) return unfit();
+    const uint32_t episode = book.findEpisode(head.handle);
+    if (episode == episodeNone || head.writer > UINT16_MAX) return unfit();
+    book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
+    const Status status = head.releasedTo > 0 ? replay_.releaseRecords(head.handle, head.releasedTo) : Status::ok;
+    if (status != Status::ok) return status;
+  }
+  book.setWriter(placed.writer);
+  return Status::ok;
 }
 
 // ---- a group ----
@@ -386,21 +368,14 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
       return Status::ok;
     }
     case Command::setPriority: return applyPicks(command, bytes, count);
-    case Command::createView: {
-      PickPolicy parsed;
-      uint32_t view = 0;
-      const Status status = PickPolicy::parse(reinterpret_cast<const double*>(bytes), count / uint32_t{sizeof(double)}, 2, &parsed);
-      if (status == Status::ok && !durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
-      return status == Status::ok ? replay_.createView(parsed, &view) : status;
+    case Command::setLimits: {
+      LimitsHead head = {};
+      return left.head(&head) ? changeLimits(head, true) : unfit();
     }
-    case Command::createSelector: {
-      SelectorHead head = {};
-      uint32_t selector = 0;
-      if (!left.head(&head)) return unfit();
+    case Command::createView:
+    case Command::createSelector:
       if (!durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
-      const auto optionCount = static_cast<uint32_t>(left.left() / sizeof(double));
-      return replay_.createSelector(head.view, head.kind, reinterpret_cast<const double*>(left.take(left.left())), optionCount, &selector);
-    }
+      return make(command, bytes, count);
     case Command::draw: {
       DrawHead head = {};
       return left.head(&head) ? drawing_.redraw(thread_, head.number, head.count) : unfit();
@@ -435,6 +410,22 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
     }
     default: return unfit();
   }
+}
+
+/// Makes a pick view or a selector.
+Status Recovery::make(Command command, const uint8_t* bytes, uint32_t count) {
+  Bytes left(bytes, count);
+  if (command == Command::createView) {
+    PickPolicy parsed;
+    uint32_t view = 0;
+    const Status status = PickPolicy::parse(reinterpret_cast<const double*>(bytes), count / uint32_t{sizeof(double)}, 2, &parsed);
+    return status == Status::ok ? replay_.createView(parsed, &view) : status;
+  }
+  SelectorHead head = {};
+  uint32_t selector = 0;
+  if (!left.head(&head)) return unfit();
+  const auto optionCount = static_cast<uint32_t>(left.left() / sizeof(double));
+  return replay_.createSelector(head.view, head.kind, reinterpret_cast<const double*>(left.take(left.left())), optionCount, &selector);
 }
 
 Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t size) {
@@ -557,6 +548,7 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   if (!isSameEnd || !isSameBegin || now.recordEnd != head.recordEnd) return unfit();
   const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
   if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
+  book.changing(block);
   const uint8_t* const next = readLoggedBlock(store, block, head, payload);
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;

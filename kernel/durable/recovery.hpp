@@ -22,6 +22,14 @@ struct RecoveryReport {
   LogPosition damage;          // the first that was not repaired
   bool isDamaged = false;
   uint32_t stateBytes = 0;
+  uint64_t evictedRecords = 0;  // for the limits that were asked for
+};
+
+/// Other limits than those of the log; EXRP_DURABLE_KEEP where they stay.
+struct WantedLimits {
+  double capacity = EXRP_DURABLE_KEEP;
+  double capacityBytes = EXRP_DURABLE_KEEP;
+  double ageMax = EXRP_DURABLE_KEEP;
 };
 
 class Recovery final : private LogVisitor {
@@ -30,18 +38,34 @@ class Recovery final : private LogVisitor {
   Recovery(Durable& durable, Recording& recording, Drawing& drawing, ThreadScratch& thread)
       : durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
 
-  /// Opens the log of the folder, and goes on with it.
-  Status open(const DurableOptions& options, RecoveryReport* report);
+  /// Opens the log of the folder, and goes on with it. Other limits begin with the next group.
+  Status open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted = {});
 
  private:
+  /// What a snapshot without records does not have.
+  struct Placed {
+    Scratch<LogPlace> places;  // of the rows of blocks, by episode and time
+    uint32_t placeCount = 0;
+    Scratch<EpisodeHead> heads;
+    uint32_t headCount = 0;
+    uint16_t writer = 1;  // of the last call
+  };
+
   bool frame(const LogFrame& frame) override;
   bool damage(const LogDamage& damage) override;
 
-  LogPosition findCheckpoint();
   bool keepFrame(const LogFrame& frame);
   bool beginCheckpoint(const uint8_t* payload, uint32_t bytes);
   bool loadSection(const uint8_t* payload, uint32_t bytes);
   bool endCheckpoint();
+  Status place(const Placed& placed);
+  Status goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report);
+  Status takeWanted(const WantedLimits& wanted, bool* isChanged);
+  Status changeLimits(const LimitsHead& limits, bool isPassing);
+  Status takeBlockLength(uint32_t length, ReplayConfig* config);
+  Status shrink(const ReplayConfig& to);
+  Status makeAgain();
+  Status make(Command command, const uint8_t* bytes, uint32_t count);
   bool applyGroup(const uint8_t* payload, uint32_t bytes);
   bool applyCommands(const uint8_t* bytes, uint32_t count);
   Status apply(Command command, const uint8_t* bytes, uint32_t count);
@@ -76,11 +100,8 @@ class Recovery final : private LogVisitor {
   size_t frameCount_ = 0;
   Scratch<uint8_t> bytes_;
   size_t byteCount_ = 0;
-  Scratch<uint8_t> episodes_;  // of the checkpoint: an EpisodeHead each
-  size_t episodeBytes_ = 0;
-  uint16_t writer_ = 1;        // of the checkpoint
-  Scratch<LogPlace> places_;
-  uint32_t placeCount_ = 0;
+  Placed placed_;              // of the checkpoint
+  uint64_t evictedCount_ = 0;  // by changeLimits()
   Scratch<uint8_t> updates_;  // changes of rows, to be made again in the end: CommandHead, arguments
   size_t updateBytes_ = 0;
   Scratch<double> lost_;  // handles

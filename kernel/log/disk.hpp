@@ -21,7 +21,7 @@
 
 namespace exrp {
 
-enum class DiskCall : uint8_t { none, openFolder, open, close, size, read, write, sync, truncate, rename, remove, list, syncFolder, freeBytes, lock };
+enum class DiskCall : uint8_t { none, openFolder, open, close, size, read, write, sync, truncate, rename, remove, list, syncFolder, freeBytes, lock, link };
 
 /// What failed, and the system's number for it (errno, GetLastError). No call: nothing failed.
 struct DiskError {
@@ -83,6 +83,13 @@ class Disk {
   /// Takes the place of a file `to` in one step.
   virtual DiskError rename(const char* from, const char* to) = 0;
   virtual DiskError remove(const char* name) = 0;
+  /// Gives the file a second name, the same one in another folder, whose path is UTF-8. Both names stand for the same bytes. An error, if only because
+  /// the file system has no links, changes nothing.
+  virtual DiskError link(const char* name, const char* folder) {
+    (void)name;
+    (void)folder;
+    return {DiskCall::link, 0};
+  }
   /// Adds each plain file of the folder, in no order. Longer names than diskNameMax are left out: nobody here made them. On a system without
   /// memory for the list, the number is 0.
   virtual DiskError list(DiskFiles* files) = 0;

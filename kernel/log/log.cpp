@@ -289,6 +289,22 @@ void Log::handOver() {
   wanted_.notify_all();
 }
 
+LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
+  if (frame_ != nullptr) return LogStatus::argument;
+  if (hasFailed()) return LogStatus::disk;
+  const bool hasNothing = !mustBegin_ && next_.offset == segmentHeadBytes + markBytes;
+  if (!hasNothing) {
+    mustBegin_ = true;
+    if (const LogStatus status = makeRoom(0); status != LogStatus::ok) return status;
+  }
+  *ticket = next_.packed();
+  *next = next_.segment;
+  const Lock lock(mutex_);
+  flushTo_ = std::max(flushTo_, *ticket);
+  wanted_.notify_all();
+  return LogStatus::ok;
+}
+
 /// Makes room for a frame of so many bytes, in another buffer.
 [[gnu::noinline]] LogStatus Log::makeRoom(uint32_t whole) {
   if (disk_ == nullptr) return LogStatus::closed;

@@ -101,6 +101,9 @@ class Log {
   /// Ends it with the first `bytes` of its room as payload.
   LogStatus end(uint32_t type, uint32_t bytes, LogPlace* place);
   void drop();
+  /// Ends the segment: once isFlushed(ticket), its file and those before never change any more, and the one that follows, which is `next`, begins with its head and
+  /// a mark. A segment without a frame is not ended: it is `next` itself.
+  LogStatus endSegment(uint64_t* ticket, uint32_t* next);
   bool hasOpenFrame() const { return frame_ != nullptr; }
 
   /// The end of the last frame. What is appended next comes behind, so a scan may begin here.

@@ -126,6 +126,14 @@ class PosixDisk final : public Disk {
 
   DiskError remove(const char* name) override { return unlinkat(folder_, name, 0) == 0 ? DiskError{} : failedCall(DiskCall::remove); }
 
+  DiskError link(const char* name, const char* folder) override {
+    const int other = uninterrupted([&] { return ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (other < 0) return failedCall(DiskCall::link);
+    const DiskError error = linkat(folder_, name, other, name, 0) == 0 ? DiskError{} : failedCall(DiskCall::link);
+    ::close(other);
+    return error;
+  }
+
   DiskError list(DiskFiles* files) override {
     const int descriptor = uninterrupted([&] { return openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
     if (descriptor < 0) return failedCall(DiskCall::list);

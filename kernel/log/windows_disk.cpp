@@ -29,6 +29,12 @@ DiskError failedCall(DiskCall call) { return {call, static_cast<int32_t>(GetLast
 
 HANDLE handleOf(FileId file) { return reinterpret_cast<HANDLE>(static_cast<intptr_t>(file)); }
 
+/// A folder's path, with room for a name behind it.
+bool widePath(const char* path, wchar_t (&wide)[pathMax]) {
+  const int room = static_cast<int>(pathMax - diskNameMax - 2);
+  return MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, room) != 0;
+}
+
 /// A path of the folder's: its own, and a plain name.
 class WindowsPath {
  public:
@@ -144,6 +150,14 @@ class WindowsDisk final : public Disk {
     return patiently([&] { return DeleteFileW(path.text()) != 0; }) ? DiskError{} : failedCall(DiskCall::remove);
   }
 
+  DiskError link(const char* name, const char* folder) override {
+    wchar_t other[pathMax];
+    if (!widePath(folder, other)) return failedCall(DiskCall::link);
+    const WindowsPath old(folder_, name);
+    const WindowsPath fresh(other, name);
+    return CreateHardLinkW(fresh.text(), old.text(), nullptr) != 0 ? DiskError{} : failedCall(DiskCall::link);
+  }
+
   DiskError list(DiskFiles* files) override {
     WIN32_FIND_DATAW found = {};
     const HANDLE search = FindFirstFileW(WindowsPath(folder_, "*").text(), &found);
@@ -226,9 +240,7 @@ class WindowsDisk final : public Disk {
 DiskError openDisk(const char* path, bool isMaking, Disk** disk) {
   *disk = nullptr;
   wchar_t folder[pathMax];
-  // Room for a name behind it.
-  const int room = static_cast<int>(pathMax - diskNameMax - 2);
-  if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, folder, room) == 0) return failedCall(DiskCall::openFolder);
+  if (!widePath(path, folder)) return failedCall(DiskCall::openFolder);
   if (isMaking && CreateDirectoryW(folder, nullptr) == 0 && GetLastError() != ERROR_ALREADY_EXISTS) return failedCall(DiskCall::openFolder);
   const DWORD attributes = GetFileAttributesW(folder);
   if (attributes == INVALID_FILE_ATTRIBUTES) return failedCall(DiskCall::openFolder);

@@ -18,24 +18,51 @@ Status Forgetting::makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t 
   while (true) {
     const bool isShortOfBlocks = store.availableCount() < blockCount;
     if (!isShortOfBlocks && book_.recordCount() + recordCount <= bytes().recordMaxWith(besideBytes)) return Status::ok;
-    const uint32_t length = isShortOfBlocks ? store.blockLength() : book_.trimLength();
-    if (const uint32_t first = released().first(); first != episodeNone) {
-      if (!giveReleased(first, length)) return failFull(book_.handleAt(first));
-      continue;
-    }
-    const uint32_t oldest = open().oldest();
-    // Older than a ring of as many records would hold.
-    const bool isOld = oldest != episodeNone && book_.recordedCount() - open().oldestBirth() >= book_.recordCount();
-    if (isOld || (oldest != episodeNone && book_.endedCount() == 0)) {
-      trimStep(oldest, length);
-    } else if (book_.endedCount() > 0) {
-      if (policy() == nullptr) return failFull(-1);
-      book_.remove(policy()->victim());
-    } else if (book_.episodes().count() > 0) {
-      book_.remove(book_.episodes().oldest());  // all are open and hold no record: only their blocks are in the way
+    if (book_.episodes().count() == 0) return Status::ok;
+    const Status status = giveWay(isShortOfBlocks ? store.blockLength() : book_.trimLength());
+    if (status != Status::ok) return status;
+  }
+}
+
+/// Lets the records go that are next, in steps of `length`. There is an episode.
+Status Forgetting::giveWay(uint32_t length) {
+  if (const uint32_t first = released().first(); first != episodeNone) {
+    return giveReleased(first, length) ? Status::ok : failFull(book_.handleAt(first));
+  }
+  const uint32_t oldest = open().oldest();
+  // Older than a ring of as many records would hold.
+  const bool isOld = oldest != episodeNone && book_.recordedCount() - open().oldestBirth() >= book_.recordCount();
+  if (isOld || (oldest != episodeNone && book_.endedCount() == 0)) {
+    trimStep(oldest, length);
+  } else if (book_.endedCount() > 0) {
+    if (policy() == nullptr) return failFull(-1);
+    book_.remove(policy()->victim());
+  } else {
+    book_.remove(book_.episodes().oldest());  // all are open and hold no record: only their blocks are in the way
+  }
+  return Status::ok;
+}
+
+Status Forgetting::shrink(uint32_t blockCountMax, uint32_t emptyMax, uint64_t ageMax) {
+  const Store& store = book_.store();
+  const EpisodeList& episodes = book_.episodes();
+  const auto isTooOld = [&](uint32_t episode) { return book_.holdsRecords(episode) && book_.recordedCount() - book_.birthOf(episode) > ageMax; };
+  for (uint32_t episode = episodes.oldest(); ageMax != 0 && episode != episodeNone;) {
+    const uint32_t newer = episodes[episode].newer;
+    if (episodes[episode].ended()) {
+      if (isTooOld(episode)) book_.remove(episode);
     } else {
-      return Status::ok;
+      while (isTooOld(episode)) book_.trim(episode, stepEnd(episode, book_.trimLength(), episodes[episode].count));
     }
+    episode = newer;
+  }
+  emptyMax_ = emptyMax;
+  pushOutEmpty();
+  while (true) {
+    const bool isShortOfBlocks = store.blockCountMax() - store.availableCount() > blockCountMax;
+    if ((!isShortOfBlocks && book_.recordCount() <= bytes().recordMax()) || episodes.count() == 0) return Status::ok;
+    const Status status = giveWay(isShortOfBlocks ? store.blockLength() : book_.trimLength());
+    if (status != Status::ok) return status;
   }
 }
 

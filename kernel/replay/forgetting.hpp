@@ -40,6 +40,9 @@ class Forgetting {
   /// Lets records go until `blockCount` blocks, `recordCount` records, and `besideBytes` of what they bring beside themselves fit.
   Status makeRoom(uint32_t blockCount, uint32_t recordCount, uint64_t besideBytes);
 
+  /// Lets records go until what is stored would fit a replay of other limits: the book's byte limit says how many records, and `ageMax` how old they are.
+  Status shrink(uint32_t blockCountMax, uint32_t emptyMax, uint64_t ageMax);
+
   /// An open episode of this tag. There is room for it.
   uint32_t begin(int32_t tag);
   /// The episode that an actor goes on with.
@@ -78,6 +81,7 @@ class Forgetting {
   }
   Status evictForRecord(double handle, uint32_t flags, uint32_t* episode);
   Status evictAged();
+  Status giveWay(uint32_t length);
   bool giveReleased(uint32_t episode, uint32_t length);
   void pushOutEmpty();
 

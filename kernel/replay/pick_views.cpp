@@ -1,5 +1,6 @@
 #include "kernel/replay/pick_views.hpp"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -45,6 +46,9 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& ask
 Status PickViews::createTransformed(const Store& store, const PickPolicy& policy, ColumnStatistics& statistics, PickView* view) {
   view->transformed.reset(new (std::nothrow) TransformedBatches);
   if (view->transformed == nullptr) return fail(Status::memory, sizeof(TransformedBatches));
+  const size_t numberCount = size_t{policy.transformCount} * EXRP_TRANSFORM_COUNT;
+  if (!view->transforms.commit(numberCount)) return fail(Status::memory, 8.0 * static_cast<double>(numberCount));
+  memcpy(view->transforms.data(), policy.transforms, numberCount * sizeof(double));
   Status status = view->transformed->create(store, policy, 2, episodeMax_, seed_, viewCount_);
   if (status != Status::ok) return status;
   view->transformed->useStatistics(statistics);

@@ -24,6 +24,7 @@ struct PickView {
   PickIndex picks;
   BatchMaker maker;
   std::unique_ptr<TransformedBatches> transformed;  // null in a view without transforms
+  Scratch<double> transforms;                       // the numbers that they were made from
   uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
   uint64_t drawnCount = 0;  // batches, or parts of one, that were gathered by `transformed`
@@ -53,7 +54,7 @@ class PickViews final : public EpisodeListener {
   /// Bytes that the views themselves take, beside those of memoryBytes().
   double viewBytes() const {
     double bytes = static_cast<double>(viewCount_ * sizeof(PickView));
-    for (uint32_t view = 0; view < viewCount_; ++view) bytes += views_[view]->transformed == nullptr ? 0 : views_[view]->transformed->memoryBytes();
+    for (uint32_t view = 0; view < viewCount_; ++view) bytes += views_[view]->transformed == nullptr ? 0 : views_[view]->transformed->memoryBytes() + views_[view]->transforms.memoryBytes();
     return bytes;
   }
   /// Whether a view has transforms.

@@ -8,7 +8,7 @@ namespace exrp {
 
 // ---- creation ----
 
-Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
+Status Replay::create(const ReplayConfig& config, const PickPolicy& pick, bool isPassing) {
   config_ = config;
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
   double recordBytes = 0;
@@ -18,7 +18,7 @@ Status Replay::create(const ReplayConfig& config, const PickPolicy& pick) {
     recordBytes += config.columns[index].bytes * rows / config.blockLength;
   }
   const double available = physicalMemoryBytes();
-  if (available > 0 && recordBytes * config.capacity > available) {
+  if (!isPassing && available > 0 && recordBytes * config.capacity > available) {
     return fail(Status::memory, recordBytes * config.capacity, available);
   }
   const uint32_t episodeCountMax = config.blockCountMax();

@@ -20,7 +20,8 @@ namespace exrp {
 
 class Replay {
  public:
-  Status create(const ReplayConfig& config, const PickPolicy& pick);
+  /// `isPassing`: it is to get other limits before it is full, so it may be larger than memory.
+  Status create(const ReplayConfig& config, const PickPolicy& pick, bool isPassing = false);
   void info(double* info) const;
   int32_t check() const;
 

@@ -79,4 +79,20 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   return Status::ok;
 }
 
+Status ReplayConfig::change(uint32_t toCapacity, uint64_t toBytes, uint64_t toAge, const PickPolicy& pick) {
+  // Blocks stay as long as they are, and slots are numbered in 32 bits.
+  const double slotCount = (double{1} * toCapacity + emptyEpisodeSlack + blocksPerRecordMax) * blockLength;
+  const bool isTooLarge = toCapacity > EXRP_LIMIT_CAPACITY || (blockLength > 2 && slotCount >= 0x1p32);
+  if (toCapacity < 1 || toCapacity < pick.length || isTooLarge) return fail(Status::capacity, toCapacity, pick.length, EXRP_LIMIT_CAPACITY);
+  if (toAge != 0 && toAge < pick.length) return fail(Status::argument, 1, static_cast<double>(toAge));
+  const uint64_t segmentMax = toAge != 0 && toAge < toCapacity ? toAge : toCapacity;
+  if (segmentLength != positionMax && segmentLength > segmentMax) return fail(Status::argument, 1, segmentLength);
+  const double bytesNeeded = ByteLimit::episodeBytes(columns, columnCount, leafCount, toCapacity);
+  if (toBytes != 0 && static_cast<double>(toBytes) < bytesNeeded) return fail(Status::argument, 1, static_cast<double>(toBytes));
+  capacity = toCapacity;
+  capacityBytes = toBytes;
+  ageMax = toAge;
+  return Status::ok;
+}
+
 }  // namespace exrp

@@ -29,6 +29,13 @@ struct ReplayConfig {
   static Status parse(const double* config, uint32_t configCount, const PickPolicy& pick, const uint32_t* columns,
                       uint32_t columnCount, ReplayConfig* parsed);
 
+  /// Whether these are other limits.
+  bool differs(uint32_t toCapacity, uint64_t toBytes, uint64_t toAge) const {
+    return toCapacity != capacity || toBytes != capacityBytes || toAge != ageMax;
+  }
+  /// Takes other limits, where they fit the rest; `pick` is the policy of view 0.
+  Status change(uint32_t toCapacity, uint64_t toBytes, uint64_t toAge, const PickPolicy& pick);
+
   /// The most records that one episode holds.
   uint32_t episodeMax() const { return segmentLength < capacity ? segmentLength : capacity; }
   /// How many records of an open episode go at once where room is needed: a power of two, at most 16. Of a small replay they are fewer, so

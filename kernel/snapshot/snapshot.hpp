@@ -41,6 +41,9 @@ class Snapshot {
     return loadSection_ == 0 ? Status::ok : fail(Status::order, loadSection_ - 1, loadItem_, loadItem_);
   }
 
+  /// Writes another capacity into the items of the section of counters.
+  static void setCapacity(uint8_t* counters, uint64_t capacity);
+
   /// Bytes of memory in use, beside that of the listener that keeps the records.
   double memoryBytes() const {
     return ordinals_.takenBytes(ordinals_.committed()) + numbered_.takenBytes(numbered_.committed()) +

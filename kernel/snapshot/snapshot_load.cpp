@@ -1,4 +1,6 @@
 // Loading a snapshot into a replay that was just made: section by section, item by item. Everything is checked.
+#include <cstddef>
+
 #include "kernel/base/whole_number.hpp"
 #include "kernel/snapshot/snapshot_items.hpp"
 
@@ -261,6 +263,8 @@ Status Snapshot::writeEviction(double first, uint32_t count, const uint8_t* item
   if (status == Status::ok) status = policy.load(evictionItems_.data() + headerItems, episodeCount);
   return status == Status::dataCorrupt ? corrupt(EXRP_SECTION_EVICTION, first, ruleEviction) : status;
 }
+
+void Snapshot::setCapacity(uint8_t* counters, uint64_t capacity) { memcpy(counters + offsetof(CountersItem, capacity), &capacity, sizeof capacity); }
 
 Status Snapshot::skipRecords() {
   const Status status = write(EXRP_SECTION_RECORDS, 0, 0, nullptr, 0);

@@ -41,6 +41,13 @@ class ByteLimit final : public EpisodeListener {
     }
   }
 
+  /// Other limits. There may be more records than they allow, which then have to go.
+  void change(uint32_t capacity, uint64_t bytesMax) {
+    capacity_ = capacity;
+    bytesMax_ = bytesMax;
+    recordMax_ = recordMaxBeside(besideBytes_);
+  }
+
   /// How many records there may be now.
   uint32_t recordMax() const { return recordMax_; }
   /// How many there may be with `bytes` more of final states and kept columns.

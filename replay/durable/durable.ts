@@ -8,38 +8,26 @@
  */
 
 import { joinBytes } from "../../base/bytes.ts";
-import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
-import { VERSION } from "../../base/version.ts";
 import type { Kernel } from "../../ffi/library.ts";
+import { errorOfStatus } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
-import type { ReplayConfig } from "../../schema/create_options.ts";
-import {
-  attemptOn,
-  checkPermitted,
-  filesFor,
-  ignoreErrors,
-  pathOf,
-  writeNewFile,
-} from "../../storage/file.ts";
+import type { Limits, ReplayConfig } from "../../schema/create_options.ts";
+import { filesFor, ignoreErrors } from "../../storage/file.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Drainer } from "../read/drainer.ts";
 import { enter, noted, type NotedSelector } from "../register/noted_selector.ts";
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
-import { configOf } from "../share/share_note.ts";
 import type { CheckedDurable } from "./durable_options.ts";
+import type { Folder } from "./folder.ts";
+import { checkFree, checkName, type MadeSnapshot, makeSnapshot } from "./snapshots.ts";
 
 const OPEN = "ExperienceReplay.open()";
 const FLUSH = "flush()";
-
-/** The file that says what the replay of a folder is. */
-const NAME = "replay.json";
-
-/** The version of that file. */
-const FORMAT = 1;
+const SNAPSHOT = "snapshot()";
 
 /** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the replay. */
 const WAIT_MS = 1000;
@@ -52,6 +40,8 @@ export interface Recovery {
   readonly repairedCount: number;
   /** Blocks of records whose bytes are damaged. Their episodes were evicted. */
   readonly lostBlockCount: number;
+  /** Records that went, because the replay was opened with a smaller `capacity`, or other limits. */
+  readonly evictedCount: number;
   /** Where the first damage lies that was not repaired, such as `"log-00000003.exrp, byte 4096"`. */
   readonly damage: string | undefined;
 }
@@ -81,131 +71,6 @@ interface State {
   /** Bytes of the state of each composed selector, in order, and of the rest; they follow the JSON. */
   readonly composed: readonly number[];
   readonly side: number;
-}
-
-/** The folder of a durable replay, before the replay is made. */
-export interface Folder {
-  /** As it was given. */
-  readonly path: string;
-  /** The configuration of the replay in it; undefined if it is new. */
-  readonly config: ReplayConfig | undefined;
-}
-
-/** Looks into a folder. */
-export function readFolder(directory: string | URL): Folder {
-  if (typeof directory !== "string" && !(directory instanceof URL)) {
-    throw new TypeError(`${OPEN}: directory must be a path or a file URL, got ${show(directory)}`);
-  }
-  const files = filesFor(OPEN);
-  const path = pathOf(OPEN, directory, files);
-  const file = files.path.join(path, NAME);
-  checkPermitted(OPEN, file, files);
-  let text: string | undefined;
-  try {
-    using open = files.open(file);
-    const { bytes = 0 } = open.look();
-    const all = new Uint8Array(bytes);
-    let at = 0;
-    for (let got = 1; got > 0 && at < bytes; at += got) got = open.read(all.subarray(at));
-    text = new TextDecoder().decode(all.subarray(0, at));
-  } catch (cause) {
-    const { code, name } = cause as { readonly code?: string; readonly name?: string };
-    if (code !== "ENOENT" && name !== "NotFound") {
-      attemptOn(OPEN, "read", file, files, () => {
-        throw cause;
-      });
-    }
-  }
-  return { path, config: text === undefined ? undefined : readConfig(file, text) };
-}
-
-/** A sum of a text (FNV-1a), which differs where a bit of it does. */
-function sumOf(text: string): number {
-  let sum = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
-  return sum >>> 0;
-}
-
-function readConfig(file: string, text: string): ReplayConfig {
-  let json: {
-    readonly format?: unknown;
-    readonly library?: unknown;
-    readonly sum?: unknown;
-    readonly config?: ReplayConfig;
-  };
-  try {
-    json = JSON.parse(text);
-    if (json.config === undefined) throw new TypeError("it has no config");
-  } catch (cause) {
-    throw new ReplayError(
-      "log-mismatch",
-      `${OPEN}: ${show(file)} does not describe a replay: ${cause}`,
-      { cause },
-    );
-  }
-  if (json.format !== FORMAT) {
-    throw new ReplayError(
-      "log-mismatch",
-      `${OPEN}: ${show(file)} has format ${show(json.format)} of library version ${
-        show(json.library)
-      }, and this is ${VERSION}, which reads format ${FORMAT}`,
-    );
-  }
-  if (json.sum !== sumOf(JSON.stringify(json.config))) {
-    throw new ReplayError(
-      "log-damaged",
-      `${OPEN}: ${show(file)} is damaged: it has not the bytes that were written`,
-    );
-  }
-  return configOf({ config: json.config });
-}
-
-/** Makes the folder of a new replay, if it is not there. */
-export function makeFolder({ path }: Folder): void {
-  const files = filesFor(OPEN);
-  attemptOn(OPEN, "write", path, files, () => files.makeFolder(path));
-}
-
-/** Writes the file that says what a new folder's replay is. */
-export async function writeFolder({ path }: Folder, config: ReplayConfig): Promise<void> {
-  const files = filesFor(OPEN);
-  const file = files.path.join(path, NAME);
-  const sum = sumOf(JSON.stringify(config));
-  const json = JSON.stringify({ format: FORMAT, library: VERSION, sum, config });
-  await writeNewFile(OPEN, file, files, [new TextEncoder().encode(json)]);
-}
-
-/** What must be equal in the options and in the folder, by its name in errors. */
-function factsOf(
-  { columns, leaves: _, pick, eviction, ...numbers }: ReplayConfig,
-): Map<string, string> {
-  const text = (value: unknown): string => JSON.stringify(value) ?? "none";
-  return new Map([
-    ...columns.map(({ name, column }) => [name, String(column)] as const),
-    ...Object.entries(pick).map(([name, value]) => [`pick.${name}`, text(value)] as const),
-    ["eviction", text(eviction)],
-    ...Object.entries(numbers).map(([name, value]) => [name, text(value)] as const),
-  ]);
-}
-
-/** Compares the options that were given with the replay of the folder. */
-export function checkSameConfig(
-  { path }: Folder,
-  given: ReplayConfig,
-  found: ReplayConfig,
-  hasSeed: boolean,
-): void {
-  const [asked, has] = [factsOf(given), factsOf(found)];
-  if (!hasSeed) asked.set("seed", has.get("seed") ?? "none");
-  for (const name of new Set([...asked.keys(), ...has.keys()])) {
-    if (asked.get(name) === has.get(name)) continue;
-    throw new ReplayError(
-      "log-mismatch",
-      `${OPEN}: ${name} is ${has.get(name) ?? "not there"} in the replay of ${show(path)}, and ${
-        asked.get(name) ?? "not there"
-      } in the options that you gave; leave the options out, or give those of the folder`,
-    );
-  }
 }
 
 /** Refuses what a durable replay can't have. */
@@ -244,13 +109,24 @@ function startTimer(durable: Durable, milliseconds: number): ReturnType<typeof s
   return timer;
 }
 
+function wholePath(path: string): string {
+  return filesFor(OPEN).path.resolve(path);
+}
+
 /** The log of one replay. */
 export class Durable {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #drainer: Drainer;
   readonly #extra: ExtraState;
-  #open: { readonly directory: string; readonly recovered: Recovery | undefined } | undefined;
+  /** The folder as it was given, and from the root on, as the program may move to another one. */
+  #open:
+    | {
+      readonly directory: string;
+      readonly whole: string;
+      readonly recovered: Recovery | undefined;
+    }
+    | undefined;
   #groupCount = 0;
   #flushIntervalMs = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -263,10 +139,12 @@ export class Durable {
     this.#extra = extra;
   }
 
-  /** Begins the log of a folder, or reads it into this replay, which was just made. Call {@linkcode begin} then. */
-  open({ path, config }: Folder, options: CheckedDurable): void {
+  /**
+   * Begins the log of a folder, or reads it into this replay, which was just made. It gets the limits of the log, or these. Call {@linkcode begin} then.
+   */
+  open({ path, config }: Folder, options: CheckedDurable, limits?: Limits): void {
     if (config === undefined) this.#openNew(path, options);
-    else this.#openLog(path, options, false);
+    else this.#openLog(path, options, false, limits);
     this.#core.durable = this;
     this.#flushIntervalMs = options.flushIntervalMs;
   }
@@ -283,7 +161,7 @@ export class Durable {
         groupCount = this.#groupCount;
       });
       if (groupCount !== 0) throw error;
-      this.#open = { directory: path, recovered: undefined };
+      this.#open = { directory: path, whole: wholePath(path), recovered: undefined };
     }
   }
 
@@ -302,7 +180,7 @@ export class Durable {
   }
 
   /** Makes a log, or reads one. */
-  #openLog(path: string, options: CheckedDurable, isNew: boolean): void {
+  #openLog(path: string, options: CheckedDurable, isNew: boolean, limits?: Limits): void {
     const core = this.#core;
     const { symbols } = core.kernel;
     const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
@@ -313,6 +191,9 @@ export class Durable {
     numbers[abi.EXRP_DURABLE_GROUP_BYTES] = 2 ** 20;
     numbers[abi.EXRP_DURABLE_CHECKPOINT_BYTES] = options.segmentBytes;
     numbers[abi.EXRP_DURABLE_GOES_ON] = Number(options.whenDiskFails === "memory");
+    numbers[abi.EXRP_DURABLE_CAPACITY] = limits?.capacity ?? abi.EXRP_DURABLE_KEEP;
+    numbers[abi.EXRP_DURABLE_CAPACITY_BYTES] = limits?.capacityBytes ?? abi.EXRP_DURABLE_KEEP;
+    numbers[abi.EXRP_DURABLE_AGE_MAX] = limits?.maxAge ?? abi.EXRP_DURABLE_KEEP;
     const report = new Float64Array(abi.EXRP_RECOVERY_COUNT);
     const bytes = new TextEncoder().encode(path);
     const status = symbols.exrp_durable_open(
@@ -331,13 +212,24 @@ export class Durable {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
       lostBlockCount: report[abi.EXRP_RECOVERY_LOST_BLOCKS] ?? 0,
+      evictedCount: report[abi.EXRP_RECOVERY_EVICTED] ?? 0,
       damage: segment === 0
         ? undefined
         : `log-${String(segment).padStart(8, "0")}.exrp, byte ${
           report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]
         }`,
     };
-    this.#open = { directory: path, recovered: isNew ? undefined : recovered };
+    core.config = {
+      ...core.config,
+      capacity: report[abi.EXRP_RECOVERY_CAPACITY] ?? core.config.capacity,
+      capacityBytes: report[abi.EXRP_RECOVERY_CAPACITY_BYTES] ?? core.config.capacityBytes,
+      maxAge: report[abi.EXRP_RECOVERY_AGE_MAX] ?? core.config.maxAge,
+    };
+    this.#open = {
+      directory: path,
+      whole: wholePath(path),
+      recovered: isNew ? undefined : recovered,
+    };
     if (!isNew) this.#takeState(new Uint8Array(report[abi.EXRP_RECOVERY_STATE_BYTES] ?? 0));
   }
 
@@ -389,9 +281,14 @@ export class Durable {
 
   /** Writes what TypeScript has into the log; everything before belongs together. The result stands for its being on the disk. */
   note(): number {
-    const core = this.#core;
     // Another thread's state is that of the thread which opened the replay.
     if (this.#open === undefined) return this.#endGroup(new Uint8Array(0), false);
+    return this.#endGroup(this.#state(), true);
+  }
+
+  /** What TypeScript has. */
+  #state(): Uint8Array<ArrayBuffer> {
+    const core = this.#core;
     const register = this.#register;
     const composed = register.entries.flatMap(({ composed }) =>
       composed === undefined ? [] : [composed.save()]
@@ -408,7 +305,7 @@ export class Durable {
     const json = new TextEncoder().encode(JSON.stringify(state));
     const head = new Uint8Array(8);
     new DataView(head.buffer).setUint32(0, lengthOf(json), true);
-    return this.#endGroup(joinBytes([head, json, ...composed, side]), true);
+    return joinBytes([head, json, ...composed, side]);
   }
 
   #endGroup(state: Uint8Array<ArrayBuffer>, hasState: boolean): number {
@@ -430,13 +327,63 @@ export class Durable {
         `${FLUSH}: this replay is in memory only; make it by ExperienceReplay.open(directory, options)`,
       );
     }
-    const ticket = core.together(FLUSH, () => this.note());
+    await this.#flushed(FLUSH, core.together(FLUSH, () => this.note()));
+  }
+
+  /** Waits until what a ticket stands for is on the disk. */
+  async #flushed(operation: string, ticket: number): Promise<void> {
+    const core = this.#core;
     for (;;) {
       const status = await core.kernel.symbols.exrp_durable_wait(core.id, ticket, WAIT_MS);
       if (status === 0) return;
-      core.checkUsable(FLUSH);
+      core.checkUsable(operation);
       // What failed is told on this thread.
-      core.together(FLUSH, () => this.note());
+      core.together(operation, () => this.note());
+    }
+  }
+
+  /** Makes a snapshot of this moment, while the program goes on. */
+  async snapshot(name: string): Promise<MadeSnapshot> {
+    const core = this.#core;
+    core.checkUsable(SNAPSHOT);
+    checkName(SNAPSHOT, name);
+    if (this.#open === undefined) {
+      throw new ReplayError(
+        "file",
+        `${SNAPSHOT}: this thread did not open the replay; call it where ExperienceReplay.open() was called, or save the replay by serialize()`,
+      );
+    }
+    const { whole: directory } = this.#open;
+    checkFree(SNAPSHOT, directory, name);
+    const { symbols } = core.kernel;
+    const copy = new Float64Array(abi.EXRP_COPY_COUNT);
+    core.together(SNAPSHOT, () => {
+      const state = this.#state();
+      const size = lengthOf(state);
+      core.check(
+        SNAPSHOT,
+        symbols.exrp_durable_seal(core.id, state, size, 1, copy, lengthOf(copy)),
+      );
+    });
+    try {
+      await this.#flushed(SNAPSHOT, copy[abi.EXRP_COPY_TICKET] ?? 0);
+      return await makeSnapshot(SNAPSHOT, directory, name, core.config, async (path) => {
+        const bytes = new TextEncoder().encode(path);
+        const size = lengthOf(bytes);
+        const status = await symbols.exrp_durable_copy(core.id, bytes, size, copy, lengthOf(copy));
+        core.checkUsable(SNAPSHOT);
+        core.check(SNAPSHOT, status);
+        const failed = copy[abi.EXRP_COPY_FAILED] ?? 0;
+        if (failed !== 0) {
+          const detail = [failed, ...copy.subarray(abi.EXRP_COPY_CALL)];
+          throw errorOfStatus(SNAPSHOT, abi.EXRP_STATUS_LOG, detail);
+        }
+        return copy[abi.EXRP_COPY_COPIED_BYTES] ?? 0;
+      });
+    } finally {
+      if (!core.isDisposed) {
+        core.together(SNAPSHOT, () => core.check(SNAPSHOT, symbols.exrp_durable_unseal(core.id)));
+      }
     }
   }
 
@@ -454,8 +401,9 @@ export class Durable {
     const core = this.#core;
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
     core.check("durability", core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
+    const { directory, recovered } = this.#open;
     return {
-      ...this.#open,
+      ...{ directory, recovered },
       logBytes: info[abi.EXRP_DURABLE_INFO_LOG_BYTES] ?? 0,
       writtenBytes: info[abi.EXRP_DURABLE_INFO_WRITTEN_BYTES] ?? 0,
       queuedBytes: info[abi.EXRP_DURABLE_INFO_QUEUED_BYTES] ?? 0,

@@ -36,7 +36,8 @@ import {
   type SnapshotSchema,
 } from "./snapshot_schema.ts";
 
-const KIND: SnapshotKind = { magic: "EXRPSNAP", version: 2, of: "a replay" };
+/** What the snapshots of replays begin with. */
+export const KIND: SnapshotKind = { magic: "EXRPSNAP", version: 2, of: "a replay" };
 
 /** The bytes that the kernel knows nothing of, by section, such as `RULE 3`. */
 export type OwnBytes = ReadonlyMap<string, Uint8Array>;

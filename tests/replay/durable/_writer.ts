@@ -3,7 +3,8 @@
  *
  *     deno run -A _writer.ts <folder> <seed>
  *
- * Record n has the state [n, n + 0.5], the action n % 7 and the reward n. Episodes end after every record whose number is a multiple of 13.
+ * Record n has the state [n, n + 0.5], the action n % 7 and the reward n. Episodes end after every record whose number is a multiple of 13. The capacity follows from
+ * the seed, so it mostly is another than before. A snapshot that is made after n records is named `at-n`.
  *
  * @module
  */
@@ -14,7 +15,7 @@ import { testRandom } from "../_helpers.ts";
 const [folder = "", seed = "1"] = Deno.args;
 const random = testRandom(Number(seed));
 using replay = await ExperienceReplay.open(folder, {
-  capacity: 5_000,
+  capacity: 3_000 + 1_000 * (Number(seed) % 4),
   state: float32(2),
   seed: 7,
   segmentBytes: 2 ** 20,
@@ -34,6 +35,11 @@ for (;;) {
   if (replay.recordCount > 100) {
     const batch = replay.getBatch(32, selector, { beta: 0.4 });
     replay.setPriority(selector, batch, batch.reward.map((reward) => reward % 5));
+  }
+  if (random(12) === 0) {
+    await replay.snapshot(`at-${count}`);
+    const [oldest, ...newer] = ExperienceReplay.snapshots(folder);
+    if (newer.length > 1) await ExperienceReplay.removeSnapshot(folder, oldest?.name ?? "");
   }
   if (random(3) > 0) continue;
   await replay.flush();

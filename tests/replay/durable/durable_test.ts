@@ -91,7 +91,10 @@ test("options that differ are refused by name, and those that are the same are t
     );
     assertMatch(error.message, reason);
   };
-  await refused({ capacity: 300 }, /capacity is 200 in the replay of .*, and 300 in the options/);
+  await refused(
+    { segmentLength: 30 },
+    /segmentLength is 0 in the replay of .*, and 30 in the options/,
+  );
   await refused(
     { state: float32(3) },
     /state is float32\(2\) in the replay of .*, and float32\(3\)/,

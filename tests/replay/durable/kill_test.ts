@@ -75,6 +75,16 @@ function checkRecords(replay: Written): number {
   return recordedCount;
 }
 
+/** Checks that each snapshot is whole, and of its moment. */
+async function checkSnapshots(folder: string): Promise<void> {
+  for (const { name, path } of ExperienceReplay.snapshots(folder)) {
+    const { isWhole, cutBytes } = await ExperienceReplay.verify(path);
+    assertEquals([isWhole, cutBytes], [true, 0]);
+    using replay: Written = await ExperienceReplay.open(path, { flushIntervalMs: 0 });
+    assertEquals(`at-${checkRecords(replay)}`, name);
+  }
+}
+
 Deno.test({
   name:
     `a durable replay that is killed ${KILLS} times loses nothing that was flushed (seed ${SEED})`,
@@ -93,6 +103,7 @@ Deno.test({
         const found = checkRecords(replay);
         assert(found >= flushed, `${flushed} records were flushed, and ${found} are there`);
         more += found > flushed ? 1 : 0;
+        await checkSnapshots(folder);
         if (random(8) > 0) continue;
         await Deno.remove(folder, { recursive: true });
         folder = await Deno.makeTempDir();

@@ -57,6 +57,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     "experience_replay.ts": [
       ...[
         "replay_view.ts",
+        "append",
         "durable",
         "share",
         "snapshot",
@@ -72,6 +73,7 @@ export const rooms: Readonly<Record<string, Readonly<Record<string, readonly str
     "replay_view.ts": ["describe.ts", "stats", "record", "register", "core.ts"],
     "describe.ts": ["register", "rate_limiter", "core.ts"],
     stats: ["register", "rules", "rate_limiter", "core.ts"],
+    append: ["durable", "snapshot", "core.ts"],
     durable: ["share", "snapshot", "read", "register", "core.ts"],
     share: ["read", "register", "core.ts"],
     snapshot: ["read", "register", "rules", "rate_limiter", "core.ts"],
