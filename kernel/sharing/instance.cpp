@@ -28,7 +28,7 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
 void Instance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
   sharing.giveBack();
-  if (seat.scratch.copies.count() == 0) return;
+  if (seat.scratch.copies.isEmpty()) return;
   copier_.run(seat.scratch.copies);
   sharing.pins().clear(seat.number);
 }

@@ -38,6 +38,14 @@ void comesBack(const Bytes& rows, size_t rowBytes, uint32_t count, PackedKey key
   prefetchPackedHead(view);
   prefetchPacked(view, first, some);
   CHECK(unpackRows(view, first, some, apart.data(), stride));
+  // The same in two places.
+  const uint32_t split = stream.below(some + 1);
+  Bytes front(split * rowBytes);
+  Bytes rest((some - split) * rowBytes);
+  CHECK(unpackRows(view, first, some, {front.data(), rowBytes, split, rest.data()}));
+  Bytes joined = front;
+  joined.insert(joined.end(), rest.begin(), rest.end());
+  CHECK(memcmp(joined.data(), rows.data() + first * rowBytes, joined.size()) == 0);
   for (size_t at = 0; at < apart.size(); ++at) {
     const size_t inRow = at % stride;
     const uint8_t expected = inRow < rowBytes ? rows[(first + at / stride) * rowBytes + inRow] : uint8_t{0xA5};
