@@ -34,7 +34,7 @@ for (const compression of KINDS) {
 
 // Three turns of recording, each of a third of the pool.
 const recordUs = KINDS.map(() => Infinity);
-for (let turn = 0, from = 0; turn < 3; turn++, from += POOL / 3) {
+for (let from = 0; from < POOL; from += POOL / 3) {
   for (const [k, replay] of replays.entries()) {
     const start = performance.now();
     let episode = replay.newEpisode();
@@ -67,7 +67,7 @@ for (const [what, pick] of views) {
   const drawers = replays.map((replay) => {
     const view = replay.newPickView({ stack: 4, ...pick } as never);
     const selector = view.newPickSelector(uniform());
-    return { replay, selector, into: view.getBatch(size, selector) };
+    return { replay, selector, into: replay.getBatch(size, selector as never) };
   });
   const least = KINDS.map(() => Infinity);
   for (let round = 0; round < ROUNDS; round++) {
@@ -85,6 +85,8 @@ for (const [k, compression] of KINDS.entries()) {
     const [none = NaN] = least;
     return `${what}: ${(least[k] ?? NaN).toFixed(0)} (${((least[k] ?? NaN) / none).toFixed(2)} x)`;
   });
-  console.log(`${compression} | ${smaller} | ${(recordUs[k] ?? NaN).toFixed(2)} | ${cells.join(", ")}`);
+  console.log(
+    `${compression} | ${smaller} | ${(recordUs[k] ?? NaN).toFixed(2)} | ${cells.join(", ")}`,
+  );
 }
 for (const replay of replays) replay[Symbol.dispose]();

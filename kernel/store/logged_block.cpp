@@ -93,6 +93,8 @@ uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockH
 }
 
 const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head, bool isPacked, const uint8_t* from, uint64_t size) {
+  const uint32_t begin = head.position & ~(store.blockLength() - 1);
+  if (head.recordEnd < begin || head.recordEnd - begin > store.blockLength()) return nullptr;
   uint64_t left = size;
   bool isRight = store.within(head.position) + uint64_t{head.rowCount} <= store.blockLength();
   const auto pass = [&](uint64_t bytes) {

@@ -41,7 +41,9 @@ type Any = ExperienceReplay;
 type Values = any;
 
 function make(options: object): Promise<Any> {
-  return ExperienceReplay.create({ ...OPTIONS, ...options } as never) as Promise<unknown> as Promise<
+  return ExperienceReplay.create({ ...OPTIONS, ...options } as never) as Promise<
+    unknown
+  > as Promise<
     Any
   >;
 }
@@ -71,7 +73,10 @@ function fill(replay: Values, seed: number, count: number): void {
     const kind = random(3);
     if (kind === 0) {
       for (let k = 0; k < steps; k++, t++) {
-        const options = { extras: extras(t), ...(k + 1 < steps ? {} : { finalState: state(t + 1) }) };
+        const options = {
+          extras: extras(t),
+          ...(k + 1 < steps ? {} : { finalState: state(t + 1) }),
+        };
         episode = replay.record(episode, state(t), action(t), t, options);
       }
       episode = replay.newEpisode();
@@ -106,7 +111,10 @@ function fill(replay: Values, seed: number, count: number): void {
 function bytesOf(part: unknown, name = "batch"): [string, string][] {
   if (ArrayBuffer.isView(part)) {
     const { buffer, byteOffset, byteLength } = part;
-    return [[name, `${byteLength} bytes of ${hash(new Uint8Array(buffer, byteOffset, byteLength))}`]];
+    return [[
+      name,
+      `${byteLength} bytes of ${hash(new Uint8Array(buffer, byteOffset, byteLength))}`,
+    ]];
   }
   if (typeof part !== "object" || part === null) return [[name, String(part)]];
   // `bytes` has what lies between the parts, too.

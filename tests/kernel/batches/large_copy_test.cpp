@@ -25,7 +25,7 @@ class Place {
  public:
   Place(size_t offset, size_t bytes) : offset_(offset), bytes_(bytes), memory_(offset + bytes + 128, untouched) {}
   uint8_t* data() { return memory_.data() + offset_; }
-  bool holds(const uint8_t* expected) const { return memcmp(memory_.data() + offset_, expected, bytes_) == 0; }
+  bool holds(const uint8_t* expected) const { return bytes_ == 0 || memcmp(memory_.data() + offset_, expected, bytes_) == 0; }
   bool whole() const {
     const auto isUntouched = [](uint8_t value) { return value == untouched; };
     const auto begin = memory_.begin();

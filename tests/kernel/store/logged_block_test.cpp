@@ -154,7 +154,7 @@ int main() {
   const uint64_t count = fromEnvironment("EXRP_FUZZ_COUNT", 4000);
   const uint64_t seed = fromEnvironment("EXRP_FUZZ_SEED", 20261128);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  for (uint64_t k = 0; k < 40; ++k) eachReadsWhatEachWrote(seed + k);
+  for (uint64_t k = 0; k < 20; ++k) eachReadsWhatEachWrote(seed + k);
   damagedBytesAreRefused(count, seed);
   return checkResult("logged_block_test");
 }
