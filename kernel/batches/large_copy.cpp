@@ -112,18 +112,16 @@ void LargeCopier::finishWaiting(CopyQueue& own) const {
 void LargeCopier::unpack(const CopyQueue::Unpacking& unpacking) const {
   const auto& [rows, first, count, to, toCount, skipped, also] = unpacking;
   const size_t bytes = rows.rowBytes;
-  // Rows that go to both places.
-  const uint32_t both = also == nullptr ? 0 : toCount - skipped;
-  if (arePlain(rows)) {
-    const uint8_t* const from = rows.data + first * bytes;
-    const uint32_t alone = toCount - both;
-    if (alone > 0) copy_(to, nullptr, from, alone * bytes);
-    if (both > 0) copy_(to + alone * bytes, also, from + alone * bytes, both * bytes);
-    if (count > toCount) copy_(also + both * bytes, nullptr, from + toCount * bytes, (count - toCount) * bytes);
+  if (!arePlain(rows)) {
+    unpackRows(rows, first, count, {to, bytes, toCount, also, also == nullptr ? UINT32_MAX : skipped});
     return;
   }
-  unpackRows(rows, first, count, {to, bytes, toCount, also + both * bytes});
-  if (both > 0) copy_(also, nullptr, to + skipped * bytes, both * bytes);
+  const uint8_t* const from = rows.data + first * bytes;
+  const uint32_t both = also == nullptr ? 0 : toCount - skipped;
+  const uint32_t alone = toCount - both;
+  if (alone > 0) copy_(to, nullptr, from, alone * bytes);
+  if (both > 0) copy_(to + alone * bytes, also, from + alone * bytes, both * bytes);
+  if (count > toCount) copy_(also + both * bytes, nullptr, from + toCount * bytes, (count - toCount) * bytes);
 }
 
 bool LargeCopier::hasVectors() { return hasAvx2(); }

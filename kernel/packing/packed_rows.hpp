@@ -45,14 +45,17 @@ size_t packRows(const uint8_t* rows, size_t rowBytes, uint32_t count, PackedKey 
 /// Writes one row, below the count. False where the bytes are damaged; `out` then holds anything.
 bool unpackRow(const PackedRows& packed, uint32_t row, uint8_t* out);
 
-/// Where rows go: the first `split` to `out`, and the others to `rest`, all `stride` bytes apart.
+/// Where rows go, all `stride` bytes apart: the first `outCount` to `out`, and those from `skipped` on to `also`. Each goes somewhere.
 struct RowsOut {
   uint8_t* out;
   size_t stride;
-  uint32_t split = UINT32_MAX;
-  uint8_t* rest = nullptr;
+  uint32_t outCount = UINT32_MAX;
+  uint8_t* also = nullptr;
+  uint32_t skipped = UINT32_MAX;
 
-  uint8_t* at(uint32_t row) const { return row < split ? out + size_t{row} * stride : rest + size_t{row - split} * stride; }
+  bool isTwice(uint32_t row) const { return row >= skipped && row < outCount; }
+  uint8_t* alsoAt(uint32_t row) const { return also + size_t{row - skipped} * stride; }
+  uint8_t* at(uint32_t row) const { return row < outCount ? out + size_t{row} * stride : alsoAt(row); }
 };
 
 /// Writes `count` rows, at least 1, from `first` on; all are below the packed count. The key is read once. False where the bytes are damaged; the rows

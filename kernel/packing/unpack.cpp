@@ -152,7 +152,10 @@ bool unpackRow(const PackedRows& packed, uint32_t row, uint8_t* out) { return un
 bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const RowsOut& out) {
   if (arePlain(packed)) {
     const uint8_t* from = packed.data + size_t{first} * packed.rowBytes;
-    for (uint32_t k = 0; k < count; ++k, from += packed.rowBytes) memcpy(out.at(k), from, packed.rowBytes);
+    for (uint32_t k = 0; k < count; ++k, from += packed.rowBytes) {
+      memcpy(out.at(k), from, packed.rowBytes);
+      if (out.isTwice(k)) memcpy(out.alsoAt(k), from, packed.rowBytes);
+    }
     return true;
   }
   Block block(packed);
@@ -164,14 +167,10 @@ bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const 
     if (!lz4Decode(key, block.keyBytes(), last, packed.rowBytes)) return false;
     key = last;
   }
-  for (uint32_t k = 0; k < count; ++k) {
-    uint8_t* const to = out.at(k);
+  const auto unpackOne = [&](uint32_t k, uint8_t* to) {
     RowParts parts;
     if (!block.find(first + k, parts)) return false;
-    if (parts.base < 0) {
-      if (!unpackOn(block, parts, key, to)) return false;
-      continue;
-    }
+    if (parts.base < 0) return unpackOn(block, parts, key, to);
     const uint32_t base = static_cast<uint32_t>(parts.base);
     const uint8_t* from = to;
     if (base >= first && base < first + k) {
@@ -181,7 +180,13 @@ bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const 
       RowParts baseParts;
       if (!block.findBase(parts, baseParts) || !unpackOn(block, baseParts, key, to)) return false;
     }
-    if (!block.patch(parts, from, to)) return false;
+    return block.patch(parts, from, to);
+  };
+  for (uint32_t k = 0; k < count; ++k) {
+    uint8_t* const to = out.at(k);
+    if (!unpackOne(k, to)) return false;
+    // At once, while the row is in the first cache.
+    if (out.isTwice(k)) memcpy(out.alsoAt(k), to, packed.rowBytes);
   }
   return true;
 }
