@@ -14,8 +14,13 @@ const split = ["tests/whole/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = [
-  ...["tests/package", "tests/prebuilt", "tests/whole/model/faults_test.ts", "tests/replay"],
-  ...["tests/server", "tests/whole/model/model_test.ts", "tests/net"],
+  ...["tests/package", "tests/examples", "tests/prebuilt", "tests/whole/memory", "tests/replay"],
+  ...[
+    "tests/server",
+    "tests/whole/model/faults_test.ts",
+    "tests/whole/model/model_test.ts",
+    "tests/net",
+  ],
 ];
 
 /** The tests that only `--all` runs, because they take long: by what they are about. */
@@ -59,7 +64,7 @@ export const leftOut: string = Object.keys(long).join(", ");
 
 /** What the tests of the model run: seeds, natively, on WebAssembly and of durable replays, and recordings for the native replay. */
 const model = {
-  all: { seeds: "120", wasmSeeds: "24", recordings: "24", durable: "60" },
+  all: { seeds: "90", wasmSeeds: "16", recordings: "12", durable: "50" },
   everyday: { seeds: "25", wasmSeeds: "6", recordings: "4", durable: "15" },
 } as const;
 

@@ -169,7 +169,7 @@ async function main(args: readonly string[]): Promise<number> {
   console.log(`all took ${seconds(performance.now() - start)}`);
   if (only === undefined && !all) {
     console.log(
-      `Not run: ${leftOut}, C++ under sanitizers. \`deno task test --all\` runs all of it, in about 19 minutes.`,
+      `Not run: ${leftOut}, C++ under sanitizers. \`deno task test --all\` runs all of it, in about 13 minutes.`,
     );
   }
   if (all && !isNative) {

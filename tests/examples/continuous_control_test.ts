@@ -180,7 +180,7 @@ Deno.test("half of each batch of RLPD is offline data", async () => {
 });
 
 Deno.test("RLPD with priorities and 3-step returns learns the pendulum in steps in which SAC learns nothing", async () => {
-  const run: Run = { ...RUN, steps: 1_500 };
+  const run: Run = { ...RUN, steps: 1_000 };
   const last = async (run: Run): Promise<number> => (await train(run)).at(-1)?.return ?? NaN;
   const rlpd = await last({
     ...run,

@@ -366,7 +366,7 @@ void refusesSmallBuffers() {
 
 int main() {
   const uint64_t first = fromEnvironment("LEAVES_SEED", 1);
-  const uint64_t count = fromEnvironment("LEAVES_COUNT", 300);
+  const uint64_t count = fromEnvironment("LEAVES_COUNT", 150);
   for (uint64_t seed = first; seed < first + count; ++seed) isEachLeafAlone(seed);
   isWhatItSays();
   setsOneLeaf();

@@ -380,12 +380,12 @@ int main() {
   for (const uint32_t eviction : {uint32_t{EXRP_EVICTION_FIFO}, uint32_t{EXRP_EVICTION_LRU}, uint32_t{EXRP_EVICTION_LOWEST_PRIORITY_FIRST}}) {
     Options options;
     options.eviction = eviction;
-    stress(options, 11 + eviction, 300);
+    stress(options, 11 + eviction, 150);
   }
   Options sequences;
   sequences.capacity = 300;
   sequences.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_ALLOW_OPEN_END;
-  stress(sequences, 23, 300);
+  stress(sequences, 23, 150);
   // Large states. With few records, blocks are wanted while others still copy from them.
   stateCount = 400;
   manyEpisodesAtOnce();
@@ -397,14 +397,14 @@ int main() {
       Options large;
       large.capacity = capacity;
       large.eviction = eviction;
-      stress(large, 31 + eviction + capacity, 150);
+      stress(large, 31 + eviction + capacity, 75);
     }
   }
   Options windows;
   windows.capacity = 200;
   windows.length = 3;
   windows.flags = EXRP_PICK_ALLOW_SHORT | EXRP_PICK_MASKS;
-  stress(windows, 41, 150, 3);
+  stress(windows, 41, 75, 3);
   CHECK_EQUAL(exrp_replay_count(), 0);
   return checkResult("share_test");
 }

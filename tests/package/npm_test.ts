@@ -1,6 +1,7 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
 import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
 import { readdirSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
 import { compilerErrors, makeNpmPackage, packageJson } from "../../tools/make_npm.ts";
@@ -64,12 +65,27 @@ async function packNeeded(folder: string, shop: FreshFolder): Promise<string[]> 
   return files;
 }
 
-/** A fresh folder with the package installed. */
-async function installed(): Promise<FreshFolder> {
-  const folder = await FreshFolder.make();
+/** Installs the package, once for all tests. */
+async function install(): Promise<string> {
+  await using folder = await FreshFolder.make();
   await folder.write("package.json", JSON.stringify({ private: true, type: "module" }));
   const args = ["install", "--no-audit", "--no-fund", "--offline", ...await packed ?? []];
   ended("npm install", await folder.run(npm, args));
+  const kept = await Deno.makeTempDir({ prefix: "exrp_installed_" });
+  addEventListener("unload", () => Deno.removeSync(kept, { recursive: true }));
+  for (const part of ["package.json", "node_modules"]) {
+    await Deno.rename(folder.at(part), join(kept, part));
+  }
+  return kept;
+}
+
+let installation: Promise<string> | undefined;
+
+/** A fresh folder with the package installed. */
+async function installed(): Promise<FreshFolder> {
+  installation ??= install();
+  const folder = await FreshFolder.make();
+  await cp(await installation, folder.path, { recursive: true });
   await folder.write("main.js", PROGRAM);
   return folder;
 }

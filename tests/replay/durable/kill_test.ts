@@ -10,7 +10,7 @@ import { type Column, ExperienceReplay } from "@exrp/replay";
 import { pause } from "../../_wait.ts";
 import { testRandom } from "../_helpers.ts";
 
-const KILLS = Number(Deno.env.get("EXRP_KILLS") ?? 40);
+const KILLS = Number(Deno.env.get("EXRP_KILLS") ?? 10);
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261128);
 
 type Written = ExperienceReplay<

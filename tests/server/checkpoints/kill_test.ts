@@ -13,7 +13,7 @@ import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_fold
 import { type Program, startProgram, writeConfig } from "./_program.ts";
 import { PATIENCE_MS, pause, until } from "../../_wait.ts";
 
-const kills = Number(Deno.env.get("EXRP_KILLS") ?? 50);
+const kills = Number(Deno.env.get("EXRP_KILLS") ?? 20);
 const seed = Number(Deno.env.get("EXRP_SEED") ?? 261123);
 const tables = {
   u: { maxSize: 100_000, sampler: { power: { exponent: 0.6 } } },
