@@ -55,10 +55,9 @@ const CHECK_EVERY = 8;
 export async function runProgram(
   program: Program,
   tap: KernelTap,
-  options: { fault?: Fault; tally?: Tally; folder?: string } = {},
+  options: { fault?: Fault; tally?: Tally; folder?: string; isShared?: boolean } = {},
 ): Promise<void> {
-  const { fault, tally = emptyTally(), folder } = options;
-  using run = await Run.begin(program, tap, fault, tally, folder);
+  using run = await Run.begin(program, tap, options);
   for (const [step, operation] of program.operations.entries()) {
     try {
       await run.step(operation);
@@ -102,14 +101,15 @@ class Run implements Disposable {
   static async begin(
     program: Program,
     tap: KernelTap,
-    fault: Fault | undefined,
-    tally: Tally,
-    folder: string | undefined,
+    { fault, tally = emptyTally(), folder, isShared = false }:
+      & Parameters<typeof runProgram>[2]
+      & object,
   ): Promise<Run> {
     const { config } = program;
     const replay = await createReplay(config, config.seed, config.blockLength, folder);
+    if (isShared) replay.share();
     const model = new ReplayModel(modelConfig(config), fault);
-    const run = new Run(tap, { folder, config, tally, replay, model, actors: new Map() });
+    const run = new Run(tap, { folder, isShared, config, tally, replay, model, actors: new Map() });
     for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
     run.#relabelling = relabellingOf(run.#sides);
     return run;
@@ -450,7 +450,9 @@ class Run implements Disposable {
   }
 
   async #load(operation: Operation & { do: "load" }): Promise<void> {
-    const { folder } = this.#sides;
+    const { folder, isShared } = this.#sides;
+    // A shared replay takes no snapshot.
+    if (isShared) return;
     if (folder !== undefined) return await this.#reopen(folder, operation.fresh);
     const saved = this.#saved;
     if (saved === undefined) return;
