@@ -30,7 +30,7 @@ void Instance::leave(Seat& seat) {
   sharing.giveBack();
   if (seat.scratch.copies.isEmpty()) return;
   copier_.run(seat.scratch.copies);
-  sharing.pins().clear(seat.number);
+  seat.scratch.copies.unpin();
 }
 
 Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,

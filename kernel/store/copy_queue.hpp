@@ -114,6 +114,10 @@ class CopyQueue {
     return true;
   }
   bool isEmpty() const { return count_ == 0 && unpackingCount_ == 0; }
+  /// To be called once all copies were made: takes the seat's pin away.
+  void unpin() {
+    if (pins_ != nullptr) pins_->clear(seat_);
+  }
   /// The bytes that all copies write.
   size_t writtenBytes() const { return writtenBytes_; }
   uint32_t count() const { return count_; }
