@@ -102,9 +102,9 @@ export interface CreateOptions<
    * Whether columns of more than 128 bytes a record are packed, without loss; `"none"` by default. A block of records is packed once it is full or its
    * episode ends, by the call that fills it. Batches are the same, bit for bit.
    *
-   * Frames of Atari games take about a tenth of the memory with `"fast"`, and a batch of stacks takes as long as without. With `"small"` they take about
-   * a twentieth, and a batch somewhat longer. What gains nothing, such as noise, stays as it is, block by block. Rewards and extras of `every()` are
-   * never packed.
+   * Frames of Atari games take about a tenth of the memory with `"fast"`, and about a twentieth with `"small"`. A record takes half as long again, and a
+   * batch of stacks up to a sixth longer. What gains nothing, such as noise, stays as it is, block by block. Rewards and extras of `every()` are never
+   * packed.
    */
   readonly compression?: Compression;
   /**

@@ -75,13 +75,13 @@ class PackedColumns {
   }
 
  private:
+  uint32_t count_ = 0;  // first, as each record asks for it
   const Column* columns_ = nullptr;
   const BlockPool* pool_ = nullptr;
   PackedKey key_ = PackedKey::plain;
   uint32_t blockLength_ = 0;
   std::unique_ptr<PackedColumn[]> packed_;
   uint32_t indices_[EXRP_LIMIT_COLUMNS] = {};
-  uint32_t count_ = 0;
 };
 
 }  // namespace exrp
