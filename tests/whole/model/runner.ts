@@ -51,11 +51,13 @@ export class Mismatch extends Error {
 /** The kernel's invariants are asked for after this many operations. */
 const CHECK_EVERY = 8;
 
+type Options = { fault?: Fault; tally?: Tally; folder?: string; isShared?: boolean };
+
 /** Runs a program; throws a {@linkcode Mismatch} where the model and the library part. */
 export async function runProgram(
   program: Program,
   tap: KernelTap,
-  options: { fault?: Fault; tally?: Tally; folder?: string; isShared?: boolean } = {},
+  options: Options = {},
 ): Promise<void> {
   using run = await Run.begin(program, tap, options);
   for (const [step, operation] of program.operations.entries()) {
@@ -98,13 +100,8 @@ class Run implements Disposable {
     this.#sides = sides;
   }
 
-  static async begin(
-    program: Program,
-    tap: KernelTap,
-    { fault, tally = emptyTally(), folder, isShared = false }:
-      & Parameters<typeof runProgram>[2]
-      & object,
-  ): Promise<Run> {
+  static async begin(program: Program, tap: KernelTap, options: Options): Promise<Run> {
+    const { fault, tally = emptyTally(), folder, isShared = false } = options;
     const { config } = program;
     const replay = await createReplay(config, config.seed, config.blockLength, folder);
     if (isShared) replay.share();
