@@ -106,6 +106,7 @@ export type {
   TransformList,
 } from "./schema/transform_types.ts";
 export type { ColumnStatistics } from "./replay/stats/column_statistics.ts";
+export type { Compression } from "./schema/create_options.ts";
 export type { AnyPickPolicy } from "./schema/pick_options.ts";
 export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";

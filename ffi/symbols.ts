@@ -953,7 +953,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 13;
+export const EXRP_ABI_VERSION = 14;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -1058,7 +1058,11 @@ export const EXRP_CONFIG_EVICTION_OPTION = 5;
 export const EXRP_CONFIG_CAPACITY_BYTES = 6;
 export const EXRP_CONFIG_AGE_MAX = 7;
 export const EXRP_CONFIG_STATE_COLUMNS = 8;
-export const EXRP_CONFIG_COUNT = 9;
+export const EXRP_CONFIG_COMPRESSION = 9;
+export const EXRP_CONFIG_COUNT = 10;
+export const EXRP_COMPRESSION_NONE = 0;
+export const EXRP_COMPRESSION_FAST = 1;
+export const EXRP_COMPRESSION_SMALL = 2;
 export const EXRP_POLICY_LENGTH = 0;
 export const EXRP_POLICY_STRIDE = 1;
 export const EXRP_POLICY_FLAGS = 2;

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 13
+#define EXRP_ABI_VERSION 14
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -172,7 +172,12 @@ extern "C" {
 #define EXRP_CONFIG_CAPACITY_BYTES 6  /* bytes for records and final states, enough for capacity records and a final state; 0: no limit */
 #define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of view 0; 0: no limit */
 #define EXRP_CONFIG_STATE_COLUMNS 8   /* leaves of the state, 1..EXRP_LIMIT_LEAVES: they are the first columns */
-#define EXRP_CONFIG_COUNT 9
+#define EXRP_CONFIG_COMPRESSION 9     /* EXRP_COMPRESSION_*: of columns of more than 128 bytes, but not of the reward, nor of those that some records keep */
+#define EXRP_CONFIG_COUNT 10
+
+#define EXRP_COMPRESSION_NONE 0
+#define EXRP_COMPRESSION_FAST 1  /* rows of a block are packed once no more come to it */
+#define EXRP_COMPRESSION_SMALL 2 /* the same, and what they have in common is in LZ4 */
 
 /* Indices into the numbers of a pick policy. The policy says what a pick of the view is, and which parts of it a batch holds.
  * A batch has ROWS = BEFORE + LENGTH rows per pick.

@@ -8,6 +8,7 @@ import { bytesText, count, group } from "../base/inspect.ts";
 import { showAsTable, type TextRow } from "../base/notebook.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { DType } from "../schema/columns.ts";
+import type { Compression } from "../schema/create_options.ts";
 import { type AnyPickPolicy, describePolicy } from "../schema/pick_options.ts";
 import type { SelectorOption } from "../selectors/native_selector.ts";
 import type { ReplayCore } from "./core.ts";
@@ -59,7 +60,7 @@ export interface PickViewDescription {
 export interface MemoryDescription {
   /** Everything. */
   readonly total: number;
-  /** The columns: the slots that were ever used, times the bytes of a record. */
+  /** The columns: the slots that were ever used, times the bytes of a record; packed rows as they are. */
   readonly columns: number;
   /** The bytes of the records and final states that are stored now. `capacityBytes` limits them. */
   readonly stored: number;
@@ -97,6 +98,8 @@ export interface ReplayDescription {
   readonly segmentLength: number | undefined;
   /** How many slots the replay hands out together. */
   readonly blockLength: number;
+  /** Whether wide columns are packed: the option `compression`. */
+  readonly compression: Compression;
   /** The eviction policy's name. */
   readonly eviction: string;
   /** The eviction policy's options; empty for a policy without options, and for your own. */
@@ -147,6 +150,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
       seed,
       segmentLength: number(abi.EXRP_INFO_SEGMENT_LENGTH) || undefined,
       blockLength: number(abi.EXRP_INFO_BLOCK_LENGTH),
+      compression: config.compression,
       eviction: config.eviction.name,
       evictionOptions: "native" in config.eviction ? config.eviction.options : {},
       selectors: register.entries.map(({ selector, native, composed }) => ({
@@ -219,6 +223,11 @@ export function describedRows(description: ReplayDescription): TextRow[] {
           group(description.segmentLength)
         } records, blocks of ${description.blockLength}`,
     ],
+    ...rowIf(
+      description.compression === "none" ? undefined : description.compression,
+      "compression",
+      (word) => word,
+    ),
     ["seed", String(description.seed)],
     ...rowIf(seatCount, "shared", (seats) => count(seats, "seat")),
     ["kernel", description.kernel],

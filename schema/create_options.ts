@@ -5,7 +5,7 @@
  */
 
 import * as abi from "../ffi/symbols.ts";
-import { checkBoolean, checkInteger, show } from "../base/checks.ts";
+import { checkBoolean, checkInteger, checkWord, show } from "../base/checks.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkEviction, type EvictionRule } from "../eviction/eviction_policy.ts";
 import { fifo } from "../eviction/fifo.ts";
@@ -23,6 +23,14 @@ import { shownColumns, withTransforms } from "./pick_transforms.ts";
 import { checkColumns, type NamedColumns } from "./record_columns.ts";
 import type { LeafOption, StateColumns } from "./state.ts";
 import type { PickTransforms } from "./transform_types.ts";
+
+/**
+ * How a replay keeps wide columns, such as images: as they are, or packed. It is an option of {@linkcode ExperienceReplay.create}, whose docs page
+ * "Memory" has an example.
+ */
+export type Compression = "none" | "fast" | "small";
+
+const COMPRESSIONS = ["none", "fast", "small"] as const;
 
 /** The options of {@linkcode ExperienceReplay.create}. */
 export interface CreateOptions<
@@ -64,7 +72,7 @@ export interface CreateOptions<
    *
    * `capacity` becomes at most the length of the longest episode that fits with its final state. Every other final state takes room
    * from records, and so do the values of an extra made by `every()`. Pick views and the empty rest of a block are not counted.
-   * `memoryBytes` has all memory.
+   * `memoryBytes` has all memory. With `compression`, records count as if they were not packed.
    */
   readonly capacityBytes?: number;
   /**
@@ -90,6 +98,15 @@ export interface CreateOptions<
    * long picks faster.
    */
   readonly blockLength?: number;
+  /**
+   * Whether columns of more than 128 bytes a record are packed, without loss; `"none"` by default. A block of records is packed once it is full or its
+   * episode ends, by the call that fills it. Batches are the same, bit for bit.
+   *
+   * Frames of Atari games take about a tenth of the memory with `"fast"`, and about a twentieth with `"small"`. A record takes half as long again, and a
+   * batch of stacks up to a sixth longer. What gains nothing, such as noise, stays as it is, block by block. Rewards and extras of `every()` are never
+   * packed.
+   */
+  readonly compression?: Compression;
   /**
    * Whether NaN and infinite values are refused in states, actions and rewards; false by default. The error names the column, the step
    * and the element, and nothing is stored. It looks at the values as they are stored: 1e300 is infinite as float32.
@@ -144,6 +161,8 @@ export interface ReplayConfig extends NamedColumns {
   /** As given; 0 leaves it to the kernel. */
   readonly blockLength: number;
   /** As given. */
+  readonly compression: Compression;
+  /** As given. */
   readonly checkFinite: boolean;
   /** The names of columns that never change. */
   readonly frozen: readonly string[];
@@ -165,6 +184,7 @@ const OPTIONS = [
   "seed",
   "segmentLength",
   "blockLength",
+  "compression",
   "checkFinite",
   "frozen",
   "keepNextState",
@@ -225,6 +245,9 @@ export function checkCreateOptions(options: CreateOptions): ReplayConfig {
     // Where not even one pick fits, the kernel says so.
     segmentLength: segment === undefined || capacity < pick.length ? 0 : checkSegment(pick.length),
     blockLength: options.blockLength === undefined ? 0 : checkBlockLength(options.blockLength),
+    compression: options.compression === undefined
+      ? "none"
+      : checkWord(`${WHERE}: compression`, options.compression, COMPRESSIONS),
     checkFinite: options.checkFinite !== undefined &&
       checkBoolean(`${WHERE}: checkFinite`, options.checkFinite),
     frozen: checkFrozen(options.frozen ?? [], columns),
@@ -378,6 +401,11 @@ export function kernelConfig(
   numbers[abi.EXRP_CONFIG_AGE_MAX] = config.maxAge;
   numbers[abi.EXRP_CONFIG_BLOCK_LENGTH] = config.blockLength;
   numbers[abi.EXRP_CONFIG_STATE_COLUMNS] = config.leaves.length;
+  numbers[abi.EXRP_CONFIG_COMPRESSION] = {
+    none: abi.EXRP_COMPRESSION_NONE,
+    fast: abi.EXRP_COMPRESSION_FAST,
+    small: abi.EXRP_COMPRESSION_SMALL,
+  }[config.compression];
   const columns = new Uint32Array(3 * config.columns.length);
   for (const [k, { column }] of config.columns.entries()) {
     columns.set([column.elementBytes, column.elementCount, column.every], 3 * k);

@@ -37,19 +37,23 @@ void BatchMaker::copyFlights(const GatherJob& job) const {
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, uint64_t{1} << store_->column(0).group);
+        store_->packed().prefetch(store_->blockOf(slot));
       },
       [&](const WalkedPick& pick, bool isWhole, size_t index) {
         copyKept(job, pick.slot, pick.position, index);
-        if (isWhole) copyLargeColumns(pick.slot, index, job.target, job.scratch.window.queue);
+        if (isWhole) copyLargeColumns(pick.slot, index, job.target, job.scratch.window);
       });
+  window_.finish(job.target, job.scratch.window);
 }
 
 /// Copies the rows of a pick's large columns, which lie one after another.
-inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, CopyQueue* queue) const {
+inline void BatchMaker::copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const {
   for (uint32_t column = 0; column < store_->columnCount(); ++column) {
-    if (!store_->isAlone(column)) continue;
+    if (!store_->isWide(column)) continue;
     const size_t bytes = size_t{policy_.length} * store_->column(column).bytes;
-    large_.copy(target.columns[column] + index * bytes, store_->at(column, slot), bytes, queue);
+    uint8_t* const to = target.columns[column] + index * bytes;
+    if (store_->isPacked(column)) window_.copyPackedRows(column, slot, policy_.length, to, scratch);
+    else large_.copy(to, store_->at(column, slot), bytes, scratch.queue);
   }
 }
 
@@ -106,6 +110,7 @@ inline void BatchMaker::prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t 
 void BatchMaker::prefetchWindow(uint32_t slot) const {
   const uint32_t length = store_->blockLength();
   uint32_t block = store_->blockOf(slot);
+  store_->packed().prefetch(block);
   const uint32_t previous = store_->block(block).previous;
   const uint32_t back = policy_.before + policy_.stack - 1;
   const uint32_t there = store_->within(slot) + (previous != blockNone && previous + 1 == block ? length : 0);

@@ -48,7 +48,7 @@ struct BatchScratch {
 
   double memoryBytes() const {
     const double bytes = window.slots.memoryBytes() + joined.memoryBytes() + stored.memoryBytes() + large.memoryBytes() +
-                         isConverted.memoryBytes() + scales.memoryBytes();
+                         isConverted.memoryBytes() + scales.memoryBytes() + window.packed.memoryBytes();
     return second == nullptr ? bytes : bytes + double{sizeof(BatchScratch)} + second->memoryBytes();
   }
 };
@@ -81,7 +81,7 @@ class BatchMaker final : public Gatherer {
   void copyRing(const GatherJob& job) const;
 
   void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
-  void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, CopyQueue* queue) const;
+  void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
   void follow(const EpisodeList& episodeTable, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const;

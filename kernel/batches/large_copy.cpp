@@ -41,21 +41,24 @@ EXRP_AVX2 void copyVectors(uint8_t* to, uint8_t* also, const uint8_t* from, size
 
 LargeCopier::LargeCopier(bool vectors) : copy_(vectors ? copyVectors : copyPlain) {}
 
+// The copies of a queue are numbered from 0 on, and then those of packed rows.
 void LargeCopier::run(const CopyQueue& queue) const {
-  if (queue.writtenBytes() < sharedFromBytes) return runPart(queue, 0, queue.count());
+  const uint32_t all = queue.count() + queue.unpackingCount();
+  if (queue.writtenBytes() < sharedFromBytes) return runPart(queue, 0, all);
   struct Parts {
     const LargeCopier& copier;
     const CopyQueue& queue;
     uint32_t length;  // copies of a piece
   };
   const size_t pieces = queue.writtenBytes() / pieceBytes;
-  const Parts parts = {*this, queue, static_cast<uint32_t>(queue.count() / pieces + 1)};
+  const Parts parts = {*this, queue, static_cast<uint32_t>(all / pieces + 1)};
   const auto work = [](const void* context, uint32_t piece, uint32_t) {
-    const auto& [copier, all, length] = *static_cast<const Parts*>(context);
+    const auto& [copier, copies, length] = *static_cast<const Parts*>(context);
+    const uint32_t end = copies.count() + copies.unpackingCount();
     const uint32_t first = piece * length;
-    copier.runPart(all, first, all.count() - first < length ? all.count() : first + length);
+    copier.runPart(copies, first, end - first < length ? end : first + length);
   };
-  SecondThread::share((queue.count() + parts.length - 1) / parts.length, work, &parts);
+  SecondThread::share((all + parts.length - 1) / parts.length, work, &parts);
 }
 
 /// Does the copies from `first` to before `end`.
@@ -65,11 +68,60 @@ void LargeCopier::runPart(const CopyQueue& queue, uint32_t first, uint32_t end) 
     if (k < queue.count()) prefetchPages(queue[k].from, queue[k].bytes);
   };
   for (uint32_t k = first; k < first + ahead; ++k) ask(k);
-  for (uint32_t k = first; k < end; ++k) {
+  for (uint32_t k = first; k < end && k < queue.count(); ++k) {
     ask(k + ahead);
     const CopyQueue::Copy& copy = queue[k];
     copy_(copy.to, copy.also, copy.from, copy.bytes);
   }
+  if (end > queue.count()) [[unlikely]] unpackPart(queue, first < queue.count() ? 0 : first - queue.count(), end - queue.count());
+}
+
+// ---- packed rows ----
+
+/// Does the copies of packed rows from `first` to before `end`.
+void LargeCopier::unpackPart(const CopyQueue& queue, uint32_t first, uint32_t end) const {
+  const auto askHead = [&](uint32_t k) {
+    if (k < queue.unpackingCount()) prefetchPackedHead(queue.unpacking(k).rows);
+  };
+  const auto ask = [&](uint32_t k) {
+    if (k < queue.unpackingCount()) prefetchPacked(queue.unpacking(k).rows, queue.unpacking(k).first, queue.unpacking(k).count);
+  };
+  askHead(first);
+  askHead(first + 1);
+  ask(first);
+  for (uint32_t k = first; k < end; ++k) {
+    askHead(k + 2);
+    ask(k + 1);
+    unpack(queue.unpacking(k));
+  }
+}
+
+void LargeCopier::copy(const CopyQueue::Unpacking& unpacking, CopyQueue& own) const {
+  CopyQueue* const queue = place_ == nullptr ? nullptr : *place_;
+  prefetchPackedHead(unpacking.rows);
+  if (queue != nullptr && queue->add(unpacking)) return;
+  if (!own.add(unpacking)) return unpack(unpacking);
+  if (own.unpackingCount() == waitingMax) finishWaiting(own);
+}
+
+void LargeCopier::finishWaiting(CopyQueue& own) const {
+  unpackPart(own, 0, own.unpackingCount());
+  own.clear();
+}
+
+void LargeCopier::unpack(const CopyQueue::Unpacking& unpacking) const {
+  const auto& [rows, first, count, to, toCount, skipped, also] = unpacking;
+  const size_t bytes = rows.rowBytes;
+  if (!arePlain(rows)) {
+    unpackRows(rows, first, count, {to, bytes, toCount, also, also == nullptr ? UINT32_MAX : skipped});
+    return;
+  }
+  const uint8_t* const from = rows.data + first * bytes;
+  const uint32_t both = also == nullptr ? 0 : toCount - skipped;
+  const uint32_t alone = toCount - both;
+  if (alone > 0) copy_(to, nullptr, from, alone * bytes);
+  if (both > 0) copy_(to + alone * bytes, also, from + alone * bytes, both * bytes);
+  if (count > toCount) copy_(also + both * bytes, nullptr, from + toCount * bytes, (count - toCount) * bytes);
 }
 
 bool LargeCopier::hasVectors() { return hasAvx2(); }

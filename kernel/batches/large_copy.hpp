@@ -7,6 +7,8 @@
 // Two things were tried and are not used. Stores that pass the caches by make a learner wait for memory when it reads its batch. memcpy took
 // half as long again for what is larger than the caches.
 //
+// Packed rows are copied by it too: they are unpacked where they go.
+//
 // On a replay that threads share, the copies are put into a queue, and done after the call has given back its lock. So are those of a large batch
 // of any replay, as a second thread takes part in what a queue holds.
 //
@@ -44,6 +46,12 @@ class LargeCopier {
     CopyQueue* const queue = own != nullptr ? own : place_ == nullptr ? nullptr : *place_;
     if (queue == nullptr || bytes < CopyQueue::bytesMin || !queue->add(to, also, from, bytes)) copy_(to, also, from, bytes);
   }
+  /// Copies packed rows. Where no queue stands there, they wait in `own` with others, so that their memory comes meanwhile. `own` has no pins.
+  void copy(const CopyQueue::Unpacking& unpacking, CopyQueue& own) const;
+  /// Copies those that wait.
+  void finish(CopyQueue& own) const {
+    if (own.unpackingCount() > 0) [[unlikely]] finishWaiting(own);
+  }
   /// Does what a queue holds, with a second thread where that is much. No queue stands in the way of that.
   void run(const CopyQueue& queue) const;
   /// Whether a batch of so many bytes should be copied by way of a queue, so that a second thread can take part.
@@ -53,7 +61,13 @@ class LargeCopier {
   /// From so many bytes on, a second thread gains more than waking it costs.
   static constexpr size_t sharedFromBytes = size_t{2} << 20;
 
+  /// Packed rows that wait for one another.
+  static constexpr uint32_t waitingMax = 32;
+
   void runPart(const CopyQueue& queue, uint32_t first, uint32_t end) const;
+  void unpack(const CopyQueue::Unpacking& unpacking) const;
+  void unpackPart(const CopyQueue& queue, uint32_t first, uint32_t end) const;
+  void finishWaiting(CopyQueue& own) const;
 
   CopyQueue* const* place_ = nullptr;
   void (*copy_)(uint8_t* to, uint8_t* also, const uint8_t* from, size_t bytes);

@@ -10,7 +10,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   const bool avx2 = hasAvx2();
   const bool single = policy.length == 1;
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks && !policy.returnToGo;
-  const auto isBeside = [&](uint32_t column) { return store.isAlone(column) || store.isKept(column); };
+  const auto isBeside = [&](uint32_t column) { return store.isWide(column) || store.isKept(column); };
   if (!simple || isBeside(store.rewardColumn())) return;
   uint32_t leavesEnd = 0;
   for (leafCount_ = 0; leafCount_ < store.leaves().count(); ++leafCount_) {

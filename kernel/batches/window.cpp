@@ -25,7 +25,7 @@ Status WindowCopier::createScratch(WindowScratch* scratch) const {
 
 void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target,
                         WindowScratch& scratch) const {
-  Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data(), scratch.queue};
+  Window window = {locator_.locate(episodes, slot), false, static_cast<size_t>(index * policy_.rows()), scratch.slots.data(), scratch.queue, &scratch.packed};
   window.joined = locator_.listSlots(window, scratch.slots.data());
 
   const uint32_t shownKnown = window.shownKnown();
@@ -48,7 +48,8 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
 }
 
 /// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
-void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, CopyQueue* queue) const {
+void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, const Window& window) const {
+  if (store_->isPacked(column)) [[unlikely]] return copyPacked(column, slots, count, {to, count, also}, *window.packed);
   const size_t bytes = store_->column(column).bytes;
   const size_t stride = store_->stride(column);
   const uint8_t* const rows = store_->at(column, 0);
@@ -61,9 +62,37 @@ void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const ui
   for (uint32_t run = 0; count > 0; slots += run, count -= run) {
     run = 1;
     while (run < count && slots[run] == slots[0] + run) ++run;
-    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes, queue);
+    large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes, window.queue);
     to += run * bytes;
     if (also != nullptr) also += run * bytes;
+  }
+}
+
+/// Copies rows of a packed column, block by block.
+[[gnu::noinline]] void WindowCopier::copyPacked(uint32_t column, const uint32_t* slots, uint32_t count, Places places, CopyQueue& waiting) const {
+  const PackedColumn& packed = store_->packed().of(column);
+  const size_t bytes = store_->column(column).bytes;
+  while (count > 0) {
+    const uint32_t within = store_->within(slots[0]);
+    const uint32_t run = smaller(count, store_->blockLength() - within);
+    auto& [to, toCount, also, skipped] = places;
+    const uint32_t here = smaller(run, toCount);
+    const bool hasAlso = also != nullptr && run > skipped;
+    large_.copy({packed.rowsOf(store_->blockOf(slots[0])), within, run, to, here, hasAlso ? skipped : 0, hasAlso ? also : nullptr}, waiting);
+    to += here * bytes;
+    toCount -= here;
+    if (hasAlso) also += (run - skipped) * bytes;
+    skipped -= smaller(run, skipped);
+    slots += run;
+    count -= run;
+  }
+}
+
+void WindowCopier::copyPackedRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, WindowScratch& scratch) const {
+  const size_t bytes = store_->column(column).bytes;
+  for (uint32_t run = 0; count > 0; slot += run, count -= run, to += run * bytes) {
+    run = smaller(count, store_->blockLength() - store_->within(slot));
+    copyPacked(column, &slot, run, {to, run}, scratch.packed);
   }
 }
 
@@ -71,8 +100,8 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
   const size_t bytes = store_->column(column).bytes;
   const uint32_t* slots = window.slots + window.back;
   zeroAround(part, bytes, window);
-  if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real, window.queue);
-  for (uint32_t at = 0; at < window.real; ++at) copyRun(part + rowOf(window, at) * bytes, nullptr, column, slots + at, 1, window.queue);
+  if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real, window);
+  for (uint32_t at = 0; at < window.real; ++at) copyRun(part + rowOf(window, at) * bytes, nullptr, column, slots + at, 1, window);
 }
 
 // ---- states ----
@@ -85,23 +114,26 @@ void WindowCopier::copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const
   const uint32_t there = smaller(stack, uint64_t{window.back} + at + 1);
   const uint32_t missing = stack - there;
   const uint32_t* const slots = window.slots + (window.back + at + 1 - there);
-  pad(leaf, state, slots[0], missing, window.queue);
-  if (next != nullptr && missing > 0) pad(leaf, next, slots[0], missing - 1, window.queue);
+  pad(leaf, state, slots[0], missing, window);
+  if (next != nullptr && missing > 0) pad(leaf, next, slots[0], missing - 1, window);
   // The oldest of a whole stack is not in the next one.
   const uint32_t alone = next == nullptr ? there : missing == 0 ? 1 : 0;
   const uint32_t first = missing + alone;
-  if (alone > 0) copyRun(state + missing * bytes, nullptr, leaf, slots, alone, window.queue);
+  if (next != nullptr && store_->isPacked(leaf)) [[unlikely]] {
+    return copyPacked(leaf, slots, there + 1, {state + missing * bytes, there, next + (first - 1) * bytes, alone}, *window.packed);
+  }
+  if (alone > 0) copyRun(state + missing * bytes, nullptr, leaf, slots, alone, window);
   if (next == nullptr) return;
-  copyRun(state + first * bytes, next + (first - 1) * bytes, leaf, slots + alone, there - alone, window.queue);
-  copyRun(next + size_t{stack - 1} * bytes, nullptr, leaf, slots + there, 1, window.queue);
+  copyRun(state + first * bytes, next + (first - 1) * bytes, leaf, slots + alone, there - alone, window);
+  copyRun(next + size_t{stack - 1} * bytes, nullptr, leaf, slots + there, 1, window);
 }
 
 /// Fills the place of frames before the episode's first, which is at `slot`.
-void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, CopyQueue* queue) const {
+void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, const Window& window) const {
   const size_t bytes = store_->column(leaf).bytes;
   for (; frameCount > 0; --frameCount, to += bytes) {
     if (policy_.zeroPadded) memset(to, 0, bytes);
-    else copyRun(to, nullptr, leaf, &slot, 1, queue);
+    else copyRun(to, nullptr, leaf, &slot, 1, window);
   }
 }
 
@@ -126,7 +158,7 @@ void WindowCopier::copyBothStates(uint32_t leaf, const Window& window, const Bat
   zeroAround(target.nextStates[leaf], bytes, window);
   // The last row alone may have no next state.
   if (shownKnown < window.real) memset(next(shownKnown), 0, bytes);
-  const bool isSmall = !store_->isAlone(leaf);  // small frames are read twice
+  const bool isSmall = !store_->isWide(leaf);  // small frames are read twice
   if (stack > 1 || policy_.reversed || isSmall) {
     for (uint32_t at = 0; at < window.real; ++at) {
       copyStack(leaf, state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
@@ -135,13 +167,17 @@ void WindowCopier::copyBothStates(uint32_t leaf, const Window& window, const Bat
     return;
   }
   const uint32_t* const slots = slotsOf(leaf, window);
-  copyRun(state(0), nullptr, leaf, slots, 1, window.queue);
-  if (window.real > 1) copyRun(state(1), next(0), leaf, slots + 1, window.real - 1, window.queue);
-  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, leaf, slots + window.real, 1, window.queue);
+  if (store_->isPacked(leaf)) [[unlikely]] {
+    return copyPacked(leaf, slots, shownKnown == window.real ? window.real + 1 : window.real, {state(0), window.real, next(0), 1}, *window.packed);
+  }
+  copyRun(state(0), nullptr, leaf, slots, 1, window);
+  if (window.real > 1) copyRun(state(1), next(0), leaf, slots + 1, window.real - 1, window);
+  if (shownKnown == window.real) copyRun(next(window.real - 1), nullptr, leaf, slots + window.real, 1, window);
 }
 
 /// Copies the states that wait.
 void WindowCopier::finish(const BatchTarget& target, WindowScratch& scratch) const {
+  large_.finish(scratch.packed);
   const auto ask = [&](uint32_t at) {
     if (at >= scratch.waitingCount) return;
     const WindowScratch::Waiting& waiting = scratch.waiting[at];
@@ -185,7 +221,7 @@ void WindowCopier::copyStates(uint32_t leaf, const Window& window, size_t index,
   uint8_t* const base = part + index * rows * bytes;
   const uint32_t there = window.real + (window.known >= window.real ? more : 0);
   const bool inOrder = policy_.leaves[leaf].stack == 1 && !policy_.reversed;
-  if (inOrder) copyRun(base + window.lead * bytes, nullptr, leaf, slotsOf(leaf, window), there, window.queue);
+  if (inOrder) copyRun(base + window.lead * bytes, nullptr, leaf, slotsOf(leaf, window), there, window);
   else for (uint32_t at = 0; at < there; ++at) copyStack(leaf, base + locator_.rowOf(window, at) * bytes, nullptr, window, at);
   const size_t written = size_t{window.lead} + there;
   memset(base, 0, window.lead * bytes);
@@ -203,9 +239,9 @@ void WindowCopier::copyFrames(uint32_t leaf, const Window& window, size_t index,
   const uint32_t* const slots = slotsOf(leaf, window);
   const uint32_t there = back + window.real + (policy.overlaps() && window.known >= window.real ? 1 : 0);
   const uint32_t missing = window.lead + (policy.stack - 1) - back;
-  pad(leaf, to, slots[0], missing, window.queue);
+  pad(leaf, to, slots[0], missing, window);
   to += missing * bytes;
-  copyRun(to, nullptr, leaf, slots, there, window.queue);
+  copyRun(to, nullptr, leaf, slots, there, window);
   to += there * bytes;
   if (to < end) memset(to, 0, static_cast<size_t>(end - to));
 }

@@ -47,6 +47,7 @@ struct WindowScratch {
   uint32_t waitingCount = 0;
   const float* rewardScales = nullptr;  // for rewards that are normalized
   CopyQueue* queue = nullptr;           // takes large copies in place of the store's queue, where it is not null
+  CopyQueue packed;                     // copies of packed rows that wait for finish(), where the store has no queue
 };
 
 class WindowCopier {
@@ -60,7 +61,9 @@ class WindowCopier {
 
   /// Copies the pick that begins at `slot`, as pick `index` of the batch.
   void copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
-  /// To be called after the last copy to a batch: some states may wait until then.
+  /// Copies a column's rows that stand in the slots from `slot` on, `count` in all, of a pick whose slots stand one after another.
+  void copyPackedRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, WindowScratch& scratch) const;
+  /// To be called after the last copy to a batch: some rows may wait until then.
   void finish(const BatchTarget& target, WindowScratch& scratch) const;
 
  private:
@@ -70,13 +73,22 @@ class WindowCopier {
     size_t row;   // of the batch
     const uint32_t* slots;
     CopyQueue* queue;  // that of the scratch
+    CopyQueue* packed;
+  };
+  /// Where rows go that follow one another in time: the first `toCount` to `to`, and those from `skipped` on to `also`, if that is not null.
+  struct Places {
+    uint8_t* to;
+    uint32_t toCount;
+    uint8_t* also = nullptr;
+    uint32_t skipped = 0;
   };
 
   static uint32_t smaller(uint64_t a, uint64_t b) { return static_cast<uint32_t>(a < b ? a : b); }
   size_t rowOf(const Window& window, uint32_t at) const { return window.row + locator_.rowOf(window, at); }
   static constexpr uint32_t askedAhead = 2;
 
-  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, CopyQueue* queue) const;
+  void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, const Window& window) const;
+  void copyPacked(uint32_t column, const uint32_t* slots, uint32_t count, Places places, CopyQueue& waiting) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
   bool waits(uint32_t leaf) const { return policy_.leaves[leaf].hasNext() && store_->isAlone(leaf); }
   /// Frames of one leaf before the window's first record, and the slot of the first of them.
@@ -85,7 +97,7 @@ class WindowCopier {
   size_t stackBytes(uint32_t leaf) const { return size_t{policy_.leaves[leaf].stack} * store_->column(leaf).bytes; }
 
   void copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
-  void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, CopyQueue* queue) const;
+  void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, const Window& window) const;
   void copyBothStates(uint32_t leaf, const Window& window, const BatchTarget& target, WindowScratch& scratch) const;
   void copyWhole(const WindowScratch::Waiting& waiting, const BatchTarget& target, CopyQueue* queue) const;
   void copyStates(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const;

@@ -164,6 +164,8 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
   if (isQueued) [[unlikely]] {
     store.setCopies(nullptr);
     copier_.run(thread.copies);
+    // A seat that holds a shared replay is pinned by its queue, too.
+    thread.copies.unpin();
   }
   if (clearsPadding) clearPadding(layout, partCount(view), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);

@@ -44,7 +44,7 @@ void Recording::create() {
     rowBytes_ += padded(store.groupStride(group));
   }
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
-    if (store.isKept(column)) {
+    if (store.isKept(column) || store.isPacked(column)) {
       rowColumns_[column] = rowBytes_;
       rowBytes_ += padded(store.column(column).bytes);
     } else {
@@ -145,6 +145,10 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     copyRow(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
   }
+  for (uint32_t packed = 0; packed < store.packed().count(); ++packed) {
+    const uint32_t column = store.packed().column(packed);
+    memcpy(store.rowAt(column, slot), row + rowColumns_[column], store.column(column).bytes);
+  }
   for (uint32_t kept = 0; kept < store.kept().count(); ++kept) {
     const uint32_t column = store.kept().column(kept);
     copyKept(episode, column, row + rowColumns_[column]);
@@ -198,6 +202,7 @@ Status Recording::prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCou
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     const uint8_t* const from = steps->bytes + steps->layout.columns[column];
     if (store.isKept(column)) steps->kept[steps->keptCount++] = {from, column};
+    else if (store.isPacked(column)) steps->packed[steps->packedCount++] = {from, column};
     else steps->dense[steps->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
   }
   return Status::ok;
@@ -230,6 +235,12 @@ inline void Recording::endRun(const Steps& steps, uint32_t step, uint32_t run, u
     const uint8_t* const from = column.from + size_t{step} * column.bytes;
     if (run == 1) copyRow(to, from, column.bytes);
     else copyRows(to, column.stride, from, column.bytes, column.bytes, run);
+  }
+  for (uint32_t at = 0; at < steps.packedCount; ++at) {
+    const Steps::Kept& column = steps.packed[at];
+    Store& store = replay_.book().store();
+    const size_t bytes = store.column(column.column).bytes;
+    memcpy(store.rowAt(column.column, slot), column.from + step * bytes, run * bytes);
   }
   for (uint32_t at = 0; at < steps.keptCount; ++at) {
     const Steps::Kept& column = steps.kept[at];

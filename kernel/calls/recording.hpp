@@ -65,6 +65,8 @@ class Recording {
     uint32_t denseCount = 0;
     Kept kept[EXRP_LIMIT_KEPT];
     uint32_t keptCount = 0;
+    Kept packed[columnMax];
+    uint32_t packedCount = 0;
 
     StateRef stateOf(uint32_t step) const { return {bytes, layout.columns, step}; }
     StateRef finalState(uint32_t number) const { return {bytes, finalStates, number}; }

@@ -107,15 +107,15 @@ void copyKeptRows(const Replay& replay, uint32_t column, const double* handles, 
 void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32_t count, uint32_t runLength, uint8_t* rows) {
   const size_t bytes = store.column(column).bytes;
   const size_t stride = store.stride(column);
+  const bool isPacked = store.isPacked(column);
   for (uint32_t index = 0; index < count; ++index) {
-    if (index + prefetchDistance < count) prefetchLine(store.at(column, slots[index + prefetchDistance]));
+    if (!isPacked && index + prefetchDistance < count) prefetchLine(store.at(column, slots[index + prefetchDistance]));
     uint32_t slot = slots[index];
     for (uint32_t left = runLength; left > 0;) {
       const uint32_t inBlock = store.blockLength() - store.within(slot);
       const uint32_t run = left < inBlock ? left : inBlock;
-      const uint8_t* from = store.at(column, slot);
-      if (stride == bytes) memcpy(rows, from, run * bytes);
-      else copyRows(rows, bytes, from, stride, bytes, run);
+      if (stride == bytes) memcpy(rows, store.at(column, slot), run * bytes);
+      else store.readRows(column, slot, run, rows, bytes);
       rows += run * bytes;
       left -= run;
       if (left > 0) slot = store.firstSlot(store.block(store.blockOf(slot)).next);
@@ -123,7 +123,46 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
   }
 }
 
+/// Overwrites rows of a packed column. Where several in turn are of one block, it is unpacked and packed once.
+Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, uint32_t count, const uint8_t* rows, uint32_t* updated) {
+  Store& store = book.store();
+  PackedColumn& packed = store.packed().of(column);
+  const size_t bytes = store.column(column).bytes;
+  const auto blockOf = [&](uint32_t index) { return slots[index] == slotGone ? blockNone : store.blockOf(slots[index]); };
+  // Each may stay as large as a piece.
+  uint32_t openCount = 0;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t block = blockOf(index);
+    if (block != blockNone && !packed.isOpen(block) && (index == 0 || blockOf(index - 1) != block)) ++openCount;
+  }
+  if (const Status status = packed.prepare(store.highWater(), openCount); status != Status::ok) return status;
+  // Other seats may still copy from rows that are not packed.
+  store.waitForCopies();
+  *updated = 0;
+  for (uint32_t index = 0; index < count;) {
+    const uint32_t block = blockOf(index);
+    if (block == blockNone) {
+      ++index;
+      continue;
+    }
+    book.changing(block);
+    const uint32_t rowCount = packed.isPacked(block) ? packed.packedCount(block) : 0;
+    packed.reopen(block);
+    for (; index < count && blockOf(index) == block; ++index) {
+      memcpy(packed.row(block, store.within(slots[index])), rows + index * bytes, bytes);
+      ++*updated;
+    }
+    packed.pack(block, rowCount);
+  }
+  return Status::ok;
+}
+
 }  // namespace
+
+Status setPackedRow(EpisodeBook& book, uint32_t column, uint32_t slot, const uint8_t* row) {
+  uint32_t updated = 0;
+  return setPackedRows(book, column, &slot, 1, row, &updated);
+}
 
 Status listActors(const Replay& replay, const double* handles, uint32_t count, uint32_t* actors) {
   return forEpisodes(replay, handles, count,
@@ -171,6 +210,7 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
   uint32_t* const slots = thread.indices.data();
   const Status status = findRows(replay, Find::recordsIfNotGone, handles, positions, count, 1, slots);
   if (status != Status::ok) return status;
+  if (store.isPacked(column)) return setPackedRows(book, column, slots, count, rows, updated);
   // Other seats may still copy from large rows.
   store.waitForCopies();
   *updated = 0;

@@ -24,6 +24,9 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
 Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                const uint8_t* rows, double rowsBytes, uint32_t* updated);
 
+/// Overwrites one row of a packed column, of a record or a final state.
+Status setPackedRow(EpisodeBook& book, uint32_t column, uint32_t slot, const uint8_t* row);
+
 /// Whether each episode is open and has the next state of its newest record, and these states; only whether, where there are no bytes.
 Status getNextStates(const Replay& replay, const double* handles, uint32_t count, uint8_t* there, uint8_t* states, double statesBytes);
 

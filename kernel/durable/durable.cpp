@@ -294,7 +294,7 @@ void Durable::writeBlock(uint32_t block) {
   // One whose rows were all trimmed may have what its episode needs later.
   if (head.rowCount == 0 && store.kept().count() == 0 && nextState == nullptr) return;
   head.hasNextState = nextState == nullptr ? 0 : 1;
-  const uint64_t bytes = loggedBlockBytes(store, head) + (nextState == nullptr ? 0 : store.leaves().bytes());
+  const uint64_t bytes = loggedBlockBytes(store, block, head) + (nextState == nullptr ? 0 : store.leaves().bytes());
   if (bytes > frameBytesMax) return fail(LogStatus::argument);
   uint8_t* payload = nullptr;
   LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
@@ -302,7 +302,7 @@ void Durable::writeBlock(uint32_t block) {
   uint8_t* const end = writeLoggedBlock(store, block, head, payload);
   if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
   LogPlace place;
-  status = log_.end(rowsFrame, static_cast<uint32_t>(bytes), &place);
+  status = log_.end(isLoggedPacked(store, block, head) ? packedRowsFrame : rowsFrame, static_cast<uint32_t>(bytes), &place);
   if (status != LogStatus::ok) return fail(status);
   writtenBytes_ += bytes;
   book.part<LoggedRows>().setPlace(block, place, true);

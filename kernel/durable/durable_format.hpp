@@ -14,7 +14,7 @@ namespace exrp {
 
 enum DurableFrame : uint32_t {
   commandsFrame = 1,       // commands, one behind the other
-  rowsFrame = 2,           // the rows of one block, as writeBlockChunk() has them, and the next state of its episode
+  rowsFrame = 2,           // the rows of one block, as writeLoggedBlock() has them, and the next state of its episode
   carriedFrame = 3,        // a handle, and the row of each kept column that the episode carries
   statisticsFrame = 4,     // the running statistics of one column
   groupFrame = 5,          // ends a group (GroupHead), with the caller's own state
@@ -23,7 +23,10 @@ enum DurableFrame : uint32_t {
   placesFrame = 8,         // where the rows of blocks are: a LogPlace for each, in order of episode and time
   checkpointEndFrame = 9,  // its checkpoint is whole
   discardFrame = 10,       // the frames behind the last group do not count: a crash came before their group ended
+  packedRowsFrame = 11,    // as rowsFrame; the rows of some wide columns are packed
 };
+
+constexpr bool isOfRows(uint32_t type) { return type == rowsFrame || type == packedRowsFrame; }
 
 /// A call that changed a replay. Its arguments follow, each as the C ABI has it.
 enum class Command : uint32_t {

@@ -119,7 +119,7 @@ bool Recovery::damage(const LogDamage& damage) {
   if (!report_->isDamaged) report_->damage = damage.at;
   report_->isDamaged = true;
   // The rows of one block can be done without; nothing else can.
-  return damage.kind == LogDamageKind::payload && damage.type == rowsFrame;
+  return damage.kind == LogDamageKind::payload && isOfRows(damage.type);
 }
 
 bool Recovery::frame(const LogFrame& frame) {
@@ -153,6 +153,7 @@ bool Recovery::frame(const LogFrame& frame) {
       break;
     case commandsFrame:
     case rowsFrame:
+    case packedRowsFrame:
     case carriedFrame:
     case statisticsFrame:
       isRight = keepFrame(frame);
@@ -298,7 +299,7 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
     const KeptFrame& kept = frames_[at];
     const uint8_t* const from = bytes_.data() + kept.at;
     bool isRight = true;
-    if (kept.type == rowsFrame) status_ = applyRows(kept.place, from, kept.place.bytes, false);
+    if (isOfRows(kept.type)) status_ = applyRows(kept.type, kept.place, from, false);
     if (kept.type == carriedFrame) isRight = applyCarried(from, kept.place.bytes);
     if (kept.type == statisticsFrame) isRight = applyStatistics(from, kept.place.bytes);
     if (!isRight) return false;
@@ -525,15 +526,17 @@ Status Recovery::setFinalState(uint32_t column, double handle, uint32_t position
   const uint32_t block = book.blocks().find(store, static_cast<uint64_t>(handle), store.ordinalOf(position));
   if (block == blockNone) return unfit();
   if (column >= store.leaves().count()) return Status::ok;
+  const uint32_t slot = store.slotAt(block, position);
+  if (store.isPacked(column)) return setPackedRow(book, column, slot, row);
   book.changing(block);
-  memcpy(store.at(column, store.slotAt(block, position)), row, store.column(column).bytes);
+  memcpy(store.at(column, slot), row, store.column(column).bytes);
   return Status::ok;
 }
 
 // ---- rows ----
 
-Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate) {
-  Bytes left(payload, bytes);
+Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, bool isLate) {
+  Bytes left(payload, place.bytes);
   LoggedBlockHead head = {};
   if (!left.head(&head)) return unfit();
   EpisodeBook& book = replay_.book();
@@ -547,9 +550,12 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   const bool isSameBegin = isEmpty || (isLate ? head.position <= now.position : head.position == now.position);
   if (!isSameEnd || !isSameBegin || now.recordEnd != head.recordEnd) return unfit();
   const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
-  if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
+  const bool isPacked = type == packedRowsFrame;
+  const uint8_t* const next = checkLoggedBlock(store, head, isPacked, payload, place.bytes);
+  if (next == nullptr || next + stateBytes != payload + place.bytes) return unfit();
   book.changing(block);
-  const uint8_t* const next = readLoggedBlock(store, block, head, payload);
+  const Status read = readLoggedBlock(store, block, head, isPacked, book.isFull(block), payload);
+  if (read != Status::ok) return read;
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
     const uint32_t recordCount = book.episodes()[episode].count;
@@ -605,7 +611,7 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     if (!payload.commit(place.bytes)) return fail(Status::memory, place.bytes);
     if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type);
     if (read == LogStatus::ok) {
-      const Status status = type == rowsFrame ? applyRows(place, payload.data(), place.bytes, true) : unfit();
+      const Status status = isOfRows(type) ? applyRows(type, place, payload.data(), true) : unfit();
       if (status != Status::ok) return status;
       continue;
     }

@@ -73,7 +73,7 @@ class Recovery final : private LogVisitor {
   Status applyPicks(Command command, const uint8_t* bytes, uint32_t count);
   void setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row);
   Status setFinalState(uint32_t column, double handle, uint32_t position, const uint8_t* row);
-  Status applyRows(const LogPlace& place, const uint8_t* payload, uint32_t bytes, bool isLate);
+  Status applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, bool isLate);
   bool applyCarried(const uint8_t* payload, uint32_t bytes);
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
   Status readOldRows(RecoveryReport* report);

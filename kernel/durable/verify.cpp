@@ -97,7 +97,7 @@ bool Verify::add(const Flaw& flaw) {
 /// What recovery makes of it, where it lies behind the checkpoint.
 FlawCost Verify::costOf(const LogDamage& damage) const {
   if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return FlawCost::nothing;
-  return damage.kind == LogDamageKind::payload && damage.type == rowsFrame ? FlawCost::episodes : FlawCost::all;
+  return damage.kind == LogDamageKind::payload && isOfRows(damage.type) ? FlawCost::episodes : FlawCost::all;
 }
 
 /// Whether rows of the checkpoint lie in it. What is missing of a segment reaches to its end.

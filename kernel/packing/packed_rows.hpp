@@ -45,9 +45,28 @@ size_t packRows(const uint8_t* rows, size_t rowBytes, uint32_t count, PackedKey 
 /// Writes one row, below the count. False where the bytes are damaged; `out` then holds anything.
 bool unpackRow(const PackedRows& packed, uint32_t row, uint8_t* out);
 
-/// Writes `count` rows, at least 1, `stride` bytes apart, from `first` on; all are below the packed count. The key is read once. False where the bytes
-/// are damaged; `out` then holds anything.
-bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, uint8_t* out, size_t stride);
+/// Where rows go, all `stride` bytes apart: the first `outCount` to `out`, and those from `skipped` on to `also`. Each goes somewhere.
+struct RowsOut {
+  uint8_t* out;
+  size_t stride;
+  uint32_t outCount = UINT32_MAX;
+  uint8_t* also = nullptr;
+  uint32_t skipped = UINT32_MAX;
+
+  bool isTwice(uint32_t row) const { return row >= skipped && row < outCount; }
+  uint8_t* alsoAt(uint32_t row) const { return also + size_t{row - skipped} * stride; }
+  uint8_t* at(uint32_t row) const { return row < outCount ? out + size_t{row} * stride : alsoAt(row); }
+};
+
+/// Writes `count` rows, at least 1, from `first` on; all are below the packed count. The key is read once. False where the bytes are damaged; the rows
+/// then hold anything.
+bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const RowsOut& to);
+inline bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, uint8_t* out, size_t stride) {
+  return unpackRows(packed, first, count, RowsOut{out, stride});
+}
+
+/// Whether the bytes are the rows themselves, one after another.
+inline bool arePlain(const PackedRows& packed) { return packed.bytes == uint64_t{packed.rowBytes} * packed.count; }
 
 /// Asks for the head of packed rows, and once that is there, for what some of the rows need. So a batch does not wait for memory: it asks for the
 /// heads of some picks ahead, and for the rows of the next.

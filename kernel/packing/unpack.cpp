@@ -135,8 +135,6 @@ class Block {
   uint64_t keyBegin_ = 0;
 };
 
-bool isPlain(const PackedRows& packed) { return packed.bytes == uint64_t{packed.rowBytes} * packed.count; }
-
 /// Unpacks a row onto `to`. The key is at `key`, which may be `to` itself.
 bool unpackOn(const Block& block, const RowParts& parts, const uint8_t* key, uint8_t* to) {
   if (parts.isPlain) {
@@ -151,10 +149,13 @@ bool unpackOn(const Block& block, const RowParts& parts, const uint8_t* key, uin
 
 bool unpackRow(const PackedRows& packed, uint32_t row, uint8_t* out) { return unpackRows(packed, row, 1, out, packed.rowBytes); }
 
-bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, uint8_t* out, size_t stride) {
-  if (isPlain(packed)) {
+bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const RowsOut& out) {
+  if (arePlain(packed)) {
     const uint8_t* from = packed.data + size_t{first} * packed.rowBytes;
-    for (uint32_t k = 0; k < count; ++k, out += stride, from += packed.rowBytes) memcpy(out, from, packed.rowBytes);
+    for (uint32_t k = 0; k < count; ++k, from += packed.rowBytes) {
+      memcpy(out.at(k), from, packed.rowBytes);
+      if (out.isTwice(k)) memcpy(out.alsoAt(k), from, packed.rowBytes);
+    }
     return true;
   }
   Block block(packed);
@@ -162,28 +163,30 @@ bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, uint8_
   const uint8_t* key = block.key();
   if (!block.isKeyPlain()) {
     // The key goes where the last row will be, so that it needs no memory of its own.
-    uint8_t* const last = out + size_t{count - 1} * stride;
+    uint8_t* const last = out.at(count - 1);
     if (!lz4Decode(key, block.keyBytes(), last, packed.rowBytes)) return false;
     key = last;
   }
-  for (uint32_t k = 0; k < count; ++k) {
-    uint8_t* const to = out + size_t{k} * stride;
+  const auto unpackOne = [&](uint32_t k, uint8_t* to) {
     RowParts parts;
     if (!block.find(first + k, parts)) return false;
-    if (parts.base < 0) {
-      if (!unpackOn(block, parts, key, to)) return false;
-      continue;
-    }
+    if (parts.base < 0) return unpackOn(block, parts, key, to);
     const uint32_t base = static_cast<uint32_t>(parts.base);
     const uint8_t* from = to;
     if (base >= first && base < first + k) {
-      from = out + size_t{base - first} * stride;
+      from = out.at(base - first);
       memcpy(to, from, packed.rowBytes);
     } else {
       RowParts baseParts;
       if (!block.findBase(parts, baseParts) || !unpackOn(block, baseParts, key, to)) return false;
     }
-    if (!block.patch(parts, from, to)) return false;
+    return block.patch(parts, from, to);
+  };
+  for (uint32_t k = 0; k < count; ++k) {
+    uint8_t* const to = out.at(k);
+    if (!unpackOne(k, to)) return false;
+    // At once, while the row is in the first cache.
+    if (out.isTwice(k)) memcpy(out.alsoAt(k), to, packed.rowBytes);
   }
   return true;
 }
@@ -201,7 +204,7 @@ void prefetchPacked(const PackedRows& packed, uint32_t first, uint32_t count) {
     const size_t step = bytes <= shortRun ? lineBytes : 4096;
     for (size_t at = 0; at < bytes && at < longest; at += step) prefetchLineFar(from + at);
   };
-  if (isPlain(packed)) return ask(packed.data + size_t{first} * packed.rowBytes, size_t{count} * packed.rowBytes);
+  if (arePlain(packed)) return ask(packed.data + size_t{first} * packed.rowBytes, size_t{count} * packed.rowBytes);
   Block block(packed);
   if (!block.open()) return;
   RowParts begin;
@@ -214,7 +217,7 @@ void prefetchPacked(const PackedRows& packed, uint32_t first, uint32_t count) {
 bool checkPacked(const PackedRows& packed) {
   if (packed.rowBytes == 0 || packed.count == 0 || packed.count > packedRowsMax) return false;
   if (uint64_t{packed.rowBytes} * packed.count > packedPlainMax) return false;
-  if (isPlain(packed)) return true;
+  if (arePlain(packed)) return true;
   Block block(packed);
   if (!block.open()) return false;
   if (!block.isKeyPlain() && !lz4Check(block.key(), block.keyBytes(), packed.rowBytes)) return false;

@@ -9,13 +9,14 @@ Status EpisodeBook::create(const ReplayConfig& config) {
   trimLength_ = config.trimLength();
   const uint32_t birthLength = trimLength_ < config.blockLength ? trimLength_ : config.blockLength;
   const uint32_t blockCount = config.capacity / config.blockLength;
-  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, blockCount, birthLength, config.leafCount);
+  Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, blockCount, birthLength, config.leafCount,
+                                config.compression);
   if (status == Status::ok) status = blocks_.create(blockCountMax, blockCount);
   return status == Status::ok ? episodes_.create(blockCountMax) : status;
 }
 
-Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount) {
-  Status status = store_.prepareBlocks(blockCount);
+Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount, uint32_t openCount) {
+  Status status = store_.prepareBlocks(blockCount, openCount);
   if (status == Status::ok) status = blocks_.prepare(store_, blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
   const uint32_t episodeEnd = episodes_.preparedCount(episodeCount);
@@ -67,7 +68,13 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
   recordCount_ += count;
   recordedCount_ += count;
   listeners_.forEach([&](auto& each) { each.appended(*this, episode, from, priorities); });
-  if (needsBlock(episode)) listeners_.forEach([&](auto& each) { each.sealed(*this, entry.lastBlock); });
+  if (needsBlock(episode)) seal(entry.lastBlock);
+}
+
+/// No more rows come to a block.
+void EpisodeBook::seal(uint32_t block) {
+  listeners_.forEach([&](auto& each) { each.sealed(*this, block); });
+  pack(block);
 }
 
 /// Notes the births of an episode's next `count` records, all in one block, and that it holds records.
@@ -98,9 +105,9 @@ void EpisodeBook::noteBirths(uint32_t episode, uint32_t count) {
 void EpisodeBook::end(uint32_t episode, const StateRef& finalState, bool isTruncated) {
   const uint32_t slot = takeSlot(episode);
   const StateLeaves& leaves = store_.leaves();
-  for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) memcpy(store_.at(leaf, slot), finalState.leaf(leaf, leaves.bytes(leaf)), leaves.bytes(leaf));
+  for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) memcpy(store_.rowAt(leaf, slot), finalState.leaf(leaf, leaves.bytes(leaf)), leaves.bytes(leaf));
   noteEnd(episode, isTruncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED, episodes_[episode].count);
-  listeners_.forEach([&](auto& each) { each.sealed(*this, episodes_[episode].lastBlock); });
+  seal(episodes_[episode].lastBlock);
 }
 
 void EpisodeBook::endAtLastState(uint32_t episode) {
@@ -110,7 +117,7 @@ void EpisodeBook::endAtLastState(uint32_t episode) {
   --entry.count;
   --recordCount_;
   noteEnd(episode, EXRP_EPISODE_TRUNCATED, entry.count + 1);
-  if (!isSealed) listeners_.forEach([&](auto& each) { each.sealed(*this, entry.lastBlock); });
+  if (!isSealed) seal(entry.lastBlock);
 }
 
 void EpisodeBook::noteEnd(uint32_t episode, uint16_t state, uint32_t openCount) {
@@ -139,6 +146,7 @@ void EpisodeBook::dropFirstBlock(uint32_t episode) {
   const uint32_t block = episodes_[episode].firstBlock;
   listeners_.forEach([&](auto& each) { each.freed(*this, block); });
   store_.kept().carry(block);
+  store_.packed().give(block);
   blocks_.moveFirst(episodes_[episode].handle, store_.head(block).ordinal(), block, store_.block(block).next);
   const uint32_t next = store_.giveFirst(block);
   episodes_[episode].firstBlock = next;
@@ -160,6 +168,7 @@ void EpisodeBook::remove(uint32_t episode, bool mayGoOn) {
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
     listeners_.forEach([&](auto& each) { each.freed(*this, block); });
     blocks_.remove(entry.handle, ordinal + blockCount, block);
+    store_.packed().give(block);
     ++blockCount;
   }
   store_.giveChain(entry.firstBlock, entry.lastBlock, blockCount);
@@ -186,7 +195,7 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
   const uint32_t end = endOrdinal(known, first);
   if (end - begin > store_.availableCount()) return Status::dataCorrupt;
   // A trimmed episode has one entry more in the index.
-  const Status status = prepare(0, 1, end - begin + 1);
+  const Status status = prepare(0, 1, end - begin + 1, 1);
   if (status != Status::ok) return status;
   const uint32_t episode = add(handle, tag, begin);
   for (uint32_t ordinal = begin + 1; ordinal < end; ++ordinal) appendBlock(episode, ordinal);
@@ -194,6 +203,8 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
   episodes_[episode].state = known.state;
   episodes_.setFirst(episode, first);
   if (begin > 0) store_.kept().noteCarried(episode);
+  // Blocks that get all their rows by loading are opened when these come.
+  if (!isFull(episodes_[episode].lastBlock)) store_.packed().open(episodes_[episode].lastBlock);
   recordCount_ += count - first;
   endedCount_ += known.ended() ? 1 : 0;
   listeners_.forEach([&](auto& each) { each.restored(*this, episode); });
@@ -202,11 +213,9 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
 
 void EpisodeBook::endRestoring() {
   for (uint32_t episode = episodes_.oldest(); episode != episodeNone; episode = episodes_[episode].newer) {
-    const Episode& entry = episodes_[episode];
     if (holdsRecords(episode)) listeners_.forEach([&](auto& each) { each.filled(*this, episode, birthOf(episode)); });
-    for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
-      if (block == entry.lastBlock && !entry.ended() && !needsBlock(episode)) continue;
-      listeners_.forEach([&](auto& each) { each.sealed(*this, block); });
+    for (uint32_t block = episodes_[episode].firstBlock; block != blockNone; block = store_.block(block).next) {
+      if (isFull(block)) seal(block);
     }
   }
 }

@@ -45,14 +45,27 @@ class EpisodeBook final : public StoredEpisodes {
     ++changeCount_;
   }
 
+  /// Whether no more rows come to a block.
+  bool isFull(uint32_t block) const {
+    const uint32_t episode = store_.head(block).episode;
+    return block != episodes_[episode].lastBlock || episodes_[episode].ended() || needsBlock(episode);
+  }
+
   /// Takes all memory that `recordCount` records of `episodeCount` episodes in `blockCount` blocks could need, before anything changes.
-  Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount);
+  Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount) { return prepare(recordCount, episodeCount, blockCount, blockCount); }
 
   /// An open episode of this tag, which holds no record.
-  uint32_t begin(int32_t tag) { return add(nextHandle_++, tag, 0); }
+  uint32_t begin(int32_t tag) {
+    const uint32_t episode = add(nextHandle_++, tag, 0);
+    store_.packed().open(episodes_[episode].firstBlock);
+    return episode;
+  }
   /// The slot after the episode's last record, in a new block where the last one is full.
   uint32_t takeSlot(uint32_t episode) {
-    if (needsBlock(episode)) appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
+    if (needsBlock(episode)) {
+      appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
+      store_.packed().open(episodes_[episode].lastBlock);
+    }
     return store_.slotAt(episodes_[episode].lastBlock, episodes_[episode].count);
   }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block. `priorities` are doubles, or null.
@@ -77,13 +90,25 @@ class EpisodeBook final : public StoredEpisodes {
   void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
   /// Adds an episode with room for its records from `first` on, which are not there yet.
   Status restore(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag);
+  /// A block got its last row. It is packed at once where no more come: all rows of a replay may need more memory than there is.
+  void filled(uint32_t block) {
+    if (isFull(block)) pack(block);
+  }
   /// To be called once all rows and births are there.
   void endRestoring();
 
  private:
+  /// Likewise; `openCount` of the blocks get records one by one.
+  Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount, uint32_t openCount);
   uint32_t add(uint64_t handle, int32_t tag, uint32_t ordinal);
   void appendBlock(uint32_t episode, uint32_t ordinal);
   void dropFirstBlock(uint32_t episode);
+  void pack(uint32_t block) {
+    if (store_.packed().count() == 0) return;
+    const BlockRows rows = rowsOf(block);
+    if (rows.count > 0) store_.packed().pack(block, rows.first + rows.count);
+  }
+  void seal(uint32_t block);
   void noteBirths(uint32_t episode, uint32_t count);
   void noteEnd(uint32_t episode, uint16_t state, uint32_t openCount);
 

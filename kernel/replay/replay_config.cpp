@@ -40,6 +40,11 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   if (!number(EXRP_CONFIG_EVICTION_OPTION, 0, UINT32_MAX)) return fail(Status::argument, 1, config[EXRP_CONFIG_EVICTION_OPTION]);
   to.evictionOption = static_cast<uint32_t>(config[EXRP_CONFIG_EVICTION_OPTION]);
 
+  if (!number(EXRP_CONFIG_COMPRESSION, EXRP_COMPRESSION_NONE, EXRP_COMPRESSION_SMALL)) {
+    return fail(Status::argument, 1, config[EXRP_CONFIG_COMPRESSION]);
+  }
+  to.compression = static_cast<uint32_t>(config[EXRP_CONFIG_COMPRESSION]);
+
   double recordBytes = 0;
   double stateBytes = 0;
   uint32_t keptCount = 0;

@@ -30,37 +30,45 @@ Status SavedRows::take(const StoredEpisodes& stored) {
 
 Status SavedRows::read(const Store& store, uint32_t count, uint8_t* items) {
   if (hasFailed_) return fail(Status::memory, static_cast<double>(store.blockLength()) * store.recordBytes());
-  for (; count > 0; --count) {
-    Piece& piece = pieces_[piece_];
-    const bool isFinal = row_ + 1 == piece.rows.count && piece.rows.hasFinal == 1;
+  while (count > 0) {
+    const Piece& piece = pieces_[piece_];
+    const uint32_t left = piece.rows.count - row_;
+    const uint32_t run = count < left ? count : left;
     if (piece.copied != nullptr) {
-      memcpy(items, piece.copied->data() + sizeof(BlockChunkHead) + size_t{row_} * store.recordBytes(), store.recordBytes());
-      items += store.recordBytes();
+      const size_t bytes = size_t{run} * store.recordBytes();
+      memcpy(items, piece.copied->data() + sizeof(BlockChunkHead) + size_t{row_} * store.recordBytes(), bytes);
+      items += bytes;
     } else {
-      items = writeRow(store, store.firstSlot(piece.block) + piece.rows.first + row_, isFinal, items);
+      items = writeRows(store, store.firstSlot(piece.block) + piece.rows.first + row_, run, run == left && piece.rows.hasFinal == 1, items);
     }
-    pass();
+    pass(run);
+    count -= run;
   }
   return Status::ok;
 }
 
-void SavedRows::write(Store& store, uint32_t count, const uint8_t* items) {
-  for (; count > 0; --count, pass()) {
-    const uint32_t slot = store.firstSlot(pieces_[piece_].block) + pieces_[piece_].rows.first + row_;
-    for (uint32_t column = 0; column < store.columnCount(); ++column) {
-      if (store.isKept(column)) continue;
-      const uint32_t bytes = store.column(column).bytes;
-      memcpy(store.at(column, slot), items, bytes);
-      items += bytes;
-    }
+Status SavedRows::prepareWrite(Store& store, uint32_t count) const {
+  uint32_t end = piece_;
+  for (uint64_t rows = 0; rows < uint64_t{row_} + count && end < pieceCount_; ++end) rows += pieces_[end].rows.count;
+  return store.packed().prepare(store.highWater(), end - piece_);
+}
+
+void SavedRows::writeOne(Store& store, const uint8_t* item) {
+  const uint32_t slot = store.firstSlot(pieces_[piece_].block) + pieces_[piece_].rows.first + row_;
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (store.isKept(column)) continue;
+    const uint32_t bytes = store.column(column).bytes;
+    memcpy(store.rowAt(column, slot), item, bytes);
+    item += bytes;
   }
 }
 
-/// Goes on to the next row. A piece that was read is not kept any longer.
-void SavedRows::pass() {
+/// Goes on by `count` rows of a piece. A piece that was read is not kept any longer.
+void SavedRows::pass(uint32_t count) {
   Piece& piece = pieces_[piece_];
-  ++readCount_;
-  if (++row_ < piece.rows.count) return;
+  readCount_ += count;
+  row_ += count;
+  if (row_ < piece.rows.count) return;
   if (piece.copied == nullptr) {
     pieceOf_[piece.block] = none;
   } else {

@@ -23,8 +23,19 @@ class SavedRows final : public EpisodeListener {
   Status take(const StoredEpisodes& stored);
   /// Writes the `count` rows that follow on those that were read. There are as many.
   Status read(const Store& store, uint32_t count, uint8_t* items);
-  /// Loading: fills the next `count` rows, instead of reading them.
-  void write(Store& store, uint32_t count, const uint8_t* items);
+  /// Loading: takes the memory that the next `count` rows need.
+  Status prepareWrite(Store& store, uint32_t count) const;
+  /// Loading: fills these rows, instead of reading them. Calls `filled(block)` for each block that has all its rows then.
+  template <typename Filled>
+  void write(Store& store, uint32_t count, const uint8_t* items, Filled filled) {
+    for (; count > 0; --count, items += store.recordBytes()) {
+      const uint32_t piece = piece_;
+      store.packed().reopen(pieces_[piece].block);
+      writeOne(store, items);
+      pass(1);
+      if (piece_ != piece) filled(pieces_[piece].block);
+    }
+  }
   /// Lets all go.
   void release();
 
@@ -49,7 +60,8 @@ class SavedRows final : public EpisodeListener {
   static constexpr uint32_t none = UINT32_MAX;
 
   void copyAside(const Store& store, uint32_t block);
-  void pass();
+  void writeOne(Store& store, const uint8_t* item);
+  void pass(uint32_t count);
 
   Scratch<Piece> pieces_;  // in order of episode and time
   Scratch<uint32_t> pieceOf_;  // by block

@@ -28,9 +28,9 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
 void Instance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
   sharing.giveBack();
-  if (seat.scratch.copies.count() == 0) return;
+  if (seat.scratch.copies.isEmpty()) return;
   copier_.run(seat.scratch.copies);
-  sharing.pins().clear(seat.number);
+  seat.scratch.copies.unpin();
 }
 
 Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,

@@ -62,7 +62,9 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
     case EXRP_SECTION_RECORDS:
       // The rows' places are those that a snapshot of this replay would have.
       if (first == 0) status = replay_.book().part<SavedRows>().take(replay_.book());
-      if (status == Status::ok) replay_.book().part<SavedRows>().write(replay_.book().store(), count, items);
+      if (status == Status::ok) status = replay_.book().part<SavedRows>().prepareWrite(replay_.book().store(), count);
+      if (status != Status::ok) return status;
+      replay_.book().part<SavedRows>().write(replay_.book().store(), count, items, [&](uint32_t block) { replay_.book().filled(block); });
       return status;
     case EXRP_SECTION_EVICTION: return writeEviction(first, count, items);
     case EXRP_SECTION_ORPHANS: return writeOrphans(first, count, items);

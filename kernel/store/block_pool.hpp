@@ -73,6 +73,8 @@ class BlockPool {
 
   /// From now on, chains wait for the copies that these pins stand for.
   void keepPins(const CopyPins* pins) { pins_ = pins; }
+  /// Null while there is one thread only.
+  const CopyPins* pins() const { return pins_; }
   /// Waits until no seat copies: to be called before the memory of large rows grows, or a row changes.
   void waitForCopies() const {
     if (pins_ != nullptr) pins_->await();

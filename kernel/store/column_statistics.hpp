@@ -39,6 +39,7 @@ class ColumnStatistics final : public EpisodeListener {
     Of& of = all_[column];
     of.type = type;
     of.count = store.column(column).itemCount;
+    if (!row_.commit(store.column(column).bytes)) return fail(Status::memory, store.column(column).bytes);
     return of.numbers.commit(size_t{2} * of.count) ? Status::ok : fail(Status::memory, 16.0 * of.count);
   }
   /// Begins those of a column, with the records that are stored. Where they have begun, does nothing.
@@ -52,7 +53,8 @@ class ColumnStatistics final : public EpisodeListener {
       for (uint32_t position = stored.episodes().first(at); position < episode.count; ++position) {
         if (block == blockNone) block = stored.blockAt(episode, position);
         else if (store.within(position) == 0) block = store.block(block).next;
-        add(store, column, store.slotAt(block, position));
+        store.readRows(column, store.slotAt(block, position), 1, row_.data(), 0);
+        add(store, column, row_.data());
       }
     }
   }
@@ -73,11 +75,11 @@ class ColumnStatistics final : public EpisodeListener {
     const Episode& entry = stored.episodes()[episode];
     const uint32_t slot = stored.store().slotAt(entry.lastBlock, from);
     forEach([&](uint32_t column) {
-      for (uint32_t k = 0; k < entry.count - from; ++k) add(stored.store(), column, slot + k);
+      for (uint32_t k = 0; k < entry.count - from; ++k) add(stored.store(), column, stored.store().rowAt(column, slot + k));
     });
   }
   double memoryBytes() const {
-    double bytes = 0;
+    double bytes = row_.memoryBytes();
     for (const Of& of : all_) bytes += of.numbers.memoryBytes();
     return bytes;
   }
@@ -96,9 +98,8 @@ class ColumnStatistics final : public EpisodeListener {
  private:
   static bool isFinite(double value) { return value - value == 0; }
 
-  void add(const Store& store, uint32_t column, uint32_t slot) {
+  void add(const Store& store, uint32_t column, const uint8_t* row) {
     Of& of = all_[column];
-    const uint8_t* const row = store.at(column, slot);
     const uint32_t bytes = store.column(column).itemBytes;
     const double rate = 1.0 / static_cast<double>(++of.records);
     double* const means = of.numbers.data();
@@ -119,6 +120,7 @@ class ColumnStatistics final : public EpisodeListener {
   }
 
   Of all_[EXRP_LIMIT_COLUMNS] = {};
+  Scratch<uint8_t> row_;
   uint64_t columns_ = 0;  // those that have some, as bits
 };
 

@@ -19,6 +19,29 @@ void forEachKept(const Store& store, const LoggedBlockHead& head, Visit visit) {
   }
 }
 
+/// Bytes of a row of the small columns, which are the first group.
+uint32_t joinedBytes(const Store& store) {
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (!store.isKept(column) && !store.isWide(column)) return store.groupStride(0);
+  }
+  return 0;
+}
+
+/// Calls visit(column) for each wide column.
+template <typename Visit>
+void forEachWide(const Store& store, Visit visit) {
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (store.isWide(column)) visit(column);
+  }
+}
+
+/// Whether a block's rows of a column are shorter than plain ones.
+bool arePacked(const Store& store, uint32_t column, uint32_t block, const LoggedBlockHead& head) {
+  if (head.rowCount == 0 || !store.isPacked(column)) return false;
+  const PackedColumn& packed = store.packed().of(column);
+  return packed.isPacked(block) && !arePlain(packed.rowsOf(block));
+}
+
 }  // namespace
 
 LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block) {
@@ -30,42 +53,116 @@ LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block) {
   return {episode.handle, begin + rows.first, rows.count, episode.count < end ? episode.count : end, 0};
 }
 
-uint64_t loggedBlockBytes(const Store& store, const LoggedBlockHead& head) {
-  uint64_t bytes = sizeof head;
-  for (uint32_t group = 0; group < store.groupCount(); ++group) bytes += uint64_t{head.rowCount} * store.groupStride(group);
+bool isLoggedPacked(const Store& store, uint32_t block, const LoggedBlockHead& head) {
+  bool isPacked = false;
+  for (uint32_t at = 0; at < store.packed().count(); ++at) isPacked |= arePacked(store, store.packed().column(at), block, head);
+  return isPacked;
+}
+
+uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockHead& head) {
+  const bool isPacked = isLoggedPacked(store, block, head);
+  uint64_t bytes = sizeof head + uint64_t{head.rowCount} * joinedBytes(store);
+  forEachWide(store, [&](uint32_t column) {
+    if (isPacked) bytes += sizeof(uint32_t);
+    bytes += arePacked(store, column, block, head) ? store.packed().of(column).rowsOf(block).bytes : uint64_t{head.rowCount} * store.column(column).bytes;
+  });
   forEachKept(store, head, [&](uint32_t column, uint32_t) { bytes += store.column(column).bytes; });
   return bytes;
 }
 
 uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to) {
-  memcpy(to, &head, sizeof head);
-  to += sizeof head;
-  const uint32_t slot = store.slotAt(block, head.position);
-  for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    const size_t bytes = size_t{head.rowCount} * store.groupStride(group);
-    memcpy(to, store.groupRow(group, slot), bytes);
+  const bool isPacked = isLoggedPacked(store, block, head);
+  const auto put = [&](const void* from, size_t bytes) {
+    if (bytes > 0) memcpy(to, from, bytes);
     to += bytes;
-  }
-  forEachKept(store, head, [&](uint32_t column, uint32_t at) {
-    memcpy(to, store.kept().at(column, block, at), store.column(column).bytes);
-    to += store.column(column).bytes;
+  };
+  put(&head, sizeof head);
+  const uint32_t slot = store.slotAt(block, head.position);
+  if (joinedBytes(store) > 0) put(store.groupRow(0, slot), size_t{head.rowCount} * joinedBytes(store));
+  forEachWide(store, [&](uint32_t column) {
+    const size_t rowBytes = store.column(column).bytes;
+    const PackedRows packed = arePacked(store, column, block, head) ? store.packed().of(column).rowsOf(block) : PackedRows{};
+    const auto packedBytes = static_cast<uint32_t>(packed.bytes);
+    if (isPacked) put(&packedBytes, sizeof packedBytes);
+    if (packedBytes > 0) return put(packed.data, packed.bytes);
+    if (head.rowCount > 0) store.readRows(column, slot, head.rowCount, to, rowBytes);
+    to += head.rowCount * rowBytes;
   });
+  forEachKept(store, head, [&](uint32_t column, uint32_t at) { put(store.kept().at(column, block, at), store.column(column).bytes); });
   return to;
 }
 
-const uint8_t* readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, const uint8_t* from) {
+const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head, bool isPacked, const uint8_t* from, uint64_t size) {
+  const uint32_t begin = head.position & ~(store.blockLength() - 1);
+  if (head.recordEnd < begin || head.recordEnd - begin > store.blockLength()) return nullptr;
+  uint64_t left = size;
+  bool isRight = store.within(head.position) + uint64_t{head.rowCount} <= store.blockLength();
+  const auto pass = [&](uint64_t bytes) {
+    isRight = isRight && bytes <= left;
+    if (!isRight) return;
+    from += bytes;
+    left -= bytes;
+  };
+  pass(sizeof head + uint64_t{head.rowCount} * joinedBytes(store));
+  forEachWide(store, [&](uint32_t column) {
+    const uint32_t rowBytes = store.column(column).bytes;
+    uint32_t packedBytes = 0;
+    if (isPacked && isRight && left >= sizeof packedBytes) memcpy(&packedBytes, from, sizeof packedBytes);
+    if (isPacked) pass(sizeof packedBytes);
+    const PackedRows packed = {from, packedBytes, rowBytes, store.within(head.position) + head.rowCount};
+    pass(packedBytes > 0 ? packedBytes : uint64_t{head.rowCount} * rowBytes);
+    if (isRight && packedBytes > 0) isRight = checkPacked(packed);
+  });
+  forEachKept(store, head, [&](uint32_t column, uint32_t) { pass(store.column(column).bytes); });
+  return isRight ? from : nullptr;
+}
+
+Status readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, bool isSealed, const uint8_t* from) {
   from += sizeof head;
   const uint32_t slot = store.slotAt(block, head.position);
-  for (uint32_t group = 0; group < store.groupCount(); ++group) {
-    const size_t bytes = size_t{head.rowCount} * store.groupStride(group);
-    memcpy(store.groupRow(group, slot), from, bytes);
+  const uint32_t within = store.within(head.position);
+  const uint32_t end = within + head.rowCount;
+  if (joinedBytes(store) > 0) {
+    const size_t bytes = size_t{head.rowCount} * joinedBytes(store);
+    if (bytes > 0) memcpy(store.groupRow(0, slot), from, bytes);
     from += bytes;
   }
+  Status status = Status::ok;
+  forEachWide(store, [&](uint32_t column) {
+    const size_t rowBytes = store.column(column).bytes;
+    uint32_t packedBytes = 0;
+    if (isPacked) {
+      memcpy(&packedBytes, from, sizeof packedBytes);
+      from += sizeof packedBytes;
+    }
+    const size_t bytes = packedBytes > 0 ? packedBytes : head.rowCount * rowBytes;
+    const uint8_t* const rows = from;
+    from += bytes;
+    if (status != Status::ok || head.rowCount == 0) return;
+    if (!store.isPacked(column)) {
+      uint8_t* const to = store.at(column, slot);
+      if (packedBytes > 0) unpackRows({rows, packedBytes, rowBytes, end}, within, head.rowCount, to, rowBytes);
+      else memcpy(to, rows, bytes);
+      return;
+    }
+    PackedColumn& packed = store.packed().of(column);
+    if (packedBytes > 0 && isSealed) {
+      status = packed.replace(block, rows, packedBytes, end);
+      return;
+    }
+    if (!packed.isOpen(block)) status = packed.prepare(store.highWater(), 1);
+    if (status != Status::ok) return;
+    packed.reopen(block);
+    uint8_t* const to = packed.row(block, within);
+    if (packedBytes > 0) unpackRows({rows, packedBytes, rowBytes, end}, within, head.rowCount, to, rowBytes);
+    else memcpy(to, rows, bytes);
+    if (isSealed) packed.pack(block, end);
+  });
   forEachKept(store, head, [&](uint32_t column, uint32_t at) {
     memcpy(store.kept().at(column, block, at), from, store.column(column).bytes);
     from += store.column(column).bytes;
   });
-  return from;
+  return status;
 }
 
 }  // namespace exrp

@@ -1,5 +1,8 @@
-// The rows of a block as a log has them. They lie as in the store, so that they are copied as they are: of each group of columns all rows, one behind the other,
-// and then the block's rows of each column that only some records keep, also those of records that were trimmed.
+// The rows of a block as a log has them. They lie as in the store, so that they are copied as they are: of the small columns, which are one group, and then of
+// each wide one, all rows, one behind the other; and then the block's rows of each column that only some records keep, also those of records that were trimmed.
+//
+// Packed rows are copied packed. Then a number stands before the rows of each wide column: how many bytes they have, or 0 where they are plain. Any replay of
+// these columns reads either form, with compression or without.
 //
 // Numbers are little-endian, as on all platforms that the kernel runs on. docs/internals/durable_format.md says how columns lie in groups.
 //
@@ -22,11 +25,16 @@ struct LoggedBlockHead {
 
 /// The head for the rows of a block as they are now.
 LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block);
-/// How many bytes head and rows take.
-uint64_t loggedBlockBytes(const Store& store, const LoggedBlockHead& head);
+/// Whether any rows of the block are packed.
+bool isLoggedPacked(const Store& store, uint32_t block, const LoggedBlockHead& head);
+/// How many bytes head and rows take, as they are now.
+uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockHead& head);
 /// Writes them, and returns where they end.
 uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to);
-/// Reads such rows into a block, which has their episode and positions. Returns where they end.
-const uint8_t* readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, const uint8_t* from);
+/// Where such rows end, of `size` bytes with the head, in the form of packed ones or not. Null where they are no rows of such a block.
+const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head, bool isPacked, const uint8_t* from, uint64_t size);
+/// Reads such rows, which were checked, into a block, which has their episode and positions. `isSealed`: no more rows come to the block. Status::memory may
+/// leave it with some of them.
+Status readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, bool isSealed, const uint8_t* from);
 
 }  // namespace exrp

@@ -5,15 +5,19 @@
 
 namespace exrp {
 
-uint8_t* writeRow(const Store& store, uint32_t slot, bool isFinal, uint8_t* to) {
+uint8_t* writeRows(const Store& store, uint32_t slot, uint32_t count, bool hasFinal, uint8_t* to) {
+  const size_t rowBytes = store.recordBytes();
+  uint8_t* const end = to + count * rowBytes;
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     if (store.isKept(column)) continue;
     const uint32_t bytes = store.column(column).bytes;
-    if (isFinal && column >= store.leaves().count()) memset(to, 0, bytes);
-    else memcpy(to, store.at(column, slot), bytes);
+    const bool isCut = hasFinal && column >= store.leaves().count();
+    const uint32_t known = isCut ? count - 1 : count;
+    if (known > 0) store.readRows(column, slot, known, to, rowBytes);
+    if (isCut) memset(to + known * rowBytes, 0, bytes);
     to += bytes;
   }
-  return to;
+  return end;
 }
 
 SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows) {
@@ -39,7 +43,7 @@ SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows
   const BlockChunkHead head = {store.handleOf(block), position, rows.count, rows.hasFinal, 0};
   memcpy(chunk->data(), &head, sizeof head);
   uint8_t* to = chunk->data() + sizeof head;
-  for (uint32_t row = 0; row < rows.count; ++row) to = writeRow(store, slot + row, rows.hasFinal == 1 && row + 1 == rows.count, to);
+  if (rows.count > 0) to = writeRows(store, slot, rows.count, rows.hasFinal == 1, to);
   forEachKept([&](uint32_t column, uint32_t rowBytes, uint32_t at) {
     memcpy(to, kept.at(column, block, at), rowBytes);
     to += rowBytes;

@@ -33,7 +33,7 @@ struct BlockChunkHead {
 SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows);
 /// One reference less to a chunk of sealBlock(). The last one frees it.
 void releaseBlock(SealedChunk* chunk);
-/// Writes one row as a chunk has it, and returns where it ends.
-uint8_t* writeRow(const Store& store, uint32_t slot, bool isFinal, uint8_t* to);
+/// Writes `count` rows of one block, from `slot` on, as a chunk has them, and returns where they end. The last one may be a final state.
+uint8_t* writeRows(const Store& store, uint32_t slot, uint32_t count, bool hasFinal, uint8_t* to);
 
 }  // namespace exrp

@@ -1,11 +1,15 @@
 #include "kernel/store/store.hpp"
 
+#include <bit>
+#include <cstring>
+
 #include "kernel/base/checksum.hpp"
+#include "kernel/base/copy_row.hpp"
 
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
-                     uint32_t blockCount, uint32_t birthLength, uint32_t leafCount) {
+                     uint32_t blockCount, uint32_t birthLength, uint32_t leafCount, uint32_t compression) {
   columnCount_ = columnCount;
   leaves_.create(columns, leafCount);
   blockLength_ = blockLength;
@@ -35,9 +39,14 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   if (joinedBytes > 0) {
     groupStride_[groupCount_++] = (joinedBytes + itemBytesMax - 1) / itemBytesMax * itemBytesMax;
   }
+  // The rewards of many records are read one by one.
+  for (uint32_t index = 0; compression != EXRP_COMPRESSION_NONE && index < columnCount; ++index) {
+    const bool isSmall = uint64_t{columns[index].bytes} * blockLength <= packedPlainMax;
+    if (isWide(index) && index != rewardColumn() && isSmall) packedBits_ |= uint64_t{1} << index;
+  }
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
-    if (column.bytes <= columnAloneBytes || column.every > 1) continue;
+    if (!isAlone(index)) continue;
     column.group = groupCount_;
     column.offset = 0;
     groupStride_[groupCount_++] = column.bytes;
@@ -50,10 +59,15 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
       return fail(Status::memory, slotCount * groupStride_[group]);
     }
   }
+  if (packedBits_ != 0) {
+    const PackedKey key = compression == EXRP_COMPRESSION_SMALL ? PackedKey::lz4 : PackedKey::plain;
+    if (const Status status = packed_.create(columns_, static_cast<uint32_t>(std::popcount(packedBits_)), *this, key, blockLength); status != Status::ok) return status;
+  }
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
-    if (column.every > 1) {
-      if (const Status status = kept_.add(column, index, blockCountMax, blockCount); status != Status::ok) return status;
+    if (isPacked(index) || column.every > 1) {
+      const Status status = isPacked(index) ? packed_.add(column, index, blockCountMax, blockCount) : kept_.add(column, index, blockCountMax, blockCount);
+      if (status != Status::ok) return status;
       continue;
     }
     strides_[index] = groupStride_[column.group];
@@ -68,11 +82,15 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
 /// Growing may have moved the groups.
 void Store::findBases() {
   for (uint32_t index = 0; index < columnCount_; ++index) {
-    if (!isKept(index)) bases_[index] = groups_[columns_[index].group].data() + columns_[index].offset;
+    if (!isKept(index) && !isPacked(index)) bases_[index] = groups_[columns_[index].group].data() + columns_[index].offset;
   }
 }
 
-Status Store::prepareBlocks(uint32_t count) {
+Status Store::prepareBlocks(uint32_t count, uint32_t openCount) {
+  if (packed_.count() > 0) {
+    const Status packed = packed_.prepare(preparedCount(count), openCount);
+    if (packed != Status::ok) return packed;
+  }
   if (count <= freeCount()) return Status::ok;
   const Status status = BlockPool::prepare(count);
   if (status != Status::ok) return status;
@@ -88,6 +106,18 @@ Status Store::prepareBlocks(uint32_t count) {
   const Status kept = kept_.prepare(needed);
   if (kept != Status::ok) return kept;
   return births_.prepare(uint64_t{needed} << blockShift_);
+}
+
+void Store::readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, size_t stride) const {
+  const uint32_t bytes = columns_[column].bytes;
+  if (!isPacked(column)) return copyRows(to, stride, at(column, slot), strides_[column], bytes, count);
+  const PackedColumn& packed = packed_.of(column);
+  const uint32_t block = blockOf(slot);
+  if (packed.hasRows(block)) {
+    unpackRows(packed.rowsOf(block), within(slot), count, to, stride);
+    return;
+  }
+  for (uint32_t row = 0; row < count; ++row) memset(to + row * stride, 0, bytes);
 }
 
 }  // namespace exrp

@@ -18,7 +18,8 @@
 //
 // A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
 // column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/internals/performance.md). A column that is kept for
-// every nth record only stands apart (kept_columns.hpp).
+// every nth record only stands apart (kept_columns.hpp). So do wide columns with compression (packed_columns.hpp): of these, `readRows` gives the rows
+// wherever they are.
 //
 // The store also keeps births (births.hpp).
 //
@@ -36,6 +37,7 @@
 #include "kernel/store/column.hpp"
 #include "kernel/store/copy_queue.hpp"
 #include "kernel/store/kept_columns.hpp"
+#include "kernel/store/packed_columns.hpp"
 #include "kernel/store/state_leaves.hpp"
 
 namespace exrp {
@@ -48,14 +50,16 @@ class Store : public BlockPool {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
   /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full. `birthLength` is a power of two, at most
-  /// blockLength; 0 stands for blockLength. The first `leafCount` columns are the leaves of the state.
+  /// blockLength; 0 stands for blockLength. The first `leafCount` columns are the leaves of the state. `compression` is EXRP_COMPRESSION_*.
   Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0,
-                uint32_t birthLength = 0, uint32_t leafCount = 1);
+                uint32_t birthLength = 0, uint32_t leafCount = 1, uint32_t compression = EXRP_COMPRESSION_NONE);
 
-  /// Takes the memory that the next `count` calls of takeBlock() need, and for their rows, for as many blocks as there are.
-  Status prepareBlocks(uint32_t count);
+  /// Takes the memory that the next `count` calls of takeBlock() need, and for their rows, for as many blocks as there are. Of packed columns, `openCount`
+  /// of these blocks can be opened then.
+  Status prepareBlocks(uint32_t count, uint32_t openCount);
+  Status prepareBlocks(uint32_t count) { return prepareBlocks(count, count); }
 
-  /// Good until the next prepareBlocks().
+  /// Good until the next prepareBlocks(). Not for packed columns, nor for those that some records keep.
   uint8_t* at(uint32_t column, uint32_t slot) { return bases_[column] + size_t{slot} * strides_[column]; }
   const uint8_t* at(uint32_t column, uint32_t slot) const { return bases_[column] + size_t{slot} * strides_[column]; }
   size_t stride(uint32_t column) const { return strides_[column]; }
@@ -64,8 +68,23 @@ class Store : public BlockPool {
   KeptColumns& kept() { return kept_; }
   const KeptColumns& kept() const { return kept_; }
   bool isKept(uint32_t column) const { return columns_[column].every > 1; }
+  /// The columns whose blocks are packed once no more records come to them; at() is not for them.
+  PackedColumns& packed() { return packed_; }
+  const PackedColumns& packed() const { return packed_; }
+  bool isPacked(uint32_t column) const { return (packedBits_ >> column & 1) != 0; }
+  /// Whether a column has more than columnAloneBytes, and is kept for all records.
+  bool isWide(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
-  bool isAlone(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
+  bool isAlone(uint32_t column) const { return isWide(column) && !isPacked(column); }
+
+  /// Where the row of a slot goes whose block is open. Good until the next prepareBlocks().
+  uint8_t* rowAt(uint32_t column, uint32_t slot) {
+    return isPacked(column) ? packed_.of(column).row(blockOf(slot), within(slot)) : at(column, slot);
+  }
+  const uint8_t* rowAt(uint32_t column, uint32_t slot) const { return const_cast<Store*>(this)->rowAt(column, slot); }
+  /// Copies the rows of a column from `slot` on, `count` of one block, to places `stride` bytes apart. Not for columns that some records keep. Rows that are
+  /// not loaded yet are zero.
+  void readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, size_t stride) const;
 
   Births& births() { return births_; }
   const Births& births() const { return births_; }
@@ -77,6 +96,7 @@ class Store : public BlockPool {
   uint32_t rewardColumn() const { return leaves_.count() + 1; }
   const Column& reward() const { return columns_[rewardColumn()]; }
 
+  /// Groups of columns that are neither packed nor kept by some records only.
   uint32_t groupCount() const { return groupCount_; }
   uint8_t* groupRow(uint32_t group, uint32_t slot) { return groups_[group].data() + size_t{slot} * groupStride_[group]; }
   const uint8_t* groupRow(uint32_t group, uint32_t slot) const {
@@ -100,11 +120,15 @@ class Store : public BlockPool {
   /// Says what columns there are: the CRC-32C of each one's itemBytes, itemCount and every, and of how many leaves there are beside the first.
   uint32_t schema() const { return schema_; }
   double columnBytes() const {
-    double bytes = kept_.memoryBytes();
+    double bytes = kept_.memoryBytes() + packed_.memoryBytes();
     for (uint32_t group = 0; group < groupCount_; ++group) {
       bytes += groups_[group].takenBytes(uint64_t{highWater()} * blockLength_ * groupStride_[group]);
     }
     return bytes;
+  }
+  int32_t check() const {
+    const int32_t broken = BlockPool::check();
+    return broken != 0 || packed_.areTaken() ? broken : 4;
   }
   double indexBytes() const {
     return BlockPool::memoryBytes() + births_.memoryBytes(uint64_t{highWater()} << blockShift_);
@@ -125,6 +149,8 @@ class Store : public BlockPool {
   uint32_t schema_ = 0;
 
   KeptColumns kept_;
+  PackedColumns packed_;
+  uint64_t packedBits_ = 0;  // which columns these are
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   Births births_;

@@ -104,6 +104,7 @@ struct Setup {
       setup.selectors.back().table = table;
     }
     setup.limit(random);
+    setup.config[EXRP_CONFIG_COMPRESSION] = random.below(3);
     return setup;
   }
 

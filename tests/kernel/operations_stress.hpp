@@ -344,6 +344,7 @@ class Stress {
     Setup other = setup_;
     other.config[EXRP_CONFIG_BLOCK_LENGTH] = 2u << random_.below(5);
     other.config[EXRP_CONFIG_SEED] = 1;
+    other.config[EXRP_CONFIG_COMPRESSION] = random_.below(3);
     uint32_t twin = 0;
     EXRP_CARRY(other.make(&twin));
     EXRP_REQUIRE(loadSnapshot(twin, snapshot) == 0);

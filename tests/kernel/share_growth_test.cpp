@@ -12,10 +12,11 @@ namespace {
 using namespace exrp::test;
 using exrp::Random;
 
-void test() {
+void test(uint32_t compression) {
   stateCount = 400;
   Options options;
   options.capacity = 4000;
+  options.compression = compression;
   const uint32_t replay = make(options);
   const Ticket ticket(replay);
   constexpr uint32_t writerCount = 2;
@@ -62,6 +63,7 @@ void test() {
 }  // namespace
 
 int main() {
-  test();
+  test(EXRP_COMPRESSION_NONE);
+  test(EXRP_COMPRESSION_SMALL);
   return checkResult("share_growth_test");
 }

@@ -32,7 +32,7 @@ struct Setup {
   };
   std::vector<Leaf> leaves;     // of the state: one or two
   std::vector<uint32_t> items;  // of each column: the leaves, action, reward, an extra, one that only some records keep
-  uint32_t capacity, eviction, blockLength, segment, length, before, flags, nStep;
+  uint32_t capacity, eviction, blockLength, segment, length, before, flags, nStep, compression;
   double age;
 
   uint32_t leafCount() const { return static_cast<uint32_t>(leaves.size()); }
@@ -70,6 +70,7 @@ struct Setup {
     if (below(3) == 0 && mayReverse) flags |= EXRP_PICK_REVERSED;
     nStep = below(2) == 0 ? 1 + below(3) : 0;
     age = below(4) == 0 ? segment + length + below(100) : 0;
+    compression = below(3);
   }
 };
 
@@ -78,6 +79,8 @@ uint32_t numberOf(uint32_t writer, uint32_t episode, uint32_t position) { return
 
 uint32_t wordOf(uint32_t number, uint32_t column, uint32_t at) {
   if (at == 0) return number;
+  // Most rows are alike in most places, so that they can be packed.
+  if (number % 4 != 0 && at % 8 != 0) return at * (column + 1);
   return (number ^ (column + 1) * 0x9E3779B9u) * (2 * at + 1) + at;
 }
 float rewardOf(uint32_t number, uint32_t at) { return static_cast<float>(number % 1009 + at % 7); }
@@ -114,6 +117,7 @@ uint32_t make(const Setup& setup) {
                     .evictionOption = setup.eviction == EXRP_EVICTION_AFTER_DRAWS ? 2.0 : 0.0,
                     .blockLength = double(setup.blockLength),
                     .ageMax = setup.age,
+                    .compression = double(setup.compression),
                     .policy = policyOf(setup.length, setup.flags, gamma),
                     .columns = {},
                     .leafCount = setup.leafCount(),

@@ -336,6 +336,32 @@ void endsWhileHolding() {
 }
 
 /// Batches ordered ahead by a seat, while another records and the first one holds now and then.
+/// A seat that holds the replay draws a large batch, which a second thread helps to copy. Then nobody copies any more: blocks that go are used again.
+void drawsMuchWhileHolding() {
+  Options options;
+  options.capacity = 40;
+  const uint32_t replay = make(options);
+  const Ticket ticket(replay);
+  Random random(9, 1);
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replay, &handle), 0);
+  CHECK_EQUAL(Steps(replay, 40).record(replay, &handle, 1, 0, 0, 0, random), 0);
+  CHECK_EQUAL(exrp_hold_begin(replay), 0);
+  Batch batch(replay, 1000);
+  CHECK_EQUAL(batch.draw(replay, 1), 0);
+  batch.check();
+  CHECK_EQUAL(exrp_hold_end(replay), 0);
+  for (uint32_t position = 40; position < 4000; position += 40) CHECK_EQUAL(Steps(replay, 40).record(replay, &handle, 1, 0, position, 0, random), 0);
+  // Each of many short episodes takes a block, so all blocks are used.
+  for (uint32_t episode = 1; episode < 20'000; ++episode) {
+    double other = 0;
+    CHECK_EQUAL(exrp_episode_create(replay, &other), 0);
+    CHECK_EQUAL(Steps(replay, 1).record(replay, &other, 1, episode, 0, EXRP_RECORD_ENDS, random), 0);
+  }
+  CHECK_EQUAL(broken(replay), 0);
+  CHECK_EQUAL(exrp_replay_destroy(replay), 0);
+}
+
 void orders() {
   const uint32_t replay = make({});
   const Ticket ticket(replay);
@@ -391,6 +417,7 @@ int main() {
   manyEpisodesAtOnce();
   ends();
   endsWhileHolding();
+  drawsMuchWhileHolding();
   orders();
   for (const uint32_t eviction : {uint32_t{EXRP_EVICTION_FIFO}, uint32_t{EXRP_EVICTION_RESERVOIR}}) {
     for (const uint32_t capacity : {40u, 1000u}) {

@@ -52,6 +52,7 @@ struct TestSetup {
   double blockLength = 0;
   double capacityBytes = 0;
   double ageMax = 0;
+  double compression = EXRP_COMPRESSION_NONE;
   std::vector<double> policy = policyOf();
   std::vector<uint32_t> columns = {4, 1, 1, 4, 1, 1, 4, 1, 1};
   uint32_t leafCount = 1;  // of the state: the first columns
@@ -78,6 +79,7 @@ struct TestSetup {
     config[EXRP_CONFIG_CAPACITY_BYTES] = capacityBytes;
     config[EXRP_CONFIG_AGE_MAX] = ageMax;
     config[EXRP_CONFIG_STATE_COLUMNS] = leafCount;
+    config[EXRP_CONFIG_COMPRESSION] = compression;
     return exrp_replay_create(config, EXRP_CONFIG_COUNT, policy.data(), static_cast<uint32_t>(policy.size()), columns.data(), columnCount(), replay);
   }
   /// Makes a replay that the caller destroys.

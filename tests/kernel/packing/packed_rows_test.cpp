@@ -38,6 +38,14 @@ void comesBack(const Bytes& rows, size_t rowBytes, uint32_t count, PackedKey key
   prefetchPackedHead(view);
   prefetchPacked(view, first, some);
   CHECK(unpackRows(view, first, some, apart.data(), stride));
+  // The same in two places, some rows in both.
+  const uint32_t skipped = stream.below(some + 1);
+  const uint32_t outCount = skipped + stream.below(some - skipped + 1);
+  Bytes out(outCount * rowBytes);
+  Bytes also((some - skipped) * rowBytes);
+  CHECK(unpackRows(view, first, some, {out.data(), rowBytes, outCount, also.data(), skipped}));
+  CHECK(out.empty() || memcmp(out.data(), rows.data() + first * rowBytes, out.size()) == 0);
+  CHECK(also.empty() || memcmp(also.data(), rows.data() + (first + skipped) * rowBytes, also.size()) == 0);
   for (size_t at = 0; at < apart.size(); ++at) {
     const size_t inRow = at % stride;
     const uint8_t expected = inRow < rowBytes ? rows[(first + at / stride) * rowBytes + inRow] : uint8_t{0xA5};

@@ -251,6 +251,7 @@ export async function createReplay(
     capacity: config.capacity,
     ...(config.segmentLength === undefined ? {} : { segmentLength: config.segmentLength }),
     blockLength,
+    ...(config.compression === undefined ? {} : { compression: config.compression }),
     seed,
     pick: config.pick,
     state: byLeaf(leafSpecs(config).map(column)) as Column,

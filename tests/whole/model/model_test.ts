@@ -6,6 +6,7 @@
  */
 
 import { assert, assertGreater, assertLess } from "../../_assert.ts";
+import { native } from "../../_native.ts";
 import { KernelTap } from "./kernel_tap.ts";
 import {
   makeProgram,
@@ -14,6 +15,7 @@ import {
   showProgram,
   withoutTransforms,
 } from "./program.ts";
+import { canBeDurable } from "./library_subject.ts";
 import { PLAIN, type ProgramConfig } from "./program_config.ts";
 import { Mismatch, runProgram } from "./runner.ts";
 import { shrink } from "./shrink.ts";
@@ -23,6 +25,7 @@ const OPERATION_COUNT = 500;
 const SEED_COUNT = numberOfEnvironment("EXRP_MODEL_SEEDS", 200);
 const SEED_BASE = numberOfEnvironment("EXRP_MODEL_SEED", 1);
 const SEEDS_PER_STEP = 50;
+const SHARED_COUNT = numberOfEnvironment("EXRP_MODEL_SHARED", 24);
 const RECORDING_COUNT = numberOfEnvironment("EXRP_MODEL_RECORDINGS", 24);
 
 function numberOfEnvironment(name: string, otherwise: number): number {
@@ -83,6 +86,22 @@ Deno.test(`the library agrees with the model (${SEED_COUNT} seeds from ${SEED_BA
   assertGreater(tally.recordsUpdated, 5 * SEED_COUNT);
   assertGreater(tally.stepsUnknown, SEED_COUNT);
   assertGreater(tally.episodesListed, 100 * SEED_COUNT);
+});
+
+native.test(`a shared replay agrees with the model, too (${SHARED_COUNT} seeds from ${SEED_BASE})`, async () => {
+  using tap = await KernelTap.on();
+  const tally = emptyTally();
+  for (let seed = SEED_BASE; seed < SEED_BASE + SHARED_COUNT; seed++) {
+    const program = makeProgram(seed, OPERATION_COUNT);
+    // Rules in TypeScript can't be shared.
+    if (!canBeDurable(program.config)) continue;
+    try {
+      await runProgram(program, tap, { tally, isShared: true });
+    } catch (cause) {
+      throw new Error(`seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    }
+  }
+  if (SHARED_COUNT >= 20) assertGreater(tally.picksCompared, 50 * SHARED_COUNT);
 });
 
 async function agrees(seed: number, tap: KernelTap, tally: Tally): Promise<void> {

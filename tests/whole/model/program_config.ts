@@ -16,7 +16,7 @@ import {
   toFloat32,
   type Transform,
 } from "@exrp/replay/transforms";
-import type { AnyPickPolicy, LeafOption, TransformList } from "@exrp/replay/types";
+import type { AnyPickPolicy, Compression, LeafOption, TransformList } from "@exrp/replay/types";
 import { Choice } from "./choice.ts";
 import { EVICTION_KINDS, type EvictionKind } from "./eviction_models.ts";
 import type { HindsightSpec } from "./hindsight_model.ts";
@@ -41,6 +41,7 @@ export interface ProgramConfig {
   readonly capacity: number;
   readonly segmentLength?: number;
   readonly blockLength: number;
+  readonly compression?: Compression;
   readonly seed: number;
   /** The pick policy of each pick view; those past the first are made when the first selector needs them. */
   readonly pick: AnyPickPolicy;
@@ -385,9 +386,14 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     extras.goal = extras.mask = { dtype, shape };
   }
   // Now and then a state of 800 bytes, which the kernel keeps in a place of its own.
-  const state: ColumnSpec = choice.oneIn(8)
+  const chosen: ColumnSpec = choice.oneIn(8)
     ? { dtype: "float32", shape: [200] }
     : chooseColumn(choice, true);
+  // With compression, it is a picture in half of the programs.
+  const packing = new Choice(seed, 5);
+  const compression = packing.of(["none", "fast", "small"] as const);
+  const isPicture = compression !== "none" && packing.oneIn(2);
+  const state: ColumnSpec = isPicture ? { dtype: "uint8", shape: [13, 11] } : chosen;
   // Leaves have a stream of their own, so that all other choices are those of the programs before.
   const own = new Choice(seed, 3);
   const moreLeaves = Array.from(
@@ -398,6 +404,7 @@ export function chooseConfig(choice: Choice, seed: number): ProgramConfig {
     capacity,
     ...(segmentLength === undefined ? {} : { segmentLength }),
     blockLength: chooseBlockLength(choice, capacity),
+    compression,
     seed: choice.oneIn(4) ? Number.MAX_SAFE_INTEGER - seed : seed,
     pick: choice.oneIn(2)
       ? { ...choosePolicy(choice, length), length }

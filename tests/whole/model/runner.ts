@@ -51,14 +51,15 @@ export class Mismatch extends Error {
 /** The kernel's invariants are asked for after this many operations. */
 const CHECK_EVERY = 8;
 
+type Options = { fault?: Fault; tally?: Tally; folder?: string; isShared?: boolean };
+
 /** Runs a program; throws a {@linkcode Mismatch} where the model and the library part. */
 export async function runProgram(
   program: Program,
   tap: KernelTap,
-  options: { fault?: Fault; tally?: Tally; folder?: string } = {},
+  options: Options = {},
 ): Promise<void> {
-  const { fault, tally = emptyTally(), folder } = options;
-  using run = await Run.begin(program, tap, fault, tally, folder);
+  using run = await Run.begin(program, tap, options);
   for (const [step, operation] of program.operations.entries()) {
     try {
       await run.step(operation);
@@ -99,17 +100,13 @@ class Run implements Disposable {
     this.#sides = sides;
   }
 
-  static async begin(
-    program: Program,
-    tap: KernelTap,
-    fault: Fault | undefined,
-    tally: Tally,
-    folder: string | undefined,
-  ): Promise<Run> {
+  static async begin(program: Program, tap: KernelTap, options: Options): Promise<Run> {
+    const { fault, tally = emptyTally(), folder, isShared = false } = options;
     const { config } = program;
     const replay = await createReplay(config, config.seed, config.blockLength, folder);
+    if (isShared) replay.share();
     const model = new ReplayModel(modelConfig(config), fault);
-    const run = new Run(tap, { folder, config, tally, replay, model, actors: new Map() });
+    const run = new Run(tap, { folder, isShared, config, tally, replay, model, actors: new Map() });
     for (let k = 0; k < config.selectorsAtFirst; k++) run.#addSelector();
     run.#relabelling = relabellingOf(run.#sides);
     return run;
@@ -450,7 +447,9 @@ class Run implements Disposable {
   }
 
   async #load(operation: Operation & { do: "load" }): Promise<void> {
-    const { folder } = this.#sides;
+    const { folder, isShared } = this.#sides;
+    // A shared replay takes no snapshot.
+    if (isShared) return;
     if (folder !== undefined) return await this.#reopen(folder, operation.fresh);
     const saved = this.#saved;
     if (saved === undefined) return;

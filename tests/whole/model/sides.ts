@@ -57,6 +57,8 @@ export function emptyTally(): Tally {
 export interface Sides {
   /** Where the replay lives, if it is durable. */
   readonly folder?: string | undefined;
+  /** Whether other threads may attach: the library then copies large rows after it has given the lock back. */
+  readonly isShared: boolean;
   readonly config: ProgramConfig;
   readonly tally: Tally;
   replay: AnyReplay;

@@ -9,6 +9,9 @@ import { type ColumnSpec, elementCount, leafSpecs, type ProgramConfig } from "./
 import { Random } from "./random.ts";
 import { byLeaf } from "./state_leaves.ts";
 
+/** Elements of a column that is wide in bytes, too. */
+const WIDE = 129;
+
 /** Values of columns, and whatever else an operation needs, from its seed. */
 export class Values {
   readonly #random: Random;
@@ -24,7 +27,8 @@ export class Values {
     count: number,
     plain: boolean,
   ): { value: unknown; bytes: Uint8Array[] } {
-    const all = this.column({ dtype: spec.dtype, shape: [count, ...spec.shape] }, plain);
+    const shape = [count, ...spec.shape];
+    const all = this.#column({ dtype: spec.dtype, shape }, elementCount(spec), plain);
     const size = all.bytes.length / count;
     const bytes = Array.from(
       { length: count },
@@ -34,9 +38,16 @@ export class Values {
   }
   /** A value for a column, and its bytes. */
   column(spec: ColumnSpec, plain: boolean): { value: unknown; bytes: Uint8Array } {
+    return this.#column(spec, elementCount(spec), plain);
+  }
+  /** Values of several steps, of `each` elements. Most of wide ones are alike in most places, so that they can be packed. */
+  #column(spec: ColumnSpec, each: number, plain: boolean): { value: unknown; bytes: Uint8Array } {
     const { dtype } = spec;
     const count = elementCount(spec);
-    const numbers = Array.from({ length: count }, () => {
+    let isAlike = false;
+    const numbers = Array.from({ length: count }, (_, at) => {
+      if (at % each === 0) isAlike = each >= WIDE && this.below(4) > 0;
+      if (isAlike && at % 16 !== 0) return at % each % (dtype === "bool" ? 2 : 64);
       if (dtype === "bool") return this.below(2);
       if (dtype === "uint8") return this.below(256);
       if (dtype === "int8") return this.below(256) - 128;

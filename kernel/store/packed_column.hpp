@@ -1,0 +1,97 @@
+// PackedColumn: the rows of a wide column, block by block. While records come to a block, its rows stand in a piece of memory. Once it is sealed they are
+// packed (kernel/packing/packed_rows.hpp), and the piece is for another block. A block whose rows gain little keeps its piece.
+//
+// A reader asks for the PackedRows of a block, whatever they are, as plain rows are one form of these.
+//
+// Thread safety: none of its own. What a reader was given stays as it is until no seat is pinned that was pinned when it was replaced (CopyPins).
+// Invariants:
+//   1. A block that is taken has a piece or packed rows; while a replay is loaded, it may have none yet. Packed rows have no other rows than those that
+//      the block had when it was sealed.
+// Cost: 16 bytes a block. Packing takes the time that docs/internals/packing_format.md says, when a block is sealed; so does a change of a packed row.
+// Without memory for packed rows, a block keeps its piece.
+#pragma once
+
+#include "kernel/base/error.hpp"
+#include "kernel/base/scratch.hpp"
+#include "kernel/packing/packed_rows.hpp"
+#include "kernel/store/block_pool.hpp"
+#include "kernel/store/piece_pool.hpp"
+
+namespace exrp {
+
+class PackedColumn {
+ public:
+  PackedColumn() = default;
+  PackedColumn(const PackedColumn&) = delete;
+  PackedColumn& operator=(const PackedColumn&) = delete;
+  ~PackedColumn();
+
+  /// For at most `blockCountMax` blocks of `pool`, of which `blockCount` are expected.
+  Status create(const BlockPool& pool, PackedKey key, uint32_t rowBytes, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount);
+  /// Takes the memory for blocks below `blockEnd`, of which `openCount` are to be opened.
+  Status prepare(uint32_t blockEnd, uint32_t openCount);
+
+  /// A block without rows gets a piece, which was prepared.
+  void open(uint32_t block) { places_[block] = {nullptr, 0, pieces_.take(pool_->pins()) + 1}; }
+  /// Packs the first `count` rows of a block, the only ones that it has, if they gain by it. Does nothing where they are packed.
+  void pack(uint32_t block, uint32_t count);
+  /// A block has no rows any more.
+  void give(uint32_t block);
+
+  /// Where a row of a block is that is open.
+  uint8_t* row(uint32_t block, uint32_t within) { return pieces_.at(places_[block].number - 1) + size_t{within} * rowBytes_; }
+  bool hasRows(uint32_t block) const { return places_[block].number != 0; }
+  bool isPacked(uint32_t block) const { return places_[block].data != nullptr; }
+  /// Whether its rows stand in a piece.
+  bool isOpen(uint32_t block) const { return hasRows(block) && !isPacked(block); }
+  /// How many rows a packed block has.
+  uint32_t packedCount(uint32_t block) const { return places_[block].number; }
+  /// The rows of a block, in the one form or the other.
+  PackedRows rowsOf(uint32_t block) const {
+    const Place& place = places_[block];
+    if (place.data != nullptr) return {place.data, place.bytes, rowBytes_, place.number};
+    return {pieces_.at(place.number - 1), size_t{blockLength_} * rowBytes_, rowBytes_, blockLength_};
+  }
+  /// Asks for what rowsOf() reads.
+  void prefetch(uint32_t block) const { prefetchLine(&places_[block]); }
+
+  /// Puts the rows of a block, which may have none yet, into a piece again, which was prepared, so that they can be changed.
+  void reopen(uint32_t block);
+  /// Puts `count` rows, packed before, in the place of those of a block. Status::memory changes nothing.
+  Status replace(uint32_t block, const uint8_t* packed, uint32_t bytes, uint32_t count);
+
+  double memoryBytes(uint32_t blockCount) const;
+
+ private:
+  /// Where the rows of a block are. All zero: the block has none.
+  struct Place {
+    const uint8_t* data;  // packed rows; null where they are in a piece
+    uint32_t bytes;
+    uint32_t number;  // of packed rows, or 1 more than the piece's
+  };
+  /// What stands before packed rows.
+  struct Head {
+    Head* next;      // once they were given back
+    uint64_t until;  // the number of the last copy that they wait for
+  };
+  static_assert(sizeof(Head) % 8 == 0);
+
+  static Head* headOf(const uint8_t* data) { return reinterpret_cast<Head*>(const_cast<uint8_t*>(data) - sizeof(Head)); }
+  uint8_t* takeBytes(uint32_t bytes);
+  void put(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count);
+  void giveBytes(const uint8_t* data, uint32_t bytes);
+  void reclaim();
+
+  const BlockPool* pool_ = nullptr;
+  PackedKey key_ = PackedKey::plain;
+  uint32_t rowBytes_ = 0;
+  uint32_t blockLength_ = 0;
+  ReservedArray<Place> places_;  // by block
+  PiecePool pieces_;
+  Scratch<uint8_t> room_;  // for packing
+  uint64_t packedBytes_ = 0;
+  Head* waiting_ = nullptr;  // packed rows that were given back while others copied, in that order
+  Head* lastWaiting_ = nullptr;
+};
+
+}  // namespace exrp
