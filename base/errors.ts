@@ -13,6 +13,7 @@ export type ReplayErrorCode =
   | "capacity"
   | "chunk-unknown"
   | "chunks-kept"
+  | "data-set"
   | "disk"
   | "disposed"
   | "empty"
@@ -115,6 +116,7 @@ export interface ReplayErrorOptions {
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
+ * | `data-set` | a file with episodes is damaged, has not what its format needs, or does not fit the replay |
  * | `disk` | the disk of a durable replay is full or has failed; the text says what it said |
  * | `log-taken`, `log-mismatch`, `log-damaged` | a folder is open in another replay, is of a replay with other options, or is damaged |
  * | `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt`, `snapshot-mismatch` | why a snapshot was refused: it is none, of a newer version, incomplete, damaged, or of another configuration |

@@ -28,12 +28,17 @@ const long: Readonly<Record<string, readonly string[]>> = {
   "packages for all systems": ["tests/package", "tests/prebuilt"],
   "browsers": ["tests/browser"],
   "notebooks": ["tests/notebooks"],
+  "files of Python's libraries, and large ones": [
+    "tests/interchange/memory_test.ts",
+    "tests/interchange/python_test.ts",
+  ],
   "long random runs": [
     "tests/whole/model/faults_test.ts",
     "tests/whole/properties/pick_properties_test.ts",
     "tests/whole/statistics/reservoir_test.ts",
   ],
   "killed processes and Workers": [
+    "tests/interchange/kill_test.ts",
     "tests/server/checkpoints/kill_test.ts",
     "tests/replay/durable/kill_test.ts",
     "tests/replay/share/ended_workers_test.ts",

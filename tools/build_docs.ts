@@ -54,7 +54,8 @@ async function firstSentence(file: string): Promise<string> {
 async function apiPage(template: string): Promise<string> {
   const rows = [];
   for (const [name, file] of entryPoints()) {
-    const folder = file.replace(/^\.\/|mod\.ts$/g, "").replace(/\.ts$/, "/");
+    // `deno doc` names the folders by the entry points.
+    const folder = name.slice(manifest.name.length + 1).replace(/.$/, "$&/");
     const link = `api/${folder}index.html`;
     rows.push(`| [\`${name}\`](${link}) | ${await firstSentence(file)} |`);
   }

@@ -10,6 +10,7 @@
 import { join, posix, resolve } from "node:path";
 import { readArguments } from "./_arguments.ts";
 import { libraryPackages, type Manifest, readManifest, sizeFaults } from "./_package.ts";
+import { versions } from "../interchange/packages.ts";
 import { exists, inRepository, run } from "./_repository.ts";
 import { makeJsrPackage } from "./make_jsr.ts";
 
@@ -85,6 +86,13 @@ export function packageJson(manifest: Manifest, repository?: string): object {
     sideEffects: false,
     engines: { node: `>=${NODE_MIN}` },
     dependencies: dependencies(manifest),
+    // Those of other formats: who uses one installs it.
+    peerDependencies: Object.fromEntries(
+      Object.entries(versions).map(([name, version]) => [name, `^${version}`]),
+    ),
+    peerDependenciesMeta: Object.fromEntries(
+      Object.keys(versions).map((name) => [name, { optional: true }]),
+    ),
     // Only Deno opens native kernels. So no other runtime or bundler sees them.
     imports: { [KERNELS]: { deno: "./prebuilt/targets.js", default: "./prebuilt/none.js" } },
     exports: {

@@ -173,7 +173,7 @@ export class ManyRecorder {
     this.#kept.set(operation, undefined);
     const finalCount = finals ?? 1;
     if (kept?.count === count && kept.fits(finalCount)) return kept;
-    return new ManyRows(this.#core, operation, count, finals);
+    return new ManyRows(this.#core, operation, count, finals, kept);
   }
 
   /** Writes the values of all columns. */

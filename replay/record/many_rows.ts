@@ -46,7 +46,7 @@ export class ManyRows {
 
   /** The bytes of memory that it takes. */
   get memoryBytes(): number {
-    return this.bytes.length + VIEW_BYTES;
+    return this.bytes.buffer.byteLength + VIEW_BYTES;
   }
 
   /** Whether there is room for so many final states. Where those of the second leaf begin depends on how many those of the first are. */
@@ -54,8 +54,17 @@ export class ManyRows {
     return this.#leafCount === 1 ? this.finalCount >= finalCount : this.finalCount === finalCount;
   }
 
-  /** `count` steps in the layout of the kernel, with room for `finals` of their next states, or for one final state by itself. */
-  constructor(core: ReplayCore, name: string, count: number, finals: number | undefined) {
+  /**
+   * `count` steps in the layout of the kernel, with room for `finals` of their next states, or for one final state by itself. They take over the memory of `old`
+   * ones, if it is large enough.
+   */
+  constructor(
+    core: ReplayCore,
+    name: string,
+    count: number,
+    finals: number | undefined,
+    old?: ManyRows,
+  ) {
     const { config: { columns, checkFinite, leaves, tree }, kernel: { symbols } } = core;
     const offsets = new Float64Array(abi.EXRP_STEPS_COLUMN + columns.length);
     core.check(name, symbols.exrp_steps_layout(core.id, count, offsets, lengthOf(offsets)));
@@ -66,8 +75,12 @@ export class ManyRows {
     this.finalCount = finals ?? 1;
     const final = at(abi.EXRP_STEPS_FINAL_STATE);
     const places = stateOffsets(leaves, this.finalCount);
-    const buffer = new ArrayBuffer(final + (places.at(-1) ?? 0));
-    this.bytes = new Uint8Array(buffer);
+    const bytes = final + (places.at(-1) ?? 0);
+    const memory = old?.bytes.buffer;
+    const buffer = memory !== undefined && memory.byteLength >= bytes
+      ? memory
+      : new ArrayBuffer(bytes);
+    this.bytes = new Uint8Array(buffer, 0, bytes);
     this.flags = new Uint8Array(buffer, at(abi.EXRP_STEPS_FLAGS), count);
     this.priorities = new Float64Array(buffer, at(abi.EXRP_STEPS_PRIORITY), count);
     this.tags = new Int32Array(buffer, at(abi.EXRP_STEPS_TAG), count);

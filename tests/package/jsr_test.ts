@@ -72,8 +72,8 @@ Deno.test("the README of the package names every entry point, and its links lead
 Deno.test("a package that is too large is refused, with what takes how much", () => {
   const sizes = new Map([["prebuilt/x86_64-linux.ts", 2_000_000], ["a/b.ts", 1], ["a/c.ts", 2]]);
   assertEquals(sizeFaults(sizes), []);
-  assertEquals(sizeFaults(sizes.set("a/d/e.ts", 1_599_998)), [
-    "it has 3600001 bytes, more than 3600000: prebuilt/x86_64-linux.ts 2000000, a/ 1600001",
+  assertEquals(sizeFaults(sizes.set("a/d/e.ts", 1_799_998)), [
+    "it has 3800001 bytes, more than 3800000: prebuilt/x86_64-linux.ts 2000000, a/ 1800001",
   ]);
 });
 
@@ -93,7 +93,7 @@ Deno.test("the package that is published has the plain sources, and deno publish
   const out = folder.at("package");
   const sizes = await makeJsrPackage(out, { kernels: folder.at("none") });
   const code = [...sizes].reduce((sum, [, bytes]) => sum + bytes, 0);
-  assert(code <= 2_100_000, `without kernels, the package has ${code} bytes`);
+  assert(code <= 2_280_000, `without kernels, the package has ${code} bytes`);
   console.log(`jsr: ${code} bytes without kernels`);
   for (const file of sizes.keys()) {
     if (file === "README.md" || file === "deno.json") continue;

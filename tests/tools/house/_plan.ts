@@ -39,6 +39,8 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
   learner: ["actors", "mod.ts", "replay", "tables", "reverb", "schema", "base"],
+  // Episodes in files of other libraries, and the command stand above the library. A snapshot's schema is the replay's own.
+  interchange: ["mod.ts", "replay", "stats", "schema", "eviction", "storage", "ffi", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
   // arguments.
   testing: ["mod.ts", "selectors", "eviction", "base"],
@@ -192,7 +194,12 @@ export const packages: Readonly<Record<string, readonly string[]>> = {
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */
 export const platformFiles: readonly string[] = [
   ...["base/platform.ts", "storage/files.ts", "ffi/native.ts", "ffi/embedded.ts"],
-  ...["net/pump/deno_sockets.ts", "net/pump/node_sockets.ts", "reverb/_http2.ts"],
+  ...[
+    "interchange/_files.ts",
+    "net/pump/deno_sockets.ts",
+    "net/pump/node_sockets.ts",
+    "reverb/_http2.ts",
+  ],
 ];
 
 /** What opens libraries besides `ffi/`: the loops that move the same bytes without a replay are another library, not the kernel. */

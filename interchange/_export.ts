@@ -1,0 +1,322 @@
+/**
+ * Episodes of a replay as rows of a table, an episode at a time.
+ *
+ * @module
+ */
+
+import type { ExperienceReplay } from "../mod.ts";
+import type { Column } from "../schema/columns.ts";
+import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
+import { leavesOf } from "../schema/state.ts";
+import { ReplayError } from "../base/errors.ts";
+import type { EpisodeFilter } from "../schema/episode_filter.ts";
+import { type EpisodesMoved, Turns, type Watching } from "./_import.ts";
+import { fileNames } from "./_steps.ts";
+import { type Rows, rowsFor, type TableColumn, tableColumn } from "./_table.ts";
+import { bytesOf, rowsOf, sizeOf, type Values } from "./_values.ts";
+
+/** An episode that is written. */
+export interface Written {
+  readonly count: number;
+  /** `[count, ...shape]` of each column: the leaves of the state, the action, the reward, the extras. */
+  readonly columns: readonly Values[];
+  /** The final state's leaves. */
+  readonly finalState: readonly Values[];
+  readonly isTruncated: boolean;
+  readonly tag: number;
+  /** Its number in the file. */
+  readonly number: number;
+}
+
+/** Reads the ended episodes of a replay, the oldest first. What goes meanwhile is left out. */
+export class EpisodeReader {
+  readonly #replay: ExperienceReplay;
+  readonly #watching: Watching;
+  readonly #handles: readonly number[];
+  readonly #tags: readonly number[];
+  readonly named: NamedColumns;
+  readonly notes: string[] = [];
+  /** Steps of all episodes that are listed. */
+  readonly stepsInAll: number;
+  #gone = new Set<number>();
+  #counts = { episodeCount: 0, stepCount: 0 };
+
+  constructor(replay: ExperienceReplay, filter: EpisodeFilter, watching: Watching) {
+    this.#replay = replay;
+    this.#watching = watching;
+    this.named = checkColumns("the replay", replay.columns);
+    const all = replay.episodes({ lengthMin: 1, ...filter });
+    const ended = [...all.handle.keys()].filter((k) => all.end[k] !== 0);
+    this.#handles = ended.map((k) => all.handle[k] as number);
+    this.#tags = ended.map((k) => all.tag[k] as number);
+    this.stepsInAll = ended.reduce((sum, k) => sum + (all.length[k] ?? 0), 0);
+    const open = all.size - ended.length;
+    if (open > 0) {
+      this.notes.push(`${open} open ${open === 1 ? "episode was" : "episodes were"} left out.`);
+    }
+  }
+
+  get episodeCount(): number {
+    return this.#handles.length;
+  }
+
+  get hasTags(): boolean {
+    return this.#tags.some((tag) => tag !== 0);
+  }
+
+  /** The episodes. Each call begins again. */
+  async *episodes(): AsyncGenerator<Written> {
+    const { signal, onProgress } = this.#watching;
+    const turns = new Turns();
+    let [number, stepCount] = [0, 0];
+    for (const [k, handle] of this.#handles.entries()) {
+      signal?.throwIfAborted();
+      const written = this.#read(handle, this.#tags[k] ?? 0, number);
+      if (written === undefined) continue;
+      yield written;
+      number++;
+      stepCount += written.count;
+      onProgress?.({ stepCount, episodeCount: number, stepsInAll: this.stepsInAll });
+      await turns.take();
+    }
+    this.#counts = { episodeCount: number, stepCount };
+  }
+
+  #read(handle: number, tag: number, number: number): Written | undefined {
+    if (this.#gone.has(handle)) return undefined;
+    try {
+      const records = this.#replay.episodeRecords(handle);
+      const { tree } = this.named;
+      const { state, action, reward, extras, finalState, size, ending } = records;
+      const others = this.named.extraNames.map((name) => extras[name] as Values);
+      return {
+        count: size,
+        columns: [...leavesOf<Values>(tree, state), action, reward, ...others],
+        finalState: leavesOf<Values>(tree, finalState),
+        isTruncated: ending === "truncated",
+        tag,
+        number,
+      };
+    } catch (error) {
+      if (!(error instanceof ReplayError) || error.code !== "record-unknown") throw error;
+      this.#gone.add(handle);
+      return undefined;
+    }
+  }
+
+  /** What was written by the latest pass. */
+  moved(notes: readonly string[] = []): EpisodesMoved {
+    const gone = this.#gone.size;
+    return {
+      ...this.#counts,
+      notes: [
+        ...this.notes,
+        ...gone === 0
+          ? []
+          : [`${gone} episodes were evicted meanwhile, so they are not in the file.`],
+        ...notes,
+      ],
+    };
+  }
+}
+
+/** How the columns of a table are made of an episode. */
+export interface RowMaker {
+  readonly columns: readonly TableColumn[];
+  rows(episode: Written): Rows;
+}
+
+/** Rows of a column, and more rows behind them. */
+export function append(values: Values, more: Values): Values {
+  const all = blank(values, values.length + more.length);
+  all.set(values as never);
+  all.set(more as never, values.length);
+  return all;
+}
+
+function blank(like: Values, count: number): Values {
+  return new (like.constructor as new (count: number) => Values)(count);
+}
+
+/** Rows in the style of D4RL: a row for each step, with its next state. */
+export function d4rlRows({ named, hasTags }: EpisodeReader): RowMaker {
+  const { leafCount, leaf, extra } = namesOf(named, "/", "infos");
+  const one = (name: string, dtype: TableColumn["dtype"]): TableColumn => ({
+    name,
+    dtype,
+    shape: [],
+  });
+  const leaves = named.leaves.map(({ column }) => column);
+  const [action, reward] = [named.columns[leafCount], named.columns[leafCount + 1]];
+  return {
+    columns: [
+      ...leaves.map((column, k) => tableColumn(leaf("observations", k), column)),
+      tableColumn("actions", action?.column as Column),
+      tableColumn("rewards", reward?.column as Column),
+      one("terminals", "bool"),
+      one("timeouts", "bool"),
+      ...leaves.map((column, k) => tableColumn(leaf("next_observations", k), column)),
+      ...hasTags ? [one("tags", "int32")] : [],
+      ...named.columns.slice(leafCount + 2).map(({ name, column }) =>
+        tableColumn(extra(name), column)
+      ),
+    ],
+    rows({ count, columns, finalState, isTruncated, tag }): Rows {
+      const flags = (isSet: boolean): Values => {
+        const values = new Uint8Array(count);
+        values[count - 1] = Number(isSet);
+        return values;
+      };
+      const next = leaves.map(({ elementCount }, k) =>
+        append(
+          rowsOf(columns[k] as Values, elementCount, 1, count),
+          finalState[k] as Values,
+        )
+      );
+      return {
+        count,
+        values: [
+          ...columns.slice(0, leafCount + 2),
+          flags(!isTruncated),
+          flags(isTruncated),
+          ...next,
+          ...hasTags ? [new Int32Array(count).fill(tag)] : [],
+          ...columns.slice(leafCount + 2),
+        ],
+      };
+    },
+  };
+}
+
+/** Rows in the style of RLDS: one row more than steps, for the final state. `separator` stands between the names of a part. */
+export function rldsRows({ named, hasTags }: EpisodeReader, separator: "." | "/"): RowMaker {
+  const { leafCount, leaf, extra } = namesOf(named, separator, "extras");
+  const one = (name: string, dtype: TableColumn["dtype"]): TableColumn => ({
+    name,
+    dtype,
+    shape: [],
+  });
+  const [action, reward] = [named.columns[leafCount], named.columns[leafCount + 1]];
+  return {
+    columns: [
+      one("episode", "int64"),
+      ...named.leaves.map(({ column }, k) => tableColumn(leaf("observation", k), column)),
+      tableColumn("action", action?.column as Column),
+      tableColumn("reward", reward?.column as Column),
+      one("is_first", "bool"),
+      one("is_last", "bool"),
+      one("is_terminal", "bool"),
+      ...hasTags ? [one("tag", "int32")] : [],
+      ...named.columns.slice(leafCount + 2).map(({ name, column }) =>
+        tableColumn(extra(name), column)
+      ),
+    ],
+    rows({ count, columns, finalState, isTruncated, tag, number }): Rows {
+      const size = count + 1;
+      const flags = (row: number, isSet: boolean): Values => {
+        const values = new Uint8Array(size);
+        values[row] = Number(isSet);
+        return values;
+      };
+      const padded = columns.map((values, k) =>
+        append(
+          values,
+          finalState[k] ?? blank(values, named.columns[k]?.column.elementCount ?? 1),
+        )
+      );
+      return {
+        count: size,
+        values: [
+          new Float64Array(size).fill(number),
+          ...padded.slice(0, leafCount + 2),
+          flags(0, true),
+          flags(count, true),
+          flags(count, !isTruncated),
+          ...hasTags ? [new Int32Array(size).fill(tag)] : [],
+          ...padded.slice(leafCount + 2),
+        ],
+      };
+    },
+  };
+}
+
+/** How columns are named in a file. */
+function namesOf(named: NamedColumns, separator: string, extras: string): {
+  readonly leafCount: number;
+  readonly leaf: (head: string, k: number) => string;
+  readonly extra: (name: string) => string;
+} {
+  const paths = fileNames(named.tree);
+  return {
+    leafCount: named.leaves.length,
+    leaf: (head, k) => [head, ...paths[k] ?? []].join(separator),
+    extra: (name) => `${extras}${separator}${name.slice("extras.".length)}`,
+  };
+}
+
+/** The rows of all episodes, each episode by itself. */
+export async function* rowsByEpisode(
+  reader: EpisodeReader,
+  maker: RowMaker,
+): AsyncGenerator<Rows> {
+  for await (const episode of reader.episodes()) yield maker.rows(episode);
+}
+
+/** The rows of all episodes in batches of about so many bytes. */
+export async function* rowsInBatches(
+  reader: EpisodeReader,
+  maker: RowMaker,
+  bytes: number,
+): AsyncGenerator<Rows> {
+  const widths = maker.columns.map(({ shape }) => sizeOf(shape));
+  const step = rowsFor(
+    maker.columns.map(({ dtype }, k) => ({ bytes: bytesOf(dtype) * (widths[k] ?? 1) })),
+    bytes,
+  );
+  const waiting: Rows[] = [];
+  let have = 0;
+  const take = (count: number): Rows => {
+    const parts: Rows[] = [];
+    for (let left = count; left > 0;) {
+      const [first] = waiting;
+      if (first === undefined) break;
+      if (first.count <= left) {
+        parts.push(first);
+        waiting.shift();
+        left -= first.count;
+        continue;
+      }
+      const cut = (from: number, to: number): Rows => ({
+        count: to - from,
+        values: first.values.map((values, k) => rowsOf(values, widths[k] ?? 1, from, to)),
+      });
+      parts.push(cut(0, left));
+      waiting[0] = cut(left, first.count);
+      left = 0;
+    }
+    have -= count;
+    return parts.length === 1 ? parts[0] as Rows : joined(parts, count);
+  };
+  for await (const episode of reader.episodes()) {
+    const rows = maker.rows(episode);
+    waiting.push(rows);
+    have += rows.count;
+    while (have >= step) yield take(step);
+  }
+  if (have > 0) yield take(have);
+}
+
+function joined(parts: readonly Rows[], count: number): Rows {
+  const values = (parts[0]?.values ?? []).map((first, k) => {
+    const length = parts.reduce((sum, part) => sum + (part.values[k]?.length ?? 0), 0);
+    const all = blank(first, length);
+    let at = 0;
+    for (const part of parts) {
+      const rows = part.values[k] as Values;
+      all.set(rows as never, at);
+      at += rows.length;
+    }
+    return all;
+  });
+  return { count, values };
+}

@@ -1,0 +1,168 @@
+/**
+ * Episodes from a source into a replay: whole ones only.
+ *
+ * @module
+ */
+
+import { reasonOf, ReplayError } from "../base/errors.ts";
+import { count } from "../base/inspect.ts";
+import type { ExperienceReplay } from "../mod.ts";
+import { byName, checkColumns } from "../schema/record_columns.ts";
+import { arrange } from "../schema/state.ts";
+import { matchColumns, type Piece, type Source } from "./_steps.ts";
+import { dataError, type Values } from "./_values.ts";
+
+/** How far {@linkcode importEpisodes} or {@linkcode exportEpisodes} is. */
+export interface EpisodeProgress {
+  /** Steps that were read or written. */
+  readonly stepCount: number;
+  /** Whole episodes. */
+  readonly episodeCount: number;
+  /** How many steps there are in all; undefined where that is not known. */
+  readonly stepsInAll: number | undefined;
+}
+
+/** What {@linkcode importEpisodes} and {@linkcode exportEpisodes} moved, and what they left out. */
+export interface EpisodesMoved {
+  /** Whole episodes. */
+  readonly episodeCount: number;
+  /** Their steps. */
+  readonly stepCount: number;
+  /** What was left out or changed, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/** What a caller may say about a long call. */
+export interface Watching {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: EpisodeProgress) => void;
+}
+
+/** After this time, others have their turn: timers, signals, and whatever else waits in this thread. */
+const TURN_MS = 20;
+
+/** Gives others their turn, whenever it is time. Reading may be so fast that nothing else would come in between. */
+export class Turns {
+  #last = Date.now();
+
+  async take(): Promise<void> {
+    if (Date.now() - this.#last < TURN_MS) return;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    this.#last = Date.now();
+  }
+}
+
+/** What is used of a replay. TypeScript knows nothing of its columns here. */
+interface Recording {
+  newEpisode(options: { readonly tag: number }): number;
+  recordMany(episode: number, steps: object): number;
+  endEpisode(episode: number, options: object): boolean;
+  evict(episode: number): boolean;
+}
+
+/** Records one episode after the other. What began and did not end goes with {@linkcode EpisodeWriter.drop}. */
+class EpisodeWriter {
+  readonly #replay: Recording;
+  readonly #columns: ReturnType<typeof checkColumns>;
+  readonly #order: readonly number[];
+  readonly #tag: number | undefined;
+  /** The open episode: more than one handle, where the replay cut it. */
+  #handles: number[] = [];
+  #openSteps = 0;
+  episodeCount = 0;
+  stepCount = 0;
+
+  /** Steps of whole episodes, and those of the open one. */
+  get writtenCount(): number {
+    return this.stepCount + this.#openSteps;
+  }
+
+  constructor(
+    replay: ExperienceReplay,
+    columns: ReturnType<typeof checkColumns>,
+    order: readonly number[],
+    tag: number | undefined,
+  ) {
+    this.#replay = replay as unknown as Recording;
+    this.#columns = columns;
+    this.#order = order;
+    this.#tag = tag;
+  }
+
+  write({ count, columns, end, tag = 0 }: Piece): void {
+    const replay = this.#replay;
+    if (this.#handles.length === 0) {
+      this.#handles.push(replay.newEpisode({ tag: this.#tag ?? tag }));
+    }
+    const handle = this.#handles.at(-1) as number;
+    const finalState = end && this.#state(end.finalState);
+    const how = end === undefined ? {} : { finalState, truncated: end.isTruncated };
+    if (count > 0) {
+      const ordered = this.#order.map((k) => columns[k] as Values);
+      const { extras, ...steps } = byName(this.#columns, ordered);
+      const all = this.#columns.extraNames.length === 0 ? steps : { ...steps, extras };
+      const now = replay.recordMany(handle, { ...all, ...how });
+      if (now !== handle) this.#handles.push(now);
+    } else if (end !== undefined && this.#openSteps > 0) {
+      replay.endEpisode(handle, { finalState, truncated: end.isTruncated });
+    }
+    this.#openSteps += count;
+    if (end === undefined) return;
+    if (this.#openSteps > 0) {
+      this.episodeCount++;
+      this.stepCount += this.#openSteps;
+    } else replay.evict(handle);
+    this.#handles = [];
+    this.#openSteps = 0;
+  }
+
+  /** The final state, in the structure of the replay's state. Only leaves are in it, which come first in the order. */
+  #state(leaves: readonly Values[]): unknown {
+    const { tree, leaves: wanted } = this.#columns;
+    return arrange(
+      tree,
+      wanted.map(({ column }, k) => {
+        const values = leaves[this.#order[k] as number] as Values;
+        return column.shape.length === 0 ? values[0] : values;
+      }),
+    );
+  }
+
+  /** Removes the episode that did not end. */
+  drop(): void {
+    for (const handle of this.#handles) this.#replay.evict(handle);
+    this.#handles = [];
+  }
+}
+
+/** Records the episodes of a source. After an error, those that were whole are there, and no other. */
+export async function record(
+  replay: ExperienceReplay,
+  source: Source,
+  { tag, signal, onProgress }: Watching & { readonly tag?: number },
+): Promise<EpisodesMoved> {
+  const columns = checkColumns("the replay", replay.columns);
+  const { order, notes } = matchColumns(source.named, columns);
+  const writer = new EpisodeWriter(replay, columns, order, tag);
+  const turns = new Turns();
+  try {
+    for await (const piece of source.pieces()) {
+      signal?.throwIfAborted();
+      writer.write(piece);
+      const { writtenCount: stepCount, episodeCount } = writer;
+      onProgress?.({ stepCount, episodeCount, stepsInAll: source.stepCount });
+      await turns.take();
+    }
+  } catch (error) {
+    writer.drop();
+    if (signal?.aborted || (error instanceof ReplayError && error.code !== "data-set")) throw error;
+    const there = writer.episodeCount === 0
+      ? "nothing was recorded"
+      : `${count(writer.episodeCount, "whole episode")} before it ${
+        writer.episodeCount === 1 ? "is" : "are"
+      } recorded`;
+    throw dataError(`${reasonOf(error)}; ${there}`, error);
+  }
+  const { episodeCount, stepCount } = writer;
+  return { episodeCount, stepCount, notes: [...source.notes, ...notes] };
+}

@@ -1,0 +1,342 @@
+/**
+ * Parquet files by hyparquet and hyparquet-writer: a group of rows at a time. Lists are flat in a file, so the shapes of what this library wrote stand
+ * beside them.
+ *
+ * @module
+ */
+
+import { builtin, type DataFile, type NewFile } from "./_files.ts";
+import { load } from "./packages.ts";
+import type { Rows, Table, TableColumn } from "./_table.ts";
+import {
+  bytesOf,
+  dataError,
+  type FileDType,
+  isDType,
+  sizeOf,
+  toNumbers,
+  type Values,
+  valuesIn,
+} from "./_values.ts";
+
+/** What is used of hyparquet. */
+export interface Hyparquet {
+  parquetMetadataAsync(file: Buffered): Promise<Metadata>;
+  parquetSchema(metadata: Metadata): SchemaNode;
+  parquetRead(options: {
+    readonly file: Buffered;
+    readonly metadata: Metadata;
+    readonly columns: string[];
+    readonly rowStart: number;
+    readonly rowEnd: number;
+    readonly compressors: Readonly<Record<string, Unpack>>;
+    onChunk(chunk: { readonly columnData: ArrayLike<unknown>; readonly rowStart: number }): void;
+  }): Promise<void>;
+}
+
+/** A file as hyparquet reads it. */
+interface Buffered {
+  readonly byteLength: number;
+  slice(from: number, to?: number): Promise<ArrayBuffer>;
+}
+
+type Unpack = (bytes: Uint8Array) => Uint8Array;
+
+interface Metadata {
+  readonly num_rows: bigint;
+  readonly row_groups: { readonly num_rows: bigint }[];
+  readonly key_value_metadata?: { readonly key: string; readonly value?: string }[];
+}
+
+interface Element {
+  readonly name: string;
+  readonly type?: string;
+  readonly converted_type?: string;
+  readonly logical_type?: { readonly type: string };
+}
+
+interface SchemaNode {
+  readonly children: SchemaNode[];
+  readonly element: Element;
+}
+
+/** What is used of hyparquet-writer. */
+export interface HyparquetWriter {
+  readonly ByteWriter: new () => {
+    index: number;
+    offset: number;
+    getBytes(): Uint8Array;
+  };
+  readonly ParquetWriter: new (options: {
+    readonly writer: unknown;
+    readonly schema: object[];
+    readonly kvMetadata: { readonly key: string; readonly value: string }[];
+  }) => {
+    write(options: {
+      readonly columnData: { readonly name: string; readonly data: unknown }[];
+      readonly rowGroupSize: number;
+    }): void | Promise<void>;
+    finish(): void | Promise<void>;
+  };
+}
+
+/** What this library notes in files of others: the type and the shape of each column, by its name. */
+export const NOTE = "exrp";
+
+/** The note of some columns. */
+export function noteOf(columns: readonly TableColumn[]): string {
+  return JSON.stringify(
+    Object.fromEntries(columns.map(({ name, dtype, shape }) => [name, [dtype, ...shape]])),
+  );
+}
+
+/** The type and the shape of a column, by a note. */
+export function noted(note: string | undefined, name: string): TableColumn | undefined {
+  let found: unknown;
+  try {
+    found = note === undefined ? undefined : (JSON.parse(note) as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(found)) return undefined;
+  const [dtype, ...shape] = found;
+  const isShape = shape.every((size) => Number.isSafeInteger(size) && size > 0);
+  return typeof dtype === "string" && isDType(dtype) && isShape
+    ? { name, dtype, shape }
+    : undefined;
+}
+
+/** The type of an element's numbers; undefined if they are none. */
+function dtypeOf({ type, converted_type, logical_type }: Element): FileDType | undefined {
+  if (type === "BOOLEAN") return "bool";
+  if (type === "FLOAT") return "float32";
+  if (type === "DOUBLE") return "float64";
+  if (type === "INT32" || type === "INT64") {
+    const [, sign, bits] = /^(U?)INT_(\d+)$/.exec(converted_type ?? "") ?? [];
+    if (bits !== undefined) return `${sign === "U" ? "uint" : "int"}${bits}` as FileDType;
+    if (converted_type !== undefined) return undefined;
+    return type === "INT32" ? "int32" : "int64";
+  }
+  return logical_type?.type === "FLOAT16" ? "float16" : undefined;
+}
+
+/** The element of a column: that of its lists, if it has lists. */
+function elementOf({ element, children }: SchemaNode): Element | undefined {
+  if (children.length === 0) return element;
+  return children.length === 1 ? elementOf(children[0] as SchemaNode) : undefined;
+}
+
+/** Unpacks what a file may be packed by: hyparquet has Snappy only. */
+function compressors(): Readonly<Record<string, Unpack>> {
+  const zlib = builtin<Readonly<Record<string, Unpack>>>("node:zlib");
+  const ways = { GZIP: "gunzipSync", ZSTD: "zstdDecompressSync", BROTLI: "brotliDecompressSync" };
+  return Object.fromEntries(
+    Object.entries(ways).flatMap(([codec, name]) => {
+      const unpack = zlib?.[name];
+      return unpack === undefined ? [] : [[codec, unpack]];
+    }),
+  );
+}
+
+/** The table in a Parquet file. */
+export async function openParquet(file: DataFile): Promise<Table> {
+  const hyparquet = await load<Hyparquet>("hyparquet");
+  const source: Buffered = {
+    byteLength: file.size,
+    async slice(from, to = file.size): Promise<ArrayBuffer> {
+      return (await file.read(from, to - from)).buffer;
+    },
+  };
+  let metadata: Metadata;
+  try {
+    metadata = await hyparquet.parquetMetadataAsync(source);
+  } catch (cause) {
+    throw dataError(
+      `it is no Parquet file, or not a whole one: ${(cause as Error)?.message}`,
+      cause,
+    );
+  }
+  const read = async (name: string, from: number, to: number): Promise<unknown[]> => {
+    const parts: { at: number; data: ArrayLike<unknown> }[] = [];
+    try {
+      await hyparquet.parquetRead({
+        file: source,
+        metadata,
+        columns: [name],
+        rowStart: from,
+        rowEnd: to,
+        compressors: compressors(),
+        onChunk: ({ columnData, rowStart }) => parts.push({ at: rowStart, data: columnData }),
+      });
+    } catch (cause) {
+      throw dataError(`${name} is damaged: ${(cause as Error)?.message}`, cause);
+    }
+    const rows = new Array<unknown>(to - from);
+    for (const { at, data } of parts) {
+      for (let k = 0; k < data.length; k++) {
+        const row = at + k - from;
+        if (row >= 0 && row < rows.length) rows[row] = data[k];
+      }
+    }
+    return rows;
+  };
+  const note = metadata.key_value_metadata?.find(({ key }) => key === NOTE)?.value;
+  const rowCount = Number(metadata.num_rows);
+  if (rowCount === 0) throw dataError("the file has no steps");
+  const notes: string[] = [];
+  const columns: TableColumn[] = [];
+  for (const node of hyparquet.parquetSchema(metadata).children) {
+    const { name } = node.element;
+    const element = elementOf(node);
+    const dtype = element && dtypeOf(element);
+    if (dtype === undefined) {
+      notes.push(`${name} has no numbers, so it was left out.`);
+      continue;
+    }
+    if (node.children.length === 0) columns.push({ name, dtype, shape: [] });
+    else {
+      const known = noted(note, name);
+      const [first] = await read(name, 0, 1);
+      columns.push({ name, dtype, shape: known?.shape ?? shapeOf(first) });
+    }
+  }
+  return {
+    columns,
+    rowCount,
+    notes,
+    async *rows(asked): AsyncGenerator<Rows> {
+      let from = 0;
+      for (const group of metadata.row_groups) {
+        const count = Number(group.num_rows);
+        const values: Values[] = [];
+        for (const column of asked) {
+          values.push(flatten(await read(column.name, from, from + count), column, from));
+        }
+        if (count > 0) yield { count, values };
+        from += count;
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && "length" in value);
+}
+
+/** The shape of a row, by the lists in it. */
+function shapeOf(value: unknown): number[] {
+  return isList(value) ? [value.length, ...shapeOf(value[0])] : [];
+}
+
+/** An empty array for the numbers of a column. */
+function arrayFor(dtype: FileDType, count: number): Values {
+  if (dtype === "int64" || dtype === "uint64") return new Float64Array(count);
+  return valuesIn(dtype, new Uint8Array(count * bytesOf(dtype)), "");
+}
+
+/** Rows of lists as one array. */
+export function flatten(
+  rows: readonly unknown[],
+  { name, dtype, shape }: TableColumn,
+  first: number,
+): Values {
+  const width = sizeOf(shape);
+  const into = arrayFor(dtype, rows.length * width);
+  let at = 0;
+  const put = (value: unknown, row: number): void => {
+    if (isList(value)) {
+      for (let k = 0; k < value.length; k++) put(value[k], row);
+      return;
+    }
+    const number = typeof value === "bigint" ? toNumbers([value], name)[0] : Number(value);
+    if (value === null || value === undefined || number === undefined) {
+      throw dataError(`row ${first + row}: ${name} is missing`);
+    }
+    into[at++] = number;
+  };
+  for (const [row, value] of rows.entries()) {
+    const end = (row + 1) * width;
+    put(value, row);
+    if (at !== end) {
+      throw dataError(
+        `row ${first + row}: ${name} has ${width - (end - at)} numbers, and ${width} before`,
+      );
+    }
+  }
+  return into;
+}
+
+/** What Parquet calls the types. */
+const TYPES: Readonly<Record<FileDType, object>> = {
+  bool: { type: "BOOLEAN" },
+  uint8: { type: "INT32", converted_type: "UINT_8" },
+  int8: { type: "INT32", converted_type: "INT_8" },
+  uint16: { type: "INT32", converted_type: "UINT_16" },
+  int16: { type: "INT32", converted_type: "INT_16" },
+  uint32: { type: "INT32", converted_type: "UINT_32" },
+  int32: { type: "INT32" },
+  uint64: { type: "INT64", converted_type: "UINT_64" },
+  int64: { type: "INT64" },
+  float16: { type: "FLOAT" },
+  float32: { type: "FLOAT" },
+  float64: { type: "DOUBLE" },
+};
+
+function schemaOf(columns: readonly TableColumn[]): object[] {
+  const required = { repetition_type: "REQUIRED" };
+  return [
+    { name: "root", num_children: columns.length },
+    ...columns.flatMap(({ name, dtype, shape }) =>
+      shape.length === 0 ? [{ name, ...required, ...TYPES[dtype] }] : [
+        { name, ...required, num_children: 1, converted_type: "LIST" },
+        { name: "list", repetition_type: "REPEATED", num_children: 1 },
+        { name: "element", ...required, ...TYPES[dtype] },
+      ]
+    ),
+  ];
+}
+
+/** Numbers as hyparquet-writer takes them. */
+function dataOf({ dtype, shape }: TableColumn, values: Values): unknown {
+  const isBool = dtype === "bool";
+  const is64 = dtype === "int64";
+  const one = (value: number): unknown => isBool ? value !== 0 : is64 ? BigInt(value) : value;
+  const plain = Array.from(values as ArrayLike<number>, one);
+  if (shape.length === 0) return plain;
+  const width = sizeOf(shape);
+  return Array.from(
+    { length: plain.length / width },
+    (_, k) => plain.slice(k * width, (k + 1) * width),
+  );
+}
+
+/** Writes a Parquet file: each batch is a group of rows. */
+export async function writeParquet(
+  file: NewFile,
+  columns: readonly TableColumn[],
+  batches: AsyncIterable<Rows>,
+  notes: readonly { readonly key: string; readonly value: string }[] = [],
+): Promise<void> {
+  const { ByteWriter, ParquetWriter } = await load<HyparquetWriter>("hyparquet-writer");
+  const bytes = new ByteWriter();
+  const writer = new ParquetWriter({
+    writer: bytes,
+    schema: schemaOf(columns),
+    kvMetadata: [{ key: NOTE, value: noteOf(columns) }, ...notes],
+  });
+  const flush = async (): Promise<void> => {
+    await file.write(bytes.getBytes());
+    bytes.index = 0;
+  };
+  for await (const { count, values } of batches) {
+    const columnData = columns.map((column, k) => ({
+      name: column.name,
+      data: dataOf(column, values[k] as Values),
+    }));
+    await writer.write({ columnData, rowGroupSize: count });
+    await flush();
+  }
+  await writer.finish();
+  await flush();
+}

@@ -1,0 +1,129 @@
+/**
+ * `exrp import` and `exrp export`.
+ *
+ * @module
+ */
+
+import { count, group } from "../../base/inspect.ts";
+import { show } from "../../base/checks.ts";
+import { ExperienceReplay } from "../../mod.ts";
+import { columnsOf } from "../../schema/record_columns.ts";
+import { isThere, makeAt, namesIn } from "../_files.ts";
+import { type EpisodeProgress, type EpisodesMoved, record } from "../_import.ts";
+import { exportEpisodes, importEpisodes } from "../mod.ts";
+import { checkFormat, inContext, openSource } from "../_sources.ts";
+import { dataError } from "../_values.ts";
+
+/** Where a command writes, and what ends it. */
+export interface Watching {
+  readonly print: (line: string) => void;
+  readonly progress: (text: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** A line of progress, at most ten times a second. */
+function progressOf({ progress, signal }: Watching): {
+  readonly onProgress: (progress: EpisodeProgress) => void;
+  readonly signal?: AbortSignal;
+} {
+  let last = 0;
+  return {
+    ...signal === undefined ? {} : { signal },
+    onProgress: ({ stepCount, stepsInAll, episodeCount }) => {
+      if (Date.now() - last < 100) return;
+      last = Date.now();
+      const share = stepsInAll === undefined
+        ? ""
+        : ` of ${group(stepsInAll)} (${Math.floor(100 * stepCount / stepsInAll)} %)`;
+      progress(`${group(stepCount)}${share} steps, ${count(episodeCount, "episode")}`);
+    },
+  };
+}
+
+function tell({ print }: Watching, verb: string, where: string, moved: EpisodesMoved): void {
+  print(
+    `${verb} ${count(moved.stepCount, "step")} in ${count(moved.episodeCount, "episode")} ${where}`,
+  );
+  for (const note of moved.notes) print(`- ${note}`);
+}
+
+/** The options of `exrp import`. */
+interface ImportGiven {
+  readonly capacity?: number;
+  readonly tag?: number;
+  readonly unfinished?: string;
+}
+
+/** Records the episodes of a file into the replay of a folder, which is made if there is none. */
+export async function importInto(
+  format: string,
+  file: string,
+  folder: string,
+  { capacity, tag, unfinished = "error" }: ImportGiven,
+  watching: Watching,
+): Promise<void> {
+  const where = "import";
+  if (unfinished !== "error" && unfinished !== "truncate") {
+    throw new Error(`--unfinished must be error or truncate, got ${show(unfinished)}`);
+  }
+  const given = { ...progressOf(watching), ...tag === undefined ? {} : { tag } };
+  const kind = checkFormat(where, format);
+  if (await isThere(folder) && (await namesIn(folder)).length > 0) {
+    if (capacity !== undefined) {
+      throw new Error("--capacity is for a new replay, and the folder has one already");
+    }
+    using replay = await ExperienceReplay.open(folder);
+    const before = replay.describe().evictedCount;
+    const moved = await importEpisodes(replay, kind, file, { ...given, unfinished });
+    await replay.flush();
+    tell(watching, "added", `to ${folder}`, moved);
+    const evicted = replay.describe().evictedCount - before;
+    if (evicted > 0) {
+      watching.print(
+        `- ${count(evicted, "episode")} gave way: the replay holds ${
+          group(replay.capacity)
+        } records.`,
+      );
+    }
+    return;
+  }
+  const source = await openSource(where, kind, file, {
+    truncatesUnfinished: unfinished === "truncate",
+  });
+  try {
+    const moved = await makeAt(folder, "folder", async (temporary) => {
+      const { state, action, reward, extras } = columnsOf(source.named);
+      using replay = await ExperienceReplay.open(temporary, {
+        ...{ state, action, reward, extras },
+        capacity: capacity ?? Math.max(1, source.stepCount ?? 1),
+      });
+      const moved = await record(replay, source, given);
+      if (moved.episodeCount === 0) throw dataError("the file has no whole episode");
+      await replay.flush();
+      return moved;
+    });
+    tell(watching, "imported", `into ${folder}`, moved);
+  } catch (error) {
+    throw inContext(where, kind, file, error);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Writes the ended episodes of the replay of a folder into a file. */
+export async function exportFrom(
+  format: string,
+  folder: string,
+  file: string,
+  { tag }: { readonly tag?: number },
+  watching: Watching,
+): Promise<void> {
+  const kind = checkFormat("export", format);
+  if (!await isThere(folder)) throw new Error(`there is no folder ${show(folder)}`);
+  using replay = await ExperienceReplay.open(folder);
+  const moved = await exportEpisodes(replay, kind, file, {
+    ...progressOf(watching),
+    ...tag === undefined ? {} : { filter: { tag } },
+  });
+  tell(watching, "wrote", `into ${file}`, moved);
+}

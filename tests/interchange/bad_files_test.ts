@@ -1,0 +1,270 @@
+/** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
+import { assert, assertEquals, assertInstanceOf } from "../_assert.ts";
+import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
+import { type EpisodeFormat, exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
+import { createH5, type H5File } from "../../interchange/_hdf5.ts";
+import { writeParquet } from "../../interchange/_parquet.ts";
+import type { Rows } from "../../interchange/_table.ts";
+import { testRandom } from "../replay/_helpers.ts";
+import { contentsOf, FILES, plainReplay, withFolder } from "./_episodes.ts";
+
+const SEED = Number(Deno.env.get("EXRP_INTERCHANGE_SEED") ?? 1);
+
+/** Reads into a replay that has an episode, and gives what the error says, without the name of the file. */
+async function refused(
+  format: EpisodeFormat,
+  source: string | Uint8Array,
+  wholeEpisodes = 0,
+): Promise<string> {
+  using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(2) });
+  replay.record(replay.newEpisode(), [1, 2], 0, 0, { finalState: [3, 4] });
+  try {
+    await importEpisodes(replay as unknown as ExperienceReplay, format, source);
+  } catch (error) {
+    assertInstanceOf(error, ReplayError);
+    assertEquals(error.code, "data-set", error.message);
+    assertEquals(replay.episodeCount, 1 + wholeEpisodes, error.message);
+    assertEquals(replay.episodes({ ended: false }).size, 0, error.message);
+    return error.message.replace(/^importEpisodes\(\): .*? as \w+: /, "");
+  }
+  throw new Error("no error");
+}
+
+/** Makes an HDF5 file. */
+async function h5(path: string, fill: (file: H5File) => void): Promise<string> {
+  const file = await createH5(path);
+  fill(file);
+  file.close();
+  return path;
+}
+
+/** Writes an array of numbers. */
+function put(
+  file: Pick<H5File, "create_dataset">,
+  name: string,
+  shape: number[],
+  values: number[] = [],
+): void {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const data = Float32Array.from({ length: count }, (_, k) => values[k] ?? 0);
+  file.create_dataset({ name, data, shape, dtype: "<f" });
+}
+
+Deno.test("d4rl: what is missing, of the wrong kind or ragged is named", () =>
+  withFolder(async (folder) => {
+    let n = 0;
+    const file = (fill: (file: H5File) => void): Promise<string> =>
+      h5(`${folder}/${n++}.hdf5`, fill);
+    const all = ["observations", "actions", "rewards", "terminals"];
+    const without = (left: string) =>
+      file((to) =>
+        all.filter((name) => name !== left).forEach((name) =>
+          put(to, name, name === "observations" ? [4, 2] : [4], [0, 0, 0, 1])
+        )
+      );
+    assertEquals(
+      await refused("d4rl", await without("observations")),
+      "observations is missing; there is actions, rewards, terminals",
+    );
+    for (const name of ["actions", "rewards", "terminals"]) {
+      assert((await refused("d4rl", await without(name))).includes(`${name} or`), name);
+    }
+    const ragged = await file((to) => {
+      put(to, "observations", [4, 2]);
+      put(to, "actions", [3]);
+      put(to, "rewards", [4]);
+      put(to, "terminals", [4]);
+    });
+    assertEquals(
+      await refused("d4rl", ragged),
+      "actions has 3 rows, and observations has 4: all must have as many",
+    );
+    const texts = await file((to) => {
+      put(to, "observations", [4, 2]);
+      to.create_dataset({ name: "actions", data: ["a", "b", "c", "d"], shape: [4], dtype: "S" });
+      put(to, "rewards", [4]);
+      put(to, "terminals", [4]);
+    });
+    assertEquals(await refused("d4rl", texts), "actions has text, and numbers are needed");
+    const flags = await file((to) => {
+      put(to, "observations", [4, 2]);
+      put(to, "actions", [4]);
+      put(to, "rewards", [4]);
+      put(to, "terminals", [4], [0, 1, 5, 1]);
+    });
+    assertEquals(
+      await refused("d4rl", flags, 1),
+      "row 2: terminals must be 0 or 1, got 5; 1 whole episode before it is recorded",
+    );
+  }));
+
+Deno.test("an episode without an end is an error, or truncated where that is asked for", () =>
+  withFolder(async (folder) => {
+    const path = await h5(`${folder}/a.hdf5`, (to) => {
+      put(to, "observations", [5, 2], [0, 0, 1, 0, 2, 0, 3, 0, 4, 0]);
+      put(to, "actions", [5]);
+      put(to, "rewards", [5], [1, 2, 3, 4, 5]);
+      put(to, "terminals", [5], [0, 1, 0, 0, 0]);
+    });
+    assert(
+      (await refused("d4rl", path, 1)).startsWith(
+        "the last 3 rows are of an episode that has no end",
+      ),
+    );
+    using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+    await importEpisodes(replay as unknown as ExperienceReplay, "d4rl", path, {
+      unfinished: "truncate",
+    });
+    const [first, second] = replay.episodes().handle;
+    const one = replay.episodeRecords(first ?? 0);
+    const two = replay.episodeRecords(second ?? 0);
+    assertEquals([one.ending, [...one.reward], [...one.finalState ?? []]], ["terminated", [1, 2], [
+      1,
+      0,
+    ]]);
+    // Nobody knows where the last step led to, so its state is the final state.
+    assertEquals([two.ending, [...two.reward], [...two.finalState ?? []]], ["truncated", [3, 4], [
+      4,
+      0,
+    ]]);
+  }));
+
+Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are", () =>
+  withFolder(async (folder) => {
+    let n = 0;
+    const file = (change: Readonly<Record<string, number[] | undefined>>): Promise<string> =>
+      h5(`${folder}/${n++}.hdf5`, (to) => {
+        for (const name of ["episode_0", "episode_1"]) {
+          const group = to.create_group(name);
+          const shapes: Record<string, number[] | undefined> = {
+            ...{ observations: [4, 2], actions: [3], rewards: [3] },
+            ...{ terminations: [3], truncations: [3] },
+            ...name === "episode_1" ? change : {},
+          };
+          for (const [array, shape] of Object.entries(shapes)) {
+            if (shape !== undefined) {
+              put(group, array, shape, array === "terminations" ? [0, 0, 1] : []);
+            }
+          }
+        }
+      });
+    assertEquals(
+      await refused("minari", await file({ rewards: undefined })),
+      "episode_1: rewards is missing; there is actions, observations, terminations, truncations",
+    );
+    assertEquals(
+      await refused("minari", await file({ observations: [3, 2] }), 1),
+      "episode_1: state has 3 rows, and for 3 rewards it needs 4; 1 whole episode before it is recorded",
+    );
+    assertEquals(
+      await refused("minari", await file({ observations: [4, 3] }), 1),
+      "episode_1: state has [3] in a row, and [2] before; 1 whole episode before it is recorded",
+    );
+    const none = await h5(`${folder}/none.hdf5`, (to) => put(to, "observations", [3]));
+    assertEquals(
+      await refused("minari", none),
+      "there is no group episode_0; there is observations",
+    );
+    const jpeg = await h5(`${folder}/jpeg.hdf5`, (to) => {
+      const group = to.create_group("episode_0");
+      const data = new Uint8Array(4 * 20);
+      for (let k = 0; k < 4; k++) data.set([0xff, 0xd8, 0xff, 0xe0], 20 * k);
+      group.create_dataset({ name: "observations", data, shape: [4, 20], dtype: "<B" });
+      for (const name of ["actions", "rewards", "terminations", "truncations"]) {
+        put(group, name, [3]);
+      }
+    });
+    assert((await refused("minari", jpeg)).includes("pictures as JPEG"));
+  }));
+
+Deno.test("a file of another kind, and one that was cut off, are refused in every format", () =>
+  withFolder(async (folder) => {
+    using replay = await plainReplay(SEED, 4);
+    for (const format of FILES) {
+      await refused(format, new Uint8Array(0));
+      await refused(format, new Uint8Array(1000).fill(7));
+      const path = `${folder}/data.hdf5`;
+      await exportEpisodes(replay, format, path);
+      const bytes = await Deno.readFile(path);
+      for (const share of [0.02, 0.3, 0.6, 0.95]) {
+        using other = await ExperienceReplay.create({
+          ...{ capacity: 1000, state: float32(3), action: float32(2) },
+        });
+        const cut = bytes.slice(0, Math.floor(share * bytes.length));
+        const error = await importEpisodes(other as unknown as ExperienceReplay, format, cut)
+          .then(() => undefined, (error) => error);
+        assertInstanceOf(error, ReplayError, `${format} ${share}: ${error}`);
+        assertEquals(error.code, "data-set", `${format} ${share}: ${error.message}`);
+        assertEquals(other.episodes({ ended: false }).size, 0, format);
+      }
+    }
+  }));
+
+Deno.test(`npz and tfrecord find a flipped bit by its checksum (seed ${SEED})`, () =>
+  withFolder(async (folder) => {
+    const random = testRandom(SEED);
+    using replay = await plainReplay(SEED, 6);
+    const contents = new Set(contentsOf(replay).map((each) => JSON.stringify(each)));
+    for (const format of ["npz", "tfrecord"] as const) {
+      const path = `${folder}/data`;
+      await exportEpisodes(replay, format, path);
+      const bytes = await Deno.readFile(path);
+      // A zip file has no checksum of its list of names.
+      const list = new TextDecoder("latin1").decode(bytes).indexOf("PK\x01\x02");
+      for (let k = 0; k < 40; k++) {
+        const at = random(list < 0 ? bytes.length : list);
+        const flipped = bytes.slice();
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << random(8));
+        using other = await ExperienceReplay.create({
+          ...{ capacity: 1000, state: float32(3), action: float32(2) },
+          extras: replay.columns.extras,
+        });
+        const into = other as unknown as ExperienceReplay;
+        const failed = await importEpisodes(into, format, flipped).then(() => false, (error) => {
+          assert(error instanceof ReplayError, `${format}, byte ${at}: ${error?.stack}`);
+          return true;
+        });
+        // A zip file has bytes that mean nothing to a reader, such as dates.
+        if (failed && format === "tfrecord") assertEquals(other.episodes({ ended: false }).size, 0);
+        if (!failed) assertEquals(other.episodeCount, replay.episodeCount, `${format}, byte ${at}`);
+        for (const each of contentsOf(into)) {
+          assert(contents.has(JSON.stringify(each)), `byte ${at}`);
+        }
+      }
+    }
+  }));
+
+Deno.test("parquet: rows of other lengths, and missing ones, are named", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/a.parquet`;
+    const parts: Uint8Array[] = [];
+    await writeParquet(
+      { write: (bytes) => Promise.resolve(void parts.push(bytes.slice())) },
+      [
+        { name: "observation", dtype: "float32", shape: [2] },
+        { name: "action", dtype: "int32", shape: [] },
+        { name: "done", dtype: "bool", shape: [] },
+      ],
+      (async function* (): AsyncGenerator<Rows> {
+        yield { count: 1, values: [new Float32Array(2), new Int32Array(1), new Uint8Array([1])] };
+      })(),
+    );
+    await Deno.writeFile(path, await new Blob(parts as Uint8Array<ArrayBuffer>[]).bytes());
+    assertEquals(
+      await refused("parquet", path),
+      "rewards or reward or next.reward is missing; there is observation, action, done",
+    );
+  }));
+
+Deno.test("lerobot: what is no data set is refused", () =>
+  withFolder(async (folder) => {
+    const file = `${folder}/file`;
+    await Deno.writeTextFile(file, "no folder");
+    assert((await refused("lerobot", file)).includes("is a folder"));
+    assert((await refused("lerobot", folder)).includes("info.json"));
+    await Deno.mkdir(`${folder}/meta`);
+    await Deno.writeTextFile(`${folder}/meta/info.json`, "{");
+    assert((await refused("lerobot", folder)).includes("is no JSON"));
+    await Deno.writeTextFile(`${folder}/meta/info.json`, "{}");
+    assert((await refused("lerobot", folder)).includes("parquet"));
+  }));

@@ -1,0 +1,249 @@
+/** The command: what it imports, shows, checks and exports, what it says, and its exit status. */
+import { assert, assertEquals, assertMatch } from "../_assert.ts";
+import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
+import { exrp } from "@exrp/replay/exrp";
+import { exportEpisodes } from "@exrp/replay/interchange";
+import { namesIn } from "../../interchange/_files.ts";
+import { native } from "../_native.ts";
+import { testRandom } from "../replay/_helpers.ts";
+import { contentsOf, nestedReplay, plainReplay, withFolder } from "./_episodes.ts";
+
+/** Runs the command; gives its status and what it printed. */
+async function run(...args: string[]): Promise<{ status: number; out: string; wrong: string }> {
+  const [out, wrong]: [string[], string[]] = [[], []];
+  const status = await exrp(args, {
+    print: (line) => out.push(line),
+    complain: (line) => wrong.push(line),
+  });
+  return { status, out: out.join("\n"), wrong: wrong.join("\n") };
+}
+
+function test(name: string, fn: (folder: string) => Promise<void>): void {
+  native.test(name, () => withFolder(fn));
+}
+
+test("import makes a durable replay, adds to it, and export is the way back", async (folder) => {
+  using replay = await plainReplay(1);
+  const [file, pool] = [`${folder}/a/main_data.hdf5`, `${folder}/pool`];
+  await Deno.mkdir(`${folder}/a`);
+  await exportEpisodes(replay, "minari", file);
+  const first = await run("import", "minari", file, pool, "--capacity", "100000");
+  assertEquals(first.wrong, "");
+  assertEquals(first.status, 0);
+  assertEquals(
+    first.out,
+    `imported ${replay.recordCount} steps in ${replay.episodeCount} episodes into ${pool}`,
+  );
+  const second = await run("import", "minari", `${folder}/a`, pool, "--tag", "5");
+  assertEquals([second.status, second.wrong], [0, ""]);
+  assertMatch(second.out, /^added \d+ steps in 12 episodes to /);
+  const back = `${folder}/back.parquet`;
+  const third = await run("export", "parquet", pool, back, "--tag", "5");
+  assertEquals([third.status, third.wrong], [0, ""]);
+  const fourth = await run("import", "parquet", back, `${folder}/other`);
+  assertEquals([fourth.status, fourth.wrong], [0, ""]);
+  using other = await ExperienceReplay.open(`${folder}/other`);
+  assertEquals([...new Set(other.episodes().tag)], [5]);
+  const untagged = (of: ExperienceReplay): unknown[] =>
+    contentsOf(of).map((each) => ({ ...each as object, tag: 0 }));
+  assertEquals(untagged(other), untagged(replay));
+  assertEquals(await namesIn(folder), [
+    ...["a", "back.parquet", "other", "pool"],
+  ]);
+});
+
+test("an import that fails leaves no folder, and one that was there as it was", async (folder) => {
+  using replay = await plainReplay(1);
+  const file = `${folder}/a.npz`;
+  await exportEpisodes(replay, "npz", file);
+  const bytes = await Deno.readFile(file);
+  bytes[3000] = (bytes[3000] ?? 0) ^ 1;
+  await Deno.writeFile(`${folder}/bad.npz`, bytes);
+  const bad = await run("import", "npz", `${folder}/bad.npz`, `${folder}/pool`);
+  assertEquals([bad.status, bad.out], [1, ""]);
+  assertMatch(bad.wrong, /^exrp: import: ".*bad\.npz" as npz: .* is damaged/);
+  assertEquals(await namesIn(folder), ["a.npz", "bad.npz"]);
+  // An empty folder is as good as none.
+  await Deno.mkdir(`${folder}/pool`);
+  assertEquals((await run("import", "npz", file, `${folder}/pool`)).status, 0);
+  const again = await run("import", "npz", `${folder}/bad.npz`, `${folder}/pool`);
+  assertEquals(again.status, 1);
+  using other = await ExperienceReplay.open(`${folder}/pool`);
+  assertEquals(contentsOf(other), contentsOf(replay));
+});
+
+test("a signal ends an import, and nothing is left", async (folder) => {
+  using replay = await plainReplay(1, 40);
+  const file = `${folder}/a.tfrecord`;
+  await exportEpisodes(replay, "tfrecord", file);
+  const ending = new AbortController();
+  const status = await exrp(["import", "tfrecord", file, `${folder}/pool`], {
+    progress: () => ending.abort(new Error("interrupted")),
+    complain: () => {},
+    print: () => {},
+    signal: ending.signal,
+  });
+  assertEquals(status, 1);
+  assertEquals(await namesIn(folder), ["a.tfrecord"]);
+});
+
+test("inspect shows columns, episodes, tags, selectors and pictures, of folders and snapshots", async (folder) => {
+  const pool = `${folder}/pool`;
+  const snapshot = `${folder}/replay.exrp`;
+  {
+    using replay = await ExperienceReplay.open(pool, {
+      capacity: 1000,
+      state: { place: float32(2), "left eye": [float32(), float32(3)] },
+      eviction: lru(),
+      seed: 1,
+    });
+    const selector = replay.newPickSelector(prioritized());
+    for (let k = 0; k < 30; k++) {
+      const state = { place: [k, 0], "left eye": [1, [1, 2, 3]] } as const;
+      let episode = replay.newEpisode({ tag: k % 2 });
+      for (let t = 0; t < 10; t++) {
+        const rest = t === 9 ? { finalState: state, truncated: k % 3 === 0 } : {};
+        episode = replay.record(episode, state, 0, k, rest);
+      }
+    }
+    for (let turn = 0; turn < 20; turn++) {
+      const batch = replay.getBatch(32, selector);
+      replay.setPriority(selector, batch, batch.reward);
+    }
+    await replay.flush();
+    await replay.serialize(snapshot);
+    const busy = await run("inspect", pool);
+    assertEquals(busy.status, 1);
+    assertMatch(busy.wrong, /another replay has|open in another|in use|has .* open/i);
+    assertEquals((await run("verify", pool)).status, 1);
+  }
+  const [one, other] = [await run("inspect", pool), await run("inspect", snapshot)];
+  assertEquals([one.status, one.wrong, other.status, other.wrong], [0, "", 0, ""]);
+  for (const { out } of [one, other]) {
+    for (
+      const part of [
+        ...["state.place", 'state["left eye"][1]', "float32(3)", "lru", "prioritized"],
+        ...["lengths  least 10, median 10, most 10", "returns  least 0, median 140, most 290"],
+        ...["0 open, 20 terminated, 10 truncated", "tags     0 (15 episodes), 1 (15 episodes)"],
+        ...["ages of records", "priorities", "█", "checksums  all are right"],
+      ]
+    ) {
+      assert(out.includes(part), `${part} is missing in\n${out}`);
+    }
+  }
+});
+
+test("inspect shows the schema of a snapshot whose rules it can't have", async (folder) => {
+  using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+  const one = replay.newPickSelector(uniform());
+  replay.newPickSelector(mixture([{ selector: one, share: 1 }]));
+  await replay.serialize(`${folder}/a.exrp`);
+  const { status, out } = await run("inspect", `${folder}/a.exrp`);
+  assertEquals(status, 0);
+  assertMatch(out, /only the schema is shown.*\n.*capacity {2}100\n.*state {2}float32\(2\)/);
+});
+
+test("verify finds each flipped bit of a folder and of a snapshot, and changes nothing", async (folder) => {
+  const random = testRandom(3);
+  const [pool, file] = [`${folder}/pool`, `${folder}/replay.exrp`];
+  {
+    using replay = await nestedReplay(1);
+    await exportEpisodes(replay, "arrow", `${folder}/a.arrow`);
+    await replay.serialize(file);
+  }
+  assertEquals((await run("import", "arrow", `${folder}/a.arrow`, pool)).status, 0);
+  const whole = await run("verify", pool, file);
+  assertEquals([whole.status, whole.wrong], [0, ""]);
+  assertEquals(whole.out.match(/nothing is damaged/g)?.length, 2);
+  const paths = [file, ...(await namesIn(pool)).map((name) => `${pool}/${name}`)];
+  for (const path of paths) {
+    const bytes = await Deno.readFile(path);
+    // The sum in that file is of what follows; before stand two versions.
+    const from = path.endsWith("replay.json")
+      ? new TextDecoder().decode(bytes).indexOf('"sum"')
+      : 0;
+    for (let k = 0; k < Math.min(60, bytes.length); k++) {
+      const at = from + random(bytes.length - from);
+      const flipped = bytes.slice();
+      flipped[at] = (flipped[at] ?? 0) ^ (1 << random(8));
+      await Deno.writeFile(path, flipped);
+      const found = await run("verify", path === file ? file : pool);
+      // What nothing proves to have been on the disk is the last mark only.
+      const isTail = found.out.includes("were never flushed as a whole");
+      assert(found.status === 1 || isTail, `${path}, byte ${at}: ${found.out}`);
+      assertEquals(await Deno.readFile(path), flipped);
+    }
+    await Deno.writeFile(path, bytes);
+  }
+  assertEquals((await run("verify", pool, file)).status, 0);
+});
+
+test("verify tells a torn tail from damage, and files that are missing", async (folder) => {
+  const pool = `${folder}/pool`;
+  {
+    using replay = await ExperienceReplay.open(pool, {
+      capacity: 100_000,
+      state: float32(64),
+      segmentBytes: 2 ** 20,
+    });
+    const step = { state: new Float32Array(64 * 500), action: new Int32Array(500) };
+    for (let k = 0; k < 30; k++) {
+      replay.recordMany(replay.newEpisode(), {
+        ...step,
+        reward: new Float32Array(500),
+        finalState: new Float32Array(64),
+      });
+    }
+    await replay.flush();
+  }
+  const logs = (await namesIn(pool)).filter((name) => name.startsWith("log-"));
+  assert(logs.length > 2, `${logs}`);
+  assertEquals((await run("verify", pool)).status, 0);
+  const last = `${pool}/${logs.at(-1)}`;
+  const bytes = await Deno.readFile(last);
+  await Deno.writeFile(last, bytes.slice(0, bytes.length - 12));
+  const torn = await run("verify", pool);
+  assertEquals(torn.status, 0);
+  assertMatch(torn.out, /were never flushed as a whole; open cuts them off/);
+  await Deno.writeFile(last, bytes);
+  const middle = `${pool}/${logs[1]}`;
+  const kept = await Deno.readFile(middle);
+  await Deno.writeFile(middle, kept.slice(0, kept.length - 8));
+  assertMatch((await run("verify", pool)).out, /ends at byte \d+, and had \d+ bytes/);
+  await Deno.remove(middle);
+  const missing = await run("verify", pool);
+  assertEquals(missing.status, 1);
+  assertMatch(missing.out, /between log-\d+\.exrp and log-\d+\.exrp a file is missing/);
+});
+
+Deno.test("arguments that it does not understand have status 2, and help has 0", async () => {
+  const unknown = await run("inspekt", "a");
+  assertEquals(unknown.status, 2);
+  assertMatch(unknown.wrong, /unknown command 'inspekt'[\s\S]*Did you mean inspect/);
+  assertEquals((await run("import", "npz")).status, 2);
+  assertEquals((await run("verify", "a", "--hurry")).status, 2);
+  const help = await run("--help");
+  assertEquals(help.status, 0);
+  for (const name of ["inspect", "verify", "import", "export"]) {
+    assert(help.out.includes(name), help.out);
+  }
+});
+
+Deno.test("what is not there is said", () =>
+  withFolder(async (folder) => {
+    for (const name of ["inspect", "verify"]) {
+      const { status, wrong } = await run(name, `${folder}/nothing`);
+      assertEquals(status, 1);
+      assertMatch(wrong, /there is nothing at/);
+    }
+    await Deno.writeTextFile(`${folder}/text`, "some text that is no snapshot");
+    for (const name of ["inspect", "verify"]) {
+      const { status, wrong } = await run(name, `${folder}/text`);
+      assertEquals(status, 1);
+      assertMatch(wrong, /is no snapshot/);
+    }
+    assertEquals((await run("verify", folder)).status, 1);
+    const { status, wrong } = await run("export", "csv", folder, "a");
+    assertEquals(status, 1);
+    assertMatch(wrong, /format must be one of/);
+  }));

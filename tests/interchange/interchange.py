@@ -1,0 +1,256 @@
+"""Reads what the library wrote, and writes what it reads: with numpy, h5py, pyarrow, minari and tfrecord.
+
+    python interchange.py read FOLDER     prints JSON of all that is in our files
+    python interchange.py write FOLDER    writes files for us, and prints JSON of all that is in them
+"""
+
+import json
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+import tfrecord
+
+
+def plain(values):
+    return np.asarray(values).ravel().tolist()
+
+
+def from_flat(get):
+    """Episodes in arrays with D4RL's names."""
+    ends = np.asarray(get("terminals"), bool) | np.asarray(get("timeouts"), bool)
+    starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
+    episodes = []
+    for begin, end in zip(starts, starts[1:]):
+        episodes.append({
+            "state": plain(get("observations")[begin:end]),
+            "final": plain(get("next_observations")[end - 1]),
+            "action": plain(get("actions")[begin:end]),
+            "reward": plain(get("rewards")[begin:end]),
+            "terminated": bool(get("terminals")[end - 1]),
+            "tag": int(get("tags")[begin]),
+        })
+    return episodes
+
+
+def from_table(table):
+    """Episodes in rows as RLDS has them."""
+    episodes = []
+    for row in table.to_pylist():
+        if row["is_first"]:
+            episodes.append({"state": [], "action": [], "reward": [], "tag": row["tag"]})
+        episode = episodes[-1]
+        if row["is_last"]:
+            episode["final"] = plain(row["observation"])
+            episode["terminated"] = row["is_terminal"]
+        else:
+            episode["state"] += plain(row["observation"])
+            episode["action"] += plain(row["action"])
+            episode["reward"].append(row["reward"])
+    return episodes
+
+
+def from_tfrecord(path):
+    """Episodes as RLDS has them."""
+    episodes = []
+    for each in tfrecord.tfrecord_loader(str(path), None):
+        steps = {name.removeprefix("steps/"): np.atleast_1d(each[name]) for name in each}
+        count = len(steps["is_last"])
+        assert steps["is_first"].tolist() == [1] + [0] * (count - 1)
+        assert steps["is_last"].tolist() == [0] * (count - 1) + [1]
+        observations = steps["observation"].reshape(count, -1)
+        episodes.append({
+            "state": plain(observations[:-1]),
+            "final": plain(observations[-1]),
+            "action": plain(steps["action"].reshape(count, -1)[:-1]),
+            "reward": plain(steps["reward"][:-1]),
+            "terminated": bool(steps["is_terminal"][-1]),
+            "tag": int(steps["tag"][0]),
+        })
+    return episodes
+
+
+def from_minari(folder):
+    from minari import MinariDataset
+
+    dataset = MinariDataset(folder)
+    assert dataset.total_steps == sum(len(each.rewards) for each in dataset.iterate_episodes())
+    episodes = []
+    with h5py.File(folder / "main_data.hdf5") as file:
+        for each in dataset.iterate_episodes():
+            assert dataset.observation_space.contains(each.observations[0])
+            assert dataset.action_space.contains(each.actions[0])
+            attrs = file[f"episode_{each.id}"].attrs
+            episodes.append({
+                "state": plain(each.observations[:-1]),
+                "final": plain(each.observations[-1]),
+                "action": plain(each.actions),
+                "reward": plain(each.rewards),
+                "terminated": bool(each.terminations[-1]),
+                "tag": int(attrs.get("tag", 0)),
+            })
+            assert bool(each.truncations[-1]) != episodes[-1]["terminated"]
+    return episodes
+
+
+def read(folder):
+    found = {}
+    with h5py.File(folder / "d4rl.hdf5") as file:
+        found["d4rl"] = from_flat(lambda name: file[name][()])
+        assert file["observations"].dtype == np.float32, file["observations"].dtype
+    with np.load(folder / "steps.npz") as file:
+        found["npz"] = from_flat(lambda name: file[name])
+        assert file["terminals"].dtype == bool
+        assert file["infos/logProb"].dtype == np.float64
+    found["parquet"] = from_table(pyarrow.parquet.read_table(folder / "steps.parquet"))
+    found["arrow"] = from_table(pyarrow.feather.read_table(folder / "steps.arrow"))
+    found["tfrecord"] = from_tfrecord(folder / "steps.tfrecord")
+    found["minari"] = from_minari(folder / "minari")
+    print(json.dumps(found))
+
+
+def make(seed):
+    """Episodes with observations of two parts, and what is in them."""
+    random = np.random.default_rng(seed)
+    episodes = []
+    for number in range(5):
+        count = int(random.integers(1, 30))
+        episodes.append({
+            "image": random.integers(0, 256, (count + 1, 3, 4)).astype(np.uint8),
+            "speed": random.integers(-800, 800, (count + 1, 2)) / 8,  # float32 has them, too
+            "action": random.integers(0, 5, count),
+            "reward": random.integers(-800, 800, count) / 8,
+            "terminated": number % 2 == 0,
+        })
+    return episodes
+
+
+def write_minari(folder, episodes):
+    import gymnasium
+    from minari import MinariDataset
+    from minari.data_collector import EpisodeBuffer
+    from minari.dataset.minari_storage import MinariStorage
+
+    folder.mkdir()
+    space = gymnasium.spaces.Dict({
+        "image": gymnasium.spaces.Box(0, 255, (3, 4), np.uint8),
+        "speed": gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float64),
+    })
+    storage = MinariStorage.new(
+        folder, observation_space=space, action_space=gymnasium.spaces.Discrete(5)
+    )
+    storage.update_episodes([
+        EpisodeBuffer(
+            observations={"image": each["image"], "speed": each["speed"]},
+            actions=each["action"],
+            rewards=list(each["reward"]),
+            terminations=[False] * (len(each["reward"]) - 1) + [each["terminated"]],
+            truncations=[False] * (len(each["reward"]) - 1) + [not each["terminated"]],
+            infos={"energy": np.arange(len(each["reward"]) + 1, dtype=np.float32)},
+        )
+        for each in episodes
+    ])
+
+
+def flat(episodes):
+    def joined(name, part):
+        return np.concatenate([each[name][part] for each in episodes])
+
+    steps, following = slice(None, -1), slice(1, None)
+    last = [np.arange(len(each["reward"])) == len(each["reward"]) - 1 for each in episodes]
+    return {
+        "observations/image": joined("image", steps),
+        "observations/speed": joined("speed", steps),
+        "next_observations/image": joined("image", following),
+        "next_observations/speed": joined("speed", following),
+        "actions": np.concatenate([each["action"] for each in episodes]),
+        "rewards": np.concatenate([each["reward"] for each in episodes]),
+        "terminals": np.concatenate([
+            mask & each["terminated"] for mask, each in zip(last, episodes)
+        ]),
+        "timeouts": np.concatenate([
+            mask & (not each["terminated"]) for mask, each in zip(last, episodes)
+        ]),
+    }
+
+
+def table(episodes):
+    """Rows with other names than ours, nested lists, and lists of any size."""
+    arrays = flat(episodes)
+    return pa.table({
+        "obs.image": pa.array([row.tolist() for row in arrays["observations/image"]],
+                              pa.list_(pa.list_(pa.uint8()))),
+        "obs.speed": pa.array(list(arrays["observations/speed"]), pa.list_(pa.float64(), 2)),
+        "new_obs.image": pa.array([row.tolist() for row in arrays["next_observations/image"]],
+                                  pa.list_(pa.list_(pa.uint8()))),
+        "new_obs.speed": pa.array(list(arrays["next_observations/speed"]), pa.list_(pa.float64(), 2)),
+        "action": pa.array(arrays["actions"], pa.int64()),
+        "reward": pa.array(arrays["rewards"], pa.float64()),
+        "terminated": pa.array(arrays["terminals"]),
+        "truncated": pa.array(arrays["timeouts"]),
+        "note": pa.array(["text"] * len(arrays["rewards"])),
+    })
+
+
+def write_tfrecord(folder, episodes):
+    """RLDS, once as examples and once as sequences."""
+    whole = tfrecord.TFRecordWriter(str(folder / "steps.tfrecord"))
+    lists = tfrecord.TFRecordWriter(str(folder / "lists.tfrecord"))
+    for each in episodes:
+        count = len(each["reward"]) + 1
+        last = [0] * (count - 1)
+        steps = {
+            "observation/image": (each["image"].reshape(count, -1).astype(int), "int"),
+            "observation/speed": (each["speed"], "float"),
+            "action": (np.append(each["action"], 0), "int"),
+            "reward": (np.append(each["reward"], 0.0), "float"),
+            "is_first": (np.array([1, *last]), "int"),
+            "is_last": (np.array([*last, 1]), "int"),
+            "is_terminal": (np.array([*last, int(each["terminated"])]), "int"),
+        }
+        whole.write({
+            f"steps/{name}": (values.ravel().tolist(), kind) for name, (values, kind) in steps.items()
+        })
+        lists.write({}, {name: (values.tolist(), kind) for name, (values, kind) in steps.items()})
+    whole.close()
+    lists.close()
+
+
+def write(folder):
+    episodes = make(1)
+    write_tfrecord(folder, episodes)
+    write_minari(folder / "minari", episodes)
+    with h5py.File(folder / "d4rl.hdf5", "w") as file:
+        for name, values in flat(episodes).items():
+            file.create_dataset(name, data=values, compression="gzip")
+        file.create_dataset("metadata/algorithm", data="random")
+    np.savez(folder / "steps.npz", **flat(episodes))
+    np.savez_compressed(folder / "packed.npz", **flat(episodes))
+    rows = table(episodes)
+    for codec in ("snappy", "zstd", "gzip", "none"):
+        pyarrow.parquet.write_table(
+            rows, folder / f"{codec}.parquet", compression=codec, row_group_size=17
+        )
+    with pa.ipc.new_file(folder / "steps.arrow", rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=13)
+    with pa.ipc.new_stream(folder / "stream.arrow", rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=13)
+    print(json.dumps([
+        {
+            "states": {"state.image": plain(each["image"][:-1]), "state.speed": plain(each["speed"][:-1])},
+            "finalStates": {"state.image": plain(each["image"][-1]), "state.speed": plain(each["speed"][-1])},
+            "action": plain(each["action"]),
+            "reward": plain(each["reward"]),
+            "ending": "terminated" if each["terminated"] else "truncated",
+        }
+        for each in episodes
+    ]))
+
+
+command, folder = sys.argv[1:]
+{"read": read, "write": write}[command](pathlib.Path(folder))

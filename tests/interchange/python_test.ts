@@ -1,0 +1,106 @@
+/** Python's libraries read what is written here, and what they write is read here: numpy, h5py, pyarrow, minari and tfrecord. */
+import { assert, assertEquals } from "../_assert.ts";
+import { ExperienceReplay } from "@exrp/replay";
+import {
+  describeEpisodes,
+  type EpisodeFormat,
+  exportEpisodes,
+  importEpisodes,
+} from "@exrp/replay/interchange";
+import { inRepository, run } from "../../tools/_repository.ts";
+import { contentsOf, plainReplay, withFolder } from "./_episodes.ts";
+import { findLibraries } from "./_venv.ts";
+
+const libraries = await findLibraries();
+const skipped = typeof libraries === "string" ? ` (skipped: ${libraries})` : "";
+
+async function python(command: "read" | "write", folder: string): Promise<unknown> {
+  assert(typeof libraries === "object");
+  const script = inRepository("tests", "interchange", "interchange.py");
+  const { success, stdout, stderr } = await run([libraries.python, script, command, folder]);
+  assert(success, stderr);
+  return JSON.parse(stdout);
+}
+
+interface Contents {
+  readonly states: Readonly<Record<string, number[]>>;
+  readonly finalStates: Readonly<Record<string, number[]>>;
+  readonly action: number[];
+  readonly reward: number[];
+  readonly ending: string;
+  readonly tag: number;
+}
+
+Deno.test({
+  name: `Python reads what is written here${skipped}`,
+  ignore: typeof libraries === "string",
+  fn: () =>
+    withFolder(async (folder) => {
+      using replay = await plainReplay(5);
+      const files: [EpisodeFormat, string][] = [
+        ["d4rl", "d4rl.hdf5"],
+        ["npz", "steps.npz"],
+        ["parquet", "steps.parquet"],
+        ["arrow", "steps.arrow"],
+        ["tfrecord", "steps.tfrecord"],
+        ["minari", "minari"],
+      ];
+      for (const [format, name] of files) await exportEpisodes(replay, format, `${folder}/${name}`);
+      const found = await python("read", folder) as Record<string, unknown>;
+      const expected = (contentsOf(replay) as Contents[]).map((each) => ({
+        state: each.states["state"],
+        final: each.finalStates["state"],
+        action: each.action,
+        reward: each.reward,
+        terminated: each.ending === "terminated",
+        tag: each.tag,
+      }));
+      const sorted = (episodes: unknown): string[] =>
+        (episodes as Record<string, unknown>[]).map((each) =>
+          JSON.stringify(Object.entries(each).sort(([one], [other]) => one < other ? -1 : 1))
+        );
+      for (const [format] of files) {
+        assertEquals(sorted(found[format]), sorted(expected), format);
+      }
+    }),
+});
+
+Deno.test({
+  name: `what Python writes is read here${skipped}`,
+  ignore: typeof libraries === "string",
+  fn: () =>
+    withFolder(async (folder) => {
+      const expected = await python("write", folder);
+      const files: [EpisodeFormat, string][] = [
+        ["minari", "minari"],
+        ["d4rl", "d4rl.hdf5"],
+        ["npz", "steps.npz"],
+        ["npz", "packed.npz"],
+        ...["snappy", "zstd", "gzip", "none"].map((codec): [EpisodeFormat, string] => [
+          "parquet",
+          `${codec}.parquet`,
+        ]),
+        ["arrow", "steps.arrow"],
+        ["arrow", "stream.arrow"],
+        ["tfrecord", "steps.tfrecord"],
+        ["tfrecord", "lists.tfrecord"],
+      ];
+      for (const [format, name] of files) {
+        const path = `${folder}/${name}`;
+        const { columns, stepCount, notes } = await describeEpisodes(format, path);
+        assertEquals(String(columns.action), "int32()", name);
+        assertEquals(
+          notes,
+          ["parquet", "arrow"].includes(format) ? ["note has no numbers, so it was left out."] : [],
+          name,
+        );
+        using replay = await ExperienceReplay.create({ ...columns, capacity: stepCount ?? 1 });
+        const into = replay as unknown as ExperienceReplay;
+        await importEpisodes(into, format, path);
+        const found = (contentsOf(into) as (Contents & { extras: unknown })[]).map((
+          { tag: _, extras: __, ...each },
+        ) => each);
+        assertEquals(found, expected as typeof found, name);
+      }
+    }),
+});
