@@ -21,7 +21,7 @@
  */
 
 export type { Durability, Recovery } from "./replay/durable/durable.ts";
-export type { DurableOptions } from "./replay/durable/durable_options.ts";
+export type { DurableOptions } from "./storage/durable_options.ts";
 export type {
   AnyPick,
   anySchema,

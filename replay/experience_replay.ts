@@ -39,7 +39,7 @@ import {
   readFolder,
   writeFolder,
 } from "./durable/durable.ts";
-import { type DurableOptions, splitOptions } from "./durable/durable_options.ts";
+import { type DurableOptions, splitOptions } from "../storage/durable_options.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";

@@ -30,7 +30,7 @@ import { enter, noted, type NotedSelector } from "../register/noted_selector.ts"
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
 import { configOf } from "../share/share_note.ts";
-import type { CheckedDurable } from "./durable_options.ts";
+import type { CheckedDurable } from "../../storage/durable_options.ts";
 
 const OPEN = "ExperienceReplay.open()";
 const FLUSH = "flush()";
