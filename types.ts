@@ -22,9 +22,9 @@
 
 export type { Appended } from "./replay/append/append.ts";
 export type { Durability, Recovery } from "./replay/durable/durable.ts";
-export type { DurableOptions } from "./replay/durable/durable_options.ts";
 export type { DurableSnapshot, MadeSnapshot } from "./replay/durable/snapshots.ts";
 export type { Damage, Verified } from "./replay/durable/verify.ts";
+export type { DurableOptions } from "./storage/durable_options.ts";
 export type {
   AnyPick,
   anySchema,

@@ -117,8 +117,8 @@ export interface ReplayErrorOptions {
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |
  * | `data-set` | a file with episodes is damaged, has not what its format needs, or does not fit the replay |
- * | `disk` | the disk of a durable replay is full or has failed; the text says what it said |
- * | `log-taken`, `log-mismatch`, `log-damaged` | a folder is open in another replay, is of a replay with other options, or is damaged |
+ * | `disk` | the disk of a durable replay or of durable tables is full or has failed; the text says what it said |
+ * | `log-taken`, `log-mismatch`, `log-damaged` | a folder is open elsewhere, is of a replay or of tables with other options, or is damaged |
  * | `snapshot-foreign`, `snapshot-version`, `snapshot-truncated`, `snapshot-corrupt`, `snapshot-mismatch` | why a snapshot was refused: it is none, of a newer version, incomplete, damaged, or of another configuration |
  * | `order` | a server can't load or write a checkpoint now |
  * | `argument`, `buffer-size`, `full`, `selector-unknown`, `unknown` | the kernel refused what the library should have refused before: please report it |

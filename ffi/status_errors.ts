@@ -199,7 +199,7 @@ const SYSTEM_ERRORS: Readonly<Partial<Record<number, string>>> = {
 function logText(what: number, call: number, system: number): Fault {
   switch (what) {
     case abi.EXRP_LOG_TAKEN:
-      return "log-taken: another replay has this folder open, in this program or in another one; dispose it first";
+      return "log-taken: this folder is open already, by another replay or other tables of this program or of another one; dispose those first";
     case abi.EXRP_LOG_UNFIT:
       return "log-mismatch: the log of the folder does not fit these options, or another version of the library wrote it";
     case abi.EXRP_LOG_BUSY:
@@ -211,9 +211,9 @@ function logText(what: number, call: number, system: number): Fault {
     case abi.EXRP_LOG_VERSION:
       return "log-mismatch: a newer version of the library wrote the log of the folder";
     case abi.EXRP_LOG_EXISTS:
-      return "log-mismatch: the folder has a log, but no replay.json; restore that file, or take another folder";
+      return "log-mismatch: the folder has a log, but not the file that describes it, replay.json or tables.json; restore that file, or take another folder";
     case abi.EXRP_LOG_EMPTY:
-      return "log-damaged: the folder has a replay.json, but no file of its log";
+      return "log-damaged: the folder has the file that describes it, but no file of its log";
     case abi.EXRP_LOG_DAMAGED:
       return `log-damaged: the log is damaged at segment ${call}, byte ${system}, and what follows cannot be read without it`;
     case abi.EXRP_LOG_TIMEOUT:

@@ -348,6 +348,19 @@ export const symbols = {
   exrp_tables_load: { parameters: ["u32", "buffer", "f64"], result: "i32" },
   /** `(tables)` */
   exrp_tables_load_end: { parameters: ["u32"], result: "i32" },
+  /** `(tables, path, path_size, options, option_count, report, report_count)` */
+  exrp_tables_durable_open: {
+    parameters: ["u32", "buffer", "u32", "buffer", "u32", "buffer", "u32"],
+    result: "i32",
+  },
+  /** `(tables, state, state_size)` */
+  exrp_tables_durable_state: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(tables, state, state_size, ticket)` */
+  exrp_tables_durable_note: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(tables, ticket, timeout_ms)` */
+  exrp_tables_durable_wait: { parameters: ["u32", "f64", "u32"], result: "i32", nonblocking: true },
+  /** `(tables, info, info_count)` */
+  exrp_tables_durable_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
 } as const;
 
 /** A buffer of the caller's: an array of numbers. */
@@ -951,6 +964,29 @@ export interface KernelSymbols {
   exrp_tables_load(tables: number, piece: KernelBuffer, piece_size: number): number;
   /** `exrp_tables_load_end` of kernel/exrp.h. */
   exrp_tables_load_end(tables: number): number;
+  /** `exrp_tables_durable_open` of kernel/exrp.h. */
+  exrp_tables_durable_open(
+    tables: number,
+    path: KernelBuffer,
+    path_size: number,
+    options: KernelBuffer,
+    option_count: number,
+    report: KernelBuffer,
+    report_count: number,
+  ): number;
+  /** `exrp_tables_durable_state` of kernel/exrp.h. */
+  exrp_tables_durable_state(tables: number, state: KernelBuffer, state_size: number): number;
+  /** `exrp_tables_durable_note` of kernel/exrp.h. */
+  exrp_tables_durable_note(
+    tables: number,
+    state: KernelBuffer,
+    state_size: number,
+    ticket: KernelBuffer,
+  ): number;
+  /** `exrp_tables_durable_wait` of kernel/exrp.h. */
+  exrp_tables_durable_wait(tables: number, ticket: number, timeout_ms: number): Promise<number>;
+  /** `exrp_tables_durable_info` of kernel/exrp.h. */
+  exrp_tables_durable_info(tables: number, info: KernelBuffer, info_count: number): number;
 }
 
 export const EXRP_ABI_VERSION = 14;
@@ -1031,6 +1067,7 @@ export const EXRP_LIMIT_TABLES_STREAMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_ITEMS = 65536;
 export const EXRP_LIMIT_TABLES_LEFT_BYTES = 268435456;
 export const EXRP_LIMIT_TABLES_NAME = 65536;
+export const EXRP_LIMIT_TABLES_LOGGED_BYTES = 1073741824;
 export const EXRP_LIMIT_BATCH = 16777216;
 export const EXRP_LIMIT_CAPACITY = 268435456;
 export const EXRP_LIMIT_COLUMNS = 64;

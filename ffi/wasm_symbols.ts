@@ -235,4 +235,12 @@ export const wasmSymbols = {
   exrp_tables_save_end: { parameters: ["u32"], result: "i32" },
   exrp_tables_load: { parameters: ["u32", "in u8", "f64"], result: "i32" },
   exrp_tables_load_end: { parameters: ["u32"], result: "i32" },
+  exrp_tables_durable_open: {
+    parameters: ["u32", "in u8", "u32", "in f64", "u32", "out f64", "u32"],
+    result: "i32",
+  },
+  exrp_tables_durable_state: { parameters: ["u32", "out u8", "u32"], result: "i32" },
+  exrp_tables_durable_note: { parameters: ["u32", "in u8", "u32", "out f64"], result: "i32" },
+  exrp_tables_durable_wait: { parameters: ["u32", "f64", "u32"], result: "i32" },
+  exrp_tables_durable_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
 } as const;

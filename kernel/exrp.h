@@ -142,6 +142,7 @@ extern "C" {
 #define EXRP_LIMIT_TABLES_LEFT_ITEMS 65536     /* items of streams that ended, which wait in one table */
 #define EXRP_LIMIT_TABLES_LEFT_BYTES 268435456 /* of their chunks, once for each item */
 #define EXRP_LIMIT_TABLES_NAME 65536   /* bytes of a table's name */
+#define EXRP_LIMIT_TABLES_LOGGED_BYTES 1073741824 /* of a chunk, or of an item without its chunks, in durable tables */
 #define EXRP_LIMIT_BATCH 16777216
 #define EXRP_LIMIT_CAPACITY 268435456
 #define EXRP_LIMIT_COLUMNS 64
@@ -1085,6 +1086,20 @@ EXRP_API int32_t exrp_tables_save_end(uint32_t tables);
  * only be destroyed. The rate limiters keep their own numbers, and take the counts. */
 EXRP_API int32_t exrp_tables_load(uint32_t tables, const uint8_t* piece, double piece_size);
 EXRP_API int32_t exrp_tables_load_end(uint32_t tables);
+
+/* Makes tables durable, in a folder (UTF-8), as exrp_durable_open does with a replay. The tables were just made. `options` and `report` are as there, but that
+ * only options up to EXRP_DURABLE_GOES_ON and numbers up to EXRP_RECOVERY_STATE_BYTES count. EXRP_RECOVERY_GROUPS is how many changes were made again, and
+ * EXRP_RECOVERY_LOST_BLOCKS how many items were lost. After a failure, the set can only be destroyed. */
+EXRP_API int32_t exrp_tables_durable_open(uint32_t tables, const uint8_t* path, uint32_t path_size, const double* options, uint32_t option_count,
+                                          double* report, uint32_t report_count);
+/* The caller's state, as it was written last. */
+EXRP_API int32_t exrp_tables_durable_state(uint32_t tables, uint8_t* state, uint32_t state_size);
+/* Writes the caller's state, where it has changed. `ticket` stands for all that was done until now being on the disk. */
+EXRP_API int32_t exrp_tables_durable_note(uint32_t tables, const uint8_t* state, uint32_t state_size, double* ticket);
+/* Waits until what the ticket stands for is on the disk; timeout_ms 0 only asks. */
+EXRP_SLOW int32_t exrp_tables_durable_wait(uint32_t tables, double ticket, uint32_t timeout_ms);
+/* What exrp_durable_info says of a replay. */
+EXRP_API int32_t exrp_tables_durable_info(uint32_t tables, double* info, uint32_t info_count);
 
 #ifdef __cplusplus
 }

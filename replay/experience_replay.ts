@@ -37,7 +37,6 @@ import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
 import { checkDurable, type Durability, Durable } from "./durable/durable.ts";
-import { type DurableOptions, splitOptions } from "./durable/durable_options.ts";
 import {
   areLimitsOf,
   checkSameConfig,
@@ -52,6 +51,7 @@ import {
   removeSnapshot,
 } from "./durable/snapshots.ts";
 import { type Verified, verifyPath } from "./durable/verify.ts";
+import { type DurableOptions, splitOptions } from "../storage/durable_options.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";

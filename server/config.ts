@@ -44,6 +44,10 @@ export interface ServerConfig {
   readonly busyPollMs?: number;
   /** Where checkpoints are written, and which one is loaded. */
   readonly checkpoint?: CheckpointOptions;
+  /** The folder in which the tables are durable; undefined for tables in memory. */
+  readonly directory?: string;
+  /** How often durable tables are on the disk; undefined for the default of {@linkcode Tables.open}. */
+  readonly flushIntervalMs?: number;
   /** The tables by name. */
   readonly tables: Readonly<Record<string, TableOptions>>;
 }
@@ -228,7 +232,8 @@ export function readConfig(text: string): ServerConfig {
   checkFieldsOnce(text);
   const config = fieldsOf("the configuration", value);
   checkOptions("the configuration", config, [
-    ...["hostname", "port", "seed", "limits", "busyPollMs", "checkpoint", "tables"],
+    ...["hostname", "port", "seed", "limits", "busyPollMs", "checkpoint"],
+    ...["directory", "flushIntervalMs", "tables"],
   ]);
   const { hostname = "127.0.0.1", port = 0, seed = 0, limits = {}, busyPollMs = 0 } = config;
   if (typeof hostname !== "string" || hostname === "") {
@@ -240,6 +245,14 @@ export function readConfig(text: string): ServerConfig {
   checkBusyPoll("busyPollMs", busyPollMs);
   const { checkpoint } = config as { readonly checkpoint?: CheckpointOptions };
   if (checkpoint !== undefined) checkCheckpointOptions("checkpoint", checkpoint);
+  const { directory, flushIntervalMs } = config;
+  if (directory !== undefined && (typeof directory !== "string" || directory === "")) {
+    throw new TypeError(`directory must be the path of a folder, got ${show(directory)}`);
+  }
+  if (flushIntervalMs !== undefined) {
+    checkInteger("flushIntervalMs", flushIntervalMs, 0, 2 ** 31 - 1);
+    if (directory === undefined) throw new TypeError("flushIntervalMs needs a directory");
+  }
   const tables = Object.entries(fieldsOf("tables", config["tables"]));
   checkTableNames("tables", tables.map(([name]) => name));
   const read = tables.map(([name, table]) => [name, readTable(`tables.${name}`, table)] as const);

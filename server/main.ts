@@ -17,10 +17,11 @@ Serves the tables of a configuration file to Reverb's clients. docs/reverb.md sa
   --config=FILE      the file, JSON
   --hostname=NAME    the address to listen on, instead of the file's
   --port=NUMBER      the port, instead of the file's; 0 takes a free one
+  --directory=PATH   the folder in which the tables are durable, instead of the file's
   --help             prints this
 
-SIGINT, SIGTERM or SIGHUP stops the server: items that were confirmed are in the last checkpoint, if the file names a folder for them. Another signal,
-half a second later or more, ends it at once.`;
+SIGINT, SIGTERM or SIGHUP stops the server: items that were confirmed are in the directory, or in the last checkpoint, if the file names a folder for them.
+Another signal, half a second later or more, ends it at once.`;
 
 /**
  * Signals that come so soon after the first one are the same wish. Ctrl-C reaches the whole group of processes, and `deno task` hands it on once
@@ -33,13 +34,15 @@ interface Arguments {
   readonly config: string;
   readonly hostname?: string;
   readonly port?: number;
+  readonly directory?: string;
 }
 
 /** Reads `--name=value` and `--name value`; a text is what is wrong. */
 function readArguments(args: readonly string[]): Arguments | string {
   const found = new Map<string, string>();
   for (let k = 0; k < args.length; k++) {
-    const [, name = "", value] = /^--(config|hostname|port)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
+    const [, name = "", value] =
+      /^--(config|hostname|port|directory)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
     if (name === "") return `${args[k]} is unknown`;
     if (found.has(name)) return `--${name} was given twice`;
     const given = value ?? args[++k];
@@ -72,25 +75,37 @@ function untilSignal(platform: typeof Deno): Promise<string> {
 }
 
 /**
- * Reads the file. `deno task` runs this program in the folder of the repository, and says by INIT_CWD where the user stands. Relative paths of
- * checkpoints begin at the file's own folder.
+ * Reads the file. `deno task` runs this program in the folder of the repository, and says by INIT_CWD where the user stands. Relative paths in the
+ * file begin at its own folder, and that of the argument where the user stands.
  */
-async function readFile(platform: typeof Deno, file: string): Promise<ServerConfig> {
+async function readFile(
+  platform: typeof Deno,
+  file: string,
+  directory: string | undefined,
+): Promise<ServerConfig> {
   const files = platformFiles();
   if (files === undefined) throw new Error("there are no files here");
   const { resolve, dirname } = files.path;
   const { url } = import.meta;
   const repository = url.startsWith("file:") ? dirname(dirname(files.fromUrl(new URL(url)))) : "";
   const isTask = repository === resolve("");
-  const path = resolve(isTask ? environmentVariable("INIT_CWD") ?? "" : "", file);
+  const here = isTask ? environmentVariable("INIT_CWD") ?? "" : "";
+  const path = resolve(here, file);
   const config = readConfig(await readText(platform, path));
-  if (config.checkpoint === undefined) return config;
-  const checkpoint: Record<string, unknown> = { ...config.checkpoint };
-  for (const name of ["folder", "from"]) {
-    const given = checkpoint[name];
-    if (typeof given === "string") checkpoint[name] = resolve(dirname(path), given);
+  const within = (given: unknown): unknown =>
+    typeof given === "string" ? resolve(dirname(path), given) : given;
+  const paths: Record<string, unknown> = {};
+  if (directory !== undefined) paths["directory"] = resolve(here, directory);
+  else if (config.directory !== undefined) paths["directory"] = within(config.directory);
+  if (config.checkpoint !== undefined) {
+    const { folder, from } = config.checkpoint;
+    paths["checkpoint"] = {
+      ...config.checkpoint,
+      ...folder === undefined ? {} : { folder: within(folder) },
+      ...from === undefined ? {} : { from: within(from) },
+    };
   }
-  return { ...config, checkpoint };
+  return { ...config, ...paths };
 }
 
 async function readText(platform: typeof Deno, path: string): Promise<string> {
@@ -124,11 +139,40 @@ export async function main(platform: typeof Deno): Promise<number> {
   }
 }
 
+/** The tables of a configuration, in memory or in its folder. */
+async function makeTables(
+  { tables, seed, directory, flushIntervalMs }: ServerConfig,
+): Promise<Tables> {
+  const options = { tables, ...seed === undefined ? {} : { seed } };
+  if (directory === undefined) return await Tables.create(options);
+  const flushes = flushIntervalMs === undefined ? {} : { flushIntervalMs };
+  return await Tables.open(directory, { ...options, ...flushes });
+}
+
+/** What the log of durable tables had, as one line; undefined for a new folder, and for tables in memory. */
+function foundIn(tables: Tables): string | undefined {
+  const { directory, recovered } = tables.durability ?? {};
+  if (recovered === undefined) return undefined;
+  const count = tables.names.reduce((sum, name) => sum + tables.table(name).size, 0);
+  const { cutBytes, lostItemCount, damage } = recovered;
+  const notes = [
+    ...cutBytes > 0 ? [`cut off ${cutBytes} bytes that a crash left half written`] : [],
+    ...damage === undefined ? [] : [`lost ${lostItemCount} items by damage at ${damage}`],
+  ];
+  return [`found ${count} items in ${directory}`, ...notes].join("; ");
+}
+
 /** Serves until a signal comes. */
-async function run(platform: typeof Deno, { config, ...given }: Arguments): Promise<void> {
-  const { tables: options, seed, ...others } = await readFile(platform, config);
-  const tables = await Tables.create({ tables: options, ...seed === undefined ? {} : { seed } });
+async function run(
+  platform: typeof Deno,
+  { config: file, directory, ...given }: Arguments,
+): Promise<void> {
+  const config = await readFile(platform, file, directory);
+  using tables = await makeTables(config);
+  const { tables: _, seed: _1, directory: _2, flushIntervalMs: _3, ...others } = config;
   const server = await serve({ tables, ...others, ...given });
+  const found = foundIn(tables);
+  if (found !== undefined) console.log(found);
   if (server.loaded.path !== undefined) {
     const count = server.figures().tables.reduce((sum, { size }) => sum + size, 0);
     console.log(`loaded ${count} items from ${server.loaded.path}`);

@@ -35,7 +35,7 @@ export interface ServeOptions {
   readonly port?: number;
   /**
    * Where checkpoints are written, and which one is loaded now. Without it, `checkpoint()` of a client is refused, as by a server of Reverb's that has no
-   * checkpointer.
+   * checkpointer; for durable tables, it returns once all is on the disk. Durable tables load none: they begin with what their own folder has.
    */
   readonly checkpoint?: CheckpointOptions;
   /** Who writes checkpoints instead, such as into a store of your own. */
@@ -96,6 +96,7 @@ export class ReverbServer implements AsyncDisposable {
   #pump: Pump | undefined;
   #opened = 0;
   readonly #checkpoints: Checkpoints | undefined;
+  readonly #checkpointer: Checkpointer | undefined;
   #stopped: Promise<void> | undefined;
 
   private constructor(
@@ -112,7 +113,13 @@ export class ReverbServer implements AsyncDisposable {
     this.#onError = onErrorOf(options);
     this.#checkpoints = checkpoints;
     const { heldChunkBytes } = limits;
-    this.#service = new Service(tables, checkpoints ?? checkpointer, this.#onError, heldChunkBytes);
+    this.#checkpointer = checkpoints ?? flusherOf(tables);
+    this.#service = new Service(
+      tables,
+      checkpointer ?? this.#checkpointer,
+      this.#onError,
+      heldChunkBytes,
+    );
   }
 
   static {
@@ -122,7 +129,12 @@ export class ReverbServer implements AsyncDisposable {
   /** {@linkcode serve} calls this. */
   static async start(options: ServeOptions): Promise<ReverbServer> {
     const { tables, checkpoint = {} } = options;
-    const { checkpoints, loaded } = await openCheckpoints(tables, checkpoint, onErrorOf(options));
+    const begins = tables.durability === undefined ? checkpoint : { ...checkpoint, load: false };
+    const { checkpoints, loaded } = await openCheckpoints(
+      tables,
+      checkpoint.folder === undefined ? checkpoint : begins,
+      onErrorOf(options),
+    );
     const limits = fillLimits(options.limits ?? {});
     const server = new ReverbServer(options, limits, checkpoints, loaded);
     try {
@@ -176,10 +188,11 @@ export class ReverbServer implements AsyncDisposable {
   }
 
   /**
-   * Writes a checkpoint of all tables, as `checkpoint()` of a client does. Calls of clients go on meanwhile.
+   * Writes a checkpoint of all tables, as `checkpoint()` of a client does. Calls of clients go on meanwhile. For durable tables without a
+   * `checkpoint.folder`, it is `tables.flush()`.
    *
-   * @returns Its path, once it is on the disk.
-   * @throws {ReplayError} `order` if the server has no `checkpoint.folder`, or has stopped; `file`, `permission` or `memory`. Older checkpoints are then as they were.
+   * @returns Its path, or the folder of the durable tables, once all is on the disk.
+   * @throws {ReplayError} `order` if the server has no `checkpoint.folder`, or has stopped; `disk`, `file`, `permission` or `memory`. Older checkpoints are then as they were.
    * @example
    * ```ts
    * import { serve } from "@exrp/replay/server";
@@ -201,10 +214,10 @@ export class ReverbServer implements AsyncDisposable {
    * ```
    */
   async checkpoint(): Promise<string> {
-    if (this.#checkpoints === undefined) {
+    if (this.#checkpointer === undefined) {
       throw new ReplayError("order", "checkpoint(): the server has no checkpoint.folder");
     }
-    return await this.#checkpoints.save();
+    return await this.#checkpointer.save();
   }
 
   /** The figures that metrics and the status page show. */
@@ -294,6 +307,18 @@ function tickOf(...times: readonly number[]): number {
 function onErrorOf({ onError }: ServeOptions): (error: unknown) => void {
   return onError ??
     ((error) => console.error(error instanceof ReplayError ? `serve: ${error.message}` : error));
+}
+
+/** What answers a client's `checkpoint()` for durable tables: all is on the disk then. */
+function flusherOf(tables: Tables): Checkpointer | undefined {
+  const { directory } = tables.durability ?? {};
+  if (directory === undefined) return undefined;
+  return {
+    save: async () => {
+      await tables.flush();
+      return directory;
+    },
+  };
 }
 
 function isLoopback(hostname: string): boolean {

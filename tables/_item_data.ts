@@ -141,6 +141,8 @@ export class KnownColumns {
   #noted: readonly ColumnShape[] | undefined;
   /** Where columns stand in nested data, once it is known. */
   nest: ColumnNest | undefined;
+  /** Called once the first item is known. */
+  onLearned: (() => void) | undefined;
 
   constructor(signature: Signature | undefined) {
     if (signature === undefined) return;
@@ -199,6 +201,7 @@ export class KnownColumns {
   #know(columns: readonly ColumnShape[]): void {
     this.#first = columns.map(({ path, spec, isSqueezed }) => ({ path, spec, isSqueezed }));
     this.nest ??= nestOf(columns.map(({ path }, column) => [path, column]));
+    this.onLearned?.();
   }
 
   /** The columns of the first item, to be saved; undefined if there was none. */

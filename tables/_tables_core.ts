@@ -24,6 +24,8 @@ export interface TablesCore {
   readonly inserting: Inserting;
   /** What writers are about to send. */
   readonly outbox: Outbox;
+  /** Writes down what TypeScript knows of durable tables. */
+  noteChange?: () => void;
 }
 
 /** The parts of one table. */

@@ -18,6 +18,7 @@
  * @module
  */
 
+export type { TablesDurability, TablesRecovery } from "./durable.ts";
 export { Tables } from "./tables.ts";
 export type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_options.ts";
 export {

@@ -521,6 +521,7 @@ export class Table<D = StepData> {
     checkForTable(where, rateLimiter, this.#table.options);
     this.#core.low.setRateLimiter(this.#table.number, kernelNumbers(rateLimiter.numbers));
     this.#table.options = { ...this.#table.options, rateLimiter };
+    this.#shared.noteChange?.();
   }
 
   /** What the tables share, with the items of writers so far. */

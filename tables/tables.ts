@@ -1,5 +1,7 @@
 /**
- * A set of tables in this process.
+ * A set of tables in this process, in memory or durable.
+ *
+ * The file is long because a third of it is the documentation of its methods.
  *
  * @module
  */
@@ -9,7 +11,7 @@ import { numberOf } from "../base/inspect.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
-import { openKernel } from "../ffi/library.ts";
+import { type Kernel, openKernel } from "../ffi/library.ts";
 import { freeForgotten } from "../ffi/open_count.ts";
 import {
   EXRP_TABLES_STORE_CHUNK_BYTES,
@@ -33,6 +35,13 @@ import type {
   TrajectoryWriterOptions,
   WriterOptions,
 } from "../reverb/writer_options.ts";
+import {
+  folderPath,
+  makeFolder,
+  readDescription,
+  writeDescription,
+} from "../storage/described_folder.ts";
+import { DURABLE_NAMES, type DurableOptions, splitOptions } from "../storage/durable_options.ts";
 import type { Mark } from "../storage/folder.ts";
 import {
   readFrom,
@@ -48,6 +57,15 @@ import { Inserting } from "./_inserting.ts";
 import { columnsOf, KnownColumns } from "./_item_data.ts";
 import { LocalChannel, Outbox } from "./_local_channel.ts";
 import { Sampling } from "./_sampling.ts";
+import { type TablesDurability, TablesLog } from "./durable.ts";
+import {
+  checkSameTables,
+  configJson,
+  configOf,
+  FOLDER,
+  type NamedTable,
+  type TablesConfig,
+} from "./durable_config.ts";
 import { type LoadedTables, readTables, writeTables } from "./saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { beginWait, WAIT_NAMES } from "./_wait.ts";
@@ -56,6 +74,32 @@ import { checkTableNames } from "./table_names.ts";
 import { Table } from "./table.ts";
 import type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_options.ts";
 import { fillTableOptions, lowTable } from "./table_options.ts";
+
+/** The options of {@linkcode Tables.create}. */
+const NAMES = ["tables", "seed", "backend", "kernelPath", "kernelCache"];
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 2 ** 53);
+}
+
+/** Checks the options of all tables, and fills the defaults in. */
+function checkTables(
+  where: string,
+  tables: TablesOptions["tables"],
+  isNew: boolean,
+): readonly NamedTable[] {
+  if (typeof tables !== "object" || tables === null) {
+    throw new TypeError(
+      `${where}: tables must be an object of tables by name, got ${show(tables)}`,
+    );
+  }
+  const filled = Object.entries(tables).map(([name, table]) => ({
+    name,
+    options: fillTableOptions(`${where}: tables.${name}`, table, isNew),
+  }));
+  checkTableNames("tables", filled.map(({ name }) => name));
+  return filled;
+}
 
 /** The low door to the same tables: messages in, messages out. Servers use it. */
 export let lowOf: (tables: Tables) => LowTables;
@@ -115,6 +159,7 @@ export let replaceContents: (
 export class Tables implements Disposable {
   readonly #shared: TablesCore;
   readonly #tables = new Map<string, TableCore>();
+  #log: TablesLog | undefined;
   #isDisposed = false;
 
   private constructor(core: TablesCore, tables: readonly TableCore[]) {
@@ -151,26 +196,100 @@ export class Tables implements Disposable {
     return Tables.#create(options, true);
   }
 
-  static async #create(options: TablesOptions, isNew: boolean): Promise<Tables> {
-    const where = "Tables.create()";
-    checkOptions(where, options, ["tables", "seed", "backend", "kernelPath", "kernelCache"]);
-    const { tables, seed = Math.floor(Math.random() * 2 ** 53), ...place } = options;
-    if (typeof tables !== "object" || tables === null) {
+  /**
+   * Opens durable tables: they live in a folder, and outlive the process. What you insert, sample and change goes to a log in that folder, in the background.
+   * After `await tables.flush()`, all of it is on the disk. Opened again, the tables go on as they would have.
+   *
+   * What waits for a rate limiter is not in the log until it is let in, and neither are streams of clients.
+   *
+   * @param directory The folder. It is made if it is not there.
+   * @param options Those of {@linkcode Tables.create}, and {@linkcode DurableOptions}. For a folder that has tables you may leave `tables` and `seed` out; if you
+   * give them, they must be the same.
+   * @throws {TypeError} As `create`; also for a new folder without `tables`.
+   * @throws {RangeError} As `create`.
+   * @throws {ReplayError} `log-taken`, if somebody has the folder open; `log-mismatch`, if it has other tables, and which option differs; `log-damaged`; `disk`;
+   * `file`, where there is no native kernel; `permission`, or as `create`.
+   * @example
+   * ```ts
+   * import { prioritized } from "@exrp/replay";
+   * import { Tables } from "@exrp/replay/tables";
+   *
+   * const directory = await Deno.makeTempDir();
+   * {
+   *   using tables = await Tables.open(directory, { tables: { steps: { sampler: prioritized(), maxSize: 1000 } } });
+   *   await tables.insert({ reward: 7 }, { steps: 1 });
+   *   await tables.flush();
+   * }
+   *
+   * using tables = await Tables.open(directory); // in another process, on another day
+   * const { data } = await tables.table<{ reward: number }>("steps").getBatch(1);
+   * console.log([...data.reward.data]); // [7]
+   * ```
+   */
+  static async open(
+    directory: string | URL,
+    options: Partial<TablesOptions> & DurableOptions = {},
+  ): Promise<Tables> {
+    const where = FOLDER.operation;
+    checkOptions(where, options, [...NAMES, ...DURABLE_NAMES]);
+    const [durable, rest] = splitOptions<Partial<TablesOptions>>(where, options);
+    const { tables, seed, ...place } = rest;
+    const path = folderPath(FOLDER, directory);
+    const json = readDescription(FOLDER, path);
+    if (json === undefined && tables === undefined) {
       throw new TypeError(
-        `${where}: tables must be an object of tables by name, got ${show(tables)}`,
+        `${where}: there are no tables in ${path}: give the options of new ones, such as { tables: { replay: { maxSize: 100_000 } } }`,
       );
     }
-    checkInteger(`${where}: seed`, seed, 0, 2 ** 53);
-    const filled = Object.entries(tables).map(([name, table]) => ({
-      name,
-      options: fillTableOptions(`${where}: tables.${name}`, table, isNew),
-    }));
-    checkTableNames("tables", filled.map(({ name }) => name));
+    const given = tables === undefined ? undefined : checkTables(where, tables, true);
+    if (seed !== undefined) checkInteger(`${where}: seed`, seed, 0, 2 ** 53);
+    const config = json === undefined
+      ? { tables: given ?? [], seed: seed ?? randomSeed() }
+      : configOf(json);
+    if (json !== undefined) checkSameTables(path, given ?? config.tables, seed, config);
     const kernel = await openKernel(place);
+    if (kernel.backend === "wasm") {
+      throw new ReplayError(
+        "file",
+        `${where}: durable tables need the native kernel, and this is WebAssembly (${kernel.why})`,
+      );
+    }
+    if (json === undefined) makeFolder(FOLDER, path);
+    const made = await Tables.#of(kernel, config);
+    try {
+      const log = new TablesLog(
+        made.#shared.low,
+        [...made.#tables.values()],
+        path,
+        json === undefined,
+        durable,
+      );
+      // Only who has the folder open says what is in it.
+      if (json === undefined) await writeDescription(FOLDER, path, configJson(config));
+      log.begin();
+      made.#log = log;
+      made.#shared.noteChange = () => log.note();
+    } catch (error) {
+      made.#shared.low[dispose]();
+      throw error;
+    }
+    return made;
+  }
+
+  static async #create(options: TablesOptions, isNew: boolean): Promise<Tables> {
+    const where = "Tables.create()";
+    checkOptions(where, options, NAMES);
+    const { tables, seed = randomSeed(), ...place } = options;
+    checkInteger(`${where}: seed`, seed, 0, 2 ** 53);
+    const filled = checkTables(where, tables, isNew);
+    return await Tables.#of(await openKernel(place), { tables: filled, seed });
+  }
+
+  static async #of(kernel: Kernel, { tables, seed }: TablesConfig): Promise<Tables> {
     await freeForgotten(kernel);
     const low = LowTables.create(
       kernel,
-      filled.map(({ name, options }) => lowTable(name, options)),
+      tables.map(({ name, options }) => lowTable(name, options)),
       seed,
     );
     const keys = new KeySource();
@@ -184,7 +303,7 @@ export class Tables implements Disposable {
     };
     return new Tables(
       core,
-      filled.map(({ name, options }, number) => ({
+      tables.map(({ name, options }, number) => ({
         name,
         number,
         options,
@@ -192,6 +311,52 @@ export class Tables implements Disposable {
         known: new KnownColumns(options.signature),
       })),
     );
+  }
+
+  /**
+   * Returns once all that was done before is on the disk: it survives a crash of this process, of the system, and of its power.
+   *
+   * @throws {ReplayError} `disk`, if the disk is full or has failed, with what the system said; `file`, if the tables are in memory only; `disposed`.
+   * @example
+   * ```ts
+   * import { Tables } from "@exrp/replay/tables";
+   *
+   * const directory = await Deno.makeTempDir();
+   * using tables = await Tables.open(directory, { tables: { steps: { maxSize: 1000 } } });
+   * await tables.insert({ reward: 7 }, { steps: 1 });
+   * await tables.flush();
+   * console.log((tables.durability?.writtenBytes ?? 0) > 0); // true
+   * ```
+   */
+  async flush(): Promise<void> {
+    const { low } = this.#core;
+    if (low.isDisposed) throw new ReplayError("disposed", "flush(): the tables are disposed");
+    if (this.#log === undefined) {
+      throw new ReplayError(
+        "file",
+        "flush(): these tables are in memory only; make them by Tables.open(directory, options)",
+      );
+    }
+    await this.#log.flush();
+  }
+
+  /**
+   * What is known of the folder of durable tables; undefined for tables in memory.
+   *
+   * @example
+   * ```ts
+   * import { type TablesDurability, Tables } from "@exrp/replay/tables";
+   *
+   * const directory = await Deno.makeTempDir();
+   * (await Tables.open(directory, { tables: { steps: { maxSize: 9 } } }))[Symbol.dispose]();
+   * using tables = await Tables.open(directory, { flushIntervalMs: 100, segmentBytes: 2 ** 24 });
+   * const known: TablesDurability | undefined = tables.durability;
+   * console.log(known?.recovered); // { cutBytes: 0, repairedCount: 0, lostItemCount: 0, damage: undefined }
+   * console.log([known?.directory === directory, known?.hasFailed]); // [true, false]
+   * ```
+   */
+  get durability(): TablesDurability | undefined {
+    return this.#log?.durability;
   }
 
   /** The names of the tables. */
@@ -429,6 +594,12 @@ export class Tables implements Disposable {
   #checkQuiet(operation: string): void {
     const { low } = this.#core;
     if (low.isDisposed) throw new ReplayError("disposed", `${operation}: the tables are disposed`);
+    if (this.#log !== undefined) {
+      throw new ReplayError(
+        "busy",
+        `${operation}: durable tables have their own folder, and take no snapshot; load the snapshot into tables of create()`,
+      );
+    }
     if (low.isSaving) {
       throw new ReplayError("busy", `${operation}: a snapshot of these tables is being written`);
     }
@@ -453,6 +624,8 @@ export class Tables implements Disposable {
   [dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#core.low[dispose]();
+    const { low } = this.#core;
+    this.#log?.end();
+    low[dispose]();
   }
 }

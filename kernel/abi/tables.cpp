@@ -3,35 +3,23 @@
 #include <memory>
 #include <new>
 
-#include "kernel/abi/registry.hpp"
+#include "kernel/abi/tables_registry.hpp"
 #include "kernel/abi/threads.hpp"
-#include "kernel/tables/tables.hpp"
 
 using exrp::fail;
 using exrp::Inserter;
 using exrp::ItemTable;
+using exrp::OwnedTables;
 using exrp::Sampler;
 using exrp::Status;
 using exrp::Tables;
+using exrp::TablesRegistry;
+using exrp::tablesRegistry;
+using exrp::withTables;
 
 namespace {
 
-/// A set, and the thread that made it.
-struct OwnedTables {
-  Tables tables;
-  uint64_t owner = 0;
-};
-
-using TablesRegistry = exrp::Registry<OwnedTables, EXRP_LIMIT_TABLES_SETS>;
-TablesRegistry* registry() { return exrp::onlyOne<TablesRegistry>(); }
-
 int32_t number(Status status) { return static_cast<int32_t>(status); }
-
-template <typename Use>
-int32_t withTables(uint32_t id, Use use) {
-  OwnedTables* const found = registry() == nullptr ? nullptr : registry()->find(id);
-  return number(found == nullptr ? fail(Status::tablesUnknown, id) : use(found->tables));
-}
 
 template <typename Use>
 int32_t withTable(uint32_t id, uint32_t table, Use use) {
@@ -65,32 +53,36 @@ Status checkSize(double given, double needed) { return given < needed ? fail(Sta
 
 void exrp::endTablesOf(uint64_t owner) {
   // A thread that never made a set must not make the registry.
-  if (registry() == nullptr) return;
-  while (OwnedTables* left = registry()->removeOwned(owner)) delete left;
+  if (tablesRegistry() == nullptr) return;
+  while (OwnedTables* left = tablesRegistry()->removeOwned(owner)) {
+    tablesRegistry()->awaitOthers(*left);
+    delete left;
+  }
 }
 
 extern "C" {
 
 int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables) {
-  if (registry() == nullptr) return number(fail(Status::memory, sizeof(TablesRegistry)));
+  if (tablesRegistry() == nullptr) return number(fail(Status::memory, sizeof(TablesRegistry)));
   std::unique_ptr<OwnedTables> made(new (std::nothrow) OwnedTables);
   if (made == nullptr) return number(fail(Status::memory, sizeof(OwnedTables)));
   Status status = made->tables.create(config, config_count);
   if (status != Status::ok) return number(status);
   made->owner = exrp::callingOwner();
-  status = registry()->add(made.get(), tables);
+  status = tablesRegistry()->add(made.get(), tables);
   if (status == Status::ok) made.release();  // the registry's now
   return number(status);
 }
 
 int32_t exrp_tables_destroy(uint32_t tables) {
-  OwnedTables* const removed = registry() == nullptr ? nullptr : registry()->remove(tables);
+  OwnedTables* const removed = tablesRegistry() == nullptr ? nullptr : tablesRegistry()->remove(tables);
   if (removed == nullptr) return number(fail(Status::tablesUnknown, tables));
+  tablesRegistry()->awaitOthers(*removed);
   delete removed;
   return EXRP_STATUS_OK;
 }
 
-uint32_t exrp_tables_count(void) { return registry() == nullptr ? 0 : registry()->count(); }
+uint32_t exrp_tables_count(void) { return tablesRegistry() == nullptr ? 0 : tablesRegistry()->count(); }
 
 int32_t exrp_tables_name_set(uint32_t tables, uint32_t table, const uint8_t* name, uint32_t name_size) {
   return withTable(tables, table, [&](Tables& set, ItemTable& found) { return set.setName(found, {name, name_size}); });

@@ -5,8 +5,14 @@
 namespace exrp {
 
 Chunk* ChunkStore::add(ByteSpan message, uint64_t episode) {
+  Chunk* const chunk = addUnwritten(static_cast<uint32_t>(message.size), episode);
+  if (chunk != nullptr && message.size > 0) memcpy(chunk->data(), message.data, message.size);
+  return chunk;
+}
+
+Chunk* ChunkStore::addUnwritten(uint32_t bytes, uint64_t episode) {
   Arena::Block block = {};
-  if (!arena_.take(wholeBytes(message.size), &block)) return nullptr;
+  if (!arena_.take(wholeBytes(bytes), &block)) return nullptr;
   const uint32_t number = keepEpisode(episode);
   if (number == none) {
     arena_.give(block);
@@ -14,10 +20,9 @@ Chunk* ChunkStore::add(ByteSpan message, uint64_t episode) {
   }
   memset(block.at, 0, 4 * tableCount_);
   auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * tableCount_);
-  *chunk = {{block.slab, number}, {1, static_cast<uint32_t>(message.size), SealedChunk::reverbSchema, 0}};
-  if (message.size > 0) memcpy(chunk->data(), message.data, message.size);
+  *chunk = {{block.slab, number, {}}, {1, bytes, SealedChunk::reverbSchema, 0}};
   ++chunkCount_;
-  chunkBytes_ += message.size;
+  chunkBytes_ += bytes;
   return chunk;
 }
 
@@ -25,6 +30,7 @@ void ChunkStore::free(Chunk* chunk) {
   const uint32_t episode = chunk->episode;
   --chunkCount_;
   chunkBytes_ -= chunk->bytes;
+  unlog(chunk);
   arena_.give({reinterpret_cast<uint8_t*>(uses(chunk)), chunk->slab});
   uint32_t* const words = episodeWords(episode);
   if (--words[2] > 0) return;
@@ -62,7 +68,7 @@ uint32_t ChunkStore::keepEpisode(uint64_t id) {
 }
 
 double ChunkStore::memoryBytes() const {
-  return arena_.memoryBytes() + episodes_.takenBytes(episodeCount_ * episodeStride()) + episodeOf_.memoryBytes();
+  return arena_.memoryBytes() + episodes_.takenBytes(episodeCount_ * episodeStride()) + episodeOf_.memoryBytes() + loggedBytes_.memoryBytes();
 }
 
 int32_t ChunkStore::check() const {

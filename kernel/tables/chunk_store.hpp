@@ -9,7 +9,8 @@
 // Invariants:
 //   1. A chunk that exists has references, and its episode has a count of its chunks.
 //   2. uses(chunk)[t] is the number of table t's items that refer to the chunk. What use() and disuse() add up is of the chunks for which it is not 0.
-// Cost: some ns a chunk, and a copy of its bytes. The first snapshot with it computes their checksum. Memory: 24 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
+//   3. loggedBytes(s) are those of the frames of the chunks that a log has in segment s.
+// Cost: some ns a chunk, and a copy of its bytes. The first snapshot with it computes their checksum. Memory: 32 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
 // bytes, 4 for each table, and 11 to 21 in its map.
 // A failure is Status::memory, and changes nothing.
 #pragma once
@@ -17,6 +18,7 @@
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/sealed_chunk.hpp"
+#include "kernel/log/log_place.hpp"
 #include "kernel/tables/arena.hpp"
 #include "kernel/tables/key_map.hpp"
 #include "kernel/wire/proto_reader.hpp"
@@ -27,6 +29,7 @@ namespace exrp {
 struct ChunkPlace {
   uint32_t slab;
   uint32_t episode;
+  LogPosition logged;  // where a log has it; segment 0: nowhere
 };
 
 /// What the chunks that one table's items refer to come to.
@@ -47,6 +50,8 @@ class ChunkStore {
 
   /// A new chunk with one reference; null for want of memory.
   Chunk* add(ByteSpan message, uint64_t episode);
+  /// The same, whose bytes the caller writes before anybody reads them.
+  Chunk* addUnwritten(uint32_t bytes, uint64_t episode);
   void keep(Chunk* chunk) { ++chunk->references; }
   /// One reference less; the last one frees the chunk.
   void release(Chunk* chunk) {
@@ -71,6 +76,21 @@ class ChunkStore {
 
   uint64_t episodeId(uint32_t episode) const;
 
+  /// The first segment of a log that may have chunks.
+  void beginSegments(uint32_t first) { firstSegment_ = first; }
+  /// Makes room for what a log has in segments up to this one. False for want of memory.
+  bool prepareSegment(uint32_t segment) { return loggedBytes_.commit(size_t{segment} - firstSegment_ + 1); }
+  /// Says where a log has a chunk; {}: nowhere. prepareSegment() has made room.
+  void setLogged(Chunk* chunk, LogPosition place) {
+    unlog(chunk);
+    chunk->logged = place;
+    if (place.segment != 0) loggedBytes_[place.segment - firstSegment_] += frameBytes(chunk);
+  }
+  /// The bytes of the frames of all chunks that a log has in a segment.
+  uint64_t loggedBytes(uint32_t segment) const {
+    return segment >= firstSegment_ && segment - firstSegment_ < loggedBytes_.committed() ? loggedBytes_[segment - firstSegment_] : 0;
+  }
+
   /// What a chunk takes besides its bytes.
   size_t headBytes() const { return wholeBytes(0); }
 
@@ -86,6 +106,10 @@ class ChunkStore {
   static constexpr uint64_t episodeWordsMax = uint64_t{1} << 34;
 
   void free(Chunk* chunk);
+  static uint64_t frameBytes(const Chunk* chunk) { return uint64_t{16} + chunk->bytes; }
+  void unlog(const Chunk* chunk) {
+    if (chunk->logged.segment != 0) loggedBytes_[chunk->logged.segment - firstSegment_] -= frameBytes(chunk);
+  }
   uint32_t* uses(Chunk* chunk) const { return reinterpret_cast<uint32_t*>(chunk) - tableCount_; }
   size_t wholeBytes(size_t bytes) const { return sizeof(Chunk) + 4 * tableCount_ + bytes; }
   uint64_t episodeStride() const { return episodeHead + tableCount_; }
@@ -102,6 +126,8 @@ class ChunkStore {
   uint32_t episodeFree_ = none;
   uint64_t chunkCount_ = 0;
   uint64_t chunkBytes_ = 0;
+  Scratch<uint64_t> loggedBytes_;  // by segment, from the first one on
+  uint32_t firstSegment_ = 1;
 };
 
 }  // namespace exrp

@@ -24,7 +24,7 @@ Status noMessage(ByteSpan message) { return fail(Status::message, static_cast<do
 }  // namespace
 
 Status Tables::feed(uint32_t id, Inserter& inserter, ByteSpan message, double now) {
-  if (loader_ != nullptr) return fail(Status::order);
+  if (const Status taken = mayTake(); taken != Status::ok) return taken;
   const uint32_t heldBefore = inserter.held.count();
   const uint64_t kept = inserter.held.newMark();
   parsed_.clear();
@@ -126,7 +126,7 @@ Status Tables::readItem(Inserter& inserter, ByteSpan message) {
 // ---- plain rows ----
 
 Status Tables::insert(uint32_t id, Inserter& inserter, Numbers numbers, ByteSpan rows, double now) {
-  if (loader_ != nullptr) return fail(Status::order);
+  if (const Status taken = mayTake(); taken != Status::ok) return taken;
   parsed_.clear();
   const Status status = readRows(inserter, numbers, rows);
   // What is in use has references of its own.
@@ -226,6 +226,9 @@ Status Tables::addItem(const NewItem& item, ByteSpan trajectory) {
   // A negative zero becomes 0.
   WaitingItem made = {item.key, item.priority + 0.0, item.own.isThere ? item.own.value + 0.0 : NAN, nullptr, 0, 0, item.isConfirmed};
   for (size_t k = 0; k < chunks_.count(); ++k) made.bytes += chunks_[k]->bytes;
+  if (listener_ != nullptr && !listener_->mayBe(chunks_, trajectory.size)) {
+    return fail(Status::itemBytes, index, static_cast<double>(made.bytes), EXRP_LIMIT_TABLES_LOGGED_BYTES);
+  }
   const uint64_t bytesMax = tables_[item.table]->config().maxBytes;
   if (bytesMax > 0 && made.bytes > bytesMax) {
     return fail(Status::itemBytes, index, static_cast<double>(made.bytes), static_cast<double>(bytesMax));

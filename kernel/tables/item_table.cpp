@@ -253,6 +253,8 @@ bool ItemTable::save(SavedTable* saved) {
   remover_->saveHeader(saved->remover.data());
   remover_->saveItems(0, size_, saved->remover.data() + remover_->headerBytes());
   saved->size = size_;
+  saved->batch = batch_;
+  rateLimiter_.get(saved->rateLimiter);
   saved->counts = {rateLimiter_.counts(), uniqueSamples_, used_.episodesDeleted};
   return true;
 }

@@ -104,6 +104,10 @@ class ItemTable {
   void endBatch(uint64_t batch) {
     if (batch == batch_) sampler_->beginBatch();
   }
+  /// The number of the batch that was drawn for last.
+  uint64_t batch() const { return batch_; }
+  /// Of a table that was just loaded.
+  void setBatch(uint64_t batch) { batch_ = batch; }
   /// Whether `count` >= 1 samples would be drawn now, whichever items they are, by one who asks. O(1), but where `count` is larger than the number
   /// of items that may go, and an item may be sampled several times: then some passes through the items.
   bool maySample(uint32_t count) const;
@@ -137,6 +141,7 @@ class ItemTable {
   ByteSpan rules() const { return {rules_.data(), rulesBytes_}; }
 
   uint32_t size() const { return size_; }
+  const ItemBody& body(uint32_t index) const { return *rows_[index].body; }
   const TableConfig& config() const { return config_; }
   uint32_t number() const { return number_; }
   RateLimiter& rateLimiter() { return rateLimiter_; }

@@ -37,6 +37,8 @@ struct SavedTable {
   Scratch<uint8_t> sampler;  // header, then items
   Scratch<uint8_t> remover;
   uint32_t size = 0;
+  uint64_t batch = 0;
+  double rateLimiter[EXRP_RATE_LIMITER_RULE_COUNT] = {};
   TableCounts counts = {};
 };
 

@@ -97,7 +97,8 @@ Status Tables::saveBegin() {
 }
 
 Status Tables::load(ByteSpan piece) {
-  if (isBroken_) return fail(Status::order);
+  // Whoever listens would not hear of it.
+  if (isBroken_ || listener_ != nullptr) return fail(Status::order);
   if (loader_ == nullptr) {
     for (uint32_t number = 0; number < tableCount_; ++number) {
       ItemTable& table = *tables_[number];
@@ -123,12 +124,15 @@ Status Tables::loadEnd() {
 
 Status Tables::setRateLimiter(ItemTable& table, const double* numbers) {
   const Status status = table.rateLimiter().set(numbers, 3, 0);
-  if (status == Status::ok) run(table);
-  return status;
+  if (status != Status::ok) return status;
+  if (listener_ != nullptr) listener_->settingRateLimiter(table, numbers);
+  run(table);
+  return Status::ok;
 }
 
 Status Tables::reset(ItemTable& table) {
   if (loader_ != nullptr) return fail(Status::order);
+  if (listener_ != nullptr) listener_->resetting(table);
   table.reset();
   run(table);
   return Status::ok;
@@ -144,6 +148,7 @@ void Tables::storeInfo(double* info) const {
     if (stream.sampler != nullptr) memory += sizeof(Sampler) + stream.sampler->drawn.memoryBytes();
   }
   if (saver_ != nullptr) memory += saver_->memoryBytes();
+  if (listener_ != nullptr) memory += listener_->memoryBytes();
   info[EXRP_TABLES_STORE_CHUNKS] = store_->chunkCount();
   info[EXRP_TABLES_STORE_CHUNK_BYTES] = store_->chunkBytes();
   info[EXRP_TABLES_STORE_MEMORY_BYTES] = memory;
@@ -226,7 +231,7 @@ Status Tables::close(uint32_t id) {
     if (isReturned) table.returned().push(drawn.front());
     else table.release(drawn.front().item.body);
   }
-  table.endBatch(sampler->batch);
+  endBatch(table, sampler->batch);
   // The others keep their order. Whoever was behind it may be served now.
   Queue<uint32_t>& line = table.line();
   for (size_t left = sampler->isInLine ? line.count() : 0; left > 0; --left) {
@@ -268,11 +273,24 @@ void Tables::run(ItemTable& table) {
     isGoing = insertOne(table);
     while (serveOne(table)) isGoing = true;
   }
+  if (listener_ != nullptr) listener_->settled();
+}
+
+/// Status::ok, or why nothing is taken in now.
+Status Tables::mayTake() const {
+  if (loader_ != nullptr) return fail(Status::order);
+  return listener_ == nullptr ? Status::ok : listener_->mayInsert();
+}
+
+void Tables::endBatch(ItemTable& table, uint64_t batch) {
+  if (listener_ != nullptr && batch == table.batch()) listener_->endingBatch(table);
+  table.endBatch(batch);
 }
 
 bool Tables::insertOne(ItemTable& table) {
   if (table.inserts().isEmpty() || !table.rateLimiter().mayInsert(1)) return false;
   const WaitingItem item = table.inserts().pop();
+  if (listener_ != nullptr) listener_->inserting(table, item, now_);
   table.insert(item, now_);
   Inserter* const inserter = findInserter(item.inserter);
   if (inserter == nullptr) return true;  // its client has gone
@@ -293,7 +311,7 @@ bool Tables::serveOne(ItemTable& table) {
   const uint32_t count = drawFor(table, sampler);
   if (count == 0) return false;
   sampler.wanted -= count;
-  if (sampler.wanted == 0) table.endBatch(sampler.batch);
+  if (sampler.wanted == 0) endBatch(table, sampler.batch);
   for (size_t k = before; k < sampler.drawn.count(); ++k) sampler.drawnBytes += table.bytesOf(sampler.drawn[k].item.body);
   const bool isMuch = sampler.drawnBytes >= drawnBytesMax || sampler.drawn.count() >= drawnMax;
   if (sampler.wanted == 0 || (isMuch && !sampler.isWhole)) {
@@ -320,6 +338,7 @@ uint32_t Tables::drawFor(ItemTable& table, Sampler& sampler) {
   if (allowed == 0) return 0;
   const uint32_t count = table.drawMax(allowed);
   if (!sampler.drawn.prepare(count) || table.draw(count, sampler.batch, sampler.isLimited, sampler.drawn) != Status::ok) return 0;
+  if (listener_ != nullptr) listener_->drawn(table, count, sampler.batch);
   return count;
 }
 
@@ -368,12 +387,16 @@ Status Tables::mutate(ByteSpan message) {
   if (status != Status::ok) return status;
   for (size_t k = 0; k < deletes_.count(); ++k) {
     const uint32_t index = table->find(deletes_[k]);
-    if (index != KeyMap::none) table->removeAt(index);
+    if (index == KeyMap::none) continue;
+    if (listener_ != nullptr) listener_->removing(*table, index);
+    table->removeAt(index);
   }
   for (size_t k = 0; k < changes_.count(); ++k) {
     const Change& change = changes_[k];
     const uint32_t index = table->find(change.key);
-    if (index != KeyMap::none) table->setPriority(index, change.priority + 0.0, change.removerPriority + 0.0);
+    if (index == KeyMap::none) continue;
+    if (listener_ != nullptr) listener_->settingPriority(*table, index, change.priority + 0.0, change.removerPriority + 0.0);
+    table->setPriority(index, change.priority + 0.0, change.removerPriority + 0.0);
   }
   run(*table);
   return Status::ok;

@@ -22,6 +22,7 @@
 #include "kernel/tables/held_chunks.hpp"
 #include "kernel/tables/item_table.hpp"
 #include "kernel/tables/saving.hpp"
+#include "kernel/tables/tables_listener.hpp"
 
 namespace exrp {
 
@@ -97,6 +98,16 @@ class Tables {
   Status load(ByteSpan piece);
   Status loadEnd();
 
+  /// Tells somebody of all changes from now on; null: nobody. It must stay until then.
+  void setListener(TablesListener* listener) { listener_ = listener; }
+  /// For a listener's own work.
+  ChunkStore& store() { return *store_; }
+  /// For who has loaded what happened until a moment: later items are no older, and later batches have other numbers.
+  void goOnFrom(double now, uint64_t batchCount) {
+    if (now > now_) now_ = now;
+    if (batchCount > batchCount_) batchCount_ = batchCount;
+  }
+
   uint32_t takeAwake(uint32_t* streams, uint32_t count);
   int32_t check();
 
@@ -161,6 +172,8 @@ class Tables {
   bool insertOne(ItemTable& table);
   bool serveOne(ItemTable& table);
   uint32_t drawFor(ItemTable& table, Sampler& sampler);
+  void endBatch(ItemTable& table, uint64_t batch);
+  Status mayTake() const;
   void wake(uint32_t id);
 
   uint32_t tableCount_ = 0;
@@ -169,6 +182,7 @@ class Tables {
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Loader> loader_;  // while a snapshot is loaded
   bool isBroken_ = false;           // a piece could not be loaded
+  TablesListener* listener_ = nullptr;
   uint64_t secret_ = 0;
   double now_ = 0;
   Scratch<Stream> streams_;

@@ -21,7 +21,7 @@ import type { Drainer } from "../read/drainer.ts";
 import { enter, noted, type NotedSelector } from "../register/noted_selector.ts";
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
-import type { CheckedDurable } from "./durable_options.ts";
+import type { CheckedDurable } from "../../storage/durable_options.ts";
 import type { Folder } from "./folder.ts";
 import { checkFree, checkName, type MadeSnapshot, makeSnapshot } from "./snapshots.ts";
 

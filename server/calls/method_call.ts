@@ -46,6 +46,7 @@ const statuses: Readonly<Partial<Record<ReplayErrorCode, number>>> = {
   "memory": Status.resourceExhausted,
   "limit": Status.resourceExhausted,
   "disposed": Status.failedPrecondition,
+  "disk": Status.internal,
 };
 
 /**
@@ -170,6 +171,8 @@ export abstract class MethodCall implements CallHandler {
     let status: number | undefined;
     if (error instanceof CallError) status = error.status;
     else if (error instanceof ReplayError) status = statuses[error.code];
+    // No client can help it: whoever runs the server is told, too.
+    if (error instanceof ReplayError && error.code === "disk") this.owner.failed(this, error);
     if (status !== undefined) return this.finish(status, (error as Error).message);
     this.owner.failed(this, error);
     this.finish(Status.internal, "the server failed by a fault of its own; its log says more");

@@ -7,7 +7,7 @@
 export const parts: Readonly<Record<string, readonly string[]>> = {
   "mod.ts": ["replay", "schema", "selectors", "eviction", "rate_limiters", "storage", "base"],
   "transforms.ts": ["schema"],
-  "types.ts": ["replay", "schema", "rate_limiters"],
+  "types.ts": ["replay", "schema", "rate_limiters", "storage"],
   replay: ["schema", "selectors", "eviction", "rate_limiters", "stats", "storage", "ffi", "base"],
   schema: ["selectors", "eviction", "rate_limiters", "ffi", "base"],
   // A native rule carries its number from the generated constants.
@@ -154,10 +154,11 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["reverb_checkpoint"],
     // The set, and each table of it.
     ["tables.ts"],
-    ["table.ts", "saving.ts", "tables_options.ts"],
+    ["table.ts", "saving.ts", "durable.ts", "tables_options.ts"],
     ["table_batch.ts", "_tables_core.ts"],
     // What makes messages of calls.
     ["_inserting.ts", "_sampling.ts", "_local_channel.ts", "_item_data.ts"],
+    ["durable_config.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
     ["low.ts", "table_item.ts"],

@@ -1,19 +1,19 @@
 /**
- * The options of a durable replay.
+ * How something durable writes: a replay, or tables.
  *
  * @module
  */
 
-import { checkInteger, checkWord } from "../../base/checks.ts";
+import { checkInteger, checkWord } from "../base/checks.ts";
 
-/** How a durable replay writes, for {@linkcode ExperienceReplay.open}. {@linkcode ExperienceReplay.durability} has an example. */
+/** How a durable replay or durable tables write, for {@linkcode ExperienceReplay.open} and `Tables.open`. {@linkcode ExperienceReplay.durability} has an example. */
 export interface DurableOptions {
   /**
    * What is recorded, drawn or changed is on the disk after so many milliseconds at the latest, without a call of `flush`. 0 leaves it to `flush`. Default: 1000.
    */
   readonly flushIntervalMs?: number;
   /**
-   * What a record does once the disk has failed, for instance because it is full. `"throw"`, the default: it throws a `ReplayError` with code `disk`. `"memory"`: the replay goes on in memory, and only `flush` throws.
+   * What a record, or an insert, does once the disk has failed, for instance because it is full. `"throw"`, the default: it throws a `ReplayError` with code `disk`. `"memory"`: the replay or the tables go on in memory, and only `flush` throws.
    */
   readonly whenDiskFails?: "throw" | "memory";
   /** The bytes of one file of the log. Default: 64 MiB, at least 1 MiB and at most 1 GiB. */
@@ -27,9 +27,14 @@ export interface DurableOptions {
 /** The options with their defaults. */
 export type CheckedDurable = Required<DurableOptions>;
 
+/** The names of the options. */
+export const DURABLE_NAMES: readonly (keyof DurableOptions)[] = [
+  ...["flushIntervalMs", "whenDiskFails", "segmentBytes", "queueBytes"] as const,
+];
+
 const MIB = 2 ** 20;
 
-/** Takes the options of a durable replay out of all options, and checks them. */
+/** Takes these options out of all options, and checks them. */
 export function splitOptions<T extends object>(
   where: string,
   options: T & DurableOptions,

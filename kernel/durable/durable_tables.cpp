@@ -1,0 +1,342 @@
+#include "kernel/durable/durable_tables.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "kernel/durable/checkpoint_file.hpp"
+
+namespace exrp {
+namespace {
+
+constexpr uint32_t pieceBytes = 1 << 16;     // of a checkpoint's frame of items
+constexpr uint64_t rewrittenMax = 64 << 20;  // chunks that are written again for a checkpoint, so that old segments can go
+
+size_t whole(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
+size_t itemBytes(const ItemBody& body) { return sizeof(LoggedItem) + body.chunkCount * sizeof(LoggedChunk) + body.trajectoryBytes; }
+
+}  // namespace
+
+// ---- beginning and ending ----
+
+Status DurableTables::create(const DurableOptions& options) {
+  options_ = options;
+  const LogStatus made = log_.create(disk_.get(), options.log);
+  if (made != LogStatus::ok) {
+    fail(made);
+    return failure();
+  }
+  begin();
+  return Status::ok;
+}
+
+/// The log is open: hears of changes from now on.
+void DurableTables::begin() { tables_.setListener(this); }
+
+Status DurableTables::close() {
+  tables_.setListener(nullptr);
+  dropCheckpoint();
+  if (!log_.isOpen()) return Status::ok;
+  const LogStatus closed = log_.close();
+  if (closed != LogStatus::ok) fail(closed);
+  return hasFailed_ ? failure() : Status::ok;
+}
+
+void DurableTables::abandon() {
+  tables_.setListener(nullptr);
+  dropCheckpoint();
+  log_.abandon();
+}
+
+void DurableTables::fail(LogStatus status) {
+  if (hasFailed_) return;
+  hasFailed_ = true;
+  failedBy_ = status;
+  dropCheckpoint();
+}
+
+Status DurableTables::failure() const {
+  return logStatus(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_, const_cast<Log&>(log_).failure().error);
+}
+
+Status DurableTables::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
+  const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
+  return status == LogStatus::ok ? Status::ok : logStatus(status, log_.failure().error);
+}
+
+double DurableTables::memoryBytes() const {
+  double bytes = sizeof(*this) + state_.memoryBytes();
+  for (const std::unique_ptr<SavedTable>& saved : saved_) {
+    if (saved == nullptr) continue;
+    bytes += sizeof *saved + saved->rows.memoryBytes() + saved->own.memoryBytes() + saved->sampler.memoryBytes() + saved->remover.memoryBytes();
+  }
+  return bytes;
+}
+
+// ---- changes ----
+
+bool DurableTables::append(uint32_t type, std::initializer_list<LogPiece> pieces, LogPlace* place) {
+  if (hasFailed_) return false;
+  LogPlace at;
+  const LogStatus status = log_.append(type, pieces.begin(), static_cast<uint32_t>(pieces.size()), &at);
+  if (status != LogStatus::ok) return fail(status), false;
+  writtenBytes_ += wholeFrameBytes(at.bytes);
+  if (place != nullptr) *place = at;
+  return true;
+}
+
+bool DurableTables::mayBe(const Queue<Chunk*>& chunks, size_t trajectoryBytes) const {
+  for (size_t k = 0; k < chunks.count(); ++k) {
+    if (chunks[k]->bytes > frameBytesMax) return false;
+  }
+  // So that a frame of a checkpoint has room for it, too.
+  return sizeof(LoggedItem) + chunks.count() * sizeof(LoggedChunk) + trajectoryBytes <= frameBytesMax - (1 << 16);
+}
+
+bool DurableTables::writeChunk(Chunk* chunk) {
+  LogPlace place;
+  if (!append(chunkFrame, {{chunk->data(), chunk->bytes}}, &place)) return false;
+  if (!tables_.store().prepareSegment(place.segment)) return fail(LogStatus::memory), false;
+  tables_.store().setLogged(chunk, place.position());
+  return true;
+}
+
+LoggedChunk DurableTables::loggedChunk(const Chunk* chunk) const {
+  return {tables_.store().episodeId(chunk->episode), chunk->logged.segment, chunk->logged.offset, chunk->bytes, 0};
+}
+
+/// Writes an item, and returns its end.
+uint8_t* DurableTables::writeItem(uint8_t* to, const LoggedItem& head, const ItemBody& body) const {
+  memcpy(to, &head, sizeof head);
+  to += sizeof head;
+  for (uint32_t k = 0; k < body.chunkCount; ++k, to += sizeof(LoggedChunk)) {
+    const LoggedChunk chunk = loggedChunk(body.chunks()[k]);
+    memcpy(to, &chunk, sizeof chunk);
+  }
+  memcpy(to, body.trajectory(), body.trajectoryBytes);
+  return to + body.trajectoryBytes;
+}
+
+void DurableTables::inserting(ItemTable& table, const WaitingItem& item, double now) {
+  if (hasFailed_) return;
+  const uint32_t known = table.find(item.key);
+  if (known != KeyMap::none) return settingPriority(table, known, item.priority, item.removerPriority);
+  const ItemBody& body = *item.body;
+  for (uint32_t k = 0; k < body.chunkCount; ++k) {
+    Chunk* const chunk = body.chunks()[k];
+    if (chunk->logged.segment == 0 && !writeChunk(chunk)) return;
+  }
+  const auto bytes = static_cast<uint32_t>(itemBytes(body));
+  uint8_t* payload = nullptr;
+  LogStatus status = log_.begin(bytes, &payload);
+  if (status != LogStatus::ok) return fail(status);
+  writeItem(payload, {item.key, item.priority, item.removerPriority, now, table.number(), 0, body.chunkCount, body.trajectoryBytes}, body);
+  LogPlace place;
+  status = log_.end(insertFrame, bytes, &place);
+  if (status != LogStatus::ok) return fail(status);
+  writtenBytes_ += wholeFrameBytes(bytes);
+}
+
+void DurableTables::removing(const ItemTable& table, uint32_t index) {
+  const ItemChange change = {table.number(), index, 0, 0};
+  append(removeFrame, {{&change, sizeof change}});
+}
+
+void DurableTables::settingPriority(const ItemTable& table, uint32_t index, double priority, double own) {
+  const ItemChange change = {table.number(), index, priority, own};
+  append(priorityFrame, {{&change, sizeof change}});
+}
+
+void DurableTables::resetting(const ItemTable& table) {
+  const ItemChange change = {table.number(), 0, 0, 0};
+  append(resetFrame, {{&change, sizeof change}});
+}
+
+void DurableTables::settingRateLimiter(const ItemTable& table, const double* numbers) {
+  LoggedRateLimiter change = {table.number(), {}};
+  memcpy(change.numbers, numbers, sizeof change.numbers);
+  append(rateLimiterFrame, {{&change, sizeof change}});
+}
+
+void DurableTables::drawn(const ItemTable& table, uint32_t count, uint64_t batch) {
+  const LoggedDraw draw = {table.number(), count, batch};
+  append(drawFrame, {{&draw, sizeof draw}});
+}
+
+void DurableTables::endingBatch(const ItemTable& table) {
+  const LoggedDraw draw = {table.number(), 0, table.batch()};
+  append(batchEndFrame, {{&draw, sizeof draw}});
+}
+
+Status DurableTables::setState(const uint8_t* state, uint32_t bytes) {
+  // The log's own thread may have met it.
+  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
+  const bool isSame = bytes == stateBytes_ && (bytes == 0 || memcmp(state, state_.data(), bytes) == 0);
+  if (!isSame && append(stateFrame, {{state, bytes}})) {
+    if (!state_.commit(bytes)) {
+      fail(LogStatus::memory);
+    } else {
+      if (bytes > 0) memcpy(state_.data(), state, bytes);
+      stateBytes_ = bytes;
+    }
+  }
+  settled();
+  return hasFailed_ ? failure() : Status::ok;
+}
+
+void DurableTables::settled() {
+  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
+  if (hasFailed_) return;
+  // While the disk is behind, a checkpoint waits, and not the caller.
+  if (checkpoint_ == Checkpoint::tables && log_.counts().queuedBytes > options_.log.queueBytes / 4) return;
+  if (checkpoint_ != Checkpoint::none) return pumpCheckpoint(pieceBytes);
+  if (writtenBytes_ >= options_.checkpointBytes && writtenBytes_ >= 4 * checkpointSize_) beginCheckpoint();
+}
+
+// ---- checkpoints ----
+
+/// Writes the chunks of segments again that hold little else than what has gone. False where the log has failed.
+bool DurableTables::rewriteSparse() {
+  LogSegments segments;
+  if (log_.segments(&segments) != LogStatus::ok || segments.count < 2) return true;
+  ChunkStore& store = tables_.store();
+  const uint32_t last = segments.segments[segments.count - 1].segment;
+  // A crash may have left older ones, with gaps, of which nothing is needed.
+  const auto isSparse = [&](uint32_t segment) {
+    const size_t behind = last - segment;
+    if (segment >= last || behind >= segments.count) return false;
+    const LogSegment& found = segments.segments[segments.count - 1 - behind];
+    return found.segment == segment && 2 * store.loggedBytes(segment) < found.bytes;
+  };
+  uint64_t rewritten = 0;
+  for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
+    const ItemTable& table = *tables_.findTable(number);
+    for (uint32_t index = 0; index < table.size(); ++index) {
+      const ItemBody& body = table.body(index);
+      for (uint32_t k = 0; k < body.chunkCount; ++k) {
+        Chunk* const chunk = body.chunks()[k];
+        if (!isSparse(chunk->logged.segment)) continue;
+        if (rewritten >= rewrittenMax) return true;
+        rewritten += chunk->bytes;
+        const LogPosition before = chunk->logged;
+        if (!writeChunk(chunk)) return false;
+        const ChunkMove move = {before.segment, before.offset, chunk->logged.segment, chunk->logged.offset};
+        if (!append(movedFrame, {{&move, sizeof move}})) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Keeps the moment.
+void DurableTables::beginCheckpoint() {
+  if (!rewriteSparse()) return;
+  for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
+    ItemTable& table = *tables_.findTable(number);
+    // What a sampler knows of a batch is not saved, so none is under way.
+    endingBatch(table);
+    table.endBatch(table.batch());
+    saved_[number].reset(new (std::nothrow) SavedTable);
+    if (!hasFailed_ && saved_[number] != nullptr && table.save(saved_[number].get())) continue;
+    saved_[number].reset();
+    dropCheckpoint();
+    writtenBytes_ = 0;  // tries again later
+    return;
+  }
+  const TablesCheckpointHead head = {tablesVersion, tables_.tableCount()};
+  LogPlace place;
+  if (!append(checkpointFrame, {{&head, sizeof head}, {state_.data(), stateBytes_}}, &place)) return;
+  checkpointAt_ = place.position();
+  firstNeeded_ = 1;
+  while (firstNeeded_ < checkpointAt_.segment && tables_.store().loggedBytes(firstNeeded_) == 0) ++firstNeeded_;
+  checkpointSize_ = 0;
+  writtenBytes_ = 0;
+  checkpoint_ = Checkpoint::tables;
+}
+
+bool DurableTables::writeTable(const SavedTable& saved, const ItemTable& table) {
+  const RateCounts& rate = saved.counts.rate;
+  LoggedTable head = {table.number(), saved.size, rate.inserts, rate.samples, rate.deletes, saved.counts.uniqueSamples, saved.counts.episodesDeleted,
+                      saved.batch, {}, table.sampler().headerBytes(), table.remover().headerBytes()};
+  memcpy(head.rateLimiter, saved.rateLimiter, sizeof head.rateLimiter);
+  return append(tableFrame, {{&head, sizeof head}, {saved.sampler.data(), head.samplerBytes}, {saved.remover.data(), head.removerBytes}});
+}
+
+/// Writes a frame of items, and returns its bytes.
+uint64_t DurableTables::writeItems(const SavedTable& saved, ItemTable& table) {
+  const PickSelector& sampler = table.sampler();
+  const PickSelector& remover = table.remover();
+  const auto bytesAt = [&](uint32_t index) {
+    return whole(itemBytes(*saved.rows[index].body)) + whole(size_t{sampler.itemBytes()} + remover.itemBytes());
+  };
+  size_t bytes = bytesAt(item_);
+  uint32_t end = item_ + 1;
+  for (; end < saved.size && bytes + bytesAt(end) <= pieceBytes; ++end) bytes += bytesAt(end);
+  uint8_t* payload = nullptr;
+  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
+  if (status != LogStatus::ok) return fail(status), 0;
+  memset(payload, 0, bytes);
+  for (; item_ < end; ++item_) {
+    const ItemRow& row = saved.rows[item_];
+    const double own = saved.own.committed() > 0 ? saved.own[item_] : NAN;
+    const ItemBody& body = *row.body;
+    writeItem(payload, {row.key, row.priority, own, body.insertedAt, table.number(), row.timesSampled, body.chunkCount, body.trajectoryBytes}, body);
+    payload += whole(itemBytes(body));
+    memcpy(payload, saved.sampler.data() + sampler.headerBytes() + size_t{item_} * sampler.itemBytes(), sampler.itemBytes());
+    memcpy(payload + sampler.itemBytes(), saved.remover.data() + remover.headerBytes() + size_t{item_} * remover.itemBytes(), remover.itemBytes());
+    payload += whole(size_t{sampler.itemBytes()} + remover.itemBytes());
+    table.release(row.body);
+  }
+  LogPlace place;
+  status = log_.end(itemsFrame, static_cast<uint32_t>(bytes), &place);
+  if (status != LogStatus::ok) return fail(status), 0;
+  return bytes;
+}
+
+/// Writes so much of the checkpoint that is under way, or finishes it once it is on the disk.
+void DurableTables::pumpCheckpoint(uint64_t budget) {
+  if (checkpoint_ == Checkpoint::flushing) return finishFlushed();
+  uint64_t written = 0;
+  while (!hasFailed_ && written < budget && table_ < tables_.tableCount()) {
+    const SavedTable& saved = *saved_[table_];
+    ItemTable& table = *tables_.findTable(table_);
+    if (!isTableOpen_) {
+      if (!writeTable(saved, table)) return;
+      isTableOpen_ = true;
+    }
+    if (item_ < saved.size) {
+      written += writeItems(saved, table);
+      continue;
+    }
+    saved_[table_++].reset();
+    item_ = 0;
+    isTableOpen_ = false;
+  }
+  checkpointSize_ += written;
+  if (hasFailed_ || table_ < tables_.tableCount()) return;
+  if (!append(checkpointEndFrame, {})) return;
+  table_ = 0;
+  checkpointTicket_ = log_.requestFlush();
+  checkpoint_ = Checkpoint::flushing;
+}
+
+/// Once the checkpoint is on the disk: says so there, and removes the segments that nothing needs any more.
+void DurableTables::finishFlushed() {
+  if (!log_.isFlushed(checkpointTicket_)) return;
+  checkpoint_ = Checkpoint::none;
+  if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
+  log_.removeSegments(firstNeeded_);
+}
+
+/// Lets go what is kept for a checkpoint.
+void DurableTables::dropCheckpoint() {
+  for (uint32_t number = table_; number < EXRP_LIMIT_TABLES; ++number) {
+    if (saved_[number] == nullptr) continue;
+    for (uint32_t k = number == table_ ? item_ : 0; k < saved_[number]->size; ++k) tables_.findTable(number)->release(saved_[number]->rows[k].body);
+    saved_[number].reset();
+  }
+  table_ = item_ = 0;
+  isTableOpen_ = false;
+  checkpoint_ = Checkpoint::none;
+}
+
+}  // namespace exrp

@@ -1,0 +1,142 @@
+/**
+ * The folder of something durable, and the file in it that says what that is: a JSON with a format, the library's version, a configuration and its sum.
+ *
+ * @module
+ */
+
+import { show } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { VERSION } from "../base/version.ts";
+import { attemptOn, checkPermitted, filesFor, pathOf, writeNewFile } from "./file.ts";
+
+/** What folders of one kind have. */
+export interface DescribedKind {
+  /** The call that opens one, for errors. */
+  readonly operation: string;
+  /** The file's name. */
+  readonly name: string;
+  /** The version of the file. */
+  readonly format: number;
+  /** What it describes, such as `"tables"`. */
+  readonly of: string;
+}
+
+/** The path of a folder, as a program gives it. */
+export function folderPath({ operation }: DescribedKind, directory: string | URL): string {
+  if (typeof directory !== "string" && !(directory instanceof URL)) {
+    throw new TypeError(
+      `${operation}: directory must be a path or a file URL, got ${show(directory)}`,
+    );
+  }
+  return pathOf(operation, directory, filesFor(operation));
+}
+
+/** The configuration in the file of a folder; undefined if it is not there. */
+export function readDescription(kind: DescribedKind, folder: string): unknown {
+  const { operation, name, format, of } = kind;
+  const files = filesFor(operation);
+  const file = files.path.join(folder, name);
+  checkPermitted(operation, file, files);
+  const text = readText(operation, file);
+  if (text === undefined) return undefined;
+  let json: {
+    readonly format?: unknown;
+    readonly library?: unknown;
+    readonly sum?: unknown;
+    readonly config?: unknown;
+  };
+  try {
+    json = JSON.parse(text);
+    if (json.config === undefined) throw new TypeError("it has no config");
+  } catch (cause) {
+    throw new ReplayError(
+      "log-mismatch",
+      `${operation}: ${show(file)} does not describe ${of}: ${cause}`,
+      { cause },
+    );
+  }
+  if (json.format !== format) {
+    throw new ReplayError(
+      "log-mismatch",
+      `${operation}: ${show(file)} has format ${show(json.format)} of library version ${
+        show(json.library)
+      }, and this is ${VERSION}, which reads format ${format}`,
+    );
+  }
+  if (json.sum !== sumOf(JSON.stringify(json.config))) {
+    throw new ReplayError(
+      "log-damaged",
+      `${operation}: ${show(file)} is damaged: it has not the bytes that were written`,
+    );
+  }
+  return json.config;
+}
+
+function readText(operation: string, file: string): string | undefined {
+  const files = filesFor(operation);
+  try {
+    using open = files.open(file);
+    const { bytes = 0 } = open.look();
+    const all = new Uint8Array(bytes);
+    let at = 0;
+    for (let got = 1; got > 0 && at < bytes; at += got) got = open.read(all.subarray(at));
+    return new TextDecoder().decode(all.subarray(0, at));
+  } catch (cause) {
+    const { code, name } = cause as { readonly code?: string; readonly name?: string };
+    if (code === "ENOENT" || name === "NotFound") return undefined;
+    return attemptOn(operation, "read", file, files, () => {
+      throw cause;
+    });
+  }
+}
+
+/** A sum of a text (FNV-1a), which differs where a bit of it does. */
+function sumOf(text: string): number {
+  let sum = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
+  return sum >>> 0;
+}
+
+/** Makes a folder, if it is not there, with its parents. */
+export function makeFolder({ operation }: DescribedKind, folder: string): void {
+  const files = filesFor(operation);
+  attemptOn(operation, "write", folder, files, () => files.makeFolder(folder));
+}
+
+/** Writes the file of a folder. */
+export async function writeDescription(
+  { operation, name, format }: DescribedKind,
+  folder: string,
+  config: object,
+): Promise<void> {
+  const files = filesFor(operation);
+  const file = files.path.join(folder, name);
+  const sum = sumOf(JSON.stringify(config));
+  const json = JSON.stringify({ format, library: VERSION, sum, config });
+  await writeNewFile(operation, file, files, [new TextEncoder().encode(json)]);
+}
+
+/**
+ * Throws for the first fact that differs.
+ *
+ * @param given What the program asks for, by its name in errors.
+ * @param found What the folder has.
+ */
+export function checkSameFacts(
+  { operation, of }: DescribedKind,
+  folder: string,
+  given: ReadonlyMap<string, string>,
+  found: ReadonlyMap<string, string>,
+): void {
+  for (const name of new Set([...given.keys(), ...found.keys()])) {
+    if (given.get(name) === found.get(name)) continue;
+    throw new ReplayError(
+      "log-mismatch",
+      `${operation}: ${name} is ${found.get(name) ?? "not there"} in the ${of} of ${
+        show(folder)
+      }, and ${
+        given.get(name) ?? "not there"
+      } in the options that you gave; leave the options out, or give those of the folder`,
+    );
+  }
+}
