@@ -906,7 +906,7 @@ export interface KernelSymbols {
   exrp_tables_load_end(tables: number): number;
 }
 
-export const EXRP_ABI_VERSION = 13;
+export const EXRP_ABI_VERSION = 14;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -975,6 +975,7 @@ export const EXRP_DISK_LIST = 11;
 export const EXRP_DISK_SYNC_FOLDER = 12;
 export const EXRP_DISK_FREE_BYTES = 13;
 export const EXRP_DISK_LOCK = 14;
+export const EXRP_DISK_CHECK = 15;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;

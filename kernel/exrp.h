@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 13
+#define EXRP_ABI_VERSION 14
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -99,10 +99,10 @@ extern "C" {
 #define EXRP_STATUS_ITEM_SLICE 61        /* a slice of an item reaches beyond its chunk [item's index; chunk's key, high and low] */
 #define EXRP_STATUS_DAMAGED 60           /* samples or a tensor are not what they must be [EXRP_DAMAGE_*; index of the sample; index of the column] */
 #define EXRP_STATUS_LOG 62               /* the log of a durable replay [EXRP_LOG_*; EXRP_DISK_* that failed, or where it is damaged: the segment; the
-                                            system's number for it, or the offset] */
+                                            system's number for it, or the offset; where a block is larger than a frame may be: its bytes; the largest] */
 
 /* What is wrong with a log. */
-#define EXRP_LOG_ARGUMENT 1 /* an option that fits no log, or a call that is larger than a frame may be */
+#define EXRP_LOG_ARGUMENT 1 /* an option that fits no log, or a block or a call that is larger than a frame may be */
 #define EXRP_LOG_CLOSED 2   /* the replay is not durable */
 #define EXRP_LOG_FULL 3     /* too much waits for the disk */
 #define EXRP_LOG_TIMEOUT 4  /* the wait has ended before the disk was done */
@@ -131,6 +131,7 @@ extern "C" {
 #define EXRP_DISK_SYNC_FOLDER 12
 #define EXRP_DISK_FREE_BYTES 13
 #define EXRP_DISK_LOCK 14
+#define EXRP_DISK_CHECK 15 /* the folder, or a file in it, was removed */
 
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
@@ -917,8 +918,8 @@ EXRP_API int32_t exrp_snapshot_end(uint32_t replay);
 
 /* A durable replay. */
 
-/* Makes a replay durable, in a folder (UTF-8) that is made where its parent is there. A new log begins with the replay as it is. A log that is there is
- * read, into a replay of the same options that was just made, with no view but its first and no selector. */
+/* Makes a replay durable, in a folder (UTF-8) that is made where its parent is there. A log that is there is
+ * read, into a replay of the same options. In both cases the replay was just made: it never had an episode, and has no view but its first and no selector. */
 EXRP_API int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_size, const double* options, uint32_t option_count,
                                    double* report, uint32_t report_count);
 /* The caller's state, as it was with the last group. */

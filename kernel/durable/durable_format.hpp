@@ -47,6 +47,7 @@ enum class Command : uint32_t {
   gather,          // DrawHead (number: the view), indices
   noteDraws,       // DrawHead (number: the log)
   abandon,         // a seat whose open episodes end
+  adopt,           // a program begins: all open episodes are its first seat's
 };
 
 struct CommandHead {

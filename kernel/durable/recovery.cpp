@@ -12,6 +12,7 @@
 namespace exrp {
 namespace {
 
+/// A number of 32 bits goes to that of the log, which may wrap around: what a file says is made wide first.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 /// Takes what is at the front of some bytes. Asked for more than there is, it gives null from then on.
@@ -62,59 +63,89 @@ class CheckpointSearch final : public LogVisitor {
 
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 
+Status failed(LogStatus status, const LogFailure& failure) {
+  return fail(Status::log, static_cast<double>(status), static_cast<double>(failure.error.call), failure.error.system);
+}
+
+/// What a call comes to that had succeeded before: where it fails now, the log is of another replay, or of another library.
+Status again(Status status) { return status == Status::ok || status == Status::memory || status == Status::log ? status : unfit(); }
+
 }  // namespace
 
 // ---- reading the log ----
 
 /// Where the newest checkpoint begins; {} without one, which is the beginning of the log. Where the file that says so is damaged or has gone, the log
-/// itself is searched.
-LogPosition Recovery::findCheckpoint() {
+/// itself is searched. A disk that can't be read now is an error: the log would look older than it is.
+Status Recovery::findCheckpoint(LogPosition* found) {
   CheckpointFile file = {};
+  auto* const bytes = reinterpret_cast<uint8_t*>(&file);
   FileId id = noFile;
   Disk& disk = *durable_.disk_;
-  if (!disk.open(checkpointName, OpenFile::read, &id).isError()) {
-    size_t readBytes = 0;
-    const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
-    disk.close(id);
-    const bool isWhole = !error.isError() && readBytes == sizeof file &&
-                         file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
-    if (isWhole) return {file.segment, file.offset};
-  }
   LogSegments segments;
   LogFailure failure;
+  DiskFiles files;
+  if (const DiskError error = disk.list(&files); error.isError()) return failed(LogStatus::disk, {error, ""});
+  bool isThere = false;
+  for (size_t k = 0; k < files.count; ++k) isThere |= strcmp(files.files[k].name, checkpointName) == 0;
+  if (isThere) {
+    size_t readBytes = 0;
+    DiskError error = disk.open(checkpointName, OpenFile::read, &id);
+    if (!error.isError()) {
+      error = disk.read(id, 0, bytes, sizeof file, &readBytes);
+      disk.close(id);
+    }
+    if (error.isError()) return failed(LogStatus::disk, {error, checkpointName});
+    const uint64_t bit = readBytes < sizeof file ? noBit : repairHead(bytes, sizeof file, checksum(0, bytes, offsetof(CheckpointFile, sum)));
+    if (readBytes == sizeof file && file.sum == checksum(0, bytes, offsetof(CheckpointFile, sum))) {
+      if (bit != noBit) ++report_->repairedCount;
+      *found = {file.segment, file.offset};
+      return Status::ok;
+    }
+  }
+  LogStatus status = listSegments(disk, &segments, &failure);
+  if (status != LogStatus::ok) return failed(status, failure);
   // A log that has its beginning needs no checkpoint.
-  if (listSegments(disk, &segments, &failure) != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return {};
+  if (segments.count == 0 || segments.segments[0].segment == 1) return Status::ok;
   CheckpointSearch search;
   LogScan scan;
-  scanLog(disk, {}, search, &scan);
-  return search.found;
+  status = scanLog(disk, {}, search, &scan);
+  if (status == LogStatus::disk || status == LogStatus::memory) return failed(status, scan.failure);
+  *found = search.found;
+  return Status::ok;
 }
 
 Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
+  const Status status = read(options, report);
+  // Nothing of a replay that is not whole gets into the log.
+  if (status != Status::ok) durable_.abandon();
+  return status;
+}
+
+Status Recovery::read(const DurableOptions& options, RecoveryReport* report) {
   report_ = report;
   Status status = durable_.openLog(options);
   if (status != Status::ok) return status;
   LogScan scan;
-  LogPosition from = findCheckpoint();
+  LogPosition from;
+  status = findCheckpoint(&from);
+  if (status != Status::ok) return status;
   groupEnd_ = from;
   isLoading_ = from.segment != 0;
   LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
-  report->repairedCount = scan.repairedCount;
+  report->repairedCount += scan.repairedCount;
   report->tailBytes = scan.tailBytes;
   if (opened == LogStatus::stopped) {
-    if (status_ != Status::ok) return status_;
+    if (status_ != Status::ok) return again(status_);
     return fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
   }
-  if (opened != LogStatus::ok) {
-    return fail(Status::log, static_cast<double>(opened), static_cast<double>(scan.failure.error.call), scan.failure.error.system);
-  }
+  if (opened != LogStatus::ok) return failed(opened, scan.failure);
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
   status = readOldRows(report);
   for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return unfit();
-    const uint8_t* const arguments = left.take(padded(head.bytes));
-    status = arguments == nullptr ? unfit() : applyPicks(Command::setRows, arguments, head.bytes);
+    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
+    status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
   }
   if (status != Status::ok) return status;
   durable_.groupCount_ = groupCount_;
@@ -122,10 +153,9 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
   durable_.writer_ = replay_.book().writer();
   replay_.book().setWriter(1);
   durable_.isPending_ = false;
-  if (frameCount_ > 0) {
-    durable_.append(discardFrame, {});
-    for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
-  }
+  // Also where nothing proves that the last group was on the disk: what comes behind it does.
+  if (frameCount_ > 0 || scan.synced.packed() < scan.end.packed()) durable_.append(discardFrame, {});
+  for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   // Lost episodes go, as a part of the next group.
   for (size_t at = 0; status == Status::ok && at < lostCount_; ++at) {
     const double handle = lost_[at];
@@ -135,6 +165,7 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report) {
     if (status == Status::ok) durable_.put(Command::evictEpisode, {{&head, sizeof head}});
   }
   if (status != Status::ok) return status;
+  if (adoptEpisodes(replay_, 1)) durable_.put(Command::adopt, {});
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
   return durable_.hasFailed_ ? durable_.failure() : Status::ok;
@@ -164,7 +195,7 @@ bool Recovery::frame(const LogFrame& frame) {
       if (isLoading_) {
         const uint32_t count = bytes / sizeof(LogPlace);
         isRight = places_.commit(placeCount_ + count);
-        if (isRight) memcpy(places_.data() + placeCount_, payload, count * sizeof(LogPlace));
+        if (isRight && count > 0) memcpy(places_.data() + placeCount_, payload, count * sizeof(LogPlace));
         placeCount_ += count;
       }
       break;
@@ -199,7 +230,7 @@ bool Recovery::keepFrame(const LogFrame& frame) {
     return false;
   }
   frames_[frameCount_++] = {frame.place, frame.type, byteCount_};
-  memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
+  if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
   byteCount_ += room;
   return true;
 }
@@ -242,7 +273,12 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
   if (episodeBytes_ > 0) memcpy(episodes_.data(), left.take(episodeBytes_), episodeBytes_);
   groupCount_ = head.group;
   writer_ = static_cast<uint16_t>(head.writer);
-  return applyCommands(commands, head.commandBytes);
+  if (!made_.commit(head.commandBytes)) {
+    status_ = fail(Status::memory, head.commandBytes);
+    return false;
+  }
+  if (head.commandBytes > 0) memcpy(made_.data(), commands, head.commandBytes);
+  return applyCommands(made_.data(), head.commandBytes);
 }
 
 bool Recovery::loadSection(const uint8_t* payload, uint32_t bytes) {
@@ -280,6 +316,7 @@ bool Recovery::endCheckpoint() {
   for (Bytes left(episodes_.data(), episodeBytes_); left.left() > 0;) {
     EpisodeHead head = {};
     if (!left.head(&head)) return false;
+    if (book.checkHandle(head.handle) != Status::ok) return false;
     const uint32_t episode = book.findEpisode(head.handle);
     if (episode == episodeNone || head.writer > UINT16_MAX) return false;
     book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
@@ -340,14 +377,10 @@ bool Recovery::applyCommands(const uint8_t* bytes, uint32_t count) {
   for (Bytes left(bytes, count); left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return false;
-    const uint8_t* const arguments = left.take(padded(head.bytes));
+    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
     if (arguments == nullptr) return false;
-    status_ = apply(static_cast<Command>(head.command), arguments, head.bytes);
-    if (status_ != Status::ok) {
-      // A call that had succeeded: the log is of another replay, or of another library.
-      if (status_ != Status::memory) status_ = unfit();
-      return false;
-    }
+    status_ = again(apply(static_cast<Command>(head.command), arguments, head.bytes));
+    if (status_ != Status::ok) return false;
   }
   return true;
 }
@@ -365,6 +398,7 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
       else book.setWriter(static_cast<uint16_t>(number));
       return Status::ok;
     }
+    case Command::adopt: adoptEpisodes(replay_, 1); return Status::ok;
     case Command::createEpisode: return replay_.createEpisode(&handle_);
     case Command::clear: return replay_.clear();
     case Command::trimOpen: {
@@ -441,6 +475,8 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
   Bytes left(bytes, size);
   RecordsHead head = {};
   if (!left.head(&head) || head.count < 1 || head.count > EXRP_LIMIT_BATCH) return unfit();
+  // No few bytes make room for many rows.
+  if (command == Command::recordMany && head.count > durable_.runMax_) return unfit();
   const Store& store = replay_.book().store();
   const uint32_t count = head.count;
   double offsets[EXRP_STEPS_COLUMN + columnMax];
@@ -456,7 +492,7 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
   uint64_t leaves[leafMax];
   const uint64_t whole = store.leaves().layOut(at(EXRP_STEPS_FINAL_STATE), uint64_t{count} + 1, leaves);
   const size_t listed = isBatch || command == Command::recordFlat ? size_t{count} * sizeof(double) : 0;
-  if (!steps_.commit(static_cast<size_t>(whole) + listed)) return fail(Status::memory, static_cast<double>(whole));
+  if (!steps_.commit(static_cast<size_t>(padded(whole)) + listed)) return fail(Status::memory, static_cast<double>(whole));
   uint8_t* const steps = steps_.data();
   if (command == Command::recordMany) memset(steps, 0, count);
   else memcpy(steps + at(EXRP_STEPS_FLAGS), own, count);
@@ -513,6 +549,7 @@ Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t coun
 void Recovery::setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row) {
   EpisodeBook& book = replay_.book();
   Store& store = book.store();
+  if (book.checkHandle(handle) != Status::ok) return;
   const uint32_t episode = book.findEpisode(handle);
   if (episode == episodeNone) return;
   const uint32_t every = store.column(column).every;
@@ -557,6 +594,7 @@ Status Recovery::applyRows(const LogPlace& place, const uint8_t* payload, uint32
   if (!isSameEnd || !isSameBegin || now.recordEnd != head.recordEnd) return unfit();
   const uint32_t stateBytes = head.hasNextState == 1 ? store.leaves().bytes() : 0;
   if (store.within(head.position) + head.rowCount > store.blockLength() || loggedBlockBytes(store, head) + stateBytes != bytes) return unfit();
+  book.changing(block);
   const uint8_t* const next = readLoggedBlock(store, block, head, payload);
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
@@ -590,18 +628,22 @@ bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
   Bytes left(payload, bytes);
   StatisticsHead head = {};
   if (!left.head(&head) || head.column >= replay_.book().store().columnCount()) return false;
-  ColumnStatistics::Of* const of = replay_.book().part<ColumnStatistics>().find(head.column);
+  auto& statistics = replay_.book().part<ColumnStatistics>();
+  ColumnStatistics::Of* const of = statistics.find(head.column);
   const uint64_t numberBytes = uint64_t{2} * head.count * sizeof(double);
-  if (of == nullptr || of->count != head.count || left.left() != numberBytes) return false;
+  if (of == nullptr || of->count != head.count || left.left() != numberBytes || head.records > replay_.book().recordedCount()) return false;
   of->records = head.records;
   memcpy(of->numbers.data(), left.take(numberBytes), static_cast<size_t>(numberBytes));
-  return true;
+  return statistics.check(replay_.book()) == 0;
 }
 
 /// Reads the rows of blocks that were written before the checkpoint, and lists the episodes of blocks whose rows are lost.
 Status Recovery::readOldRows(RecoveryReport* report) {
   EpisodeBook& book = replay_.book();
   const LoggedRows& logged = book.part<LoggedRows>();
+  const Store& store = book.store();
+  const LoggedBlockHead full = {0, 0, store.blockLength(), store.blockLength(), 1};
+  const uint64_t bytesMax = loggedBlockBytes(store, full) + store.leaves().bytes();
   Scratch<uint8_t> payload;
   for (uint32_t block = 0; block < book.store().highWater(); ++block) {
     if (!book.store().isTaken(block) || !logged.isUnread(block)) continue;
@@ -610,18 +652,21 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     const LogPlace place = logged.place(block);
     uint32_t type = 0;
     LogStatus read = place.segment == 0 ? LogStatus::damaged : LogStatus::ok;
+    if (place.bytes > bytesMax) return unfit();
     if (!payload.commit(place.bytes)) return fail(Status::memory, place.bytes);
-    if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type);
+    LogFailure failure;
+    bool isRepaired = false;
+    if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type, &failure, &isRepaired);
+    if (isRepaired) ++report->repairedCount;
     if (read == LogStatus::ok) {
       const Status status = type == rowsFrame ? applyRows(place, payload.data(), place.bytes, true) : unfit();
       if (status != Status::ok) return status;
+      // They were another block's.
+      if (logged.isUnread(block)) return unfit();
       continue;
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
-    if (read != LogStatus::damaged && read != LogStatus::unknown) {
-      const LogFailure failed = durable_.log_.failure();
-      return fail(Status::log, static_cast<double>(read), static_cast<double>(failed.error.call), failed.error.system);
-    }
+    if (read != LogStatus::damaged && read != LogStatus::unknown) return failed(read, failure);
     if (!report->isDamaged) report->damage = place.position();
     report->isDamaged = true;
     ++report->lostBlocks;

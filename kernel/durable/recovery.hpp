@@ -17,7 +17,7 @@ namespace exrp {
 struct RecoveryReport {
   uint64_t groupCount = 0;
   uint64_t tailBytes = 0;      // that were cut off: no whole group, or torn
-  uint64_t repairedCount = 0;  // frames with a flipped bit
+  uint64_t repairedCount = 0;  // flipped bits
   uint64_t lostBlocks = 0;     // whose rows are damaged: their episodes were evicted
   LogPosition damage;          // the first that was not repaired
   bool isDamaged = false;
@@ -30,14 +30,15 @@ class Recovery final : private LogVisitor {
   Recovery(Durable& durable, Recording& recording, Drawing& drawing, ThreadScratch& thread)
       : durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
 
-  /// Opens the log of the folder, and goes on with it.
+  /// Opens the log of the folder, and goes on with it. Where that fails, what was flushed is still in the folder.
   Status open(const DurableOptions& options, RecoveryReport* report);
 
  private:
+  Status read(const DurableOptions& options, RecoveryReport* report);
   bool frame(const LogFrame& frame) override;
   bool damage(const LogDamage& damage) override;
 
-  LogPosition findCheckpoint();
+  Status findCheckpoint(LogPosition* found);
   bool keepFrame(const LogFrame& frame);
   bool beginCheckpoint(const uint8_t* payload, uint32_t bytes);
   bool loadSection(const uint8_t* payload, uint32_t bytes);
@@ -86,6 +87,7 @@ class Recovery final : private LogVisitor {
   Scratch<double> lost_;  // handles
   size_t lostCount_ = 0;
   Scratch<uint8_t> steps_;
+  Scratch<uint8_t> made_;  // commands of the checkpoint, as their arguments must be aligned
   double handle_ = 0;
   RecoveryReport* report_ = nullptr;
 };
