@@ -195,6 +195,9 @@ const SYSTEM_ERRORS: Readonly<Partial<Record<number, string>>> = {
   122: "the quota is used up (EDQUOT)",
 };
 
+/** The numbers of those by which a system refuses to write: EPERM, EACCES and EROFS. */
+const UNWRITABLE: readonly number[] = [1, 13, 30];
+
 /** What is wrong with the log of a durable replay. */
 function logText(what: number, call: number, system: number): Fault {
   switch (what) {
@@ -220,7 +223,21 @@ function logText(what: number, call: number, system: number): Fault {
       return "timeout: the disk took too long";
     case abi.EXRP_LOG_MEMORY:
       return "memory: there was no memory for the log, which ends there; open the folder again";
+    case abi.EXRP_LOG_ARGUMENT:
+      return `not-savable: ${
+        call > 0
+          ? `a block of records has ${call} bytes, and the log takes ${system} at most; give a smaller blockLength`
+          : "a call has more bytes than the log takes"
+      }`;
     case abi.EXRP_LOG_DISK:
+      if (call === abi.EXRP_DISK_CHECK) {
+        return "disk: the folder of the replay, or the newest file of its log, was removed; the replay goes on in memory, and serialize() can save it";
+      }
+      if (call === abi.EXRP_DISK_LOCK && UNWRITABLE.includes(system)) {
+        return `permission: the folder can't be written (${
+          SYSTEM_ERRORS[system] ?? `error ${system}`
+        }), and an open replay needs that, even one that is only read; allow it, or copy the folder to where you may write`;
+      }
       return `disk: the system could not ${DISK_CALLS[call] ?? "use the disk"}: ${
         SYSTEM_ERRORS[system] ?? `error ${system}`
       }; what was flushed before is there, and nothing later is written`;

@@ -1061,6 +1061,7 @@ export const EXRP_DISK_SYNC_FOLDER = 12;
 export const EXRP_DISK_FREE_BYTES = 13;
 export const EXRP_DISK_LOCK = 14;
 export const EXRP_DISK_LINK = 15;
+export const EXRP_DISK_CHECK = 16;
 export const EXRP_LIMIT_TABLES_SETS = 4096;
 export const EXRP_LIMIT_TABLES = 64;
 export const EXRP_LIMIT_TABLES_STREAMS = 65536;

@@ -99,10 +99,10 @@ extern "C" {
 #define EXRP_STATUS_ITEM_SLICE 61        /* a slice of an item reaches beyond its chunk [item's index; chunk's key, high and low] */
 #define EXRP_STATUS_DAMAGED 60           /* samples or a tensor are not what they must be [EXRP_DAMAGE_*; index of the sample; index of the column] */
 #define EXRP_STATUS_LOG 62               /* the log of a durable replay [EXRP_LOG_*; EXRP_DISK_* that failed, or where it is damaged: the segment; the
-                                            system's number for it, or the offset] */
+                                            system's number for it, or the offset; where a block is larger than a frame may be: its bytes; the largest] */
 
 /* What is wrong with a log. */
-#define EXRP_LOG_ARGUMENT 1 /* an option that fits no log, or a call that is larger than a frame may be */
+#define EXRP_LOG_ARGUMENT 1 /* an option that fits no log, or a block or a call that is larger than a frame may be */
 #define EXRP_LOG_CLOSED 2   /* the replay is not durable */
 #define EXRP_LOG_FULL 3     /* too much waits for the disk */
 #define EXRP_LOG_TIMEOUT 4  /* the wait has ended before the disk was done */
@@ -134,6 +134,7 @@ extern "C" {
 #define EXRP_DISK_FREE_BYTES 13
 #define EXRP_DISK_LOCK 14
 #define EXRP_DISK_LINK 15
+#define EXRP_DISK_CHECK 16 /* the folder, or a file in it, was removed */
 
 /* Limits. */
 #define EXRP_LIMIT_TABLES_SETS 4096    /* sets of tables in use */
@@ -657,7 +658,7 @@ extern "C" {
 #define EXRP_VERIFY_BYTES 1      /* of them */
 #define EXRP_VERIFY_GROUPS 2
 #define EXRP_VERIFY_TAIL_BYTES 3 /* that nothing proves to have been on the disk, and opening would cut off */
-#define EXRP_VERIFY_CHECKPOINT 4 /* the file that names the checkpoint: 0 not there, 1 whole, 2 damaged */
+#define EXRP_VERIFY_CHECKPOINT 4 /* the file that names the checkpoint: 0 not there, 1 whole, 2 damaged, 3 whole but for one bit */
 #define EXRP_VERIFY_FLAWS 5      /* places that are damaged; there may be more than were listed */
 #define EXRP_VERIFY_FAILED 6     /* why it could not be read: EXRP_LOG_*, or 0; */
 #define EXRP_VERIFY_CALL 7       /* the call of the disk, */

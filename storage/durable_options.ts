@@ -9,7 +9,7 @@ import { checkInteger, checkWord } from "../base/checks.ts";
 /** How a durable replay or durable tables write, for {@linkcode ExperienceReplay.open} and `Tables.open`. {@linkcode ExperienceReplay.durability} has an example. */
 export interface DurableOptions {
   /**
-   * What is recorded, drawn or changed is on the disk after so many milliseconds at the latest, without a call of `flush`. 0 leaves it to `flush`. Default: 1000.
+   * What is recorded, drawn or changed is on the disk after so many milliseconds, without a call of `flush`. They end with the next call, or while the program awaits something. 0 leaves it to `flush`. Default: 1000.
    */
   readonly flushIntervalMs?: number;
   /**

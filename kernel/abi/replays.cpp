@@ -393,7 +393,7 @@ int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, 
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
     const Status status = exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
     if (status == Status::ok && found.isDurable()) [[unlikely]] {
-      found.durable->notePicks(Command::setRows, column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
+      found.durable->noteRows(column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
     }
     return status;
   });

@@ -23,7 +23,7 @@ inline bool hasFeatures(unsigned needed) {
   return __get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[2] & needed) == needed;
 }
 
-inline bool hasAvx2() {
+inline bool detectAvx2() {
   constexpr unsigned osxsave = 1u << 27;
   constexpr unsigned avx = 1u << 28;
   constexpr unsigned popcnt = 1u << 23;
@@ -39,6 +39,12 @@ inline bool hasAvx2() {
   return __get_cpuid_count(7, 0, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[1] & avx2) != 0;
 }
 
+/// Asked once: in a virtual machine, a question takes some 20 microseconds, as the machine's host answers it.
+inline bool hasAvx2() {
+  static const bool has = detectAvx2();
+  return has;
+}
+
 inline bool hasCrc32() {
   constexpr unsigned sse42 = 1u << 20;
   constexpr unsigned pclmul = 1u << 1;
@@ -47,10 +53,13 @@ inline bool hasCrc32() {
 
 /// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.
 inline bool isIntel() {
-  unsigned highest = 0;
-  unsigned name[3] = {};
-  return __get_cpuid(0, &highest, &name[0], &name[2], &name[1]) != 0 && name[0] == 0x756e6547u && name[1] == 0x49656e69u &&
-         name[2] == 0x6c65746eu;
+  static const bool is = [] {
+    unsigned highest = 0;
+    unsigned name[3] = {};
+    return __get_cpuid(0, &highest, &name[0], &name[2], &name[1]) != 0 && name[0] == 0x756e6547u && name[1] == 0x49656e69u &&
+           name[2] == 0x6c65746eu;
+  }();
+  return is;
 }
 
 }  // namespace exrp

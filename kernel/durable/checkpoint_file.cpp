@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "kernel/durable/durable_format.hpp"
+#include "kernel/log/log_format.hpp"
 #include "kernel/log/log_scan.hpp"
 
 namespace exrp {
@@ -49,32 +50,52 @@ DiskError writeCheckpointFile(Disk& disk, uint64_t logId, LogPosition checkpoint
   return error;
 }
 
-LogPosition readCheckpointFile(Disk& disk, CheckpointFileState* state) {
+LogStatus readCheckpointFile(Disk& disk, CheckpointFileState* state, LogPosition* said, LogFailure* failure) {
   *state = CheckpointFileState::none;
+  *said = {};
+  DiskFiles files;
+  DiskError error = disk.list(&files);
+  bool isThere = false;
+  for (size_t k = 0; !error.isError() && k < files.count; ++k) isThere |= strcmp(files.files[k].name, checkpointName) == 0;
   CheckpointFile file = {};
-  FileId id = noFile;
-  if (disk.open(checkpointName, OpenFile::read, &id).isError()) return {};
+  auto* const bytes = reinterpret_cast<uint8_t*>(&file);
   size_t readBytes = 0;
-  const DiskError error = disk.read(id, 0, reinterpret_cast<uint8_t*>(&file), sizeof file, &readBytes);
-  disk.close(id);
-  const bool isWhole = !error.isError() && readBytes == sizeof file &&
-                       file.sum == checksum(0, reinterpret_cast<const uint8_t*>(&file), offsetof(CheckpointFile, sum));
-  *state = isWhole ? CheckpointFileState::whole : CheckpointFileState::damaged;
-  return isWhole ? LogPosition{file.segment, file.offset} : LogPosition{};
+  if (isThere) {
+    FileId id = noFile;
+    error = disk.open(checkpointName, OpenFile::read, &id);
+    if (!error.isError()) {
+      error = disk.read(id, 0, bytes, sizeof file, &readBytes);
+      disk.close(id);
+    }
+  }
+  if (error.isError()) {
+    *failure = LogFailure(error, isThere ? checkpointName : "");
+    return LogStatus::disk;
+  }
+  if (!isThere) return LogStatus::ok;
+  *state = CheckpointFileState::damaged;
+  if (readBytes < sizeof file) return LogStatus::ok;
+  const uint64_t bit = repairHead(bytes, sizeof file, checksum(0, bytes, offsetof(CheckpointFile, sum)));
+  if (file.sum != checksum(0, bytes, offsetof(CheckpointFile, sum))) return LogStatus::ok;
+  *state = bit == noBit ? CheckpointFileState::whole : CheckpointFileState::repaired;
+  *said = {file.segment, file.offset};
+  return LogStatus::ok;
 }
 
-LogPosition findCheckpoint(Disk& disk) {
-  CheckpointFileState state = CheckpointFileState::none;
-  const LogPosition said = readCheckpointFile(disk, &state);
-  if (state == CheckpointFileState::whole) return said;
+LogStatus findCheckpoint(Disk& disk, LogPosition* found, CheckpointFileState* state, LogFailure* failure) {
+  LogStatus status = readCheckpointFile(disk, state, found, failure);
+  if (status != LogStatus::ok || found->segment != 0) return status;
   LogSegments segments;
-  LogFailure failure;
+  status = listSegments(disk, &segments, failure);
   // A log that has its beginning needs no checkpoint.
-  if (listSegments(disk, &segments, &failure) != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return {};
+  if (status != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return status;
   CheckpointSearch search;
   LogScan scan;
-  scanLog(disk, {}, search, &scan);
-  return search.found;
+  status = scanLog(disk, {}, search, &scan);
+  *failure = scan.failure;
+  if (status == LogStatus::disk || status == LogStatus::memory) return status;
+  *found = search.found;
+  return LogStatus::ok;
 }
 
 }  // namespace exrp

@@ -6,18 +6,20 @@
 
 #include "kernel/log/disk.hpp"
 #include "kernel/log/log_place.hpp"
+#include "kernel/log/log_status.hpp"
 
 namespace exrp {
 
 /// Writes it, in the place of the one before.
 DiskError writeCheckpointFile(Disk& disk, uint64_t logId, LogPosition checkpoint);
 
-enum class CheckpointFileState : uint8_t { none, whole, damaged };
+/// `repaired`: a bit of it was flipped, and it says what it said.
+enum class CheckpointFileState : uint8_t { none, whole, damaged, repaired };
 
-/// What it says; {} where it is not there, or damaged.
-LogPosition readCheckpointFile(Disk& disk, CheckpointFileState* state);
+/// What it says; {} where it is not there, or damaged. LogStatus::disk, where the disk can't be read now: the log would look older than it is.
+LogStatus readCheckpointFile(Disk& disk, CheckpointFileState* state, LogPosition* said, LogFailure* failure);
 
 /// Where the newest whole checkpoint begins; {} without one, which is the beginning of the log. Where the file does not say it, the log itself is searched.
-LogPosition findCheckpoint(Disk& disk);
+LogStatus findCheckpoint(Disk& disk, LogPosition* found, CheckpointFileState* state, LogFailure* failure);
 
 }  // namespace exrp

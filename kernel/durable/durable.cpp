@@ -12,10 +12,8 @@ namespace {
 
 constexpr uint32_t firstRoom = 4096;          // of a frame of commands
 constexpr uint32_t runBytesMax = 1 << 22;     // of the rows that one command speaks of, as recovery makes room for them
-constexpr uint32_t pieceBytesMax = 1 << 20;   // of a checkpoint's frame
-constexpr uint64_t pumpBytes = 4 << 20;       // of a checkpoint, with each group
+constexpr uint32_t rowsBytesMax = 1 << 20;    // of the rows that one command changes, unless one row has more
 constexpr uint64_t rewrittenMax = 64 << 20;   // rows that are written again for a checkpoint, so that old segments can go
-constexpr uint32_t timedNotes = 64;           // the clock is read once for so many commands
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
@@ -26,8 +24,12 @@ uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 Status Durable::openFolder(const char* path, bool isMaking) {
   Disk* disk = nullptr;
   const DiskError error = openDisk(path, isMaking, &disk);
-  disk_.reset(disk);
   if (error.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(error.call), error.system);
+  return takeDisk(std::unique_ptr<Disk>(disk));
+}
+
+Status Durable::takeDisk(std::unique_ptr<Disk> disk) {
+  disk_ = std::move(disk);
   bool isTaken = false;
   const DiskError locked = disk_->lock(lockName, &isTaken);
   if (locked.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(locked.call), locked.system);
@@ -37,9 +39,17 @@ Status Durable::openFolder(const char* path, bool isMaking) {
 /// What a new log and one that is read again have in common.
 Status Durable::openLog(const DurableOptions& options) {
   options_ = options;
-  const uint32_t recordBytes = replay_.book().store().recordBytes();
+  // The log says nothing of what was there before it.
+  if (replay_.book().nextHandle() > 0 || replay_.picks().viewCount() > 1 || replay_.picks().selectorCount() > 0) {
+    return exrp::fail(Status::argument, 1, static_cast<double>(replay_.book().nextHandle()));
+  }
+  const Store& store = replay_.book().store();
+  const uint64_t blockBytes = loggedBlockBytesMax(store);
+  if (blockBytes > frameBytesMax) {
+    return exrp::fail(Status::log, static_cast<double>(LogStatus::argument), static_cast<double>(blockBytes), static_cast<double>(frameBytesMax));
+  }
+  const uint32_t recordBytes = store.recordBytes();
   runMax_ = recordBytes < runBytesMax ? runBytesMax / recordBytes : 1;
-  groupedAt_ = steadyMilliseconds();
   return replay_.book().part<LoggedRows>().begin(replay_.book());
 }
 
@@ -58,14 +68,24 @@ Status Durable::create(const DurableOptions& options) {
 Status Durable::close() {
   if (!log_.isOpen()) return Status::ok;
   if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
+  snapshot_.endFor(this);
+  frame_ = nullptr;
   const LogStatus closed = log_.close();
   if (closed != LogStatus::ok) fail(closed);
   return hasFailed_ ? failure() : Status::ok;
 }
 
+void Durable::abandon() {
+  fail(LogStatus::closed);
+  log_.abandon();
+}
+
 void Durable::fail(LogStatus status) {
   if (hasFailed_) return;
   hasFailed_ = true;
+  // Nobody finishes the checkpoint, and the replay may be saved otherwise.
+  snapshot_.endFor(this);
+  checkpoint_ = Checkpoint::none;
   failedBy_ = status;
   if (frame_ != nullptr) log_.drop();
   frame_ = nullptr;
@@ -248,15 +268,37 @@ void Durable::noteSteps(Command command, const double* handles, const uint8_t* s
 
 void Durable::notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
                         uint32_t itemBytes, uint32_t count) {
+  putPicks(command, number, handles, positions, items, itemBytes, count);
+  goOn();
+}
+
+void Durable::putPicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
+                       uint32_t itemBytes, uint32_t count) {
   const PicksHead head = {number, count, itemBytes, 0};
   const uint64_t zero = 0;
-  const uint64_t bytes = uint64_t{count} * itemBytes;
-  if (bytes > frameBytesMax / 2) return fail(LogStatus::argument);
-  note(command, {{&head, sizeof head},
-                 {handles, count * uint32_t{sizeof(double)}},
-                 {positions, count * uint32_t{sizeof(int32_t)}},
-                 {&zero, count % 2 * 4},
-                 {items, static_cast<uint32_t>(bytes)}});
+  put(command, {{&head, sizeof head},
+                {handles, count * uint32_t{sizeof(double)}},
+                {positions, count * uint32_t{sizeof(int32_t)}},
+                {&zero, count % 2 * 4},
+                {items, count * itemBytes}});
+}
+
+void Durable::noteRows(uint32_t column, const double* handles, const int32_t* positions, const uint8_t* rows, uint32_t rowBytes, uint32_t count) {
+  const EpisodeBook& book = replay_.book();
+  const bool isKept = book.store().isKept(column);
+  // Recovery changes rows in the end. Then nobody knows any more which records were gone already, while the row that they had is still there.
+  const auto isGone = [&](uint32_t at) {
+    const uint32_t episode = isKept ? book.findEpisode(handles[at]) : 0;
+    return isKept && (episode == episodeNone || static_cast<uint32_t>(positions[at]) < book.episodes().first(episode));
+  };
+  const uint32_t most = rowBytes < rowsBytesMax ? rowsBytesMax / rowBytes : 1;
+  for (uint32_t at = 0; at < count && !hasFailed_;) {
+    uint32_t end = at;
+    while (end < count && end - at < most && !isGone(end)) ++end;
+    if (end > at) putPicks(Command::setRows, column, handles + at, positions + at, rows + size_t{at} * rowBytes, rowBytes, end - at);
+    at = end > at ? end : at + 1;
+  }
+  goOn();
 }
 
 /// After a call was noted: whether its group is to end.
@@ -264,11 +306,11 @@ void Durable::goOn() {
   if (options_.hasState || hasFailed_) return;
   const Store& store = replay_.book().store();
   const uint64_t rows = uint64_t{replay_.book().part<LoggedRows>().unwrittenCount()} * store.blockLength() * store.recordBytes();
-  bool ends = pendingBytes_ + rows >= options_.groupBytes;
-  if (!ends && ++noteCount_ % timedNotes == 0 && options_.log.flushIntervalMs > 0) {
-    ends = steadyMilliseconds() - groupedAt_ >= options_.log.flushIntervalMs;
-  }
-  if (ends) endGroup(nullptr, 0, false);
+  // The log's thread counts the intervals, so that no call looks at a clock.
+  const bool isOver = intervalsSeen_ != log_.intervalCount();
+  if (!isOver && pendingBytes_ + rows < options_.groupBytes) return;
+  endGroup(nullptr, 0, false);
+  if (isOver && !hasFailed_) log_.requestFlush();
 }
 
 // ---- groups ----
@@ -346,7 +388,7 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   if (wants) freshenBlocks();
   LoggedRows& rows = replay_.book().part<LoggedRows>();
-  groupedAt_ = steadyMilliseconds();
+  intervalsSeen_ = log_.intervalCount();
   if (!hasFailed_ && (isPending_ || !isSame || rows.unwrittenCount() > 0)) {
     endCommands();
     rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
@@ -364,13 +406,17 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
     pendingBytes_ = 0;
   }
   if (!hasFailed_ && wants) beginCheckpoint();
-  if (!hasFailed_) pumpCheckpoint(pumpBytes);
+  if (!hasFailed_) pumpCheckpoint(options_.pumpBytes);
   return hasFailed_ ? failure() : Status::ok;
 }
 
 Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
-  if (status == LogStatus::ok) return Status::ok;
+  if (status == LogStatus::ok) {
+    // What was flushed before is lost where somebody has removed the folder since.
+    const DiskError error = disk_->findFolder();
+    return error.isError() ? exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(error.call), error.system) : Status::ok;
+  }
   const LogFailure failed = log_.failure();
   return exrp::fail(Status::log, static_cast<double>(status), static_cast<double>(failed.error.call), failed.error.system);
 }
@@ -474,7 +520,7 @@ void Durable::pumpCheckpoint(uint64_t budget) {
       sectionItem_ = 0;
       continue;
     }
-    const double most = info[1] >= pieceBytesMax ? 1 : static_cast<double>(static_cast<uint32_t>(pieceBytesMax / info[1]));
+    const double most = info[1] >= options_.pieceBytes ? 1 : static_cast<double>(static_cast<uint32_t>(options_.pieceBytes / info[1]));
     const auto count = static_cast<uint32_t>(info[0] - sectionItem_ < most ? info[0] - sectionItem_ : most);
     const auto bytes = static_cast<uint32_t>(count * info[1]);
     uint8_t* payload = nullptr;
@@ -493,7 +539,7 @@ void Durable::pumpCheckpoint(uint64_t budget) {
     written += bytes;
   }
   while (checkpoint_ == Checkpoint::places && written < budget && !hasFailed_) {
-    constexpr uint32_t most = pieceBytesMax / sizeof(LogPlace);
+    const auto most = static_cast<uint32_t>(options_.pieceBytes < sizeof(LogPlace) ? 1 : options_.pieceBytes / sizeof(LogPlace));
     const uint32_t count = placeCount_ - placeAt_ < most ? placeCount_ - placeAt_ : most;
     if (count > 0) append(placesFrame, {{places_.data() + placeAt_, count * uint32_t{sizeof(LogPlace)}}});
     placeAt_ += count;

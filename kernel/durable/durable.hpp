@@ -32,6 +32,9 @@ struct DurableOptions {
   uint32_t groupBytes = uint32_t{1} << 20;
   /// A checkpoint is made once the log has grown by so many bytes, and by four times the last checkpoint.
   uint64_t checkpointBytes = uint64_t{64} << 20;
+  /// Of a checkpoint, a frame has so many bytes at most, and each group writes so many.
+  uint32_t pieceBytes = uint32_t{1} << 20;
+  uint64_t pumpBytes = uint64_t{4} << 20;
   /// Only the caller ends groups, because it has state of its own.
   bool hasState = false;
   /// Whether records are taken after the log has failed.
@@ -47,10 +50,14 @@ class Durable {
 
   /// Opens the folder, and takes its lock.
   Status openFolder(const char* path, bool isMaking);
+  /// The same, where the folder is open already.
+  Status takeDisk(std::unique_ptr<Disk> disk);
   /// Begins a log for a replay as it is. Status::log where the folder has one.
   Status create(const DurableOptions& options);
   /// Ends the last group, and flushes. What had failed stays failed, and is told.
   Status close();
+  /// Ends the log as it is: what is not on the disk is lost, as if the process were killed. The replay goes on in memory.
+  void abandon();
 
   // ---- calls that have changed the replay ----
 
@@ -67,6 +74,8 @@ class Durable {
   void noteSteps(Command command, const double* handles, const uint8_t* steps, uint32_t first, uint32_t end, uint32_t count, uint32_t flags);
   void notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items, uint32_t itemBytes,
                  uint32_t count);
+  /// A call that changed rows. It is noted in pieces, as it may have more bytes than a frame.
+  void noteRows(uint32_t column, const double* handles, const int32_t* positions, const uint8_t* rows, uint32_t rowBytes, uint32_t count);
   /// The handles of a call that writes over them.
   const double* keepHandles(const double* handles, uint32_t count);
 
@@ -78,6 +87,9 @@ class Durable {
   Disk& disk() { return *disk_; }
 
   // ---- groups ----
+
+  /// Whole groups, since the log began.
+  uint64_t groupCount() const { return groupCount_; }
 
   /// Ends the group, with the caller's state, or without.
   Status endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState);
@@ -107,6 +119,8 @@ class Durable {
   void fail(LogStatus status);
   void put(Command command, std::initializer_list<LogPiece> pieces);
   uint8_t* room(uint32_t bytes);
+  void putPicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items, uint32_t itemBytes,
+                uint32_t count);
   void endCommands();
   void noteWriter();
   LimitsCommand limitsCommand() const;
@@ -142,8 +156,7 @@ class Durable {
   uint16_t writer_ = 1;
   uint64_t groupCount_ = 0;
   uint64_t pendingBytes_ = 0;
-  uint64_t groupedAt_ = 0;  // ms
-  uint32_t noteCount_ = 0;
+  uint32_t intervalsSeen_ = 0;
   bool isPending_ = false;
   bool hasFailed_ = false;
   LogStatus failedBy_ = LogStatus::ok;

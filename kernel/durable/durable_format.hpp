@@ -51,6 +51,7 @@ enum class Command : uint32_t {
   noteDraws,       // DrawHead (number: the log)
   abandon,         // a seat whose open episodes end
   setLimits,       // LimitsHead: the replay is made anew with them, and what does not fit goes
+  adopt,           // a program begins: all open episodes are its first seat's
 };
 
 struct CommandHead {

@@ -12,6 +12,7 @@
 namespace exrp {
 namespace {
 
+/// A number of 32 bits goes to that of the log, which may wrap around: what a file says is made wide first.
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 /// Takes what is at the front of some bytes. Asked for more than there is, it gives null from then on.
@@ -46,37 +47,51 @@ class Bytes {
 
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 
+Status failed(LogStatus status, const LogFailure& failure) {
+  return fail(Status::log, static_cast<double>(status), static_cast<double>(failure.error.call), failure.error.system);
+}
+
+/// What a call comes to that had succeeded before: where it fails now, the log is of another replay, or of another library.
+Status again(Status status) { return status == Status::ok || status == Status::memory || status == Status::log ? status : unfit(); }
+
 }  // namespace
 
 // ---- reading the log ----
 
 Status Recovery::open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted) {
+  const Status status = read(options, report, wanted);
+  // Nothing of a replay that is not whole gets into the log.
+  if (status != Status::ok) durable_.abandon();
+  return status;
+}
+
+Status Recovery::read(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted) {
   report_ = report;
   Status status = durable_.openLog(options);
   if (status != Status::ok) return status;
   LogScan scan;
-  const LogPosition from = findCheckpoint(*durable_.disk_);
+  LogPosition from;
+  LogFailure failure;
+  CheckpointFileState state = CheckpointFileState::none;
+  const LogStatus found = findCheckpoint(*durable_.disk_, &from, &state, &failure);
+  if (found != LogStatus::ok) return failed(found, failure);
+  if (state == CheckpointFileState::repaired) ++report->repairedCount;
   groupEnd_ = from;
   isLoading_ = from.segment != 0;
   LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
-  report->repairedCount = scan.repairedCount;
+  report->repairedCount += scan.repairedCount;
   report->tailBytes = scan.tailBytes;
   if (opened == LogStatus::stopped) {
-    if (status_ != Status::ok) return status_;
+    if (status_ != Status::ok) return again(status_);
     return fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
   }
-  if (opened != LogStatus::ok) {
-    return fail(Status::log, static_cast<double>(opened), static_cast<double>(scan.failure.error.call), scan.failure.error.system);
-  }
+  if (opened != LogStatus::ok) return failed(opened, scan.failure);
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
-  status = goOn(from, wanted, report);
-  // A replay that is not whole writes nothing.
-  if (status != Status::ok) durable_.log_.abandon();
-  return status;
+  return goOn(from, scan.synced.packed() >= scan.end.packed(), wanted, report);
 }
 
-/// Once all groups are there: reads the rows, and begins the next group.
-Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
+/// Once all groups are there: reads the rows, and begins the next group. `isProven`: a mark says that the last one is on the disk.
+Status Recovery::goOn(LogPosition from, bool isProven, const WantedLimits& wanted, RecoveryReport* report) {
   durable_.newestCheckpoint_ = from;
   durable_.groupCount_ = groupCount_;
   durable_.writer_ = replay_.book().writer();
@@ -89,14 +104,13 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return unfit();
-    const uint8_t* const arguments = left.take(padded(head.bytes));
-    status = arguments == nullptr ? unfit() : applyPicks(Command::setRows, arguments, head.bytes);
+    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
+    status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
   }
   if (status != Status::ok) return status;
-  if (frameCount_ > 0) {
-    durable_.append(discardFrame, {});
-    for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
-  }
+  // Also where nothing proves that the last group was on the disk: what comes behind it does.
+  if (frameCount_ > 0 || !isProven) durable_.append(discardFrame, {});
+  for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   if (isChanged) durable_.putLimits();
   // The program's first seat goes on, whoever wrote last.
   replay_.book().setWriter(1);
@@ -109,6 +123,7 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
     if (status == Status::ok) durable_.put(Command::evictEpisode, {{&head, sizeof head}});
   }
   if (status != Status::ok) return status;
+  if (adoptEpisodes(replay_, 1)) durable_.put(Command::adopt, {});
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
   return durable_.hasFailed_ ? durable_.failure() : Status::ok;
@@ -138,7 +153,7 @@ bool Recovery::frame(const LogFrame& frame) {
       if (isLoading_) {
         const uint32_t count = bytes / sizeof(LogPlace);
         isRight = placed_.places.commit(placed_.placeCount + count);
-        if (isRight) memcpy(placed_.places.data() + placed_.placeCount, payload, count * sizeof(LogPlace));
+        if (isRight && count > 0) memcpy(placed_.places.data() + placed_.placeCount, payload, count * sizeof(LogPlace));
         placed_.placeCount += count;
       }
       break;
@@ -174,7 +189,7 @@ bool Recovery::keepFrame(const LogFrame& frame) {
     return false;
   }
   frames_[frameCount_++] = {frame.place, frame.type, byteCount_};
-  memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
+  if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
   byteCount_ += room;
   return true;
 }
@@ -218,7 +233,12 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
   if (headBytes > 0) memcpy(placed_.heads.data(), left.take(headBytes), headBytes);
   groupCount_ = head.group;
   placed_.writer = static_cast<uint16_t>(head.writer);
-  return applyCommands(commands, head.commandBytes);
+  if (!made_.commit(head.commandBytes)) {
+    status_ = fail(Status::memory, head.commandBytes);
+    return false;
+  }
+  if (head.commandBytes > 0) memcpy(made_.data(), commands, head.commandBytes);
+  return applyCommands(made_.data(), head.commandBytes);
 }
 
 bool Recovery::loadSection(const uint8_t* payload, uint32_t bytes) {
@@ -323,14 +343,10 @@ bool Recovery::applyCommands(const uint8_t* bytes, uint32_t count) {
   for (Bytes left(bytes, count); left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return false;
-    const uint8_t* const arguments = left.take(padded(head.bytes));
+    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
     if (arguments == nullptr) return false;
-    status_ = apply(static_cast<Command>(head.command), arguments, head.bytes);
-    if (status_ != Status::ok) {
-      // A call that had succeeded: the log is of another replay, or of another library.
-      if (status_ != Status::memory) status_ = unfit();
-      return false;
-    }
+    status_ = again(apply(static_cast<Command>(head.command), arguments, head.bytes));
+    if (status_ != Status::ok) return false;
   }
   return true;
 }
@@ -348,6 +364,7 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
       else book.setWriter(static_cast<uint16_t>(number));
       return Status::ok;
     }
+    case Command::adopt: adoptEpisodes(replay_, 1); return Status::ok;
     case Command::createEpisode: return replay_.createEpisode(&handle_);
     case Command::clear: return replay_.clear();
     case Command::trimOpen: {
@@ -433,6 +450,8 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
   Bytes left(bytes, size);
   RecordsHead head = {};
   if (!left.head(&head) || head.count < 1 || head.count > EXRP_LIMIT_BATCH) return unfit();
+  // No few bytes make room for many rows.
+  if (command == Command::recordMany && head.count > durable_.runMax_) return unfit();
   const Store& store = replay_.book().store();
   const uint32_t count = head.count;
   double offsets[EXRP_STEPS_COLUMN + columnMax];
@@ -448,7 +467,7 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
   uint64_t leaves[leafMax];
   const uint64_t whole = store.leaves().layOut(at(EXRP_STEPS_FINAL_STATE), uint64_t{count} + 1, leaves);
   const size_t listed = isBatch || command == Command::recordFlat ? size_t{count} * sizeof(double) : 0;
-  if (!steps_.commit(static_cast<size_t>(whole) + listed)) return fail(Status::memory, static_cast<double>(whole));
+  if (!steps_.commit(static_cast<size_t>(padded(whole)) + listed)) return fail(Status::memory, static_cast<double>(whole));
   uint8_t* const steps = steps_.data();
   if (command == Command::recordMany) memset(steps, 0, count);
   else memcpy(steps + at(EXRP_STEPS_FLAGS), own, count);
@@ -505,6 +524,7 @@ Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t coun
 void Recovery::setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row) {
   EpisodeBook& book = replay_.book();
   Store& store = book.store();
+  if (book.checkHandle(handle) != Status::ok) return;
   const uint32_t episode = book.findEpisode(handle);
   if (episode == episodeNone) return;
   const uint32_t every = store.column(column).every;
@@ -588,18 +608,20 @@ bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
   Bytes left(payload, bytes);
   StatisticsHead head = {};
   if (!left.head(&head) || head.column >= replay_.book().store().columnCount()) return false;
-  ColumnStatistics::Of* const of = replay_.book().part<ColumnStatistics>().find(head.column);
+  auto& statistics = replay_.book().part<ColumnStatistics>();
+  ColumnStatistics::Of* const of = statistics.find(head.column);
   const uint64_t numberBytes = uint64_t{2} * head.count * sizeof(double);
-  if (of == nullptr || of->count != head.count || left.left() != numberBytes) return false;
+  if (of == nullptr || of->count != head.count || left.left() != numberBytes || head.records > replay_.book().recordedCount()) return false;
   of->records = head.records;
   memcpy(of->numbers.data(), left.take(numberBytes), static_cast<size_t>(numberBytes));
-  return true;
+  return statistics.check(replay_.book()) == 0;
 }
 
 /// Reads the rows of blocks that were written before the checkpoint, and lists the episodes of blocks whose rows are lost.
 Status Recovery::readOldRows(RecoveryReport* report) {
   EpisodeBook& book = replay_.book();
   const LoggedRows& logged = book.part<LoggedRows>();
+  const uint64_t bytesMax = loggedBlockBytesMax(book.store());
   Scratch<uint8_t> payload;
   for (uint32_t block = 0; block < book.store().highWater(); ++block) {
     if (!book.store().isTaken(block) || !logged.isUnread(block)) continue;
@@ -608,18 +630,21 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     const LogPlace place = logged.place(block);
     uint32_t type = 0;
     LogStatus read = place.segment == 0 ? LogStatus::damaged : LogStatus::ok;
+    if (place.bytes > bytesMax) return unfit();
     if (!payload.commit(place.bytes)) return fail(Status::memory, place.bytes);
-    if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type);
+    LogFailure failure;
+    bool isRepaired = false;
+    if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type, &failure, &isRepaired);
+    if (isRepaired) ++report->repairedCount;
     if (read == LogStatus::ok) {
       const Status status = isOfRows(type) ? applyRows(type, place, payload.data(), true) : unfit();
       if (status != Status::ok) return status;
+      // They were another block's.
+      if (logged.isUnread(block)) return unfit();
       continue;
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
-    if (read != LogStatus::damaged && read != LogStatus::unknown) {
-      const LogFailure failed = durable_.log_.failure();
-      return fail(Status::log, static_cast<double>(read), static_cast<double>(failed.error.call), failed.error.system);
-    }
+    if (read != LogStatus::damaged && read != LogStatus::unknown) return failed(read, failure);
     if (!report->isDamaged) report->damage = place.position();
     report->isDamaged = true;
     ++report->lostBlocks;

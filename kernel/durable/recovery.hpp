@@ -17,7 +17,7 @@ namespace exrp {
 struct RecoveryReport {
   uint64_t groupCount = 0;
   uint64_t tailBytes = 0;      // that were cut off: no whole group, or torn
-  uint64_t repairedCount = 0;  // frames with a flipped bit
+  uint64_t repairedCount = 0;  // flipped bits
   uint64_t lostBlocks = 0;     // whose rows are damaged: their episodes were evicted
   LogPosition damage;          // the first that was not repaired
   bool isDamaged = false;
@@ -38,7 +38,7 @@ class Recovery final : private LogVisitor {
   Recovery(Durable& durable, Recording& recording, Drawing& drawing, ThreadScratch& thread)
       : durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
 
-  /// Opens the log of the folder, and goes on with it. Other limits begin with the next group.
+  /// Opens the log of the folder, and goes on with it. Other limits begin with the next group. Where that fails, what was flushed is still in the folder.
   Status open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted = {});
 
  private:
@@ -51,15 +51,15 @@ class Recovery final : private LogVisitor {
     uint16_t writer = 1;  // of the last call
   };
 
+  Status read(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted);
   bool frame(const LogFrame& frame) override;
   bool damage(const LogDamage& damage) override;
-
   bool keepFrame(const LogFrame& frame);
   bool beginCheckpoint(const uint8_t* payload, uint32_t bytes);
   bool loadSection(const uint8_t* payload, uint32_t bytes);
   bool endCheckpoint();
   Status place(const Placed& placed);
-  Status goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report);
+  Status goOn(LogPosition from, bool isProven, const WantedLimits& wanted, RecoveryReport* report);
   Status takeWanted(const WantedLimits& wanted, bool* isChanged);
   Status changeLimits(const LimitsHead& limits, bool isPassing);
   Status takeBlockLength(uint32_t length, ReplayConfig* config);
@@ -107,6 +107,7 @@ class Recovery final : private LogVisitor {
   Scratch<double> lost_;  // handles
   size_t lostCount_ = 0;
   Scratch<uint8_t> steps_;
+  Scratch<uint8_t> made_;  // commands of the checkpoint, as their arguments must be aligned
   double handle_ = 0;
   RecoveryReport* report_ = nullptr;
 };

@@ -69,11 +69,13 @@ Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* repor
   }
   firstSegment_ = segmentCount_ == 0 ? 1 : segments.segments[segments.count - segmentCount_].segment;
   tables_.store().beginSegments(firstSegment_);
-  from_ = findCheckpoint(*durable_.disk_);
+  CheckpointFileState state = CheckpointFileState::none;
+  const LogStatus found = findCheckpoint(*durable_.disk_, &from_, &state, &failed);
+  if (found != LogStatus::ok) return logStatus(found, failed.error);
   isLoading_ = from_.segment != 0;
   LogScan scan;
   const LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from_, *this, &scan);
-  report->repairedCount = scan.repairedCount;
+  report->repairedCount = scan.repairedCount + (state == CheckpointFileState::repaired ? 1 : 0);
   report->tailBytes = scan.tailBytes;
   if (opened == LogStatus::stopped) {
     return status_ != Status::ok ? status_ : fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);

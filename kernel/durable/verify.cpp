@@ -19,8 +19,10 @@ LogStatus Verify::run(Disk& disk) {
     if (status == LogStatus::ok && flawCount_ > 0) {
       // The checkpoint that was looked for may have gone meanwhile, with its segments.
       CheckpointFileState state = CheckpointFileState::none;
-      const LogPosition now = readCheckpointFile(disk, &state);
-      if (state == CheckpointFileState::whole && checkpointFile_ == CheckpointFileState::whole && now != from_) continue;
+      LogPosition now;
+      LogFailure ignored;
+      readCheckpointFile(disk, &state, &now, &ignored);
+      if (now.segment != 0 && now != from_ && checkpointFile_ != CheckpointFileState::none) continue;
     }
     if (status != LogStatus::disk || scan_.failure.error.call != DiskCall::open) return status;
     // One that could not be opened may have been removed meanwhile.
@@ -36,10 +38,10 @@ LogStatus Verify::scanOnce(Disk& disk) {
   checkpoint_ = Checkpoint::none;
   segmentCount_ = bytes_ = groupCount_ = 0;
   flawCount_ = placeCount_ = 0;
-  from_ = readCheckpointFile(disk, &checkpointFile_);
-  if (checkpointFile_ != CheckpointFileState::whole) from_ = findCheckpoint(disk);
+  LogStatus status = findCheckpoint(disk, &from_, &checkpointFile_, &scan_.failure);
+  if (status != LogStatus::ok) return status;
   LogSegments segments;
-  LogStatus status = listSegments(disk, &segments, &scan_.failure);
+  status = listSegments(disk, &segments, &scan_.failure);
   if (status != LogStatus::ok) return status;
   segmentCount_ = segments.count;
   for (size_t k = 0; k < segments.count; ++k) bytes_ += segments.segments[k].bytes;

@@ -21,7 +21,7 @@
 
 namespace exrp {
 
-enum class DiskCall : uint8_t { none, openFolder, open, close, size, read, write, sync, truncate, rename, remove, list, syncFolder, freeBytes, lock, link };
+enum class DiskCall : uint8_t { none, openFolder, open, close, size, read, write, sync, truncate, rename, remove, list, syncFolder, freeBytes, lock, link, check };
 
 /// What failed, and the system's number for it (errno, GetLastError). No call: nothing failed.
 struct DiskError {
@@ -76,7 +76,8 @@ class Disk {
   virtual DiskError size(FileId file, uint64_t* bytes) = 0;
   virtual DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) = 0;
   virtual DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) = 0;
-  /// Returns once what was written, and the file's size, are on the disk.
+  /// Returns once what was written, and the file's size, are on the disk. An error of findFolder() where the file was removed meanwhile: then all of it
+  /// goes with the process.
   virtual DiskError sync(FileId file) = 0;
   /// Makes the file so long. sync() makes it last.
   virtual DiskError truncate(FileId file, uint64_t bytes) = 0;
@@ -95,6 +96,8 @@ class Disk {
   virtual DiskError list(DiskFiles* files) = 0;
   /// Returns once new, renamed and removed names are on the disk.
   virtual DiskError syncFolder() = 0;
+  /// An error where the folder was removed, so that nobody finds its files any more.
+  virtual DiskError findFolder() = 0;
   virtual DiskError freeBytes(uint64_t* bytes) = 0;
   /// Keeps all others that ask for the lock of this name out of the folder, in other processes and in this one. `isTaken` says that another has
   /// it; that is no error. It lasts as long as the Disk.

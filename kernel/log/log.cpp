@@ -39,6 +39,7 @@ class NoVisitor final : public LogVisitor {
 LogStatus Log::start(Disk* disk, const LogOptions& options) {
   failure_ = {};
   hasFailed_.store(false);
+  intervalCount_.store(0);
   counts_ = {};
   flushTo_ = 0;
   mark_ = 0;

@@ -119,13 +119,15 @@ class Log {
   /// Returns once all that was appended is on the disk. `disk` where the log has failed, even if nothing is left to flush. Where the log's thread has
   /// nothing to do, this one writes and syncs, which saves waking the other.
   LogStatus flush();
+  /// How many intervals of flushIntervalMs are over. Only the log's thread counts.
+  uint32_t intervalCount() const { return intervalCount_.load(std::memory_order_relaxed); }
   /// The end of what is on the disk.
   LogPosition flushed() const { return LogPosition::unpacked(synced_.load(std::memory_order_acquire)); }
 
   /// Reads a frame at a place that append() or a scan gave: its place.bytes bytes into `payload`, also those that are not written yet. One flipped
-  /// bit is repaired. `damaged`: the bytes on the disk are others; `unknown`: no frame of this length is here, or its segment was removed; `disk`:
+  /// bit is repaired, and `isRepaired` says so. `damaged`: the bytes on the disk are others; `unknown`: no frame of this length is here, or its segment was removed; `disk`:
   /// it can't be read now, and `failure` says why. That does not end the log.
-  LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr);
+  LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr, bool* isRepaired = nullptr);
 
   /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
@@ -213,6 +215,7 @@ class Log {
 
   std::atomic<uint64_t> synced_ = 0;
   std::atomic<bool> hasFailed_ = false;
+  std::atomic<uint32_t> intervalCount_ = 0;
   Thread thread_;
   ReadFiles files_;
 };

@@ -3,7 +3,7 @@
 
 namespace exrp {
 
-LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure) {
+LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure, bool* isRepaired) {
   if (place.bytes > frameBytesMax || place.offset < segmentHeadBytes || place.offset % 8 != 0) return LogStatus::unknown;
   const uint64_t end = place.offset + uint64_t{wholeFrameBytes(place.bytes)};
   {
@@ -43,6 +43,7 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   if (head.sum != frameHeadSum(seed, place.offset, head)) {
     const uint64_t bit = repairHead(reinterpret_cast<uint8_t*>(&head), sizeof head, frameHeadSum(seed, place.offset, head));
     if (bit == noBit) return LogStatus::damaged;
+    if (isRepaired != nullptr) *isRepaired = true;
   }
   if (head.bytes != place.bytes || head.type == markType) return LogStatus::unknown;
   if (payloadRead < place.bytes) return LogStatus::damaged;
@@ -52,6 +53,7 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   const uint64_t bit = flippedBit(syndrome, padded(place.bytes));
   if (bit == noBit || bit / 8 >= place.bytes) return LogStatus::damaged;
   payload[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+  if (isRepaired != nullptr) *isRepaired = true;
   return LogStatus::ok;
 }
 

@@ -28,6 +28,7 @@ void Log::serve() {
     const uint64_t now = steadyMilliseconds();
     if (now >= next) {
       next = now + interval;
+      intervalCount_.fetch_add(1, std::memory_order_relaxed);
       flushTo_ = std::max(flushTo_, filledEnd());
       if (flushTo_ > synced_.load(std::memory_order_relaxed)) continue;
     }

@@ -50,6 +50,13 @@ DiskError syncDescriptor(int descriptor, DiskCall call) {
 #endif
 }
 
+/// An error where a file or folder that is open has no name any more.
+DiskError checkNamed(int descriptor) {
+  struct stat found = {};
+  if (fstat(descriptor, &found) != 0) return failedCall(DiskCall::check);
+  return found.st_nlink > 0 ? DiskError{} : DiskError{DiskCall::check, ENOENT};
+}
+
 class PosixDisk final : public Disk {
  public:
   explicit PosixDisk(int folder) : folder_(folder) {}
@@ -113,7 +120,10 @@ class PosixDisk final : public Disk {
     return {};
   }
 
-  DiskError sync(FileId file) override { return syncDescriptor(static_cast<int>(file), DiskCall::sync); }
+  DiskError sync(FileId file) override {
+    const DiskError error = syncDescriptor(static_cast<int>(file), DiskCall::sync);
+    return error.isError() ? error : checkNamed(static_cast<int>(file));
+  }
 
   DiskError truncate(FileId file, uint64_t bytes) override {
     const int result = uninterrupted([&] { return ftruncate(static_cast<int>(file), static_cast<off_t>(bytes)); });
@@ -163,6 +173,8 @@ class PosixDisk final : public Disk {
     // fdatasync() of a folder does what fsync() does on the usual file systems. fsync() is what is promised.
     return uninterrupted([&] { return fsync(folder_); }) == 0 ? DiskError{} : failedCall(DiskCall::syncFolder);
   }
+
+  DiskError findFolder() override { return checkNamed(folder_); }
 
   DiskError freeBytes(uint64_t* bytes) override {
     struct statvfs found = {};

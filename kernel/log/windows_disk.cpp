@@ -193,6 +193,9 @@ class WindowsDisk final : public Disk {
     return isDone ? DiskError{} : failedCall(DiskCall::syncFolder);
   }
 
+  // Windows removes no folder and no file that is open.
+  DiskError findFolder() override { return {}; }
+
   DiskError freeBytes(uint64_t* bytes) override {
     ULARGE_INTEGER free = {};
     if (GetDiskFreeSpaceExW(folder_, &free, nullptr, nullptr) == 0) return failedCall(DiskCall::freeBytes);

@@ -33,4 +33,15 @@ void endEpisodesOf(Replay& replay, uint16_t writer) {
   }
 }
 
+bool adoptEpisodes(Replay& replay, uint16_t writer) {
+  EpisodeList& episodes = replay.book().episodes();
+  bool hasAdopted = false;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+    if (episodes[episode].ended() || episodes[episode].writer == writer) continue;
+    episodes[episode].writer = writer;
+    hasAdopted = true;
+  }
+  return hasAdopted;
+}
+
 }  // namespace exrp

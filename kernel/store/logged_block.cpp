@@ -70,6 +70,14 @@ uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockH
   return bytes;
 }
 
+uint64_t loggedBlockBytesMax(const Store& store) {
+  const LoggedBlockHead full = {0, 0, store.blockLength(), store.blockLength(), 1};
+  uint64_t bytes = sizeof full + uint64_t{full.rowCount} * joinedBytes(store) + store.leaves().bytes();
+  forEachWide(store, [&](uint32_t column) { bytes += sizeof(uint32_t) + uint64_t{full.rowCount} * store.column(column).bytes; });
+  forEachKept(store, full, [&](uint32_t column, uint32_t) { bytes += store.column(column).bytes; });
+  return bytes;
+}
+
 uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to) {
   const bool isPacked = isLoggedPacked(store, block, head);
   const auto put = [&](const void* from, size_t bytes) {

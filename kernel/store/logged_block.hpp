@@ -29,6 +29,8 @@ LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block);
 bool isLoggedPacked(const Store& store, uint32_t block, const LoggedBlockHead& head);
 /// How many bytes head and rows take, as they are now.
 uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockHead& head);
+/// The most that any block takes, with the next state behind its rows.
+uint64_t loggedBlockBytesMax(const Store& store);
 /// Writes them, and returns where they end.
 uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to);
 /// Where such rows end, of `size` bytes with the head, in the form of packed ones or not. Null where they are no rows of such a block.

@@ -117,9 +117,11 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
     const detail = [failed, ...report.subarray(abi.EXRP_VERIFY_CALL)];
     throw errorOfStatus(VERIFY, abi.EXRP_STATUS_LOG, detail);
   }
-  if (report[abi.EXRP_VERIFY_CHECKPOINT] === 2) {
+  const checkpoint = report[abi.EXRP_VERIFY_CHECKPOINT] ?? 0;
+  if (checkpoint >= 2) {
+    const what = checkpoint === 2 ? "the log itself has the checkpoint" : "one bit is flipped";
     damages.push({
-      ...damageOf("checkpoint.exrp", "its checksum is wrong; the log itself has the checkpoint"),
+      ...damageOf("checkpoint.exrp", `its checksum is wrong; ${what}`),
       cost: "nothing",
     });
   }

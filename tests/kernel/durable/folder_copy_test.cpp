@@ -127,7 +127,10 @@ void isOfOneMoment(uint64_t seed) {
   other.restart();
   CHECK(textsOf(other) == expected);
   CheckpointFileState state = CheckpointFileState::none;
-  CHECK(readCheckpointFile(other, &state) == sealed.checkpoint);
+  LogPosition said;
+  LogFailure failure;
+  CHECK_EQUAL(readCheckpointFile(other, &state, &said, &failure), LogStatus::ok);
+  CHECK(said == sealed.checkpoint);
   CHECK_EQUAL(state, sealed.checkpoint.segment == 0 ? CheckpointFileState::none : CheckpointFileState::whole);
   Files ended;
   keepEnded(other, sealed.next, ended);

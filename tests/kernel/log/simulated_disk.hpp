@@ -3,7 +3,7 @@
 //   - What is written, made, renamed or removed and not synced is kept apart. crash() keeps any part of it: each sector of 512 bytes is as it was after
 //     any of the writes since the last sync, whatever the others are. The file is as long as it was at any time since then. Each change of a
 //     name is there or not. A sector that was never written has zeros, or what another file once had there.
-//   - A call may fail: the nth from now, with any number, and a write may be short. After a sync that failed, what was written and not synced stays in
+//   - A call may fail: the nth from now that changes something, or the nth that reads, with any number, and a write may be short. After a sync that failed, what was written and not synced stays in
 //     the system's memory, as if it were on the disk, and never gets there.
 //   - It may lie: sync() says that all is well, and does nothing.
 //   - flip() changes a bit on the disk.
@@ -38,6 +38,11 @@ class SimulatedDisk final : public Disk {
     failAt_ = calls;
     failSystem_ = system;
   }
+  /// The same, of calls that change nothing.
+  void failReadAt(uint64_t calls, int32_t system) {
+    failReadAt_ = calls;
+    failSystem_ = system;
+  }
   bool hasFailed() const { return hasFailed_; }
   uint64_t callCount() const { return callCount_; }
   /// How often a sync of a file returned well.
@@ -65,6 +70,7 @@ class SimulatedDisk final : public Disk {
   void restart() {
     isDown_ = false;
     failAt_ = UINT64_MAX;
+    failReadAt_ = UINT64_MAX;
     hasFailed_ = false;
     open_.clear();
   }
@@ -96,6 +102,21 @@ class SimulatedDisk final : public Disk {
     durableNames_[name] = node;
   }
 
+  /// All files, as after a restart.
+  std::map<std::string, Bytes> files() const {
+    std::map<std::string, Bytes> found;
+    for (const auto& [name, node] : names_) found[name] = node->cache;
+    return found;
+  }
+  /// These files and no others, all of them synced.
+  void setFiles(const std::map<std::string, Bytes>& files) {
+    names_.clear();
+    durableNames_.clear();
+    changes_.clear();
+    open_.clear();
+    for (const auto& [name, bytes] : files) put(name, bytes);
+  }
+
   DiskError open(const char* name, OpenFile how, FileId* file) override {
     *file = noFile;
     if (const DiskError error = call(DiskCall::open, how == OpenFile::fresh); error.isError()) return error;
@@ -123,7 +144,7 @@ class SimulatedDisk final : public Disk {
     *readBytes = 0;
     if (const DiskError error = call(DiskCall::read, false); error.isError()) return error;
     const Bytes& cache = at(file).cache;
-    if (offset >= cache.size()) return {};
+    if (offset >= cache.size() || size == 0) return {};
     *readBytes = std::min<size_t>(size, cache.size() - static_cast<size_t>(offset));
     memcpy(bytes, cache.data() + offset, *readBytes);
     return {};
@@ -202,6 +223,8 @@ class SimulatedDisk final : public Disk {
     return {};
   }
 
+  DiskError findFolder() override { return call(DiskCall::check, false); }
+
   DiskError freeBytes(uint64_t* bytes) override {
     *bytes = uint64_t{1} << 40;
     return {};
@@ -272,11 +295,11 @@ class SimulatedDisk final : public Disk {
 
   DiskError call(DiskCall call, bool isChanging) {
     if (isDown_) return {call, EIO};
-    if (!isChanging) return {};
-    ++callCount_;
-    if (failAt_ == UINT64_MAX) return {};
-    if (failAt_-- > 0) return {};
-    failAt_ = UINT64_MAX;
+    if (isChanging) ++callCount_;
+    uint64_t& left = isChanging ? failAt_ : failReadAt_;
+    if (left == UINT64_MAX) return {};
+    if (left-- > 0) return {};
+    left = UINT64_MAX;
     hasFailed_ = true;
     return {call, failSystem_};
   }
@@ -358,6 +381,7 @@ class SimulatedDisk final : public Disk {
   std::map<FileId, Node> open_;
   FileId nextId_ = 3;
   uint64_t failAt_ = UINT64_MAX;
+  uint64_t failReadAt_ = UINT64_MAX;
   int32_t failSystem_ = EIO;
   bool hasFailed_ = false;
   bool isDown_ = false;

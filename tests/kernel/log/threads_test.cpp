@@ -44,6 +44,7 @@ class LockedDisk final : public Disk {
   DiskError remove(const char* name) override { return with([&](SimulatedDisk& disk) { return disk.remove(name); }); }
   DiskError list(DiskFiles* files) override { return with([&](SimulatedDisk& disk) { return disk.list(files); }); }
   DiskError syncFolder() override { return with([&](SimulatedDisk& disk) { return disk.syncFolder(); }); }
+  DiskError findFolder() override { return with([&](SimulatedDisk& disk) { return disk.findFolder(); }); }
   DiskError freeBytes(uint64_t* bytes) override { return with([&](SimulatedDisk& disk) { return disk.freeBytes(bytes); }); }
   DiskError lock(const char* name, bool* isTaken) override { return with([&](SimulatedDisk& disk) { return disk.lock(name, isTaken); }); }
 

@@ -270,3 +270,20 @@ test("a folder without its log is damaged, and stays as it is", async (folder) =
   const error = await assertReplayRejects(small(folder), "log-damaged");
   assertMatch(error.message, /no file of its log/);
 });
+
+Deno.test({
+  name: "a folder that is removed meanwhile: flush() says so, and the replay goes on in memory",
+  // Windows removes no folder whose files are open.
+  ignore: ignore || Deno.build.os === "windows",
+  fn: async () => {
+    const parent = await Deno.makeTempDir();
+    using replay = await small(`${parent}/replay`);
+    fill(replay, 1, 20);
+    await replay.flush();
+    await Deno.remove(parent, { recursive: true });
+    const error = await assertReplayRejects(replay.flush(), "disk");
+    assertMatch(error.message, /was removed/);
+    assertEquals(numbersOf(replay), range(1, 21));
+    assert((await replay.serialize()).length > 0);
+  },
+});

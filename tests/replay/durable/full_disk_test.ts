@@ -1,4 +1,9 @@
-/** A durable replay on a disk that is full: it says so, goes on in memory if it is asked to, and nothing that was flushed is lost. */
+/**
+ * A durable replay on a disk that is full: it says so, goes on in memory if it is asked to, and nothing that was flushed is lost. And one on a disk that may only
+ * be read.
+ *
+ * @module
+ */
 import { assert, assertEquals } from "../../_assert.ts";
 
 const PROGRAM = `
@@ -80,3 +85,43 @@ for (const whenDiskFails of ["throw", "memory"] as const) {
     },
   });
 }
+
+const READ_ONLY = `
+import { ExperienceReplay, float32 } from ${
+  JSON.stringify(new URL("../../../mod.ts", import.meta.url))
+};
+const [folder, what] = Deno.args;
+const options = what === "make" ? { capacity: 10, state: float32(1) } : {};
+const opened = ExperienceReplay.open(folder + "/replay", options);
+console.log(await opened.then((replay) => replay[Symbol.dispose](), (error) => error.code + " " + error.message));
+`;
+
+const READ_ONLY_SHELL = `
+mount -t tmpfs -o size=4m none "$1" || exit 77
+"$2" eval --no-check "$3" "$1" make
+mount -o remount,ro "$1"
+"$2" eval --no-check "$3" "$1" read
+`;
+
+Deno.test({
+  name: "a folder that may only be read: open() says what it needs",
+  ignore: Deno.env.get("EXRP_BACKEND") === "wasm" || !canMount(),
+  fn: async () => {
+    const folder = await Deno.makeTempDir();
+    try {
+      const args = [
+        ...["-Urm", "sh", "-c", READ_ONLY_SHELL, "sh"],
+        ...[folder, Deno.execPath(), READ_ONLY],
+      ];
+      const { code, stdout, stderr } = await new Deno.Command("unshare", { args }).output();
+      const lines = new TextDecoder().decode(stdout).trim().split("\n");
+      assertEquals([code, lines[0]], [0, "undefined"], new TextDecoder().decode(stderr));
+      assert(
+        /^permission .*can't be written \(.*EROFS.*an open replay needs that/.test(lines[1] ?? ""),
+        lines[1],
+      );
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});

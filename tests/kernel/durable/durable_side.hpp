@@ -1,0 +1,112 @@
+// A durable replay of a test: its log is on a disk that the test has, and is opened as exrp_durable_open() does it.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "kernel/durable/recovery.hpp"
+#include "tests/kernel/durable/calls.hpp"
+
+namespace exrp::test {
+
+/// Another's disk. The lock is given back with it.
+class BorrowedDisk final : public Disk {
+ public:
+  explicit BorrowedDisk(Disk& disk) : disk_(disk) {}
+
+  DiskError open(const char* name, OpenFile how, FileId* file) override { return disk_.open(name, how, file); }
+  DiskError close(FileId file) override { return disk_.close(file); }
+  DiskError size(FileId file, uint64_t* bytes) override { return disk_.size(file, bytes); }
+  DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
+    return disk_.read(file, offset, bytes, size, readBytes);
+  }
+  DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override { return disk_.write(file, offset, bytes, size); }
+  DiskError sync(FileId file) override { return disk_.sync(file); }
+  DiskError truncate(FileId file, uint64_t bytes) override { return disk_.truncate(file, bytes); }
+  DiskError rename(const char* from, const char* to) override { return disk_.rename(from, to); }
+  DiskError remove(const char* name) override { return disk_.remove(name); }
+  DiskError list(DiskFiles* files) override { return disk_.list(files); }
+  DiskError syncFolder() override { return disk_.syncFolder(); }
+  DiskError findFolder() override { return disk_.findFolder(); }
+  DiskError freeBytes(uint64_t* bytes) override { return disk_.freeBytes(bytes); }
+  DiskError lock(const char*, bool* isTaken) override {
+    *isTaken = false;
+    return {};
+  }
+
+ private:
+  Disk& disk_;
+};
+
+/// Begins a log on a disk, or reads the one that is there.
+inline Status openDurable(const Side& side, Disk& disk, const DurableOptions& options, bool isNew, RecoveryReport* report) {
+  Seat& seat = *registry()->find(side.id());
+  Instance& found = seat.instance;
+  std::unique_ptr<Durable, EndDurable> made(new Durable(found.replay, found.snapshot, found.statistics));
+  Status status = made->takeDisk(std::make_unique<BorrowedDisk>(disk));
+  if (status == Status::ok && isNew) status = made->create(options);
+  if (status == Status::ok && !isNew) status = Recovery(*made, found.recording, found.drawing, seat.scratch).open(options, report);
+  if (status == Status::ok) found.durable = std::move(made);
+  return status;
+}
+
+/// The log's reason behind Status::log.
+inline LogStatus reason() { return static_cast<LogStatus>(static_cast<int>(errorDetail[0])); }
+
+/// Options under which little is much: all of a log's life within some kilobytes, in one thread.
+inline DurableOptions smallDurable(Random& random) {
+  DurableOptions options;
+  options.log.isThreaded = false;
+  options.log.flushIntervalMs = 0;
+  options.log.segmentBytes = 4096u << random.below(4);
+  options.log.bufferBytes = 256u << random.below(4);
+  options.log.queueBytes = 1024u << random.below(5);
+  options.groupBytes = random.below(3) == 0 ? UINT32_MAX : 64u << random.below(8);
+  options.checkpointBytes = random.below(5) == 0 ? UINT64_MAX : 1000u << random.below(6);
+  options.pieceBytes = random.below(2) == 0 ? 1 + random.below(300) : 1u << 20;
+  options.pumpBytes = random.below(2) == 0 ? 1 + random.below(2000) : 4u << 20;
+  options.hasState = random.below(6) == 0;
+  options.goesOn = random.below(2) == 0;
+  return options;
+}
+
+/// The stamps of a selector by priority only say which priority came first. One by one, records use up other stamps than many at once.
+inline void rankStamps(std::vector<uint8_t>& items) {
+  constexpr size_t itemBytes = 16;
+  constexpr size_t stampAt = 8;
+  std::vector<uint64_t> stamps(items.size() / itemBytes);
+  for (size_t k = 0; k < stamps.size(); ++k) memcpy(&stamps[k], &items[k * itemBytes + stampAt], sizeof stamps[k]);
+  std::vector<uint64_t> sorted = stamps;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t k = 0; k < stamps.size(); ++k) {
+    const auto rank = static_cast<uint64_t>(std::lower_bound(sorted.begin(), sorted.end(), stamps[k]) - sorted.begin());
+    memcpy(&items[k * itemBytes + stampAt], &rank, sizeof rank);
+  }
+}
+
+/// What differs between a replay that was opened again and its twin; null where nothing does.
+inline const char* difference(const Side& one, const Side& other, const std::vector<SelectorSetup>& setups = {}) {
+  static char text[96];
+  if (broken(one.id()) != 0) return "a broken invariant";
+  const auto selectors = static_cast<uint32_t>(infoOf(one.id(), EXRP_INFO_SELECTOR_COUNT));
+  if (selectors != infoOf(other.id(), EXRP_INFO_SELECTOR_COUNT)) return "selectors";
+  if (infoOf(one.id(), EXRP_INFO_TABLE_COUNT) != infoOf(other.id(), EXRP_INFO_TABLE_COUNT)) return "views";
+  Snapshot snapshots[2];
+  if (takeSnapshot(one.id(), selectors, &snapshots[0]) || takeSnapshot(other.id(), selectors, &snapshots[1])) return "a snapshot is refused";
+  for (uint32_t selector = 0; selector < selectors && selector < setups.size(); ++selector) {
+    if (setups[selector].kind != EXRP_SELECTOR_PRIORITY_END) continue;
+    for (Snapshot& each : snapshots) rankStamps(each[EXRP_SECTION_SELECTOR + 2 * selector + 1]);
+  }
+  for (size_t section = 0; section < snapshots[0].size(); ++section) {
+    if (snapshots[0][section] == snapshots[1][section]) continue;
+    std::snprintf(text, sizeof text, "section %zu: %zu and %zu bytes", section, snapshots[0][section].size(), snapshots[1][section].size());
+    return text;
+  }
+  for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) {
+    const Instance& first = one.instance();
+    if (first.statistics.drawnCount(log) != other.instance().statistics.drawnCount(log)) return "draws that were counted";
+  }
+  return nullptr;
+}
+
+}  // namespace exrp::test

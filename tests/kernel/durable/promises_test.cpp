@@ -1,0 +1,279 @@
+// What a durable replay promises, case by case: where the disk fails, where it can't be read, where the folder is removed, and what is refused before
+// anything is made.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tests/kernel/durable/durable_side.hpp"
+#include "tests/kernel/log/simulated_disk.hpp"
+#include "tests/kernel/log/test_folder.hpp"
+
+using namespace exrp;
+using namespace exrp::test;
+
+namespace {
+
+constexpr uint32_t width = 40;
+
+TestSetup setupOf(double capacity, uint32_t stateWidth = width) {
+  return {.capacity = capacity, .seed = 7, .columns = {4, stateWidth, 1, 4, 1, 1, 4, 1, 1}};
+}
+
+DurableOptions optionsOf() {
+  DurableOptions options;
+  options.log.isThreaded = false;
+  options.log.flushIntervalMs = 0;
+  options.log.segmentBytes = 8192;
+  options.log.bufferBytes = 1024;
+  options.groupBytes = UINT32_MAX;
+  options.checkpointBytes = 20000;
+  return options;
+}
+
+Side opened(Disk& disk, const DurableOptions& options, bool isNew, const TestSetup& setup, RecoveryReport* report = nullptr) {
+  RecoveryReport ignored;
+  Side side = {{setup.create()}};
+  const Status status = openDurable(side, disk, options, isNew, report == nullptr ? &ignored : report);
+  CHECK_EQUAL(status, Status::ok);
+  if (status != Status::ok) std::exit(checkResult("durable/promises"));
+  return side;
+}
+
+/// Records so many steps into an episode of their own.
+double record(const Side& side, uint32_t count, uint32_t seat = 0, uint32_t stateWidth = width) {
+  double handle = -1;
+  CHECK_EQUAL(exrp_episode_create(side.seats[seat], &handle), 0);
+  TestSteps steps(side.seats[seat], count, 3, 4 * stateWidth);
+  for (size_t k = 0; k < size_t{count} * stateWidth; ++k) steps.part<float>(EXRP_STEPS_COLUMN)[k] = static_cast<float>(k);
+  CHECK_EQUAL(steps.recordMany(side.seats[seat], &handle), 0);
+  return handle;
+}
+
+int32_t flush(const Side& side) {
+  double ticket = 0;
+  const int32_t status = exrp_durable_group(side.id(), nullptr, 0, 0, &ticket);
+  return status == 0 ? exrp_durable_wait(side.id(), ticket, UINT32_MAX) : status;
+}
+
+void checkSame(const Side& one, const Side& other) {
+  const char* const what = difference(one, other);
+  if (what != nullptr) std::printf("%s\n", what);
+  CHECK(what == nullptr);
+}
+
+/// The disk fails while a checkpoint is made. The replay goes on in memory, and can be saved otherwise: now more than ever.
+void savesAfterFailure() {
+  SimulatedDisk disk(1);
+  DurableOptions options = optionsOf();
+  options.goesOn = true;
+  options.pieceBytes = 64;
+  options.pumpBytes = 1;
+  Side side = opened(disk, options, true, setupOf(300));
+  Side twin = {{setupOf(300).create()}};
+  for (int k = 0; k < 20; ++k) {
+    record(side, 10);
+    record(twin, 10);
+    CHECK_EQUAL(flush(side), 0);
+  }
+  disk.failAt(0, ENOSPC);
+  for (int k = 0; k < 20; ++k) {
+    record(side, 10);
+    record(twin, 10);
+    (void)flush(side);
+  }
+  CHECK_EQUAL(flush(side), EXRP_STATUS_LOG);
+  CHECK_EQUAL(errorDetail[2], double{ENOSPC});
+  checkSame(side, twin);
+  side.destroy();
+  twin.destroy();
+}
+
+/// A change of many rows goes into the log in pieces.
+void wideUpdate() {
+  constexpr uint32_t rows = 300;
+  constexpr uint32_t wide = 7000;
+  SimulatedDisk disk(2);
+  DurableOptions options = optionsOf();
+  options.log.segmentBytes = 64 << 20;
+  options.log.bufferBytes = 64 << 20;
+  options.log.queueBytes = 256 << 20;
+  Side side = opened(disk, options, true, setupOf(rows, wide));
+  const double handle = record(side, rows, 0, wide);
+  CHECK_EQUAL(flush(side), 0);
+  const std::vector<double> handles(rows, handle);
+  std::vector<int32_t> positions;
+  for (uint32_t k = 0; k < rows; ++k) positions.push_back(static_cast<int32_t>(k));
+  const std::vector<uint8_t> changed(size_t{rows} * wide * 4, 0x3f);
+  uint32_t updated = 0;
+  CHECK_EQUAL(exrp_rows_set(side.id(), 0, handles.data(), positions.data(), rows, changed.data(), static_cast<double>(changed.size()), &updated), 0);
+  CHECK_EQUAL(updated, rows);
+  CHECK_EQUAL(flush(side), 0);
+  side.instance().durable->abandon();
+  // No command has more than its share of the frame.
+  class Commands : public LogVisitor {
+   public:
+    uint32_t largest = 0;
+
+   private:
+    bool frame(const LogFrame& frame) override {
+      for (uint32_t at = 0; frame.type == commandsFrame && at < frame.place.bytes;) {
+        CommandHead head;
+        memcpy(&head, frame.payload + at, sizeof head);
+        largest = head.bytes > largest ? head.bytes : largest;
+        at += static_cast<uint32_t>(sizeof head) + padded(head.bytes);
+      }
+      return true;
+    }
+    bool damage(const LogDamage&) override { return false; }
+  } commands;
+  LogScan scan;
+  CHECK(scanLog(disk, {}, commands, &scan) == LogStatus::ok);
+  CHECK(commands.largest > 0 && commands.largest < (1u << 20) + 4096);
+  Side again = opened(disk, options, false, setupOf(rows, wide));
+  checkSame(again, side);
+  again.destroy();
+  side.destroy();
+}
+
+/// What has no place in a log is refused when the folder is opened, and not later.
+void refusals() {
+  SimulatedDisk disk(3);
+  Side used = {{setupOf(100).create()}};
+  record(used, 3);
+  CHECK_EQUAL(openDurable(used, disk, optionsOf(), true, nullptr), Status::argument);
+  used.destroy();
+  Side selecting = {{setupOf(100).create()}};
+  addSelector(selecting.id(), uniform());
+  CHECK_EQUAL(openDurable(selecting, disk, optionsOf(), true, nullptr), Status::argument);
+  selecting.destroy();
+  // 1024 rows of 2 MiB are one block.
+  TestSetup large = setupOf(2048, 1 << 19);
+  large.blockLength = 1024;
+  Side wide = {{large.create()}};
+  CHECK_EQUAL(openDurable(wide, disk, optionsOf(), true, nullptr), Status::log);
+  CHECK(reason() == LogStatus::argument);
+  wide.destroy();
+  CHECK(disk.fileNames().empty());
+}
+
+/// Somebody removes the folder of a replay that is open: no flush says that all is well.
+void removedFolder() {
+  for (const bool hasMore : {true, false}) {
+    const TestFolder folder;
+    const std::string path = folder.path() + "/inner";
+    Disk* made = nullptr;
+    CHECK(!openDisk(path.c_str(), true, &made).isError());
+    const std::unique_ptr<Disk> disk(made);
+    Side side = opened(*disk, optionsOf(), true, setupOf(100));
+    record(side, 10);
+    CHECK_EQUAL(flush(side), 0);
+    DiskFiles files;
+    CHECK(!disk->list(&files).isError());
+    for (size_t k = 0; k < files.count; ++k) CHECK(!disk->remove(files.files[k].name).isError());
+    CHECK_EQUAL(rmdir(path.c_str()), 0);
+    if (hasMore) record(side, 10);
+    CHECK_EQUAL(flush(side), EXRP_STATUS_LOG);
+    CHECK(reason() == LogStatus::disk);
+    CHECK_EQUAL(errorDetail[1], double{EXRP_DISK_CHECK});
+    side.destroy();
+  }
+}
+
+/// Each call that reads fails once while a folder is opened. That is an error, and nothing else: a disk that can't be read now has lost nothing.
+void unreadable(bool isNamed) {
+  SimulatedDisk disk(4);
+  Side twin = opened(disk, optionsOf(), true, setupOf(300));
+  for (int k = 0; k < 30; ++k) {
+    record(twin, 20);
+    CHECK_EQUAL(flush(twin), 0);
+  }
+  CHECK(twin.instance().durable->close() == Status::ok);
+  twin.instance().durable.reset();
+  CHECK(disk.has(checkpointName) && !disk.has(SegmentName(1).text));
+  // Without the file, the log itself is searched for its checkpoint.
+  if (!isNamed) CHECK(!disk.remove(checkpointName).isError() && !disk.syncFolder().isError());
+  const auto files = disk.files();
+  uint64_t failures = 0;
+  for (bool isOpen = false; !isOpen && failureCount == 0; ++failures) {
+    disk.setFiles(files);
+    Side side = {{setupOf(300).create()}};
+    disk.failReadAt(failures, EIO);
+    RecoveryReport report;
+    const Status status = openDurable(side, disk, optionsOf(), false, &report);
+    isOpen = status == Status::ok;
+    if (isOpen) {
+      CHECK(!disk.hasFailed() && !report.isDamaged);
+      checkSame(side, twin);
+    } else {
+      CHECK(status == Status::log && reason() == LogStatus::disk && errorDetail[1] > 0);
+      CHECK_EQUAL(errorDetail[2], double{EIO});
+    }
+    side.destroy();
+    disk.restart();
+  }
+  CHECK(failures > 10);
+  twin.destroy();
+}
+
+/// A Worker's open episodes stay open where the program was killed, and belong to nobody who comes later.
+void gone() {
+  SimulatedDisk disk(5);
+  Side side = opened(disk, optionsOf(), true, setupOf(300));
+  const auto attach = [](Side& to) { to.seats.push_back(Ticket(to.id()).attach()); };
+  attach(side);
+  const double handle = record(side, 5, 1);
+  CHECK_EQUAL(flush(side), 0);
+  side.instance().durable->abandon();
+  side.destroy();
+  for (int life = 0; life < 3; ++life) {
+    Side again = opened(disk, optionsOf(), false, setupOf(300));
+    attach(again);
+    record(again, 5, 1);
+    CHECK_EQUAL(exrp_replay_destroy(again.seats[1]), 0);
+    again.seats.pop_back();
+    double info[EXRP_EPISODE_INFO_COUNT] = {};
+    CHECK_EQUAL(exrp_episode_info(again.id(), handle, info, EXRP_EPISODE_INFO_COUNT), 0);
+    CHECK_EQUAL(info[EXRP_EPISODE_STATE], double{EXRP_EPISODE_OPEN});
+    CHECK_EQUAL(info[EXRP_EPISODE_RECORD_COUNT], 5.0);
+    CHECK_EQUAL(flush(again), 0);
+    again.instance().durable->abandon();
+    again.destroy();
+  }
+}
+
+/// A flipped bit of the file that names the checkpoint is repaired, and told.
+void namedCheckpoint() {
+  SimulatedDisk disk(6);
+  Side twin = opened(disk, optionsOf(), true, setupOf(300));
+  for (int k = 0; k < 30; ++k) {
+    record(twin, 20);
+    CHECK_EQUAL(flush(twin), 0);
+  }
+  CHECK(twin.instance().durable->close() == Status::ok);
+  twin.instance().durable.reset();
+  const auto files = disk.files();
+  for (uint32_t bit = 0; bit < 8 * sizeof(CheckpointFile) && failureCount == 0; ++bit) {
+    disk.setFiles(files);
+    disk.flip(checkpointName, bit / 8, bit % 8);
+    RecoveryReport report;
+    Side side = opened(disk, optionsOf(), false, setupOf(300), &report);
+    CHECK_EQUAL(report.repairedCount, 1u);
+    checkSame(side, twin);
+    side.destroy();
+  }
+  twin.destroy();
+}
+
+}  // namespace
+
+int main() {
+  savesAfterFailure();
+  wideUpdate();
+  refusals();
+  removedFolder();
+  unreadable(true);
+  unreadable(false);
+  gone();
+  namedCheckpoint();
+  return checkResult("durable/promises");
+}

@@ -1,0 +1,136 @@
+// A durable replay that several threads share, on the system's disk: some record, one draws and sets priorities, one flushes and waits, and one comes and
+// goes. The log's thread writes beside them, and checkpoints are made. The folder is then opened again, and the replay saves the same bytes.
+//
+// A second part has one thread, and a log that ends groups by time.
+#include <atomic>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "tests/kernel/durable/durable_side.hpp"
+#include "tests/kernel/log/test_folder.hpp"
+#include "tests/kernel/share_rows.hpp"
+
+using namespace exrp;
+using namespace exrp::test;
+
+namespace {
+
+constexpr uint32_t writerCount = 3;
+constexpr uint32_t episodeCount = 150;
+
+TestSetup setupOf(double capacity) {
+  return {.capacity = capacity, .seed = 7, .policy = policyOf(1, 0, 0.9), .columns = {4, stateCount, 1, 4, 1, 1, 4, 1, 1}};
+}
+
+DurableOptions optionsOf(uint32_t intervalMs) {
+  DurableOptions options;
+  options.log.flushIntervalMs = intervalMs;
+  options.log.segmentBytes = 32768;
+  options.log.bufferBytes = 4096;
+  options.log.queueBytes = 16384;
+  options.groupBytes = 3000;
+  options.checkpointBytes = 30000;
+  return options;
+}
+
+void together() {
+  const TestFolder folder;
+  std::unique_ptr<Disk> disk(folder.disk());
+  Side side = {{setupOf(500).create()}};
+  CHECK(openDurable(side, *disk, optionsOf(1), true, nullptr) == Status::ok);
+  addSelector(side.id(), prioritized());
+  const Ticket ticket(side.id());
+  std::atomic<uint32_t> writing = writerCount;
+  std::vector<std::thread> threads;
+  for (uint32_t writer = 0; writer < writerCount; ++writer) {
+    threads.emplace_back([&, writer] {
+      Random random(3, writer);
+      uint32_t id = ticket.attach();
+      for (uint32_t episode = 0; episode < episodeCount; ++episode) {
+        double handle = 0;
+        CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
+        Steps steps(id, 1 + random.below(20));
+        CHECK_EQUAL(steps.record(id, &handle, writer, episode, 0, random.below(4) == 0 ? 0 : EXRP_RECORD_ENDS, random), 0);
+        // Its open episodes end.
+        if (random.below(30) > 0) continue;
+        CHECK_EQUAL(exrp_replay_destroy(id), 0);
+        id = ticket.attach();
+      }
+      CHECK_EQUAL(exrp_replay_destroy(id), 0);
+      --writing;
+    });
+  }
+  threads.emplace_back([&] {
+    const uint32_t id = ticket.attach();
+    while (writing.load() > 0) {
+      Batch batch(id, 16);
+      const int32_t status = batch.draw(id, 0, 0.4);
+      if (status == EXRP_STATUS_EMPTY) continue;
+      CHECK_EQUAL(status, 0);
+      batch.check();
+      setPriorities(id, 0, batch.handles(), batch.positions(), std::vector<double>(16, 0.5));
+    }
+    CHECK_EQUAL(exrp_replay_destroy(id), 0);
+  });
+  threads.emplace_back([&] {
+    const uint32_t id = ticket.attach();
+    while (writing.load() > 0) {
+      double flush = 0;
+      CHECK_EQUAL(exrp_durable_group(id, nullptr, 0, 0, &flush), 0);
+      CHECK_EQUAL(exrp_durable_wait(id, flush, UINT32_MAX), 0);
+      double info[EXRP_DURABLE_INFO_COUNT] = {};
+      CHECK_EQUAL(exrp_durable_info(id, info, EXRP_DURABLE_INFO_COUNT), 0);
+      CHECK_EQUAL(info[EXRP_DURABLE_INFO_FAILED], 0.0);
+    }
+    CHECK_EQUAL(exrp_replay_destroy(id), 0);
+  });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(side.instance().durable->close() == Status::ok);
+  side.instance().durable.reset();
+  reopenTwin(side);
+  // Not by a checkpoint's end alone, but by what removes the segments before it.
+  Disk& files = *disk;
+  FileId first = noFile;
+  CHECK_EQUAL(files.open(SegmentName(1).text, OpenFile::read, &first).system, ENOENT);
+  Side again = {{setupOf(500).create()}};
+  RecoveryReport report;
+  CHECK(openDurable(again, *disk, optionsOf(0), false, &report) == Status::ok);
+  CHECK_EQUAL(report.lostBlocks + report.repairedCount, 0u);
+  const char* const what = difference(again, side);
+  if (what != nullptr) std::printf("%s\n", what);
+  CHECK(what == nullptr);
+  again.destroy();
+  side.destroy();
+}
+
+/// A program that makes few calls, and lets nobody else run: once the interval is over, its next call ends the group, which is then flushed.
+void byTime() {
+  const TestFolder folder;
+  std::unique_ptr<Disk> disk(folder.disk());
+  Side side = {{setupOf(100).create()}};
+  DurableOptions options = optionsOf(2);
+  options.groupBytes = UINT32_MAX;
+  CHECK(openDurable(side, *disk, options, true, nullptr) == Status::ok);
+  Durable& durable = *side.instance().durable;
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(side.id(), &handle), 0);
+  TestRow row(side.id());
+  for (uint64_t groups = 1; groups < 4; ++groups) {
+    const uint32_t intervals = durable.stream().intervalCount();
+    while (durable.stream().intervalCount() == intervals) std::this_thread::yield();
+    CHECK_EQUAL(row.record(side.id(), &handle), 0);
+    CHECK(durable.groupCount() >= groups);
+    const uint64_t end = durable.stream().position().packed();
+    while (!durable.stream().isFlushed(end)) std::this_thread::yield();
+  }
+  side.destroy();
+}
+
+}  // namespace
+
+int main() {
+  together();
+  byTime();
+  return checkResult("durable/threads");
+}
