@@ -89,9 +89,8 @@ async function appendFolder(
     const { state, action, reward, extras, finalState: last } = records;
     const named = core.config.extraNames.length > 0 ? { extras } : {};
     const finalState = oneState(core, leavesOf<ArrayLike<number>>(core.config.tree, last));
-    const end = { finalState, truncated: ending === "truncated" };
-    const steps = { state, action, reward, ...named, ...end };
-    target.recordMany(target.newEpisode({ tag }), steps as never);
+    const steps = { state, action, reward, ...named, truncated: ending === "truncated" };
+    target.recordMany(target.newEpisode({ tag }), { ...steps, finalState } as never);
     recordCount += episode.recordCount;
     await turn();
   }

@@ -195,6 +195,7 @@ class SmallDisk final : public Disk {
   DiskError remove(const char* name) override { return disk_.remove(name); }
   DiskError list(DiskFiles* files) override { return disk_.list(files); }
   DiskError syncFolder() override { return disk_.syncFolder(); }
+  DiskError findFolder() override { return disk_.findFolder(); }
   DiskError freeBytes(uint64_t* bytes) override {
     *bytes = free_;
     return {};

@@ -34,6 +34,7 @@ class BorrowedDisk final : public Disk {
   DiskError remove(const char* name) override { return disk_.remove(name); }
   DiskError list(DiskFiles* files) override { return disk_.list(files); }
   DiskError syncFolder() override { return disk_.syncFolder(); }
+  DiskError findFolder() override { return disk_.findFolder(); }
   DiskError freeBytes(uint64_t* bytes) override { return disk_.freeBytes(bytes); }
   DiskError lock(const char*, bool* isTaken) override {
     *isTaken = false;

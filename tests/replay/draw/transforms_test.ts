@@ -683,7 +683,7 @@ Deno.test("each leaf of a state has transforms of its own", async () => {
     speed: [of, 7],
   });
   let episode = replay.newEpisode();
-  for (const  of of[0, 2]) episode = replay.record(episode, state(of), 0, 1);
+  for (const frame of [0, 2]) episode = replay.record(episode, state(frame), 0, 1);
   replay.endEpisode(episode, { finalState: state(4) });
   assertEquals(replay.columnStatistics("state.speed")?.mean, Float64Array.of(1, 7));
   assertStrictEquals(replay.columnStatistics("state.eyes[0]"), undefined);
