@@ -18,17 +18,6 @@ import { type Table, tableSource } from "./_table.ts";
 import { openTfrecord } from "./_tfrecord.ts";
 import { dataError } from "./_values.ts";
 
-/** The formats of files with episodes. */
-export const FORMATS = [
-  "d4rl",
-  "minari",
-  "npz",
-  "parquet",
-  "arrow",
-  "tfrecord",
-  "lerobot",
-] as const;
-
 /**
  * A format of files with episodes. {@linkcode importEpisodes} reads all of them, and {@linkcode exportEpisodes} writes all but `lerobot`.
  *
@@ -41,7 +30,25 @@ export const FORMATS = [
  * | `tfrecord` | episodes as `tf.train.Example` or `tf.train.SequenceExample`, as RLDS has them |
  * | `lerobot` | the folder of a data set of LeRobot's, version 2 or 3 |
  */
-export type EpisodeFormat = (typeof FORMATS)[number];
+export type EpisodeFormat =
+  | "d4rl"
+  | "minari"
+  | "npz"
+  | "parquet"
+  | "arrow"
+  | "tfrecord"
+  | "lerobot";
+
+/** All formats. */
+export const FORMATS: readonly EpisodeFormat[] = [
+  "d4rl",
+  "minari",
+  "npz",
+  "parquet",
+  "arrow",
+  "tfrecord",
+  "lerobot",
+];
 
 /** Checks the name of a format. */
 export function checkFormat(where: string, format: unknown): EpisodeFormat {

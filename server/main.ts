@@ -177,6 +177,8 @@ async function run(
     const count = server.figures().tables.reduce((sum, { size }) => sum + size, 0);
     console.log(`loaded ${count} items from ${server.loaded.path}`);
   }
+  // Who reads the next line may send a signal at once.
+  const signalled = untilSignal(platform);
   console.log(`serving ${tables.names.join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
   const { backend, why } = lowOf(tables).kernel;
@@ -185,7 +187,7 @@ async function run(
       `the tables run on WebAssembly, which is slower than the native kernel: ${why}`,
     );
   }
-  console.log(`${await untilSignal(platform)}: stopping`);
+  console.log(`${await signalled}: stopping`);
   await server.stop();
   console.log("stopped");
 }
