@@ -57,6 +57,7 @@ void openFolder(uint32_t replay, const std::string& path, Random& random, bool h
   options[EXRP_DURABLE_GROUP_BYTES] = 500 << random.below(6);
   options[EXRP_DURABLE_CHECKPOINT_BYTES] = 10000 << random.below(4);
   options[EXRP_DURABLE_HAS_STATE] = hasState ? 1 : 0;
+  for (const uint32_t limit : {EXRP_DURABLE_CAPACITY, EXRP_DURABLE_CAPACITY_BYTES, EXRP_DURABLE_AGE_MAX}) options[limit] = EXRP_DURABLE_KEEP;
   double report[EXRP_RECOVERY_COUNT] = {};
   for (int isNew = 0; isNew < 2; ++isNew) {
     options[EXRP_DURABLE_IS_NEW] = isNew;
