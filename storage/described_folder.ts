@@ -17,8 +17,10 @@ export interface DescribedKind {
   readonly name: string;
   /** The version of the file. */
   readonly format: number;
-  /** What it describes, such as `"tables"`. */
+  /** What it describes, such as `"replay"`. */
   readonly of: string;
+  /** The same with its article, such as `"a replay"`. */
+  readonly one: string;
 }
 
 /** The path of a folder, as a program gives it. */
@@ -31,12 +33,16 @@ export function folderPath({ operation }: DescribedKind, directory: string | URL
   return pathOf(operation, directory, filesFor(operation));
 }
 
+/** Throws unless the file of a folder may be read and written. */
+export function checkFolderPermitted({ operation, name }: DescribedKind, folder: string): void {
+  const files = filesFor(operation);
+  checkPermitted(operation, files.path.join(folder, name), files);
+}
+
 /** The configuration in the file of a folder; undefined if it is not there. */
 export function readDescription(kind: DescribedKind, folder: string): unknown {
-  const { operation, name, format, of } = kind;
-  const files = filesFor(operation);
-  const file = files.path.join(folder, name);
-  checkPermitted(operation, file, files);
+  const { operation, name, format, one } = kind;
+  const file = filesFor(operation).path.join(folder, name);
   const text = readText(operation, file);
   if (text === undefined) return undefined;
   let json: {
@@ -51,7 +57,7 @@ export function readDescription(kind: DescribedKind, folder: string): unknown {
   } catch (cause) {
     throw new ReplayError(
       "log-mismatch",
-      `${operation}: ${show(file)} does not describe ${of}: ${cause}`,
+      `${operation}: ${show(file)} does not describe ${one}: ${cause}`,
       { cause },
     );
   }

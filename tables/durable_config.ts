@@ -15,6 +15,7 @@ export const FOLDER: DescribedKind = {
   name: "tables.json",
   format: 1,
   of: "tables",
+  one: "tables",
 };
 
 /** A table and its options. */

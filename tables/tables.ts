@@ -36,6 +36,7 @@ import type {
   WriterOptions,
 } from "../reverb/writer_options.ts";
 import {
+  checkFolderPermitted,
   folderPath,
   makeFolder,
   readDescription,
@@ -235,6 +236,7 @@ export class Tables implements Disposable {
     const [durable, rest] = splitOptions<Partial<TablesOptions>>(where, options);
     const { tables, seed, ...place } = rest;
     const path = folderPath(FOLDER, directory);
+    checkFolderPermitted(FOLDER, path);
     const json = readDescription(FOLDER, path);
     if (json === undefined && tables === undefined) {
       throw new TypeError(
