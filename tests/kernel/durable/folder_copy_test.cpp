@@ -7,6 +7,7 @@
 #include "kernel/base/random.hpp"
 #include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/durable/folder_copy.hpp"
+#include "tests/kernel/durable/forwarding_disk.hpp"
 #include "tests/kernel/log/small_log.hpp"
 
 using namespace exrp;
@@ -179,31 +180,15 @@ void tellsFailures() {
 }
 
 /// A disk with little room.
-class SmallDisk final : public Disk {
+class SmallDisk final : public ForwardingDisk {
  public:
-  SmallDisk(Disk& disk, uint64_t free) : disk_(disk), free_(free) {}
-  DiskError open(const char* name, OpenFile how, FileId* file) override { return disk_.open(name, how, file); }
-  DiskError close(FileId file) override { return disk_.close(file); }
-  DiskError size(FileId file, uint64_t* bytes) override { return disk_.size(file, bytes); }
-  DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
-    return disk_.read(file, offset, bytes, size, readBytes);
-  }
-  DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override { return disk_.write(file, offset, bytes, size); }
-  DiskError sync(FileId file) override { return disk_.sync(file); }
-  DiskError truncate(FileId file, uint64_t bytes) override { return disk_.truncate(file, bytes); }
-  DiskError rename(const char* from, const char* to) override { return disk_.rename(from, to); }
-  DiskError remove(const char* name) override { return disk_.remove(name); }
-  DiskError list(DiskFiles* files) override { return disk_.list(files); }
-  DiskError syncFolder() override { return disk_.syncFolder(); }
-  DiskError findFolder() override { return disk_.findFolder(); }
+  SmallDisk(Disk& disk, uint64_t free) : ForwardingDisk(disk), free_(free) {}
   DiskError freeBytes(uint64_t* bytes) override {
     *bytes = free_;
     return {};
   }
-  DiskError lock(const char* name, bool* isTaken) override { return disk_.lock(name, isTaken); }
 
  private:
-  Disk& disk_;
   uint64_t free_;
 };
 

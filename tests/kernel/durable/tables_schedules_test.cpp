@@ -7,6 +7,7 @@
 
 #include "kernel/abi/tables_registry.hpp"
 #include "kernel/durable/tables_recovery.hpp"
+#include "tests/kernel/durable/forwarding_disk.hpp"
 #include "tests/kernel/log/simulated_disk.hpp"
 #include "tests/kernel/tables/messages.hpp"
 
@@ -16,34 +17,6 @@ using namespace exrp::test;
 namespace {
 
 const std::vector<std::string> names = {"a", "b"};
-
-/// The disk for one who frees it.
-class BorrowedDisk final : public Disk {
- public:
-  explicit BorrowedDisk(Disk& disk) : disk_(disk) {}
-  DiskError open(const char* name, OpenFile how, FileId* file) override { return disk_.open(name, how, file); }
-  DiskError close(FileId file) override { return disk_.close(file); }
-  DiskError size(FileId file, uint64_t* bytes) override { return disk_.size(file, bytes); }
-  DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
-    return disk_.read(file, offset, bytes, size, readBytes);
-  }
-  DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override { return disk_.write(file, offset, bytes, size); }
-  DiskError sync(FileId file) override { return disk_.sync(file); }
-  DiskError truncate(FileId file, uint64_t bytes) override { return disk_.truncate(file, bytes); }
-  DiskError rename(const char* from, const char* to) override { return disk_.rename(from, to); }
-  DiskError remove(const char* name) override { return disk_.remove(name); }
-  DiskError list(DiskFiles* files) override { return disk_.list(files); }
-  DiskError syncFolder() override { return disk_.syncFolder(); }
-  DiskError findFolder() override { return disk_.findFolder(); }
-  DiskError freeBytes(uint64_t* bytes) override { return disk_.freeBytes(bytes); }
-  DiskError lock(const char*, bool* isTaken) override {
-    *isTaken = false;
-    return {};
-  }
-
- private:
-  Disk& disk_;
-};
 
 std::vector<double> config() {
   std::vector<double> made = {11, 2};
