@@ -87,7 +87,8 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   }
   if (opened != LogStatus::ok) return failed(opened, scan.failure);
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
-  return goOn(from, scan.synced.packed() >= scan.end.packed(), wanted, report);
+  // A mark behind the end was in the torn tail, and went with it.
+  return goOn(from, scan.synced.packed() >= scan.end.packed() && scan.tailBytes == 0, wanted, report);
 }
 
 /// Once all groups are there: reads the rows, and begins the next group. `isProven`: a mark says that the last one is on the disk.

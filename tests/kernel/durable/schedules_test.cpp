@@ -286,6 +286,15 @@ class Schedule {
     }
   }
 
+  /// Where the next segment says that this one ends: behind, there may be what a recovery cut, and a crash brought back.
+  uint32_t endOf(uint32_t segment) {
+    const std::string next = SegmentName(segment + 1).text;
+    if (!disk_.has(next)) return UINT32_MAX;
+    SegmentHead head;
+    memcpy(&head, disk_.content(next).data(), sizeof head);
+    return head.previousBytes;
+  }
+
   /// A flipped bit anywhere is found, and costs nothing.
   void flip() {
     const std::map<std::string, Bytes> files = disk_.files();
@@ -303,7 +312,7 @@ class Schedule {
     const LogStatus scanned = scanLog(disk_, from, ignores, &scan);
     REQUIRE(scanned == LogStatus::ok);
     const LogPosition at = {name == checkpointName ? 0 : static_cast<uint32_t>(std::strtoul(name.c_str() + 4, nullptr, 10)), byte};
-    const bool isRead = name == checkpointName || (at.packed() >= from.packed() && at.packed() < scan.synced.packed());
+    const bool isRead = name == checkpointName || (at.packed() >= from.packed() && at.packed() < scan.synced.packed() && byte < endOf(at.segment));
     disk_.flip(name, byte, random_.below(8));
     ++totals_.flips;
     side_.seats = {calls_.makeReplay()};
