@@ -189,6 +189,8 @@ const SYSTEM_ERRORS: Readonly<Partial<Record<number, string>>> = {
   5: "the device failed (EIO)",
   13: "not permitted (EACCES)",
   20: "it is no folder",
+  23: "the system has too many open files (ENFILE)",
+  24: "the program has too many open files (EMFILE)",
   27: "the file would be too large (EFBIG)",
   28: "the disk is full (ENOSPC)",
   30: "the disk can only be read (EROFS)",
@@ -197,6 +199,11 @@ const SYSTEM_ERRORS: Readonly<Partial<Record<number, string>>> = {
 
 /** The numbers of those by which a system refuses to write: EPERM, EACCES and EROFS. */
 const UNWRITABLE: readonly number[] = [1, 13, 30];
+
+/** The name of a file of a log. */
+export function segmentFile(segment: number): string {
+  return `log-${String(segment).padStart(8, "0")}.exrp`;
+}
 
 /** What is wrong with the log of a durable replay. */
 function logText(what: number, call: number, system: number): Fault {
@@ -218,7 +225,9 @@ function logText(what: number, call: number, system: number): Fault {
     case abi.EXRP_LOG_EMPTY:
       return "log-damaged: the folder has the file that describes it, but no file of its log";
     case abi.EXRP_LOG_DAMAGED:
-      return `log-damaged: the log is damaged at segment ${call}, byte ${system}, and what follows cannot be read without it`;
+      return `log-damaged: the log is damaged at ${
+        segmentFile(call)
+      }, byte ${system}, and what follows cannot be read without it`;
     case abi.EXRP_LOG_TIMEOUT:
       return "timeout: the disk took too long";
     case abi.EXRP_LOG_MEMORY:

@@ -40,6 +40,8 @@ export interface SharedState {
 export interface NotedState {
   /** Writes it down. The caller holds the replay. */
   note(): number;
+  /** Writes down what has just changed, unless the disk has failed and the replay goes on in memory. */
+  announce(): void;
   /** Refuses a rule that can't be remade from what is written down. */
   checkRule(operation: string, name: string): never;
 }
@@ -124,7 +126,7 @@ export class ReplayCore {
   /** Tells other threads, and the log, of a change of what is kept in TypeScript. Call it within {@linkcode ReplayCore.together}. */
   announce(): void {
     this.shared?.push();
-    this.durable?.note();
+    this.durable?.announce();
   }
 
   /** True once the replay was freed. */

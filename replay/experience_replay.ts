@@ -233,7 +233,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     directory: string | URL,
     options?:
       & DurableOptions
-      & Partial<Pick<CreateOptions, "capacity" | "capacityBytes" | "maxAge">>
+      & Partial<Pick<CreateOptions, "capacity" | "capacityBytes" | "maxAge" | "rateLimiter">>
       & { readonly state?: never },
   ): Promise<ExperienceReplay<S>>;
   /**
@@ -242,7 +242,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    *
    * A new folder needs the options of {@linkcode ExperienceReplay.create}. A folder with a replay needs none; if you give them, they are
    * compared, but for `capacity`, `capacityBytes` and `maxAge`. These may be others: the replay has them from then on, and what does not fit goes at once, as
-   * if the replay were full. `durability.recovered.evictedCount` says how many records went. You may give them alone. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
+   * if the replay were full. `durability.recovered.evictedCount` says how many records went. You may give them alone, and `rateLimiter`, too: without one, the folder's goes on, and another one begins anew. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
    * those that would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
    *
    * One replay at a time has a folder open. It needs the native kernel, and takes the library's selectors and eviction policies, not rules
@@ -300,7 +300,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     options: DurableOptions & Partial<CreateOptions> = {},
   ): Promise<object> {
     const where = "ExperienceReplay.open()";
-    const [durable, { kernelPath, kernelCache, backend, ...rest }] = splitOptions(where, options);
+    const [durable, others] = splitOptions(where, options);
+    const { kernelPath, kernelCache, backend, rateLimiter: limiter, ...rest } = others;
     const folder = readFolder(directory);
     const isGiven = Object.keys(rest).length > 0;
     if (folder.config === undefined && !isGiven) {
@@ -319,7 +320,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       const hasSeed = rest.seed !== undefined || areLimits(rest);
       checkSameConfig(folder, given, folder.config, hasSeed);
     }
-    const rateLimiter = checkForReplay(`${where}: rateLimiter`, rest.rateLimiter, given ?? config);
+    const rateLimiter = checkForReplay(`${where}: rateLimiter`, limiter, given ?? config);
     const kernel = await openKernel({
       ...(kernelPath === undefined ? {} : { kernelPath }),
       ...(kernelCache === undefined ? {} : { kernelCache }),
@@ -338,10 +339,10 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     try {
       // Only who has the folder open says what is in it.
       if (folder.config === undefined) await writeFolder(folder, core.config);
-      if (rateLimiter !== undefined) replay.#parts.rateLimiter.set(where, rateLimiter);
+      replay.#parts.rateLimiter.open(where, rateLimiter);
       replay.#parts.durable.begin();
       if (folder.config !== undefined && !areLimitsOf(folder, core.config)) {
-        await replay.flush();
+        await replay.#parts.durable.flush(where);
         await writeFolder(folder, core.config);
       }
     } catch (error) {

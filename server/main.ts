@@ -46,7 +46,7 @@ function readArguments(args: readonly string[]): Arguments | string {
     if (name === "") return `${args[k]} is unknown`;
     if (found.has(name)) return `--${name} was given twice`;
     const given = value ?? args[++k];
-    if (given === undefined) return `--${name} needs a value`;
+    if (given === undefined || given === "") return `--${name} needs a value`;
     found.set(name, given);
   }
   const { config, port, ...others }: Partial<Record<string, string>> = Object.fromEntries(found);

@@ -7,7 +7,14 @@
 import { show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
-import { attemptOn, checkPermitted, filesFor, pathOf, writeNewFile } from "./file.ts";
+import {
+  attemptOn,
+  checkPermitted,
+  filesFor,
+  pathOf,
+  unlessMissing,
+  writeNewFile,
+} from "./file.ts";
 
 /** What folders of one kind have. */
 export interface DescribedKind {
@@ -25,7 +32,7 @@ export interface DescribedKind {
 
 /** The path of a folder, as a program gives it. */
 export function folderPath({ operation }: DescribedKind, directory: string | URL): string {
-  if (typeof directory !== "string" && !(directory instanceof URL)) {
+  if (directory === "" || (typeof directory !== "string" && !(directory instanceof URL))) {
     throw new TypeError(
       `${operation}: directory must be a path or a file URL, got ${show(directory)}`,
     );
@@ -80,20 +87,15 @@ export function readDescription(kind: DescribedKind, folder: string): unknown {
 
 function readText(operation: string, file: string): string | undefined {
   const files = filesFor(operation);
-  try {
-    using open = files.open(file);
+  return attemptOn(operation, "read", file, files, () => {
+    using open = unlessMissing(() => files.open(file));
+    if (open === undefined) return undefined;
     const { bytes = 0 } = open.look();
     const all = new Uint8Array(bytes);
     let at = 0;
     for (let got = 1; got > 0 && at < bytes; at += got) got = open.read(all.subarray(at));
     return new TextDecoder().decode(all.subarray(0, at));
-  } catch (cause) {
-    const { code, name } = cause as { readonly code?: string; readonly name?: string };
-    if (code === "ENOENT" || name === "NotFound") return undefined;
-    return attemptOn(operation, "read", file, files, () => {
-      throw cause;
-    });
-  }
+  });
 }
 
 /** A sum of a text (FNV-1a), which differs where a bit of it does. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger, checkWord } from "../base/checks.ts";
+import { checkInteger, checkWord, show } from "../base/checks.ts";
 
 /** How a durable replay or durable tables write, for {@linkcode ExperienceReplay.open} and `Tables.open`. {@linkcode ExperienceReplay.durability} has an example. */
 export interface DurableOptions {
@@ -39,6 +39,9 @@ export function splitOptions<T extends object>(
   where: string,
   options: T & DurableOptions,
 ): readonly [CheckedDurable, Omit<T, keyof DurableOptions>] {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${where}: the options must be an object, got ${show(options)}`);
+  }
   const {
     flushIntervalMs = 1000,
     whenDiskFails = "throw",

@@ -59,15 +59,20 @@ function endOf(named: string, files: Files): { path: string; found: Found | unde
   const { dirname, resolve } = files.path;
   let path = named;
   for (let k = 0; k <= LINKS_MAX; k++) {
-    const found = rescue(() => files.find(path), missing);
+    const found = unlessMissing(() => files.find(path));
     if (found?.link === undefined || DESCRIPTOR.test(path)) return { path, found };
     path = resolve(files.realPath(dirname(path)), found.link);
   }
   throw new Error(`it is a link, and still no file is found behind ${LINKS_MAX} links`);
 }
 
-function missing(error: unknown): undefined {
-  if ((error as { readonly code?: string }).code !== "ENOENT") throw error;
+/** What a call returns, now or later; undefined if the system says that the file or folder is not there. */
+export function unlessMissing<T>(call: () => T): T | undefined {
+  return rescue(call, (error) => {
+    const { code, name } = error as { readonly code?: string; readonly name?: string };
+    if (code !== "ENOENT" && name !== "NotFound") throw error;
+    return undefined;
+  });
 }
 
 /**

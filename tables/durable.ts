@@ -10,6 +10,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { unref } from "../base/platform.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
+import { segmentFile } from "../ffi/status_errors.ts";
 import * as abi from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
 import { rowSpec } from "../reverb/tensor.ts";
@@ -109,9 +110,7 @@ export class TablesLog {
     const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
     const damage = segment === 0
       ? undefined
-      : `log-${String(segment).padStart(8, "0")}.exrp, byte ${
-        report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]
-      }`;
+      : `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`;
     this.#recovered = isNew ? undefined : {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,

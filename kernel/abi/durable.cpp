@@ -94,6 +94,7 @@ Status copyFolder(Durable& durable, const char* path, double* copy) {
   if (!exrp::hasDisk) return closed();
   exrp::SealedFolder sealed;
   sealed.logId = durable.stream().id();
+  sealed.count = durable.sealedCount();
   sealed.first = static_cast<uint32_t>(copy[EXRP_COPY_FIRST]);
   sealed.next = static_cast<uint32_t>(copy[EXRP_COPY_NEXT]);
   sealed.checkpoint = {static_cast<uint32_t>(copy[EXRP_COPY_CHECKPOINT_SEGMENT]), static_cast<uint32_t>(copy[EXRP_COPY_CHECKPOINT_OFFSET])};
@@ -132,7 +133,7 @@ Status verify(const char* path, double* report, double* flaws, size_t flawMax) {
   report[EXRP_VERIFY_SEGMENTS] = static_cast<double>(verify.segmentCount());
   report[EXRP_VERIFY_BYTES] = static_cast<double>(verify.bytes());
   report[EXRP_VERIFY_GROUPS] = static_cast<double>(verify.groupCount());
-  report[EXRP_VERIFY_TAIL_BYTES] = static_cast<double>(verify.scan().tailBytes);
+  report[EXRP_VERIFY_TAIL_BYTES] = static_cast<double>(verify.tailBytes());
   report[EXRP_VERIFY_CHECKPOINT] = static_cast<double>(verify.checkpointFile());
   report[EXRP_VERIFY_FLAWS] = static_cast<double>(verify.flawCount());
   for (size_t k = 0; k < verify.flawCount() && k < flawMax; ++k, flaws += EXRP_FLAW_COUNT) {

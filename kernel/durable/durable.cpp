@@ -304,11 +304,14 @@ void Durable::noteRows(uint32_t column, const double* handles, const int32_t* po
 /// After a call was noted: whether its group is to end.
 void Durable::goOn() {
   if (options_.hasState || hasFailed_) return;
-  const Store& store = replay_.book().store();
-  const uint64_t rows = uint64_t{replay_.book().part<LoggedRows>().unwrittenCount()} * store.blockLength() * store.recordBytes();
+  const LoggedRows& rows = replay_.book().part<LoggedRows>();
+  const uint64_t recordBytes = replay_.book().store().recordBytes();
+  const uint64_t fresh = pendingBytes_ + rows.newRows() * recordBytes;
+  // Blocks are written whole. Where many are half full, a group waits until it writes at most twice what came.
+  const bool isWorth = fresh >= options_.groupBytes && 2 * fresh >= rows.unwrittenRows() * recordBytes;
   // The log's thread counts the intervals, so that no call looks at a clock.
   const bool isOver = intervalsSeen_ != log_.intervalCount();
-  if (!isOver && pendingBytes_ + rows < options_.groupBytes) return;
+  if (!isOver && !isWorth) return;
   endGroup(nullptr, 0, false);
   if (isOver && !hasFailed_) log_.requestFlush();
 }
@@ -592,6 +595,8 @@ Status Durable::seal(SealedFolder* sealed) {
   }
   sealed->logId = log_.id();
   sealed->first = segments.count > 0 ? segments.segments[0].segment : sealed->next;
+  for (size_t k = 0; k < segments.count; ++k) sealed->count += segments.segments[k].segment < sealed->next ? 1 : 0;
+  sealedCount_ = sealed->count;
   sealed->checkpoint = newestCheckpoint_;
   isSealed_ = true;
   return Status::ok;

@@ -84,6 +84,8 @@ class Durable {
   /// Ends the segment behind the group that has just ended. Until unseal(), no segment is removed. Once the ticket is flushed, copyFolder() may copy.
   Status seal(SealedFolder* sealed);
   void unseal();
+  /// How many segments the sealed folder has.
+  uint32_t sealedCount() const { return sealedCount_; }
   Disk& disk() { return *disk_; }
 
   // ---- groups ----
@@ -172,6 +174,7 @@ class Durable {
   LogPosition newestCheckpoint_;  // that is whole; {}: there is none
   uint32_t neededFrom_ = 0;       // segments before this one are to be removed; 0: none
   bool isSealed_ = false;
+  uint32_t sealedCount_ = 0;
   uint64_t checkpointTicket_ = 0;
   uint64_t checkpointSize_ = 0;
   uint64_t writtenBytes_ = 0;      // since the last checkpoint began

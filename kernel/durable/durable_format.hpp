@@ -28,6 +28,9 @@ enum DurableFrame : uint32_t {
 
 constexpr bool isOfRows(uint32_t type) { return type == rowsFrame || type == packedRowsFrame; }
 
+/// A part of a group, which counts once the group has ended.
+constexpr bool isOfGroup(uint32_t type) { return type == commandsFrame || type == carriedFrame || type == statisticsFrame || isOfRows(type); }
+
 /// A call that changed a replay. Its arguments follow, each as the C ABI has it.
 enum class Command : uint32_t {
   writer = 1,      // the seat that makes the calls from here on

@@ -1,5 +1,7 @@
 #include "kernel/durable/folder_copy.hpp"
 
+#include <cerrno>
+
 #include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/log/log_scan.hpp"
@@ -56,9 +58,11 @@ FolderCopy copyFolder(Disk& from, Disk& to, const char* toPath, const SealedFold
   }
   copy.error = checkSpace(to, 0, &copy.missingBytes);
   bool areLinked = true;
+  uint32_t count = 0;
   for (size_t k = 0; k < segments.count && !copy.error.isError() && copy.missingBytes == 0; ++k) {
     const LogSegment& segment = segments.segments[k];
     if (segment.segment < sealed.first || segment.segment >= sealed.next) continue;
+    ++count;
     const SegmentName name(segment.segment);
     if (areLinked && !from.link(name.text, toPath).isError()) {
       copy.linkedBytes += segment.bytes;
@@ -74,6 +78,8 @@ FolderCopy copyFolder(Disk& from, Disk& to, const char* toPath, const SealedFold
     }
     copy.error = copyFile(from, to, name.text, segment.bytes, &copy.copiedBytes);
   }
+  // Somebody has removed a file.
+  if (!copy.error.isError() && copy.missingBytes == 0 && count < sealed.count) copy.error = {DiskCall::open, ENOENT};
   if (copy.error.isError() || copy.missingBytes > 0) return copy;
   copy.error = copyFile(from, to, SegmentName(sealed.next).text, segmentHeadBytes + markBytes, &copy.copiedBytes);
   if (copy.error.isError()) return copy;

@@ -18,7 +18,8 @@ struct SealedFolder {
   uint64_t logId = 0;
   uint64_t ticket = 0;     // that stands for all of it being on the disk
   uint32_t first = 0;      // segments from this one on,
-  uint32_t next = 0;       // and before this one
+  uint32_t next = 0;       // and before this one,
+  uint32_t count = 0;      // of which there are so many
   LogPosition checkpoint;  // where the newest checkpoint begins; {}: there is none
 };
 

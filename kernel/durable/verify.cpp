@@ -36,7 +36,7 @@ LogStatus Verify::run(Disk& disk) {
 
 LogStatus Verify::scanOnce(Disk& disk) {
   checkpoint_ = Checkpoint::none;
-  segmentCount_ = bytes_ = groupCount_ = 0;
+  segmentCount_ = bytes_ = groupCount_ = openBytes_ = 0;
   flawCount_ = placeCount_ = 0;
   LogStatus status = findCheckpoint(disk, &from_, &checkpointFile_, &scan_.failure);
   if (status != LogStatus::ok) return status;
@@ -74,6 +74,8 @@ bool Verify::addLostSegments(uint32_t first) {
 bool Verify::frame(const LogFrame& frame) {
   const LogPosition at = frame.place.position();
   if (frame.type == groupFrame) ++groupCount_;
+  if (frame.type == groupFrame || frame.type == discardFrame) openBytes_ = 0;
+  else if (isOfGroup(frame.type)) openBytes_ += wholeFrameBytes(frame.place.bytes);
   if (frame.type == checkpointFrame && from_.segment != 0 && at == from_) checkpoint_ = Checkpoint::begun;
   if (frame.type == checkpointEndFrame && checkpoint_ == Checkpoint::begun) checkpoint_ = Checkpoint::whole;
   if (frame.type != placesFrame || checkpoint_ != Checkpoint::begun) return true;

@@ -33,6 +33,8 @@ class Verify final : private LogVisitor {
 
   const LogFailure& failure() const { return scan_.failure; }
   const LogScan& scan() const { return scan_; }
+  /// Bytes at the end that recovery cuts off: what is torn, and frames without the end of their group.
+  uint64_t tailBytes() const { return scan_.tailBytes + openBytes_; }
   uint64_t segmentCount() const { return segmentCount_; }
   uint64_t bytes() const { return bytes_; }
   uint64_t groupCount() const { return groupCount_; }
@@ -58,6 +60,7 @@ class Verify final : private LogVisitor {
   uint64_t segmentCount_ = 0;
   uint64_t bytes_ = 0;
   uint64_t groupCount_ = 0;
+  uint64_t openBytes_ = 0;  // of frames whose group has not ended
   bool isMemoryShort_ = false;
   Scratch<Flaw> flaws_;
   size_t flawCount_ = 0;

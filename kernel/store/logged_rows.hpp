@@ -46,9 +46,14 @@ class LoggedRows final : public EpisodeListener {
       useCarried(episodes_[at]);
     }
     episodeCount_ = 0;
+    newRows_ = unwrittenRows_ = 0;
   }
   /// How many blocks have to be written, at most.
   uint32_t unwrittenCount() const { return blockCount_; }
+  /// Rows that came since all blocks were written.
+  uint64_t newRows() const { return newRows_; }
+  /// Rows of the blocks that have to be written: with the new ones, those before them in the same blocks.
+  uint64_t unwrittenRows() const { return unwrittenRows_; }
 
   /// The rows that a block has now are at this place. Where they `areThere`, the block itself has them, too: else they are still to be read.
   void setPlace(uint32_t block, const LogPlace& place, bool areThere) {
@@ -80,11 +85,19 @@ class LoggedRows final : public EpisodeListener {
                        episodeMarks_.commit(episodes);
     return taken ? Status::ok : fail(Status::memory, 17.0 * static_cast<double>(blocks));
   }
-  void appended(const StoredEpisodes& stored, uint32_t episode, uint32_t, const uint8_t*) {
-    if (isOn_) [[unlikely]] note(stored.episodes()[episode].lastBlock);
+  void appended(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t*) {
+    if (!isOn_) [[likely]] return;
+    const Episode& entry = stored.episodes()[episode];
+    const uint32_t block = entry.lastBlock;
+    const uint32_t came = entry.count - from;
+    newRows_ += came;
+    unwrittenRows_ += (marks_[block] & unwritten) != 0 ? came : stored.rowsOf(block).count;
+    note(block);
   }
-  void sealed(const StoredEpisodes&, uint32_t block) {
-    if (isOn_) [[unlikely]] note(block);
+  void sealed(const StoredEpisodes& stored, uint32_t block) {
+    if (!isOn_) [[likely]] return;
+    if ((marks_[block] & unwritten) == 0) unwrittenRows_ += stored.rowsOf(block).count;
+    note(block);
   }
   void shortening(const StoredEpisodes& stored, uint32_t episode) {
     if (isOn_) [[unlikely]] note(stored.episodes()[episode].lastBlock);
@@ -116,6 +129,8 @@ class LoggedRows final : public EpisodeListener {
   Scratch<uint8_t> marks_;    // by block
   Scratch<uint32_t> blocks_;
   uint32_t blockCount_ = 0;
+  uint64_t newRows_ = 0;
+  uint64_t unwrittenRows_ = 0;
   Scratch<uint32_t> episodes_;
   Scratch<uint8_t> episodeMarks_;
   uint32_t episodeCount_ = 0;

@@ -12,7 +12,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import type { Kernel } from "../../ffi/library.ts";
-import { errorOfStatus } from "../../ffi/status_errors.ts";
+import { errorOfStatus, segmentFile } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { Limits, ReplayConfig } from "../../schema/create_options.ts";
 import { filesFor, ignoreErrors } from "../../storage/file.ts";
@@ -129,6 +129,7 @@ export class Durable {
     | undefined;
   #groupCount = 0;
   #flushIntervalMs = 0;
+  #goesOn = false;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   /** The log of the replay of these parts, once it is opened. */
@@ -147,6 +148,7 @@ export class Durable {
     else this.#openLog(path, options, false, limits);
     this.#core.durable = this;
     this.#flushIntervalMs = options.flushIntervalMs;
+    this.#goesOn = options.whenDiskFails === "memory";
   }
 
   /** Begins a log, or takes one in which nothing happened yet: a crash came before the file that describes its replay. */
@@ -215,9 +217,7 @@ export class Durable {
       evictedCount: report[abi.EXRP_RECOVERY_EVICTED] ?? 0,
       damage: segment === 0
         ? undefined
-        : `log-${String(segment).padStart(8, "0")}.exrp, byte ${
-          report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]
-        }`,
+        : `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`,
     };
     core.config = {
       ...core.config,
@@ -280,10 +280,16 @@ export class Durable {
   }
 
   /** Writes what TypeScript has into the log; everything before belongs together. The result stands for its being on the disk. */
-  note(): number {
+  note(operation = FLUSH): number {
     // Another thread's state is that of the thread which opened the replay.
-    if (this.#open === undefined) return this.#endGroup(new Uint8Array(0), false);
-    return this.#endGroup(this.#state(), true);
+    if (this.#open === undefined) return this.#endGroup(operation, new Uint8Array(0), false);
+    return this.#endGroup(operation, this.#state(), true);
+  }
+
+  /** Writes down what has just changed. Where a replay goes on in memory, only a flush says that the disk has failed. */
+  announce(): void {
+    if (this.#goesOn) ignoreErrors(() => this.note());
+    else this.note();
   }
 
   /** What TypeScript has. */
@@ -308,26 +314,29 @@ export class Durable {
     return joinBytes([head, json, ...composed, side]);
   }
 
-  #endGroup(state: Uint8Array<ArrayBuffer>, hasState: boolean): number {
+  #endGroup(operation: string, state: Uint8Array<ArrayBuffer>, hasState: boolean): number {
     const { id, kernel: { symbols } } = this.#core;
     const ticket = new Float64Array(1);
     const size = lengthOf(state);
     const status = symbols.exrp_durable_group(id, state, size, Number(hasState), ticket);
-    this.#core.check(FLUSH, status);
+    this.#core.check(operation, status);
     return ticket[0] ?? 0;
   }
 
   /** Waits until all that was done before is on the disk. */
-  async flush(): Promise<void> {
+  async flush(operation = FLUSH): Promise<void> {
     const core = this.#core;
-    core.checkUsable(FLUSH);
-    if (!this.#isOpen()) {
-      throw new ReplayError(
-        "file",
-        `${FLUSH}: this replay is in memory only; make it by ExperienceReplay.open(directory, options)`,
-      );
-    }
-    await this.#flushed(FLUSH, core.together(FLUSH, () => this.note()));
+    this.#checkOpen(operation);
+    await this.#flushed(operation, core.together(operation, () => this.note(operation)));
+  }
+
+  #checkOpen(operation: string): void {
+    this.#core.checkUsable(operation);
+    if (this.#isOpen()) return;
+    throw new ReplayError(
+      "file",
+      `${operation}: this replay is in memory only; make it by ExperienceReplay.open(directory, options)`,
+    );
   }
 
   /** Waits until what a ticket stands for is on the disk. */
@@ -338,15 +347,15 @@ export class Durable {
       if (status === 0) return;
       core.checkUsable(operation);
       // What failed is told on this thread.
-      core.together(operation, () => this.note());
+      core.together(operation, () => this.note(operation));
     }
   }
 
   /** Makes a snapshot of this moment, while the program goes on. */
   async snapshot(name: string): Promise<MadeSnapshot> {
     const core = this.#core;
-    core.checkUsable(SNAPSHOT);
     checkName(SNAPSHOT, name);
+    this.#checkOpen(SNAPSHOT);
     if (this.#open === undefined) {
       throw new ReplayError(
         "file",

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
 import * as described from "../../storage/described_folder.ts";
 import {
@@ -61,7 +63,16 @@ export function readFolder(directory: string | URL): Folder {
 /** What the file of a folder says; undefined if it is not there. */
 export function readConfig(operation: string, path: string): ReplayConfig | undefined {
   const config = readDescription(kindOf(operation), path);
-  return config === undefined ? undefined : configOf({ config: config as ReplayConfig });
+  if (config === undefined) return undefined;
+  try {
+    return configOf({ config: config as ReplayConfig });
+  } catch (cause) {
+    throw new ReplayError(
+      "log-damaged",
+      `${operation}: ${show(path)} has a ${REPLAY_FILE} that describes no replay: ${cause}`,
+      { cause },
+    );
+  }
 }
 
 /** Makes the folder of a new replay, if it is not there. */

@@ -11,7 +11,13 @@
 import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import { attemptOn, checkPermitted, filesFor, syncNames } from "../../storage/file.ts";
+import {
+  attemptOn,
+  checkPermitted,
+  filesFor,
+  syncNames,
+  unlessMissing,
+} from "../../storage/file.ts";
 import type { Files } from "../../storage/files.ts";
 import { folderPath, REPLAY_FILE, writeFolder } from "./folder.ts";
 
@@ -101,7 +107,8 @@ export function checkFree(operation: string, directory: string, name: string): v
 export function listSnapshots(operation: string, directory: string | URL): DurableSnapshot[] {
   const files = filesFor(operation);
   const folder = files.path.join(folderPath(operation, directory), FOLDER);
-  return namesIn(folder, files).filter((name) => NAME.test(name))
+  const names = attemptOn(operation, "read", folder, files, () => namesIn(folder, files));
+  return names.filter((name) => NAME.test(name))
     .map((name) => look(operation, files.path.join(folder, name), name, files))
     .sort((a, b) => a.madeAt.getTime() - b.madeAt.getTime() || (a.name < b.name ? -1 : 1));
 }
@@ -130,13 +137,7 @@ export async function removeSnapshot(
 
 /** The folders in a folder; none if it is not there. */
 function namesIn(folder: string, files: Files): string[] {
-  try {
-    return files.list(folder, "folders");
-  } catch (error) {
-    const { code, name } = error as { readonly code?: string; readonly name?: string };
-    if (code === "ENOENT" || name === "NotFound") return [];
-    throw error;
-  }
+  return unlessMissing(() => files.list(folder, "folders")) ?? [];
 }
 
 function look(operation: string, path: string, name: string, files: Files): DurableSnapshot {
@@ -159,8 +160,12 @@ function checkOwn(operation: string, path: string, files: Files): void {
     "read",
     path,
     files,
-    () =>
-      [...files.list(path).filter((name) => !OWN.test(name)), ...files.list(path, "folders")][0],
+    () => {
+      // What is left where a snapshot was opened and had snapshots itself.
+      const inner = namesIn(files.path.join(path, FOLDER), files).length;
+      const folders = files.list(path, "folders").filter((name) => name !== FOLDER || inner > 0);
+      return [...files.list(path).filter((name) => !OWN.test(name)), ...folders][0];
+    },
   );
   if (other === undefined) return;
   throw new ReplayError(
@@ -182,13 +187,19 @@ function checkClosed(operation: string, path: string, files: Files): void {
   );
 }
 
+/** Removes a folder. Another call, of this program or of another one, may remove it at the same time. */
 async function removeFolder(operation: string, path: string, files: Files): Promise<void> {
-  checkOwn(operation, path, files);
+  const { join } = files.path;
   const attempt = <T>(call: () => T): T => attemptOn(operation, "write", path, files, call);
-  for (const name of files.list(path)) {
-    await attempt(() => files.removeLater(files.path.join(path, name)));
+  const names = attempt(() => unlessMissing(() => files.list(path)));
+  if (names === undefined) return;
+  checkOwn(operation, path, files);
+  for (const name of names) {
+    await attempt(() => unlessMissing(() => files.removeLater(join(path, name))));
   }
-  attempt(() => files.removeFolder(path));
+  for (const each of [join(path, FOLDER), path]) {
+    attempt(() => unlessMissing(() => files.removeFolder(each)));
+  }
 }
 
 /** Removes what killed programs left. Who makes a snapshot has the replay's folder open, so nobody else makes one there. */

@@ -7,7 +7,7 @@
 import { ReplayError } from "../../base/errors.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { type Kernel, openKernel } from "../../ffi/library.ts";
-import { errorOfStatus } from "../../ffi/status_errors.ts";
+import { errorOfStatus, segmentFile } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { Column, type DType } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
@@ -112,7 +112,7 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
   if (status !== 0) throw errorOfStatus(VERIFY, status, []);
   const failed = report[abi.EXRP_VERIFY_FAILED] ?? 0;
   if (failed === abi.EXRP_LOG_EMPTY) {
-    damages.push(damageOf(nameOf(1), "no file of the log is there"));
+    damages.push(damageOf(segmentFile(1), "no file of the log is there"));
   } else if (failed !== 0) {
     const detail = [failed, ...report.subarray(abi.EXRP_VERIFY_CALL)];
     throw errorOfStatus(VERIFY, abi.EXRP_STATUS_LOG, detail);
@@ -129,7 +129,7 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
   for (let k = 0; k < Math.min(flawCount, LISTED_MAX); k++) {
     const flaw = flaws.subarray(k * abi.EXRP_FLAW_COUNT);
     damages.push({
-      file: nameOf(flaw[abi.EXRP_FLAW_SEGMENT] ?? 0),
+      file: segmentFile(flaw[abi.EXRP_FLAW_SEGMENT] ?? 0),
       byte: flaw[abi.EXRP_FLAW_OFFSET] ?? 0,
       bytes: flaw[abi.EXRP_FLAW_BYTES] ?? 0,
       cost: COSTS[flaw[abi.EXRP_FLAW_COST] ?? 0] ?? "all",
@@ -149,10 +149,6 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
     ),
     recordCount: undefined,
   };
-}
-
-function nameOf(segment: number): string {
-  return `log-${String(segment).padStart(8, "0")}.exrp`;
 }
 
 /** A damage without which nothing can be read. */

@@ -26,6 +26,8 @@ export class ReplayRateLimiter {
   /** Records that `drain` has not returned. */
   readonly #undrained: () => number;
   #rateLimiter: RateLimiter | undefined;
+  /** What the folder of a durable replay had, until it is opened as a whole. */
+  #found: readonly number[] = [];
 
   /** Keeps that of the replay of `core`. `undrained` counts the records that `drain` has not returned. */
   constructor(core: ReplayCore, undrained: () => number) {
@@ -57,12 +59,24 @@ export class ReplayRateLimiter {
    * and else they begin anew.
    */
   goOn(saved: readonly number[]): void {
+    this.#found = saved;
     const rateLimiter = this.#rateLimiter;
-    if (rateLimiter === undefined) return;
+    if (rateLimiter !== undefined) this.#goOn("unserialize()", rateLimiter, saved);
+  }
+
+  /** Goes on with the rate limiter that a folder had, or with another one, if one is given. */
+  open(operation: string, given: RateLimiter | undefined): void {
+    const found = this.#found;
+    if (given !== undefined) this.#goOn(operation, given, found);
+    else if (found.length > 0) this.#give(operation, found);
+    this.#rateLimiter = given;
+  }
+
+  #goOn(operation: string, rateLimiter: RateLimiter, saved: readonly number[]): void {
     const own = kernelNumbers(rateLimiter.numbers);
     const isSame = saved.length === SAVED_NUMBERS && own.every((number, k) => number === saved[k]);
-    if (isSame) this.#give("unserialize()", saved);
-    else this.set("unserialize()", rateLimiter);
+    if (isSame) this.#give(operation, saved);
+    else this.set(operation, rateLimiter);
   }
 
   #give(operation: string, numbers: readonly number[]): void {

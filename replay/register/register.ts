@@ -26,6 +26,7 @@ import {
 } from "../../selectors/composed_selector.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
+import { ignoreErrors } from "../../storage/file.ts";
 import type { ReplayCore } from "../core.ts";
 import { ComposedEntry } from "../rules/composed_entry.ts";
 import { CustomSelector, type CustomSelectors } from "../rules/custom_selectors.ts";
@@ -110,13 +111,15 @@ export class Register {
       const before = this.#views;
       // A thread may end at any moment. So the others hear of a view before it is made, and look whether it was.
       const view = this.addTable(policy);
-      core.announce();
-      const status = makePickView(core.kernel, core.id, policy, core.config);
-      if (status === 0) return view;
-      const error = core.error(where, status);
-      this.#views = before;
-      core.announce();
-      throw error;
+      try {
+        core.announce();
+        core.check(where, makePickView(core.kernel, core.id, policy, core.config));
+        return view;
+      } catch (error) {
+        this.#views = before;
+        ignoreErrors(() => core.announce());
+        throw error;
+      }
     });
   }
 
@@ -206,8 +209,21 @@ export class Register {
     }
     const parts = plan.parts.map((part) => this.#addPlanned(part, view, customs));
     const selector = this.#addComposed(plan.rule, plan.composition, parts, view);
-    this.#core.announce();
-    return selector;
+    return this.#announced(selector, () => {});
+  }
+
+  /** Announces a selector and makes it, or takes its entry back. */
+  #announced(selector: Selector, make: () => void): Selector {
+    const core = this.#core;
+    try {
+      core.announce();
+      make();
+      return selector;
+    } catch (error) {
+      this.entries.pop();
+      ignoreErrors(() => core.announce());
+      throw error;
+    }
   }
 
   #addComposed(
@@ -233,13 +249,10 @@ export class Register {
     const core = this.#core;
     // See newPickView().
     const selector = this.addNative(rule, this.nativeCount, view);
-    core.announce();
-    const status = makeSelector(core.kernel, core.id, view, rule);
-    if (status === 0) return selector;
-    const error = core.error(OPERATION, status);
-    this.entries.pop();
-    core.announce();
-    throw error;
+    return this.#announced(
+      selector,
+      () => core.check(OPERATION, makeSelector(core.kernel, core.id, view, rule)),
+    );
   }
 
   /** Enters a selector that the kernel has already. */

@@ -264,6 +264,35 @@ void namedCheckpoint() {
   twin.destroy();
 }
 
+/// A block is written whole, with all rows that it has. Many blocks that are half full, or one that is large, are not written again for each row.
+void writtenOnce() {
+  for (const bool isLarge : {true, false}) {
+    SimulatedDisk disk(9);
+    DurableOptions options;
+    options.log.isThreaded = false;
+    options.log.flushIntervalMs = 0;
+    options.checkpointBytes = UINT64_MAX;
+    options.groupBytes = 1 << 14;
+    const uint32_t wide = isLarge ? 512 : 64;
+    TestSetup setup = setupOf(40000, wide);
+    setup.blockLength = isLarge ? 128 : 16;
+    Side side = opened(disk, options, true, setup);
+    const uint32_t count = isLarge ? 1 : 300;
+    std::vector<double> handles(count);
+    for (double& handle : handles) CHECK_EQUAL(exrp_episode_create(side.seats[0], &handle), 0);
+    TestSteps steps(side.seats[0], 1, 3, 4 * wide);
+    uint32_t rows = 0;
+    for (uint32_t turn = 0; turn < 6000 / count; ++turn, rows += count) {
+      for (double& handle : handles) CHECK_EQUAL(steps.recordMany(side.seats[0], &handle), 0);
+    }
+    CHECK_EQUAL(flush(side), 0);
+    const uint64_t written = side.instance().durable->stream().counts().writtenBytes;
+    const uint64_t recorded = uint64_t{rows} * side.instance().replay.book().store().recordBytes();
+    CHECK(written >= recorded && written < 5 * recorded / 2);
+    side.destroy();
+  }
+}
+
 /// The only mark that says what was on the disk lies in the torn tail. It is cut, and what was flushed is proven anew: a bit that flips later costs nothing.
 void provenByTail() {
   SimulatedDisk disk(8);
@@ -324,5 +353,6 @@ int main() {
   gone();
   namedCheckpoint();
   provenByTail();
+  writtenOnce();
   return checkResult("durable/promises");
 }

@@ -6,8 +6,11 @@ import {
   fifo,
   float32,
   lru,
+  minSize,
   mixture,
   prioritized,
+  samplesPerInsert,
+  type Selector,
   uniform,
 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
@@ -113,6 +116,9 @@ test("options of the log are checked", async (folder) => {
   await assertRejects(open({ queueBytes: 1.5 }), RangeError, "queueBytes");
   await assertRejects(open({ whenDiskFails: "cry" }), TypeError, "whenDiskFails");
   await assertRejects(open({ flushInterval: 5 }), TypeError, "flushInterval");
+  await assertRejects(() => ExperienceReplay.open(folder, null as never), TypeError, "got null");
+  await assertRejects(() => ExperienceReplay.open(folder, 5 as never), TypeError, "got 5");
+  await assertRejects(() => ExperienceReplay.open("", OPTIONS), TypeError, "directory");
 });
 
 test("a folder that is open can't be opened again, and can once it was disposed", async (folder) => {
@@ -125,6 +131,8 @@ test("a folder that is open can't be opened again, and can once it was disposed"
 test("flush() of a replay in memory, of one that is disposed, and two at once", async (folder) => {
   using memory = await ExperienceReplay.create(OPTIONS);
   await assertReplayRejects(memory.flush(), "file");
+  const refused = await assertReplayRejects(memory.snapshot("a"), "file");
+  assertMatch(refused.message, /in memory only/);
   assertEquals(memory.durability, undefined);
   const replay = await small(folder);
   fill(replay, 1, 20);
@@ -193,6 +201,32 @@ test("drained steps stay drained", async (folder) => {
   assertEquals([...reward], range(11, 21));
 });
 
+test("the rate limiter goes on, with its counts, unless another one is given", async (folder) => {
+  const countsOf = ({ rateLimiter }: Pick<ExperienceReplay, "rateLimiter">): unknown =>
+    rateLimiter === undefined ? undefined : [rateLimiter.recorded, rateLimiter.drawn];
+  const rateLimiter = samplesPerInsert(2, { minSize: 5, error: [0, 60] });
+  {
+    using replay = await ExperienceReplay.open(folder, { ...OPTIONS, rateLimiter });
+    replay.newPickSelector(uniform());
+    for (let n = 0; n < 8; n++) {
+      replay.record(replay.newEpisode(), [n, n], 0, n, { finalState: [n, n] });
+    }
+    replay.getBatch(3, replay.selectors[0] as Selector);
+    assertEquals(countsOf(replay), [8, 3]);
+  }
+  for (const options of [{}, { ...OPTIONS, rateLimiter }, { rateLimiter }, OPTIONS]) {
+    using replay = await ExperienceReplay.open(folder, options as object);
+    assertEquals(countsOf(replay), [8, 3]);
+  }
+  {
+    using replay = await ExperienceReplay.open(folder, { rateLimiter: minSize(3) });
+    assertEquals([replay.rateLimiter?.ratio, replay.rateLimiter?.minSize], [1, 3]);
+    replay.setRateLimiter(undefined);
+  }
+  using replay = await ExperienceReplay.open(folder);
+  assertEquals(countsOf(replay), undefined);
+});
+
 test("a log that was cut anywhere gives what was whole, and says what was cut", async (folder) => {
   {
     using replay = await small(folder);
@@ -209,8 +243,10 @@ test("a log that was cut anywhere gives what was whole, and says what was cut", 
       if (name.startsWith("log-")) await Deno.remove(`${folder}/${name}`);
     }
     await Deno.writeFile(log, whole.subarray(0, bytes));
+    const { cutBytes } = await ExperienceReplay.verify(folder);
     {
       using replay = await small(folder);
+      assertEquals(cutBytes, replay.durability?.recovered?.cutBytes);
       const found = numbersOf(replay);
       assertEquals(found, range(1, found.length + 1));
       assertEquals(found.length % 10, 0);

@@ -7,7 +7,7 @@
 import { assert, assertEquals } from "../../_assert.ts";
 
 const PROGRAM = `
-import { ExperienceReplay, float32 } from ${
+import { ExperienceReplay, float32, uniform } from ${
   JSON.stringify(new URL("../../../mod.ts", import.meta.url))
 };
 const [folder, whenDiskFails] = Deno.args;
@@ -33,6 +33,16 @@ try {
   console.log(error.code);
 }
 console.log(await replay.flush().catch((error) => error.code), replay.durability.hasFailed);
+for (const make of [() => replay.newPickSelector(uniform()), () => replay.newPickView({ length: 2 })]) {
+  try {
+    make();
+    console.log("made");
+  } catch (error) {
+    console.log(error.code);
+  }
+}
+const saved = await replay.serialize();
+console.log(replay.selectors.length, String(replay).length > 0, saved.length > count * 256);
 replay[Symbol.dispose]();
 await Deno.remove(folder + "/filler");
 using again = await ExperienceReplay.open(folder + "/" + whenDiskFails);
@@ -77,6 +87,10 @@ for (const whenDiskFails of ["throw", "memory"] as const) {
           ...[0, ""],
           whenDiskFails === "throw" ? "disk" : "records go on",
           "disk true",
+          // What can't be written down is not made, and leaves nothing behind.
+          ...(whenDiskFails === "throw"
+            ? ["disk", "disk", "0 true true"]
+            : ["made", "made", "1 true true"]),
           ...["true true", "and on"],
         ]);
       } finally {

@@ -245,6 +245,39 @@ test("what a killed program left of a snapshot is no snapshot, and goes with the
   assertEquals(names, ["c"]);
 });
 
+test("a snapshot that lacks a file of the log is refused", async (folder) => {
+  using replay = await open(folder, { capacity: 300, state: float32(WIDE) });
+  const random = testRandom(5);
+  while ((await segmentsOf(folder)).length < 3) {
+    work(replay, random);
+    await replay.flush();
+  }
+  await Deno.remove(`${folder}/${(await segmentsOf(folder))[1]}`);
+  const error = await assertReplayRejects(replay.snapshot("a"), "disk");
+  assert(/^snapshot\(\): the system could not open a file/.test(error.message), error.message);
+  assertEquals(ExperienceReplay.snapshots(folder), []);
+});
+
+test("a snapshot that had snapshots of its own can be removed, and calls at once are no fault", async (folder) => {
+  using replay = await open(folder, { capacity: 50, state: float32(1) });
+  const { path } = await replay.snapshot("a");
+  {
+    using inner = await open(path);
+    await inner.snapshot("b");
+  }
+  await assertReplayRejects(ExperienceReplay.removeSnapshot(folder, "a"), "file");
+  assertEquals(await ExperienceReplay.removeSnapshot(path, "b"), true);
+  assertEquals(await ExperienceReplay.removeSnapshot(folder, "a"), true);
+  for (let k = 0; k < 5; k++) {
+    await replay.snapshot(`c${k}`);
+    await Promise.all([
+      ExperienceReplay.removeSnapshot(folder, `c${k}`),
+      replay.snapshot(`d${k}`),
+    ]);
+  }
+  assertEquals(ExperienceReplay.snapshots(folder).length, 5);
+});
+
 test("a replay that was killed after a snapshot changes none of its files", async (folder) => {
   const replay = await open(folder, { capacity: 100, state: float32(WIDE) });
   work(replay, testRandom(2));
