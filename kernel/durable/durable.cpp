@@ -433,18 +433,16 @@ void Durable::freshenBlocks() {
   if (log_.segments(&segments) != LogStatus::ok || segments.count == 0) return;
   Scratch<uint64_t> live;
   if (!live.commit(segments.count)) return;
-  const uint32_t first = segments.segments[0].segment;
-  const auto indexOf = [&](uint32_t segment) { return segment < first ? segments.count : size_t{segment - first}; };
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
     const LogPlace& place = logged.place(block);
-    if (const size_t at = indexOf(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
+    if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
   uint64_t rewritten = 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
     const LogPlace& place = logged.place(block);
-    const size_t at = indexOf(place.segment);
+    const size_t at = segments.find(place.segment);
     const bool isSparse = at + 1 < segments.count && 2 * live[at] < segments.segments[at].bytes && rewritten < rewrittenMax;
     if (isSparse) rewritten += wholeFrameBytes(place.bytes);
     if (isSparse || logged.isStale(block)) logged.note(block);

@@ -299,6 +299,13 @@ class Scanner {
 
 SegmentName::SegmentName(uint32_t segment) { snprintf(text, sizeof text, "%s%08u%s", namePrefix, segment, nameSuffix); }
 
+size_t LogSegments::find(uint32_t segment) const {
+  const LogSegment* const first = segments.data();
+  const LogSegment* const end = first + count;
+  const LogSegment* const found = std::lower_bound(first, end, segment, [](const LogSegment& a, uint32_t b) { return a.segment < b; });
+  return found != end && found->segment == segment ? static_cast<size_t>(found - first) : count;
+}
+
 LogStatus listSegments(Disk& disk, LogSegments* segments, LogFailure* failure) {
   segments->count = 0;
   DiskFiles files;

@@ -83,8 +83,11 @@ struct LogSegment {
 };
 
 struct LogSegments {
-  Scratch<LogSegment> segments;  // in order
+  Scratch<LogSegment> segments;  // in order. A power cut may bring some back that were removed, so there may be gaps
   size_t count = 0;
+
+  /// Which one has this number; `count` where none has.
+  size_t find(uint32_t segment) const;
 };
 
 /// The segments that the folder has.
