@@ -87,12 +87,11 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   }
   if (opened != LogStatus::ok) return failed(opened, scan.failure);
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
-  // A mark behind the end was in the torn tail, and went with it.
-  return goOn(from, scan.synced.packed() >= scan.end.packed() && scan.tailBytes == 0, wanted, report);
+  return goOn(from, wanted, report);
 }
 
-/// Once all groups are there: reads the rows, and begins the next group. `isProven`: a mark says that the last one is on the disk.
-Status Recovery::goOn(LogPosition from, bool isProven, const WantedLimits& wanted, RecoveryReport* report) {
+/// Once all groups are there: reads the rows, and begins the next group.
+Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
   durable_.newestCheckpoint_ = from;
   durable_.groupCount_ = groupCount_;
   durable_.writer_ = replay_.book().writer();
@@ -109,8 +108,7 @@ Status Recovery::goOn(LogPosition from, bool isProven, const WantedLimits& wante
     status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
   }
   if (status != Status::ok) return status;
-  // Also where nothing proves that the last group was on the disk: what comes behind it does.
-  if (frameCount_ > 0 || !isProven) durable_.append(discardFrame, {});
+  if (frameCount_ > 0) durable_.append(discardFrame, {});
   for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   if (isChanged) durable_.putLimits();
   // The program's first seat goes on, whoever wrote last.

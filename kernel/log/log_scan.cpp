@@ -235,6 +235,7 @@ class Scanner {
     }
     const LogFrame frame = {{at.segment, at.offset, found.head.bytes}, found.head.type, found.payload, found.flippedBit != noBit};
     if (!visitor_.frame(frame)) return false;
+    scan_.lastEnd = {at.segment, at.offset + wholeFrameBytes(found.head.bytes)};
     ++scan_.frameCount;
     takenSince_ += found.flippedBit == noBit ? 1 : 0;
     scan_.payloadBytes += found.head.bytes;
