@@ -117,6 +117,8 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer", "f64", "buffer"],
     result: "i32",
   },
+  /** `(replay, column, episodes, positions, count)` */
+  exrp_rows_prepare: { parameters: ["u32", "u32", "buffer", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count, there, next_states, next_states_size)` */
   exrp_next_states_get: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "f64"],
@@ -528,6 +530,14 @@ export interface KernelSymbols {
     rows: KernelBuffer,
     rows_size: number,
     updated: KernelBuffer,
+  ): number;
+  /** `exrp_rows_prepare` of kernel/exrp.h. */
+  exrp_rows_prepare(
+    replay: number,
+    column: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
   ): number;
   /** `exrp_next_states_get` of kernel/exrp.h. */
   exrp_next_states_get(

@@ -81,6 +81,7 @@ export const wasmSymbols = {
     parameters: ["u32", "u32", "in f64", "in i32", "u32", "in u8", "f64", "out u32"],
     result: "i32",
   },
+  exrp_rows_prepare: { parameters: ["u32", "u32", "in f64", "in i32", "u32"], result: "i32" },
   exrp_next_states_get: {
     parameters: ["u32", "in f64", "u32", "out u8", "inout u8", "f64"],
     result: "i32",

@@ -838,6 +838,8 @@ EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* e
  * does not have yet is EXRP_STATUS_RECORD_UNKNOWN. A state is also the next state of the record before it. Final states stay. */
 EXRP_API int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                const uint8_t* rows, double rows_size, uint32_t* updated);
+/* Checks these pairs as exrp_rows_set does, and takes the memory for it, so that it then can't fail. Who changes several columns prepares each first. */
+EXRP_API int32_t exrp_rows_prepare(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count);
 
 /* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0.
  * `next_states` are `count` states of the ABI. State k is then that one, and the others stay as they were. It may have no bytes: then only `there`
