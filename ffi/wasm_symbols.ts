@@ -179,7 +179,7 @@ export const wasmSymbols = {
   exrp_durable_unseal: { parameters: ["u32"], result: "i32" },
   exrp_durable_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
   exrp_folder_verify: {
-    parameters: ["in u8", "u32", "out f64", "u32", "out f64", "u32"],
+    parameters: ["in u8", "u32", "u32", "out f64", "u32", "out f64", "u32"],
     result: "i32",
   },
   exrp_tables_create: { parameters: ["in f64", "u32", "out u32"], result: "i32" },

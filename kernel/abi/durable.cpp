@@ -45,7 +45,7 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
   std::unique_ptr<Durable, exrp::EndDurable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
   if (made == nullptr) return fail(Status::memory, sizeof(Durable));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
-  status = made->openFolder(path, isNew);
+  status = made->openFolder(path, exrp::howToOpen(numbers));
   exrp::RecoveryReport found_;
   if (status == Status::ok && isNew) status = made->create(options);
   if (status == Status::ok && !isNew) status = exrp::Recovery(*made, found.recording, found.drawing, thread).open(options, &found_, wanted);
@@ -83,14 +83,14 @@ Status copyFolder(Durable& durable, const char* path, double* copy) {
 /// The numbers of a flaw are those of the kernel.
 static_assert(EXRP_FLAW_KIND_MISSING == static_cast<int>(exrp::LogDamageKind::missing) && EXRP_FLAW_COST_ALL == static_cast<int>(exrp::FlawCost::all));
 
-Status verify(const char* path, double* report, double* flaws, size_t flawMax) {
+Status verify(const char* path, bool isOfTables, double* report, double* flaws, size_t flawMax) {
   if (!exrp::hasDisk) return closedLog();
   exrp::Disk* opened = nullptr;
   const exrp::DiskError error = exrp::openDisk(path, false, &opened);
   const std::unique_ptr<exrp::Disk> disk(opened);
   for (uint32_t at = 0; at < EXRP_VERIFY_COUNT; ++at) report[at] = 0;
   exrp::LogStatus status = exrp::LogStatus::disk;
-  exrp::Verify verify;
+  exrp::Verify verify(isOfTables);
   if (disk != nullptr) status = verify.run(*disk);
   if (status != exrp::LogStatus::ok) {
     const exrp::DiskError failed = disk == nullptr ? error : verify.failure().error;
@@ -196,11 +196,12 @@ int32_t exrp_durable_unseal(uint32_t replay) {
   });
 }
 
-int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, double* report, uint32_t report_count, double* flaws, uint32_t flaws_count) {
+int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, uint32_t of_tables, double* report, uint32_t report_count, double* flaws,
+                           uint32_t flaws_count) {
   if (report_count < EXRP_VERIFY_COUNT) return number(fail(Status::bufferSize, report_count, EXRP_VERIFY_COUNT));
   Path folder;
   Status status = folder.read(path, path_size, 1);
-  if (status == Status::ok) status = verify(folder.text, report, flaws, flaws_count / EXRP_FLAW_COUNT);
+  if (status == Status::ok) status = verify(folder.text, of_tables != 0, report, flaws, flaws_count / EXRP_FLAW_COUNT);
   return number(status);
 }
 

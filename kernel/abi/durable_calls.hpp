@@ -27,11 +27,11 @@ struct Path {
 /// Reads the options before `count`, all of which both kinds may have, or are limits.
 inline Status parseDurable(const double* options, uint32_t count, DurableOptions* parsed) {
   for (uint32_t at = 0; at < count; ++at) {
-    const bool isFlag = at == EXRP_DURABLE_IS_NEW || at == EXRP_DURABLE_HAS_STATE || at == EXRP_DURABLE_GOES_ON;
+    const bool isFlag = at == EXRP_DURABLE_HAS_STATE || at == EXRP_DURABLE_GOES_ON;
     const bool isLimit = at == EXRP_DURABLE_CAPACITY_BYTES || at == EXRP_DURABLE_AGE_MAX;
     const bool isWide = at == EXRP_DURABLE_QUEUE_BYTES || at == EXRP_DURABLE_CHECKPOINT_BYTES || isLimit;
     if ((isLimit || at == EXRP_DURABLE_CAPACITY) && options[at] == EXRP_DURABLE_KEEP) continue;
-    if (!isWhole(options[at], 0, isFlag ? 1 : isWide ? 0x1p53 : UINT32_MAX)) return fail(Status::argument, 4, options[at]);
+    if (!isWhole(options[at], 0, isFlag ? 1 : at == EXRP_DURABLE_IS_NEW ? EXRP_DURABLE_READS : isWide ? 0x1p53 : UINT32_MAX)) return fail(Status::argument, 4, options[at]);
   }
   parsed->log.flushIntervalMs = static_cast<uint32_t>(options[EXRP_DURABLE_FLUSH_INTERVAL_MS]);
   parsed->log.segmentBytes = static_cast<uint32_t>(options[EXRP_DURABLE_SEGMENT_BYTES]);
@@ -39,6 +39,11 @@ inline Status parseDurable(const double* options, uint32_t count, DurableOptions
   parsed->checkpointBytes = static_cast<uint64_t>(options[EXRP_DURABLE_CHECKPOINT_BYTES]);
   parsed->goesOn = options[EXRP_DURABLE_GOES_ON] == 1;
   return Status::ok;
+}
+
+inline OpenFolder howToOpen(const double* options) {
+  const double isNew = options[EXRP_DURABLE_IS_NEW];
+  return isNew == 1 ? OpenFolder::make : isNew == EXRP_DURABLE_READS ? OpenFolder::read : OpenFolder::write;
 }
 
 /// Fills the numbers up to EXRP_RECOVERY_STATE_BYTES.

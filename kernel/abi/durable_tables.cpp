@@ -32,7 +32,7 @@ Status open(OwnedTables& found, const char* path, const double* numbers, double*
   std::unique_ptr<DurableTables, exrp::EndDurableTables> made(new (std::nothrow) DurableTables(found.tables));
   if (made == nullptr) return fail(Status::memory, sizeof(DurableTables));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
-  status = made->openFolder(path, isNew);
+  status = made->openFolder(path, exrp::howToOpen(numbers));
   exrp::RecoveryReport told;
   if (status == Status::ok) status = isNew ? made->create(options) : exrp::TablesRecovery(*made).open(options, &told);
   if (status != Status::ok) return status;
