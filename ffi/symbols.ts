@@ -117,6 +117,8 @@ export const symbols = {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer", "f64", "buffer"],
     result: "i32",
   },
+  /** `(replay, column, episodes, positions, count)` */
+  exrp_rows_prepare: { parameters: ["u32", "u32", "buffer", "buffer", "u32"], result: "i32" },
   /** `(replay, episodes, count, there, next_states, next_states_size)` */
   exrp_next_states_get: {
     parameters: ["u32", "buffer", "u32", "buffer", "buffer", "f64"],
@@ -258,9 +260,9 @@ export const symbols = {
   exrp_durable_unseal: { parameters: ["u32"], result: "i32" },
   /** `(replay, info, info_count)` */
   exrp_durable_info: { parameters: ["u32", "buffer", "u32"], result: "i32" },
-  /** `(path, path_size, report, report_count, flaws, flaws_count)` */
+  /** `(path, path_size, of_tables, report, report_count, flaws, flaws_count)` */
   exrp_folder_verify: {
-    parameters: ["buffer", "u32", "buffer", "u32", "buffer", "u32"],
+    parameters: ["buffer", "u32", "u32", "buffer", "u32", "buffer", "u32"],
     result: "i32",
     nonblocking: true,
   },
@@ -528,6 +530,14 @@ export interface KernelSymbols {
     rows: KernelBuffer,
     rows_size: number,
     updated: KernelBuffer,
+  ): number;
+  /** `exrp_rows_prepare` of kernel/exrp.h. */
+  exrp_rows_prepare(
+    replay: number,
+    column: number,
+    episodes: KernelBuffer,
+    positions: KernelBuffer,
+    count: number,
   ): number;
   /** `exrp_next_states_get` of kernel/exrp.h. */
   exrp_next_states_get(
@@ -802,6 +812,7 @@ export interface KernelSymbols {
   exrp_folder_verify(
     path: KernelBuffer,
     path_size: number,
+    of_tables: number,
     report: KernelBuffer,
     report_count: number,
     flaws: KernelBuffer,
@@ -1440,6 +1451,7 @@ export const EXRP_DURABLE_CAPACITY_BYTES = 9;
 export const EXRP_DURABLE_AGE_MAX = 10;
 export const EXRP_DURABLE_OPTION_COUNT = 11;
 export const EXRP_DURABLE_KEEP = -1;
+export const EXRP_DURABLE_READS = 2;
 export const EXRP_RECOVERY_GROUPS = 0;
 export const EXRP_RECOVERY_TAIL_BYTES = 1;
 export const EXRP_RECOVERY_REPAIRED = 2;

@@ -81,6 +81,7 @@ export const wasmSymbols = {
     parameters: ["u32", "u32", "in f64", "in i32", "u32", "in u8", "f64", "out u32"],
     result: "i32",
   },
+  exrp_rows_prepare: { parameters: ["u32", "u32", "in f64", "in i32", "u32"], result: "i32" },
   exrp_next_states_get: {
     parameters: ["u32", "in f64", "u32", "out u8", "inout u8", "f64"],
     result: "i32",
@@ -178,7 +179,7 @@ export const wasmSymbols = {
   exrp_durable_unseal: { parameters: ["u32"], result: "i32" },
   exrp_durable_info: { parameters: ["u32", "out f64", "u32"], result: "i32" },
   exrp_folder_verify: {
-    parameters: ["in u8", "u32", "out f64", "u32", "out f64", "u32"],
+    parameters: ["in u8", "u32", "u32", "out f64", "u32", "out f64", "u32"],
     result: "i32",
   },
   exrp_tables_create: { parameters: ["in f64", "u32", "out u32"], result: "i32" },

@@ -614,7 +614,7 @@ extern "C" {
 #define EXRP_INDEX_NONE 4294967295u
 
 /* Options of a durable replay. */
-#define EXRP_DURABLE_IS_NEW 0            /* 1: the folder has no log, and gets one; 0: it has one, which is read */
+#define EXRP_DURABLE_IS_NEW 0            /* 1: the folder has no log, and gets one; 0: it has one, which is read; or EXRP_DURABLE_READS */
 #define EXRP_DURABLE_FLUSH_INTERVAL_MS 1 /* groups end, and are on the disk, after so long at the latest; 0: only when asked for */
 #define EXRP_DURABLE_SEGMENT_BYTES 2     /* of a file of the log */
 #define EXRP_DURABLE_QUEUE_BYTES 3       /* that may wait for the disk */
@@ -628,6 +628,8 @@ extern "C" {
 #define EXRP_DURABLE_AGE_MAX 10       /* 0: no limit */
 #define EXRP_DURABLE_OPTION_COUNT 11
 #define EXRP_DURABLE_KEEP (-1)
+/* The log is read, and nothing in the folder is changed: what is done then is kept nowhere. */
+#define EXRP_DURABLE_READS 2
 
 /* What exrp_durable_open() found. */
 #define EXRP_RECOVERY_GROUPS 0
@@ -838,6 +840,8 @@ EXRP_API int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* e
  * does not have yet is EXRP_STATUS_RECORD_UNKNOWN. A state is also the next state of the record before it. Final states stay. */
 EXRP_API int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                                const uint8_t* rows, double rows_size, uint32_t* updated);
+/* Checks these pairs as exrp_rows_set does, and takes the memory for it, so that it then can't fail. Who changes several columns prepares each first. */
+EXRP_API int32_t exrp_rows_prepare(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count);
 
 /* The next states that came with the newest records: `there` is 1 for each of `count` episodes that is open and has one, else 0.
  * `next_states` are `count` states of the ABI. State k is then that one, and the others stay as they were. It may have no bytes: then only `there`
@@ -999,10 +1003,10 @@ EXRP_SLOW int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32
 EXRP_API int32_t exrp_durable_unseal(uint32_t replay);
 EXRP_API int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count);
 
-/* Reads all files of the log of a durable folder (UTF-8), and lists what is damaged: EXRP_FLAW_COUNT numbers each. It changes nothing, and another process may
+/* Reads all files of the log of a durable folder (UTF-8), of a replay or of tables, and lists what is damaged: EXRP_FLAW_COUNT numbers each. It changes nothing, and another process may
  * have the folder open. */
-EXRP_SLOW int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, double* report, uint32_t report_count, double* flaws,
-                                     uint32_t flaws_count);
+EXRP_SLOW int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, uint32_t of_tables, double* report, uint32_t report_count,
+                                     double* flaws, uint32_t flaws_count);
 
 /* A set of tables. Messages are protobuf messages of Reverb's service, without gRPC's five bytes before them. One thread uses a set. */
 EXRP_API int32_t exrp_tables_create(const double* config, uint32_t config_count, uint32_t* tables);

@@ -51,7 +51,7 @@ import {
   removeSnapshot,
 } from "./durable/snapshots.ts";
 import { type Verified, verifyPath } from "./durable/verify.ts";
-import { type DurableOptions, splitOptions } from "../storage/durable_options.ts";
+import { type DurableOptions, READ_ONLY, splitOptions } from "../storage/durable_options.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
@@ -340,6 +340,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       // Only who has the folder open says what is in it.
       if (folder.config === undefined) await writeFolder(folder, core.config);
       replay.#parts.rateLimiter.open(where, rateLimiter);
+      if (durable.readsOnly) return replay;
       replay.#parts.durable.begin();
       if (folder.config !== undefined && !areLimitsOf(folder, core.config)) {
         await replay.#parts.durable.flush(where);
@@ -1410,8 +1411,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Takes the ended episodes of another replay in, as new episodes: from a file that `serialize` wrote, or from a durable replay's folder. They come whole, with
    * tags, extras and ends, as if they were recorded now. Priorities and births stay behind, and so do open episodes. If there is no room, older episodes go.
    *
-   * A file is read in pieces, so it may be larger than memory. It is checked first: nothing is taken from one that is damaged. A folder is opened, and is
-   * read into memory meanwhile. On a durable replay, await {@linkcode ExperienceReplay.flush} then.
+   * A file is read in pieces, so it may be larger than memory. It is checked first: nothing is taken from one that is damaged. A folder is
+   * read into memory meanwhile, and nothing in it changes. On a durable replay, await {@linkcode ExperienceReplay.flush} then.
    *
    * @throws {ReplayError} `snapshot-mismatch` if the columns differ. `capacity` if an episode is longer than this replay may hold. What `unserialize` and `open` say of a
    * file or a folder. `rate-limiter` where records have to wait: what came before stays. `disposed` or `busy`.
@@ -1432,6 +1433,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     const { core } = this.#parts;
     return await appendFrom(core, this as unknown as Target, path, async (folder) => {
       const source: ExperienceReplay = await ExperienceReplay.open(folder, {
+        ...READ_ONLY,
         kernelPath: core.kernel.path,
       } as DurableOptions);
       return {

@@ -1,5 +1,5 @@
 /**
- * The folder of something durable, and the file in it that says what that is: a JSON with a format, the library's version, a configuration and its sum.
+ * The folder of something durable, and the file in it that says what that is: a JSON with a format, the library's version, a configuration and a sum of all three.
  *
  * @module
  */
@@ -15,6 +15,9 @@ import {
   unlessMissing,
   writeNewFile,
 } from "./file.ts";
+
+/** The file that says which tables a folder has. */
+export const TABLES_FILE = "tables.json";
 
 /** What folders of one kind have. */
 export interface DescribedKind {
@@ -76,7 +79,7 @@ export function readDescription(kind: DescribedKind, folder: string): unknown {
       }, and this is ${VERSION}, which reads format ${format}`,
     );
   }
-  if (json.sum !== sumOf(JSON.stringify(json.config))) {
+  if (json.sum !== sumOf(json.format, json.library, json.config)) {
     throw new ReplayError(
       "log-damaged",
       `${operation}: ${show(file)} is damaged: it has not the bytes that were written`,
@@ -98,8 +101,9 @@ function readText(operation: string, file: string): string | undefined {
   });
 }
 
-/** A sum of a text (FNV-1a), which differs where a bit of it does. */
-function sumOf(text: string): number {
+/** A sum of what the file says (FNV-1a), which differs where a bit of it does. */
+function sumOf(format: unknown, library: unknown, config: unknown): number {
+  const text = JSON.stringify({ format, library, config });
   let sum = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) sum = Math.imul(sum ^ byte, 0x01000193);
   return sum >>> 0;
@@ -119,7 +123,7 @@ export async function writeDescription(
 ): Promise<void> {
   const files = filesFor(operation);
   const file = files.path.join(folder, name);
-  const sum = sumOf(JSON.stringify(config));
+  const sum = sumOf(format, VERSION, config);
   const json = JSON.stringify({ format, library: VERSION, sum, config });
   await writeNewFile(operation, file, files, [new TextEncoder().encode(json)]);
 }

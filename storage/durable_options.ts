@@ -24,8 +24,13 @@ export interface DurableOptions {
   readonly queueBytes?: number;
 }
 
+const READS_ONLY = Symbol("reads only");
+
+/** Options of the library's own: the folder is read, and nothing in it changes. Whoever opens one so records nothing. */
+export const READ_ONLY = Object.freeze({ [READS_ONLY]: true }) as DurableOptions;
+
 /** The options with their defaults. */
-export type CheckedDurable = Required<DurableOptions>;
+export type CheckedDurable = Required<DurableOptions> & { readonly readsOnly: boolean };
 
 /** The names of the options. */
 export const DURABLE_NAMES: readonly (keyof DurableOptions)[] = [
@@ -53,5 +58,11 @@ export function splitOptions<T extends object>(
   checkInteger(`${where}: segmentBytes`, segmentBytes, MIB, 1024 * MIB);
   checkInteger(`${where}: queueBytes`, queueBytes, MIB, 2 ** 40);
   checkWord(`${where}: whenDiskFails`, whenDiskFails, ["throw", "memory"]);
-  return [{ flushIntervalMs, whenDiskFails, segmentBytes, queueBytes }, rest];
+  return [{
+    flushIntervalMs,
+    whenDiskFails,
+    segmentBytes,
+    queueBytes,
+    readsOnly: READS_ONLY in options,
+  }, rest];
 }

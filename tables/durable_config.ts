@@ -6,13 +6,13 @@
 
 import { RateLimiter, type RateLimiterNumbers } from "../rate_limiters/rate_limiter.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
-import { checkSameFacts, type DescribedKind } from "../storage/described_folder.ts";
+import { checkSameFacts, type DescribedKind, TABLES_FILE } from "../storage/described_folder.ts";
 import type { FilledTableOptions } from "./table_options.ts";
 
 /** The file of a folder. */
 export const FOLDER: DescribedKind = {
   operation: "Tables.open()",
-  name: "tables.json",
+  name: TABLES_FILE,
   format: 1,
   of: "tables",
   one: "tables",

@@ -20,6 +20,7 @@ import {
 } from "../../mod.ts";
 import { readSchema, type SnapshotSchema } from "../../replay/snapshot/snapshot_schema.ts";
 import { Column, type DType, KeptColumn } from "../../schema/columns.ts";
+import { READ_ONLY } from "../../storage/durable_options.ts";
 import type { Histogram } from "../../stats/replay_stats.ts";
 import { kindOf, openData } from "../_files.ts";
 import { stateOf } from "../_steps.ts";
@@ -32,7 +33,7 @@ export async function inspect(path: string, print: (line: string) => void): Prom
   const kind = await kindOf(path);
   if (kind === undefined) throw new Error(`there is nothing at ${show(path)}`);
   using replay = kind === "folder"
-    ? await ExperienceReplay.open(path)
+    ? await ExperienceReplay.open(path, READ_ONLY)
     : await openSnapshot(path, print);
   if (replay === undefined) return;
   print(`${path}: ${kind === "folder" ? "a durable replay" : "a snapshot of a replay"}`);

@@ -9,6 +9,7 @@ import { show } from "../../base/checks.ts";
 import { ExperienceReplay } from "../../mod.ts";
 import { columnsOf } from "../../schema/record_columns.ts";
 import { isThere, makeAt, namesIn } from "../_files.ts";
+import { READ_ONLY } from "../../storage/durable_options.ts";
 import { type EpisodeProgress, type EpisodesMoved, record } from "../_import.ts";
 import { exportEpisodes, importEpisodes } from "../mod.ts";
 import { checkFormat, inContext, openSource } from "../_sources.ts";
@@ -120,7 +121,7 @@ export async function exportFrom(
 ): Promise<void> {
   const kind = checkFormat("export", format);
   if (!await isThere(folder)) throw new Error(`there is no folder ${show(folder)}`);
-  using replay = await ExperienceReplay.open(folder);
+  using replay = await ExperienceReplay.open(folder, READ_ONLY);
   const moved = await exportEpisodes(replay, kind, file, {
     ...progressOf(watching),
     ...tag === undefined ? {} : { filter: { tag } },

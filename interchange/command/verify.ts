@@ -5,11 +5,10 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { count, group } from "../../base/inspect.ts";
-import { ReplayError } from "../../base/errors.ts";
+import { bytesText, count, group } from "../../base/inspect.ts";
 import { openKernel } from "../../ffi/library.ts";
-import { filesOf, isThere, kindOf, openData } from "../_files.ts";
-import { checkLog } from "./_check_log.ts";
+import { ExperienceReplay } from "../../mod.ts";
+import { kindOf, openData } from "../_files.ts";
 import { checkSnapshot, magicOf, SNAPSHOTS } from "./_check_snapshot.ts";
 import type { Report } from "./_window.ts";
 import type { Watching } from "./move.ts";
@@ -27,8 +26,7 @@ export async function verify(path: string, { print, progress }: Watching): Promi
   };
   let report: Report;
   if (kind === "folder") {
-    using _ = await lock(path);
-    report = await checkLog(kernel, path, onBytes);
+    report = await checkFolder(path);
   } else {
     const file = await openData("verify", path);
     try {
@@ -50,16 +48,24 @@ export async function verify(path: string, { print, progress }: Watching): Promi
   return damage.length === 0;
 }
 
-/** Keeps replays out of a folder while it is read. A folder that one has open changes all the time. */
-async function lock(folder: string): Promise<Disposable> {
-  const { files } = filesOf();
-  const path = files.path.join(folder, "lock.exrp");
-  if (!await isThere(files.path.join(folder, "replay.json")) && !await isThere(path)) {
-    throw new Error(`${show(folder)} is no folder of a durable replay`);
-  }
-  if (!files.hasLocks || !await isThere(path)) return { [Symbol.dispose]: () => {} };
-  const file = files.open(path, "r+");
-  if (file.tryLock()) return file;
-  file[Symbol.dispose]();
-  throw new ReplayError("log-taken", `another program has ${show(folder)} open; close it first`);
+/** What each cost of a damage means. */
+const COSTS = {
+  nothing: "it costs nothing",
+  episodes: "it costs episodes or items, at most",
+  all: "without it, the folder can't be opened",
+} as const;
+
+/** Checks a durable folder, of a replay or of tables. Another program may have it open. */
+async function checkFolder(path: string): Promise<Report> {
+  const { damages, damageCount, cutBytes, bytes } = await ExperienceReplay.verify(path);
+  const damage = damages.map(({ file, byte, bytes, cost, reason }) => {
+    const size = bytes === 0 ? "" : `, ${bytesText(bytes)}`;
+    return `${file}, byte ${byte}${size}: ${reason}; ${COSTS[cost]}`;
+  });
+  const more = damageCount - damage.length;
+  if (more > 0) damage.push(`and ${count(more, "place")} more`);
+  const remarks = cutBytes === 0
+    ? []
+    : [`the last ${group(cutBytes)} bytes were never flushed as a whole; open cuts them off`];
+  return { damage, remarks, read: `${bytesText(bytes)} of the log` };
 }

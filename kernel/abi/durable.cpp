@@ -2,18 +2,18 @@
 #define EXRP_BUILD 1
 
 #include <new>
-#include <string.h>
 
+#include "kernel/abi/durable_calls.hpp"
 #include "kernel/abi/replay_calls.hpp"
-#include "kernel/base/whole_number.hpp"
-#include "kernel/durable/recovery.hpp"
 #include "kernel/durable/verify.hpp"
 
+using exrp::closedLog;
 using exrp::Durable;
 using exrp::DurableOptions;
 using exrp::fail;
 using exrp::Instance;
 using exrp::number;
+using exrp::Path;
 using exrp::registry;
 using exrp::Seat;
 using exrp::Status;
@@ -24,43 +24,19 @@ using exrp::withWhole;
 
 namespace {
 
-constexpr uint32_t pathMax = 4096;
-
-Status closed() { return fail(Status::log, EXRP_LOG_CLOSED); }
-
-/// The text of a path, which is not longer than there is room for.
-struct Path {
-  char text[pathMax] = {};
-  Status read(const uint8_t* path, uint32_t size, uint32_t argument) {
-    if (size >= pathMax) return fail(Status::argument, argument, size);
-    memcpy(text, path, size);
-    return Status::ok;
-  }
-};
-
 /// Reads the options of exrp_durable_open().
 Status parse(const double* options, uint32_t count, DurableOptions* parsed, exrp::WantedLimits* wanted) {
   if (count != EXRP_DURABLE_OPTION_COUNT) return fail(Status::argument, 5, count);
-  for (uint32_t at = 0; at < count; ++at) {
-    const bool isFlag = at == EXRP_DURABLE_IS_NEW || at == EXRP_DURABLE_HAS_STATE || at == EXRP_DURABLE_GOES_ON;
-    const bool isLimit = at == EXRP_DURABLE_CAPACITY_BYTES || at == EXRP_DURABLE_AGE_MAX;
-    const bool isWide = at == EXRP_DURABLE_QUEUE_BYTES || at == EXRP_DURABLE_CHECKPOINT_BYTES || isLimit;
-    if ((isLimit || at == EXRP_DURABLE_CAPACITY) && options[at] == EXRP_DURABLE_KEEP) continue;
-    if (!exrp::isWhole(options[at], 0, isFlag ? 1 : isWide ? 0x1p53 : UINT32_MAX)) return fail(Status::argument, 4, options[at]);
-  }
+  const Status status = exrp::parseDurable(options, count, parsed);
+  if (status != Status::ok) return status;
   *wanted = {options[EXRP_DURABLE_CAPACITY], options[EXRP_DURABLE_CAPACITY_BYTES], options[EXRP_DURABLE_AGE_MAX]};
-  parsed->log.flushIntervalMs = static_cast<uint32_t>(options[EXRP_DURABLE_FLUSH_INTERVAL_MS]);
-  parsed->log.segmentBytes = static_cast<uint32_t>(options[EXRP_DURABLE_SEGMENT_BYTES]);
-  parsed->log.queueBytes = static_cast<uint64_t>(options[EXRP_DURABLE_QUEUE_BYTES]);
   parsed->groupBytes = static_cast<uint32_t>(options[EXRP_DURABLE_GROUP_BYTES]);
-  parsed->checkpointBytes = static_cast<uint64_t>(options[EXRP_DURABLE_CHECKPOINT_BYTES]);
   parsed->hasState = options[EXRP_DURABLE_HAS_STATE] == 1;
-  parsed->goesOn = options[EXRP_DURABLE_GOES_ON] == 1;
   return Status::ok;
 }
 
 Status open(Instance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
-  if (!exrp::hasDisk) return closed();
+  if (!exrp::hasDisk) return closedLog();
   DurableOptions options;
   exrp::WantedLimits wanted;
   Status status = parse(numbers, count, &options, &wanted);
@@ -69,18 +45,12 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
   std::unique_ptr<Durable, exrp::EndDurable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
   if (made == nullptr) return fail(Status::memory, sizeof(Durable));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
-  status = made->openFolder(path, isNew);
+  status = made->openFolder(path, exrp::howToOpen(numbers));
   exrp::RecoveryReport found_;
   if (status == Status::ok && isNew) status = made->create(options);
   if (status == Status::ok && !isNew) status = exrp::Recovery(*made, found.recording, found.drawing, thread).open(options, &found_, wanted);
   if (status != Status::ok) return status;
-  report[EXRP_RECOVERY_GROUPS] = static_cast<double>(found_.groupCount);
-  report[EXRP_RECOVERY_TAIL_BYTES] = static_cast<double>(found_.tailBytes);
-  report[EXRP_RECOVERY_REPAIRED] = static_cast<double>(found_.repairedCount);
-  report[EXRP_RECOVERY_LOST_BLOCKS] = static_cast<double>(found_.lostBlocks);
-  report[EXRP_RECOVERY_DAMAGE_SEGMENT] = found_.damage.segment;
-  report[EXRP_RECOVERY_DAMAGE_OFFSET] = found_.damage.offset;
-  report[EXRP_RECOVERY_STATE_BYTES] = found_.stateBytes;
+  exrp::tellRecovery(found_, report);
   report[EXRP_RECOVERY_EVICTED] = static_cast<double>(found_.evictedRecords);
   report[EXRP_RECOVERY_CAPACITY] = found.replay.config().capacity;
   report[EXRP_RECOVERY_CAPACITY_BYTES] = static_cast<double>(found.replay.config().capacityBytes);
@@ -91,7 +61,7 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
 
 /// Makes a copy of the folder, and says what came of it.
 Status copyFolder(Durable& durable, const char* path, double* copy) {
-  if (!exrp::hasDisk) return closed();
+  if (!exrp::hasDisk) return closedLog();
   exrp::SealedFolder sealed;
   sealed.logId = durable.stream().id();
   sealed.count = durable.sealedCount();
@@ -114,14 +84,14 @@ Status copyFolder(Durable& durable, const char* path, double* copy) {
 /// The numbers of a flaw are those of the kernel.
 static_assert(EXRP_FLAW_KIND_MISSING == static_cast<int>(exrp::LogDamageKind::missing) && EXRP_FLAW_COST_ALL == static_cast<int>(exrp::FlawCost::all));
 
-Status verify(const char* path, double* report, double* flaws, size_t flawMax) {
-  if (!exrp::hasDisk) return closed();
+Status verify(const char* path, bool isOfTables, double* report, double* flaws, size_t flawMax) {
+  if (!exrp::hasDisk) return closedLog();
   exrp::Disk* opened = nullptr;
   const exrp::DiskError error = exrp::openDisk(path, false, &opened);
   const std::unique_ptr<exrp::Disk> disk(opened);
   for (uint32_t at = 0; at < EXRP_VERIFY_COUNT; ++at) report[at] = 0;
   exrp::LogStatus status = exrp::LogStatus::disk;
-  exrp::Verify verify;
+  exrp::Verify verify(isOfTables);
   if (disk != nullptr) status = verify.run(*disk);
   if (status != exrp::LogStatus::ok) {
     const exrp::DiskError failed = disk == nullptr ? error : verify.failure().error;
@@ -164,7 +134,7 @@ int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_si
 
 int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size) {
   return withReplay(replay, [&](Instance& found) {
-    if (!found.isDurable()) return closed();
+    if (!found.isDurable()) return closedLog();
     if (state_size < found.durable->stateBytes()) return fail(Status::bufferSize, state_size, found.durable->stateBytes());
     if (found.durable->stateBytes() > 0) memcpy(state, found.durable->state(), found.durable->stateBytes());
     return Status::ok;
@@ -173,7 +143,7 @@ int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size)
 
 int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket) {
   return withWhole(replay, [&](Instance& found) {
-    if (!found.isDurable()) return closed();
+    if (!found.isDurable()) return closedLog();
     const Status status = found.durable->endGroup(state, state_size, has_state != 0);
     if (status == Status::ok) *ticket = static_cast<double>(found.durable->requestFlush());
     return status;
@@ -184,14 +154,14 @@ int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms) {
   Seat* const seat = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (seat == nullptr) return number(fail(Status::replayUnknown, replay));
   Durable* const durable = seat->instance.durable.get();
-  const Status status = !seat->instance.isDurable() ? closed() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
+  const Status status = !seat->instance.isDurable() ? closedLog() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
   registry()->leave(seat);
   return number(status);
 }
 
 int32_t exrp_durable_seal(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* copy, uint32_t copy_count) {
   return withWhole(replay, [&](Instance& found) {
-    if (!found.isDurable()) return closed();
+    if (!found.isDurable()) return closedLog();
     if (copy_count < EXRP_COPY_COUNT) return fail(Status::bufferSize, copy_count, EXRP_COPY_COUNT);
     exrp::SealedFolder sealed;
     Status status = found.durable->endGroup(state, state_size, has_state != 0);
@@ -213,7 +183,7 @@ int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32_t path_si
   Seat* const seat = registry() == nullptr ? nullptr : registry()->enter(replay);
   if (seat == nullptr) return number(fail(Status::replayUnknown, replay));
   Durable* const durable = seat->instance.durable.get();
-  Status status = seat->instance.isDurable() ? durable->waitFlushed(static_cast<uint64_t>(copy[EXRP_COPY_TICKET]), 0) : closed();
+  Status status = seat->instance.isDurable() ? durable->waitFlushed(static_cast<uint64_t>(copy[EXRP_COPY_TICKET]), 0) : closedLog();
   if (status == Status::ok) status = copyFolder(*durable, folder.text, copy);
   registry()->leave(seat);
   return number(status);
@@ -221,17 +191,18 @@ int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32_t path_si
 
 int32_t exrp_durable_unseal(uint32_t replay) {
   return withWhole(replay, [&](Instance& found) {
-    if (!found.isDurable()) return closed();
+    if (!found.isDurable()) return closedLog();
     found.durable->unseal();
     return Status::ok;
   });
 }
 
-int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, double* report, uint32_t report_count, double* flaws, uint32_t flaws_count) {
+int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, uint32_t of_tables, double* report, uint32_t report_count, double* flaws,
+                           uint32_t flaws_count) {
   if (report_count < EXRP_VERIFY_COUNT) return number(fail(Status::bufferSize, report_count, EXRP_VERIFY_COUNT));
   Path folder;
   Status status = folder.read(path, path_size, 1);
-  if (status == Status::ok) status = verify(folder.text, report, flaws, flaws_count / EXRP_FLAW_COUNT);
+  if (status == Status::ok) status = verify(folder.text, of_tables != 0, report, flaws, flaws_count / EXRP_FLAW_COUNT);
   return number(status);
 }
 
@@ -239,17 +210,7 @@ int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](Instance& found) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (!found.isDurable()) return;
-    exrp::Log& log = found.durable->stream();
-    const exrp::LogCounts counts = log.counts();
-    info[EXRP_DURABLE_INFO_OPEN] = 1;
-    info[EXRP_DURABLE_INFO_FAILED] = static_cast<double>(found.durable->failedBy());
-    info[EXRP_DURABLE_INFO_WRITTEN_BYTES] = static_cast<double>(counts.writtenBytes);
-    info[EXRP_DURABLE_INFO_SYNCS] = static_cast<double>(counts.syncCount);
-    info[EXRP_DURABLE_INFO_QUEUED_BYTES] = static_cast<double>(counts.queuedBytes);
-    exrp::LogSegments segments;
-    if (log.segments(&segments) != exrp::LogStatus::ok) return;
-    info[EXRP_DURABLE_INFO_SEGMENTS] = static_cast<double>(segments.count);
-    for (size_t at = 0; at < segments.count; ++at) info[EXRP_DURABLE_INFO_LOG_BYTES] += static_cast<double>(segments.segments[at].bytes);
+    exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);
   });
 }
 

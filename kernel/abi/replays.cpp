@@ -399,6 +399,10 @@ int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, 
   });
 }
 
+int32_t exrp_rows_prepare(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count) {
+  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) { return exrp::prepareRows(found.replay, thread, column, episodes, positions, count); });
+}
+
 int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
                              double next_states_size) {
   return withReplay(replay, [&](Instance& found) {

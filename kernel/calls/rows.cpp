@@ -123,24 +123,30 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
   }
 }
 
+uint32_t blockOf(const Store& store, uint32_t slot) { return slot == slotGone ? blockNone : store.blockOf(slot); }
+
+/// Takes the memory for overwriting these rows of a packed column. Each block may stay as large as a piece.
+Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, uint32_t count) {
+  PackedColumn& packed = store.packed().of(column);
+  uint32_t openCount = 0;
+  for (uint32_t index = 0; index < count; ++index) {
+    const uint32_t block = blockOf(store, slots[index]);
+    if (block != blockNone && !packed.isOpen(block) && (index == 0 || blockOf(store, slots[index - 1]) != block)) ++openCount;
+  }
+  return packed.prepare(store.highWater(), openCount);
+}
+
 /// Overwrites rows of a packed column. Where several in turn are of one block, it is unpacked and packed once.
 Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, uint32_t count, const uint8_t* rows, uint32_t* updated) {
   Store& store = book.store();
   PackedColumn& packed = store.packed().of(column);
   const size_t bytes = store.column(column).bytes;
-  const auto blockOf = [&](uint32_t index) { return slots[index] == slotGone ? blockNone : store.blockOf(slots[index]); };
-  // Each may stay as large as a piece.
-  uint32_t openCount = 0;
-  for (uint32_t index = 0; index < count; ++index) {
-    const uint32_t block = blockOf(index);
-    if (block != blockNone && !packed.isOpen(block) && (index == 0 || blockOf(index - 1) != block)) ++openCount;
-  }
-  if (const Status status = packed.prepare(store.highWater(), openCount); status != Status::ok) return status;
+  if (const Status status = preparePackedRows(store, column, slots, count); status != Status::ok) return status;
   // Other seats may still copy from rows that are not packed.
   store.waitForCopies();
   *updated = 0;
   for (uint32_t index = 0; index < count;) {
-    const uint32_t block = blockOf(index);
+    const uint32_t block = blockOf(store, slots[index]);
     if (block == blockNone) {
       ++index;
       continue;
@@ -148,13 +154,21 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
     book.changing(block);
     const uint32_t rowCount = packed.isPacked(block) ? packed.packedCount(block) : 0;
     packed.reopen(block);
-    for (; index < count && blockOf(index) == block; ++index) {
+    for (; index < count && blockOf(store, slots[index]) == block; ++index) {
       memcpy(packed.row(block, store.within(slots[index])), rows + index * bytes, bytes);
       ++*updated;
     }
     packed.pack(block, rowCount);
   }
   return Status::ok;
+}
+
+/// The slots of rows that are to be overwritten; slotGone where a record is gone.
+Status findRowsToSet(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count) {
+  if (column >= replay.book().store().columnCount()) return fail(Status::argument, 2, column);
+  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
+  return findRows(replay, Find::recordsIfNotGone, handles, positions, count, 1, thread.indices.data());
 }
 
 }  // namespace
@@ -197,19 +211,22 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
   return Status::ok;
 }
 
+Status prepareRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count) {
+  const Status status = findRowsToSet(replay, thread, column, handles, positions, count);
+  Store& store = replay.book().store();
+  return status == Status::ok && store.isPacked(column) ? preparePackedRows(store, column, thread.indices.data(), count) : status;
+}
+
 Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                const uint8_t* rows, double rowsBytes, uint32_t* updated) {
   EpisodeBook& book = replay.book();
   Store& store = book.store();
-  if (column >= store.columnCount()) return fail(Status::argument, 2, column);
-  if (count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
+  const Status status = findRowsToSet(replay, thread, column, handles, positions, count);
+  if (status != Status::ok) return status;
   const size_t bytes = store.column(column).bytes;
   const double needed = double{1} * count * static_cast<double>(bytes);
   if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
-  if (!thread.indices.commit(count)) return fail(Status::memory, 4.0 * count);
-  uint32_t* const slots = thread.indices.data();
-  const Status status = findRows(replay, Find::recordsIfNotGone, handles, positions, count, 1, slots);
-  if (status != Status::ok) return status;
+  const uint32_t* const slots = thread.indices.data();
   if (store.isPacked(column)) return setPackedRows(book, column, slots, count, rows, updated);
   // Other seats may still copy from large rows.
   store.waitForCopies();

@@ -20,6 +20,9 @@ Status countRecords(const Replay& replay, const double* handles, uint32_t count,
 Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                uint32_t runLength, uint8_t* rows, double rowsBytes);
 
+/// Checks rows that are to be overwritten, and takes the memory for it: then setRows() of these can't fail.
+Status prepareRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count);
+
 /// Overwrites a column of the record at each of `count` positions, in order. Records that are gone are skipped; `updated` counts the others.
 Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,
                const uint8_t* rows, double rowsBytes, uint32_t* updated);

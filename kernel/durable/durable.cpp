@@ -21,21 +21,6 @@ uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 // ---- beginning and ending ----
 
-Status Durable::openFolder(const char* path, bool isMaking) {
-  Disk* disk = nullptr;
-  const DiskError error = openDisk(path, isMaking, &disk);
-  if (error.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(error.call), error.system);
-  return takeDisk(std::unique_ptr<Disk>(disk));
-}
-
-Status Durable::takeDisk(std::unique_ptr<Disk> disk) {
-  disk_ = std::move(disk);
-  bool isTaken = false;
-  const DiskError locked = disk_->lock(lockName, &isTaken);
-  if (locked.isError()) return exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(locked.call), locked.system);
-  return isTaken ? exrp::fail(Status::log, EXRP_LOG_TAKEN) : Status::ok;
-}
-
 /// What a new log and one that is read again have in common.
 Status Durable::openLog(const DurableOptions& options) {
   options_ = options;
@@ -93,8 +78,7 @@ void Durable::fail(LogStatus status) {
 }
 
 Status Durable::failure() const {
-  const LogFailure failed = const_cast<Log&>(log_).failure();
-  return exrp::fail(Status::log, static_cast<double>(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_), static_cast<double>(failed.error.call), failed.error.system);
+  return logStatus(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_, const_cast<Log&>(log_).failure().error);
 }
 
 // ---- commands ----
@@ -418,10 +402,9 @@ Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   if (status == LogStatus::ok) {
     // What was flushed before is lost where somebody has removed the folder since.
     const DiskError error = disk_->findFolder();
-    return error.isError() ? exrp::fail(Status::log, static_cast<double>(LogStatus::disk), static_cast<double>(error.call), error.system) : Status::ok;
+    return error.isError() ? logStatus(LogStatus::disk, error) : Status::ok;
   }
-  const LogFailure failed = log_.failure();
-  return exrp::fail(Status::log, static_cast<double>(status), static_cast<double>(failed.error.call), failed.error.system);
+  return logStatus(status, log_.failure().error);
 }
 
 // ---- checkpoints ----
@@ -436,18 +419,16 @@ void Durable::freshenBlocks() {
   if (log_.segments(&segments) != LogStatus::ok || segments.count == 0) return;
   Scratch<uint64_t> live;
   if (!live.commit(segments.count)) return;
-  const uint32_t first = segments.segments[0].segment;
-  const auto indexOf = [&](uint32_t segment) { return segment < first ? segments.count : size_t{segment - first}; };
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
     const LogPlace& place = logged.place(block);
-    if (const size_t at = indexOf(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
+    if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
   uint64_t rewritten = 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
     const LogPlace& place = logged.place(block);
-    const size_t at = indexOf(place.segment);
+    const size_t at = segments.find(place.segment);
     const bool isSparse = at + 1 < segments.count && 2 * live[at] < segments.segments[at].bytes && rewritten < rewrittenMax;
     if (isSparse) rewritten += wholeFrameBytes(place.bytes);
     if (isSparse || logged.isStale(block)) logged.note(block);

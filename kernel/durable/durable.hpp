@@ -20,6 +20,7 @@
 #include "kernel/calls/statistics.hpp"
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/durable/folder_copy.hpp"
+#include "kernel/durable/log_folder.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/replay.hpp"
 #include "kernel/snapshot/snapshot.hpp"
@@ -49,9 +50,9 @@ class Durable {
   ~Durable() { close(); }
 
   /// Opens the folder, and takes its lock.
-  Status openFolder(const char* path, bool isMaking);
+  Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }
   /// The same, where the folder is open already.
-  Status takeDisk(std::unique_ptr<Disk> disk);
+  Status takeDisk(std::unique_ptr<Disk> disk) { return lockLogFolder(disk_ = std::move(disk)); }
   /// Begins a log for a replay as it is. Status::log where the folder has one.
   Status create(const DurableOptions& options);
   /// Ends the last group, and flushes. What had failed stays failed, and is told.

@@ -199,13 +199,9 @@ bool DurableTables::rewriteSparse() {
   LogSegments segments;
   if (log_.segments(&segments) != LogStatus::ok || segments.count < 2) return true;
   ChunkStore& store = tables_.store();
-  const uint32_t last = segments.segments[segments.count - 1].segment;
-  // A crash may have left older ones, with gaps, of which nothing is needed.
   const auto isSparse = [&](uint32_t segment) {
-    const size_t behind = last - segment;
-    if (segment >= last || behind >= segments.count) return false;
-    const LogSegment& found = segments.segments[segments.count - 1 - behind];
-    return found.segment == segment && 2 * store.loggedBytes(segment) < found.bytes;
+    const size_t at = segments.find(segment);
+    return at + 1 < segments.count && 2 * store.loggedBytes(segment) < segments.segments[at].bytes;
   };
   uint64_t rewritten = 0;
   for (uint32_t number = 0; number < tables_.tableCount(); ++number) {

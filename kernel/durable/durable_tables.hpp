@@ -32,7 +32,7 @@ class DurableTables final : public TablesListener {
   ~DurableTables() override { close(); }
 
   /// Opens the folder, and takes its lock.
-  Status openFolder(const char* path, bool isMaking) { return openLogFolder(path, isMaking, &disk_); }
+  Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }
   /// The same with a disk that is open.
   Status takeDisk(std::unique_ptr<Disk> disk) { return lockLogFolder(disk_ = std::move(disk)); }
   /// Begins a log for empty tables. Status::log where the folder has one.

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <memory>
+#include <new>
 
 #include "kernel/base/error.hpp"
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/exrp.h"
 #include "kernel/log/log.hpp"
+#include "kernel/log/reading_disk.hpp"
 
 namespace exrp {
 
@@ -24,12 +26,24 @@ inline Status lockLogFolder(const std::unique_ptr<Disk>& disk) {
   return isTaken ? fail(Status::log, EXRP_LOG_TAKEN) : Status::ok;
 }
 
+enum class OpenFolder : uint8_t {
+  make,  // it is made, if it is not there
+  write,
+  read,  // nothing in it is changed
+};
+
 /// Opens a folder, and takes its lock.
-inline Status openLogFolder(const char* path, bool isMaking, std::unique_ptr<Disk>* disk) {
+inline Status openLogFolder(const char* path, OpenFolder how, std::unique_ptr<Disk>* disk) {
   Disk* opened = nullptr;
-  const DiskError error = openDisk(path, isMaking, &opened);
+  const DiskError error = openDisk(path, how == OpenFolder::make, &opened);
   disk->reset(opened);
-  return error.isError() ? logStatus(LogStatus::disk, error) : lockLogFolder(*disk);
+  if (error.isError()) return logStatus(LogStatus::disk, error);
+  if (how == OpenFolder::read) {
+    std::unique_ptr<Disk> reading(new (std::nothrow) ReadingDisk(std::move(*disk)));
+    if (reading == nullptr) return fail(Status::memory, sizeof(ReadingDisk));
+    *disk = std::move(reading);
+  }
+  return lockLogFolder(*disk);
 }
 
 }  // namespace exrp

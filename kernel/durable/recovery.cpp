@@ -47,10 +47,6 @@ class Bytes {
 
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 
-Status failed(LogStatus status, const LogFailure& failure) {
-  return fail(Status::log, static_cast<double>(status), static_cast<double>(failure.error.call), failure.error.system);
-}
-
 /// What a call comes to that had succeeded before: where it fails now, the log is of another replay, or of another library.
 Status again(Status status) { return status == Status::ok || status == Status::memory || status == Status::log ? status : unfit(); }
 
@@ -74,7 +70,7 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   LogFailure failure;
   CheckpointFileState state = CheckpointFileState::none;
   const LogStatus found = findCheckpoint(*durable_.disk_, &from, &state, &failure);
-  if (found != LogStatus::ok) return failed(found, failure);
+  if (found != LogStatus::ok) return logStatus(found, failure.error);
   if (state == CheckpointFileState::repaired) ++report->repairedCount;
   groupEnd_ = from;
   isLoading_ = from.segment != 0;
@@ -85,14 +81,13 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
     if (status_ != Status::ok) return again(status_);
     return fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
   }
-  if (opened != LogStatus::ok) return failed(opened, scan.failure);
+  if (opened != LogStatus::ok) return logStatus(opened, scan.failure.error);
   if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
-  // A mark behind the end was in the torn tail, and went with it.
-  return goOn(from, scan.synced.packed() >= scan.end.packed() && scan.tailBytes == 0, wanted, report);
+  return goOn(from, wanted, report);
 }
 
-/// Once all groups are there: reads the rows, and begins the next group. `isProven`: a mark says that the last one is on the disk.
-Status Recovery::goOn(LogPosition from, bool isProven, const WantedLimits& wanted, RecoveryReport* report) {
+/// Once all groups are there: reads the rows, and begins the next group.
+Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
   durable_.newestCheckpoint_ = from;
   durable_.groupCount_ = groupCount_;
   durable_.writer_ = replay_.book().writer();
@@ -109,8 +104,7 @@ Status Recovery::goOn(LogPosition from, bool isProven, const WantedLimits& wante
     status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
   }
   if (status != Status::ok) return status;
-  // Also where nothing proves that the last group was on the disk: what comes behind it does.
-  if (frameCount_ > 0 || !isProven) durable_.append(discardFrame, {});
+  if (frameCount_ > 0) durable_.append(discardFrame, {});
   for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   if (isChanged) durable_.putLimits();
   // The program's first seat goes on, whoever wrote last.
@@ -645,7 +639,7 @@ Status Recovery::readOldRows(RecoveryReport* report) {
       continue;
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
-    if (read != LogStatus::damaged && read != LogStatus::unknown) return failed(read, failure);
+    if (read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
     if (!report->isDamaged) report->damage = place.position();
     report->isDamaged = true;
     ++report->lostBlocks;

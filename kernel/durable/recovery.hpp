@@ -59,7 +59,7 @@ class Recovery final : private LogVisitor {
   bool loadSection(const uint8_t* payload, uint32_t bytes);
   bool endCheckpoint();
   Status place(const Placed& placed);
-  Status goOn(LogPosition from, bool isProven, const WantedLimits& wanted, RecoveryReport* report);
+  Status goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report);
   Status takeWanted(const WantedLimits& wanted, bool* isChanged);
   Status changeLimits(const LimitsHead& limits, bool isPassing);
   Status takeBlockLength(uint32_t length, ReplayConfig* config);

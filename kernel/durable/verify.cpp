@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernel/durable/durable_format.hpp"
+#include "kernel/durable/tables_format.hpp"
 
 namespace exrp {
 namespace {
@@ -73,12 +73,14 @@ bool Verify::addLostSegments(uint32_t first) {
 
 bool Verify::frame(const LogFrame& frame) {
   const LogPosition at = frame.place.position();
-  if (frame.type == groupFrame) ++groupCount_;
-  if (frame.type == groupFrame || frame.type == discardFrame) openBytes_ = 0;
-  else if (isOfGroup(frame.type)) openBytes_ += wholeFrameBytes(frame.place.bytes);
+  if (!isOfTables_) {
+    if (frame.type == groupFrame) ++groupCount_;
+    if (frame.type == groupFrame || frame.type == discardFrame) openBytes_ = 0;
+    else if (isOfGroup(frame.type)) openBytes_ += wholeFrameBytes(frame.place.bytes);
+  }
   if (frame.type == checkpointFrame && from_.segment != 0 && at == from_) checkpoint_ = Checkpoint::begun;
   if (frame.type == checkpointEndFrame && checkpoint_ == Checkpoint::begun) checkpoint_ = Checkpoint::whole;
-  if (frame.type != placesFrame || checkpoint_ != Checkpoint::begun) return true;
+  if (frame.type != placesFrame || checkpoint_ != Checkpoint::begun || isOfTables_) return true;
   const size_t count = frame.place.bytes / sizeof(LogPlace);
   isMemoryShort_ = !places_.commit(placeCount_ + count);
   if (isMemoryShort_) return false;
@@ -101,11 +103,13 @@ bool Verify::add(const Flaw& flaw) {
 /// What recovery makes of it, where it lies behind the checkpoint.
 FlawCost Verify::costOf(const LogDamage& damage) const {
   if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return FlawCost::nothing;
-  return damage.kind == LogDamageKind::payload && isOfRows(damage.type) ? FlawCost::episodes : FlawCost::all;
+  const bool canBeLost = isOfTables_ ? damage.type == chunkFrame : isOfRows(damage.type);
+  return damage.kind == LogDamageKind::payload && canBeLost ? FlawCost::episodes : FlawCost::all;
 }
 
 /// Whether rows of the checkpoint lie in it. What is missing of a segment reaches to its end.
 bool Verify::isNeeded(const Flaw& flaw) const {
+  if (isOfTables_) return flaw.kind != LogDamageKind::payload || flaw.cost == FlawCost::episodes;
   const bool isOpenEnded = flaw.kind == LogDamageKind::missing;
   for (size_t k = 0; k < placeCount_; ++k) {
     const LogPlace& place = places_[k];

@@ -3,6 +3,8 @@
 // Nobody need be kept out: another process may have the folder open. What is on the disk of a log never changes but at its end, and what is not proven to be
 // there is no damage. Where segments go meanwhile, it begins anew.
 //
+// Of tables, nobody but they know which older chunks are needed. So a damaged chunk before the checkpoint counts as one that is.
+//
 // Thread safety: none of its own.
 // Cost: reads each file once, in the memory of scanLog(), and 12 bytes for each block of the newest checkpoint.
 #pragma once
@@ -15,7 +17,7 @@ namespace exrp {
 
 enum class FlawCost : uint8_t {
   nothing,   // it is repaired whenever it is read, or nothing needs it
-  episodes,  // rows of blocks, at most: their episodes are evicted
+  episodes,  // rows of blocks, or chunks, at most: their episodes are evicted, and their items removed
   all,       // the folder can't be opened
 };
 
@@ -28,6 +30,8 @@ struct Flaw {
 
 class Verify final : private LogVisitor {
  public:
+  explicit Verify(bool isOfTables) : isOfTables_(isOfTables) {}
+
   /// `ok`: all was read. `memory`, `disk`, `version` or `empty`: it could not be, as failure() says.
   LogStatus run(Disk& disk);
 
@@ -53,6 +57,7 @@ class Verify final : private LogVisitor {
   bool addLostSegments(uint32_t first);
   bool add(const Flaw& flaw);
 
+  const bool isOfTables_;
   LogScan scan_;
   LogPosition from_;
   Checkpoint checkpoint_ = Checkpoint::none;

@@ -127,6 +127,17 @@ LogStatus Log::goOn(const LogScan& scan) {
   next_ = written_;
   userEnd_ = next_.packed();
   mustBegin_ = scan.tailBytes > 0;
+  // A mark that lay in the torn tail went with it.
+  const bool isProven = scan.synced.packed() >= scan.lastEnd.packed() && scan.tailBytes == 0;
+  return isProven ? LogStatus::ok : proveEnd();
+}
+
+/// Has a mark written which says that all before is on the disk. Without one, damage of the last frame would look like a torn tail.
+LogStatus Log::proveEnd() {
+  if (const LogStatus status = makeRoom(0); status != LogStatus::ok) return status;
+  const Lock lock(mutex_);
+  mark_ = LogPosition{filling_->segment, filling_->offset}.packed();
+  wanted_.notify_all();
   return LogStatus::ok;
 }
 

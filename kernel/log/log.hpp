@@ -16,7 +16,7 @@
 //   2. synced_ only grows, and no byte before it changes any more.
 //   3. A mark is written only once all that it says is on the disk.
 //   4. No offset of a segment is ever used for two frames: where a recovery cuts a torn tail, a new segment begins.
-// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame was appended, 8 spare ones at most, and queueBytes
+// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 8 spare ones at most, and queueBytes
 // of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.
 // In WebAssembly, and where isThreaded is false, there is no thread: whoever waits for a flush or for room does the work, or work() does.
@@ -158,6 +158,7 @@ class Log {
 
   LogStatus start(Disk* disk, const LogOptions& options);
   LogStatus goOn(const LogScan& scan);
+  LogStatus proveEnd();
   LogStatus makeRoom(uint32_t whole);
   Buffer* takeBuffer(uint32_t capacity);
   void giveBuffer(Buffer* buffer);

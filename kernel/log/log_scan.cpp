@@ -235,6 +235,7 @@ class Scanner {
     }
     const LogFrame frame = {{at.segment, at.offset, found.head.bytes}, found.head.type, found.payload, found.flippedBit != noBit};
     if (!visitor_.frame(frame)) return false;
+    scan_.lastEnd = {at.segment, at.offset + wholeFrameBytes(found.head.bytes)};
     ++scan_.frameCount;
     takenSince_ += found.flippedBit == noBit ? 1 : 0;
     scan_.payloadBytes += found.head.bytes;
@@ -298,6 +299,13 @@ class Scanner {
 }  // namespace
 
 SegmentName::SegmentName(uint32_t segment) { snprintf(text, sizeof text, "%s%08u%s", namePrefix, segment, nameSuffix); }
+
+size_t LogSegments::find(uint32_t segment) const {
+  const LogSegment* const first = segments.data();
+  const LogSegment* const end = first + count;
+  const LogSegment* const found = std::lower_bound(first, end, segment, [](const LogSegment& a, uint32_t b) { return a.segment < b; });
+  return found != end && found->segment == segment ? static_cast<size_t>(found - first) : count;
+}
 
 LogStatus listSegments(Disk& disk, LogSegments* segments, LogFailure* failure) {
   segments->count = 0;

@@ -58,6 +58,7 @@ class LogVisitor {
 struct LogScan {
   LogPosition end;     // where the whole prefix ends, or the frame at which the visitor stopped
   LogPosition synced;  // so far the log is proven to have been on the disk
+  LogPosition lastEnd;  // of the last frame that the visitor got
   uint64_t logId = 0;
   uint64_t frameCount = 0;    // that the visitor got
   uint64_t payloadBytes = 0;  // of these
@@ -83,8 +84,11 @@ struct LogSegment {
 };
 
 struct LogSegments {
-  Scratch<LogSegment> segments;  // in order
+  Scratch<LogSegment> segments;  // in order. A power cut may bring some back that were removed, so there may be gaps
   size_t count = 0;
+
+  /// Which one has this number; `count` where none has.
+  size_t find(uint32_t segment) const;
 };
 
 /// The segments that the folder has.

@@ -186,7 +186,7 @@ export class Durable {
     const core = this.#core;
     const { symbols } = core.kernel;
     const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
-    numbers[abi.EXRP_DURABLE_IS_NEW] = Number(isNew);
+    numbers[abi.EXRP_DURABLE_IS_NEW] = options.readsOnly ? abi.EXRP_DURABLE_READS : Number(isNew);
     numbers[abi.EXRP_DURABLE_FLUSH_INTERVAL_MS] = options.flushIntervalMs;
     numbers[abi.EXRP_DURABLE_SEGMENT_BYTES] = options.segmentBytes;
     numbers[abi.EXRP_DURABLE_QUEUE_BYTES] = options.queueBytes;

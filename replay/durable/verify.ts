@@ -11,6 +11,11 @@ import { errorOfStatus, segmentFile } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { Column, type DType } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
+import {
+  type DescribedKind,
+  readDescription,
+  TABLES_FILE,
+} from "../../storage/described_folder.ts";
 import { attemptOn, filesFor } from "../../storage/file.ts";
 import type { OpenFile } from "../../storage/files.ts";
 import { FrameReader } from "../../storage/frames.ts";
@@ -31,7 +36,7 @@ export interface Damage {
   readonly bytes: number;
   /**
    * What it costs. `"nothing"`: it is repaired whenever it is read, or nothing needs it. `"episodes"`: rows of some episodes, at most, which are evicted when the folder
-   * is opened. `"all"`: the folder can't be opened, or the snapshot can't be loaded.
+   * is opened; of tables, chunks of some items. `"all"`: the folder can't be opened, or the snapshot can't be loaded.
    */
   readonly cost: "nothing" | "episodes" | "all";
   /** What is wrong, in words. */
@@ -59,6 +64,11 @@ export interface Verified {
   /** Records in a snapshot's file; undefined for a folder. */
   readonly recordCount: number | undefined;
 }
+
+/** What the folder of tables has. */
+const TABLES: DescribedKind = {
+  ...{ operation: VERIFY, name: TABLES_FILE, format: 1, of: "tables", one: "tables" },
+};
 
 /** How many damages are listed. */
 const LISTED_MAX = 1000;
@@ -90,12 +100,19 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
   }
   const damages: Damage[] = [];
   let config: ReplayConfig | undefined;
+  let file = REPLAY_FILE;
   try {
     config = readConfig(VERIFY, path);
-    if (config === undefined) damages.push(damageOf(REPLAY_FILE, "it is not there"));
+    if (config === undefined) {
+      file = TABLES_FILE;
+      if (readDescription(TABLES, path) === undefined) {
+        file = REPLAY_FILE;
+        damages.push(damageOf(file, "it is not there"));
+      }
+    }
   } catch (error) {
     if (!(error instanceof ReplayError) || !error.code.startsWith("log-")) throw error;
-    damages.push(damageOf(REPLAY_FILE, error.message));
+    damages.push(damageOf(file, error.message));
   }
   const bytes = new TextEncoder().encode(path);
   const report = new Float64Array(abi.EXRP_VERIFY_COUNT);
@@ -104,6 +121,7 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
   const status = await symbols.exrp_folder_verify(
     bytes,
     lengthOf(bytes),
+    Number(file === TABLES_FILE),
     report,
     lengthOf(report),
     flaws,

@@ -65,10 +65,18 @@ export class Updater {
       ? this.#changesOfBatch(given, second, third)
       : this.#changesOfPlaces(given, second, third);
     return this.#core.together(UPDATE, () => {
+      // All memory is taken before the first column changes.
+      if (changes.length > 1) { for (const change of changes) this.#prepare(change); }
       let updated = 0;
       for (const change of changes) updated = Math.max(updated, this.#change(change));
       return updated;
     });
+  }
+
+  #prepare({ column, episodes, positions }: Change): void {
+    const { id, kernel: { symbols } } = this.#core;
+    const count = lengthOf(positions);
+    this.#core.check(UPDATE, symbols.exrp_rows_prepare(id, column, episodes, positions, count));
   }
 
   #change({ column, episodes, positions, bytes }: Change): number {

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "kernel/base/memory.hpp"
 #include "kernel/base/random.hpp"
 #include "tests/kernel/test_replay.hpp"
 
@@ -286,9 +287,58 @@ class Subject : public TestReplay {
   std::map<std::tuple<double, uint32_t, uint32_t>, std::vector<uint8_t>> changed_;  // by handle, column, position
 };
 
+/// Two packed columns get other rows, and memory is short. Prepared first, both change or none. Otherwise, the first one may change alone.
+bool changesAlone(uint64_t granted, bool isPrepared) {
+  constexpr uint32_t wide = 1 << 15;
+  constexpr uint32_t count = 80;
+  const TestSetup setup = {
+      .capacity = count, .blockLength = 4, .compression = EXRP_COMPRESSION_FAST, .columns = {1, wide, 1, 4, 1, 1, 4, 1, 1, 1, wide, 1}};
+  const TestReplay replay(setup);
+  double handle = 0;
+  CHECK_EQUAL(exrp_episode_create(replay.id, &handle), 0);
+  // In few pieces of memory, one after the other.
+  TestSteps steps(replay.id, 4, 4, wide);
+  for (uint32_t k = 0; k < count; k += 4) CHECK_EQUAL(steps.recordMany(replay.id, &handle), 0);
+  std::vector<double> handles(count, handle);
+  std::vector<int32_t> positions;
+  for (int32_t k = 0; k < static_cast<int32_t>(count); ++k) positions.push_back(k);
+  // Rows that gain nothing by packing.
+  std::vector<uint8_t> rows(size_t{count} * wide);
+  exrp::Random random(3, 0);
+  for (uint8_t& byte : rows) byte = static_cast<uint8_t>(random.next());
+  int32_t status = 0;
+  uint32_t updated[2] = {};
+  exrp::grantMemory(granted);
+  for (uint32_t k = 0; isPrepared && status == 0 && k < 2; ++k) status = exrp_rows_prepare(replay.id, 3 * k, handles.data(), positions.data(), count);
+  for (uint32_t k = 0; status == 0 && k < 2; ++k) {
+    status = exrp_rows_set(replay.id, 3 * k, handles.data(), positions.data(), count, rows.data(), static_cast<double>(rows.size()), &updated[k]);
+  }
+  exrp::grantMemory(UINT64_MAX);
+  CHECK(status == 0 || status == EXRP_STATUS_MEMORY);
+  CHECK_EQUAL(broken(replay.id), 0);
+  std::vector<uint8_t> found(rows.size());
+  for (uint32_t k = 0; k < 2; ++k) {
+    CHECK_EQUAL(exrp_rows_get(replay.id, 3 * k, handles.data(), positions.data(), count, 1, found.data(), static_cast<double>(found.size())), 0);
+    CHECK_EQUAL(found == rows, updated[k] == count);
+    CHECK(updated[k] == count || updated[k] == 0);
+  }
+  CHECK_EQUAL(status == 0, updated[1] == count);
+  return updated[0] != updated[1];
+}
+
+void severalColumns() {
+  bool hasChangedAlone = false;
+  for (uint64_t granted = 0; granted < 16; ++granted) {
+    CHECK(!changesAlone(granted, true));
+    hasChangedAlone = changesAlone(granted, false) || hasChangedAlone;
+  }
+  CHECK(hasChangedAlone);
+}
+
 }  // namespace
 
 int main() {
+  severalColumns();
   const Setup setups[] = {{2, 1}, {2, 40}, {4, 3}, {16, 2}, {16, 33}, {64, 17}};
   for (const Setup& setup : setups) {
     for (uint64_t seed = 1; seed <= 3; ++seed) Subject(setup, seed).checkAll();

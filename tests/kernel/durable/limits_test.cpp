@@ -133,7 +133,7 @@ std::vector<double> verify(const std::string& path) {
   std::vector<double> report(EXRP_VERIFY_COUNT);
   std::vector<double> flaws(20 * EXRP_FLAW_COUNT);
   const auto* const bytes = reinterpret_cast<const uint8_t*>(path.data());
-  CHECK_EQUAL(exrp_folder_verify(bytes, static_cast<uint32_t>(path.size()), report.data(), EXRP_VERIFY_COUNT, flaws.data(), static_cast<uint32_t>(flaws.size())), 0);
+  CHECK_EQUAL(exrp_folder_verify(bytes, static_cast<uint32_t>(path.size()), 0, report.data(), EXRP_VERIFY_COUNT, flaws.data(), static_cast<uint32_t>(flaws.size())), 0);
   for (uint32_t k = 0; k < 20 && k < report[EXRP_VERIFY_FLAWS]; ++k) {
     CHECK(flaws[k * EXRP_FLAW_COUNT + EXRP_FLAW_KIND] <= EXRP_FLAW_KIND_MISSING && flaws[k * EXRP_FLAW_COUNT + EXRP_FLAW_COST] <= EXRP_FLAW_COST_ALL);
   }

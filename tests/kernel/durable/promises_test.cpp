@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 
 #include "tests/kernel/durable/durable_side.hpp"
 #include "tests/kernel/log/simulated_disk.hpp"
@@ -341,9 +342,66 @@ void provenByTail() {
   twin.destroy();
 }
 
+/// The segments of a disk, in order.
+std::vector<uint32_t> segmentsOf(Disk& disk) {
+  LogSegments listed;
+  LogFailure failure;
+  CHECK(listSegments(disk, &listed, &failure) == LogStatus::ok);
+  std::vector<uint32_t> found;
+  for (size_t k = 0; k < listed.count; ++k) found.push_back(listed.segments[k].segment);
+  return found;
+}
+
+/// A power cut may bring some removed segments back, with gaps between. The next checkpoint makes the folder as small as it would be without them.
+void removedSegmentsComeBack() {
+  SimulatedDisk disk(7);
+  DurableOptions options = optionsOf();
+  options.log.segmentBytes = 4096;
+  Side side = opened(disk, options, true, setupOf(2000));
+  std::map<std::string, SimulatedDisk::Bytes> removed;
+  std::vector<double> handles;
+  for (size_t k = 0; k < 200; ++k) {
+    for (const auto& [name, bytes] : disk.files())
+      if (name.rfind("log-", 0) == 0) removed[name] = bytes;
+    handles.push_back(record(side, 3));
+    CHECK_EQUAL(flush(side), 0);
+    if (k >= 60) CHECK_EQUAL(exrp_episode_evict(side.id(), handles[k - 60]), 0);
+  }
+  CHECK(side.instance().durable->close() == Status::ok);
+  side.destroy();
+  const auto files = disk.files();
+  const std::vector<uint32_t> before = segmentsOf(disk);
+  CHECK(before[0] > 4);
+  std::vector<uint32_t> left[2];
+  for (const bool isBack : {false, true}) {
+    auto found = files;
+    if (isBack) {
+      for (const uint32_t segment : {1u, 3u}) found[SegmentName(segment).text] = removed.at(SegmentName(segment).text);
+    }
+    disk.setFiles(found);
+    disk.restart();
+    Side again = opened(disk, options, false, setupOf(2000));
+    // Most of what is left of each segment goes.
+    for (size_t k = 140; k < 200; ++k)
+      if (k % 6 > 0) CHECK_EQUAL(exrp_episode_evict(again.id(), handles[k]), 0);
+    const SimulatedDisk::Bytes checkpoint = disk.content(checkpointName);
+    for (int k = 0; k < 200 && disk.content(checkpointName) == checkpoint; ++k) {
+      record(again, 3);
+      CHECK_EQUAL(flush(again), 0);
+    }
+    CHECK(disk.content(checkpointName) != checkpoint);
+    left[isBack ? 1 : 0] = segmentsOf(disk);
+    CHECK(again.instance().durable->close() == Status::ok);
+    again.destroy();
+  }
+  CHECK(left[0][0] > before[0]);
+  CHECK(left[0] == left[1]);
+}
+
 }  // namespace
 
 int main() {
+  removedSegmentsComeBack();
   savesAfterFailure();
   wideUpdate();
   refusals();

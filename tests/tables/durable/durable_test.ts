@@ -1,6 +1,6 @@
 /** Durable tables: what opening asks for and refuses, what is kept, and what is found after damage. */
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "../../_assert.ts";
-import { minSize, newest, prioritized, samplesPerInsert } from "@exrp/replay";
+import { ExperienceReplay, minSize, newest, prioritized, samplesPerInsert } from "@exrp/replay";
 import { Table, Tables, type TablesOptions } from "@exrp/replay/tables";
 import { assertReplayError, assertReplayRejects, testRandom } from "../../replay/_helpers.ts";
 import { copyFolder, logsOf, test } from "./_folders.ts";
@@ -219,7 +219,11 @@ test("a flipped bit is repaired; more damage costs the items of that data, and i
     const bytes = await Deno.readFile(log);
     const at = bytes.findIndex((_, k) => hit.every((byte, j) => bytes[k + j] === byte));
     for (let k = 0; k < count; k++) bytes[at + k] = (bytes[at + k] ?? 0) ^ 8;
+    assertEquals((await ExperienceReplay.verify(copy)).damages, []);
     await Deno.writeFile(log, bytes);
+    const { damages, isWhole } = await ExperienceReplay.verify(copy);
+    assertEquals(damages.map(({ cost }) => cost), [name === "bit" ? "nothing" : "episodes"]);
+    assertEquals(isWhole, name === "bit");
     for (let time = 0; time < 2; time++) {
       using tables = await Tables.open(copy);
       const { repairedCount, lostItemCount, damage } = tables.durability?.recovered ?? {};
@@ -250,10 +254,13 @@ test("a damaged description, one of a newer library, and a log without one are r
       ["{", "log-mismatch"],
       [text.replace('"format":1', '"format":9'), "log-mismatch"],
       [text.replace('"maxSize":100', '"maxSize":101'), "log-damaged"],
+      [text.replace('"library":"', '"library":"1'), "log-damaged"],
     ] as const
   ) {
     await Deno.writeTextFile(file, written);
     await assertReplayRejects(Tables.open(folder), code);
+    const { damages: [damage] } = await ExperienceReplay.verify(folder);
+    assertEquals([damage?.file, damage?.cost], ["tables.json", "all"]);
   }
   await Deno.writeTextFile(file, text);
   {

@@ -244,6 +244,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, N, B, B, N, B, N, O],
     written: (args) => [bytesOf(args[7], 4)],
   },
+  exrp_rows_prepare: { roles: [R, N, B, B, N], written: nothing },
   exrp_pick_view_create: {
     roles: [R, B, N, O],
     written: ([id, policy, , view], tap) => {
