@@ -22,6 +22,7 @@ import {
 } from "@exrp/replay";
 import { normalize, scale } from "@exrp/replay/transforms";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
+import { writeFolder } from "../../../replay/durable/folder.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 import { episodesOf, ignore, open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
 
