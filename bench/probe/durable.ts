@@ -1,5 +1,8 @@
 /**
- * What a durable replay costs beside one in memory: a record, a prioritized turn, and a flush beside a bare write and sync of as many bytes.
+ * What a durable replay costs beside one in memory: a record, a prioritized turn, and a flush beside a bare write and sync of as many bytes. Then images without
+ * pause beside a bare file, and `serialize` beside `cp` and `sync`.
+ *
+ * Of records, it is the time of the processor on this thread (Linux), which other programs change less than the clock's.
  *
  *     deno run --allow-all bench/probe/durable.ts
  *
@@ -11,9 +14,14 @@ import { type Column, ExperienceReplay, float32, prioritized, uint8 } from "@exr
 
 type Any = ExperienceReplay<{ state: Column }>;
 
+/** Milliseconds of the processor on this thread. */
+function processorTime(): number {
+  return Number(Deno.readTextFileSync("/proc/self/schedstat").split(" ")[0]) / 1e6;
+}
+
 /** A replay in memory, and one in a folder. */
-async function both(state: Column): Promise<[Any, Any]> {
-  const options = { capacity: 100_000, state, seed: 3 };
+async function both(state: Column, capacity = 100_000): Promise<[Any, Any]> {
+  const options = { capacity, state, seed: 3 };
   const folder = await Deno.makeTempDir();
   return [await ExperienceReplay.create(options), await ExperienceReplay.open(folder, options)];
 }
@@ -24,13 +32,14 @@ async function turns(
   rounds: number,
   calls: number,
   run: (side: Any) => void,
+  clock: () => number,
 ): Promise<number[]> {
   const least = sides.map(() => Infinity);
   for (let round = 0; round < rounds; round++) {
     for (const [k, side] of sides.entries()) {
-      const start = performance.now();
+      const start = clock();
       run(side);
-      const time = (performance.now() - start) / calls * 1e3;
+      const time = (clock() - start) / calls * 1e3;
       least[k] = Math.min(least[k] ?? Infinity, time);
       if (side.durability !== undefined) await side.flush();
     }
@@ -45,18 +54,19 @@ function report(what: string, [memory = NaN, durable = NaN]: readonly number[]):
 
 for (
   const [what, state, calls] of [
-    ["record of 4 floats", float32(4), 100_000],
-    ["record of 50 floats", float32(50), 50_000],
-    ["record of an image of 7,056 bytes", uint8(84, 84), 2_000],
+    ["record of 4 floats", float32(4), 500_000],
+    ["record of 50 floats", float32(50), 300_000],
+    ["record of an image of 7,056 bytes", uint8(84, 84), 12_000],
   ] as const
 ) {
-  const sides = await both(state);
+  // Most rounds find the replay full.
+  const sides = await both(state, state.dtype === "uint8" ? 24_000 : 100_000);
   const row = new (state.dtype === "uint8" ? Uint8Array : Float32Array)(state.elementCount);
   const least = await turns(sides, 8, calls, (replay) => {
     let episode = replay.newEpisode();
     for (let k = 0; k < calls; k++) episode = replay.record(episode, row, 1, 0.5);
     replay.endEpisode(episode, { finalState: row });
-  });
+  }, processorTime);
   report(what, least);
   for (const side of sides) side[Symbol.dispose]();
 }
@@ -74,7 +84,7 @@ for (
       const batch = replay.getBatch(256, selector, { beta: 0.4 });
       replay.setPriority(selector, batch, batch.reward);
     }
-  });
+  }, () => performance.now());
   report("prioritized turn of 256", least);
   for (const side of sides) side[Symbol.dispose]();
 }
@@ -111,4 +121,54 @@ for (const bytes of [4096, 65_536, 262_144, 1_048_576]) {
       theirs[0]?.toFixed(2)
     }): ${ratio} x`,
   );
+}
+
+{
+  const [frames, recordBytes] = [72_000, 7064];
+  const folder = await Deno.makeTempDir();
+  const row = crypto.getRandomValues(new Uint8Array(7056));
+  const speeds: [number[], number[]] = [[], []];
+  const speed = (start: number): number => frames * recordBytes / (performance.now() - start) / 1e3;
+  for (let round = 0; round < 3; round++) {
+    const path = `${folder}/${round}`;
+    {
+      using replay = await ExperienceReplay.open(path, { capacity: 12_000, state: uint8(84, 84) });
+      let episode = replay.newEpisode();
+      for (let k = 0; k < 13_000; k++) episode = replay.record(episode, row, 1, 0.5);
+      await replay.flush();
+      const start = performance.now();
+      for (let k = 0; k < frames; k++) episode = replay.record(episode, row, 1, 0.5);
+      await replay.flush();
+      speeds[0].push(speed(start));
+    }
+    {
+      using bare = await Deno.open(`${path}.bare`, { create: true, write: true });
+      const block = new Uint8Array(2 ** 20).fill(7);
+      const start = performance.now();
+      for (let k = 0; k < frames * recordBytes; k += block.length) await bare.write(block);
+      await bare.syncData();
+      speeds[1].push(speed(start));
+    }
+    await Deno.remove(path, { recursive: true });
+    await Deno.remove(`${path}.bare`);
+  }
+  const show = (all: number[]): string => all.map((each) => each.toFixed(0)).join(", ");
+  console.log(`images without pause: ${show(speeds[0])} MB/s, a bare file ${show(speeds[1])} MB/s`);
+
+  using replay = await ExperienceReplay.create({ capacity: frames, state: uint8(84, 84) });
+  let episode = replay.newEpisode();
+  for (let k = 0; k < frames; k++) episode = replay.record(episode, row, 1, 0.5);
+  for (let round = 0; round < 3; round++) {
+    const [saved, copied] = [`${folder}/saved`, `${folder}/copied`];
+    let start = performance.now();
+    await replay.serialize(saved);
+    const ours = performance.now() - start;
+    start = performance.now();
+    await new Deno.Command("cp", { args: [saved, copied] }).output();
+    await new Deno.Command("sync", { args: ["--data", copied] }).output();
+    const theirs = performance.now() - start;
+    console.log(`serialize: ${ours.toFixed(0)} ms, cp and sync ${theirs.toFixed(0)} ms`);
+    await Deno.remove(copied);
+  }
+  await Deno.remove(folder, { recursive: true });
 }

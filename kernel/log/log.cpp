@@ -11,7 +11,8 @@
 namespace exrp {
 namespace {
 
-constexpr uint32_t spareMax = 8;
+constexpr uint32_t spareMax = 64;  // memory that was given back would come in pages again, which takes as long as the copy into it
+constexpr uint32_t spareKept = 8;
 constexpr uint32_t never = UINT32_MAX;
 
 bool isPossible(const LogOptions& options) {
@@ -390,6 +391,17 @@ void Log::giveBuffer(Buffer* buffer) {
   }
   std::free(buffer->bytes);
   delete buffer;
+}
+
+/// Lets go what a burst took. Under the mutex.
+void Log::freeSpare() {
+  while (spareCount_ > spareKept) {
+    Buffer* const buffer = spare_;
+    spare_ = buffer->next;
+    --spareCount_;
+    std::free(buffer->bytes);
+    delete buffer;
+  }
 }
 
 // Flushing.

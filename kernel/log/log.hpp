@@ -16,8 +16,8 @@
 //   2. synced_ only grows, and no byte before it changes any more.
 //   3. A mark is written only once all that it says is on the disk.
 //   4. No offset of a segment is ever used for two frames: where a recovery cuts a torn tail, a new segment begins.
-// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 8 spare ones at most, and queueBytes
-// of others while the disk is behind.
+// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 64 spare ones at most, 8 once
+// nothing was written for an interval, and queueBytes of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.
 // In WebAssembly, and where isThreaded is false, there is no thread: whoever waits for a flush or for room does the work, or work() does.
 #pragma once
@@ -162,6 +162,7 @@ class Log {
   LogStatus makeRoom(uint32_t whole);
   Buffer* takeBuffer(uint32_t capacity);
   void giveBuffer(Buffer* buffer);
+  void freeSpare();
   void finish(uint32_t type, uint32_t bytes, LogPlace* place);
   void appendMark();
   uint64_t markFlush();

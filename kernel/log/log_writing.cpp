@@ -17,6 +17,7 @@ void Log::serve(void* log) { static_cast<Log*>(log)->serve(); }
 void Log::serve() {
   const uint32_t interval = options_.flushIntervalMs;
   uint64_t next = steadyMilliseconds() + interval;
+  uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
     if (workOnce(lock)) continue;
@@ -29,6 +30,8 @@ void Log::serve() {
     if (now >= next) {
       next = now + interval;
       intervalCount_.fetch_add(1, std::memory_order_relaxed);
+      if (counts_.writtenBytes == writtenBefore) freeSpare();
+      writtenBefore = counts_.writtenBytes;
       flushTo_ = std::max(flushTo_, filledEnd());
       if (flushTo_ > synced_.load(std::memory_order_relaxed)) continue;
     }
