@@ -330,3 +330,23 @@ native.test("a limit that is too small says what is needed", () =>
     checkLimit(replay);
     assertEquals(replay.recordCount, 1000);
   }));
+
+native.test("a replay larger than memory takes the episodes of another one, which is not read whole either", () =>
+  withFolder(async (folder) => {
+    {
+      using source = await open(`${folder}/source`, { resident: RESIDENT });
+      fill(source, testRandom(1), 0, 1400);
+    }
+    using replay = await open(`${folder}/own`, { resident: RESIDENT });
+    using twin = await ExperienceReplay.create({ ...OPTIONS, seed: 5 }) as never as Opened;
+    const [own, same] = [
+      await replay.append(`${folder}/source`),
+      await twin.append(`${folder}/source`),
+    ];
+    assertEquals(own, same);
+    assertGreater(own.recordCount, 1000);
+    for (const each of replay.episodes().handle) {
+      assertEquals(replay.episodeRecords(each).state, twin.episodeRecords(each).state);
+    }
+    checkLimit(replay);
+  }));
