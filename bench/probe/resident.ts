@@ -33,7 +33,12 @@ const pooled = Math.round(4 * resident * (compression === "none" ? 1 : 8) / FRAM
 
 const options = { capacity: pooled, state: uint8(84, 84), seed: 1, compression } as const;
 
-function make(replay: Awaited<ReturnType<typeof ExperienceReplay.create<typeof options.state>>>) {
+type Draws = Readonly<Record<"newest" | "mixed" | "uniform", () => number>>;
+
+/** Fills a replay, and gives what draws from it: each takes so many milliseconds. */
+function make(
+  replay: Awaited<ReturnType<typeof ExperienceReplay.create<typeof options.state>>>,
+): Draws {
   const base = Uint8Array.from({ length: FRAME }, () => Math.random() * 256);
   const state = new Uint8Array(EPISODE * FRAME);
   for (let done = 0; done < pooled; done += EPISODE) {
@@ -93,7 +98,9 @@ try {
     const buffer = new Uint8Array(Math.max(1, blockBytes));
     const from = performance.now();
     for (let k = 0; k < blockCount; k++) {
-      const { file, bytes } = logs[Math.floor(Math.random() * logs.length)]!;
+      const found = logs[Math.floor(Math.random() * logs.length)];
+      if (found === undefined) continue;
+      const { file, bytes } = found;
       file.seekSync(
         Math.floor(Math.random() * Math.max(1, bytes - blockBytes) / 8) * 8,
         Deno.SeekMode.Start,

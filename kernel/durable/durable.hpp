@@ -43,7 +43,7 @@ struct DurableOptions {
   bool goesOn = false;
 };
 
-class Durable final : private BlockWriter {
+class Durable final : private RowWriter {
  public:
   Durable(Replay& replay, Snapshot& snapshot, Statistics& statistics) : replay_(replay), snapshot_(snapshot), statistics_(statistics) {}
   Durable(const Durable&) = delete;

@@ -23,18 +23,18 @@
 namespace exrp {
 
 /// Writes blocks for a ResidentRows that has nothing left that may leave.
-class BlockWriter {
+class RowWriter {
  public:
   /// Writes what has changed and can be written now, and returns once it is on the disk. False where the disk fails.
   virtual bool writeForRoom() = 0;
 
  protected:
-  ~BlockWriter() = default;
+  ~RowWriter() = default;
 };
 
 class ResidentRows final : public RowSource {
  public:
-  ResidentRows(EpisodeBook& book, Log& log, BlockWriter& writer) : book_(book), log_(log), writer_(writer) {}
+  ResidentRows(EpisodeBook& book, Log& log, RowWriter& writer) : book_(book), log_(log), writer_(writer) {}
   ResidentRows(const ResidentRows&) = delete;
   ResidentRows& operator=(const ResidentRows&) = delete;
   ~ResidentRows() override { end(); }
@@ -103,7 +103,7 @@ class ResidentRows final : public RowSource {
 
   EpisodeBook& book_;
   Log& log_;
-  BlockWriter& writer_;
+  RowWriter& writer_;
   uint64_t limit_ = 0;
   bool isOpen_ = false;
   uint32_t hand_ = 0;
