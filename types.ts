@@ -21,10 +21,10 @@
  */
 
 export type { Appended } from "./replay/append/append.ts";
-export type { Durability, Recovery } from "./replay/durable/durable.ts";
+export type { Durability, Recovery, Residency } from "./replay/durable/durable.ts";
 export type { DurableSnapshot, MadeSnapshot } from "./replay/durable/snapshots.ts";
 export type { Damage, Verified } from "./replay/durable/verify.ts";
-export type { DurableOptions } from "./storage/durable_options.ts";
+export type { DurableOptions, DurableReplayOptions } from "./storage/durable_options.ts";
 export type {
   AnyPick,
   anySchema,

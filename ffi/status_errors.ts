@@ -112,7 +112,7 @@ const FAULTS: Readonly<Partial<Record<number, FaultOf>>> = {
     `snapshot-corrupt: the snapshot holds an impossible value: section ${a}, item ${b}, rule ${c}`,
   [abi.EXRP_STATUS_DATA_MISMATCH]: (a, b, c) =>
     `snapshot-mismatch: the snapshot belongs to another configuration: section ${a}, expected ${b}, found ${c}`,
-  [abi.EXRP_STATUS_LOG]: (a, b, c) => logText(a, b, c),
+  [abi.EXRP_STATUS_LOG]: (a, b, c, d) => logText(a, b, c, d),
   [abi.EXRP_STATUS_DAMAGED]: (a, b, c) =>
     `message-damaged: sample ${b}, column ${c}: ${DAMAGES[a] ?? `damage ${a}`}`,
   [abi.EXRP_STATUS_TABLES_UNKNOWN]: () => "disposed: the tables are disposed",
@@ -206,7 +206,7 @@ export function segmentFile(segment: number): string {
 }
 
 /** What is wrong with the log of a durable replay. */
-function logText(what: number, call: number, system: number): Fault {
+function logText(what: number, call: number, system: number, last: number): Fault {
   switch (what) {
     case abi.EXRP_LOG_TAKEN:
       return "log-taken: this folder is open already, by another replay or other tables of this program or of another one; dispose those first";
@@ -218,6 +218,16 @@ function logText(what: number, call: number, system: number): Fault {
       return `disk: the disk has too little free space for it: ${
         bytesText(call)
       } are missing; nothing was written`;
+    case abi.EXRP_LOG_ROWS: {
+      const name = `log-${String(call).padStart(8, "0")}.exrp`;
+      return last === 0
+        ? `log-damaged: rows of the replay can't be read: ${name} is damaged at byte ${system}. Other rows can; open the folder again, and the episode of these is evicted`
+        : `disk: rows of the replay can't be read: ${name}, at byte ${system}: ${
+          SYSTEM_ERRORS[last] ?? `error ${last}`
+        }. Other rows can, and these may be read later`;
+    }
+    case abi.EXRP_LOG_RESIDENT:
+      return `memory: the option resident is too small: rows need ${call} bytes of memory here, and may take ${system}. Narrow columns, open episodes, and what is not on the disk yet stay in memory`;
     case abi.EXRP_LOG_VERSION:
       return "log-mismatch: a newer version of the library wrote the log of the folder";
     case abi.EXRP_LOG_EXISTS:

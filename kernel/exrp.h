@@ -117,6 +117,8 @@ extern "C" {
 #define EXRP_LOG_UNFIT 21   /* the log is of a replay with other options, or of another library */
 #define EXRP_LOG_BUSY 22    /* another copy of the folder is being made */
 #define EXRP_LOG_SPACE 23   /* the disk has too little free space for a copy of the folder: so many bytes are missing */
+#define EXRP_LOG_ROWS 24    /* the rows of a block can't be read: the segment, the offset, and the system's number, or 0 where they are damaged */
+#define EXRP_LOG_RESIDENT 25 /* EXRP_CONFIG_RESIDENT_BYTES is too small: the bytes that rows need now, and the limit */
 
 /* The call of the system that failed. */
 #define EXRP_DISK_OPEN_FOLDER 1
@@ -175,7 +177,8 @@ extern "C" {
 #define EXRP_CONFIG_AGE_MAX 7         /* records written since a record, after which it goes; >= length of view 0; 0: no limit */
 #define EXRP_CONFIG_STATE_COLUMNS 8   /* leaves of the state, 1..EXRP_LIMIT_LEAVES: they are the first columns */
 #define EXRP_CONFIG_COMPRESSION 9     /* EXRP_COMPRESSION_*: of columns of more than 128 bytes, but not of the reward, nor of those that some records keep */
-#define EXRP_CONFIG_COUNT 10
+#define EXRP_CONFIG_RESIDENT_BYTES 10 /* of rows in memory, once the replay is durable: sealed blocks of such columns may be on the disk only; 0: all in memory */
+#define EXRP_CONFIG_COUNT 11
 
 #define EXRP_COMPRESSION_NONE 0
 #define EXRP_COMPRESSION_FAST 1  /* rows of a block are packed once no more come to it */
@@ -653,7 +656,11 @@ extern "C" {
 #define EXRP_DURABLE_INFO_QUEUED_BYTES 4
 #define EXRP_DURABLE_INFO_SEGMENTS 5
 #define EXRP_DURABLE_INFO_LOG_BYTES 6 /* of all segments */
-#define EXRP_DURABLE_INFO_COUNT 7
+#define EXRP_DURABLE_INFO_RESIDENT_BYTES 7 /* EXRP_CONFIG_RESIDENT_BYTES */
+#define EXRP_DURABLE_INFO_ROW_BYTES 8      /* of rows in memory, with what reads and packs them */
+#define EXRP_DURABLE_INFO_READ_BLOCKS 9    /* that were read back, since it was opened */
+#define EXRP_DURABLE_INFO_READ_BYTES 10
+#define EXRP_DURABLE_INFO_COUNT 11
 
 /* What exrp_folder_verify() found. */
 #define EXRP_VERIFY_SEGMENTS 0

@@ -68,15 +68,21 @@ export class ReplayCore {
   saving: AbortController | undefined;
   /** What wakes those who wait for the replay. */
   bell: Bell = new LocalBell();
+  /** How many bytes of memory the rows of a durable replay take at most; 0 is no limit. */
+  readonly residentBytes: number;
   #handle: ReplayHandle;
   #busyWith: string | undefined;
   readonly #buffers: (() => number)[] = [];
 
-  /** Creates the replay in the kernel, or takes the seat at a replay that is there. */
-  constructor(kernel: Kernel, config: ReplayConfig, seat?: ReplayHandle) {
+  /**
+   * Creates the replay in the kernel, or takes the seat at a replay that is there. Once it is durable, its rows take up to `residentBytes` of memory; 0 is no
+   * limit.
+   */
+  constructor(kernel: Kernel, config: ReplayConfig, seat?: ReplayHandle, residentBytes = 0) {
     this.kernel = kernel;
     this.config = config;
     this.seed = config.seed;
+    this.residentBytes = residentBytes;
     this.#handle = seat ?? this.createHandle(config.seed, "ExperienceReplay.create()");
     this.id = this.#handle.id;
   }
@@ -84,6 +90,7 @@ export class ReplayCore {
   /** Makes another, empty replay in the kernel, with the same configuration and this seed. An error names the operation. */
   createHandle(seed: number, operation: string): ReplayHandle {
     const { numbers, policy, columns } = kernelConfig({ ...this.config, seed });
+    numbers[abi.EXRP_CONFIG_RESIDENT_BYTES] = this.residentBytes;
     return ReplayHandle.create(this.kernel, numbers, policy, columns, operation);
   }
 

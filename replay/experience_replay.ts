@@ -51,7 +51,12 @@ import {
   removeSnapshot,
 } from "./durable/snapshots.ts";
 import { type Verified, verifyPath } from "./durable/verify.ts";
-import { type DurableOptions, READ_ONLY, splitOptions } from "../storage/durable_options.ts";
+import {
+  checkResident,
+  type DurableReplayOptions,
+  READ_ONLY,
+  splitOptions,
+} from "../storage/durable_options.ts";
 import { Drawer, type GetBatchOptions } from "./draw/drawer.ts";
 import { PickMinibatches, type PickMinibatchOptions } from "./draw/minibatches.ts";
 import { type NumberArray, Priorities } from "./draw/priorities.ts";
@@ -232,7 +237,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   static open<S extends Schema = AnySchema>(
     directory: string | URL,
     options?:
-      & DurableOptions
+      & DurableReplayOptions
       & Partial<Pick<CreateOptions, "capacity" | "capacityBytes" | "maxAge" | "rateLimiter">>
       & { readonly state?: never },
   ): Promise<ExperienceReplay<S>>;
@@ -249,7 +254,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * of your own. It does not take `unserialize`.
    *
    * @param directory The folder, which is made, with its parents.
-   * @param options Those of `create`, and those of {@linkcode DurableOptions}.
+   * @param options Those of `create`, and those of {@linkcode DurableReplayOptions}.
    * @throws {TypeError} For a new folder without options, or an unknown option.
    * @throws {ReplayError} `log-taken` if another replay has the folder open. `log-mismatch` if the options differ from the folder's, or another
    * version wrote it. `log-damaged` with the place, if the log is damaged where nothing can be done without it. `disk`, `file` or `permission`
@@ -283,7 +288,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     directory: string | URL,
     options:
       & CreateOptions<State, Action, Reward, Extras, Stack, Compact, NStep, Transforms>
-      & DurableOptions,
+      & DurableReplayOptions,
   ): Promise<
     ExperienceReplay<
       SchemaOf<
@@ -297,11 +302,12 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   >;
   static async open(
     directory: string | URL,
-    options: DurableOptions & Partial<CreateOptions> = {},
+    options: DurableReplayOptions & Partial<CreateOptions> = {},
   ): Promise<object> {
     const where = "ExperienceReplay.open()";
     const [durable, others] = splitOptions(where, options);
-    const { kernelPath, kernelCache, backend, rateLimiter: limiter, ...rest } = others;
+    const { kernelPath, kernelCache, backend, resident, rateLimiter: limiter, ...rest } = others;
+    const residentBytes = checkResident(where, resident);
     const folder = readFolder(directory);
     const isGiven = Object.keys(rest).length > 0;
     if (folder.config === undefined && !isGiven) {
@@ -331,7 +337,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     if (folder.config === undefined) makeFolder(folder);
     // The log has the limits that it begins with. They may be more than this machine has memory for.
     const { capacity, capacityBytes, maxAge } = given ?? config;
-    const core = new ReplayCore(kernel, { ...config, capacity, capacityBytes, maxAge });
+    const limited = { ...config, capacity, capacityBytes, maxAge };
+    const core = new ReplayCore(kernel, limited, undefined, residentBytes);
     const replay = ExperienceReplay.#of(
       core,
       (parts) => parts.durable.open(folder, durable, given),
@@ -1435,7 +1442,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       const source: ExperienceReplay = await ExperienceReplay.open(folder, {
         ...READ_ONLY,
         kernelPath: core.kernel.path,
-      } as DurableOptions);
+        ...(core.residentBytes === 0 ? {} : { resident: core.residentBytes }),
+      } as DurableReplayOptions);
       return {
         core: source.#parts.core,
         handles: source.episodes().handle,

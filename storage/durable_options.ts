@@ -29,6 +29,18 @@ const READS_ONLY = Symbol("reads only");
 /** Options of the library's own: the folder is read, and nothing in it changes. Whoever opens one so records nothing. */
 export const READ_ONLY = Object.freeze({ [READS_ONLY]: true }) as DurableOptions;
 
+/** Options of {@linkcode ExperienceReplay.open} that `create` does not have; {@linkcode Residency} has an example. */
+export interface DurableReplayOptions extends DurableOptions {
+  /**
+   * How many bytes of memory the rows of records take, at most. Then the replay may be larger than memory: blocks of records that are on the disk leave memory, and are
+   * read back when they are drawn. Default: no limit.
+   *
+   * Only columns of more than 128 bytes a record leave memory. Other columns, rewards and extras of `every()` count, but stay. The index of episodes, picks and
+   * priorities stays too, and does not count. The limit holds as long as the replay is open; another time, give another one.
+   */
+  readonly resident?: number;
+}
+
 /** The options with their defaults. */
 export type CheckedDurable = Required<DurableOptions> & { readonly readsOnly: boolean };
 
@@ -65,4 +77,10 @@ export function splitOptions<T extends object>(
     queueBytes,
     readsOnly: READS_ONLY in options,
   }, rest];
+}
+
+/** The option `resident`, checked; 0 where it is not given. */
+export function checkResident(where: string, resident: number | undefined): number {
+  if (resident === undefined) return 0;
+  return checkInteger(`${where}: resident`, resident, 1, Number.MAX_SAFE_INTEGER);
 }

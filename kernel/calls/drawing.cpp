@@ -78,8 +78,15 @@ Status Drawing::getBatch(ThreadScratch& thread, uint32_t selector, BatchRange ra
   ChosenPicks chosen;
   status = choose(thread, selector, count, &chosen);
   if (status != Status::ok) return status;
+  thread.isChosen = true;
+  status = gather(thread, view, chosen, range, beta, batch);
+  if (status != Status::ok) {
+    thread.drawn.count = 0;
+    regather(thread, view, chosen.indices, count);
+    statistics_.note(selector, view.picks, chosen.indices, count);
+    return status;
+  }
   replay_.book().noteChange();
-  gather(thread, view, chosen, range, beta, batch);
   statistics_.note(selector, view.picks, chosen.indices, count);
   // Rules with weights are those that learners set priorities for.
   if (chosen.weighted) remember(&thread.drawn, view, chosen.indices, range, batch, thread.batches[view.number].layout);
@@ -129,13 +136,13 @@ Status Drawing::gatherBatch(ThreadScratch& thread, PickView& view, const uint32_
   }
   if (!(probabilityMin >= 0 && probabilityMin <= 1)) return fail(Status::argument, 9, probabilityMin);
   if (!thread.episodes.commit(range.count)) return fail(Status::memory, 4.0 * range.count);
-  replay_.book().noteChange();
-  gather(thread, view, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
-  return Status::ok;
+  const Status gathered = gather(thread, view, {indices, probabilities, range.count, probabilityMin, weighted}, range, beta, batch);
+  if (gathered == Status::ok) replay_.book().noteChange();
+  return gathered;
 }
 
-/// Fills the range of a batch with the picks that were chosen.
-void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
+/// Fills the range of a batch with the picks that were chosen. It fails only where rows can't be read from the disk, and has changed nothing then.
+Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
   const uint32_t count = chosen.count;
   const PickPolicy& policy = view.picks.policy();
   BatchScratch& scratch = thread.batches[view.number];
@@ -158,8 +165,18 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
     thread.copies.clear();
     store.setCopies(&thread.copies);
   }
-  view.gatherer().gather({replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
-                          view.drawnCount});
+  const GatherJob job = {replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
+                         view.drawnCount};
+  Status status = Status::ok;
+  if (store.source() == nullptr) [[likely]] view.gatherer().gather(job);
+  else status = gatherInParts(view, job);
+  if (status != Status::ok) {
+    if (isQueued) {
+      store.setCopies(nullptr);
+      thread.copies.unpin();
+    }
+    return status;
+  }
   if (view.transformed != nullptr) ++view.drawnCount;
   if (isQueued) [[unlikely]] {
     store.setCopies(nullptr);
@@ -169,6 +186,41 @@ void Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& c
   }
   if (clearsPadding) clearPadding(layout, partCount(view), batch);
   if (EvictionPolicy* const eviction = replay_.eviction()) eviction->sampled(thread.episodes.data(), count);
+  return Status::ok;
+}
+
+/// Gathers a batch of a replay that may be larger than memory: as many picks at a time as there is memory for the blocks of.
+[[gnu::noinline]] Status Drawing::gatherInParts(const PickView& view, const GatherJob& job) {
+  const Store& store = replay_.book().store();
+  RowSource& source = *store.source();
+  Locator locator;
+  locator.create(store, view.picks.policy(), 0);
+  const auto addBlocks = [&](uint32_t slot, bool isFirst) {
+    const LocatedPick pick = locator.locate(job.episodes, slot);
+    const uint32_t start = pick.position - pick.context - pick.back;
+    uint32_t block = store.blockOf(slot);
+    for (uint32_t steps = store.ordinalOf(pick.position) - store.ordinalOf(start); steps > 0; --steps) block = store.block(block).previous;
+    for (uint32_t left = store.ordinalOf(start + pick.slotCount - 1) - store.ordinalOf(start);; --left, block = store.block(block).next) {
+      if (!source.add(block, isFirst)) return false;
+      if (left == 0) return true;
+    }
+  };
+  for (uint32_t first = 0, end = 0; first < job.range.count; first = end) {
+    source.begin();
+    while (end < job.range.count && addBlocks(job.picks.slot(job.indices[end]), end == first)) ++end;
+    if (const Status status = source.fetch(); status != Status::ok) return status;
+    const BatchRange range = {job.range.first + first, end - first, job.range.total};
+    if (first > 0) job.picks.prefetchFirst(job.indices + first, range.count);
+    view.gatherer().gather({job.episodes, job.blocks, job.picks, job.indices + first, range, job.target, job.pickedEpisodes + first, job.scratch, job.drawn});
+    CopyQueue* const copies = *store.copiesPlace();
+    if (range.count == job.range.count || copies == nullptr || copies->isEmpty()) continue;
+    // The next part needs the memory.
+    copier_.run(*copies);
+    copies->clear();
+    copies->unpin();
+  }
+  source.begin();
+  return Status::ok;
 }
 
 Status Drawing::redraw(ThreadScratch& thread, uint32_t selector, uint32_t count) {

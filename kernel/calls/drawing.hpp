@@ -24,6 +24,7 @@ class Drawing {
   Status batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, double* offsets) const;
   /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the view.
   Status checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t count) const;
+  /// Where the rows of the picks can't be read, they count as drawn, as the selector has gone on: thread.isChosen.
   Status getBatch(ThreadScratch& thread, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes);
   Status gatherBatch(ThreadScratch& thread, PickView& view, const uint32_t* indices, const double* probabilities, BatchRange range, double beta,
                      double probabilityMin, bool weighted, uint8_t* batch, double batchBytes);
@@ -52,7 +53,8 @@ class Drawing {
   Status takeScratch(ThreadScratch& thread, uint32_t count) const;
   Status checkBatch(ThreadScratch& thread, const PickView& view, const BatchRange& range, double beta, double batchBytes) const;
   Status choose(ThreadScratch& thread, uint32_t selector, uint32_t count, ChosenPicks* chosen);
-  void gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
+  Status gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
+  Status gatherInParts(const PickView& view, const GatherJob& job);
   void remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t view, const double* handles, const int32_t* positions, uint32_t count) const;

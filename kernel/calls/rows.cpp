@@ -123,17 +123,54 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
   }
 }
 
+/// The same, where blocks may be on the disk only: as many runs at a time as there is memory for the blocks of.
+Status copyRunsInParts(const Store& store, uint32_t column, const uint32_t* slots, uint32_t count, uint32_t runLength, uint8_t* rows) {
+  RowSource& source = *store.source();
+  const size_t runBytes = size_t{runLength} * store.column(column).bytes;
+  const auto addBlocks = [&](uint32_t slot, bool isFirst) {
+    uint32_t block = store.blockOf(slot);
+    for (uint32_t left = runLength + store.within(slot);; left -= store.blockLength(), block = store.block(block).next) {
+      if (!source.add(block, isFirst)) return false;
+      if (left <= store.blockLength()) return true;
+    }
+  };
+  for (uint32_t first = 0, end = 0; first < count; first = end) {
+    source.begin();
+    while (end < count && addBlocks(slots[end], end == first)) ++end;
+    if (const Status status = source.fetch(); status != Status::ok) return status;
+    copyRuns(store, column, slots + first, end - first, runLength, rows + first * runBytes);
+  }
+  source.begin();
+  return Status::ok;
+}
+
 uint32_t blockOf(const Store& store, uint32_t slot) { return slot == slotGone ? blockNone : store.blockOf(slot); }
 
-/// Takes the memory for overwriting these rows of a packed column. Each block may stay as large as a piece.
+/// Takes the memory for overwriting these rows of a packed column. Each block may stay as large as a piece. Where blocks may be on the disk only, it reads them: all, as
+/// they stay in memory until they are written again.
 Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, uint32_t count) {
   PackedColumn& packed = store.packed().of(column);
+  RowSource* const source = store.source();
+  if (source != nullptr) {
+    source->begin();
+    for (uint32_t index = 0; index < count; ++index) {
+      if (slots[index] != slotGone) source->add(store.blockOf(slots[index]), true);
+    }
+    if (const Status status = source->fetch(); status != Status::ok) return status;
+  }
   uint32_t openCount = 0;
+  uint64_t growth = 2 * packed.pieceBytes();
   for (uint32_t index = 0; index < count; ++index) {
     const uint32_t block = blockOf(store, slots[index]);
-    if (block != blockNone && !packed.isOpen(block) && (index == 0 || blockOf(store, slots[index - 1]) != block)) ++openCount;
+    if (block == blockNone || packed.isOpen(block) || (index > 0 && blockOf(store, slots[index - 1]) == block)) continue;
+    ++openCount;
+    const uint64_t now = packed.blockBytes(block);
+    growth += now < packed.pieceBytes() ? packed.pieceBytes() - now : 0;
   }
-  return packed.prepare(store.highWater(), openCount);
+  if (source == nullptr) return packed.prepare(store.highWater(), openCount);
+  // Changed rows may gain less than those before, in each column. They leave their piece at once.
+  const Status status = source->makeRoom(growth * store.packed().count());
+  return status == Status::ok ? packed.prepare(store.highWater(), openCount > 0 ? 1 : 0) : status;
 }
 
 /// Overwrites rows of a packed column. Where several in turn are of one block, it is unpacked and packed once.
@@ -142,6 +179,7 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
   PackedColumn& packed = store.packed().of(column);
   const size_t bytes = store.column(column).bytes;
   if (const Status status = preparePackedRows(store, column, slots, count); status != Status::ok) return status;
+  RowSource* const source = store.source();
   // Other seats may still copy from rows that are not packed.
   store.waitForCopies();
   *updated = 0;
@@ -152,6 +190,7 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
       continue;
     }
     book.changing(block);
+    if (source != nullptr) source->changing(block);
     const uint32_t rowCount = packed.isPacked(block) ? packed.packedCount(block) : 0;
     packed.reopen(block);
     for (; index < count && blockOf(store, slots[index]) == block; ++index) {
@@ -160,6 +199,7 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
     }
     packed.pack(block, rowCount);
   }
+  if (source != nullptr) source->begin();
   return Status::ok;
 }
 
@@ -207,6 +247,7 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
   const Status status = findRows(replay, column < store.leaves().count() ? Find::states : Find::records, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
+  else if (store.source() != nullptr && store.isPacked(column)) return copyRunsInParts(store, column, slots, count, runLength, rows);
   else copyRuns(store, column, slots, count, runLength, rows);
   return Status::ok;
 }

@@ -32,6 +32,7 @@ struct ThreadScratch {
   /// The episode of each environment of a recordBatch(). The next call tries them first, which spares it most searches.
   Scratch<uint32_t> environments;
   DrawnPicks drawn;
+  bool isChosen = false;  // the last getBatch() has chosen picks, also where their rows could not be read
   BatchScratch batches[EXRP_LIMIT_PICK_VIEWS];  // by the number of the view
   CopyQueue copies;
 

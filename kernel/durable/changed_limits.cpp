@@ -145,7 +145,7 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   std::destroy_at(&replay_);
   std::construct_at(&replay_);
   status = replay_.create(config, pick, isPassing);
-  if (status == Status::ok) status = replay_.book().part<LoggedRows>().begin(replay_.book());
+  if (status == Status::ok) status = durable_.beginRows();
   if (status == Status::ok) status = makeAgain();
   if (status == Status::ok) status = sections.give(durable_.snapshot_, config.capacity);
   return status == Status::ok ? place(placed) : status;

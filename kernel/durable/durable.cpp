@@ -14,6 +14,7 @@ constexpr uint32_t firstRoom = 4096;          // of a frame of commands
 constexpr uint32_t runBytesMax = 1 << 22;     // of the rows that one command speaks of, as recovery makes room for them
 constexpr uint32_t rowsBytesMax = 1 << 20;    // of the rows that one command changes, unless one row has more
 constexpr uint64_t rewrittenMax = 64 << 20;   // rows that are written again for a checkpoint, so that old segments can go
+constexpr uint64_t flushedPart = 8;           // of what rows may take in memory: more is flushed at once, as nothing else may leave
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
@@ -35,7 +36,18 @@ Status Durable::openLog(const DurableOptions& options) {
   }
   const uint32_t recordBytes = store.recordBytes();
   runMax_ = recordBytes < runBytesMax ? runBytesMax / recordBytes : 1;
-  return replay_.book().part<LoggedRows>().begin(replay_.book());
+  return beginRows();
+}
+
+/// Once the replay was made: it hears where rows are.
+Status Durable::beginRows() {
+  const Status status = replay_.book().part<LoggedRows>().begin(replay_.book());
+  const ReplayConfig& config = replay_.config();
+  if (status != Status::ok || config.residentBytes == 0) return status;
+  // Rows stay in memory until their group is written.
+  const uint64_t groupMax = config.residentBytes / flushedPart;
+  if (options_.groupBytes > groupMax) options_.groupBytes = static_cast<uint32_t>(groupMax);
+  return resident_.create(config.residentBytes, config.capacity);
 }
 
 Status Durable::create(const DurableOptions& options) {
@@ -46,6 +58,7 @@ Status Durable::create(const DurableOptions& options) {
     fail(made);
     return failure();
   }
+  resident_.open();
   putLimits();
   return hasFailed_ ? failure() : Status::ok;
 }
@@ -295,7 +308,7 @@ void Durable::goOn() {
   const bool isWorth = fresh >= options_.groupBytes && 2 * fresh >= rows.unwrittenRows() * recordBytes;
   // The log's thread counts the intervals, so that no call looks at a clock.
   const bool isOver = intervalsSeen_ != log_.intervalCount();
-  if (!isOver && !isWorth) return;
+  if (!isOver && !isWorth && !resident_.isPressed()) return;
   endGroup(nullptr, 0, false);
   if (isOver && !hasFailed_) log_.requestFlush();
 }
@@ -313,15 +326,24 @@ void Durable::append(uint32_t type, std::initializer_list<LogPiece> pieces) {
 }
 
 void Durable::writeBlock(uint32_t block) {
-  if (hasFailed_) return;
+  // Until it was written, it stays in memory.
+  if (hasFailed_) return resident_.changing(block);
   EpisodeBook& book = replay_.book();
   const Store& store = book.store();
+  if (resident_.isAway(block)) {
+    const Status status = resident_.fetchOne(block);
+    // What can't be read stays where it is. What is damaged is lost, whatever changes it.
+    const bool isDamaged = status == Status::log && errorDetail[0] == EXRP_LOG_ROWS && errorDetail[3] == 0;
+    if (status != Status::ok && !isDamaged) hasLeftOut_ = true;
+    if (status != Status::ok) return;
+  }
   LoggedBlockHead head = loggedBlockHead(book, block);
   const uint32_t episode = store.head(block).episode;
   const Episode& entry = book.episodes()[episode];
   const uint8_t* const nextState = entry.lastBlock == block && !entry.ended() ? book.part<NextStates>().find(episode, entry.count) : nullptr;
   // One whose rows were all trimmed may have what its episode needs later.
   if (head.rowCount == 0 && store.kept().count() == 0 && nextState == nullptr) return;
+  resident_.changing(block);
   head.hasNextState = nextState == nullptr ? 0 : 1;
   const uint64_t bytes = loggedBlockBytes(store, block, head) + (nextState == nullptr ? 0 : store.leaves().bytes());
   if (bytes > frameBytesMax) return fail(LogStatus::argument);
@@ -335,6 +357,18 @@ void Durable::writeBlock(uint32_t block) {
   if (status != LogStatus::ok) return fail(status);
   writtenBytes_ += bytes;
   book.part<LoggedRows>().setPlace(block, place, true);
+  resident_.written(block);
+}
+
+/// For rows that take too much memory. Between two calls of a program, groups do more (endGroup).
+bool Durable::writeForRoom() {
+  if (isRecovering_) {
+    resident_.forEachChanged([&](uint32_t block) {
+      writeBlock(block);
+      hasWrittenEarly_ = true;
+    });
+  }
+  return !hasFailed_ && log_.flush() == LogStatus::ok;
 }
 
 void Durable::writeCarried(uint32_t episode) {
@@ -375,9 +409,11 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   if (wants) freshenBlocks();
   LoggedRows& rows = replay_.book().part<LoggedRows>();
+  if (resident_.isPressed()) resident_.forEachChanged([&](uint32_t block) { rows.note(block); });
   intervalsSeen_ = log_.intervalCount();
   if (!hasFailed_ && (isPending_ || !isSame || rows.unwrittenCount() > 0)) {
     endCommands();
+    hasLeftOut_ = false;
     rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
     writeStatistics();
     const GroupHead head = {groupCount_, isSame ? 0u : 1u, 0};
@@ -391,8 +427,10 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
     }
     isPending_ = false;
     pendingBytes_ = 0;
+    if (!hasFailed_ && resident_.isOn() && log_.position().packed() - log_.flushed().packed() > resident_.limit() / flushedPart) log_.requestFlush();
   }
-  if (!hasFailed_ && wants) beginCheckpoint();
+  // The log before a checkpoint goes, with the changes of rows in it.
+  if (!hasFailed_ && wants && !hasLeftOut_) beginCheckpoint();
   if (!hasFailed_) pumpCheckpoint(options_.pumpBytes);
   return hasFailed_ ? failure() : Status::ok;
 }

@@ -21,6 +21,7 @@
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/durable/folder_copy.hpp"
 #include "kernel/durable/log_folder.hpp"
+#include "kernel/durable/resident_rows.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/replay.hpp"
 #include "kernel/snapshot/snapshot.hpp"
@@ -42,7 +43,7 @@ struct DurableOptions {
   bool goesOn = false;
 };
 
-class Durable {
+class Durable final : private RowWriter {
  public:
   Durable(Replay& replay, Snapshot& snapshot, Statistics& statistics) : replay_(replay), snapshot_(snapshot), statistics_(statistics) {}
   Durable(const Durable&) = delete;
@@ -110,8 +111,9 @@ class Durable {
   LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
   Log& stream() { return log_; }
+  const ResidentRows& resident() const { return resident_; }
   double memoryBytes() const {
-    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + episodes_.memoryBytes() + state_.memoryBytes();
+    return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + episodes_.memoryBytes() + state_.memoryBytes() + resident_.memoryBytes();
   }
 
  private:
@@ -130,6 +132,8 @@ class Durable {
   void putLimits();
   bool keepMade(Command command, const uint8_t* arguments, uint32_t bytes);
   void goOn();
+  Status beginRows();
+  bool writeForRoom() override;
   void writeBlock(uint32_t block);
   void writeCarried(uint32_t episode);
   void writeStatistics();
@@ -150,6 +154,10 @@ class Durable {
   DurableOptions options_;
   std::unique_ptr<Disk> disk_;
   Log log_;
+  ResidentRows resident_{replay_.book(), log_, *this};
+  bool isRecovering_ = false;  // the log is open, and no group has begun yet
+  bool hasWrittenEarly_ = false;  // rows, meanwhile
+  bool hasLeftOut_ = false;  // a block that can't be read now, of those that were to be written
 
   uint8_t* frame_ = nullptr;  // of commands, while it is open
   uint32_t frameRoom_ = 0;

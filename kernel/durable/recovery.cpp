@@ -95,14 +95,9 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   evictedCount_ = 0;
   bool isChanged = false;
   Status status = takeWanted(wanted, &isChanged);
+  durable_.resident_.open();
   if (status == Status::ok) status = readOldRows(report);
   report->evictedRecords = evictedCount_;
-  for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
-    CommandHead head = {};
-    if (!left.head(&head)) return unfit();
-    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
-    status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
-  }
   if (status != Status::ok) return status;
   if (frameCount_ > 0) durable_.append(discardFrame, {});
   for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
@@ -117,11 +112,29 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
     const HandleHead head = {handle, 0, 0};
     if (status == Status::ok) durable_.put(Command::evictEpisode, {{&head, sizeof head}});
   }
+  if (status == Status::ok) status = updateRows();
   if (status != Status::ok) return status;
   if (adoptEpisodes(replay_, 1)) durable_.put(Command::adopt, {});
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
   return durable_.hasFailed_ ? durable_.failure() : Status::ok;
+}
+
+/// Makes changes of rows again. Where they change more than may be in memory, what has changed is written meanwhile, and then in a group of its own: no
+/// later change of these blocks belongs to it.
+Status Recovery::updateRows() {
+  durable_.isRecovering_ = true;
+  Status status = Status::ok;
+  for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
+    CommandHead head = {};
+    if (!left.head(&head)) return unfit();
+    const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
+    status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
+  }
+  durable_.isRecovering_ = false;
+  if (status != Status::ok || !durable_.hasWrittenEarly_) return status;
+  durable_.isPending_ = true;
+  return durable_.endGroup(nullptr, 0, false);
 }
 
 bool Recovery::damage(const LogDamage& damage) {
@@ -569,7 +582,8 @@ Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* 
   const uint8_t* const next = checkLoggedBlock(store, head, isPacked, payload, place.bytes);
   if (next == nullptr || next + stateBytes != payload + place.bytes) return unfit();
   book.changing(block);
-  const Status read = readLoggedBlock(store, block, head, isPacked, book.isFull(block), payload);
+  Status read = store.source() == nullptr ? Status::ok : store.source()->makeRoom(place.bytes + 2 * store.packed().pieceBytes());
+  if (read == Status::ok) read = readLoggedBlock(store, block, head, isPacked, book.isFull(block), payload);
   if (read != Status::ok) return read;
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
@@ -578,6 +592,7 @@ Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* 
     memcpy(book.part<NextStates>().reserve(episode, recordCount), next, stateBytes);
   }
   book.part<LoggedRows>().setWritten(block, place);
+  durable_.resident_.written(block);
   return Status::ok;
 }
 

@@ -77,6 +77,7 @@ class Recovery final : private LogVisitor {
   bool applyCarried(const uint8_t* payload, uint32_t bytes);
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
   Status readOldRows(RecoveryReport* report);
+  Status updateRows();
   bool give(const uint8_t* state, uint32_t bytes, bool hasState);
 
   struct KeptFrame {

@@ -10,13 +10,20 @@ Status EpisodeBook::create(const ReplayConfig& config) {
   const uint32_t birthLength = trimLength_ < config.blockLength ? trimLength_ : config.blockLength;
   const uint32_t blockCount = config.capacity / config.blockLength;
   Status status = store_.create(config.columns, config.columnCount, config.blockLength, blockCountMax, blockCount, birthLength, config.leafCount,
-                                config.compression);
+                                config.compression, config.residentBytes > 0);
   if (status == Status::ok) status = blocks_.create(blockCountMax, blockCount);
   return status == Status::ok ? episodes_.create(blockCountMax) : status;
 }
 
 Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount, uint32_t openCount) {
-  Status status = store_.prepareBlocks(blockCount, openCount);
+  Status status = Status::ok;
+  if (store_.source() != nullptr) [[unlikely]] {
+    // The rows; and of each episode that gets some, the block that they fill, whose rows leave their piece, and the one that they begin.
+    const uint64_t blockBytes = store_.packed().pieceBytes();
+    const uint64_t most = uint64_t{1} + (recordCount < episodeCount ? recordCount : episodeCount);
+    status = store_.source()->makeRoom(2 * most * blockBytes + recordCount * (blockBytes / store_.blockLength()));
+  }
+  if (status == Status::ok) status = store_.prepareBlocks(blockCount, openCount);
   if (status == Status::ok) status = blocks_.prepare(store_, blockCount);
   if (status == Status::ok) status = episodes_.prepare(episodeCount);
   const uint32_t episodeEnd = episodes_.preparedCount(episodeCount);

@@ -32,6 +32,7 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& ask
   else if (status == Status::ok) status = createTransformed(store, asked, statistics, made.get());
   made->number = viewCount_;
   if (status == Status::ok) status = made->picks.prepare(stored.recordCount(), store.highWater() << store.blockShift());
+  if (status == Status::ok && made->transformed != nullptr && store.source() != nullptr) status = readNormalized(stored, *made->transformed, statistics);
   if (status != Status::ok) return status;
   if (made->transformed != nullptr) made->transformed->forEachNormalized([&](uint32_t column, uint32_t) { statistics.begin(stored, column); });
   for (uint32_t episode = stored.episodes().oldest(); episode != episodeNone; episode = stored.episodes()[episode].newer) {
@@ -55,6 +56,18 @@ Status PickViews::createTransformed(const Store& store, const PickPolicy& policy
   view->transformed->forEachNormalized([&](uint32_t column, uint32_t type) {
     if (status == Status::ok) status = statistics.reserve(store, column, type);
   });
+  return status;
+}
+
+/// Reads all blocks that are on the disk only, where statistics begin that need them: so that what can't be read is told before anything changes.
+Status PickViews::readNormalized(const StoredEpisodes& stored, const TransformedBatches& batches, const ColumnStatistics& statistics) {
+  const Store& store = stored.store();
+  bool needsRows = false;
+  batches.forEachNormalized([&](uint32_t column, uint32_t) { needsRows |= store.isPacked(column) && statistics.find(column) == nullptr; });
+  Status status = Status::ok;
+  for (uint32_t block = 0; needsRows && block < store.highWater() && status == Status::ok; ++block) {
+    if (store.isTaken(block) && store.packed().isAway(block) && stored.rowsOf(block).count > 0) status = store.source()->fetchOne(block);
+  }
   return status;
 }
 

@@ -116,6 +116,7 @@ class PickViews final : public EpisodeListener {
   int32_t check(const StoredEpisodes& stored) const;
 
  private:
+  static Status readNormalized(const StoredEpisodes& stored, const TransformedBatches& batches, const ColumnStatistics& statistics);
   Status createTransformed(const Store& store, const PickPolicy& policy, ColumnStatistics& statistics, PickView* view);
   void notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
   /// Pushes the picks of each view that became valid since the episode was open and had `countBefore` records.

@@ -11,11 +11,11 @@ namespace exrp {
 Status Replay::create(const ReplayConfig& config, const PickPolicy& pick, bool isPassing) {
   config_ = config;
   // Memory comes as it is used: say now what would otherwise end the process when the replay is nearly full.
-  // How small compressed columns get, only their rows tell.
+  // How small compressed columns get, only their rows tell. Rows that may be on the disk need no memory.
   double recordBytes = 0;
   for (uint32_t index = 0; index < config.columnCount; ++index) {
     const bool isWide = config.columns[index].bytes > columnAloneBytes && config.columns[index].every == 1;
-    if (config.compression != EXRP_COMPRESSION_NONE && isWide && index != config.leafCount + 1) continue;
+    if ((config.compression != EXRP_COMPRESSION_NONE || config.residentBytes > 0) && isWide && index != config.leafCount + 1) continue;
     // A column that not all records keep has at least one row a block.
     const double rows = (config.blockLength + config.columns[index].every - 1) / config.columns[index].every;
     recordBytes += config.columns[index].bytes * rows / config.blockLength;

@@ -45,6 +45,9 @@ Status ReplayConfig::parse(const double* config, uint32_t configCount, const Pic
   }
   to.compression = static_cast<uint32_t>(config[EXRP_CONFIG_COMPRESSION]);
 
+  if (!number(EXRP_CONFIG_RESIDENT_BYTES, 0, 0x1p53)) return fail(Status::argument, 1, config[EXRP_CONFIG_RESIDENT_BYTES]);
+  to.residentBytes = static_cast<uint64_t>(config[EXRP_CONFIG_RESIDENT_BYTES]);
+
   double recordBytes = 0;
   double stateBytes = 0;
   uint32_t keptCount = 0;

@@ -24,6 +24,7 @@ struct ReplayConfig {
   uint32_t columnCount;
   uint32_t leafCount;  // of the state: the first columns
   uint32_t compression;  // EXRP_COMPRESSION_*
+  uint64_t residentBytes;  // of rows in memory, once the replay is durable; 0: no limit
   Column columns[columnMax];
 
   /// Reads and checks what exrp_replay_create was given; `pick` is the policy of view 0. Which rules evict, rules.cpp knows.

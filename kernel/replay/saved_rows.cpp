@@ -29,7 +29,10 @@ Status SavedRows::take(const StoredEpisodes& stored) {
 }
 
 Status SavedRows::read(const Store& store, uint32_t count, uint8_t* items) {
-  if (hasFailed_) return fail(Status::memory, static_cast<double>(store.blockLength()) * store.recordBytes());
+  if (hasFailed_) {
+    if (failure_ != Status::ok) return fail(failure_, detail_[0], detail_[1], detail_[2], detail_[3]);
+    return fail(Status::memory, static_cast<double>(store.blockLength()) * store.recordBytes());
+  }
   while (count > 0) {
     const Piece& piece = pieces_[piece_];
     const uint32_t left = piece.rows.count - row_;
@@ -39,6 +42,7 @@ Status SavedRows::read(const Store& store, uint32_t count, uint8_t* items) {
       memcpy(items, piece.copied->data() + sizeof(BlockChunkHead) + size_t{row_} * store.recordBytes(), bytes);
       items += bytes;
     } else {
+      if (const Status status = readBlock(store, piece.block); status != Status::ok) return status;
       items = writeRows(store, store.firstSlot(piece.block) + piece.rows.first + row_, run, run == left && piece.rows.hasFinal == 1, items);
     }
     pass(run);
@@ -79,10 +83,20 @@ void SavedRows::pass(uint32_t count) {
   row_ = 0;
 }
 
+/// Reads the rows of a block from the disk, where they are there only.
+Status SavedRows::readBlock(const Store& store, uint32_t block) {
+  return store.source() != nullptr && store.packed().isAway(block) ? store.source()->fetchOne(block) : Status::ok;
+}
+
 void SavedRows::copyAside(const Store& store, uint32_t block) {
   if (block >= blockEnd_ || pieceOf_[block] == none) return;
   Piece& piece = pieces_[pieceOf_[block]];
   pieceOf_[block] = none;
+  if (const Status status = hasFailed_ ? Status::ok : readBlock(store, block); status != Status::ok) {
+    hasFailed_ = true;
+    failure_ = status;
+    memcpy(detail_, errorDetail, sizeof detail_);
+  }
   piece.copied = hasFailed_ ? nullptr : sealBlock(store, block, piece.rows);
   if (piece.copied == nullptr) hasFailed_ = true;
   else copiedBytes_ += sizeof(SealedChunk) + piece.copied->bytes;
@@ -97,6 +111,7 @@ void SavedRows::release() {
   pieceCount_ = blockEnd_ = piece_ = row_ = 0;
   readCount_ = copiedBytes_ = 0;
   isTaken_ = hasFailed_ = false;
+  failure_ = Status::ok;
 }
 
 }  // namespace exrp

@@ -59,6 +59,7 @@ class SavedRows final : public EpisodeListener {
   };
   static constexpr uint32_t none = UINT32_MAX;
 
+  static Status readBlock(const Store& store, uint32_t block);
   void copyAside(const Store& store, uint32_t block);
   void writeOne(Store& store, const uint8_t* item);
   void pass(uint32_t count);
@@ -72,7 +73,9 @@ class SavedRows final : public EpisodeListener {
   uint64_t readCount_ = 0;
   uint64_t copiedBytes_ = 0;
   bool isTaken_ = false;
-  bool hasFailed_ = false;  // a copy found no memory
+  bool hasFailed_ = false;  // a copy found no memory, or its rows can't be read from the disk:
+  Status failure_ = Status::ok;
+  double detail_[errorDetailCount] = {};
 };
 
 }  // namespace exrp

@@ -1,5 +1,7 @@
 #include "kernel/sharing/instance.hpp"
 
+#include <cstring>
+
 namespace exrp {
 
 Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
@@ -94,12 +96,16 @@ RateLimiter& Instance::rateLimiter() {
 }
 
 Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+  seat.scratch.isChosen = false;
   Status status = seat.isGranted ? Status::ok : allows(EXRP_ALLOW_SAMPLES, range.count);
   if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
   if (status == Status::ok && !seat.isGranted) rateLimiter_.sampled(range.count);
-  if (status == Status::ok && isDurable()) [[unlikely]] {
+  if (isDurable() && seat.scratch.isChosen) [[unlikely]] {
+    double detail[errorDetailCount];
+    memcpy(detail, errorDetail, sizeof detail);
     const DrawHead head = {selector, range.count};
     durable->note(Command::draw, {{&head, sizeof head}});
+    memcpy(errorDetail, detail, sizeof detail);
   }
   return status;
 }

@@ -19,14 +19,6 @@ void forEachKept(const Store& store, const LoggedBlockHead& head, Visit visit) {
   }
 }
 
-/// Bytes of a row of the small columns, which are the first group.
-uint32_t joinedBytes(const Store& store) {
-  for (uint32_t column = 0; column < store.columnCount(); ++column) {
-    if (!store.isKept(column) && !store.isWide(column)) return store.groupStride(0);
-  }
-  return 0;
-}
-
 /// Calls visit(column) for each wide column.
 template <typename Visit>
 void forEachWide(const Store& store, Visit visit) {
@@ -43,6 +35,13 @@ bool arePacked(const Store& store, uint32_t column, uint32_t block, const Logged
 }
 
 }  // namespace
+
+uint32_t joinedRowBytes(const Store& store) {
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (!store.isKept(column) && !store.isWide(column)) return store.groupStride(0);
+  }
+  return 0;
+}
 
 LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block) {
   const Store& store = stored.store();
@@ -61,7 +60,7 @@ bool isLoggedPacked(const Store& store, uint32_t block, const LoggedBlockHead& h
 
 uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockHead& head) {
   const bool isPacked = isLoggedPacked(store, block, head);
-  uint64_t bytes = sizeof head + uint64_t{head.rowCount} * joinedBytes(store);
+  uint64_t bytes = sizeof head + uint64_t{head.rowCount} * joinedRowBytes(store);
   forEachWide(store, [&](uint32_t column) {
     if (isPacked) bytes += sizeof(uint32_t);
     bytes += arePacked(store, column, block, head) ? store.packed().of(column).rowsOf(block).bytes : uint64_t{head.rowCount} * store.column(column).bytes;
@@ -72,7 +71,7 @@ uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockH
 
 uint64_t loggedBlockBytesMax(const Store& store) {
   const LoggedBlockHead full = {0, 0, store.blockLength(), store.blockLength(), 1};
-  uint64_t bytes = sizeof full + uint64_t{full.rowCount} * joinedBytes(store) + store.leaves().bytes();
+  uint64_t bytes = sizeof full + uint64_t{full.rowCount} * joinedRowBytes(store) + store.leaves().bytes();
   forEachWide(store, [&](uint32_t column) { bytes += sizeof(uint32_t) + uint64_t{full.rowCount} * store.column(column).bytes; });
   forEachKept(store, full, [&](uint32_t column, uint32_t) { bytes += store.column(column).bytes; });
   return bytes;
@@ -86,7 +85,7 @@ uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockH
   };
   put(&head, sizeof head);
   const uint32_t slot = store.slotAt(block, head.position);
-  if (joinedBytes(store) > 0) put(store.groupRow(0, slot), size_t{head.rowCount} * joinedBytes(store));
+  if (joinedRowBytes(store) > 0) put(store.groupRow(0, slot), size_t{head.rowCount} * joinedRowBytes(store));
   forEachWide(store, [&](uint32_t column) {
     const size_t rowBytes = store.column(column).bytes;
     const PackedRows packed = arePacked(store, column, block, head) ? store.packed().of(column).rowsOf(block) : PackedRows{};
@@ -111,7 +110,7 @@ const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head,
     from += bytes;
     left -= bytes;
   };
-  pass(sizeof head + uint64_t{head.rowCount} * joinedBytes(store));
+  pass(sizeof head + uint64_t{head.rowCount} * joinedRowBytes(store));
   forEachWide(store, [&](uint32_t column) {
     const uint32_t rowBytes = store.column(column).bytes;
     uint32_t packedBytes = 0;
@@ -126,26 +125,15 @@ const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head,
 }
 
 Status readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, bool isSealed, const uint8_t* from) {
-  from += sizeof head;
   const uint32_t slot = store.slotAt(block, head.position);
   const uint32_t within = store.within(head.position);
   const uint32_t end = within + head.rowCount;
-  if (joinedBytes(store) > 0) {
-    const size_t bytes = size_t{head.rowCount} * joinedBytes(store);
-    if (bytes > 0) memcpy(store.groupRow(0, slot), from, bytes);
-    from += bytes;
-  }
+  const size_t joined = size_t{head.rowCount} * joinedRowBytes(store);
+  if (joined > 0) memcpy(store.groupRow(0, slot), from + sizeof head, joined);
   Status status = Status::ok;
-  forEachWide(store, [&](uint32_t column) {
+  from = forEachLoggedColumn(store, head, isPacked, from, [&](uint32_t column, const uint8_t* rows, uint32_t packedBytes) {
     const size_t rowBytes = store.column(column).bytes;
-    uint32_t packedBytes = 0;
-    if (isPacked) {
-      memcpy(&packedBytes, from, sizeof packedBytes);
-      from += sizeof packedBytes;
-    }
     const size_t bytes = packedBytes > 0 ? packedBytes : head.rowCount * rowBytes;
-    const uint8_t* const rows = from;
-    from += bytes;
     if (status != Status::ok || head.rowCount == 0) return;
     if (!store.isPacked(column)) {
       uint8_t* const to = store.at(column, slot);

@@ -23,6 +23,8 @@ struct LoggedBlockHead {
   uint32_t hasNextState;  // 1 where the next state of the episode is behind the rows, packed
 };
 
+/// Bytes of a row of the small columns, which are the first group.
+uint32_t joinedRowBytes(const Store& store);
 /// The head for the rows of a block as they are now.
 LoggedBlockHead loggedBlockHead(const StoredEpisodes& stored, uint32_t block);
 /// Whether any rows of the block are packed.
@@ -33,6 +35,23 @@ uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockH
 uint64_t loggedBlockBytesMax(const Store& store);
 /// Writes them, and returns where they end.
 uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to);
+/// Calls use(column, rows, packedBytes) with where the rows of each wide column are in such bytes, which were checked. `packedBytes` is 0 where they are plain. Returns
+/// where they end.
+template <typename Use>
+const uint8_t* forEachLoggedColumn(const Store& store, const LoggedBlockHead& head, bool isPacked, const uint8_t* from, Use use) {
+  from += sizeof head + size_t{head.rowCount} * joinedRowBytes(store);
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (!store.isWide(column)) continue;
+    uint32_t packedBytes = 0;
+    if (isPacked) {
+      __builtin_memcpy(&packedBytes, from, sizeof packedBytes);
+      from += sizeof packedBytes;
+    }
+    use(column, from, packedBytes);
+    from += packedBytes > 0 ? packedBytes : size_t{head.rowCount} * store.column(column).bytes;
+  }
+  return from;
+}
 /// Where such rows end, of `size` bytes with the head, in the form of packed ones or not. Null where they are no rows of such a block.
 const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head, bool isPacked, const uint8_t* from, uint64_t size);
 /// Reads such rows, which were checked, into a block, which has their episode and positions. `isSealed`: no more rows come to the block. Status::memory may

@@ -67,6 +67,8 @@ class LoggedRows final : public EpisodeListener {
   }
   const LogPlace& place(uint32_t block) const { return places_[block]; }
   bool isUnread(uint32_t block) const { return (marks_[block] & unread) != 0; }
+  /// It is still to be written as it is.
+  bool isUnwritten(uint32_t block) const { return (marks_[block] & unwritten) != 0; }
   /// Its rows differ from those at its place.
   bool isStale(uint32_t block) const { return (marks_[block] & stale) != 0; }
   /// The block has to be written, whatever its place says.

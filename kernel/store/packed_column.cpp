@@ -16,9 +16,9 @@ PackedColumn::~PackedColumn() {
   }
 }
 
-Status PackedColumn::create(const BlockPool& pool, PackedKey key, uint32_t rowBytes, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount) {
+Status PackedColumn::create(const BlockPool& pool, const SealedForm& form, uint32_t rowBytes, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount) {
   pool_ = &pool;
-  key_ = key;
+  form_ = form;
   rowBytes_ = rowBytes;
   blockLength_ = blockLength;
   const size_t pieceBytes = size_t{rowBytes} * blockLength;
@@ -34,24 +34,24 @@ Status PackedColumn::prepare(uint32_t blockEnd, uint32_t openCount) {
 
 void PackedColumn::pack(uint32_t block, uint32_t count) {
   if (count == 0 || !isOpen(block)) return;
-  if (!room_.commit(static_cast<size_t>(packedBytesMax(rowBytes_, blockLength_)))) return;
+  if (form_.packs && !room_.commit(static_cast<size_t>(packedBytesMax(rowBytes_, blockLength_)))) return;
   const uint8_t* const rows = row(block, 0);
-  auto bytes = static_cast<uint32_t>(packRows(rows, rowBytes_, count, key_, room_.data()));
+  auto bytes = static_cast<uint32_t>(form_.packs ? packRows(rows, rowBytes_, count, form_.key, room_.data()) : 0);
   const bool isPlain = bytes == 0;
-  if (isPlain && count == blockLength_) return;
+  if (isPlain && count == blockLength_ && !form_.leavesPiece) return;
   // Few rows take less than a piece, also as they are.
   if (isPlain) bytes = count * rowBytes_;
-  uint8_t* const data = takeBytes(bytes);
+  uint8_t* const data = newBytes(bytes);
   if (data == nullptr) return;
   memcpy(data, isPlain ? rows : room_.data(), bytes);
-  put(block, data, bytes, count);
+  adopt(block, data, bytes, count);
 }
 
 Status PackedColumn::replace(uint32_t block, const uint8_t* packed, uint32_t bytes, uint32_t count) {
-  uint8_t* const data = takeBytes(bytes);
+  uint8_t* const data = newBytes(bytes);
   if (data == nullptr) return fail(Status::memory, bytes);
   memcpy(data, packed, bytes);
-  put(block, data, bytes, count);
+  adopt(block, data, bytes, count);
   return Status::ok;
 }
 
@@ -72,37 +72,41 @@ void PackedColumn::give(uint32_t block) {
   else if (place.number != 0) pieces_.give(place.number - 1, pool_->pins());
 }
 
-/// Puts packed rows in the place of what the block has.
-void PackedColumn::put(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count) {
+void PackedColumn::adopt(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count) {
+  reclaim();
+  packedBytes_ += takenBytes(bytes);
   give(block);
   places_[block] = {data, bytes, count};
 }
 
 // ---- the memory of packed rows ----
 
-uint8_t* PackedColumn::takeBytes(uint32_t bytes) {
-  reclaim();
+uint8_t* PackedColumn::newBytes(uint32_t bytes) {
   void* const taken = resizeMemory(nullptr, sizeof(Head) + size_t{bytes});
-  if (taken == nullptr) return nullptr;
-  packedBytes_ += sizeof(Head) + bytes;
-  return static_cast<uint8_t*>(taken) + sizeof(Head);
+  return taken == nullptr ? nullptr : static_cast<uint8_t*>(taken) + sizeof(Head);
 }
 
+void PackedColumn::freeBytes(uint8_t* bytes) { std::free(headOf(bytes)); }
+
 void PackedColumn::giveBytes(const uint8_t* data, uint32_t bytes) {
-  packedBytes_ -= sizeof(Head) + bytes;
   const CopyPins* const pins = pool_->pins();
   Head* const head = headOf(data);
-  if (pins == nullptr || pins->areDone(pins->count())) return std::free(head);
-  *head = {nullptr, pins->count()};
+  if (pins == nullptr || pins->areDone(pins->count())) {
+    packedBytes_ -= takenBytes(bytes);
+    return std::free(head);
+  }
+  *head = {nullptr, pins->count(), takenBytes(bytes)};
+  waitingBytes_ += head->bytes;
   if (waiting_ == nullptr) waiting_ = head;
   else lastWaiting_->next = head;
   lastWaiting_ = head;
 }
 
-/// Frees what nobody copies from any more.
 void PackedColumn::reclaim() {
   while (waiting_ != nullptr && pool_->pins()->areDone(waiting_->until)) {
     Head* const next = waiting_->next;
+    packedBytes_ -= waiting_->bytes;
+    waitingBytes_ -= waiting_->bytes;
     std::free(waiting_);
     waiting_ = next;
   }

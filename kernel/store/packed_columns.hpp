@@ -1,4 +1,4 @@
-// PackedColumns: the wide columns of a replay with compression, apart from the others.
+// PackedColumns: the wide columns of a replay with compression, or of one that may be larger than memory, apart from the others.
 //
 // Thread safety: none of its own.
 // Invariants: those of PackedColumn.
@@ -16,10 +16,10 @@ namespace exrp {
 class PackedColumns {
  public:
   /// For up to `count` columns of `columns`, in blocks of `blockLength` slots.
-  Status create(const Column* columns, uint32_t count, const BlockPool& pool, PackedKey key, uint32_t blockLength) {
+  Status create(const Column* columns, uint32_t count, const BlockPool& pool, const SealedForm& form, uint32_t blockLength) {
     columns_ = columns;
     pool_ = &pool;
-    key_ = key;
+    form_ = form;
     blockLength_ = blockLength;
     packed_.reset(new (std::nothrow) PackedColumn[count]);
     return packed_ != nullptr ? Status::ok : fail(Status::memory, double{sizeof(PackedColumn)} * count);
@@ -28,7 +28,7 @@ class PackedColumns {
   Status add(Column& column, uint32_t index, uint32_t blockCountMax, uint32_t blockCount) {
     column.group = count_;
     indices_[count_] = index;
-    return packed_[count_++].create(*pool_, key_, column.bytes, blockLength_, blockCountMax, blockCount);
+    return packed_[count_++].create(*pool_, form_, column.bytes, blockLength_, blockCountMax, blockCount);
   }
 
   uint32_t count() const { return count_; }
@@ -56,6 +56,36 @@ class PackedColumns {
   void give(uint32_t block) {
     for (uint32_t at = 0; at < count_; ++at) packed_[at].give(block);
   }
+  /// Whether a block has no rows here. Each column has them, or none.
+  bool isAway(uint32_t block) const { return count_ > 0 && !packed_[0].hasRows(block); }
+  /// Whether no column has the rows of a block in a piece.
+  bool isPacked(uint32_t block) const {
+    for (uint32_t at = 0; at < count_; ++at) {
+      if (!packed_[at].isPacked(block)) return false;
+    }
+    return count_ > 0;
+  }
+  /// What the packed rows of a block take.
+  uint64_t blockBytes(uint32_t block) const {
+    uint64_t bytes = 0;
+    for (uint32_t at = 0; at < count_; ++at) bytes += packed_[at].blockBytes(block);
+    return bytes;
+  }
+  /// Of packed rows that were given back, and wait for copies.
+  uint64_t waitingBytes() const {
+    uint64_t bytes = 0;
+    for (uint32_t at = 0; at < count_; ++at) bytes += packed_[at].waitingBytes();
+    return bytes;
+  }
+  /// What the rows of an open block take.
+  uint64_t pieceBytes() const {
+    uint64_t bytes = 0;
+    for (uint32_t at = 0; at < count_; ++at) bytes += packed_[at].pieceBytes();
+    return bytes;
+  }
+  void reclaim() {
+    for (uint32_t at = 0; at < count_; ++at) packed_[at].reclaim();
+  }
   void prefetch(uint32_t block) const {
     for (uint32_t at = 0; at < count_; ++at) packed_[at].prefetch(block);
   }
@@ -78,7 +108,7 @@ class PackedColumns {
   uint32_t count_ = 0;  // first, as each record asks for it
   const Column* columns_ = nullptr;
   const BlockPool* pool_ = nullptr;
-  PackedKey key_ = PackedKey::plain;
+  SealedForm form_;
   uint32_t blockLength_ = 0;
   std::unique_ptr<PackedColumn[]> packed_;
   uint32_t indices_[EXRP_LIMIT_COLUMNS] = {};

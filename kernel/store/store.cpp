@@ -9,7 +9,7 @@
 namespace exrp {
 
 Status Store::create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax,
-                     uint32_t blockCount, uint32_t birthLength, uint32_t leafCount, uint32_t compression) {
+                     uint32_t blockCount, uint32_t birthLength, uint32_t leafCount, uint32_t compression, bool canLeave) {
   columnCount_ = columnCount;
   leaves_.create(columns, leafCount);
   blockLength_ = blockLength;
@@ -40,7 +40,7 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
     groupStride_[groupCount_++] = (joinedBytes + itemBytesMax - 1) / itemBytesMax * itemBytesMax;
   }
   // The rewards of many records are read one by one.
-  for (uint32_t index = 0; compression != EXRP_COMPRESSION_NONE && index < columnCount; ++index) {
+  for (uint32_t index = 0; (compression != EXRP_COMPRESSION_NONE || canLeave) && index < columnCount; ++index) {
     const bool isSmall = uint64_t{columns[index].bytes} * blockLength <= packedPlainMax;
     if (isWide(index) && index != rewardColumn() && isSmall) packedBits_ |= uint64_t{1} << index;
   }
@@ -61,7 +61,8 @@ Status Store::create(const Column* columns, uint32_t columnCount, uint32_t block
   }
   if (packedBits_ != 0) {
     const PackedKey key = compression == EXRP_COMPRESSION_SMALL ? PackedKey::lz4 : PackedKey::plain;
-    if (const Status status = packed_.create(columns_, static_cast<uint32_t>(std::popcount(packedBits_)), *this, key, blockLength); status != Status::ok) return status;
+    const SealedForm form = {compression != EXRP_COMPRESSION_NONE, key, canLeave};
+    if (const Status status = packed_.create(columns_, static_cast<uint32_t>(std::popcount(packedBits_)), *this, form, blockLength); status != Status::ok) return status;
   }
   for (uint32_t index = 0; index < columnCount; ++index) {
     Column& column = columns_[index];
@@ -113,6 +114,7 @@ void Store::readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to
   if (!isPacked(column)) return copyRows(to, stride, at(column, slot), strides_[column], bytes, count);
   const PackedColumn& packed = packed_.of(column);
   const uint32_t block = blockOf(slot);
+  if (!packed.hasRows(block) && source_ != nullptr) [[unlikely]] source_->fetchOne(block);
   if (packed.hasRows(block)) {
     unpackRows(packed.rowsOf(block), within(slot), count, to, stride);
     return;

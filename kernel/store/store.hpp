@@ -18,8 +18,8 @@
 //
 // A record's small columns lie side by side, as one row of a group. So a random pick touches one run of memory instead of one for each
 // column. A column of more than `columnAloneBytes` has a group of its own (measured in docs/internals/performance.md). A column that is kept for
-// every nth record only stands apart (kept_columns.hpp). So do wide columns with compression (packed_columns.hpp): of these, `readRows` gives the rows
-// wherever they are.
+// every nth record only stands apart (kept_columns.hpp). So do wide columns with compression, and those of a replay that may be larger than memory
+// (packed_columns.hpp): of these, `readRows` gives the rows wherever they are.
 //
 // The store also keeps births (births.hpp).
 //
@@ -38,6 +38,7 @@
 #include "kernel/store/copy_queue.hpp"
 #include "kernel/store/kept_columns.hpp"
 #include "kernel/store/packed_columns.hpp"
+#include "kernel/store/row_source.hpp"
 #include "kernel/store/state_leaves.hpp"
 
 namespace exrp {
@@ -50,9 +51,10 @@ class Store : public BlockPool {
  public:
   /// `columns` has bytes, itemBytes and itemCount set; groups and offsets are decided here.
   /// There are at most `blockCountMax` blocks, and at least `blockCount` once the replay is full. `birthLength` is a power of two, at most
-  /// blockLength; 0 stands for blockLength. The first `leafCount` columns are the leaves of the state. `compression` is EXRP_COMPRESSION_*.
+  /// blockLength; 0 stands for blockLength. The first `leafCount` columns are the leaves of the state. `compression` is EXRP_COMPRESSION_*. `canLeave`: rows of
+  /// wide columns may leave memory, once there is a source for them.
   Status create(const Column* columns, uint32_t columnCount, uint32_t blockLength, uint32_t blockCountMax, uint32_t blockCount = 0,
-                uint32_t birthLength = 0, uint32_t leafCount = 1, uint32_t compression = EXRP_COMPRESSION_NONE);
+                uint32_t birthLength = 0, uint32_t leafCount = 1, uint32_t compression = EXRP_COMPRESSION_NONE, bool canLeave = false);
 
   /// Takes the memory that the next `count` calls of takeBlock() need, and for their rows, for as many blocks as there are. Of packed columns, `openCount`
   /// of these blocks can be opened then.
@@ -72,6 +74,9 @@ class Store : public BlockPool {
   PackedColumns& packed() { return packed_; }
   const PackedColumns& packed() const { return packed_; }
   bool isPacked(uint32_t column) const { return (packedBits_ >> column & 1) != 0; }
+  /// Where rows come from that are not in memory; null where all are.
+  RowSource* source() const { return source_; }
+  void setSource(RowSource* source) { source_ = source; }
   /// Whether a column has more than columnAloneBytes, and is kept for all records.
   bool isWide(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
@@ -83,7 +88,7 @@ class Store : public BlockPool {
   }
   const uint8_t* rowAt(uint32_t column, uint32_t slot) const { return const_cast<Store*>(this)->rowAt(column, slot); }
   /// Copies the rows of a column from `slot` on, `count` of one block, to places `stride` bytes apart. Not for columns that some records keep. Rows that are
-  /// not loaded yet are zero.
+  /// not loaded yet, or can't be read, are zero.
   void readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, size_t stride) const;
 
   Births& births() { return births_; }
@@ -151,6 +156,7 @@ class Store : public BlockPool {
   KeptColumns kept_;
   PackedColumns packed_;
   uint64_t packedBits_ = 0;  // which columns these are
+  RowSource* source_ = nullptr;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   Births births_;

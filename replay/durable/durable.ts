@@ -60,6 +60,35 @@ export interface Durability {
   readonly queuedBytes: number;
   /** Whether the log has failed. Then nothing is written any more, and `flush` says why. */
   readonly hasFailed: boolean;
+  /** The memory of rows; undefined without the option `resident`. */
+  readonly residency: Residency | undefined;
+}
+
+/**
+ * What is known of a replay that may be larger than memory: `residency` of {@linkcode Durability}.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, uint8 } from "@exrp/replay";
+ *
+ * const options = { capacity: 2000, state: uint8(1000), resident: 2 ** 20 };
+ * using replay = await ExperienceReplay.open(await Deno.makeTempDir(), options);
+ * let episode = replay.newEpisode();
+ * for (let t = 0; t < 2000; t++) episode = replay.record(episode, new Uint8Array(1000).fill(t), 0, 1);
+ * const { limit = 0, rowBytes = 0 } = replay.durability?.residency ?? {};
+ * console.log(rowBytes <= limit); // true
+ * console.log(replay.recordCount); // 2000
+ * ```
+ */
+export interface Residency {
+  /** The option `resident`. */
+  readonly limit: number;
+  /** Bytes of memory that rows take now, with what reads and packs them. */
+  readonly rowBytes: number;
+  /** How many blocks were read back from the disk since the replay was opened. */
+  readonly readBlockCount: number;
+  /** How many bytes that were. */
+  readonly readBytes: number;
 }
 
 /** What TypeScript keeps of a replay, as JSON. */
@@ -411,12 +440,20 @@ export class Durable {
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
     core.check("durability", core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
     const { directory, recovered } = this.#open;
+    const number = (index: number): number => info[index] ?? 0;
+    const limit = number(abi.EXRP_DURABLE_INFO_RESIDENT_BYTES);
     return {
       ...{ directory, recovered },
       logBytes: info[abi.EXRP_DURABLE_INFO_LOG_BYTES] ?? 0,
       writtenBytes: info[abi.EXRP_DURABLE_INFO_WRITTEN_BYTES] ?? 0,
       queuedBytes: info[abi.EXRP_DURABLE_INFO_QUEUED_BYTES] ?? 0,
       hasFailed: info[abi.EXRP_DURABLE_INFO_FAILED] !== 0,
+      residency: limit === 0 ? undefined : {
+        limit,
+        rowBytes: number(abi.EXRP_DURABLE_INFO_ROW_BYTES),
+        readBlockCount: number(abi.EXRP_DURABLE_INFO_READ_BLOCKS),
+        readBytes: number(abi.EXRP_DURABLE_INFO_READ_BYTES),
+      },
     };
   }
 }

@@ -49,7 +49,10 @@ class BlockWitness final : public EpisodeListener {
     if (block >= notes_.size() || notes_[block].chunk == nullptr) return;
     const Note note = notes_[block];
     notes_[block].chunk = nullptr;
-    if (SealedChunk* const now = sealBlock(stored.store(), block, note.rows); now != nullptr) {
+    const Store& store = stored.store();
+    // Those of a block that is on the disk only, or still to be read from there, are not looked at.
+    const bool isThere = store.source() == nullptr || !store.packed().isAway(block);
+    if (SealedChunk* const now = isThere ? sealBlock(store, block, note.rows) : nullptr; now != nullptr) {
       assert(now->bytes == note.chunk->bytes && now->schema == note.chunk->schema && "invariant 3");
       assert(memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && now->checksum() == note.chunk->sum && "invariant 3");
       releaseBlock(now);

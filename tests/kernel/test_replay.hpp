@@ -53,6 +53,7 @@ struct TestSetup {
   double capacityBytes = 0;
   double ageMax = 0;
   double compression = EXRP_COMPRESSION_NONE;
+  double residentBytes = 0;
   std::vector<double> policy = policyOf();
   std::vector<uint32_t> columns = {4, 1, 1, 4, 1, 1, 4, 1, 1};
   uint32_t leafCount = 1;  // of the state: the first columns
@@ -80,6 +81,7 @@ struct TestSetup {
     config[EXRP_CONFIG_AGE_MAX] = ageMax;
     config[EXRP_CONFIG_STATE_COLUMNS] = leafCount;
     config[EXRP_CONFIG_COMPRESSION] = compression;
+    config[EXRP_CONFIG_RESIDENT_BYTES] = residentBytes;
     return exrp_replay_create(config, EXRP_CONFIG_COUNT, policy.data(), static_cast<uint32_t>(policy.size()), columns.data(), columnCount(), replay);
   }
   /// Makes a replay that the caller destroys.

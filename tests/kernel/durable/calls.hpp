@@ -418,6 +418,8 @@ inline Setup durableSetup(Random& random) {
     policy[EXRP_POLICY_FLAGS] += EXRP_PICK_TRANSFORMS;
     policy.insert(policy.end(), {0, EXRP_TRANSFORM_NORMALIZE, EXRP_TYPE_FLOAT32, 1e-8, 10, 0, 0, 0, 0, 0, 1});
   }
+  // More than there will be.
+  if (random.below(2) == 0) setup.config[EXRP_CONFIG_RESIDENT_BYTES] = 1 << 30;
   return setup;
 }
 

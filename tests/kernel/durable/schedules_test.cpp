@@ -5,6 +5,8 @@
 // same, and both replays must save the same bytes: nothing that was flushed is missing, and nothing is torn, doubled or invented. The next life goes
 // on with both.
 //
+// In half of them, rows may leave memory, and all that may do leave it between calls.
+//
 // A disk that lies may lose what was flushed. At the end, a bit is flipped: it must be found, and cost nothing. Then the rows of a block are spoiled: that
 // is named, and costs its episode.
 //
@@ -30,7 +32,7 @@ constexpr uint64_t usualCount = 10000;
 
 struct Totals {
   uint64_t lives = 0, calls = 0, crashes = 0, kills = 0, failures = 0, failedOpens = 0, lies = 0, groups = 0, lost = 0, checkpoints = 0, flips = 0,
-           found = 0, spoiled = 0;
+           found = 0, spoiled = 0, readBlocks = 0;
 };
 
 #define REQUIRE(condition)                   \
@@ -194,6 +196,15 @@ class Schedule {
   }
 
   void step() {
+    // It asks for more than there can be, and so all leaves that may.
+    RowSource* const source = side_.instance().replay.book().store().source();
+    if (source != nullptr && random_.below(3) == 0) CHECK(source->makeRoom(uint64_t{1} << 40) != Status::ok);
+    const uint64_t before = durable().resident().readBlocks();
+    act();
+    totals_.readBlocks += durable().resident().readBlocks() - before;
+  }
+
+  void act() {
     const uint32_t choice = random_.below(100);
     if (choice < 80) {
       Made made;
@@ -395,6 +406,7 @@ int main() {
   say("flipped bits", totals.flips);
   say("of them read", totals.found);
   say("spoiled", totals.spoiled);
+  say("blocks that were read back", totals.readBlocks);
   std::printf("\n");
   return checkResult("durable/schedules");
 }

@@ -1,0 +1,268 @@
+#include "kernel/durable/resident_rows.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/base/second_thread.hpp"
+#include "kernel/durable/durable_format.hpp"
+#include "kernel/store/logged_rows.hpp"
+
+namespace exrp {
+namespace {
+
+/// Blocks that there is room for, at least: two that are read, those that are recorded, and some that are drawn.
+constexpr uint64_t blocksMin = 8;
+
+Status tooSmall(uint64_t needed, uint64_t limit) {
+  return fail(Status::log, EXRP_LOG_RESIDENT, static_cast<double>(needed), static_cast<double>(limit));
+}
+
+}  // namespace
+
+Status ResidentRows::create(uint64_t limit, uint32_t capacity) {
+  Store& store = book_.store();
+  end();
+  // What stays in memory, where the blocks are full, and some blocks.
+  uint64_t recordBytes = 0;
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    if (!store.isPacked(column)) recordBytes += (store.column(column).bytes + store.column(column).every - 1) / store.column(column).every;
+  }
+  const uint64_t needed = recordBytes * capacity + blocksMin * loggedBlockBytesMax(store);
+  if (limit < needed) return tooSmall(needed, limit);
+  limit_ = limit;
+  isOpen_ = false;
+  hand_ = 0;
+  changedBytes_ = 0;
+  if (marks_.committed() > 0) memset(marks_.data(), 0, marks_.committed());
+  begin();
+  store.setSource(this);
+  return Status::ok;
+}
+
+void ResidentRows::end() {
+  if (isOn()) book_.store().setSource(nullptr);
+  limit_ = 0;
+}
+
+/// Takes the memory for what is known of a block.
+bool ResidentRows::prepare(uint32_t block) { return stamps_.commit(size_t{block} + 1) && marks_.commit(size_t{block} + 1); }
+
+void ResidentRows::written(uint32_t block) {
+  if (!isOn() || !prepare(block)) return;
+  if ((marks_[block] & changed) != 0) {
+    const uint64_t bytes = book_.store().packed().pieceBytes();
+    changedBytes_ -= changedBytes_ < bytes ? changedBytes_ : bytes;
+  }
+  marks_[block] = used;
+}
+
+void ResidentRows::changing(uint32_t block) {
+  if (!isOn() || !prepare(block) || (marks_[block] & changed) != 0) return;
+  marks_[block] |= changed;
+  changedBytes_ += book_.store().packed().pieceBytes();
+}
+
+// ---- sets ----
+
+void ResidentRows::begin() {
+  if (++set_ == 0) {
+    memset(stamps_.data(), 0, stamps_.committed() * sizeof(uint32_t));
+    set_ = 1;
+  }
+  setBytes_ = missingBytes_ = 0;
+  missingCount_ = 0;
+  setMax_ = 0;
+  isMemoryShort_ = false;
+}
+
+/// At most what reading a block back takes. Rows that were trimmed since leave their room.
+uint64_t ResidentRows::readCost(uint32_t block) const {
+  const Store& store = book_.store();
+  const uint64_t trimmed = book_.rowsOf(block).first * (store.packed().pieceBytes() / store.blockLength());
+  return book_.part<LoggedRows>().place(block).bytes + trimmed + store.packed().count() * PackedColumn::takenBytes(0);
+}
+
+bool ResidentRows::add(uint32_t block, bool isFirst) {
+  const PackedColumns& packed = book_.store().packed();
+  if (!prepare(block)) {
+    isMemoryShort_ = true;
+    return isFirst;
+  }
+  if (stamps_[block] == set_) return true;
+  const bool isMissing = packed.isAway(block);
+  const uint64_t bytes = isMissing ? readCost(block) : packed.blockBytes(block);
+  if (setMax_ == 0) {
+    // Half of what there is beside the rows that never leave.
+    uint64_t packedBytes = packed.waitingBytes();
+    for (uint32_t at = 0; at < packed.count(); ++at) packedBytes += packed.of(packed.column(at)).packedBytes();
+    const uint64_t others = rowBytes() - std::min(packedBytes, rowBytes());
+    setMax_ = std::max<uint64_t>(1, (limit_ - std::min(others, limit_)) / 2);
+  }
+  if (!isFirst && setBytes_ + bytes > setMax_) return false;
+  if (isMissing && isOpen_) {
+    if (!missing_.commit(missingCount_ + 1)) {
+      isMemoryShort_ = true;
+      return isFirst;
+    }
+    missing_[missingCount_++] = {block, book_.part<LoggedRows>().place(block), LogStatus::ok, 0};
+    missingBytes_ += bytes;
+  }
+  stamps_[block] = set_;
+  marks_[block] |= used;
+  setBytes_ += bytes;
+  return true;
+}
+
+Status ResidentRows::fetch() {
+  if (missingCount_ == 0 && !isMemoryShort_) [[likely]] return Status::ok;
+  Store& store = book_.store();
+  const uint64_t bufferBytes = loggedBlockBytesMax(store);
+  const uint32_t columns = store.packed().count();
+  const bool isTaken = !isMemoryShort_ && buffers_[0].commit(bufferBytes) && buffers_[1].commit(bufferBytes) && parts_.commit(size_t{missingCount_} * columns);
+  if (!isTaken) return fail(Status::memory, static_cast<double>(missingBytes_));
+  if (const Status status = makeRoom(missingBytes_); status != Status::ok) return status;
+  Missing* const first = missing_.data();
+  std::sort(first, first + missingCount_, [](const Missing& a, const Missing& b) { return a.place.position().packed() < b.place.position().packed(); });
+  const auto work = [](const void* context, uint32_t piece, uint32_t thread) {
+    auto& self = *static_cast<ResidentRows*>(const_cast<void*>(context));
+    self.readOne(self.missing_[piece], &self.parts_[size_t{piece} * self.book_.store().packed().count()], self.buffers_[thread]);
+  };
+  SecondThread::share(missingCount_, work, this);
+  const Missing* failed = nullptr;
+  for (uint32_t at = 0; at < missingCount_; ++at) {
+    const Missing& missing = missing_[at];
+    if (missing.status != LogStatus::ok) {
+      if (failed == nullptr) failed = &missing;
+      continue;
+    }
+    for (uint32_t k = 0; k < columns; ++k) {
+      const Part& part = parts_[size_t{at} * columns + k];
+      store.packed().of(store.packed().column(k)).adopt(missing.block, part.data, part.bytes, part.count);
+    }
+    ++readBlocks_;
+    readBytes_ += missing.place.bytes;
+  }
+  missingCount_ = 0;
+  missingBytes_ = 0;
+  if (failed == nullptr) return Status::ok;
+  if (failed->status == LogStatus::memory) return fail(Status::memory, failed->place.bytes);
+  if (failed->status == LogStatus::closed) return fail(Status::log, EXRP_LOG_CLOSED);
+  return fail(Status::log, EXRP_LOG_ROWS, failed->place.segment, failed->place.offset, failed->system);
+}
+
+// ---- reading, also by the second thread ----
+
+/// Reads the rows of a block. Where it fails, no part has memory.
+void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const {
+  uint32_t type = 0;
+  LogFailure failure;
+  missing.status = missing.place.segment == 0 || missing.place.bytes > buffer.committed() ? LogStatus::damaged : LogStatus::ok;
+  if (missing.status == LogStatus::ok) missing.status = log_.read(missing.place, buffer.data(), &type, &failure);
+  missing.system = missing.status == LogStatus::disk ? failure.error.system : 0;
+  if (missing.status != LogStatus::ok) return;
+  for (uint32_t k = 0; k < book_.store().packed().count(); ++k) parts[k] = {};
+  missing.status = takeParts(missing, type, buffer.data(), parts);
+  if (missing.status == LogStatus::ok) return;
+  for (uint32_t k = 0; k < book_.store().packed().count(); ++k) {
+    if (parts[k].data != nullptr) PackedColumn::freeBytes(parts[k].data);
+  }
+}
+
+/// Copies the rows of the packed columns out of a frame.
+LogStatus ResidentRows::takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const {
+  const Store& store = book_.store();
+  const uint32_t block = missing.block;
+  LoggedBlockHead head = {};
+  if (!isOfRows(type) || missing.place.bytes < sizeof head) return LogStatus::damaged;
+  memcpy(&head, payload, sizeof head);
+  const BlockRows now = book_.rowsOf(block);
+  const uint32_t within = store.within(head.position);
+  const uint32_t end = within + head.rowCount;
+  const bool isRight = head.handle == store.handleOf(block) && store.ordinalOf(head.position) == store.head(block).ordinal() && within <= now.first &&
+                       end == now.first + now.count && checkLoggedBlock(store, head, type == packedRowsFrame, payload, missing.place.bytes) != nullptr;
+  if (!isRight) return LogStatus::damaged;
+  LogStatus status = LogStatus::ok;
+  uint32_t at = 0;
+  forEachLoggedColumn(store, head, type == packedRowsFrame, payload, [&](uint32_t column, const uint8_t* rows, uint32_t packedBytes) {
+    if (!store.isPacked(column) || status != LogStatus::ok) return;
+    const uint32_t rowBytes = store.column(column).bytes;
+    // Plain rows stand where they would be had none been trimmed.
+    const uint32_t skipped = packedBytes > 0 ? 0 : within * rowBytes;
+    const uint32_t bytes = packedBytes > 0 ? packedBytes : head.rowCount * rowBytes;
+    uint8_t* const data = PackedColumn::newBytes(skipped + bytes);
+    if (data == nullptr) {
+      status = LogStatus::memory;
+      return;
+    }
+    memcpy(data + skipped, rows, bytes);
+    parts[at++] = {data, skipped + bytes, end};
+  });
+  return status;
+}
+
+// ---- room ----
+
+/// Whether a block is sealed, and its rows are on the disk.
+bool ResidentRows::mayLeave(uint32_t block) const {
+  const Store& store = book_.store();
+  if (!store.isTaken(block) || !store.packed().isPacked(block)) return false;
+  if (stamps_[block] == set_ || (marks_[block] & changed) != 0) return false;
+  const Episode& episode = book_.episodes()[store.head(block).episode];
+  // The newest row of an open episode may be looked at by whoever ends it.
+  if (block == episode.lastBlock && !episode.ended()) return false;
+  const LoggedRows& logged = book_.part<LoggedRows>();
+  const LogPlace& place = logged.place(block);
+  if (place.segment == 0 || logged.isUnwritten(block)) return false;
+  // A log that is being read writes and syncs all of it before it goes on.
+  return !isOpen_ || LogPosition{place.segment, place.offset + wholeFrameBytes(place.bytes)}.packed() <= log_.flushed().packed();
+}
+
+/// Lets the next block leave that was not used for a while. Returns what it took; 0 where none may.
+uint64_t ResidentRows::dropOne() {
+  Store& store = book_.store();
+  const uint32_t end = store.highWater();
+  if (end == 0 || !prepare(end - 1)) return 0;
+  // Once around to take the marks of use away, and once more.
+  for (uint64_t steps = uint64_t{2} * end; steps > 0; --steps) {
+    if (hand_ >= end) hand_ = 0;
+    const uint32_t block = hand_++;
+    if (!mayLeave(block)) continue;
+    if ((marks_[block] & used) != 0) {
+      marks_[block] &= static_cast<uint8_t>(~used);
+      continue;
+    }
+    const uint64_t bytes = store.packed().blockBytes(block);
+    store.packed().give(block);
+    return bytes;
+  }
+  return 0;
+}
+
+Status ResidentRows::makeRoom(uint64_t bytes) {
+  Store& store = book_.store();
+  uint64_t taken = rowBytes();
+  if (taken + bytes <= limit_) [[likely]] return Status::ok;
+  store.packed().reclaim();
+  taken = rowBytes();
+  // What others still copy from leaves with the copies.
+  uint64_t waiting = store.packed().waitingBytes();
+  bool hasWritten = false;
+  while (taken - waiting + bytes > limit_) {
+    const uint64_t dropped = dropOne();
+    if (dropped > 0) {
+      taken -= dropped;
+      continue;
+    }
+    // While the log is read, a call is made again whose rows were in memory with all others then. It asks for more than it needs.
+    if (!isOpen_) return Status::ok;
+    if (hasWritten || !writer_.writeForRoom()) return tooSmall(taken - waiting + bytes, limit_);
+    hasWritten = true;
+  }
+  if (store.packed().waitingBytes() > 0 && rowBytes() + bytes > limit_) {
+    store.waitForCopies();
+    store.packed().reclaim();
+  }
+  return Status::ok;
+}
+
+}  // namespace exrp

@@ -1,0 +1,126 @@
+// ResidentRows: the rows of a durable replay that is larger than memory. It lets blocks leave memory whose rows are on the disk, and reads them back from their
+// places in the log.
+//
+// All that rows take in memory stays below a limit: the narrow columns, and those that some records keep, which never leave; the pieces of open blocks; the rows of
+// sealed blocks; and what reads and packs them. A block may leave once it is sealed, and the rows that it has now are on the disk. Then the log is its only place, and each
+// time its rows are wanted they are read and their checksum is verified. What can't be read is an error with its place; other rows are not concerned.
+//
+// Which block leaves, a clock says: its hand passes those that were used since it came by.
+//
+// Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
+// Invariants:
+//   1. A block without rows here has a place in the log, and its rows there are those that it has.
+//   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more.
+// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame, its checksum, and a copy. Where nothing
+// may leave, the caller waits for the log's next sync.
+#pragma once
+
+#include "kernel/base/scratch.hpp"
+#include "kernel/log/log.hpp"
+#include "kernel/replay/episode_book.hpp"
+#include "kernel/store/logged_block.hpp"
+
+namespace exrp {
+
+/// Writes blocks for a ResidentRows that has nothing left that may leave.
+class RowWriter {
+ public:
+  /// Writes what has changed and can be written now, and returns once it is on the disk. False where the disk fails.
+  virtual bool writeForRoom() = 0;
+
+ protected:
+  ~RowWriter() = default;
+};
+
+class ResidentRows final : public RowSource {
+ public:
+  ResidentRows(EpisodeBook& book, Log& log, RowWriter& writer) : book_(book), log_(log), writer_(writer) {}
+  ResidentRows(const ResidentRows&) = delete;
+  ResidentRows& operator=(const ResidentRows&) = delete;
+  ~ResidentRows() override { end(); }
+
+  /// For a replay that was just made. Status::log with EXRP_LOG_RESIDENT where `limit` is too small for it. `capacity`: of the replay.
+  Status create(uint64_t limit, uint32_t capacity);
+  bool isOn() const { return limit_ > 0; }
+  /// From now on, blocks can be read. Before, those that are not in memory have no rows yet.
+  void open() { isOpen_ = true; }
+  void end();
+
+  /// A block was written as it is.
+  void written(uint32_t block);
+  bool isAway(uint32_t block) const { return isOn() && book_.store().packed().isAway(block); }
+  /// Whether so much has changed since it was written that it should be written again.
+  bool isPressed() const { return isOn() && changedBytes_ > limit_ / 8; }
+  /// Calls `use` with each block that is in memory only because it has changed since it was written.
+  template <typename Use>
+  void forEachChanged(Use use) {
+    for (uint32_t block = 0; changedBytes_ > 0 && block < marks_.committed(); ++block) {
+      if ((marks_[block] & changed) != 0 && book_.store().isTaken(block)) use(block);
+    }
+  }
+
+  // ---- RowSource ----
+
+  void begin() override;
+  bool add(uint32_t block, bool isFirst) override;
+  Status fetch() override;
+  void changing(uint32_t block) override;
+  Status makeRoom(uint64_t bytes) override;
+
+  uint64_t limit() const { return limit_; }
+  /// All that rows take in memory now.
+  uint64_t rowBytes() const { return static_cast<uint64_t>(book_.store().columnBytes()) + static_cast<uint64_t>(ownBytes()); }
+  /// Beside the columns of the store.
+  double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
+  double memoryBytes() const { return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes(); }
+  uint64_t readBlocks() const { return readBlocks_; }
+  uint64_t readBytes() const { return readBytes_; }
+
+ private:
+  static constexpr uint8_t used = 1;     // since the hand came by
+  static constexpr uint8_t changed = 2;  // since it was written
+
+  /// A block that is to be read.
+  struct Missing {
+    uint32_t block;
+    LogPlace place;
+    LogStatus status;
+    int32_t system;  // where the disk failed
+  };
+  /// The rows of one column of it.
+  struct Part {
+    uint8_t* data;
+    uint32_t bytes;
+    uint32_t count;
+  };
+
+  bool prepare(uint32_t block);
+  uint64_t readCost(uint32_t block) const;
+  bool mayLeave(uint32_t block) const;
+  uint64_t dropOne();
+  void readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
+  LogStatus takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const;
+
+  EpisodeBook& book_;
+  Log& log_;
+  RowWriter& writer_;
+  uint64_t limit_ = 0;
+  bool isOpen_ = false;
+  uint32_t hand_ = 0;
+  uint32_t set_ = 1;  // its number
+  uint64_t setBytes_ = 0;
+  uint64_t setMax_ = 0;
+  uint64_t missingBytes_ = 0;
+  uint64_t changedBytes_ = 0;  // about; 0 where no block has changed
+  uint64_t readBlocks_ = 0;
+  uint64_t readBytes_ = 0;
+  Scratch<uint32_t> stamps_;  // by block: the last set that it was in
+  Scratch<uint8_t> marks_;    // by block
+  Scratch<Missing> missing_;  // of the set
+  uint32_t missingCount_ = 0;
+  bool isMemoryShort_ = false;
+  Scratch<Part> parts_;  // of each of them, one for each packed column
+  Scratch<uint8_t> buffers_[2];  // of a thread
+};
+
+}  // namespace exrp

@@ -1,0 +1,322 @@
+// A durable replay that is larger than memory: the limit holds at every moment, blocks that can't be read are told with their place, and only what is on the disk
+// leaves memory.
+#include <cerrno>
+
+#include "kernel/durable/verify.hpp"
+#include "kernel/store/logged_rows.hpp"
+#include "tests/kernel/durable/durable_side.hpp"
+#include "tests/kernel/log/simulated_disk.hpp"
+
+using namespace exrp;
+using namespace exrp::test;
+
+namespace {
+
+constexpr uint32_t width = 200;
+constexpr uint32_t rowBytes = 4 * width;
+constexpr uint32_t capacity = 640;  // 40 blocks of 12,800 bytes
+constexpr double limit = 256000;
+
+TestSetup setupOf(double resident, double compression = EXRP_COMPRESSION_NONE) {
+  TestSetup setup = {.capacity = capacity, .seed = 7, .columns = {4, width, 1, 4, 1, 1, 4, 1, 1}};
+  setup.compression = compression;
+  setup.residentBytes = resident;
+  return setup;
+}
+
+DurableOptions optionsOf() {
+  DurableOptions options;
+  options.log.isThreaded = false;
+  options.log.flushIntervalMs = 0;
+  options.log.segmentBytes = 64 << 10;
+  options.log.bufferBytes = 16 << 10;
+  options.checkpointBytes = 100000;
+  return options;
+}
+
+Side opened(Disk& disk, bool isNew, const TestSetup& setup, const DurableOptions& options = optionsOf(), RecoveryReport* report = nullptr) {
+  RecoveryReport ignored;
+  Side side = {{setup.create()}};
+  const Status status = openDurable(side, disk, options, isNew, report == nullptr ? &ignored : report);
+  CHECK_EQUAL(status, Status::ok);
+  if (status != Status::ok) std::exit(checkResult("durable/resident"));
+  return side;
+}
+
+const ResidentRows& residentOf(const Side& side) { return side.instance().durable->resident(); }
+
+void checkLimit(const Side& side) { CHECK(residentOf(side).rowBytes() <= residentOf(side).limit()); }
+
+/// Records an episode, whose states say which it is. Rewards do, too.
+int32_t record(const Side& side, uint32_t count, uint32_t number) {
+  double handle = -1;
+  const int32_t begun = exrp_episode_create(side.id(), &handle);
+  if (begun != 0) return begun;
+  TestSteps steps(side.id(), count, 3, rowBytes);
+  for (size_t k = 0; k < size_t{count} * width; ++k) steps.part<float>(EXRP_STEPS_COLUMN)[k] = static_cast<float>(1000 * number + k / width);
+  const int32_t recorded = steps.recordMany(side.id(), &handle);
+  if (recorded != 0) return recorded;
+  const std::vector<uint8_t> final(rowBytes, 1);
+  uint32_t ended = 0;
+  return exrp_episode_end(side.id(), handle, final.data(), rowBytes, 0, &ended);
+}
+
+int32_t flush(const Side& side) {
+  double ticket = 0;
+  const int32_t status = exrp_durable_group(side.id(), nullptr, 0, 0, &ticket);
+  return status == 0 ? exrp_durable_wait(side.id(), ticket, UINT32_MAX) : status;
+}
+
+/// Asks for more room than there can be, so that all leaves memory that may.
+void leave(const Side& side) { CHECK(side.instance().replay.book().store().source()->makeRoom(uint64_t{1} << 40) != Status::ok); }
+
+/// Fills it, and lets all leave memory that may.
+void fill(const Side& side) {
+  for (uint32_t episode = 0; episode < 20; ++episode) {
+    CHECK_EQUAL(record(side, 30, episode), 0);
+    checkLimit(side);
+  }
+  CHECK_EQUAL(flush(side), 0);
+  leave(side);
+}
+
+/// The states of an episode.
+int32_t readStates(const Side& side, double episode, std::vector<float>* states) {
+  states->assign(size_t{30} * width, -1);
+  const int32_t first = 0;
+  return exrp_rows_get(side.id(), 0, &episode, &first, 1, 30, reinterpret_cast<uint8_t*>(states->data()), static_cast<double>(states->size() * 4));
+}
+
+/// The place of a block of an episode.
+LogPlace placeOf(const Side& side, double episode) {
+  const EpisodeBook& book = side.instance().replay.book();
+  const uint32_t block = book.episodes()[book.findEpisode(episode)].firstBlock;
+  CHECK(residentOf(side).isAway(block));
+  return book.part<LoggedRows>().place(block);
+}
+
+/// Everything is read back as it was, however often, and in a fourth of the memory.
+void readsBack() {
+  for (const double compression : {EXRP_COMPRESSION_NONE, EXRP_COMPRESSION_FAST, EXRP_COMPRESSION_SMALL}) {
+    SimulatedDisk disk(1);
+    Side side = opened(disk, true, setupOf(limit, compression));
+    fill(side);
+    std::vector<float> states;
+    for (int round = 0; round < 3; ++round) {
+      for (uint32_t episode = 0; episode < 20; ++episode) {
+        CHECK_EQUAL(readStates(side, episode, &states), 0);
+        bool isRight = true;
+        for (size_t k = 0; k < states.size(); ++k) isRight = isRight && states[k] == static_cast<float>(1000 * episode + k / width);
+        CHECK(isRight);
+        checkLimit(side);
+      }
+    }
+    CHECK(residentOf(side).readBlocks() >= 40);
+    // Opened again, all of it is looked at, and no more than the limit is kept.
+    CHECK_EQUAL(flush(side), 0);
+    side.destroy();
+    disk.kill();
+    Side again = opened(disk, false, setupOf(limit, compression));
+    checkLimit(again);
+    CHECK_EQUAL(readStates(again, 3, &states), 0);
+    CHECK_EQUAL(states[0], 3000.0f);
+    again.destroy();
+  }
+}
+
+/// A disk that can't be read now: the call says what and where, nothing else is concerned, and later it works.
+void failsOnce() {
+  SimulatedDisk disk(2);
+  Side side = opened(disk, true, setupOf(limit));
+  fill(side);
+  const LogPlace place = placeOf(side, 5);
+  std::vector<float> states;
+  disk.failReadAt(0, EIO);
+  CHECK_EQUAL(readStates(side, 5, &states), EXRP_STATUS_LOG);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_ROWS});
+  CHECK_EQUAL(errorDetail[1], double(place.segment));
+  CHECK_EQUAL(errorDetail[2], double(place.offset));
+  CHECK_EQUAL(errorDetail[3], double{EIO});
+  disk.failReadAt(UINT64_MAX, 0);
+  CHECK_EQUAL(readStates(side, 5, &states), 0);
+  CHECK_EQUAL(states[0], 5000.0f);
+  CHECK(!side.instance().durable->stream().hasFailed());
+  CHECK_EQUAL(record(side, 30, 20), 0);
+  side.destroy();
+}
+
+/// A draw that fails counts as drawn: the next one draws other picks, and so does the log when it is read again.
+void failedDraws() {
+  SimulatedDisk disk(3);
+  Side side = opened(disk, true, setupOf(limit));
+  addSelector(side.id(), uniform());
+  fill(side);
+  Side twin = {{setupOf(0).create()}};
+  addSelector(twin.id(), uniform());
+  for (uint32_t episode = 0; episode < 20; ++episode) CHECK_EQUAL(record(twin, 30, episode), 0);
+  uint32_t failures = 0;
+  for (uint32_t n = 0; n < 40; ++n) {
+    leave(side);
+    if (n % 3 == 0) disk.failReadAt(n % 7, EIO);
+    TestBatch batch(side.id(), 16);
+    TestBatch same(twin.id(), 16);
+    const int32_t status = batch.draw(side.id());
+    disk.failReadAt(UINT64_MAX, 0);
+    CHECK_EQUAL(same.draw(twin.id()), 0);
+    failures += status != 0;
+    if (status != 0) CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_ROWS});
+    else CHECK(batch.bytes == same.bytes);
+    checkLimit(side);
+  }
+  CHECK(failures > 5);
+  CHECK_EQUAL(flush(side), 0);
+  side.destroy();
+  disk.kill();
+  Side again = opened(disk, false, setupOf(limit));
+  const char* const what = difference(again, twin);
+  if (what != nullptr) std::printf("%s\n", what);
+  CHECK(what == nullptr);
+  again.destroy();
+  twin.destroy();
+}
+
+/// One flipped bit is repaired. Several are damage, of one block: other rows can be read, a checkpoint leaves it where it is, and opening the folder evicts its episode.
+void damaged() {
+  SimulatedDisk disk(4);
+  Side side = opened(disk, true, setupOf(limit));
+  fill(side);
+  std::vector<float> states;
+  const LogPlace place = placeOf(side, 5);
+  const std::string name = SegmentName(place.segment).text;
+  disk.flip(name, place.offset + frameHeadBytes + 3000, 3);
+  CHECK_EQUAL(readStates(side, 5, &states), 0);
+  CHECK_EQUAL(states[0], 5000.0f);
+  leave(side);
+  disk.flip(name, place.offset + frameHeadBytes + 5000, 1);
+  disk.flip(name, place.offset + frameHeadBytes + 7000, 2);
+  CHECK_EQUAL(readStates(side, 5, &states), EXRP_STATUS_LOG);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_ROWS});
+  CHECK_EQUAL(errorDetail[1], double(place.segment));
+  CHECK_EQUAL(errorDetail[2], double(place.offset));
+  CHECK_EQUAL(errorDetail[3], 0.0);
+  CHECK_EQUAL(readStates(side, 4, &states), 0);
+  Verify verify;
+  CHECK(verify.run(disk) == LogStatus::ok);
+  CHECK(verify.flawCount() == 1 && verify.flaw(0).at == place.position() && verify.flaw(0).cost == FlawCost::episodes);
+  // Its rewards are in memory, and may change. The next checkpoint wants to write it again.
+  const double episode = 5;
+  const int32_t position = 0;
+  const float reward = 77;
+  uint32_t updated = 0;
+  CHECK_EQUAL(exrp_rows_set(side.id(), 2, &episode, &position, 1, reinterpret_cast<const uint8_t*>(&reward), 4, &updated), 0);
+  for (uint32_t n = 0; n < 6; ++n) {
+    const float state[width] = {1, 2, 3};
+    const double other = 6 + n;
+    CHECK_EQUAL(exrp_rows_set(side.id(), 0, &other, &position, 1, reinterpret_cast<const uint8_t*>(state), rowBytes, &updated), 0);
+    CHECK_EQUAL(flush(side), 0);
+    checkLimit(side);
+  }
+  side.destroy();
+  disk.kill();
+  RecoveryReport report;
+  Side again = opened(disk, false, setupOf(limit), optionsOf(), &report);
+  CHECK_EQUAL(report.lostBlocks, uint64_t{1});
+  CHECK(report.damage == place.position());
+  CHECK(again.instance().replay.book().findEpisode(5) == episodeNone);
+  CHECK_EQUAL(readStates(again, 6, &states), 0);
+  CHECK_EQUAL(states[1], 2.0f);
+  again.destroy();
+}
+
+/// What never gets to the disk never leaves memory: once the limit is reached, records are refused, and what was on the disk can still be read.
+void diskFails() {
+  SimulatedDisk disk(5);
+  DurableOptions options = optionsOf();
+  options.goesOn = true;
+  Side side = opened(disk, true, setupOf(limit), options);
+  fill(side);
+  int32_t status = 0;
+  for (uint32_t n = 0; n < 20 && status == 0; ++n) {
+    disk.failAt(0, ENOSPC);
+    status = record(side, 30, 100 + n);
+    checkLimit(side);
+  }
+  CHECK_EQUAL(status, EXRP_STATUS_LOG);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_RESIDENT});
+  CHECK_EQUAL(errorDetail[2], limit);
+  std::vector<float> states;
+  // Room for others.
+  for (double episode = 20; episode < 25; ++episode) CHECK_EQUAL(exrp_episode_evict(side.id(), episode), 0);
+  CHECK_EQUAL(readStates(side, 19, &states), 0);
+  CHECK_EQUAL(states[0], 19000.0f);
+  side.destroy();
+}
+
+/// More rows are changed than may be in memory, also when the folder is opened again without a checkpoint.
+void manyUpdates() {
+  SimulatedDisk disk(6);
+  DurableOptions options = optionsOf();
+  options.checkpointBytes = uint64_t{1} << 40;
+  Side side = opened(disk, true, setupOf(limit), options);
+  fill(side);
+  std::vector<float> states(width);
+  for (uint32_t episode = 0; episode < 20; ++episode) {
+    for (const int32_t position : {3, 20}) {
+      const double handle = episode;
+      states.assign(width, static_cast<float>(episode) + static_cast<float>(position));
+      uint32_t updated = 0;
+      CHECK_EQUAL(exrp_rows_set(side.id(), 0, &handle, &position, 1, reinterpret_cast<const uint8_t*>(states.data()), rowBytes, &updated), 0);
+      CHECK_EQUAL(updated, 1u);
+      checkLimit(side);
+    }
+  }
+  CHECK_EQUAL(flush(side), 0);
+  const auto check = [](const Side& at) {
+    std::vector<float> found;
+    for (uint32_t episode = 0; episode < 20; ++episode) {
+      CHECK_EQUAL(readStates(at, episode, &found), 0);
+      for (const size_t position : {3, 20}) CHECK_EQUAL(found[position * width + 5], static_cast<float>(episode) + static_cast<float>(position));
+      CHECK_EQUAL(found[4 * width], static_cast<float>(1000 * episode + 4));
+      checkLimit(at);
+    }
+  };
+  check(side);
+  side.instance().durable->abandon();
+  side.destroy();
+  disk.kill();
+  for (int round = 0; round < 3; ++round) {
+    Side again = opened(disk, false, setupOf(limit), options);
+    checkLimit(again);
+    check(again);
+    CHECK_EQUAL(record(again, 30, 50), 0);
+    CHECK_EQUAL(exrp_episode_evict(again.id(), 20 + round), 0);
+    CHECK_EQUAL(flush(again), 0);
+    again.destroy();
+    disk.kill();
+  }
+}
+
+/// Too little for a block or two is refused before anything is made.
+void refusals() {
+  SimulatedDisk disk(7);
+  Side side = {{setupOf(50000).create()}};
+  CHECK_EQUAL(openDurable(side, disk, optionsOf(), true, nullptr), Status::log);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_RESIDENT});
+  CHECK(errorDetail[1] > 100000 && errorDetail[1] < limit);
+  CHECK_EQUAL(errorDetail[2], 50000.0);
+  side.destroy();
+  CHECK(disk.fileNames().empty());
+}
+
+}  // namespace
+
+int main() {
+  readsBack();
+  failsOnce();
+  failedDraws();
+  damaged();
+  diskFails();
+  manyUpdates();
+  refusals();
+  return checkResult("durable/resident");
+}

@@ -1,0 +1,352 @@
+/** Replays that are larger than memory: the same batches as in memory, within the limit, and what happens where blocks can't be read. */
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "../../_assert.ts";
+import { type Column, ExperienceReplay, prioritized, uint8, uniform } from "@exrp/replay";
+import { native } from "../../_native.ts";
+import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
+import { segmentsOf, withCopy, withFolder } from "./_folders.ts";
+
+const BYTES = 700;
+const STEPS = 3;
+const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2613);
+
+type Opened = ExperienceReplay<
+  { state: Column<"uint8", [number]>; pick: { readonly length: 3; readonly stack: 4 } }
+>;
+
+const OPTIONS = {
+  capacity: 1500,
+  state: uint8(BYTES),
+  pick: { length: STEPS, stack: 4 },
+} as const;
+
+/** About a fourth of what 1500 records take. */
+const RESIDENT = 300_000;
+
+function open(folder: string, options: object): Promise<Opened> {
+  const all = { ...OPTIONS, segmentBytes: 2 ** 20, flushIntervalMs: 0, ...options };
+  return ExperienceReplay.open(folder, all as never) as never;
+}
+
+/** The limit holds. */
+function checkLimit(replay: Opened): void {
+  const { residency } = replay.durability ?? {};
+  assert(residency !== undefined);
+  assert(residency.rowBytes <= residency.limit, `${residency.rowBytes} of ${residency.limit}`);
+  assert(replay.describe().memory.columns <= residency.rowBytes);
+}
+
+function stateOf(random: (below: number) => number, n: number): Uint8Array<ArrayBuffer> {
+  const noise = n % 5 === 0;
+  return Uint8Array.from(
+    { length: BYTES },
+    (_, at) => noise ? random(256) : at === n % BYTES ? n : at >> 3,
+  );
+}
+
+/** Records steps into episodes of 1 to 60 steps. */
+function fill(
+  replay: Opened,
+  random: (below: number) => number,
+  from: number,
+  count: number,
+): void {
+  // Now and then an episode stays open, and goes on later.
+  const [last = -1] = [...replay.episodes({ ended: false }).handle].slice(-1);
+  let episode = last >= 0 ? last : replay.newEpisode();
+  let left = 1 + random(60);
+  for (let n = from; n < from + count; n++) {
+    const ends = --left === 0 || (n === from + count - 1 && random(4) > 0);
+    const finalState = ends ? { finalState: stateOf(random, n + 1) } : {};
+    episode = replay.record(episode, stateOf(random, n), n % 3, n, finalState);
+    if (!ends) continue;
+    left = 1 + random(60);
+    if (n < from + count - 1) episode = replay.newEpisode();
+  }
+}
+
+/** Does something at random, and gives what there is to see of it. */
+function step(replay: Opened, seed: number, n: number): unknown {
+  const random = testRandom(seed);
+  const handles = [...replay.episodes().handle].filter((each) =>
+    replay.episode(each).recordCount > 0
+  );
+  const what = handles.length === 0 ? 0 : random(8);
+  if (what <= 2) fill(replay, random, n, 1 + random(100));
+  else if (what <= 4) {
+    const selector = replay.selectors[random(2)] as never;
+    const batch = replay.getBatch(1 + random(60), selector);
+    if (random(2) === 0) {
+      const priorities = Float32Array.from(
+        { length: batch.size },
+        (_, k) => (k % 7) + 1,
+      );
+      replay.setPriority(replay.selectors[0] as never, batch, priorities);
+    }
+    return [batch.state, batch.nextState, batch.reward, batch.pickEpisode, batch.pickPosition];
+  } else if (what === 5) {
+    const episodes = Array.from(
+      { length: 1 + random(10) },
+      () => handles[random(handles.length)] as number,
+    );
+    const positions = episodes.map((each) => {
+      const { recordCount, firstPosition } = replay.episode(each);
+      return firstPosition + random(recordCount);
+    });
+    if (random(2) === 0) {
+      const state = Uint8Array.from({ length: episodes.length * BYTES }, () => random(256));
+      replay.update(episodes, positions, { state });
+    } else replay.update(episodes, positions, { reward: episodes.map(() => random(100)) });
+  } else if (what === 6) {
+    replay.evict(handles[random(handles.length)] as number);
+  } else {
+    const handle = handles[random(handles.length)] as number;
+    const { state, reward, finalState } = replay.episodeRecords(handle);
+    return [state, reward, finalState];
+  }
+  return replay.recordCount;
+}
+
+async function program(
+  folder: string,
+  seed: number,
+  options: object,
+  rounds: number,
+): Promise<void> {
+  const random = testRandom(seed);
+  using twin = await ExperienceReplay.create({
+    ...OPTIONS,
+    seed: 5,
+    ...options,
+  }) as never as Opened;
+  const makeSelectors = (replay: Opened) => {
+    replay.newPickSelector(prioritized());
+    replay.newPickSelector(uniform());
+  };
+  makeSelectors(twin);
+  let [n, reads] = [0, 0];
+  for (let round = 0; round < rounds; round++) {
+    using replay = await open(folder, { seed: 5, resident: RESIDENT, ...options });
+    checkLimit(replay);
+    if (round === 0) makeSelectors(replay);
+    for (let count = 0; count < 60; count++, n += 100) {
+      const own = random(2 ** 30);
+      assertEquals(step(replay, own, n), step(twin, own, n), `seed ${seed}, step ${n / 100}`);
+      checkLimit(replay);
+    }
+    if (random(2) === 0) await replay.flush();
+    reads += replay.durability?.residency?.readBlockCount ?? 0;
+    assertEquals(replay.durability?.hasFailed, false);
+    assertEquals(await replay.serialize(), await twin.serialize(), `seed ${seed}, round ${round}`);
+    checkLimit(replay);
+  }
+  assertGreater(reads, 100);
+}
+
+for (const compression of ["none", "fast", "small"] as const) {
+  native.test(`a replay larger than memory does what one in memory does (compression ${compression}, seed ${SEED})`, () =>
+    withFolder(async (folder) => {
+      const seed = SEED + 1;
+      await program(folder, seed, { compression }, 4);
+    }));
+}
+
+native.test("a folder is opened with and without a limit, and with other capacities", () =>
+  withFolder(async (folder) => {
+    const seed = SEED + 2;
+    const random = testRandom(seed);
+    using twin = await ExperienceReplay.create({ ...OPTIONS, seed: 5 }) as never as Opened;
+    const rows = (replay: Opened): unknown =>
+      [...replay.episodes().handle].map((each) => [each, replay.episodeRecords(each).state]);
+    let n = 0;
+    for (const resident of [undefined, RESIDENT, 2 * RESIDENT, undefined, RESIDENT]) {
+      using replay = await open(folder, {
+        seed: 5,
+        ...(resident === undefined ? {} : { resident }),
+      });
+      assertEquals(replay.durability?.residency?.limit, resident);
+      assertEquals(rows(replay), rows(twin), `seed ${seed}`);
+      for (let round = 0; round < 10; round++, n += 100) {
+        const own = random(2 ** 30);
+        for (const each of [replay, twin]) fill(each, testRandom(own), n, 100);
+      }
+      if (resident !== undefined) checkLimit(replay);
+    }
+    {
+      using replay = await open(folder, { resident: RESIDENT, capacity: 700 });
+      checkLimit(replay);
+      assert(replay.recordCount <= 700);
+      const handles = [...replay.episodes().handle];
+      assertEquals(
+        rows(replay),
+        (rows(twin) as [number, unknown][]).filter(([handle]) => handles.includes(handle)),
+      );
+    }
+    using replay = await open(folder, { resident: RESIDENT, capacity: 3000 });
+    checkLimit(replay);
+    assertEquals(replay.describe().capacity, 3000);
+  }));
+
+native.test("a block that can't be read is an error of the draws that need it, and of nothing else", () =>
+  withFolder(async (folder) => {
+    {
+      using replay = await open(folder, { resident: RESIDENT });
+      replay.newPickSelector(uniform());
+      fill(replay, testRandom(1), 0, 1400);
+      await replay.flush();
+    }
+    using replay = await open(folder, { resident: RESIDENT });
+    const [selector] = replay.selectors;
+    assert(selector !== undefined);
+    // Somewhere in the rows of an old record.
+    const [log = ""] = await segmentsOf(folder);
+    const path = `${folder}/${log}`;
+    const bytes = await Deno.readFile(path);
+    for (const at of [20_000, 20_100, 20_200]) bytes[at] = ~(bytes[at] ?? 0);
+    await Deno.writeFile(path, bytes, { create: false });
+    let failed = 0;
+    for (let draw = 0; draw < 100; draw++) {
+      try {
+        replay.getBatch(20, selector as never);
+      } catch (error) {
+        failed++;
+        const { message } = assertReplayError(() => {
+          throw error;
+        }, "log-damaged");
+        assertStringIncludes(message, `${log} is damaged at byte`);
+      }
+      checkLimit(replay);
+    }
+    assertGreater(failed, 0);
+    assertGreater(100 - failed, 20);
+    assertEquals(replay.durability?.hasFailed, false);
+    fill(replay, testRandom(2), 1400, 10);
+    await replay.flush();
+    const { damages } = await ExperienceReplay.verify(folder);
+    assertEquals(damages.map(({ file, cost }) => [file, cost]), [[log, "episodes"]]);
+    await withCopy(folder, async (copy) => {
+      using again = await open(copy, { resident: RESIDENT });
+      assertEquals(again.durability?.recovered?.lostBlockCount, 1);
+      for (let draw = 0; draw < 50; draw++) again.getBatch(20, again.selectors[0] as never);
+    });
+  }));
+
+native.test("several threads share a replay that is larger than memory", () =>
+  withFolder(async (folder) => {
+    using replay = await open(folder, { resident: RESIDENT });
+    const selector = replay.newPickSelector(uniform());
+    fill(replay, testRandom(1), 0, 500);
+    const ticket = replay.share();
+    const source = `
+      import { ExperienceReplay } from "${import.meta.resolve("@exrp/replay")}";
+      self.onmessage = async ({ data: { ticket, from } }) => {
+        using replay = await ExperienceReplay.attach(ticket);
+        const selector = replay.selectors[0];
+        let [bad, episode] = [0, 0];
+        for (let n = from; n < from + 600; n++) {
+          const state = new Uint8Array(${BYTES}).fill(n);
+          if (n % 5 === 0) episode = replay.newEpisode();
+          episode = replay.record(episode, state, 0, n, n % 5 === 4 ? { finalState: state } : {});
+          if (n % 4 !== 0) continue;
+          const { state: states, reward } = replay.getBatch(8, selector);
+          for (const [row, value] of reward.entries()) {
+            if (value < 10000) continue;
+            const at = (4 * row + 3) * ${BYTES};
+            if (states.subarray(at, at + ${BYTES}).some((byte) => byte !== value % 256)) bad++;
+          }
+        }
+        self.postMessage(bad);
+      };`;
+    const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    const workers = [1, 2].map((k) => {
+      const worker = new Worker(url, { type: "module" });
+      const done = new Promise<unknown>((resolve, reject) => {
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = reject;
+      });
+      worker.postMessage({ ticket, from: 10_000 * k });
+      return { worker, done };
+    });
+    let isDone = false;
+    const all = Promise.all(workers.map(({ done }) => done)).finally(() => isDone = true);
+    while (!isDone) {
+      checkLimit(replay);
+      replay.getBatch(16, selector);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assertEquals(await all, [0, 0]);
+    for (const { worker } of workers) worker.terminate();
+    URL.revokeObjectURL(url);
+    assertEquals(replay.describe().recordedCount, 1700);
+    checkLimit(replay);
+    assertGreater(replay.durability?.residency?.readBlockCount ?? 0, 10);
+  }));
+
+native.test("draws ahead read blocks back, too", () =>
+  withFolder(async (folder) => {
+    using replay = await open(folder, { resident: RESIDENT, seed: 5 });
+    using twin = await ExperienceReplay.create({ ...OPTIONS, seed: 5 }) as never as Opened;
+    const batches: unknown[][] = [];
+    for (const each of [replay, twin]) {
+      fill(each, testRandom(1), 0, 1400);
+      const selector = each.newPickSelector(uniform());
+      const own: unknown[] = [];
+      let count = 0;
+      for await (const { state, nextState, reward } of each.batches(24, selector)) {
+        own.push([state.slice(), nextState?.slice(), reward.slice()]);
+        if (++count === 30) break;
+      }
+      batches.push(own);
+    }
+    assertEquals(batches[0], batches[1]);
+    assertGreater(replay.durability?.residency?.readBlockCount ?? 0, 100);
+    checkLimit(replay);
+  }));
+
+native.test("a limit that is too small says what is needed", () =>
+  withFolder(async (folder) => {
+    for (const resident of [0, 1.5, -1, NaN]) {
+      await assertRejects(() => open(folder, { resident }), RangeError, "resident");
+    }
+    const { message } = await assertReplayRejects(open(folder, { resident: 10_000 }), "memory");
+    assertMatch(message, /resident is too small: rows need \d{6} bytes .* 10000\./);
+    await assertRejects(
+      () => ExperienceReplay.create({ ...OPTIONS, resident: RESIDENT } as never),
+      TypeError,
+      "resident",
+    );
+    using replay = await open(folder, { resident: RESIDENT });
+    fill(replay, testRandom(1), 0, 1000);
+    const handles = [...replay.episodes().handle].slice(0, -1);
+    // Rows of more blocks than may be in memory, all of which change.
+    const state = new Uint8Array(handles.length * BYTES);
+    assertReplayError(() => replay.update(handles, handles.map(() => 0), { state }), "memory");
+    checkLimit(replay);
+    assertEquals(replay.recordCount, 1000);
+  }));
+
+native.test("a replay larger than memory takes the episodes of another one, which is not read whole either", () =>
+  withFolder(async (folder) => {
+    {
+      using source = await open(`${folder}/source`, { resident: RESIDENT });
+      fill(source, testRandom(1), 0, 1400);
+    }
+    using replay = await open(`${folder}/own`, { resident: RESIDENT });
+    using twin = await ExperienceReplay.create({ ...OPTIONS, seed: 5 }) as never as Opened;
+    const [own, same] = [
+      await replay.append(`${folder}/source`),
+      await twin.append(`${folder}/source`),
+    ];
+    assertEquals(own, same);
+    assertGreater(own.recordCount, 1000);
+    for (const each of replay.episodes().handle) {
+      assertEquals(replay.episodeRecords(each).state, twin.episodeRecords(each).state);
+    }
+    checkLimit(replay);
+  }));
