@@ -46,3 +46,11 @@ export function isMissing(path: string): boolean {
     return error instanceof deno.errors.NotFound;
   }
 }
+
+/** A module of Node's, in Deno, Node and Bun; undefined elsewhere. It is no import: bundlers for browsers would look for the module. */
+export function builtinModule<M>(name: string): M | undefined {
+  const { process } = globalThis as {
+    readonly process?: { getBuiltinModule?(name: string): unknown };
+  };
+  return process?.getBuiltinModule?.(name) as M | undefined;
+}

@@ -1,7 +1,7 @@
 /**
  * The kernel as WebAssembly: the same C++, in one thread. It needs no permission, and runs on every platform.
  *
- * The module reads and writes nothing but its own memory. So each call copies its buffers into an arena there, and what the kernel wrote
+ * The module reads and writes nothing but its own memory, and files by what it imports (`host.ts`). So each call copies its buffers into an arena there, and what the kernel wrote
  * back, as kernel/exrp.h says of each buffer (`wasm_symbols.ts` is generated from it). No view of the memory is handed out: when the
  * memory grows, views of it are detached.
  *
@@ -12,6 +12,7 @@
 
 import { expand, fromBase64, sha256 } from "../base/bytes.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
+import { hostImports } from "./host.ts";
 import { checkVersion, kernelMissing } from "./open_errors.ts";
 import { ownAddress } from "./own_address.ts";
 import {
@@ -241,7 +242,8 @@ function wasmProblem(): string | undefined {
 export async function instantiateWasm(bytes: Uint8Array<ArrayBuffer>): Promise<KernelSymbols> {
   let instance: WebAssembly.Instance;
   try {
-    ({ instance } = await WebAssembly.instantiate(bytes, {}));
+    const host = hostImports(() => instance.exports["memory"] as WebAssembly.Memory);
+    ({ instance } = await WebAssembly.instantiate(bytes, { host }));
   } catch (error) {
     throw kernelMissing(
       `the WebAssembly kernel of ${bytes.length} bytes can't run: ${reasonOf(error)}`,

@@ -8,6 +8,7 @@
  * @module
  */
 
+import { withOpenAhead } from "../ffi/browser_folder.ts";
 import { openKernel } from "../ffi/library.ts";
 import { freeForgotten } from "../ffi/open_count.ts";
 import type { Column, Columns, NoColumns } from "../schema/columns.ts";
@@ -42,6 +43,7 @@ import {
   checkSameConfig,
   makeFolder,
   readFolder,
+  REPLAY_FILE,
   writeFolder,
 } from "./durable/folder.ts";
 import {
@@ -250,7 +252,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * if the replay were full. `durability.recovered.evictedCount` says how many records went. You may give them alone, and `rateLimiter`, too: without one, the folder's goes on, and another one begins anew. The replay is then what it was at the last flush, or later: records, priorities, counts and random numbers. After a flush, the next batches are
    * those that would have come. {@linkcode ReplayView.selectors} has the selectors. Open episodes stay open.
    *
-   * One replay at a time has a folder open. It needs the native kernel, and takes the library's selectors and eviction policies, not rules
+   * One replay at a time has a folder open. In a browser it needs a dedicated Worker, and the folder lies in the page's own file system. It takes the library's selectors and eviction policies, not rules
    * of your own. It does not take `unserialize`.
    *
    * @param directory The folder, which is made, with its parents.
@@ -304,6 +306,18 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
     directory: string | URL,
     options: DurableReplayOptions & Partial<CreateOptions> = {},
   ): Promise<object> {
+    return await withOpenAhead(
+      "ExperienceReplay.open()",
+      directory,
+      REPLAY_FILE,
+      () => ExperienceReplay.#open(directory, options),
+    );
+  }
+
+  static async #open(
+    directory: string | URL,
+    options: DurableOptions & Partial<CreateOptions>,
+  ): Promise<ExperienceReplay> {
     const where = "ExperienceReplay.open()";
     const [durable, others] = splitOptions(where, options);
     const { kernelPath, kernelCache, backend, resident, rateLimiter: limiter, ...rest } = others;
@@ -332,7 +346,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       ...(kernelCache === undefined ? {} : { kernelCache }),
       ...(backend === undefined ? {} : { backend }),
     });
-    checkDurable(kernel, config);
+    checkDurable(config);
     await freeForgotten(kernel);
     if (folder.config === undefined) makeFolder(folder);
     // The log has the limits that it begins with. They may be more than this machine has memory for.

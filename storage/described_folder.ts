@@ -5,8 +5,9 @@
  */
 
 import { show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { VERSION } from "../base/version.ts";
+import { browserFolder } from "../ffi/browser_folder.ts";
 import {
   attemptOn,
   checkPermitted,
@@ -40,11 +41,13 @@ export function folderPath({ operation }: DescribedKind, directory: string | URL
       `${operation}: directory must be a path or a file URL, got ${show(directory)}`,
     );
   }
+  if (browserFolder(String(directory)) !== undefined) return String(directory);
   return pathOf(operation, directory, filesFor(operation));
 }
 
 /** Throws unless the file of a folder may be read and written. */
 export function checkFolderPermitted({ operation, name }: DescribedKind, folder: string): void {
+  if (browserFolder(folder) !== undefined) return;
   const files = filesFor(operation);
   checkPermitted(operation, files.path.join(folder, name), files);
 }
@@ -52,8 +55,11 @@ export function checkFolderPermitted({ operation, name }: DescribedKind, folder:
 /** The configuration in the file of a folder; undefined if it is not there. */
 export function readDescription(kind: DescribedKind, folder: string): unknown {
   const { operation, name, format, one } = kind;
-  const file = filesFor(operation).path.join(folder, name);
-  const text = readText(operation, file);
+  const opened = browserFolder(folder);
+  const file = opened !== undefined
+    ? `${folder}/${name}`
+    : filesFor(operation).path.join(folder, name);
+  const text = opened !== undefined ? textOf(opened.read(name)) : readText(operation, file);
   if (text === undefined) return undefined;
   let json: {
     readonly format?: unknown;
@@ -88,6 +94,10 @@ export function readDescription(kind: DescribedKind, folder: string): unknown {
   return json.config;
 }
 
+function textOf(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+}
+
 function readText(operation: string, file: string): string | undefined {
   const files = filesFor(operation);
   return attemptOn(operation, "read", file, files, () => {
@@ -97,7 +107,7 @@ function readText(operation: string, file: string): string | undefined {
     const all = new Uint8Array(bytes);
     let at = 0;
     for (let got = 1; got > 0 && at < bytes; at += got) got = open.read(all.subarray(at));
-    return new TextDecoder().decode(all.subarray(0, at));
+    return textOf(all.subarray(0, at));
   });
 }
 
@@ -111,6 +121,7 @@ function sumOf(format: unknown, library: unknown, config: unknown): number {
 
 /** Makes a folder, if it is not there, with its parents. */
 export function makeFolder({ operation }: DescribedKind, folder: string): void {
+  if (browserFolder(folder) !== undefined) return;
   const files = filesFor(operation);
   attemptOn(operation, "write", folder, files, () => files.makeFolder(folder));
 }
@@ -121,11 +132,22 @@ export async function writeDescription(
   folder: string,
   config: object,
 ): Promise<void> {
-  const files = filesFor(operation);
-  const file = files.path.join(folder, name);
   const sum = sumOf(format, VERSION, config);
   const json = JSON.stringify({ format, library: VERSION, sum, config });
-  await writeNewFile(operation, file, files, [new TextEncoder().encode(json)]);
+  const bytes = new TextEncoder().encode(json);
+  const opened = browserFolder(folder);
+  if (opened === undefined) {
+    const files = filesFor(operation);
+    return await writeNewFile(operation, files.path.join(folder, name), files, [bytes]);
+  }
+  try {
+    opened.replace(name, bytes);
+  } catch (cause) {
+    const message = `${operation}: the browser can't write ${name} of ${show(folder)}: ${
+      reasonOf(cause)
+    }`;
+    throw new ReplayError("disk", message, { cause });
+  }
 }
 
 /**

@@ -10,6 +10,7 @@
 import { ReplayError } from "../base/errors.ts";
 import { unref } from "../base/platform.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
+import { browserFolder } from "../ffi/browser_folder.ts";
 import { segmentFile } from "../ffi/status_errors.ts";
 import * as abi from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
@@ -182,11 +183,13 @@ export class TablesLog {
     const ticket = this.note();
     for (;;) {
       const status = await low.kernel.symbols.exrp_tables_durable_wait(low.id, ticket, WAIT_MS);
-      if (status === 0) return;
+      if (status === 0) break;
       if (low.isDisposed) throw new ReplayError("disposed", `${FLUSH}: the tables are disposed`);
       // What failed is told on this thread.
       this.note();
     }
+    // A browser opens the next files meanwhile.
+    await browserFolder(this.#directory)?.settled;
   }
 
   /** Writes the last state, before the tables are freed. What fails now was told before, or is told by nobody. */

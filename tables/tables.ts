@@ -7,10 +7,11 @@
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
-import { numberOf } from "../base/inspect.ts";
 import { ReplayError } from "../base/errors.ts";
+import { numberOf } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
+import { withOpenAhead } from "../ffi/browser_folder.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { freeForgotten } from "../ffi/open_count.ts";
 import {
@@ -209,7 +210,7 @@ export class Tables implements Disposable {
    * @throws {TypeError} As `create`; also for a new folder without `tables`.
    * @throws {RangeError} As `create`.
    * @throws {ReplayError} `log-taken`, if somebody has the folder open; `log-mismatch`, if it has other tables, and which option differs; `log-damaged`; `disk`;
-   * `file`, where there is no native kernel; `permission`, or as `create`.
+   * `file`, in a browser outside of a dedicated Worker; `permission`, or as `create`.
    * @example
    * ```ts
    * import { prioritized } from "@exrp/replay";
@@ -231,6 +232,18 @@ export class Tables implements Disposable {
     directory: string | URL,
     options: Partial<TablesOptions> & DurableOptions = {},
   ): Promise<Tables> {
+    return await withOpenAhead(
+      FOLDER.operation,
+      directory,
+      FOLDER.name,
+      () => Tables.#open(directory, options),
+    );
+  }
+
+  static async #open(
+    directory: string | URL,
+    options: Partial<TablesOptions> & DurableOptions,
+  ): Promise<Tables> {
     const where = FOLDER.operation;
     checkOptions(where, options, [...NAMES, ...DURABLE_NAMES]);
     const [durable, rest] = splitOptions<Partial<TablesOptions>>(where, options);
@@ -250,12 +263,6 @@ export class Tables implements Disposable {
       : configOf(json);
     if (json !== undefined) checkSameTables(path, given ?? config.tables, seed, config);
     const kernel = await openKernel(place);
-    if (kernel.backend === "wasm") {
-      throw new ReplayError(
-        "file",
-        `${where}: durable tables need the native kernel, and this is WebAssembly (${kernel.why})`,
-      );
-    }
     if (json === undefined) makeFolder(FOLDER, path);
     const made = await Tables.#of(kernel, config);
     try {

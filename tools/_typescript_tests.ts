@@ -50,7 +50,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/schema/readable_types_test.ts",
     "tests/schema/type_errors_test.ts",
   ],
-  "selectors on WebAssembly": [],
+  "selectors and durable folders on WebAssembly": [],
   "examples as programs and agents that learn": [
     "tests/examples/examples_test.ts",
     "tests/examples/apex_cartpole_test.ts",
@@ -177,7 +177,12 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
       });
     },
   }));
-  const onWasm = ["tests/whole/model/model_test.ts", ...isAll ? ["tests/selectors"] : []];
+  const onWasm = [
+    ...["tests/whole/model/model_test.ts", "tests/whole/model/durable_test.ts"],
+    ...isAll
+      ? ["tests/selectors", "tests/replay/durable/durable_test.ts", "tests/tables/durable"]
+      : [],
+  ];
   const wasm: Job = {
     name: `on WebAssembly: ${onWasm.join(", ")}`,
     run: () =>
@@ -185,6 +190,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
         EXRP_BACKEND: "wasm",
         EXRP_MODEL_SEEDS: wasmSeeds,
         EXRP_MODEL_RECORDINGS: "2",
+        EXRP_DURABLE_SEEDS: "4",
       }),
   };
   const examples = (await listDocumented()).map((files, index): Job => ({

@@ -36,13 +36,12 @@ Status parse(const double* options, uint32_t count, DurableOptions* parsed, exrp
 }
 
 Status open(Instance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
-  if (!exrp::hasDisk) return closedLog();
   DurableOptions options;
   exrp::WantedLimits wanted;
   Status status = parse(numbers, count, &options, &wanted);
   if (status != Status::ok) return status;
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
-  std::unique_ptr<Durable, exrp::EndDurable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
+  std::unique_ptr<Durable> made(new (std::nothrow) Durable(found.replay, found.snapshot, found.statistics));
   if (made == nullptr) return fail(Status::memory, sizeof(Durable));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
   status = made->openFolder(path, exrp::howToOpen(numbers));
@@ -61,7 +60,6 @@ Status open(Instance& found, ThreadScratch& thread, const char* path, const doub
 
 /// Makes a copy of the folder, and says what came of it.
 Status copyFolder(Durable& durable, const char* path, double* copy) {
-  if (!exrp::hasDisk) return closedLog();
   exrp::SealedFolder sealed;
   sealed.logId = durable.stream().id();
   sealed.count = durable.sealedCount();
@@ -85,7 +83,6 @@ Status copyFolder(Durable& durable, const char* path, double* copy) {
 static_assert(EXRP_FLAW_KIND_MISSING == static_cast<int>(exrp::LogDamageKind::missing) && EXRP_FLAW_COST_ALL == static_cast<int>(exrp::FlawCost::all));
 
 Status verify(const char* path, bool isOfTables, double* report, double* flaws, size_t flawMax) {
-  if (!exrp::hasDisk) return closedLog();
   exrp::Disk* opened = nullptr;
   const exrp::DiskError error = exrp::openDisk(path, false, &opened);
   const std::unique_ptr<exrp::Disk> disk(opened);

@@ -24,12 +24,11 @@ constexpr uint32_t optionCount = EXRP_DURABLE_GOES_ON + 1;
 constexpr uint32_t reportCount = EXRP_RECOVERY_STATE_BYTES + 1;
 
 Status open(OwnedTables& found, const char* path, const double* numbers, double* report) {
-  if (!exrp::hasDisk) return closedLog();
   if (found.durable != nullptr) return fail(Status::log, EXRP_LOG_TAKEN);
   DurableOptions options;
   Status status = exrp::parseDurable(numbers, optionCount, &options);
   if (status != Status::ok) return status;
-  std::unique_ptr<DurableTables, exrp::EndDurableTables> made(new (std::nothrow) DurableTables(found.tables));
+  std::unique_ptr<DurableTables> made(new (std::nothrow) DurableTables(found.tables));
   if (made == nullptr) return fail(Status::memory, sizeof(DurableTables));
   const bool isNew = numbers[EXRP_DURABLE_IS_NEW] == 1;
   status = made->openFolder(path, exrp::howToOpen(numbers));
@@ -43,7 +42,7 @@ Status open(OwnedTables& found, const char* path, const double* numbers, double*
 
 template <typename Use>
 int32_t withDurable(uint32_t tables, Use use) {
-  return withOwnedTables(tables, [&](OwnedTables& found) { return !exrp::hasDisk || found.durable == nullptr ? closedLog() : use(*found.durable); });
+  return withOwnedTables(tables, [&](OwnedTables& found) { return found.durable == nullptr ? closedLog() : use(*found.durable); });
 }
 
 }  // namespace
@@ -82,7 +81,7 @@ int32_t exrp_tables_durable_wait(uint32_t tables, double ticket, uint32_t timeou
   OwnedTables* const found = tablesRegistry() == nullptr ? nullptr : tablesRegistry()->enter(tables);
   if (found == nullptr) return static_cast<int32_t>(fail(Status::tablesUnknown, tables));
   DurableTables* const durable = found->durable.get();
-  const Status status = !exrp::hasDisk || durable == nullptr ? closedLog() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
+  const Status status = durable == nullptr ? closedLog() : durable->waitFlushed(static_cast<uint64_t>(ticket), timeout_ms);
   tablesRegistry()->leave(found);
   return static_cast<int32_t>(status);
 }
@@ -91,7 +90,7 @@ int32_t exrp_tables_durable_info(uint32_t tables, double* info, uint32_t info_co
   return withOwnedTables(tables, [&](OwnedTables& found) {
     if (info_count < EXRP_DURABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DURABLE_INFO_COUNT);
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
-    if (!exrp::hasDisk || found.durable == nullptr) return Status::ok;
+    if (found.durable == nullptr) return Status::ok;
     exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);
     return Status::ok;
   });

@@ -15,7 +15,7 @@ namespace exrp {
 struct OwnedTables {
   Tables tables;
   /// Goes first, as it hears of the tables.
-  std::unique_ptr<DurableTables, EndDurableTables> durable;
+  std::unique_ptr<DurableTables> durable;
   uint64_t owner = 0;
   uint32_t waiterCount = 0;  // threads between enter() and leave()
 };

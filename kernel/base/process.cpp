@@ -3,11 +3,17 @@
 #if defined(__wasm__)
 
 // A module of WebAssembly has one thread, and its memory goes with it.
+
+extern "C" {
+/// A random whole number below 2^52.
+__attribute__((import_module("host"), import_name("random"))) double hostRandom();
+}
+
 namespace exrp {
 
 void keepLoaded() {}
 uint64_t callingThread(void (*)(uint64_t thread)) { return 0; }
-double numberOfThisCopy() { return 0; }  // nobody can share anything with it
+double numberOfThisCopy() { return hostRandom(); }
 bool startThread(void (*)()) { return false; }
 uint32_t coreCount() { return 1; }
 

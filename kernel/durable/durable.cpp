@@ -440,6 +440,7 @@ Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   if (status == LogStatus::ok) {
     // What was flushed before is lost where somebody has removed the folder since.
     const DiskError error = disk_->findFolder();
+    if (error.isError()) log_.fail(error);  // so that the next call says it, too
     return error.isError() ? logStatus(LogStatus::disk, error) : Status::ok;
   }
   return logStatus(status, log_.failure().error);

@@ -195,11 +195,4 @@ class Durable final : private RowWriter {
   uint32_t placeAt_ = 0;
 };
 
-/// Frees one. Where there is no disk, there is none, and nothing of this class is linked.
-struct EndDurable {
-  void operator()(Durable* durable) const {
-    if constexpr (hasDisk) delete durable;
-  }
-};
-
 }  // namespace exrp

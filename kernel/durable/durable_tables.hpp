@@ -109,11 +109,4 @@ class DurableTables final : public TablesListener {
   bool isTableOpen_ = false;
 };
 
-/// Frees one. Where there is no disk, there is none, and nothing of this class is linked.
-struct EndDurableTables {
-  void operator()(DurableTables* durable) const {
-    if constexpr (hasDisk) delete durable;
-  }
-};
-
 }  // namespace exrp

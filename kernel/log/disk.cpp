@@ -14,11 +14,4 @@ bool DiskFiles::add(const char* name, uint64_t bytes) {
   return true;
 }
 
-#if defined(__wasm__)
-DiskError openDisk(const char*, bool, Disk** disk) {
-  *disk = nullptr;
-  return {DiskCall::openFolder, 0};
-}
-#endif
-
 }  // namespace exrp

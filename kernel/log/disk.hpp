@@ -11,7 +11,7 @@
 //   2. read() gives fewer bytes than were asked for only at the end of the file.
 //   3. The lock ends with the process, however that ends.
 // Cost: that of the system's call behind it.
-// Names are plain: ASCII letters, digits, '-', '_' and '.', at most diskNameMax of them, no folder. WebAssembly has no disk of the system.
+// Names are plain: ASCII letters, digits, '-', '_' and '.', at most diskNameMax of them, no folder. In WebAssembly, the host answers (wasm_disk.cpp).
 #pragma once
 
 #include <cstddef>
@@ -30,12 +30,6 @@ struct DiskError {
 
   bool isError() const { return call != DiskCall::none; }
 };
-
-#if defined(__wasm__)
-constexpr bool hasDisk = false;
-#else
-constexpr bool hasDisk = true;
-#endif
 
 constexpr size_t diskNameMax = 63;
 
@@ -102,6 +96,8 @@ class Disk {
   /// Keeps all others that ask for the lock of this name out of the folder, in other processes and in this one. `isTaken` says that another has
   /// it; that is no error. It lasts as long as the Disk.
   virtual DiskError lock(const char* name, bool* isTaken) = 0;
+  /// How many files of the next segments can be made now. Only where files are opened ahead, as in a browser, there is an end of them.
+  virtual uint32_t filesAhead() { return UINT32_MAX; }
 };
 
 /// The system's disk at a folder. `path` is UTF-8. A folder that is not there is made, if its parent is there and `isMaking`. `disk` is null

@@ -47,7 +47,11 @@ LogStatus Log::start(Disk* disk, const LogOptions& options) {
   requestedTo_ = 0;
   isEnding_ = false;
   options_ = options;
-  if (!hasThreads) options_.isThreaded = false;
+  if (!hasThreads) {
+    options_.isThreaded = false;
+    // Nobody writes meanwhile, so a buffer is written once it is full.
+    options_.queueBytes = 0;
+  }
   const Lock lock(mutex_);
   disk_ = disk;
   return LogStatus::ok;
@@ -323,7 +327,10 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
   if (disk_ == nullptr) return LogStatus::closed;
   if (hasFailed()) return LogStatus::disk;
   const uint32_t needed = markBytes + whole;
-  const uint64_t segmentEnd = options_.segmentBytes;
+  // Where no file is open ahead for one more segment, this one goes on.
+  const uint32_t ahead = disk_->filesAhead();
+  const bool mayBegin = ahead == UINT32_MAX || ahead > next_.segment - written_.segment;
+  const uint64_t segmentEnd = mayBegin ? options_.segmentBytes : segmentBytesMax;
   const bool isBeginning = mustBegin_ || (next_.offset > segmentHeadBytes && next_.offset + uint64_t{needed} > segmentEnd);
   const LogPosition begin = isBeginning ? LogPosition{next_.segment + 1, segmentHeadBytes} : next_;
   const uint32_t capacity = std::max(options_.bufferBytes, needed + markBytes);
@@ -409,7 +416,9 @@ void Log::freeSpare() {
 uint64_t Log::requestFlush() {
   const uint64_t ticket = markFlush();
   if (isFlushed(ticket)) return ticket;
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  // Without threads, nobody else would.
+  while (!hasThreads && workOnce(lock)) {}
   wanted_.notify_all();
   return ticket;
 }

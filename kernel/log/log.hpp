@@ -10,7 +10,7 @@
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.
 //
 // Thread safety: begin, extend, end, drop, append, requestFlush and close belong to one caller at a time, who holds the replay's lock. Any thread may
-// call isFlushed, waitFlushed, read, segments, counts, failure and removeSegments meanwhile.
+// call isFlushed, waitFlushed, fail, read, segments, counts, failure and removeSegments meanwhile.
 // Invariants:
 //   1. A segment begins only once the one before is on the disk to its end. Its head and its name are on the disk before its first frame is written.
 //   2. synced_ only grows, and no byte before it changes any more.
@@ -19,7 +19,8 @@
 // Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 64 spare ones at most, 8 once
 // nothing was written for an interval, and queueBytes of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.
-// In WebAssembly, and where isThreaded is false, there is no thread: whoever waits for a flush or for room does the work, or work() does.
+// Where isThreaded is false, there is no thread: whoever waits for a flush or for room does the work, or work() does. In WebAssembly there is
+// none either: who asks for a flush does the work.
 #pragma once
 
 #include <atomic>
@@ -140,6 +141,8 @@ class Log {
   /// Whether it has failed for good.
   bool hasFailed() const { return hasFailed_.load(std::memory_order_relaxed); }
   LogFailure failure();
+  /// Ends it for good, as a write that fails does.
+  void fail(DiskError error) { failWith(error, ""); }
 
   /// Where there is no thread: does the next piece of what is to be done, which is at most one write and one sync. False: nothing is to be done.
   bool work();

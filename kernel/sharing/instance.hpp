@@ -78,8 +78,8 @@ class Instance {
   Drawing drawing{replay, statistics};
   Snapshot snapshot{replay};
   /// Null where the replay is not durable. It ends before what it writes down.
-  std::unique_ptr<Durable, EndDurable> durable;
-  bool isDurable() const { return hasDisk && durable != nullptr; }
+  std::unique_ptr<Durable> durable;
+  bool isDurable() const { return durable != nullptr; }
   Sharing sharing;
   /// Its number, never used for another replay of the process.
   const uint64_t serial;

@@ -11,7 +11,7 @@ import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
-import type { Kernel } from "../../ffi/library.ts";
+import { browserFolder } from "../../ffi/browser_folder.ts";
 import { errorOfStatus, segmentFile } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { Limits, ReplayConfig } from "../../schema/create_options.ts";
@@ -103,13 +103,7 @@ interface State {
 }
 
 /** Refuses what a durable replay can't have. */
-export function checkDurable(kernel: Kernel, config: ReplayConfig): void {
-  if (kernel.backend === "wasm") {
-    throw new ReplayError(
-      "file",
-      `${OPEN}: a durable replay needs the native kernel, and this is WebAssembly (${kernel.why})`,
-    );
-  }
+export function checkDurable(config: ReplayConfig): void {
   if (!("native" in config.eviction)) {
     throw notDurable(OPEN, `the eviction policy ${config.eviction.name}`);
   }
@@ -139,7 +133,7 @@ function startTimer(durable: Durable, milliseconds: number): ReturnType<typeof s
 }
 
 function wholePath(path: string): string {
-  return filesFor(OPEN).path.resolve(path);
+  return browserFolder(path) === undefined ? filesFor(OPEN).path.resolve(path) : path;
 }
 
 /** The log of one replay. */
@@ -373,11 +367,13 @@ export class Durable {
     const core = this.#core;
     for (;;) {
       const status = await core.kernel.symbols.exrp_durable_wait(core.id, ticket, WAIT_MS);
-      if (status === 0) return;
+      if (status === 0) break;
       core.checkUsable(operation);
       // What failed is told on this thread.
       core.together(operation, () => this.note(operation));
     }
+    // A browser opens the next files meanwhile.
+    if (this.#open !== undefined) await browserFolder(this.#open.directory)?.settled;
   }
 
   /** Makes a snapshot of this moment, while the program goes on. */

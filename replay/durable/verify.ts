@@ -92,12 +92,6 @@ export async function verifyPath(path: string | URL): Promise<Verified> {
 }
 
 async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
-  if (kernel.backend === "wasm") {
-    throw new ReplayError(
-      "file",
-      `${VERIFY}: a durable replay needs the native kernel, and this is WebAssembly (${kernel.why})`,
-    );
-  }
   const damages: Damage[] = [];
   let config: ReplayConfig | undefined;
   let file = REPLAY_FILE;

@@ -1,6 +1,6 @@
 /** Headless Chromium for tests, driven by Puppeteer, and a server for what it opens. */
 import { join } from "node:path";
-import { launch, type Page } from "npm:puppeteer-core@25.16.0";
+import { type Browser, launch, type Page } from "npm:puppeteer-core@25.16.0";
 import { exists } from "../../tools/_repository.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
@@ -32,17 +32,22 @@ export interface Tab {
   readonly requests: string[];
 }
 
-/** Opens a tab in a browser of its own, and closes both at the end. */
-export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
+/** Begins a browser with the profile of a folder. */
+export async function launchIn(profile: string): Promise<Browser> {
   if (chromium === undefined) throw new Error(NONE);
-  const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
-  const browser = await launch({
+  return await launch({
     executablePath: chromium,
     userDataDir: profile,
     protocolTimeout: TIMEOUT_MS,
     // It opens nothing but pages of these tests. In containers, root has no sandbox.
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
   });
+}
+
+/** Opens a tab in a browser of its own, and closes both at the end. */
+export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
+  const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
+  const browser = await launchIn(profile);
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(TIMEOUT_MS);
@@ -65,7 +70,12 @@ export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
 
 /** A test with a tab. Where there is no Chromium, it is skipped, and its name says why. */
 export function inChromium(what: string, fn: (tab: Tab) => Promise<void>): void {
-  if (chromium !== undefined) return Deno.test(what, () => withTab(fn));
+  withChromium(what, () => withTab(fn));
+}
+
+/** A test that begins browsers by itself. */
+export function withChromium(what: string, fn: () => Promise<void>): void {
+  if (chromium !== undefined) return Deno.test(what, fn);
   Deno.test({ name: `${what} (skipped: ${NONE})`, ignore: true, fn: () => {} });
 }
 

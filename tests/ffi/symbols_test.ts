@@ -1,5 +1,6 @@
 /** The header, the generated binding and the built library name the same functions. */
 import { assert, assertEquals } from "../_assert.ts";
+import { hostImports } from "../../ffi/host.ts";
 import * as binding from "../../ffi/symbols.ts";
 import { wasmSymbols } from "../../ffi/wasm_symbols.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
@@ -29,9 +30,14 @@ Deno.test("generating the bindings again changes nothing", async () => {
   }
 });
 
-Deno.test("the WebAssembly kernel exports the functions of the header and its memory, and imports nothing", async () => {
+Deno.test("the WebAssembly kernel exports the functions of the header and its memory, and imports what ffi/host.ts has", async () => {
   const module = new WebAssembly.Module(await Deno.readFile(builtWasmPath()));
-  assertEquals(WebAssembly.Module.imports(module), []);
+  const imports = WebAssembly.Module.imports(module);
+  assertEquals(
+    imports.map(({ module, name }) => `${module}.${name}`).sort(),
+    Object.keys(hostImports(() => new WebAssembly.Memory({ initial: 1 })))
+      .map((name) => `host.${name}`).sort(),
+  );
   assertEquals(
     WebAssembly.Module.exports(module).map(({ name }) => name).sort(),
     ["_initialize", "exrp_wasm_arena", "memory", ...header.functions.map(({ name }) => name)]

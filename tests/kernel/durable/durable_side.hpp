@@ -14,7 +14,7 @@ namespace exrp::test {
 inline Status openDurable(const Side& side, Disk& disk, const DurableOptions& options, bool isNew, RecoveryReport* report) {
   Seat& seat = *registry()->find(side.id());
   Instance& found = seat.instance;
-  std::unique_ptr<Durable, EndDurable> made(new Durable(found.replay, found.snapshot, found.statistics));
+  std::unique_ptr<Durable> made(new Durable(found.replay, found.snapshot, found.statistics));
   Status status = made->takeDisk(std::make_unique<BorrowedDisk>(disk));
   if (status == Status::ok && isNew) status = made->create(options);
   if (status == Status::ok && !isNew) status = Recovery(*made, found.recording, found.drawing, seat.scratch).open(options, report);

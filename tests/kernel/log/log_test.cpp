@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <memory>
 #include <thread>  // for the tests under TSan: the log has a thread
 #include <vector>
 
 #include "kernel/base/random.hpp"
 #include "tests/kernel/check.hpp"
+#include "tests/kernel/durable/forwarding_disk.hpp"
 #include "tests/kernel/log/test_folder.hpp"
 
 using namespace exrp;
@@ -134,6 +137,52 @@ void manyFrames(uint64_t seed, LogOptions options, uint32_t count, uint32_t byte
   delete disk;
 }
 
+/// A disk that makes so many files, until somebody opens more of them ahead.
+class FewFiles final : public test::ForwardingDisk {
+ public:
+  using ForwardingDisk::ForwardingDisk;
+  DiskError open(const char* name, OpenFile how, FileId* file) override {
+    if (how == OpenFile::fresh) {
+      if (ahead == 0) return {DiskCall::open, EMFILE};
+      --ahead;
+    }
+    return ForwardingDisk::open(name, how, file);
+  }
+  uint32_t filesAhead() override { return ahead; }
+
+  uint32_t ahead = 0;
+};
+
+/// Where no file is open ahead, the last segment goes on, and nothing fails. Much may wait for the disk, or nothing.
+void fewFilesAhead(uint64_t seed, uint64_t queueBytes) {
+  const TestFolder folder;
+  const std::unique_ptr<Disk> system(folder.disk());
+  FewFiles disk(*system);
+  Random random(seed, 0);
+  LogOptions options;
+  options.isThreaded = false;
+  options.segmentBytes = 4096;
+  options.bufferBytes = 512;
+  options.queueBytes = queueBytes;
+  std::vector<Kept> all;
+  Log log;
+  disk.ahead = 3;
+  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  for (uint32_t last = 3; last < 9; last += 2) {
+    for (int k = 0; k < 150; ++k) all.push_back(appendOne(log, random, random.below(400)));
+    CHECK_EQUAL(all.back().place.segment, last);
+    CHECK(all.back().place.offset > 2 * options.segmentBytes);
+    if (last == 5) CHECK_EQUAL(log.flush(), LogStatus::ok);
+    disk.ahead += 2;
+  }
+  for (size_t k = 0; k < all.size(); k += 7) readsBack(log, all[k]);
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+  Expects expects(all);
+  LogScan scan;
+  CHECK_EQUAL(scanLog(disk, {}, expects, &scan), LogStatus::ok);
+  CHECK_EQUAL(expects.next(), all.size());
+}
+
 #if !defined(__SANITIZE_THREAD__)
 /// A process ends while its log is open, and the thread is at work: it ends well, and what was flushed is there. TSan would tell of the thread.
 void exits(uint64_t round) {
@@ -193,6 +242,7 @@ int main() {
     options.flushIntervalMs = 1;
     manyFrames(seed + 2, options, 20, 9000);
   }
+  for (const uint64_t queueBytes : {0, 4096, 1 << 20}) fewFilesAhead(seed + 3, queueBytes);
 #if !defined(__SANITIZE_THREAD__)
   for (uint64_t round = 0; round < 12; ++round) exits(round);
 #endif

@@ -7,9 +7,6 @@
 import { ExperienceReplay } from "@exrp/replay";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 
-/** Whether this kernel has no disk. */
-export const ignore: boolean = Deno.env.get("EXRP_BACKEND") === "wasm";
-
 /** Runs `use` with a folder of its own. */
 export async function withFolder(use: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir();

@@ -2,7 +2,6 @@
 import { assert, assertEquals, assertGreater, assertLess } from "../../_assert.ts";
 import { type Column, ExperienceReplay, prioritized, uint8 } from "@exrp/replay";
 import type { Compression } from "@exrp/replay/types";
-import { native } from "../../_native.ts";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 
 const BYTES = 2000;
@@ -61,7 +60,7 @@ function logsOf(folder: string): string[] {
 }
 
 for (const compression of ["fast", "small"] as const) {
-  native.test(`a replay with compression "${compression}" comes back, with checkpoints and updates`, () =>
+  Deno.test(`a replay with compression "${compression}" comes back, with checkpoints and updates`, () =>
     inFolder(async (folder) => {
       using twin = await ExperienceReplay.create({
         ...{ capacity: 900, state: uint8(BYTES), seed: 3, pick: { stack: 4 } },
@@ -91,7 +90,7 @@ for (const compression of ["fast", "small"] as const) {
     }));
 }
 
-native.test("the folder is smaller, too", () =>
+Deno.test("the folder is smaller, too", () =>
   inFolder(async (folder) => {
     const bytesWith = async (compression: Compression): Promise<number> => {
       using replay = await open(`${folder}/${compression}`, compression);
@@ -103,7 +102,7 @@ native.test("the folder is smaller, too", () =>
     assertGreater(plain / small, 2.5, `${plain} and ${small} bytes`);
   }));
 
-native.test("another compression than the folder's is refused by name", () =>
+Deno.test("another compression than the folder's is refused by name", () =>
   inFolder(async (folder) => {
     (await open(folder, "fast"))[Symbol.dispose]();
     await assertReplayRejects(open(folder, "small"), "log-mismatch");
@@ -111,7 +110,7 @@ native.test("another compression than the folder's is refused by name", () =>
     assertEquals(replay.describe().compression, "fast");
   }));
 
-native.test("damage in packed rows costs their episodes, and is named", () =>
+Deno.test("damage in packed rows costs their episodes, and is named", () =>
   inFolder(async (folder) => {
     {
       using replay = await open(folder, "small");

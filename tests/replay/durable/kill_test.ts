@@ -89,7 +89,6 @@ async function checkSnapshots(folder: string): Promise<void> {
 Deno.test({
   name:
     `a durable replay that is killed ${KILLS} times loses nothing that was flushed (seed ${SEED})`,
-  ignore: Deno.env.get("EXRP_BACKEND") === "wasm",
   fn: async () => {
     const random = testRandom(SEED);
     let folder = await Deno.makeTempDir();

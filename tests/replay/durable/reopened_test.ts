@@ -14,10 +14,10 @@ import {
   reservoir,
   uniform,
 } from "@exrp/replay";
+import { onWasm } from "../../_native.ts";
 import { pause, until } from "../../_wait.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 
-const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
 const SMALL = { segmentBytes: 2 ** 20, flushIntervalMs: 0 };
 const WIDE = 3000;
 
@@ -74,7 +74,6 @@ function steps(
 
 Deno.test({
   name: "one call of more rows than a command speaks of is one group",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = { capacity: 300, state: float32(WIDE), eviction: reservoir(), maxAge: 150 };
@@ -86,7 +85,6 @@ Deno.test({
 
 Deno.test({
   name: "a block whose records all went after a checkpoint, with one more that came meanwhile",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = { capacity: 300, state: float32(WIDE), maxAge: 60, blockLength: 16 };
@@ -106,7 +104,6 @@ Deno.test({
 
 Deno.test({
   name: "records that were drained before a checkpoint go first after it",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = {
@@ -129,7 +126,6 @@ Deno.test({
 Deno.test({
   name:
     "a drained episode that went behind the last flush does not keep a folder from being opened",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       using replay = await open(folder, {
@@ -154,7 +150,6 @@ Deno.test({
 
 Deno.test({
   name: "updates of rows that are kept for some records only",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = {
@@ -203,7 +198,7 @@ Deno.test({
 
 Deno.test({
   name: "an update of the newest record of an episode that then ends at its last state",
-  ignore,
+  ignore: onWasm,
   fn: () =>
     withFolder(async (folder) => {
       const replay = await open(folder, { capacity: 100, state: float32(2) });
@@ -236,7 +231,6 @@ async function makeChecked(folder: string): Promise<void> {
 
 Deno.test({
   name: "the file that names the checkpoint is damaged or gone: the log itself has the checkpoint",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       await makeChecked(folder);
@@ -258,7 +252,6 @@ Deno.test({
 
 Deno.test({
   name: "a changed bit of the file that describes the replay is told",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       (await open(folder, { capacity: 10, state: float32(1), seed: 4 }))[Symbol.dispose]();
@@ -273,7 +266,6 @@ Deno.test({
 Deno.test({
   name:
     "rows of many blocks are lost, and a group was left unfinished: the rest is there, and stays",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       using replay = await open(folder, { capacity: 400, state: float32(WIDE) });
@@ -311,7 +303,6 @@ Deno.test({
 
 Deno.test({
   name: "two replays are made in one folder at once: the one that has it says what is in it",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = [3, 4, 5, 6].map((capacity) => ({ capacity, state: float32(1) }));
@@ -329,7 +320,6 @@ Deno.test({
 
 Deno.test({
   name: "a log without the file that describes it is refused, and no file is made",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       const options = { capacity: 5, state: float32(1) };
@@ -349,7 +339,6 @@ Deno.test({
 
 Deno.test({
   name: "a crash came before the file that describes a new replay",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       // Of a log in which nothing happened yet, only the head is there.
@@ -363,7 +352,6 @@ Deno.test({
 
 Deno.test({
   name: "a program that makes no more calls has its records on the disk after the interval",
-  ignore,
   fn: () =>
     withFolder(async (folder) => {
       using replay = await open(folder, { capacity: 50, state: float32(1), flushIntervalMs: 20 });
@@ -382,7 +370,7 @@ Deno.test({
 
 Deno.test({
   name: "another thread's selectors are there again, and it may flush, too",
-  ignore,
+  ignore: onWasm,
   fn: () =>
     withFolder(async (folder) => {
       const replay = await open(folder, { capacity: 50, state: float32(1) });
@@ -403,7 +391,7 @@ Deno.test({
 
 Deno.test({
   name: "a seat that ends after a checkpoint ends its episodes, and nobody else's",
-  ignore,
+  ignore: onWasm,
   fn: () =>
     withFolder(async (folder) => {
       using replay = await open(folder, { capacity: 300, state: float32(WIDE) });
@@ -443,7 +431,7 @@ for (let k = 0; k < 5; k++) {
 
 Deno.test({
   name: "flush() fails where the disk takes no more, and what was flushed before is there",
-  ignore: ignore || Deno.build.os !== "linux",
+  ignore: Deno.build.os !== "linux",
   fn: () =>
     withFolder(async (folder) => {
       const shell = `trap "" XFSZ; ulimit -f 512; exec "$0" eval --no-check "$1" "$2"`;

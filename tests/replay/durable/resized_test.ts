@@ -24,13 +24,19 @@ import { normalize, scale } from "@exrp/replay/transforms";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 import { writeFolder } from "../../../replay/durable/folder.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
-import { episodesOf, ignore, open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
+import { native } from "../../_native.ts";
+import { episodesOf, open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2611);
 const TURNS = Number(Deno.env.get("EXRP_RESIZES") ?? 5);
 
 function test(name: string, fn: (folder: string) => Promise<void>): void {
-  Deno.test({ name, ignore, fn: () => withFolder(fn) });
+  Deno.test(name, () => withFolder(fn));
+}
+
+/** One that needs more memory than WebAssembly has. */
+function nativeTest(name: string, fn: (folder: string) => Promise<void>): void {
+  native.test(name, () => withFolder(fn));
 }
 
 type Random = (bound: number) => number;
@@ -253,7 +259,7 @@ test("a crash meanwhile leaves the old capacity or the new one, with all that be
   assertEquals([...found], [200, 50]);
 });
 
-test("from the largest capacity to a small one, and back", async (folder) => {
+nativeTest("from the largest capacity to a small one, and back", async (folder) => {
   const options = { state: uint8(1), action: uint8(), reward: float32(), seed: 1 };
   let replay = await open(folder, { ...options, capacity: 2 ** 28 });
   fill(replay, 0, 200);
@@ -283,7 +289,7 @@ test("a pool that was too large for this machine is opened with a smaller one", 
   assertEquals([again.capacity, ...rewardsOf(again)], [60, ...range(40, 100)]);
 });
 
-test("what can't be is refused, and the folder stays as it was", async (folder) => {
+nativeTest("what can't be is refused, and the folder stays as it was", async (folder) => {
   const first = await open(folder, { ...OPTIONS, segmentLength: 30, pick: { length: 5 } });
   fill(first, 0, 200);
   first.newPickView({ length: 20 });

@@ -9,14 +9,20 @@ import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
 import { inTime } from "../../_wait.ts";
-import { ignore, open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
+import { native } from "../../_native.ts";
+import { open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2612);
 const TURNS = Number(Deno.env.get("EXRP_SNAPSHOTS") ?? 12);
 const WIDE = 3000;
 
 function test(name: string, fn: (folder: string) => Promise<void>): void {
-  Deno.test({ name, ignore, fn: () => withFolder(fn) });
+  Deno.test(name, () => withFolder(fn));
+}
+
+/** One that needs several threads. */
+function nativeTest(name: string, fn: (folder: string) => Promise<void>): void {
+  native.test(name, () => withFolder(fn));
 }
 
 /** Episodes of random lengths, whose rewards count. */
@@ -133,7 +139,7 @@ test("a second snapshot writes only what is new", async (folder) => {
   assertEquals(isWhole, true);
 });
 
-test("Workers record while snapshots are made, and each is of one moment", async (folder) => {
+nativeTest("Workers record while snapshots are made, and each is of one moment", async (folder) => {
   using replay = await open(folder, {
     capacity: 10_000_000,
     state: float32(2),
@@ -196,7 +202,7 @@ test("a replay that is disposed while a snapshot is made, and one that moves", a
   }
 });
 
-test("names are checked, and one that is taken stays", async (folder) => {
+nativeTest("names are checked, and one that is taken stays", async (folder) => {
   using replay = await open(folder, { capacity: 50, state: float32(1) });
   for (const name of ["", ".", "..", "a/b", "a b", "-a", ".a", "a.", "a..b", "x".repeat(101), 5]) {
     await assertRejects(() => replay.snapshot(name as never), TypeError, "name of a snapshot");

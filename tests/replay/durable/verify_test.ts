@@ -8,14 +8,14 @@ import { assert, assertEquals } from "../../_assert.ts";
 import { every, ExperienceReplay, float32, prioritized, ReplayError } from "@exrp/replay";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
-import { ignore, open, segmentsOf, withCopy, withFolder } from "./_folders.ts";
+import { open, segmentsOf, withCopy, withFolder } from "./_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2613);
 const DAMAGES = Number(Deno.env.get("EXRP_DAMAGES") ?? 60);
 const WIDE = 1000;
 
 function test(name: string, fn: (folder: string) => Promise<void>): void {
-  Deno.test({ name, ignore, fn: () => withFolder(fn) });
+  Deno.test(name, () => withFolder(fn));
 }
 
 function fill(replay: AnyReplay, from: number, count: number): void {

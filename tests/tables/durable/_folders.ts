@@ -4,7 +4,6 @@
 export function test(name: string, fn: (folder: string) => Promise<void>): void {
   Deno.test({
     name,
-    ignore: Deno.env.get("EXRP_BACKEND") === "wasm",
     fn: async () => {
       const folder = await Deno.makeTempDir();
       try {

@@ -83,7 +83,6 @@ test("what can't be is refused", async (folder) => {
     RangeError,
     "segmentBytes",
   );
-  await assertReplayRejects(Tables.open(where, { ...OPTIONS, backend: "wasm" }), "file");
   await assertRejects(() => Deno.stat(where), Deno.errors.NotFound);
   using tables = await Tables.open(where, OPTIONS);
   const taken = await assertReplayRejects(Tables.open(where), "log-taken");

@@ -22,7 +22,6 @@ function numberOfEnvironment(name: string, otherwise: number): number {
 
 Deno.test({
   name: `a durable replay agrees with the model (${SEED_COUNT} seeds from ${SEED_BASE})`,
-  ignore: Deno.env.get("EXRP_BACKEND") === "wasm",
   fn: async () => {
     using tap = await KernelTap.on({ recording: false });
     const tally = emptyTally();
