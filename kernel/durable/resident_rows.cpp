@@ -116,7 +116,7 @@ bool ResidentRows::add(uint32_t block, bool isFirst) {
 Status ResidentRows::fetch() {
   if (missingCount_ == 0 && !isMemoryShort_) [[likely]] return Status::ok;
   Store& store = book_.store();
-  const uint64_t bufferBytes = loggedBlockBytesMax(store);
+  const auto bufferBytes = static_cast<size_t>(loggedBlockBytesMax(store));
   const uint32_t columns = store.packed().count();
   const bool isTaken = !isMemoryShort_ && buffers_[0].commit(bufferBytes) && buffers_[1].commit(bufferBytes) && parts_.commit(size_t{missingCount_} * columns);
   if (!isTaken) return fail(Status::memory, static_cast<double>(missingBytes_));
