@@ -69,3 +69,17 @@ for (const key of Reflect.ownKeys(real)) {
 }
 if (Symbol.dispose !== undefined || Symbol.asyncDispose !== undefined || Symbol.for("a") !== real.for("a")) throw new Error("Symbol is as it was");
 `;
+
+/** Goes on with a durable replay, and prints how many records there ever were and what was drawn next. */
+export const DURABLE = `import { ExperienceReplay, float32, prioritized } from "${name}";
+const options = { capacity: 100, state: float32(1), seed: 1, flushIntervalMs: 0 };
+const replay = await ExperienceReplay.open("folder", options);
+const selector = replay.selectors[0] ?? replay.newPickSelector(prioritized());
+let episode = replay.newEpisode();
+for (let k = 0; k < 70; k++) episode = replay.record(episode, [k], 0, k);
+await replay.flush();
+const { reward } = replay.getBatch(4, selector);
+await replay.flush();
+console.log(replay.describe().recordedCount, reward.join());
+replay[Symbol.dispose]();
+`;

@@ -1,5 +1,5 @@
 /** The npm package in Node, Bun and Deno, in a bundle, and to TypeScript: packed, and installed into a fresh folder. */
-import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
+import { assert, assertEquals, assertMatch, assertStrictEquals } from "../_assert.ts";
 import { readdirSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { PACKAGE_BYTES_MAX, readManifest } from "../../tools/_package.ts";
 import { ownTarget, prebuild } from "../prebuilt/_packed.ts";
 import { inChromium, Site } from "../browser/_chromium.ts";
 import { run } from "../../tools/_repository.ts";
-import { PAGE, PROGRAM, SCRIPT, WITHOUT_DISPOSE } from "./_npm_programs.ts";
+import { DURABLE, PAGE, PROGRAM, SCRIPT, WITHOUT_DISPOSE } from "./_npm_programs.ts";
 import { ended, FreshFolder } from "./_fresh_folder.ts";
 import { installRuntimes, npm } from "../../tools/_runtimes.ts";
 
@@ -222,6 +222,27 @@ withRuntimes(
     await Deno.remove(folder.at("node_modules"), { recursive: true });
     const ran = await folder.deno("run", "--no-prompt", "--no-config", "out/page.js");
     assertStrictEquals(ran.stdout, "wasm 4,5,4,5\npermission\n", ran.stderr);
+  },
+);
+
+withRuntimes(
+  "a durable replay goes on from Node 20 to 22, 24 and Bun, as in one of them alone",
+  async (path) => {
+    await using folder = await installed();
+    await folder.write("durable.js", DURABLE);
+    const said = async (runtimes: readonly (keyof typeof path)[]): Promise<string> => {
+      await Deno.remove(folder.at("folder"), { recursive: true }).catch(() => {});
+      let all = "";
+      for (const runtime of runtimes) {
+        const ran = await folder.run(path[runtime], ["durable.js"]);
+        ended(runtime, ran);
+        all += ran.stdout;
+      }
+      return all;
+    };
+    const expected = await said(["node22", "node22", "node22", "node22"]);
+    assertMatch(expected, /^70 .*\n140 .*\n210 .*\n280 /);
+    assertStrictEquals(await said(["node20", "node22", "node24", "bun"]), expected);
   },
 );
 
