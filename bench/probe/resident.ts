@@ -14,7 +14,7 @@ import { median } from "../_turns.ts";
 
 const FRAME = 84 * 84;
 const COUNT = 256;
-const ROUNDS = 9;
+const ROUNDS = 21;
 const EPISODE = 500;
 
 function option(name: string): string | undefined {
@@ -130,13 +130,11 @@ try {
         await cool();
         const bareMs = bare();
         if (round >= 0) note("bare reads", bareMs);
-        if (round >= 0) note("ratio of uniform", bareMs / ms);
       }
       const memoryMs = inMemory[name]();
       if (round < 0) continue;
       note(`${name}, larger than memory`, ms);
       note(`${name}, in memory`, memoryMs);
-      note(`ratio of ${name} to memory`, memoryMs / ms);
       reads.set(name, (reads.get(name) ?? 0) + count / ROUNDS);
     }
   }
@@ -148,7 +146,11 @@ try {
       isCold ? "cold" : "warm"
     }`,
   );
-  for (const [name, all] of times) console.log(`${name.padEnd(32)} ${median(all).toFixed(2)}`);
+  const words = (number: number): string => number.toFixed(2).padStart(8);
+  console.log(`${"".padEnd(32)}   least  median`);
+  for (const [name, all] of times) {
+    console.log(`${name.padEnd(32)}${words(Math.min(...all))}${words(median(all))}`);
+  }
   for (const [name, count] of reads) {
     console.log(`${`blocks read, ${name}`.padEnd(32)} ${count.toFixed(0)}`);
   }
