@@ -30,8 +30,9 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   size_t payloadRead = 0;
   DiskError error = files_.take(*disk_, place.segment, &taken);
   if (!error.isError()) {
-    error = disk_->read(taken.file, place.offset, reinterpret_cast<uint8_t*>(&head), sizeof head, &headRead);
-    if (!error.isError()) error = disk_->read(taken.file, place.offset + frameHeadBytes, payload, place.bytes, &payloadRead);
+    // The payload first: the head is in its first page then, so that the disk is read once.
+    error = disk_->read(taken.file, place.offset + frameHeadBytes, payload, place.bytes, &payloadRead);
+    if (!error.isError()) error = disk_->read(taken.file, place.offset, reinterpret_cast<uint8_t*>(&head), sizeof head, &headRead);
     files_.giveBack(*disk_, taken);
   }
   if (error.isError()) {
