@@ -138,9 +138,36 @@ function blank(like: Values, count: number): Values {
   return new (like.constructor as new (count: number) => Values)(count);
 }
 
+/** How columns are named in a table with a row for each step and its next state. */
+export interface StepNames {
+  readonly state: string;
+  readonly next: string;
+  readonly action: string;
+  readonly reward: string;
+  readonly terminated: string;
+  readonly truncated: string;
+  readonly tag: string;
+  readonly extras: string;
+  /** Stands between the names of a part. */
+  readonly separator: "." | "/";
+}
+
+/** The names of D4RL. */
+export const D4RL_NAMES: StepNames = {
+  state: "observations",
+  next: "next_observations",
+  action: "actions",
+  reward: "rewards",
+  terminated: "terminals",
+  truncated: "timeouts",
+  tag: "tags",
+  extras: "infos",
+  separator: "/",
+};
+
 /** Rows in the style of D4RL: a row for each step, with its next state. */
-export function d4rlRows({ named, hasTags }: EpisodeReader): RowMaker {
-  const { leafCount, leaf, extra } = namesOf(named, "/", "infos");
+export function stepRows({ named, hasTags }: EpisodeReader, names: StepNames): RowMaker {
+  const { leafCount, leaf, extra } = namesOf(named, names.separator, names.extras);
   const one = (name: string, dtype: TableColumn["dtype"]): TableColumn => ({
     name,
     dtype,
@@ -150,13 +177,13 @@ export function d4rlRows({ named, hasTags }: EpisodeReader): RowMaker {
   const [action, reward] = [named.columns[leafCount], named.columns[leafCount + 1]];
   return {
     columns: [
-      ...leaves.map((column, k) => tableColumn(leaf("observations", k), column)),
-      tableColumn("actions", action?.column as Column),
-      tableColumn("rewards", reward?.column as Column),
-      one("terminals", "bool"),
-      one("timeouts", "bool"),
-      ...leaves.map((column, k) => tableColumn(leaf("next_observations", k), column)),
-      ...hasTags ? [one("tags", "int32")] : [],
+      ...leaves.map((column, k) => tableColumn(leaf(names.state, k), column)),
+      tableColumn(names.action, action?.column as Column),
+      tableColumn(names.reward, reward?.column as Column),
+      one(names.terminated, "bool"),
+      one(names.truncated, "bool"),
+      ...leaves.map((column, k) => tableColumn(leaf(names.next, k), column)),
+      ...hasTags ? [one(names.tag, "int32")] : [],
       ...named.columns.slice(leafCount + 2).map(({ name, column }) =>
         tableColumn(extra(name), column)
       ),
@@ -262,48 +289,66 @@ export async function* rowsByEpisode(
   for await (const episode of reader.episodes()) yield maker.rows(episode);
 }
 
+/** Makes batches of about so many bytes of the rows of episodes. */
+export class RowBatches {
+  readonly #widths: readonly number[];
+  readonly #step: number;
+  readonly #waiting: Rows[] = [];
+  #have = 0;
+
+  constructor(columns: readonly TableColumn[], bytes: number) {
+    this.#widths = columns.map(({ shape }) => sizeOf(shape));
+    this.#step = rowsFor(
+      columns.map(({ dtype }, k) => ({ bytes: bytesOf(dtype) * (this.#widths[k] ?? 1) })),
+      bytes,
+    );
+  }
+
+  /** Takes rows, and gives the batches that are full. */
+  *add(rows: Rows): Generator<Rows> {
+    this.#waiting.push(rows);
+    this.#have += rows.count;
+    while (this.#have >= this.#step) yield this.#take(this.#step);
+  }
+
+  /** Gives the rows that are left. */
+  *rest(): Generator<Rows> {
+    if (this.#have > 0) yield this.#take(this.#have);
+  }
+
+  #take(count: number): Rows {
+    const parts: Rows[] = [];
+    for (let left = count; left > 0;) {
+      const [first] = this.#waiting;
+      if (first === undefined) break;
+      if (first.count <= left) {
+        parts.push(first);
+        this.#waiting.shift();
+        left -= first.count;
+        continue;
+      }
+      const cut = (from: number, to: number): Rows => ({
+        count: to - from,
+        values: first.values.map((values, k) => rowsOf(values, this.#widths[k] ?? 1, from, to)),
+      });
+      parts.push(cut(0, left));
+      this.#waiting[0] = cut(left, first.count);
+      left = 0;
+    }
+    this.#have -= count;
+    return parts.length === 1 ? parts[0] as Rows : joined(parts, count);
+  }
+}
+
 /** The rows of all episodes in batches of about so many bytes. */
 export async function* rowsInBatches(
   reader: EpisodeReader,
   maker: RowMaker,
   bytes: number,
 ): AsyncGenerator<Rows> {
-  const widths = maker.columns.map(({ shape }) => sizeOf(shape));
-  const step = rowsFor(
-    maker.columns.map(({ dtype }, k) => ({ bytes: bytesOf(dtype) * (widths[k] ?? 1) })),
-    bytes,
-  );
-  const waiting: Rows[] = [];
-  let have = 0;
-  const take = (count: number): Rows => {
-    const parts: Rows[] = [];
-    for (let left = count; left > 0;) {
-      const [first] = waiting;
-      if (first === undefined) break;
-      if (first.count <= left) {
-        parts.push(first);
-        waiting.shift();
-        left -= first.count;
-        continue;
-      }
-      const cut = (from: number, to: number): Rows => ({
-        count: to - from,
-        values: first.values.map((values, k) => rowsOf(values, widths[k] ?? 1, from, to)),
-      });
-      parts.push(cut(0, left));
-      waiting[0] = cut(left, first.count);
-      left = 0;
-    }
-    have -= count;
-    return parts.length === 1 ? parts[0] as Rows : joined(parts, count);
-  };
-  for await (const episode of reader.episodes()) {
-    const rows = maker.rows(episode);
-    waiting.push(rows);
-    have += rows.count;
-    while (have >= step) yield take(step);
-  }
-  if (have > 0) yield take(have);
+  const batches = new RowBatches(maker.columns, bytes);
+  for await (const episode of reader.episodes()) yield* batches.add(maker.rows(episode));
+  yield* batches.rest();
 }
 
 function joined(parts: readonly Rows[], count: number): Rows {

@@ -168,6 +168,10 @@ export async function makeAt<T>(
   if (there !== undefined && there !== kind) {
     throw new ReplayError("file", `can't write ${JSON.stringify(path)}: a ${there} is there`);
   }
+  // Said before the work, which may take hours.
+  if (kind === "folder" && (await namesIn(path)).length > 0) {
+    throw new ReplayError("file", `can't write ${JSON.stringify(path)}: the folder is not empty`);
+  }
   const temporary = besides(path);
   let isDone = false;
   try {

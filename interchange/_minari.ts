@@ -30,7 +30,15 @@ import {
   type Reading,
   type Source,
 } from "./_steps.ts";
-import { columnFor, dataError, release, rowsOf, sizeOf, type Values } from "./_values.ts";
+import {
+  columnFor,
+  dataError,
+  pythonJson,
+  release,
+  rowsOf,
+  sizeOf,
+  type Values,
+} from "./_values.ts";
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";
@@ -454,13 +462,4 @@ function boxOf({ dtype, shape }: Column): object {
     low: fill(low, shape),
     high: fill(high, shape),
   };
-}
-
-/** JSON with `Infinity`, which Python reads and writes. */
-function pythonJson(value: object): string {
-  const text = JSON.stringify(
-    value,
-    (_, each) => each === Infinity ? "\u0000+" : each === -Infinity ? "\u0000-" : each,
-  );
-  return text.replaceAll('"\\u0000+"', "Infinity").replaceAll('"\\u0000-"', "-Infinity");
 }

@@ -138,8 +138,14 @@ function compressors(): Readonly<Record<string, Unpack>> {
   );
 }
 
+/** A table in a Parquet file. */
+export interface ParquetTable extends Table {
+  /** The names of the texts beside it. */
+  readonly keys: readonly string[];
+}
+
 /** The table in a Parquet file. */
-export async function openParquet(file: DataFile): Promise<Table> {
+export async function openParquet(file: DataFile): Promise<ParquetTable> {
   const hyparquet = await load<Hyparquet>("hyparquet");
   const source: Buffered = {
     byteLength: file.size,
@@ -193,14 +199,20 @@ export async function openParquet(file: DataFile): Promise<Table> {
       notes.push(`${name} has no numbers, so it was left out.`);
       continue;
     }
-    if (node.children.length === 0) columns.push({ name, dtype, shape: [] });
-    else {
-      const known = noted(note, name);
+    const known = noted(note, name);
+    if (node.children.length === 0) {
+      columns.push({
+        name,
+        dtype,
+        shape: sizeOf(known?.shape ?? []) === 1 ? known?.shape ?? [] : [],
+      });
+    } else {
       const [first] = await read(name, 0, 1);
       columns.push({ name, dtype, shape: known?.shape ?? shapeOf(first) });
     }
   }
   return {
+    keys: (metadata.key_value_metadata ?? []).map(({ key }) => key),
     columns,
     rowCount,
     notes,
@@ -283,32 +295,107 @@ const TYPES: Readonly<Record<FileDType, object>> = {
   float64: { type: "DOUBLE" },
 };
 
-function schemaOf(columns: readonly TableColumn[]): object[] {
-  const required = { repetition_type: "REQUIRED" };
-  return [
-    { name: "root", num_children: columns.length },
-    ...columns.flatMap(({ name, dtype, shape }) =>
-      shape.length === 0 ? [{ name, ...required, ...TYPES[dtype] }] : [
-        { name, ...required, num_children: 1, converted_type: "LIST" },
-        { name: "list", repetition_type: "REPEATED", num_children: 1 },
-        { name: "element", ...required, ...TYPES[dtype] },
-      ]
-    ),
+/** How rows of several numbers are written: as flat lists; or as lists of lists, and where there is one number only, as no list. */
+export type Lists = "flat" | "nested";
+
+/** How many elements the lists of a column have, from the outermost on. */
+function sizesOf({ shape }: TableColumn, lists: Lists): readonly number[] {
+  const size = sizeOf(shape);
+  if (lists === "nested") return size === 1 ? [] : shape;
+  return shape.length === 0 ? [] : [size];
+}
+
+/** What Parquet knows of a column: lists within lists, and the type of a number. */
+export function elementsOf(name: string, type: object, depth: number): object[] {
+  const required = { name, repetition_type: "REQUIRED" };
+  return depth === 0 ? [{ ...required, ...type }] : [
+    { ...required, num_children: 1, converted_type: "LIST" },
+    { name: "list", repetition_type: "REPEATED", num_children: 1 },
+    ...elementsOf("element", type, depth - 1),
   ];
 }
 
 /** Numbers as hyparquet-writer takes them. */
-function dataOf({ dtype, shape }: TableColumn, values: Values): unknown {
-  const isBool = dtype === "bool";
-  const is64 = dtype === "int64";
+function dataOf(column: TableColumn, values: Values, lists: Lists): unknown[] {
+  const isBool = column.dtype === "bool";
+  const is64 = column.dtype === "int64";
   const one = (value: number): unknown => isBool ? value !== 0 : is64 ? BigInt(value) : value;
-  const plain = Array.from(values as ArrayLike<number>, one);
-  if (shape.length === 0) return plain;
-  const width = sizeOf(shape);
-  return Array.from(
-    { length: plain.length / width },
-    (_, k) => plain.slice(k * width, (k + 1) * width),
+  let data: unknown[] = Array.from(values as ArrayLike<number>, one);
+  for (const size of sizesOf(column, lists).toReversed()) {
+    const parts = data;
+    data = Array.from(
+      { length: parts.length / size },
+      (_, k) => parts.slice(k * size, (k + 1) * size),
+    );
+  }
+  return data;
+}
+
+/** A text beside a table, by its name. */
+export interface KeyValue {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** A Parquet file that grows by groups of rows. */
+export interface ParquetFile {
+  /** Appends a group of rows: an array for each column. */
+  write(data: readonly { readonly name: string; readonly data: unknown[] }[]): Promise<void>;
+  /** Writes the end. Without it, nobody can read the file. */
+  finish(): Promise<void>;
+}
+
+/** Begins a Parquet file with any columns. */
+export async function newParquet(
+  file: NewFile,
+  elements: readonly (readonly object[])[],
+  notes: readonly KeyValue[],
+): Promise<ParquetFile> {
+  const { ByteWriter, ParquetWriter } = await load<HyparquetWriter>("hyparquet-writer");
+  const bytes = new ByteWriter();
+  const writer = new ParquetWriter({
+    writer: bytes,
+    schema: [{ name: "root", num_children: elements.length }, ...elements.flat()],
+    kvMetadata: [...notes],
+  });
+  const flush = async (): Promise<void> => {
+    await file.write(bytes.getBytes());
+    bytes.index = 0;
+  };
+  return {
+    async write(data): Promise<void> {
+      await writer.write({ columnData: [...data], rowGroupSize: data[0]?.data.length ?? 0 });
+      await flush();
+    },
+    async finish(): Promise<void> {
+      await writer.finish();
+      await flush();
+    },
+  };
+}
+
+/** Begins a Parquet file with columns of numbers, whose rows `write` takes. */
+export async function newTable(
+  file: NewFile,
+  columns: readonly TableColumn[],
+  lists: Lists,
+  notes: readonly KeyValue[] = [],
+): Promise<{ write(rows: Rows): Promise<void>; finish(): Promise<void> }> {
+  const parquet = await newParquet(
+    file,
+    columns.map((column) =>
+      elementsOf(column.name, TYPES[column.dtype], sizesOf(column, lists).length)
+    ),
+    [{ key: NOTE, value: noteOf(columns) }, ...notes],
   );
+  return {
+    write: ({ values }) =>
+      parquet.write(columns.map((column, k) => ({
+        name: column.name,
+        data: dataOf(column, values[k] as Values, lists),
+      }))),
+    finish: () => parquet.finish(),
+  };
 }
 
 /** Writes a Parquet file: each batch is a group of rows. */
@@ -316,27 +403,8 @@ export async function writeParquet(
   file: NewFile,
   columns: readonly TableColumn[],
   batches: AsyncIterable<Rows>,
-  notes: readonly { readonly key: string; readonly value: string }[] = [],
 ): Promise<void> {
-  const { ByteWriter, ParquetWriter } = await load<HyparquetWriter>("hyparquet-writer");
-  const bytes = new ByteWriter();
-  const writer = new ParquetWriter({
-    writer: bytes,
-    schema: schemaOf(columns),
-    kvMetadata: [{ key: NOTE, value: noteOf(columns) }, ...notes],
-  });
-  const flush = async (): Promise<void> => {
-    await file.write(bytes.getBytes());
-    bytes.index = 0;
-  };
-  for await (const { count, values } of batches) {
-    const columnData = columns.map((column, k) => ({
-      name: column.name,
-      data: dataOf(column, values[k] as Values),
-    }));
-    await writer.write({ columnData, rowGroupSize: count });
-    await flush();
-  }
-  await writer.finish();
-  await flush();
+  const table = await newTable(file, columns, "flat");
+  for await (const rows of batches) await table.write(rows);
+  await table.finish();
 }

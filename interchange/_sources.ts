@@ -19,7 +19,7 @@ import { openTfrecord } from "./_tfrecord.ts";
 import { dataError } from "./_values.ts";
 
 /**
- * A format of files with episodes. {@linkcode importEpisodes} reads all of them, and {@linkcode exportEpisodes} writes all but `lerobot`.
+ * A format of files with episodes. {@linkcode importEpisodes} reads them, and {@linkcode exportEpisodes} writes them.
  *
  * | format | files |
  * |---|---|
@@ -28,7 +28,7 @@ import { dataError } from "./_values.ts";
  * | `npz` | arrays of NumPy's, with the names of `d4rl` |
  * | `parquet`, `arrow` | a row for each step, as RLDS has them, or with other names that are known |
  * | `tfrecord` | episodes as `tf.train.Example` or `tf.train.SequenceExample`, as RLDS has them |
- * | `lerobot` | the folder of a data set of LeRobot's, version 2 or 3 |
+ * | `lerobot` | the folder of a data set of LeRobot's, version 2 or 3; version 3 is written |
  */
 export type EpisodeFormat =
   | "d4rl"

@@ -67,7 +67,7 @@ const ROLES = {
 type Role = keyof typeof ROLES;
 
 /** What stands before the names of other columns. */
-const EXTRAS = /^(?:infos|info|extras)[/.]/;
+const EXTRAS = /^(?:infos|info|extras|complementary_info)[/.]/;
 
 /** Whether a name is that of a column that is needed, so it must have a row for each step. */
 export function isKnown(name: string): boolean {

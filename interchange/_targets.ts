@@ -9,14 +9,16 @@ import { writeArrow } from "./_arrow.ts";
 import { writeD4rl } from "./_d4rl.ts";
 import {
   append,
-  d4rlRows,
+  D4RL_NAMES,
   type EpisodeReader,
   rldsRows,
   rowsByEpisode,
   rowsInBatches,
+  stepRows,
 } from "./_export.ts";
 import { filesOf, kindOf, makeAt, makeFile, makeFolder } from "./_files.ts";
 import type { EpisodesMoved } from "./_import.ts";
+import { DEFAULT_FPS, writeLerobot } from "./_lerobot.ts";
 import { MAIN_FILE, type MinariEpisode, writeMinari } from "./_minari.ts";
 import { writeNpz } from "./_npz.ts";
 import { writeParquet } from "./_parquet.ts";
@@ -32,6 +34,7 @@ const PARQUET_BYTES = 2 ** 20;
 /** Types of number that a format has not, and what stands in their place. */
 const LOSSES: Readonly<Partial<Record<EpisodeFormat, Readonly<Record<string, string>>>>> = {
   d4rl: { float16: "float32" },
+  lerobot: { float16: "float32" },
   minari: { float16: "float32" },
   parquet: { float16: "float32" },
   tfrecord: { float64: "float32" },
@@ -43,17 +46,19 @@ export async function writeEpisodes(
   reader: EpisodeReader,
   format: EpisodeFormat,
   path: string,
+  fps: number | undefined,
 ): Promise<EpisodesMoved> {
-  if (format === "lerobot") {
-    throw new TypeError(
-      `${where}: data sets of LeRobot's are only read, because its tables have no place for final states; write "parquet" instead`,
-    );
-  }
   if (reader.episodeCount === 0) {
     throw new ReplayError("empty", `${where}: no episode has ended, so there is nothing to write`);
   }
-  await write(reader, format, path);
-  return reader.moved(notesOf(reader, format));
+  await write(reader, format, path, fps ?? DEFAULT_FPS);
+  const notes = notesOf(reader, format);
+  if (format === "lerobot" && fps === undefined) {
+    notes.push(
+      `A replay has no times, so there are ${DEFAULT_FPS} steps a second; fps changes it.`,
+    );
+  }
+  return reader.moved(notes);
 }
 
 /** What a format changes, in sentences. */
@@ -71,13 +76,26 @@ function notesOf({ named, hasTags }: EpisodeReader, format: EpisodeFormat): stri
   if (format === "minari" && hasTags) {
     notes.push("Tags are attributes of the episodes' groups.");
   }
+  const pictures = named.leaves.filter(({ column }) => column.shape.length > 1);
+  if (format === "lerobot" && pictures.length > 0) {
+    notes.push(
+      `${
+        pictures.map(({ name }) => name).join(", ")
+      }: arrays of numbers, which LeRobot does not take for pictures.`,
+    );
+  }
   return notes;
 }
 
-async function write(reader: EpisodeReader, format: EpisodeFormat, path: string): Promise<void> {
+async function write(
+  reader: EpisodeReader,
+  format: EpisodeFormat,
+  path: string,
+  fps: number,
+): Promise<void> {
   switch (format) {
     case "d4rl": {
-      const maker = d4rlRows(reader);
+      const maker = stepRows(reader, D4RL_NAMES);
       return await makeAt(
         path,
         "file",
@@ -88,7 +106,7 @@ async function write(reader: EpisodeReader, format: EpisodeFormat, path: string)
     case "minari":
       return await writeMinariAt(reader, path);
     case "npz": {
-      const maker = d4rlRows(reader);
+      const maker = stepRows(reader, D4RL_NAMES);
       // Each column is a pass, so its length must be known: what goes meanwhile would shorten it.
       return await makeFile(path, async (file) => {
         let rowCount = 0;
@@ -123,7 +141,7 @@ async function write(reader: EpisodeReader, format: EpisodeFormat, path: string)
       );
     }
     case "lerobot":
-      return;
+      return await makeAt(path, "folder", (folder) => writeLerobot(folder, reader, fps));
   }
 }
 

@@ -97,3 +97,16 @@ export function release(arrays: readonly Values[]): void {
 export function rowsOf<V extends Values>(values: V, width: number, from: number, to: number): V {
   return values.subarray(from * width, to * width) as V;
 }
+
+/** Numbers that JSON has not, as Python writes and reads them. */
+const PYTHON = ["NaN", "-Infinity", "Infinity"];
+
+/** JSON with `Infinity` and `NaN`, which Python reads and writes. */
+export function pythonJson(value: object, indent = 0): string {
+  const text = JSON.stringify(
+    value,
+    (_, each) => typeof each === "number" && !Number.isFinite(each) ? `\u0000${each}` : each,
+    indent,
+  );
+  return PYTHON.reduce((all, word) => all.replaceAll(`"\\u0000${word}"`, word), text);
+}

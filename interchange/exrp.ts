@@ -112,9 +112,10 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
       );
     program.command("export <format> <folder> <file>")
       .description(
-        "writes the ended episodes of a durable replay into a file; all formats but lerobot",
+        `writes the ended episodes of a durable replay into a file; formats: ${formats}`,
       )
       .option("--tag <number>", "only episodes of this tag", wholeNumber)
+      .option("--fps <number>", "steps a second, for lerobot; 30 by default", wholeNumber)
       .action(async (format: string, folder: string, file: string, given: object) =>
         await exportFrom(format, folder, file, given, watching)
       );

@@ -68,6 +68,8 @@ export interface ImportEpisodesOptions extends ReadEpisodesOptions {
 export interface ExportEpisodesOptions {
   /** Which episodes: all that have ended, by default. */
   readonly filter?: EpisodeFilter;
+  /** How many steps there are in a second, for `lerobot`, whose steps have times: a whole number from 1 on, 30 by default. */
+  readonly fps?: number;
   /** Ends the call when it aborts. No file is left then. */
   readonly signal?: AbortSignal;
   /** Hears how far the call is. */
@@ -97,7 +99,7 @@ export interface EpisodesDescription {
 
 const READ_OPTIONS = ["unfinished"] as const;
 const IMPORT_OPTIONS = [...READ_OPTIONS, "tag", "signal", "onProgress"] as const;
-const EXPORT_OPTIONS = ["filter", "signal", "onProgress"] as const;
+const EXPORT_OPTIONS = ["filter", "fps", "signal", "onProgress"] as const;
 
 function readingOf(where: string, { unfinished = "error" }: ReadEpisodesOptions): Reading {
   const word = checkWord(`${where}: unfinished`, unfinished, ["error", "truncate"]);
@@ -219,9 +221,9 @@ export async function importEpisodes(
  *
  * The file has its name once all of it is on the disk. After an error there is none. One that stood there is replaced.
  *
- * @param target A path or a URL of a file. For `minari` it is a file whose name ends in `.hdf5`, or a new folder for `main_data.hdf5`; `metadata.json` is
- * written beside the file.
- * @throws {TypeError} For an unknown format or option, and for `lerobot`, which is only read.
+ * @param target A path or a URL of a file. For `lerobot` it is a new folder. For `minari` it is a file whose name ends in `.hdf5`, or a new folder for
+ * `main_data.hdf5`; `metadata.json` is written beside the file.
+ * @throws {TypeError} For an unknown format or option.
  * @throws {ReplayError} `file` or `permission` if the file can't be written. `empty` if no episode has ended.
  * @example
  * ```ts
@@ -249,5 +251,12 @@ export async function exportEpisodes(
   const kind = checkFormat(where, format);
   const path = checkTarget(where, target);
   const reader = new EpisodeReader(from, options.filter ?? {}, options);
-  return await writeEpisodes(where, reader, kind, path);
+  const { fps } = options;
+  if (fps !== undefined) {
+    checkInteger(`${where}: fps`, fps, 1, 1e6);
+    if (kind !== "lerobot") {
+      throw new TypeError(`${where}: fps is for lerobot, and not for ${kind}`);
+    }
+  }
+  return await writeEpisodes(where, reader, kind, path, fps);
 }

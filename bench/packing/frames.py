@@ -1,12 +1,13 @@
 """Records frames of Atari games, for bench/packing/measure.cpp.
 
 A frame is what agents learn from: the larger of the last two screens of four, grey, reduced to 84 x 84 by areas. Actions stick with a
-probability of 0.25. There are three policies:
+probability of 0.25. There are four policies:
 
 - random: each action as likely as the others.
 - sticky: a random action for 1 to 40 steps.
 - search: tries several continuations in a copy of the emulator, and takes four steps of the best one. It lives longer and gets further than
   the random policy, as a trained one does.
+- rally: moves the paddle to where the ball is, which it reads from the console's memory. It is for Pong and Breakout only.
 
   python frames.py --policy=search --count=1000 --out=FILE [--games=pong,qbert] [--native]
 
@@ -17,7 +18,7 @@ import argparse
 import sys
 
 import numpy as np
-from ale_py import ALEInterface, LoggerMode, roms
+from ale_py import Action, ALEInterface, LoggerMode, roms
 
 GAMES = "alien,asterix,beam_rider,breakout,enduro,ms_pacman,pong,qbert,riverraid,seaquest,space_invaders,freeway"
 SKIP = 4
@@ -37,6 +38,7 @@ def area_weights(large, small):
 
 class Game:
     def __init__(self, name, seed, native):
+        self.name = name
         self.native = native
         self.ale = ALEInterface()
         self.ale.setInt("random_seed", seed)
@@ -101,7 +103,23 @@ def search_policy(game, rng, plans=12, depth=14, taken=4):
         yield from best[:taken]
 
 
-POLICIES = {"random": random_policy, "sticky": sticky_policy, "search": search_policy}
+def rally_policy(game, rng):
+    """Follows the ball: where it is, and where the paddle is, stands in the console's memory."""
+    last = 0
+    while True:
+        ram = game.ale.getRAM()
+        if game.name == "pong":
+            gap = int(ram[54]) - int(ram[51]) - 12
+            yield Action.NOOP if abs(gap) < 4 else Action.LEFT if gap > 0 else Action.RIGHT
+        else:
+            ball, in_play = int(ram[99]), 0 < int(ram[101]) < 200
+            speed = ball - last if abs(ball - last) < 40 else 0
+            last = ball
+            gap = ball + speed - int(ram[72]) - 8
+            yield Action.FIRE if not in_play else Action.NOOP if abs(gap) < 4 else Action.RIGHT if gap > 0 else Action.LEFT
+
+
+POLICIES = {"random": random_policy, "sticky": sticky_policy, "search": search_policy, "rally": rally_policy}
 
 
 def record(name, policy, count, seed, native):

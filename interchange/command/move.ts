@@ -116,7 +116,7 @@ export async function exportFrom(
   format: string,
   folder: string,
   file: string,
-  { tag }: { readonly tag?: number },
+  { tag, fps }: { readonly tag?: number; readonly fps?: number },
   watching: Watching,
 ): Promise<void> {
   const kind = checkFormat("export", format);
@@ -125,6 +125,7 @@ export async function exportFrom(
   const moved = await exportEpisodes(replay, kind, file, {
     ...progressOf(watching),
     ...tag === undefined ? {} : { filter: { tag } },
+    ...fps === undefined ? {} : { fps },
   });
   tell(watching, "wrote", `into ${file}`, moved);
 }

@@ -450,7 +450,7 @@ Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
 
 bool Durable::wantsCheckpoint() { return writtenBytes_ >= options_.checkpointBytes && writtenBytes_ >= 4 * checkpointSize_; }
 
-/// Blocks whose rows have changed since they were written are written again, and so are those of segments that hold little else than what has gone.
+/// Blocks whose rows have changed since they were written are written again, and so are those of the oldest segments, if that lets them go.
 void Durable::freshenBlocks() {
   LoggedRows& logged = replay_.book().part<LoggedRows>();
   const Store& store = replay_.book().store();
@@ -463,14 +463,11 @@ void Durable::freshenBlocks() {
     const LogPlace& place = logged.place(block);
     if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
-  uint64_t rewritten = 0;
+  const uint32_t emptied = segments.sparseFront(rewrittenMax, [&](size_t at) { return live[at]; });
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
-    const LogPlace& place = logged.place(block);
-    const size_t at = segments.find(place.segment);
-    const bool isSparse = at + 1 < segments.count && 2 * live[at] < segments.segments[at].bytes && rewritten < rewrittenMax;
-    if (isSparse) rewritten += wholeFrameBytes(place.bytes);
-    if (isSparse || logged.isStale(block)) logged.note(block);
+    const uint32_t segment = logged.place(block).segment;
+    if ((segment > 0 && segment < emptied) || logged.isStale(block)) logged.note(block);
   }
 }
 

@@ -194,25 +194,20 @@ void DurableTables::settled() {
 
 // ---- checkpoints ----
 
-/// Writes the chunks of segments again that hold little else than what has gone. False where the log has failed.
+/// Writes the chunks of the oldest segments again, if that lets them go. False where the log has failed.
 bool DurableTables::rewriteSparse() {
   LogSegments segments;
-  if (log_.segments(&segments) != LogStatus::ok || segments.count < 2) return true;
+  if (log_.segments(&segments) != LogStatus::ok) return true;
   ChunkStore& store = tables_.store();
-  const auto isSparse = [&](uint32_t segment) {
-    const size_t at = segments.find(segment);
-    return at + 1 < segments.count && 2 * store.loggedBytes(segment) < segments.segments[at].bytes;
-  };
-  uint64_t rewritten = 0;
+  const uint32_t emptied = segments.sparseFront(rewrittenMax, [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); });
+  if (emptied == 0) return true;
   for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
     const ItemTable& table = *tables_.findTable(number);
     for (uint32_t index = 0; index < table.size(); ++index) {
       const ItemBody& body = table.body(index);
       for (uint32_t k = 0; k < body.chunkCount; ++k) {
         Chunk* const chunk = body.chunks()[k];
-        if (!isSparse(chunk->logged.segment)) continue;
-        if (rewritten >= rewrittenMax) return true;
-        rewritten += chunk->bytes;
+        if (chunk->logged.segment == 0 || chunk->logged.segment >= emptied) continue;
         const LogPosition before = chunk->logged;
         if (!writeChunk(chunk)) return false;
         const ChunkMove move = {before.segment, before.offset, chunk->logged.segment, chunk->logged.offset};

@@ -89,6 +89,28 @@ struct LogSegments {
 
   /// Which one has this number; `count` where none has.
   size_t find(uint32_t segment) const;
+
+  /// The number below which segments should be emptied, by writing again what is needed of them; 0 for none. Only the oldest ones can go, so what counts is
+  /// all of them together: they are emptied where at most half of their bytes are needed. It may take several calls, because it asks for at most `most`
+  /// bytes, or one segment. `needed` says how many bytes of the segment at an index are needed.
+  template <typename Needed>
+  uint32_t sparseFront(uint64_t most, Needed needed) const {
+    size_t sparse = 0;
+    uint64_t has = 0;
+    uint64_t needs = 0;
+    for (size_t at = 0; at + 1 < count; ++at) {
+      needs += needed(at);
+      if (needs == 0) continue;  // it goes anyway
+      has += segments[at].bytes;
+      if (2 * needs <= has) sparse = at + 1;
+    }
+    size_t end = 0;
+    for (needs = 0; end < sparse; ++end) {
+      needs += needed(end);
+      if (end > 0 && needs > most) break;
+    }
+    return end == 0 ? 0 : segments[end - 1].segment + 1;
+  }
 };
 
 /// The segments that the folder has.

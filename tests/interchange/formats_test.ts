@@ -156,7 +156,11 @@ Deno.test("an export that fails or is ended leaves no file, and the old one stay
       exportEpisodes(empty as unknown as ExperienceReplay, "npz", `${folder}/data.npz`),
       "empty",
     );
-    await assertRejects(() => exportEpisodes(replay, "lerobot", folder), TypeError, "only read");
+    await assertRejects(
+      () => exportEpisodes(replay, "npz", `${folder}/data.npz`, { fps: 10 }),
+      TypeError,
+      "fps is for lerobot",
+    );
   }));
 
 Deno.test("timers and signals come in between", () =>

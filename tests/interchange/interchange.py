@@ -98,6 +98,54 @@ def from_minari(folder):
     return episodes
 
 
+def from_lerobot(folder):
+    """Episodes by their places in the table of episodes. It also compares the metadata with the rows."""
+    info = json.loads((folder / "meta/info.json").read_text())
+    rows = pyarrow.parquet.read_table(folder / "data/chunk-000/file-000.parquet")
+    # LeRobot asks for the columns by name, and casts lists to lists of a size.
+    assert rows.column_names == list(info["features"])
+    for name, feature in info["features"].items():
+        kind = pa.bool_() if feature["dtype"] == "bool" else pa.type_for_alias(feature["dtype"])
+        for size in reversed(feature["shape"] if feature["shape"] != [1] else []):
+            kind = pa.list_(kind, size)
+        assert rows[name].cast(kind).null_count == 0
+    assert rows["index"].to_pylist() == list(range(len(rows))) and info["total_frames"] == len(rows)
+    np.testing.assert_allclose(rows["timestamp"], np.array(rows["frame_index"]) / info["fps"], rtol=1e-6)
+
+    stats = json.loads((folder / "meta/stats.json").read_text())
+    for name, of in stats.items():
+        values = np.array(rows[name].to_pylist(), np.float64).reshape(len(rows), -1)
+        assert of["min"] == plain(values.min(0)) and of["max"] == plain(values.max(0)) and of["count"] == [len(rows)]
+        np.testing.assert_allclose(of["mean"], values.mean(0), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(of["std"], values.std(0), rtol=1e-9, atol=1e-9)
+
+    table = pyarrow.parquet.read_table(folder / "meta/tasks.parquet")
+    # pandas makes the texts its index, by this note.
+    assert table.schema.pandas_metadata["index_columns"] == ["task"]
+    tasks = dict(zip(table["task_index"].to_pylist(), table["task"].to_pylist()))
+    episodes = []
+    found = pyarrow.parquet.read_table(folder / "meta/episodes/chunk-000/file-000.parquet").to_pylist()
+    assert len(found) == info["total_episodes"]
+    for number, each in enumerate(found):
+        part = rows.slice(each["dataset_from_index"], each["length"])
+        assert each["dataset_to_index"] == each["dataset_from_index"] + each["length"]
+        assert set(part["episode_index"].to_pylist()) == {number} == {each["episode_index"]}
+        rewards = np.array(part["next.reward"], np.float64)
+        np.testing.assert_allclose(each["stats/next.reward/q10"], [np.quantile(rewards, 0.1)], rtol=1e-9, atol=1e-9)
+        assert each["tasks"] == [tasks[part["task_index"][0].as_py()]]
+        ends = [part["next.done"].to_pylist(), part["next.truncated"].to_pylist()]
+        assert not any(any(end[:-1]) for end in ends) and ends[0][-1] != ends[1][-1]
+        episodes.append({
+            "state": plain(part["observation.state"].to_pylist()),
+            "final": part["next_observation.state"].to_pylist()[-1],
+            "action": plain(part["action"].to_pylist()),
+            "reward": part["next.reward"].to_pylist(),
+            "terminated": ends[0][-1],
+            "tag": int(each["tasks"][0].removeprefix("tag ")),
+        })
+    return episodes
+
+
 def read(folder):
     found = {}
     with h5py.File(folder / "d4rl.hdf5") as file:
@@ -111,6 +159,7 @@ def read(folder):
     found["arrow"] = from_table(pyarrow.feather.read_table(folder / "steps.arrow"))
     found["tfrecord"] = from_tfrecord(folder / "steps.tfrecord")
     found["minari"] = from_minari(folder / "minari")
+    found["lerobot"] = from_lerobot(folder / "lerobot")
     print(json.dumps(found))
 
 

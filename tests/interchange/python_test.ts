@@ -44,6 +44,7 @@ Deno.test({
         ["arrow", "steps.arrow"],
         ["tfrecord", "steps.tfrecord"],
         ["minari", "minari"],
+        ["lerobot", "lerobot"],
       ];
       for (const [format, name] of files) await exportEpisodes(replay, format, `${folder}/${name}`);
       const found = await python("read", folder) as Record<string, unknown>;

@@ -2,6 +2,7 @@
 // anything is made.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
@@ -398,6 +399,40 @@ void removedSegmentsComeBack() {
   CHECK(left[0] == left[1]);
 }
 
+/// Rows that stay do not keep what was written behind them: they are written again once the folder has twice their bytes, so its size is bounded.
+void boundedFolder() {
+  SimulatedDisk disk(9);
+  Side side = opened(disk, optionsOf(), true, setupOf(300));
+  record(side, 250);
+  double empty = -1;
+  CHECK_EQUAL(exrp_episode_create(side.id(), &empty), 0);
+  CHECK_EQUAL(flush(side), 0);
+  const auto folderBytes = [&] {
+    DiskFiles files;
+    CHECK(!disk.list(&files).isError());
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < files.count; ++k) bytes += files.files[k].bytes;
+    return bytes;
+  };
+  const uint64_t rows = folderBytes();
+  uint64_t most = 0;
+  uint64_t written = 0;
+  for (int32_t round = 0; round < 60; ++round) {
+    for (int32_t k = 0; k < 300; ++k) CHECK_EQUAL(exrp_episode_tag(side.id(), empty, k), 0);
+    CHECK_EQUAL(flush(side), 0);
+    most = std::max(most, folderBytes());
+    written = side.instance().durable->stream().counts().writtenBytes;
+  }
+  CHECK(written > 10 * rows);
+  if (most > 3 * rows + 2 * optionsOf().checkpointBytes) std::printf("rows %g, most %g, written %g\n", double(rows), double(most), double(written));
+  CHECK(most <= 3 * rows + 2 * optionsOf().checkpointBytes);
+  side.instance().durable->abandon();
+  Side again = opened(disk, optionsOf(), false, setupOf(300));
+  checkSame(again, side);
+  again.destroy();
+  side.destroy();
+}
+
 }  // namespace
 
 int main() {
@@ -412,5 +447,6 @@ int main() {
   namedCheckpoint();
   provenByTail();
   writtenOnce();
+  boundedFolder();
   return checkResult("durable/promises");
 }
