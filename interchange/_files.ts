@@ -74,9 +74,8 @@ async function attempt<T>(verb: string, path: string, call: () => Promise<T>): P
   try {
     return await call();
   } catch (cause) {
-    throw new ReplayError("file", `can't ${verb} ${JSON.stringify(path)}: ${reasonOf(cause)}`, {
-      cause,
-    });
+    const name = JSON.stringify(lastName(path));
+    throw new ReplayError("file", `can't ${verb} ${name}: ${reasonOf(cause)}`, { cause });
   }
 }
 
@@ -152,6 +151,11 @@ export async function namesIn(folder: string): Promise<string[]> {
 function besides(path: string): string {
   const [tag = 0] = crypto.getRandomValues(new Uint32Array(1));
   return `${path}.exrp-${tag.toString(36).padStart(7, "0")}.part`;
+}
+
+/** The name that something gets once it is done. */
+export function lastName(path: string): string {
+  return path.replaceAll(/\.exrp-\w{7}\.part/g, "");
 }
 
 /**

@@ -32,9 +32,7 @@ async function refused(
 
 /** Makes an HDF5 file. */
 async function h5(path: string, fill: (file: H5File) => void): Promise<string> {
-  const file = await createH5(path);
-  fill(file);
-  file.close();
+  await createH5(path, fill);
   return path;
 }
 
