@@ -158,6 +158,7 @@ export function tableSource(
     if (column === undefined || isScalar(column)) continue;
     throw dataError(`${column.name} must have one number a row, and has [${column.shape}]`);
   }
+  if (one.isLast === undefined) checkNext(layout);
   const notes = [...table.notes];
   if (reward === undefined) notes.push("The file has no rewards, so they are 0.");
   const rewardShape = reward === undefined || isScalar(reward) ? [] : reward.shape;
@@ -181,6 +182,18 @@ export function tableSource(
     pieces: () => piecesOf(table, layout, { named, action, reward }, reading),
     close: () => table.close(),
   };
+}
+
+/** Next states must have the rows of states: else their numbers would be taken for others. */
+function checkNext({ state, next }: Layout): void {
+  const text = (shape: readonly number[]): string => `[${shape.filter((size) => size !== 1)}]`;
+  for (const { path, column } of next) {
+    const of = state.find((each) => each.path.join("/") === path.join("/"))?.column;
+    if (of === undefined || text(of.shape) === text(column.shape)) continue;
+    throw dataError(
+      `${column.name} has [${column.shape}] in a row, and ${of.name} has [${of.shape}]: both must have the same`,
+    );
+  }
 }
 
 /** Each of what comes, with what comes next. */
