@@ -37,6 +37,8 @@ import { columnFor, dataError, release, rowsOf, sizeOf, type Values } from "./_v
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";
+/** That of the text beside it. */
+export const METADATA_FILE = "metadata.json";
 
 /** Bytes that are read at once. */
 const READ_BYTES = 2 ** 20;

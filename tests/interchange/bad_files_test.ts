@@ -127,6 +127,26 @@ Deno.test("an episode without an end is an error, or truncated where that is ask
     ]]);
   }));
 
+Deno.test("next states of another shape than states are refused by both shapes", () =>
+  withFolder(async (folder) => {
+    let n = 0;
+    const file = (next: number[]): Promise<string> =>
+      h5(`${folder}/${n++}.hdf5`, (to) => {
+        put(to, "observations", [3, 2], [1, 2, 3, 4, 5, 6]);
+        put(to, "next_observations", [3, ...next], [1, 2, 3, 4, 5, 6]);
+        for (const name of ["actions", "rewards", "terminals"]) put(to, name, [3], [0, 0, 1]);
+      });
+    for (const next of [[3], [2, 2], []]) {
+      assertEquals(
+        await refused("d4rl", await file(next)),
+        `next_observations has [${next}] in a row, and observations has [2]: both must have the same`,
+      );
+    }
+    using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+    const into = replay as unknown as ExperienceReplay;
+    assertEquals((await importEpisodes(into, "d4rl", await file([2, 1]))).stepCount, 3);
+  }));
+
 Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are", () =>
   withFolder(async (folder) => {
     let n = 0;

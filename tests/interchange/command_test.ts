@@ -80,6 +80,80 @@ test("an import that fails leaves no folder, and one that was there as it was", 
   assertEquals(contentsOf(other), contentsOf(replay));
 });
 
+test("an import that fails says what is left: nothing in a new folder, whole episodes in another", async (folder) => {
+  using replay = await plainReplay(1);
+  const [file, bad, pool] = [`${folder}/a`, `${folder}/bad`, `${folder}/pool`];
+  await exportEpisodes(replay, "tfrecord", file);
+  const bytes = await Deno.readFile(file);
+  bytes.set([(bytes.at(-10) ?? 0) ^ 1], bytes.length - 10);
+  await Deno.writeFile(bad, bytes);
+  // A slash behind the name changes nothing.
+  const fresh = await run("import", "tfrecord", bad, `${pool}/`);
+  assertEquals(fresh.status, 1);
+  assertMatch(fresh.wrong, /; nothing was recorded$/);
+  assertEquals(await namesIn(folder), ["a", "bad"]);
+  assertEquals((await run("import", "tfrecord", file, `${pool}/`, "--capacity", "9999")).wrong, "");
+  assertEquals(await namesIn(folder), ["a", "bad", "pool"]);
+  const { wrong } = await run("import", "tfrecord", bad, pool);
+  assertMatch(wrong, /; 11 whole episodes before it are recorded$/);
+  using other = await ExperienceReplay.open(pool);
+  assertEquals(other.episodeCount, 12 + 11);
+});
+
+test("an episode that is too long is refused, what gives way is told, and a capacity may change", async (folder) => {
+  using replay = await ExperienceReplay.create({ capacity: 30, state: float32() });
+  for (let k = 0; k < 3; k++) {
+    const values = new Float32Array(10);
+    const steps = { state: values, action: values, reward: values, finalState: 0 };
+    replay.recordMany(replay.newEpisode(), steps);
+  }
+  const [file, pool] = [`${folder}/a.npz`, `${folder}/pool`];
+  await exportEpisodes(replay as unknown as ExperienceReplay, "npz", file);
+  const short = await run("import", "npz", file, pool, "--capacity", "9");
+  assertEquals([short.status, short.out], [1, ""]);
+  assertMatch(
+    short.wrong,
+    /an episode has (at least )?10 steps, and this replay holds 9; give it a larger capacity; nothing was recorded$/,
+  );
+  assertEquals(await namesIn(folder), ["a.npz"]);
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "15")).out,
+    `imported 30 steps in 3 episodes into ${pool}\n- 2 episodes gave way: the replay holds 15 records.`,
+  );
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "50")).out,
+    `added 30 steps in 3 episodes to ${pool}`,
+  );
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "30")).out,
+    `10 records gave way to the smaller capacity\nadded 30 steps in 3 episodes to ${pool}\n- 3 episodes gave way: the replay holds 30 records.`,
+  );
+  using other = await ExperienceReplay.open(pool);
+  assertEquals([other.capacity, other.recordCount], [30, 30]);
+});
+
+test("an export replaces what an export made, and nothing else; a filter that leaves out all is told", async (folder) => {
+  using replay = await plainReplay(1);
+  const [file, pool, out] = [`${folder}/a.arrow`, `${folder}/pool`, `${folder}/out`];
+  await exportEpisodes(replay, "arrow", file);
+  assertEquals((await run("import", "arrow", file, pool)).status, 0);
+  const none = await run("export", "minari", pool, out, "--tag", "99");
+  assertEquals(none.status, 1);
+  assertMatch(none.wrong, /the filter leaves out all 12 episodes that have ended/);
+  await Deno.mkdir(out);
+  for (let turn = 0; turn < 2; turn++) {
+    assertEquals((await run("export", "minari", pool, out)).wrong, "");
+    assertEquals((await run("export", "npz", pool, `${folder}/out.npz`)).wrong, "");
+    assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json"]);
+    assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+  }
+  await Deno.writeTextFile(`${out}/notes.txt`, "mine");
+  const refused = await run("export", "minari", pool, out);
+  assertMatch(refused.wrong, /can't write ".*out": the folder has "notes\.txt" in it/);
+  assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json", "notes.txt"]);
+  assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+});
+
 test("a signal ends an import, and nothing is left", async (folder) => {
   using replay = await plainReplay(1, 40);
   const file = `${folder}/a.tfrecord`;
@@ -255,6 +329,12 @@ Deno.test("what is not there is said", () =>
       assertMatch(wrong, /is no snapshot/);
     }
     assertEquals((await run("verify", folder)).status, 1);
+    using replay = await ExperienceReplay.create({ capacity: 1, state: float32() });
+    await replay.serialize(`${folder}/good.exrp`);
+    const several = await run("verify", `${folder}/nothing`, `${folder}/good.exrp`);
+    assertEquals(several.status, 1);
+    assertMatch(several.wrong, /there is nothing at/);
+    assertMatch(several.out, /good\.exrp: .* nothing is damaged/);
     const { status, wrong } = await run("export", "csv", folder, "a");
     assertEquals(status, 1);
     assertMatch(wrong, /format must be one of/);
