@@ -140,7 +140,8 @@ function infosOf(episode: H5Group, steps: number): Map<string, H5Dataset> {
   if (!isGroup(infos)) return found;
   for (const [name, array] of arraysIn(infos)) {
     const count = array.metadata.shape?.[0];
-    if (h5DType(array) !== undefined && (count === steps || count === steps + 1)) {
+    const isFull = !array.metadata.shape?.slice(1).includes(0);
+    if (isFull && h5DType(array) !== undefined && (count === steps || count === steps + 1)) {
       found.set(name, array);
     }
   }
@@ -167,7 +168,11 @@ function columnOf(array: H5Dataset, name: string, at: string, isSmall: boolean):
   if (dtype === undefined) {
     throw dataError(`${at}: ${name} has ${h5Kind(array)}, and numbers are needed`);
   }
-  return columnFor(dtype, (array.metadata.shape ?? []).slice(1), isSmall);
+  const shape = (array.metadata.shape ?? []).slice(1);
+  if (shape.includes(0)) {
+    throw dataError(`${at}: ${name} has no number in a row, as its shape is [${shape}]`);
+  }
+  return columnFor(dtype, shape, isSmall);
 }
 
 /** The columns of a data set, by its first episode. */

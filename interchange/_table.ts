@@ -33,6 +33,8 @@ export interface Table {
   readonly rowCount: number;
   /** What of the file is no column, in sentences. */
   readonly notes: readonly string[];
+  /** What is in columns that are not read, by their names. */
+  readonly unread?: ReadonlyMap<string, string>;
   /** All rows of some columns, in order, some at a time. */
   rows(columns: readonly TableColumn[]): AsyncGenerator<Rows>;
   close(): Promise<void>;
@@ -83,6 +85,14 @@ export function isState(name: string): boolean {
   return (ROLES.state as readonly string[]).includes(head);
 }
 
+/** What a column is for; undefined for others. States may have parts. */
+function roleOf(name: string): Role | undefined {
+  const [head = ""] = name.split(/[/.]/);
+  return (Object.keys(ROLES) as Role[]).find((role) =>
+    (ROLES[role] as readonly string[]).includes(role === "state" || role === "next" ? head : name)
+  );
+}
+
 /** A column that is a part of the state, and the way to that part. */
 interface Part {
   readonly path: readonly string[];
@@ -109,15 +119,10 @@ function layoutOf(columns: readonly TableColumn[]): Layout {
   const one: Partial<Record<Role, TableColumn>> = {};
   for (const column of columns) {
     const { name } = column;
-    const [head = "", ...path] = name.split(/[/.]/);
-    const isPart = (role: "state" | "next"): boolean =>
-      (ROLES[role] as readonly string[]).includes(head);
-    if (isPart("state")) parts.state.push({ path, column });
-    else if (isPart("next")) parts.next.push({ path, column });
+    const [, ...path] = name.split(/[/.]/);
+    const role = roleOf(name);
+    if (role === "state" || role === "next") parts[role].push({ path, column });
     else {
-      const role = (Object.keys(ROLES) as Role[]).find((each) =>
-        (ROLES[each] as readonly string[]).includes(name)
-      );
       const short = name.replace(EXTRAS, "");
       const isTaken = extras.some((each) => each.name === short);
       if (role === undefined) extras.push({ name: isTaken ? name : short, column });
@@ -134,9 +139,27 @@ export function tableSource(
   /** Whether a table without rewards has rewards of 0. */
   mayLackReward = false,
 ): Source {
-  const { columns, rowCount } = table;
+  const { rowCount } = table;
+  const notes = [...table.notes];
+  const unread = new Map(table.unread);
+  const columns = table.columns.filter(({ name, shape }) => {
+    if (!shape.includes(0)) return true;
+    unread.set(name, `no number in a row, as its shape is [${shape}]`);
+    notes.push(`${name} has no number in a row, so it was left out.`);
+    return false;
+  });
   const layout = layoutOf(columns);
   const { one } = layout;
+  for (const [name, kind] of unread) {
+    const role = roleOf(name);
+    if (role === undefined || role === "tag" || role === "isFirst") continue;
+    // Ends may be known without the numbers of episodes.
+    const ends = [one.isLast, one.terminated, one.truncated];
+    if (role === "episode" && ends.some((column) => column !== undefined)) continue;
+    throw dataError(
+      `${name} has ${kind}. Only numbers and lists of numbers are read: convert it, such as to float32 or int32`,
+    );
+  }
   const names = columns.map(({ name }) => name).join(", ");
   const needed = (role: Role): TableColumn => {
     const column = one[role];
@@ -159,7 +182,6 @@ export function tableSource(
     throw dataError(`${column.name} must have one number a row, and has [${column.shape}]`);
   }
   if (one.isLast === undefined) checkNext(layout);
-  const notes = [...table.notes];
   if (reward === undefined) notes.push("The file has no rewards, so they are 0.");
   const rewardShape = reward === undefined || isScalar(reward) ? [] : reward.shape;
   const extraColumns = layout.extras.map(({ name, column }) =>

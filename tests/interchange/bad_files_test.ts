@@ -1,12 +1,15 @@
 /** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
-import { assert, assertEquals, assertInstanceOf } from "../_assert.ts";
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "../_assert.ts";
 import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
 import { type EpisodeFormat, exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
 import { createH5, type H5File } from "../../interchange/_hdf5.ts";
+import { writeNpz } from "../../interchange/_npz.ts";
 import { writeParquet } from "../../interchange/_parquet.ts";
 import type { Rows } from "../../interchange/_table.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { contentsOf, FILES, plainReplay, withFolder } from "./_episodes.ts";
+import * as arrow from "npm:apache-arrow@21.2.0";
+import * as hyparquetWriter from "npm:hyparquet-writer@0.17.0";
 
 const SEED = Number(Deno.env.get("EXRP_INTERCHANGE_SEED") ?? 1);
 
@@ -272,6 +275,68 @@ Deno.test("parquet: rows of other lengths, and missing ones, are named", () =>
       await refused("parquet", path),
       "rewards or reward or next.reward is missing; there is observation, action, done",
     );
+  }));
+
+Deno.test("what is no number is called what it is, and what is read is said", () =>
+  withFolder(async (folder) => {
+    const numbers = { observation: [1, 2], action: [0, 0], is_last: [0, 1], is_terminal: [0, 1] };
+    const only =
+      "Only numbers and lists of numbers are read: convert it, such as to float32 or int32";
+    const table = arrow.tableFromArrays({
+      ...Object.fromEntries(
+        Object.entries(numbers).map(([name, values]) => [name, Float32Array.from(values)]),
+      ),
+      reward: ["1", "2"],
+    });
+    assertEquals(
+      await refused("arrow", arrow.tableToIPC(table, "file")),
+      `reward has Dictionary<Int32, Utf8>. ${only}`,
+    );
+    const parquet = (codec: string, reward: object): Uint8Array =>
+      new Uint8Array(hyparquetWriter.parquetWriteBuffer({
+        columnData: [
+          ...Object.entries(numbers).map(([name, data]) => ({
+            name,
+            data,
+            type: "INT32" as const,
+          })),
+          { name: "reward", ...reward } as { name: string; data: unknown[] },
+        ],
+        codec: codec as "SNAPPY",
+        compressors: { [codec]: (bytes: Uint8Array) => bytes },
+      }));
+    assertEquals(
+      await refused("parquet", parquet("SNAPPY", { data: ["1", "2"], type: "STRING" })),
+      `reward has UTF8. ${only}`,
+    );
+    using replay = await ExperienceReplay.create({ capacity: 10, state: float32() });
+    const into = replay as unknown as ExperienceReplay;
+    const packed = parquet("LZ4_RAW", { data: [1, 2], type: "INT32" });
+    const { message } = await assertRejects(
+      () => importEpisodes(into, "parquet", packed),
+      ReplayError,
+    );
+    assertEquals(
+      message.replace(/^.* as parquet: /, ""),
+      "observation is packed by LZ4_RAW, and only Snappy, gzip, zstd and Brotli are unpacked: write the file anew by one of them; nothing was recorded",
+    );
+    const flat = (file: H5File, count: number, width: number): void => {
+      put(file, "observations", [count, width]);
+      for (const name of ["actions", "rewards", "terminals"]) put(file, name, [count]);
+    };
+    assertEquals(
+      await refused("d4rl", await h5(`${folder}/a`, (to) => flat(to, 3, 0))),
+      `observations has no number in a row, as its shape is [0]. ${only}`,
+    );
+    const parts: Uint8Array[] = [];
+    await writeNpz(
+      { write: (bytes) => Promise.resolve(void parts.push(bytes.slice())) },
+      [{ name: "observations", dtype: "float32", shape: [2] }],
+      0,
+      async function* () {},
+    );
+    const empty = await new Blob(parts as Uint8Array<ArrayBuffer>[]).bytes();
+    assertEquals(await refused("npz", empty), "the file has no steps");
   }));
 
 Deno.test("lerobot: what is no data set is refused", () =>

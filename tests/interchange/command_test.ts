@@ -4,6 +4,7 @@ import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@
 import { exrp } from "@exrp/replay/exrp";
 import { exportEpisodes } from "@exrp/replay/interchange";
 import { namesIn } from "../../interchange/_files.ts";
+import { createH5 } from "../../interchange/_hdf5.ts";
 import { native } from "../_native.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { contentsOf, nestedReplay, plainReplay, withFolder } from "./_episodes.ts";
@@ -81,23 +82,25 @@ test("an import that fails leaves no folder, and one that was there as it was", 
 });
 
 test("an import that fails says what is left: nothing in a new folder, whole episodes in another", async (folder) => {
-  using replay = await plainReplay(1);
-  const [file, bad, pool] = [`${folder}/a`, `${folder}/bad`, `${folder}/pool`];
-  await exportEpisodes(replay, "tfrecord", file);
-  const bytes = await Deno.readFile(file);
-  bytes.set([(bytes.at(-10) ?? 0) ^ 1], bytes.length - 10);
-  await Deno.writeFile(bad, bytes);
+  const [bad, pool] = [`${folder}/bad`, `${folder}/pool`];
+  // The second of its episodes has no end.
+  await createH5(bad, (to) => {
+    for (const name of ["observations", "actions", "rewards", "terminals"]) {
+      to.create_dataset({ name, data: Uint8Array.of(0, 1, 0, 0), shape: [4], dtype: "<B" });
+    }
+  });
   // A slash behind the name changes nothing.
-  const fresh = await run("import", "tfrecord", bad, `${pool}/`);
+  const fresh = await run("import", "d4rl", bad, `${pool}/`);
   assertEquals(fresh.status, 1);
   assertMatch(fresh.wrong, /; nothing was recorded$/);
-  assertEquals(await namesIn(folder), ["a", "bad"]);
-  assertEquals((await run("import", "tfrecord", file, `${pool}/`, "--capacity", "9999")).wrong, "");
-  assertEquals(await namesIn(folder), ["a", "bad", "pool"]);
-  const { wrong } = await run("import", "tfrecord", bad, pool);
-  assertMatch(wrong, /; 11 whole episodes before it are recorded$/);
-  using other = await ExperienceReplay.open(pool);
-  assertEquals(other.episodeCount, 12 + 11);
+  assertEquals(await namesIn(folder), ["bad"]);
+  const taken = await run("import", "d4rl", bad, `${pool}/`, "--unfinished", "truncate");
+  assertEquals([taken.status, taken.wrong], [0, ""]);
+  assertEquals(await namesIn(folder), ["bad", "pool"]);
+  const { wrong } = await run("import", "d4rl", bad, pool);
+  assertMatch(wrong, /; 1 whole episode before it is recorded$/);
+  using other = await ExperienceReplay.open(pool, { capacity: 100 });
+  assertEquals([...other.episodes().length], [1, 2]);
 });
 
 test("an episode that is too long is refused, what gives way is told, and a capacity may change", async (folder) => {
