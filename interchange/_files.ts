@@ -192,7 +192,7 @@ export async function makeAt<T>(
     try {
       await attempt("write", path, () => fs.rename(temporary, path));
     } catch (error) {
-      if (isReplaced) await fs.rename(old, path);
+      if (isReplaced) await attempt("keep", path, () => fs.rename(old, path));
       throw error;
     }
     isDone = true;

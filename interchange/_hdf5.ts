@@ -96,8 +96,8 @@ async function loadH5(isInMemory: boolean): Promise<H5Wasm> {
   return module;
 }
 
-/** What HDF5 printed during the latest call, and what the system said of a write that failed. */
-const heard = { said: "", cause: undefined as unknown };
+/** What HDF5 printed during the latest call, and the system's first error of a write. */
+const heard = { said: "", system: undefined as unknown };
 const listening = new WeakSet<H5Files>();
 
 /** Takes what h5wasm prints on the standard error. */
@@ -112,7 +112,7 @@ function listen({ FS: files, File: Opened }: H5Wasm): void {
     try {
       return write(stream, from, offset, length, ...rest);
     } catch (error) {
-      heard.cause ??= error;
+      heard.system ??= error;
       // An error that HDF5 does not know would leave it in the midst of a call, with its file open.
       throw (error as { readonly errno?: unknown }).errno === undefined
         ? new files.ErrnoError(EIO)
@@ -131,17 +131,18 @@ const EIO = 29;
 
 /** A call of HDF5. Where it throws, or HDF5 says something, `failed` makes the error. */
 function hear<T>(call: () => T, failed: (reason: string, cause: unknown) => Error): T {
-  Object.assign(heard, { said: "", cause: undefined });
-  let result: T | undefined;
+  Object.assign(heard, { said: "", system: undefined });
+  let result: { readonly it: T } | undefined;
+  let thrown: unknown;
   try {
-    result = call();
+    result = { it: call() };
   } catch (error) {
-    heard.cause ??= error;
-    heard.said ||= reasonOf(error);
+    thrown = error;
   }
-  const { said, cause } = heard;
-  if (said === "") return result as T;
-  throw failed(cause === undefined ? reasonIn(said) : reasonOf(cause), cause);
+  const { said, system } = heard;
+  if (result !== undefined && said === "" && system === undefined) return result.it;
+  if (system !== undefined) throw failed(reasonOf(system), system);
+  throw failed(said === "" ? reasonOf(thrown) : reasonIn(said), thrown);
 }
 
 /** What went wrong, in what HDF5 printed: the last of its calls is the innermost one. It says much of folders of plugins, which nobody here has. */

@@ -93,6 +93,11 @@ function roleOf(name: string): Role | undefined {
   );
 }
 
+/** The way to a part of a state, by the name of its column. */
+function pathOf(name: string): string[] {
+  return name.split(/[/.]/).slice(1);
+}
+
 /** A column that is a part of the state, and the way to that part. */
 interface Part {
   readonly path: readonly string[];
@@ -119,9 +124,8 @@ function layoutOf(columns: readonly TableColumn[]): Layout {
   const one: Partial<Record<Role, TableColumn>> = {};
   for (const column of columns) {
     const { name } = column;
-    const [, ...path] = name.split(/[/.]/);
     const role = roleOf(name);
-    if (role === "state" || role === "next") parts[role].push({ path, column });
+    if (role === "state" || role === "next") parts[role].push({ path: pathOf(name), column });
     else {
       const short = name.replace(EXTRAS, "");
       const isTaken = extras.some((each) => each.name === short);
@@ -151,11 +155,7 @@ export function tableSource(
   const layout = layoutOf(columns);
   const { one } = layout;
   for (const [name, kind] of unread) {
-    const role = roleOf(name);
-    if (role === undefined || role === "tag" || role === "isFirst") continue;
-    // Ends may be known without the numbers of episodes.
-    const ends = [one.isLast, one.terminated, one.truncated];
-    if (role === "episode" && ends.some((column) => column !== undefined)) continue;
+    if (!isNeeded(name, layout)) continue;
     throw dataError(
       `${name} has ${kind}. Only numbers and lists of numbers are read: convert it, such as to float32 or int32`,
     );
@@ -204,6 +204,30 @@ export function tableSource(
     pieces: () => piecesOf(table, layout, { named, action, reward }, reading),
     close: () => table.close(),
   };
+}
+
+/** Whether episodes would be others without a column that is not read. */
+function isNeeded(name: string, { state, one }: Layout): boolean {
+  const role = roleOf(name);
+  const hasEnds = one.isLast !== undefined;
+  switch (role) {
+    case undefined:
+    case "tag":
+    case "isFirst":
+      return false;
+    case "state":
+      // A text among the parts is left out.
+      return state.length === 0;
+    case "next":
+      return !hasEnds && state.some(({ path }) => path.join("/") === pathOf(name).join("/"));
+    case "terminated":
+    case "truncated":
+      return !hasEnds;
+    case "episode":
+      return !hasEnds && one.terminated === undefined && one.truncated === undefined;
+    default:
+      return one[role] === undefined;
+  }
 }
 
 /** Next states must have the rows of states: else their numbers would be taken for others. */

@@ -1,7 +1,12 @@
 /** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "../_assert.ts";
 import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
-import { type EpisodeFormat, exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
+import {
+  describeEpisodes,
+  type EpisodeFormat,
+  exportEpisodes,
+  importEpisodes,
+} from "@exrp/replay/interchange";
 import { createH5, type H5File } from "../../interchange/_hdf5.ts";
 import { writeNpz } from "../../interchange/_npz.ts";
 import { writeParquet } from "../../interchange/_parquet.ts";
@@ -292,6 +297,17 @@ Deno.test("what is no number is called what it is, and what is read is said", ()
       await refused("arrow", arrow.tableToIPC(table, "file")),
       `reward has Dictionary<Int32, Utf8>. ${only}`,
     );
+    // Text among the parts of a state is left out.
+    const parts = Object.fromEntries(
+      ["observation.x", "action", "reward", "is_last", "is_terminal"].map((name) =>
+        [name, Float32Array.of(0, 1)] as const
+      ),
+    );
+    const named = arrow.tableFromArrays({ ...parts, "observation.text": ["a", "b"] });
+    assertEquals(
+      (await describeEpisodes("arrow", arrow.tableToIPC(named, "file"))).notes,
+      ["observation.text has Dictionary<Int32, Utf8>, so it was left out."],
+    );
     const parquet = (codec: string, reward: object): Uint8Array =>
       new Uint8Array(hyparquetWriter.parquetWriteBuffer({
         columnData: [
@@ -328,14 +344,14 @@ Deno.test("what is no number is called what it is, and what is read is said", ()
       await refused("d4rl", await h5(`${folder}/a`, (to) => flat(to, 3, 0))),
       `observations has no number in a row, as its shape is [0]. ${only}`,
     );
-    const parts: Uint8Array[] = [];
+    const pieces: Uint8Array[] = [];
     await writeNpz(
-      { write: (bytes) => Promise.resolve(void parts.push(bytes.slice())) },
+      { write: (bytes) => Promise.resolve(void pieces.push(bytes.slice())) },
       [{ name: "observations", dtype: "float32", shape: [2] }],
       0,
       async function* () {},
     );
-    const empty = await new Blob(parts as Uint8Array<ArrayBuffer>[]).bytes();
+    const empty = await new Blob(pieces as Uint8Array<ArrayBuffer>[]).bytes();
     assertEquals(await refused("npz", empty), "the file has no steps");
   }));
 
