@@ -349,7 +349,7 @@ Deno.test("what is no number is called what it is, and what is read is said", ()
       { write: (bytes) => Promise.resolve(void pieces.push(bytes.slice())) },
       [{ name: "observations", dtype: "float32", shape: [2] }],
       0,
-      async function* () {},
+      async function* (): AsyncGenerator<Rows> {},
     );
     const empty = await new Blob(pieces as Uint8Array<ArrayBuffer>[]).bytes();
     assertEquals(await refused("npz", empty), "the file has no steps");
