@@ -119,8 +119,11 @@ export async function openArrow(file: DataFile): Promise<Table> {
       if (reader.schema === undefined) throw new Error("it has no schema");
       return reader;
     } catch (cause) {
+      const reason = String((cause as Error)?.message);
       throw dataError(
-        `it is no Arrow file, or not a whole one: ${(cause as Error)?.message}`,
+        reason.startsWith("Unrecognized type")
+          ? `it has columns of a type that is not read: ${reason}`
+          : `it is no Arrow file, or not a whole one: ${reason}`,
         cause,
       );
     }
@@ -130,7 +133,13 @@ export async function openArrow(file: DataFile): Promise<Table> {
     try {
       for await (const batch of reader) yield batch;
     } catch (cause) {
-      throw dataError(`the file is damaged: ${(cause as Error)?.message}`, cause);
+      const reason = String((cause as Error)?.message);
+      throw dataError(
+        /compress/.test(reason)
+          ? "its batches are compressed, and only plain ones are read: write it anew without a compression"
+          : `the file is damaged: ${reason}`,
+        cause,
+      );
     }
   };
   const { schema } = await open();
@@ -144,12 +153,14 @@ export async function openArrow(file: DataFile): Promise<Table> {
   }
   if (first === undefined) throw dataError("the file has no steps");
   const notes: string[] = [];
+  const unread = new Map<string, string>();
   const columns: TableColumn[] = [];
   for (const { name, type } of schema.fields as { name: string; type: Type }[]) {
     const { shape, element } = shapeOf(type);
     const dtype = dtypeOf(element);
     if (dtype === undefined) {
-      notes.push(`${name} has no numbers, so it was left out.`);
+      unread.set(name, String(type));
+      notes.push(`${name} has ${type}, so it was left out.`);
       continue;
     }
     const found = shape.includes(0) ? sizesIn(first.getChild(name)?.get(0)) : shape;
@@ -159,6 +170,7 @@ export async function openArrow(file: DataFile): Promise<Table> {
     columns,
     rowCount,
     notes,
+    unread,
     async *rows(asked): AsyncGenerator<Rows> {
       let from = 0;
       for await (const batch of batches()) {

@@ -117,36 +117,35 @@ export async function writeD4rl(
   columns: readonly TableColumn[],
   batches: AsyncIterable<Rows>,
 ): Promise<void> {
-  const file = await createH5(path);
-  try {
+  await createH5(path, async (file, write) => {
     const arrays: H5Dataset[] = [];
     let rowCount = 0;
     for await (const { count, values } of batches) {
-      for (const [k, { name, dtype, shape }] of columns.entries()) {
-        const data = h5Values(values[k] as Values);
-        const array = arrays[k];
-        if (array === undefined) {
-          const most = Math.floor(CHUNK_BYTES / (bytesOf(dtype) * sizeOf(shape)));
-          const rows = Math.max(1, Math.min(count, most));
-          arrays.push(file.create_dataset({
-            name: inGroup(file, name),
-            data,
-            shape: [count, ...shape],
-            dtype: H5_DTYPES[dtype] ?? "<f",
-            maxshape: [null, ...shape],
-            chunks: [rows, ...shape],
-          }));
-          continue;
+      write(() => {
+        for (const [k, { name, dtype, shape }] of columns.entries()) {
+          const data = h5Values(values[k] as Values);
+          const array = arrays[k];
+          if (array === undefined) {
+            const most = Math.floor(CHUNK_BYTES / (bytesOf(dtype) * sizeOf(shape)));
+            const rows = Math.max(1, Math.min(count, most));
+            arrays.push(file.create_dataset({
+              name: inGroup(file, name),
+              data,
+              shape: [count, ...shape],
+              dtype: H5_DTYPES[dtype] ?? "<f",
+              maxshape: [null, ...shape],
+              chunks: [rows, ...shape],
+            }));
+            continue;
+          }
+          array.resize([rowCount + count, ...shape]);
+          const rest = shape.map((size): [number, number] => [0, size]);
+          array.write_slice([[rowCount, rowCount + count], ...rest], data);
         }
-        array.resize([rowCount + count, ...shape]);
-        const rest = shape.map((size): [number, number] => [0, size]);
-        array.write_slice([[rowCount, rowCount + count], ...rest], data);
-      }
+      });
       rowCount += count;
     }
-  } finally {
-    file.close();
-  }
+  });
 }
 
 /** Makes the groups that a name is in, and returns the name. */

@@ -36,6 +36,8 @@ export class EpisodeReader {
   readonly #tags: readonly number[];
   readonly named: NamedColumns;
   readonly notes: string[] = [];
+  /** How many episodes have ended, also those that the filter leaves out. */
+  readonly endedCount: number;
   /** Steps of all episodes that are listed. */
   readonly stepsInAll: number;
   #gone = new Set<number>();
@@ -48,6 +50,7 @@ export class EpisodeReader {
     const all = replay.episodes({ lengthMin: 1, ...filter });
     const ended = [...all.handle.keys()].filter((k) => all.end[k] !== 0);
     this.#handles = ended.map((k) => all.handle[k] as number);
+    this.endedCount = replay.episodes({ ended: true }).size;
     this.#tags = ended.map((k) => all.tag[k] as number);
     this.stepsInAll = ended.reduce((sum, k) => sum + (all.length[k] ?? 0), 0);
     const open = all.size - ended.length;

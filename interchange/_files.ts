@@ -15,7 +15,6 @@ interface NodeFiles {
   open(path: string, flags: "r" | "wx"): Promise<NodeHandle>;
   rename(from: string, to: string): Promise<void>;
   rm(path: string, options: { force: true; recursive?: boolean }): Promise<void>;
-  rmdir(path: string): Promise<void>;
   mkdir(path: string, options: { recursive: true }): Promise<unknown>;
   readdir(path: string): Promise<string[]>;
   stat(path: string): Promise<{ readonly size: number; isDirectory(): boolean }>;
@@ -74,9 +73,8 @@ async function attempt<T>(verb: string, path: string, call: () => Promise<T>): P
   try {
     return await call();
   } catch (cause) {
-    throw new ReplayError("file", `can't ${verb} ${JSON.stringify(path)}: ${reasonOf(cause)}`, {
-      cause,
-    });
+    const name = JSON.stringify(lastName(path));
+    throw new ReplayError("file", `can't ${verb} ${name}: ${reasonOf(cause)}`, { cause });
   }
 }
 
@@ -154,32 +152,53 @@ function besides(path: string): string {
   return `${path}.exrp-${tag.toString(36).padStart(7, "0")}.part`;
 }
 
+/** The name that something gets once it is done. */
+export function lastName(path: string): string {
+  return path.replaceAll(/\.exrp-\w{7}\.part/g, "");
+}
+
 /**
- * Makes what is to stand at `path`, a file or a folder, under a name beside it, and gives it its own name once `make` is done. What fails leaves
- * nothing. A file that stood there is replaced. A folder must be new or empty.
+ * Makes what is to stand at `target`, a file or a folder, under a name beside it, and gives it its own name once `make` is done. What fails leaves
+ * nothing, and what stood there before stays. A file that stood there is replaced. So is a folder that has nothing but some of the names in `replaced`.
  */
 export async function makeAt<T>(
-  path: string,
+  target: string,
   kind: "file" | "folder",
   make: (temporary: string) => Promise<T>,
+  replaced: readonly string[] = [],
 ): Promise<T> {
   const { fs, files } = filesOf();
-  const there = await kindOf(path);
-  if (there !== undefined && there !== kind) {
-    throw new ReplayError("file", `can't write ${JSON.stringify(path)}: a ${there} is there`);
-  }
-  // Said before the work, which may take hours.
-  if (kind === "folder" && (await namesIn(path)).length > 0) {
-    throw new ReplayError("file", `can't write ${JSON.stringify(path)}: the folder is not empty`);
-  }
+  // Behind a slash, a name would be one in the folder.
+  const path = files.path.join(files.path.dirname(target), files.path.basename(target));
+  /** Whether something stands there that is replaced. */
+  const check = async (): Promise<boolean> => {
+    const there = await kindOf(path);
+    const other = (await namesIn(path)).find((name) => !replaced.includes(name));
+    const isOther = there !== undefined && there !== kind;
+    if (!isOther && other === undefined) return there !== undefined;
+    const found = isOther ? `a ${there} is there` : `the folder has ${JSON.stringify(other)} in it`;
+    throw new ReplayError("file", `can't write ${JSON.stringify(lastName(path))}: ${found}`);
+  };
+  await check();
   const temporary = besides(path);
+  const old = besides(path);
   let isDone = false;
   try {
     const made = await make(temporary);
     if (kind === "file") await attempt("write", path, () => sync(temporary));
-    else if (there === "folder") await attempt("write", path, () => fs.rmdir(path));
-    await attempt("write", path, () => fs.rename(temporary, path));
+    // A name goes over a file at once, and over a folder in two steps.
+    const isReplaced = await check() && kind === "folder";
+    if (isReplaced) await attempt("write", path, () => fs.rename(path, old));
+    try {
+      await attempt("write", path, () => fs.rename(temporary, path));
+    } catch (error) {
+      if (isReplaced) await attempt("keep", path, () => fs.rename(old, path));
+      throw error;
+    }
     isDone = true;
+    if (isReplaced) {
+      await attempt("remove", old, () => fs.rm(old, { force: true, recursive: true }));
+    }
     // Some systems sync no folders; they do it by themselves, sooner or later.
     await sync(files.path.dirname(path)).catch(() => {});
     return made;

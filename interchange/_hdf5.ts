@@ -1,10 +1,14 @@
 /**
  * HDF5 files by h5wasm. From a path, only what is asked for is read.
  *
+ * HDF5 prints on the standard error what failed, and h5wasm lets most of it pass: a read that failed gives whatever was in memory. So this file listens to
+ * what is printed, and each call that HDF5 says something of is an error.
+ *
  * @module
  */
 
-import { filesOf } from "./_files.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
+import { lastName, openData } from "./_files.ts";
 import { load } from "./packages.ts";
 import { dataError, type FileDType, toNumbers, type Values } from "./_values.ts";
 
@@ -12,9 +16,21 @@ import { dataError, type FileDType, toNumbers, type Values } from "./_values.ts"
 export interface H5Wasm {
   readonly ready: Promise<unknown>;
   readonly File: new (path: string, mode: "r" | "w") => H5File;
-  readonly FS:
-    | { writeFile(path: string, bytes: Uint8Array): void; unlink(path: string): void }
-    | null;
+  readonly FS: H5Files | null;
+}
+
+/** Its files: those of the system, or those in memory. Both write to the standard error, too. */
+export interface H5Files {
+  readonly ErrnoError: new (errno: number) => Error;
+  writeFile(path: string, bytes: Uint8Array): void;
+  unlink(path: string): void;
+  write(
+    stream: { readonly fd: number },
+    from: Int8Array<ArrayBuffer>,
+    offset: number,
+    length: number,
+    ...rest: unknown[]
+  ): number;
 }
 
 /** What is known of a dataset. */
@@ -76,7 +92,77 @@ export const H5_DTYPES: Readonly<Partial<Record<FileDType, string>>> = {
 async function loadH5(isInMemory: boolean): Promise<H5Wasm> {
   const module = isInMemory ? await load<H5Wasm>("h5wasm") : await load<H5Wasm>("h5wasm", "/node");
   await module.ready;
+  listen(module);
   return module;
+}
+
+/** What HDF5 printed during the latest call, and the system's first error of a write. */
+const heard = { said: "", system: undefined as unknown };
+const listening = new WeakSet<H5Files>();
+
+/** Takes what h5wasm prints on the standard error. */
+function listen({ FS: files, File: Opened }: H5Wasm): void {
+  if (files === null || listening.has(files)) return;
+  const write = files.write;
+  files.write = (stream, from, offset, length, ...rest) => {
+    if (stream.fd === 2) {
+      heard.said += new TextDecoder().decode(from.subarray(offset, offset + length));
+      return length;
+    }
+    try {
+      return write(stream, from, offset, length, ...rest);
+    } catch (error) {
+      heard.system ??= error;
+      // An error that HDF5 does not know would leave it in the midst of a call, with its file open.
+      throw (error as { readonly errno?: unknown }).errno === undefined
+        ? new files.ErrnoError(EIO)
+        : error;
+    }
+  };
+  // No file has no name. Where that is not heard, no failure would be.
+  heard.said = "";
+  new Opened("", "r");
+  if (heard.said === "") throw new Error("this version of h5wasm does not say what fails");
+  listening.add(files);
+}
+
+/** An error of a disk, as h5wasm counts errors. */
+const EIO = 29;
+
+/** A call of HDF5. Where it throws, or HDF5 says something, `failed` makes the error. */
+function hear<T>(call: () => T, failed: (reason: string, cause: unknown) => Error): T {
+  Object.assign(heard, { said: "", system: undefined });
+  let result: { readonly it: T } | undefined;
+  let thrown: unknown;
+  try {
+    result = { it: call() };
+  } catch (error) {
+    thrown = error;
+  }
+  const { said, system } = heard;
+  if (result !== undefined && said === "" && system === undefined) return result.it;
+  if (system !== undefined) throw failed(reasonOf(system), system);
+  throw failed(said === "" ? reasonOf(thrown) : reasonIn(said), thrown);
+}
+
+/** What went wrong, in what HDF5 printed: the last of its calls is the innermost one. It says much of folders of plugins, which nobody here has. */
+function reasonIn(said: string): string {
+  const lines = said.split("\n").filter((line) =>
+    /^ *#\d+: /.test(line) && !/\/H5PL\w*\.c /.test(line)
+  );
+  const filter = /required filter '?(.*?)'? is not registered/.exec(said)?.[1];
+  if (filter !== undefined) {
+    return `it is packed by ${filter}, and only gzip and szip are unpacked here. Pack it anew: h5repack -f GZIP=4 OLD NEW`;
+  }
+  if (said.includes("filter returned failure during read")) {
+    return "a packed part or a checksum of it is damaged";
+  }
+  return (lines.at(-1) ?? said).replace(/^.* in \w+\(\): /, "").trim();
+}
+
+/** A call that reads. */
+function read<T>(name: string, call: () => T): T {
+  return hear(call, (reason, cause) => dataError(`${name} can't be read: ${reason}`, cause));
 }
 
 let memoryFiles = 0;
@@ -93,13 +179,15 @@ export async function openH5(source: string | Uint8Array): Promise<OpenH5> {
   const h5 = await loadH5(isInMemory);
   const path = isInMemory ? `/exrp-${++memoryFiles}.hdf5` : source;
   if (isInMemory) h5.FS?.writeFile(path, source);
-  else filesOf();
+  else await (await openData("", source)).close();
   const close = (): void => {
     if (isInMemory) h5.FS?.unlink(path);
   };
   try {
-    const file = new h5.File(path, "r");
-    if (file.file_id <= 0n) throw new Error("it is no HDF5 file, or not a whole one");
+    const file = hear(
+      () => new h5.File(path, "r"),
+      (reason, cause) => dataError(`it is no HDF5 file, or not a whole one: ${reason}`, cause),
+    );
     return {
       file,
       close(): void {
@@ -107,23 +195,42 @@ export async function openH5(source: string | Uint8Array): Promise<OpenH5> {
         close();
       },
     };
-  } catch (cause) {
+  } catch (error) {
     close();
-    throw dataError(
-      `can't read ${isInMemory ? "the bytes" : JSON.stringify(source)} as HDF5: ${
-        String((cause as Error)?.message ?? cause).split("\n")[0]
-      }`,
-      cause,
-    );
+    throw error;
   }
 }
 
+/** What a call that writes is made by. */
+export type WriteH5 = <T>(call: () => T) => T;
+
 /** Makes a file. */
-export async function createH5(path: string): Promise<H5File> {
+export async function createH5<T>(
+  path: string,
+  fill: (file: H5File, write: WriteH5) => T | Promise<T>,
+): Promise<T> {
   const h5 = await loadH5(false);
-  const file = new h5.File(path, "w");
-  if (file.file_id <= 0n) throw dataError(`can't write ${JSON.stringify(path)} as HDF5`);
-  return file;
+  const write: WriteH5 = (call) =>
+    hear(
+      call,
+      (reason, cause) =>
+        new ReplayError("file", `can't write ${JSON.stringify(lastName(path))}: ${reason}`, {
+          cause,
+        }),
+    );
+  const file = write(() => new h5.File(path, "w"));
+  let made: T;
+  try {
+    made = await fill(file, write);
+  } catch (error) {
+    // What it says now follows from the first error.
+    try {
+      file.close();
+    } catch { /* likewise */ }
+    throw error;
+  }
+  write(() => file.close());
+  return made;
 }
 
 /** Whether it is an array. */
@@ -158,13 +265,32 @@ export function h5Kind({ metadata: { type, size, vlen } }: H5Dataset): string {
   return "no numbers";
 }
 
+/** The names in a folder. */
+export function namesOf(group: H5Group): string[] {
+  return read(group.path, () => group.keys());
+}
+
+/** What a folder has by a name: an array of which is known what it is, a folder, or something else; null where there is nothing. */
+export function partOf(group: H5Group, name: string): unknown {
+  return read(name, () => {
+    const part = group.get(name);
+    if (isDataset(part)) void part.metadata;
+    return part;
+  });
+}
+
+/** What a folder says of itself by a name; undefined where it says nothing. */
+export function attributeOf(group: H5Group, name: string): unknown {
+  return read(name, () => group.attrs[name]?.value);
+}
+
 /** All arrays below a folder, with their names from there. */
 export function* arraysIn(
   group: H5Group,
   before = "",
 ): Generator<readonly [name: string, array: H5Dataset]> {
-  for (const name of group.keys()) {
-    const it = group.get(name);
+  for (const name of namesOf(group)) {
+    const it = partOf(group, name);
     if (isDataset(it)) yield [`${before}${name}`, it];
     else if (isGroup(it)) yield* arraysIn(it, `${before}${name}/`);
   }
@@ -173,7 +299,7 @@ export function* arraysIn(
 /** The rows `from` to `to` of an array. */
 export function readRows(array: H5Dataset, name: string, from: number, to: number): Values {
   const rest = (array.metadata.shape ?? []).slice(1).map((size): Range => [0, size]);
-  const values = array.slice([[from, to], ...rest]);
+  const values = read(name, () => array.slice([[from, to], ...rest]));
   if (!ArrayBuffer.isView(values)) throw dataError(`${name} can't be read from row ${from} on`);
   // Names for integers come as signed bytes.
   const numbers = h5DType(array) === "bool"

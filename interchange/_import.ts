@@ -5,7 +5,7 @@
  */
 
 import { reasonOf, ReplayError } from "../base/errors.ts";
-import { count } from "../base/inspect.ts";
+import { count as countOf } from "../base/inspect.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import { byName, checkColumns } from "../schema/record_columns.ts";
 import { arrange } from "../schema/state.ts";
@@ -66,6 +66,8 @@ class EpisodeWriter {
   readonly #columns: ReturnType<typeof checkColumns>;
   readonly #order: readonly number[];
   readonly #tag: number | undefined;
+  /** How many records of one episode the replay can hold. */
+  readonly #most: number;
   /** The open episode: more than one handle, where the replay cut it. */
   #handles: number[] = [];
   #openSteps = 0;
@@ -87,10 +89,20 @@ class EpisodeWriter {
     this.#columns = columns;
     this.#order = order;
     this.#tag = tag;
+    const { capacity, maxAge = capacity } = replay.describe();
+    this.#most = Math.min(capacity, maxAge);
   }
 
   write({ count, columns, end, tag = 0 }: Piece): void {
     const replay = this.#replay;
+    const length = this.#openSteps + count;
+    if (length > this.#most) {
+      throw dataError(
+        `an episode has ${end === undefined ? "at least " : ""}${
+          countOf(length, "step")
+        }, and this replay holds ${this.#most}; give it a larger capacity`,
+      );
+    }
     if (this.#handles.length === 0) {
       this.#handles.push(replay.newEpisode({ tag: this.#tag ?? tag }));
     }
@@ -135,11 +147,16 @@ class EpisodeWriter {
   }
 }
 
-/** Records the episodes of a source. After an error, those that were whole are there, and no other. */
+/**
+ * Records the episodes of a source. After an error, those that were whole are there, and no other.
+ *
+ * @param isKept Whether the replay stays after an error.
+ */
 export async function record(
   replay: ExperienceReplay,
   source: Source,
   { tag, signal, onProgress }: Watching & { readonly tag?: number },
+  isKept = true,
 ): Promise<EpisodesMoved> {
   const columns = checkColumns("the replay", replay.columns);
   const { order, notes } = matchColumns(source.named, columns);
@@ -156,11 +173,10 @@ export async function record(
   } catch (error) {
     writer.drop();
     if (signal?.aborted || (error instanceof ReplayError && error.code !== "data-set")) throw error;
-    const there = writer.episodeCount === 0
+    const whole = isKept ? writer.episodeCount : 0;
+    const there = whole === 0
       ? "nothing was recorded"
-      : `${count(writer.episodeCount, "whole episode")} before it ${
-        writer.episodeCount === 1 ? "is" : "are"
-      } recorded`;
+      : `${countOf(whole, "whole episode")} before it ${whole === 1 ? "is" : "are"} recorded`;
     throw dataError(`${reasonOf(error)}; ${there}`, error);
   }
   const { episodeCount, stepCount } = writer;

@@ -11,6 +11,7 @@ import { h5Values } from "./_d4rl.ts";
 import { filesOf, kindOf } from "./_files.ts";
 import {
   arraysIn,
+  attributeOf,
   createH5,
   H5_DTYPES,
   type H5Dataset,
@@ -19,7 +20,9 @@ import {
   h5Kind,
   isDataset,
   isGroup,
+  namesOf,
   openH5,
+  partOf,
   readRows,
 } from "./_hdf5.ts";
 import {
@@ -42,6 +45,8 @@ import {
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";
+/** That of the text beside it. */
+export const METADATA_FILE = "metadata.json";
 
 /** Bytes that are read at once. */
 const READ_BYTES = 2 ** 20;
@@ -67,13 +72,15 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
   const opened = await openH5(typeof source === "string" ? await mainFile(source) : source);
   const { file } = opened;
   try {
-    const names = file.keys().filter((name) => /^episode_\d+$/.test(name)).sort((one, other) =>
+    const names = namesOf(file).filter((name) => /^episode_\d+$/.test(name)).sort((one, other) =>
       Number(one.slice("episode_".length)) - Number(other.slice("episode_".length))
     );
     const [first] = names;
     if (first === undefined) {
       throw dataError(
-        `there is no group episode_0; there is ${file.keys().slice(0, 8).join(", ") || "nothing"}`,
+        `there is no group episode_0; there is ${
+          namesOf(file).slice(0, 8).join(", ") || "nothing"
+        }`,
       );
     }
     const notes: string[] = [];
@@ -101,19 +108,19 @@ export async function openMinari(source: string | Uint8Array, reading: Reading):
 }
 
 function groupOf(of: H5Group, name: string): H5Group {
-  const group = of.get(name);
+  const group = partOf(of, name);
   if (isGroup(group)) return group;
   throw dataError(`${name} is no group`);
 }
 
 /** An array that each episode must have. */
 function arrayOf(episode: H5Group, name: string, at: string): H5Dataset {
-  const array = episode.get(name);
+  const array = partOf(episode, name);
   if (isDataset(array)) return array;
   throw dataError(
     isGroup(array)
       ? `${at}: ${name} has several parts, and here it is one column`
-      : `${at}: ${name} is missing; there is ${episode.keys().join(", ") || "nothing"}`,
+      : `${at}: ${name} is missing; there is ${namesOf(episode).join(", ") || "nothing"}`,
   );
 }
 
@@ -124,11 +131,11 @@ function lengthOf(episode: H5Group, at: string): number {
 
 /** The arrays of the observations. */
 function observationsOf(episode: H5Group, at: string): readonly Part[] {
-  const observations = episode.get("observations");
+  const observations = partOf(episode, "observations");
   if (isDataset(observations)) return [{ path: [], array: observations }];
   if (!isGroup(observations)) {
     throw dataError(
-      `${at}: observations is missing; there is ${episode.keys().join(", ") || "nothing"}`,
+      `${at}: observations is missing; there is ${namesOf(episode).join(", ") || "nothing"}`,
     );
   }
   return [...arraysIn(observations)].map(([name, array]) => ({ path: name.split("/"), array }));
@@ -136,12 +143,13 @@ function observationsOf(episode: H5Group, at: string): readonly Part[] {
 
 /** The arrays of the infos that have a row for each step, or also one for the reset. */
 function infosOf(episode: H5Group, steps: number): Map<string, H5Dataset> {
-  const infos = episode.get("infos");
+  const infos = partOf(episode, "infos");
   const found = new Map<string, H5Dataset>();
   if (!isGroup(infos)) return found;
   for (const [name, array] of arraysIn(infos)) {
     const count = array.metadata.shape?.[0];
-    if (h5DType(array) !== undefined && (count === steps || count === steps + 1)) {
+    const isFull = !array.metadata.shape?.slice(1).includes(0);
+    if (isFull && h5DType(array) !== undefined && (count === steps || count === steps + 1)) {
       found.set(name, array);
     }
   }
@@ -168,7 +176,11 @@ function columnOf(array: H5Dataset, name: string, at: string, isSmall: boolean):
   if (dtype === undefined) {
     throw dataError(`${at}: ${name} has ${h5Kind(array)}, and numbers are needed`);
   }
-  return columnFor(dtype, (array.metadata.shape ?? []).slice(1), isSmall);
+  const shape = (array.metadata.shape ?? []).slice(1);
+  if (shape.includes(0)) {
+    throw dataError(`${at}: ${name} has no number in a row, as its shape is [${shape}]`);
+  }
+  return columnFor(dtype, shape, isSmall);
 }
 
 /** The columns of a data set, by its first episode. */
@@ -185,7 +197,7 @@ function columnsOf(
   const action = columnOf(arrayOf(episode, "actions", at), "actions", at, true);
   const reward = columnOf(arrayOf(episode, "rewards", at), "rewards", at, false);
   const infos = infosOf(episode, steps);
-  const all = episode.get("infos");
+  const all = partOf(episode, "infos");
   const left = isGroup(all)
     ? [...arraysIn(all)].map(([name]) => name).filter((name) => !infos.has(name))
     : [];
@@ -262,7 +274,7 @@ async function* piecesOf(
     0,
   );
   const step = Math.max(1, Math.floor(READ_BYTES / rowBytes));
-  const tag = episode.attrs["tag"]?.value;
+  const tag = attributeOf(episode, "tag");
   for (let from = 0; from < steps; from += step) {
     const to = Math.min(steps, from + step);
     const isEnd = to === steps;
@@ -322,65 +334,64 @@ export async function writeMinari(
   named: NamedColumns,
   episodes: Iterable<MinariEpisode> | AsyncIterable<MinariEpisode>,
 ): Promise<string> {
-  const file = await createH5(path);
   const paths = fileNames(named.tree);
   const bounds: Bounds = { least: 0, most: 0 };
   const leafCount = named.leaves.length;
   let [episodeCount, stepCount] = [0, 0];
-  try {
+  await createH5(path, async (file, writing) => {
     for await (const { count, columns, isTruncated, tag } of episodes) {
-      const group = file.create_group(`episode_${episodeCount}`);
-      const write = (at: H5Group, name: string, column: Column, values: Values): void => {
-        at.create_dataset({
-          name,
-          data: h5Values(values),
-          shape: [values.length / column.elementCount, ...column.shape],
-          dtype: H5_DTYPES[column.dtype] ?? "<f",
-        });
-      };
-      for (const [k, { name, column }] of named.columns.entries()) {
-        const values = columns[k] as Values;
-        if (k < leafCount) {
-          const { at, last } = placeIn(group, ["observations", ...paths[k] ?? []]);
-          write(at, last, column, values);
-        } else if (k === leafCount) {
-          if (isDiscrete(column)) widen(bounds, values);
-          write(group, "actions", column, values);
-        } else if (k === leafCount + 1) write(group, "rewards", column, values);
-        else {
-          const parts = ["infos", ...name.slice("extras.".length).split("/")];
-          const { at, last } = placeIn(group, parts);
-          const all = new (values.constructor as new (count: number) => Values)(
-            (count + 1) * column.elementCount,
-          );
-          all.set(values as never, column.elementCount);
-          write(at, last, column, all);
+      writing(() => {
+        const group = file.create_group(`episode_${episodeCount}`);
+        const write = (at: H5Group, name: string, column: Column, values: Values): void => {
+          at.create_dataset({
+            name,
+            data: h5Values(values),
+            shape: [values.length / column.elementCount, ...column.shape],
+            dtype: H5_DTYPES[column.dtype] ?? "<f",
+          });
+        };
+        for (const [k, { name, column }] of named.columns.entries()) {
+          const values = columns[k] as Values;
+          if (k < leafCount) {
+            const { at, last } = placeIn(group, ["observations", ...paths[k] ?? []]);
+            write(at, last, column, values);
+          } else if (k === leafCount) {
+            if (isDiscrete(column)) widen(bounds, values);
+            write(group, "actions", column, values);
+          } else if (k === leafCount + 1) write(group, "rewards", column, values);
+          else {
+            const parts = ["infos", ...name.slice("extras.".length).split("/")];
+            const { at, last } = placeIn(group, parts);
+            const all = new (values.constructor as new (count: number) => Values)(
+              (count + 1) * column.elementCount,
+            );
+            all.set(values as never, column.elementCount);
+            write(at, last, column, all);
+          }
         }
-      }
-      const flags = (isSet: boolean): Uint8Array => {
-        const values = new Uint8Array(count);
-        values[count - 1] = Number(isSet);
-        return values;
-      };
-      for (
-        const [name, data] of [
-          ["terminations", flags(!isTruncated)],
-          ["truncations", flags(isTruncated)],
-        ] as const
-      ) {
-        group.create_dataset({ name, data, shape: [count], dtype: "<B" });
-      }
-      const number = (name: string, value: number): void =>
-        group.create_attribute(name, BigInt64Array.of(BigInt(value)), [], "<q");
-      number("id", episodeCount);
-      number("total_steps", count);
-      if (tag !== 0) number("tag", tag);
+        const flags = (isSet: boolean): Uint8Array => {
+          const values = new Uint8Array(count);
+          values[count - 1] = Number(isSet);
+          return values;
+        };
+        for (
+          const [name, data] of [
+            ["terminations", flags(!isTruncated)],
+            ["truncations", flags(isTruncated)],
+          ] as const
+        ) {
+          group.create_dataset({ name, data, shape: [count], dtype: "<B" });
+        }
+        const number = (name: string, value: number): void =>
+          group.create_attribute(name, BigInt64Array.of(BigInt(value)), [], "<q");
+        number("id", episodeCount);
+        number("total_steps", count);
+        if (tag !== 0) number("tag", tag);
+      });
       episodeCount++;
       stepCount += count;
     }
-  } finally {
-    file.close();
-  }
+  });
   const action = named.columns[leafCount]?.column as Column;
   return JSON.stringify({
     total_episodes: episodeCount,

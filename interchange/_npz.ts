@@ -160,13 +160,20 @@ export async function openNpz(file: DataFile): Promise<Table> {
   const all = [...heads.keys()];
   const firstName = all.find(isState);
   const rowCount = heads.get(firstName ?? "")?.shape[0] ?? 0;
-  if (firstName === undefined || rowCount === 0) {
+  if (firstName === undefined) {
     throw dataError(`observations is missing; there is ${all.join(", ") || "nothing"}`);
   }
+  if (rowCount === 0) throw dataError("the file has no steps");
   for (const [name, { dtype, descr, shape, isFortran, isBigEndian }] of heads) {
     const isStep = shape[0] === rowCount;
     if (isStep && dtype !== undefined && (!isFortran || shape.length === 1)) {
-      if (isBigEndian) throw dataError(`${name} is ${descr}: its bytes are in the other order`);
+      if (isBigEndian) {
+        throw dataError(
+          `${name} is ${descr}: its bytes are in the other order; write ${name}.astype("${
+            descr.replace(">", "<")
+          }")`,
+        );
+      }
       columns.push({ name, dtype, shape: shape.slice(1) });
       continue;
     }

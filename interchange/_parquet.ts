@@ -120,6 +120,13 @@ function dtypeOf({ type, converted_type, logical_type }: Element): FileDType | u
   return logical_type?.type === "FLOAT16" ? "float16" : undefined;
 }
 
+/** What is no number, as Parquet calls it. */
+function kindOf(element: Element | undefined): string {
+  if (element === undefined) return "several parts";
+  const { type, converted_type, logical_type } = element;
+  return converted_type ?? logical_type?.type ?? type ?? "several parts";
+}
+
 /** The element of a column: that of its lists, if it has lists. */
 function elementOf({ element, children }: SchemaNode): Element | undefined {
   if (children.length === 0) return element;
@@ -175,7 +182,14 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
         onChunk: ({ columnData, rowStart }) => parts.push({ at: rowStart, data: columnData }),
       });
     } catch (cause) {
-      throw dataError(`${name} is damaged: ${(cause as Error)?.message}`, cause);
+      const reason = String((cause as Error)?.message);
+      const codec = /unsupported compression codec: (\w+)/.exec(reason)?.[1];
+      throw dataError(
+        codec === undefined
+          ? `${name} is damaged: ${reason}`
+          : `${name} is packed by ${codec}, and only Snappy, gzip, zstd and Brotli are unpacked: write the file anew by one of them`,
+        cause,
+      );
     }
     const rows = new Array<unknown>(to - from);
     for (const { at, data } of parts) {
@@ -190,13 +204,16 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
   const rowCount = Number(metadata.num_rows);
   if (rowCount === 0) throw dataError("the file has no steps");
   const notes: string[] = [];
+  const unread = new Map<string, string>();
   const columns: TableColumn[] = [];
   for (const node of hyparquet.parquetSchema(metadata).children) {
     const { name } = node.element;
     const element = elementOf(node);
     const dtype = element && dtypeOf(element);
     if (dtype === undefined) {
-      notes.push(`${name} has no numbers, so it was left out.`);
+      const kind = kindOf(element);
+      unread.set(name, kind);
+      notes.push(`${name} has ${kind}, so it was left out.`);
       continue;
     }
     const known = noted(note, name);
@@ -216,6 +233,7 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
     columns,
     rowCount,
     notes,
+    unread,
     async *rows(asked): AsyncGenerator<Rows> {
       let from = 0;
       for (const group of metadata.row_groups) {

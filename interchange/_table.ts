@@ -33,6 +33,8 @@ export interface Table {
   readonly rowCount: number;
   /** What of the file is no column, in sentences. */
   readonly notes: readonly string[];
+  /** What is in columns that are not read, by their names. */
+  readonly unread?: ReadonlyMap<string, string>;
   /** All rows of some columns, in order, some at a time. */
   rows(columns: readonly TableColumn[]): AsyncGenerator<Rows>;
   close(): Promise<void>;
@@ -83,6 +85,19 @@ export function isState(name: string): boolean {
   return (ROLES.state as readonly string[]).includes(head);
 }
 
+/** What a column is for; undefined for others. States may have parts. */
+function roleOf(name: string): Role | undefined {
+  const [head = ""] = name.split(/[/.]/);
+  return (Object.keys(ROLES) as Role[]).find((role) =>
+    (ROLES[role] as readonly string[]).includes(role === "state" || role === "next" ? head : name)
+  );
+}
+
+/** The way to a part of a state, by the name of its column. */
+function pathOf(name: string): string[] {
+  return name.split(/[/.]/).slice(1);
+}
+
 /** A column that is a part of the state, and the way to that part. */
 interface Part {
   readonly path: readonly string[];
@@ -109,15 +124,9 @@ function layoutOf(columns: readonly TableColumn[]): Layout {
   const one: Partial<Record<Role, TableColumn>> = {};
   for (const column of columns) {
     const { name } = column;
-    const [head = "", ...path] = name.split(/[/.]/);
-    const isPart = (role: "state" | "next"): boolean =>
-      (ROLES[role] as readonly string[]).includes(head);
-    if (isPart("state")) parts.state.push({ path, column });
-    else if (isPart("next")) parts.next.push({ path, column });
+    const role = roleOf(name);
+    if (role === "state" || role === "next") parts[role].push({ path: pathOf(name), column });
     else {
-      const role = (Object.keys(ROLES) as Role[]).find((each) =>
-        (ROLES[each] as readonly string[]).includes(name)
-      );
       const short = name.replace(EXTRAS, "");
       const isTaken = extras.some((each) => each.name === short);
       if (role === undefined) extras.push({ name: isTaken ? name : short, column });
@@ -134,9 +143,23 @@ export function tableSource(
   /** Whether a table without rewards has rewards of 0. */
   mayLackReward = false,
 ): Source {
-  const { columns, rowCount } = table;
+  const { rowCount } = table;
+  const notes = [...table.notes];
+  const unread = new Map(table.unread);
+  const columns = table.columns.filter(({ name, shape }) => {
+    if (!shape.includes(0)) return true;
+    unread.set(name, `no number in a row, as its shape is [${shape}]`);
+    notes.push(`${name} has no number in a row, so it was left out.`);
+    return false;
+  });
   const layout = layoutOf(columns);
   const { one } = layout;
+  for (const [name, kind] of unread) {
+    if (!isNeeded(name, layout)) continue;
+    throw dataError(
+      `${name} has ${kind}. Only numbers and lists of numbers are read: convert it, such as to float32 or int32`,
+    );
+  }
   const names = columns.map(({ name }) => name).join(", ");
   const needed = (role: Role): TableColumn => {
     const column = one[role];
@@ -158,7 +181,7 @@ export function tableSource(
     if (column === undefined || isScalar(column)) continue;
     throw dataError(`${column.name} must have one number a row, and has [${column.shape}]`);
   }
-  const notes = [...table.notes];
+  if (one.isLast === undefined) checkNext(layout);
   if (reward === undefined) notes.push("The file has no rewards, so they are 0.");
   const rewardShape = reward === undefined || isScalar(reward) ? [] : reward.shape;
   const extraColumns = layout.extras.map(({ name, column }) =>
@@ -181,6 +204,42 @@ export function tableSource(
     pieces: () => piecesOf(table, layout, { named, action, reward }, reading),
     close: () => table.close(),
   };
+}
+
+/** Whether episodes would be others without a column that is not read. */
+function isNeeded(name: string, { state, one }: Layout): boolean {
+  const role = roleOf(name);
+  const hasEnds = one.isLast !== undefined;
+  switch (role) {
+    case undefined:
+    case "tag":
+    case "isFirst":
+      return false;
+    case "state":
+      // A text among the parts is left out.
+      return state.length === 0;
+    case "next":
+      return !hasEnds && state.some(({ path }) => path.join("/") === pathOf(name).join("/"));
+    case "terminated":
+    case "truncated":
+      return !hasEnds;
+    case "episode":
+      return !hasEnds && one.terminated === undefined && one.truncated === undefined;
+    default:
+      return one[role] === undefined;
+  }
+}
+
+/** Next states must have the rows of states: else their numbers would be taken for others. */
+function checkNext({ state, next }: Layout): void {
+  const text = (shape: readonly number[]): string => `[${shape.filter((size) => size !== 1)}]`;
+  for (const { path, column } of next) {
+    const of = state.find((each) => each.path.join("/") === path.join("/"))?.column;
+    if (of === undefined || text(of.shape) === text(column.shape)) continue;
+    throw dataError(
+      `${column.name} has [${column.shape}] in a row, and ${of.name} has [${of.shape}]: both must have the same`,
+    );
+  }
 }
 
 /** Each of what comes, with what comes next. */

@@ -19,7 +19,7 @@ import {
 import { filesOf, kindOf, makeAt, makeFile, makeFolder } from "./_files.ts";
 import type { EpisodesMoved } from "./_import.ts";
 import { DEFAULT_FPS, writeLerobot } from "./_lerobot.ts";
-import { MAIN_FILE, type MinariEpisode, writeMinari } from "./_minari.ts";
+import { MAIN_FILE, METADATA_FILE, type MinariEpisode, writeMinari } from "./_minari.ts";
 import { writeNpz } from "./_npz.ts";
 import { writeParquet } from "./_parquet.ts";
 import type { EpisodeFormat } from "./_sources.ts";
@@ -49,7 +49,14 @@ export async function writeEpisodes(
   fps: number | undefined,
 ): Promise<EpisodesMoved> {
   if (reader.episodeCount === 0) {
-    throw new ReplayError("empty", `${where}: no episode has ended, so there is nothing to write`);
+    const none = reader.endedCount === 0
+      ? "no episode has ended"
+      : `the filter leaves out ${
+        reader.endedCount === 1
+          ? "the only episode that has ended"
+          : `all ${reader.endedCount} episodes that have ended`
+      }`;
+    throw new ReplayError("empty", `${where}: ${none}, so there is nothing to write`);
   }
   await write(reader, format, path, fps ?? DEFAULT_FPS);
   const notes = notesOf(reader, format);
@@ -149,7 +156,7 @@ async function writeMinariAt(reader: EpisodeReader, path: string): Promise<void>
   const { join, dirname } = filesOf().files.path;
   const metadata = async (folder: string, text: string): Promise<void> =>
     await makeFile(
-      join(folder, "metadata.json"),
+      join(folder, METADATA_FILE),
       (file) => file.write(new TextEncoder().encode(text)),
     );
   const fill = (to: string): Promise<string> =>
@@ -161,7 +168,7 @@ async function writeMinariAt(reader: EpisodeReader, path: string): Promise<void>
   await makeAt(path, "folder", async (folder) => {
     await makeFolder(folder);
     await metadata(folder, await makeAt(join(folder, MAIN_FILE), "file", fill));
-  });
+  }, [MAIN_FILE, METADATA_FILE]);
 }
 
 /** Episodes with their final states as one more observation. */

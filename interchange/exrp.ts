@@ -91,7 +91,14 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
         "reads folders and snapshots, checks every checksum, and changes nothing; status 1 if anything is damaged",
       )
       .action(async (paths: string[]) => {
-        for (const path of paths) if (!await verify(path, watching)) status = 1;
+        for (const path of paths) {
+          try {
+            if (!await verify(path, watching)) status = 1;
+          } catch (error) {
+            complain(`exrp: ${reasonOf(error)}`);
+            status = 1;
+          }
+        }
       });
     program.command("import <format> <file> <folder>")
       .description(
@@ -99,7 +106,7 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
       )
       .option(
         "--capacity <records>",
-        "how many records a new replay holds; those of the file by default",
+        "how many records the replay holds from now on; a new one holds those of the file by default",
         wholeNumber,
       )
       .option("--tag <number>", "the tag of all episodes", wholeNumber)

@@ -170,7 +170,7 @@ export async function describeEpisodes(
  * The replay must have the columns of the file, by their names, with rows of as many elements. A dtype may differ; values are checked and converted. A state
  * of one column takes the only observation of the file, whatever its name is. Extras of the file that the replay lacks are left out, and `notes` says so.
  *
- * If the replay has too little room, older episodes give way as always.
+ * If the replay has too little room, older episodes give way as always. An episode that is longer than the whole replay is an error.
  *
  * @throws {TypeError} For an unknown format or option.
  * @throws {ReplayError} `data-set` if the file is damaged, has not what the format needs, or does not fit the replay. `file` or `permission` if it can't be
@@ -219,9 +219,10 @@ export async function importEpisodes(
  * Writes the ended episodes of a replay into a file. Steps, final states, the two kinds of ends, tags and extras are in it; `notes` says what the format has
  * no place for. Priorities, pick views and selectors are not: {@linkcode ExperienceReplay.serialize} keeps those.
  *
- * The file has its name once all of it is on the disk. After an error there is none. One that stood there is replaced.
+ * The file has its name once all of it is on the disk. After an error there is none. One that stood there is replaced then, and so is a folder that has nothing
+ * but a data set of Minari's. A folder with anything else in it is an error.
  *
- * @param target A path or a URL of a file. For `lerobot` it is a new folder. For `minari` it is a file whose name ends in `.hdf5`, or a new folder for
+ * @param target A path or a URL of a file. For `lerobot` it is a folder. For `minari` it is a file whose name ends in `.hdf5`, or a folder for
  * `main_data.hdf5`; `metadata.json` is written beside the file.
  * @throws {TypeError} For an unknown format or option.
  * @throws {ReplayError} `file` or `permission` if the file can't be written. `empty` if no episode has ended.

@@ -11,7 +11,7 @@ import { columnsOf } from "../../schema/record_columns.ts";
 import { isThere, makeAt, namesIn } from "../_files.ts";
 import { READ_ONLY } from "../../storage/durable_options.ts";
 import { type EpisodeProgress, type EpisodesMoved, record } from "../_import.ts";
-import { exportEpisodes, importEpisodes } from "../mod.ts";
+import { exportEpisodes } from "../mod.ts";
 import { checkFormat, inContext, openSource } from "../_sources.ts";
 import { dataError } from "../_values.ts";
 
@@ -69,41 +69,48 @@ export async function importInto(
   }
   const given = { ...progressOf(watching), ...tag === undefined ? {} : { tag } };
   const kind = checkFormat(where, format);
-  if (await isThere(folder) && (await namesIn(folder)).length > 0) {
-    if (capacity !== undefined) {
-      throw new Error("--capacity is for a new replay, and the folder has one already");
-    }
-    using replay = await ExperienceReplay.open(folder);
-    const before = replay.describe().evictedCount;
-    const moved = await importEpisodes(replay, kind, file, { ...given, unfinished });
-    await replay.flush();
-    tell(watching, "added", `to ${folder}`, moved);
-    const evicted = replay.describe().evictedCount - before;
-    if (evicted > 0) {
-      watching.print(
-        `- ${count(evicted, "episode")} gave way: the replay holds ${
-          group(replay.capacity)
-        } records.`,
-      );
-    }
-    return;
-  }
+  const isNew = (await namesIn(folder)).length === 0;
   const source = await openSource(where, kind, file, {
     truncatesUnfinished: unfinished === "truncate",
   });
+  const fill = async (replay: ExperienceReplay): Promise<EpisodesMoved> => {
+    const before = replay.describe().evictedCount;
+    const moved = await record(replay, source, given, !isNew);
+    if (moved.episodeCount === 0) throw dataError("the file has no whole episode");
+    await replay.flush();
+    const evicted = replay.describe().evictedCount - before;
+    if (evicted === 0) return moved;
+    const holds = count(replay.capacity, "record");
+    return {
+      ...moved,
+      notes: [
+        ...moved.notes,
+        `${count(evicted, "episode")} gave way: the replay holds ${holds}.`,
+      ],
+    };
+  };
   try {
-    const moved = await makeAt(folder, "folder", async (temporary) => {
-      const { state, action, reward, extras } = columnsOf(source.named);
-      using replay = await ExperienceReplay.open(temporary, {
-        ...{ state, action, reward, extras },
-        capacity: capacity ?? Math.max(1, source.stepCount ?? 1),
+    if (isNew) {
+      const moved = await makeAt(folder, "folder", async (temporary) => {
+        const { state, action, reward, extras } = columnsOf(source.named);
+        using replay = await ExperienceReplay.open(temporary, {
+          ...{ state, action, reward, extras },
+          capacity: capacity ?? Math.max(1, source.stepCount ?? 1),
+        });
+        return await fill(replay);
       });
-      const moved = await record(replay, source, given);
-      if (moved.episodeCount === 0) throw dataError("the file has no whole episode");
-      await replay.flush();
-      return moved;
-    });
-    tell(watching, "imported", `into ${folder}`, moved);
+      tell(watching, "imported", `into ${folder}`, moved);
+    } else {
+      using replay = await ExperienceReplay.open(
+        folder,
+        capacity === undefined ? undefined : { capacity },
+      );
+      const evicted = replay.durability?.recovered?.evictedCount ?? 0;
+      if (evicted > 0) {
+        watching.print(`${count(evicted, "record")} gave way to the smaller capacity`);
+      }
+      tell(watching, "added", `to ${folder}`, await fill(replay));
+    }
   } catch (error) {
     throw inContext(where, kind, file, error);
   } finally {

@@ -1,12 +1,20 @@
 /** Files that are damaged, incomplete or of another kind: a clear error, and nothing half recorded. */
-import { assert, assertEquals, assertInstanceOf } from "../_assert.ts";
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "../_assert.ts";
 import { ExperienceReplay, float32, ReplayError } from "@exrp/replay";
-import { type EpisodeFormat, exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
+import {
+  describeEpisodes,
+  type EpisodeFormat,
+  exportEpisodes,
+  importEpisodes,
+} from "@exrp/replay/interchange";
 import { createH5, type H5File } from "../../interchange/_hdf5.ts";
+import { writeNpz } from "../../interchange/_npz.ts";
 import { writeParquet } from "../../interchange/_parquet.ts";
 import type { Rows } from "../../interchange/_table.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { contentsOf, FILES, plainReplay, withFolder } from "./_episodes.ts";
+import * as arrow from "npm:apache-arrow@21.2.0";
+import * as hyparquetWriter from "npm:hyparquet-writer@0.17.0";
 
 const SEED = Number(Deno.env.get("EXRP_INTERCHANGE_SEED") ?? 1);
 
@@ -32,9 +40,7 @@ async function refused(
 
 /** Makes an HDF5 file. */
 async function h5(path: string, fill: (file: H5File) => void): Promise<string> {
-  const file = await createH5(path);
-  fill(file);
-  file.close();
+  await createH5(path, fill);
   return path;
 }
 
@@ -127,6 +133,26 @@ Deno.test("an episode without an end is an error, or truncated where that is ask
       4,
       0,
     ]]);
+  }));
+
+Deno.test("next states of another shape than states are refused by both shapes", () =>
+  withFolder(async (folder) => {
+    let n = 0;
+    const file = (next: number[]): Promise<string> =>
+      h5(`${folder}/${n++}.hdf5`, (to) => {
+        put(to, "observations", [3, 2], [1, 2, 3, 4, 5, 6]);
+        put(to, "next_observations", [3, ...next], [1, 2, 3, 4, 5, 6]);
+        for (const name of ["actions", "rewards", "terminals"]) put(to, name, [3], [0, 0, 1]);
+      });
+    for (const next of [[3], [2, 2], []]) {
+      assertEquals(
+        await refused("d4rl", await file(next)),
+        `next_observations has [${next}] in a row, and observations has [2]: both must have the same`,
+      );
+    }
+    using replay = await ExperienceReplay.create({ capacity: 100, state: float32(2) });
+    const into = replay as unknown as ExperienceReplay;
+    assertEquals((await importEpisodes(into, "d4rl", await file([2, 1]))).stepCount, 3);
   }));
 
 Deno.test("minari: what is missing or ragged is named, and pictures as JPEG are", () =>
@@ -254,6 +280,79 @@ Deno.test("parquet: rows of other lengths, and missing ones, are named", () =>
       await refused("parquet", path),
       "rewards or reward or next.reward is missing; there is observation, action, done",
     );
+  }));
+
+Deno.test("what is no number is called what it is, and what is read is said", () =>
+  withFolder(async (folder) => {
+    const numbers = { observation: [1, 2], action: [0, 0], is_last: [0, 1], is_terminal: [0, 1] };
+    const only =
+      "Only numbers and lists of numbers are read: convert it, such as to float32 or int32";
+    const table = arrow.tableFromArrays({
+      ...Object.fromEntries(
+        Object.entries(numbers).map(([name, values]) => [name, Float32Array.from(values)]),
+      ),
+      reward: ["1", "2"],
+    });
+    assertEquals(
+      await refused("arrow", arrow.tableToIPC(table, "file")),
+      `reward has Dictionary<Int32, Utf8>. ${only}`,
+    );
+    // Text among the parts of a state is left out.
+    const parts = Object.fromEntries(
+      ["observation.x", "action", "reward", "is_last", "is_terminal"].map((name) =>
+        [name, Float32Array.of(0, 1)] as const
+      ),
+    );
+    const named = arrow.tableFromArrays({ ...parts, "observation.text": ["a", "b"] });
+    assertEquals(
+      (await describeEpisodes("arrow", arrow.tableToIPC(named, "file"))).notes,
+      ["observation.text has Dictionary<Int32, Utf8>, so it was left out."],
+    );
+    const parquet = (codec: string, reward: object): Uint8Array =>
+      new Uint8Array(hyparquetWriter.parquetWriteBuffer({
+        columnData: [
+          ...Object.entries(numbers).map(([name, data]) => ({
+            name,
+            data,
+            type: "INT32" as const,
+          })),
+          { name: "reward", ...reward } as { name: string; data: unknown[] },
+        ],
+        codec: codec as "SNAPPY",
+        compressors: { [codec]: (bytes: Uint8Array) => bytes },
+      }));
+    assertEquals(
+      await refused("parquet", parquet("SNAPPY", { data: ["1", "2"], type: "STRING" })),
+      `reward has UTF8. ${only}`,
+    );
+    using replay = await ExperienceReplay.create({ capacity: 10, state: float32() });
+    const into = replay as unknown as ExperienceReplay;
+    const packed = parquet("LZ4_RAW", { data: [1, 2], type: "INT32" });
+    const { message } = await assertRejects(
+      () => importEpisodes(into, "parquet", packed),
+      ReplayError,
+    );
+    assertEquals(
+      message.replace(/^.* as parquet: /, ""),
+      "observation is packed by LZ4_RAW, and only Snappy, gzip, zstd and Brotli are unpacked: write the file anew by one of them; nothing was recorded",
+    );
+    const flat = (file: H5File, count: number, width: number): void => {
+      put(file, "observations", [count, width]);
+      for (const name of ["actions", "rewards", "terminals"]) put(file, name, [count]);
+    };
+    assertEquals(
+      await refused("d4rl", await h5(`${folder}/a`, (to) => flat(to, 3, 0))),
+      `observations has no number in a row, as its shape is [0]. ${only}`,
+    );
+    const pieces: Uint8Array[] = [];
+    await writeNpz(
+      { write: (bytes) => Promise.resolve(void pieces.push(bytes.slice())) },
+      [{ name: "observations", dtype: "float32", shape: [2] }],
+      0,
+      async function* (): AsyncGenerator<Rows> {},
+    );
+    const empty = await new Blob(pieces as Uint8Array<ArrayBuffer>[]).bytes();
+    assertEquals(await refused("npz", empty), "the file has no steps");
   }));
 
 Deno.test("lerobot: what is no data set is refused", () =>

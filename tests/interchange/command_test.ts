@@ -4,6 +4,7 @@ import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@
 import { exrp } from "@exrp/replay/exrp";
 import { exportEpisodes } from "@exrp/replay/interchange";
 import { namesIn } from "../../interchange/_files.ts";
+import { createH5 } from "../../interchange/_hdf5.ts";
 import { native } from "../_native.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { contentsOf, nestedReplay, plainReplay, withFolder } from "./_episodes.ts";
@@ -78,6 +79,82 @@ test("an import that fails leaves no folder, and one that was there as it was", 
   assertEquals(again.status, 1);
   using other = await ExperienceReplay.open(`${folder}/pool`);
   assertEquals(contentsOf(other), contentsOf(replay));
+});
+
+test("an import that fails says what is left: nothing in a new folder, whole episodes in another", async (folder) => {
+  const [bad, pool] = [`${folder}/bad`, `${folder}/pool`];
+  // The second of its episodes has no end.
+  await createH5(bad, (to) => {
+    for (const name of ["observations", "actions", "rewards", "terminals"]) {
+      to.create_dataset({ name, data: Uint8Array.of(0, 1, 0, 0), shape: [4], dtype: "<B" });
+    }
+  });
+  // A slash behind the name changes nothing.
+  const fresh = await run("import", "d4rl", bad, `${pool}/`);
+  assertEquals(fresh.status, 1);
+  assertMatch(fresh.wrong, /; nothing was recorded$/);
+  assertEquals(await namesIn(folder), ["bad"]);
+  const taken = await run("import", "d4rl", bad, `${pool}/`, "--unfinished", "truncate");
+  assertEquals([taken.status, taken.wrong], [0, ""]);
+  assertEquals(await namesIn(folder), ["bad", "pool"]);
+  const { wrong } = await run("import", "d4rl", bad, pool);
+  assertMatch(wrong, /; 1 whole episode before it is recorded$/);
+  using other = await ExperienceReplay.open(pool, { capacity: 100 });
+  assertEquals([...other.episodes().length], [1, 2]);
+});
+
+test("an episode that is too long is refused, what gives way is told, and a capacity may change", async (folder) => {
+  using replay = await ExperienceReplay.create({ capacity: 30, state: float32() });
+  for (let k = 0; k < 3; k++) {
+    const values = new Float32Array(10);
+    const steps = { state: values, action: values, reward: values, finalState: 0 };
+    replay.recordMany(replay.newEpisode(), steps);
+  }
+  const [file, pool] = [`${folder}/a.npz`, `${folder}/pool`];
+  await exportEpisodes(replay as unknown as ExperienceReplay, "npz", file);
+  const short = await run("import", "npz", file, pool, "--capacity", "9");
+  assertEquals([short.status, short.out], [1, ""]);
+  assertMatch(
+    short.wrong,
+    /an episode has (at least )?10 steps, and this replay holds 9; give it a larger capacity; nothing was recorded$/,
+  );
+  assertEquals(await namesIn(folder), ["a.npz"]);
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "15")).out,
+    `imported 30 steps in 3 episodes into ${pool}\n- 2 episodes gave way: the replay holds 15 records.`,
+  );
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "50")).out,
+    `added 30 steps in 3 episodes to ${pool}`,
+  );
+  assertEquals(
+    (await run("import", "npz", file, pool, "--capacity", "30")).out,
+    `10 records gave way to the smaller capacity\nadded 30 steps in 3 episodes to ${pool}\n- 3 episodes gave way: the replay holds 30 records.`,
+  );
+  using other = await ExperienceReplay.open(pool);
+  assertEquals([other.capacity, other.recordCount], [30, 30]);
+});
+
+test("an export replaces what an export made, and nothing else; a filter that leaves out all is told", async (folder) => {
+  using replay = await plainReplay(1);
+  const [file, pool, out] = [`${folder}/a.arrow`, `${folder}/pool`, `${folder}/out`];
+  await exportEpisodes(replay, "arrow", file);
+  assertEquals((await run("import", "arrow", file, pool)).status, 0);
+  const none = await run("export", "minari", pool, out, "--tag", "99");
+  assertEquals(none.status, 1);
+  assertMatch(none.wrong, /the filter leaves out all 12 episodes that have ended/);
+  await Deno.mkdir(out);
+  for (let turn = 0; turn < 2; turn++) {
+    assertEquals((await run("export", "minari", pool, out)).wrong, "");
+    assertEquals((await run("export", "npz", pool, `${folder}/out.npz`)).wrong, "");
+    assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json"]);
+    assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+  }
+  await Deno.writeTextFile(`${out}/notes.txt`, "mine");
+  const refused = await run("export", "minari", pool, out);
+  assertMatch(refused.wrong, /can't write ".*out": the folder has "notes\.txt" in it/);
+  assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json", "notes.txt"]);
+  assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
 });
 
 test("a signal ends an import, and nothing is left", async (folder) => {
@@ -255,6 +332,12 @@ Deno.test("what is not there is said", () =>
       assertMatch(wrong, /is no snapshot/);
     }
     assertEquals((await run("verify", folder)).status, 1);
+    using replay = await ExperienceReplay.create({ capacity: 1, state: float32() });
+    await replay.serialize(`${folder}/good.exrp`);
+    const several = await run("verify", `${folder}/nothing`, `${folder}/good.exrp`);
+    assertEquals(several.status, 1);
+    assertMatch(several.wrong, /there is nothing at/);
+    assertMatch(several.out, /good\.exrp: .* nothing is damaged/);
     const { status, wrong } = await run("export", "csv", folder, "a");
     assertEquals(status, 1);
     assertMatch(wrong, /format must be one of/);

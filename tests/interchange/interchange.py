@@ -280,7 +280,12 @@ def write(folder):
         file.create_dataset("metadata/algorithm", data="random")
     np.savez(folder / "steps.npz", **flat(episodes))
     np.savez_compressed(folder / "packed.npz", **flat(episodes))
+    with h5py.File(folder / "lzf.hdf5", "w") as file:
+        for name, values in flat(episodes).items():
+            file.create_dataset(name, data=np.repeat(values, 50, 0), compression="lzf")
     rows = table(episodes)
+    pyarrow.parquet.write_table(rows, folder / "lz4.parquet", compression="lz4")
+    pyarrow.feather.write_feather(rows, folder / "lz4.arrow", compression="lz4")
     for codec in ("snappy", "zstd", "gzip", "none"):
         pyarrow.parquet.write_table(
             rows, folder / f"{codec}.parquet", compression=codec, row_group_size=17
