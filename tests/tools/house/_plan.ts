@@ -39,6 +39,10 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
   learner: ["actors", "mod.ts", "replay", "tables", "reverb", "schema", "base"],
+  // Experience on many machines stands above a learner's interface.
+  shards: [
+    ...["learner", "mod.ts", "replay", "selectors", "rate_limiters", "schema", "ffi", "base"],
+  ],
   // Episodes in files of other libraries, and the command stand above the library. A snapshot's schema is the replay's own.
   interchange: ["mod.ts", "replay", "stats", "schema", "eviction", "storage", "ffi", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
