@@ -6,7 +6,6 @@
  * @module
  */
 
-import { unref } from "../base/platform.ts";
 import type { Connection, ConnectionSubscription } from "./connection.ts";
 import { type Announcement, type Beat, readAnnouncement, readBeat } from "./_announcement.ts";
 import { randomId, type Subjects } from "./_wire.ts";
@@ -79,7 +78,6 @@ export class Members {
     ];
     this.#ask();
     this.#timer = setInterval(() => this.#look(), LOOK_MS);
-    unref(this.#timer);
   }
 
   /** Those that are alive. */

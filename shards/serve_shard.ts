@@ -7,7 +7,6 @@
 import { checkInteger } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { unref } from "../base/platform.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { readBeat } from "./_announcement.ts";
@@ -179,7 +178,6 @@ export class Shard implements AsyncDisposable {
       this.#beat();
       inner.forgetSilent(forgetActorMs);
     }, 1000 / BEATS_A_SECOND);
-    unref(this.#timer);
   }
 
   /** The name. */

@@ -7,7 +7,7 @@
 import { checkInteger } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { dispose, unref } from "../base/platform.ts";
+import { dispose } from "../base/platform.ts";
 import { checkWait, waitUntil } from "../base/waits.ts";
 import { openKernel } from "../ffi/library.ts";
 import type { ExperienceReplay, WaitOptions } from "../mod.ts";
@@ -188,7 +188,6 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
       setInterval(() => this.#seal(), limits.sendIntervalMs),
       setInterval(() => this.#look(), TICK_MS),
     ];
-    this.#timers.forEach(unref);
   }
 
   /** What it has done. */

@@ -11,7 +11,6 @@
 import { checkInteger, checkNumber, checkNumbers } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { unref } from "../base/platform.ts";
 import { checkWait, waitUntil } from "../base/waits.ts";
 import { openKernel } from "../ffi/library.ts";
 import type { Batch, WaitOptions } from "../mod.ts";
@@ -253,7 +252,6 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       beat: (member) => this.#beat(member),
     });
     this.#timer = setInterval(() => this.#look(), 100);
-    unref(this.#timer);
   }
 
   /** The pick view of the selector: what a batch shows. */
