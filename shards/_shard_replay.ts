@@ -46,6 +46,7 @@ const LAYOUTS_MAX = 256;
 interface Waiting {
   readonly chunks: Chunk[];
   readonly entry: ActorEntry;
+  readonly reply: string;
 }
 
 /** A draw's answer, before it is cut into parts. */
@@ -205,15 +206,14 @@ export class ShardReplay {
       return;
     }
     const entry = known ?? this.#ledger.entry(actor);
-    this.#noteUnconfirmed(actor, reply, round);
     if (waiting !== undefined || !this.#isAllowed(chunk)) {
-      const bytes = data.length;
-      if (this.#waitingBytes + bytes > WAITING_MAX) return;
-      if (waiting === undefined) this.#waiting.set(actor, { chunks: [chunk], entry });
+      if (this.#waitingBytes + bytesOf(chunk) > WAITING_MAX) return;
+      if (waiting === undefined) this.#waiting.set(actor, { chunks: [chunk], entry, reply });
       else waiting.chunks.push(chunk);
       this.#waitingBytes += bytesOf(chunk);
       return;
     }
+    this.#noteUnconfirmed(actor, reply, round);
     this.#apply(entry, chunk);
     this.#beginFlush();
   }
@@ -245,10 +245,11 @@ export class ShardReplay {
   #applyWaiting(): void {
     if (this.#core.busyWith !== undefined) return;
     let isAny = false;
-    for (const [actor, { chunks, entry }] of this.#waiting) {
+    for (const [actor, { chunks, entry, reply }] of this.#waiting) {
       for (let [chunk] = chunks; chunk !== undefined && this.#isAllowed(chunk); [chunk] = chunks) {
         chunks.shift();
         this.#waitingBytes -= bytesOf(chunk);
+        this.#noteUnconfirmed(actor, reply, chunk.round);
         this.#apply(entry, chunk);
         isAny = true;
       }

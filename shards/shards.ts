@@ -573,6 +573,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     const parts = new Map<string, { count: number; readonly rows: [Uint8Array, number][] }>();
     let left = size;
     while (left > 0) {
+      this.#checkOpen(GET);
       if (shares.length === 0) return this.#notDrawn(size);
       const counts = split(left, shares.map(({ sum }) => sum), this.#random);
       left = 0;

@@ -6,7 +6,6 @@
 
 import { type Column, ExperienceReplay, prioritized } from "@exrp/replay";
 import { float32, int32 } from "@exrp/replay";
-import type { CreateOptions } from "@exrp/replay/types";
 
 /** What a record has: its number, and that of its actor. */
 export type Numbered = {
@@ -21,7 +20,7 @@ export const NUMBERED = {
   state: int32(2),
   action: int32(),
   reward: float32(),
-} as const satisfies CreateOptions;
+} as const;
 
 /** A replay of such records, in a folder. */
 export async function openNumbered(folder: string): Promise<ExperienceReplay<Numbered>> {
