@@ -16,6 +16,8 @@ const RESEND_MAX_MS = 8000;
 interface Unconfirmed {
   number: number;
   readonly data: Uint8Array<ArrayBuffer>;
+  /** Whether it has anything that who flushes waits for. */
+  readonly isVital: boolean;
 }
 
 /** What a link needs of its writer. */
@@ -36,6 +38,7 @@ export class Link {
   #next = 1;
   #open: Uint8Array[] = [];
   #openBytes = 0;
+  #isOpenVital = false;
   #unconfirmed: Unconfirmed[] = [];
   #unconfirmedBytes = 0;
   #round = 0;
@@ -62,9 +65,9 @@ export class Link {
     return this.#unconfirmedBytes + this.#openBytes;
   }
 
-  /** Whether all is confirmed. */
+  /** Whether all records are confirmed. That a stream of steps has left may still wait for a shard that is gone. */
   get isEmpty(): boolean {
-    return this.#unconfirmed.length === 0 && this.#open.length === 0;
+    return !this.#isOpenVital && !this.#unconfirmed.some(({ isVital }) => isVital);
   }
 
   /** Whether anything was ever sent. */
@@ -77,9 +80,10 @@ export class Link {
     return this.#openBytes;
   }
 
-  /** Takes a call. */
-  add(call: Uint8Array): void {
+  /** Takes a call; `isVital` if who flushes waits for it. */
+  add(call: Uint8Array, isVital = true): void {
     this.#open.push(call);
+    this.#isOpenVital ||= isVital;
     this.#openBytes += call.length;
   }
 
@@ -91,11 +95,13 @@ export class Link {
     const data = writeChunk(symbols, schema, this.#actor, number, this.#open);
     this.#open = [];
     this.#openBytes = 0;
+    const isVital = this.#isOpenVital;
+    this.#isOpenVital = false;
     if (this.#unconfirmed.length === 0) {
       this.#heard = performance.now();
       this.#patience = RESEND_MS;
     }
-    this.#unconfirmed.push({ number, data });
+    this.#unconfirmed.push({ number, data, isVital });
     this.#unconfirmedBytes += data.length;
     setRound(data, this.#round);
     this.#owner.send(this.shard, data);

@@ -359,7 +359,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     const payload = new Uint8Array(0);
     for (const stream of this.#noting.moveStreams()) {
       const call = { kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload };
-      this.#home.add(writeCall(call));
+      this.#home.add(writeCall(call), false);
     }
     this.#home.seal();
     this.#home = this.#linkOf(best.name);

@@ -43,8 +43,9 @@ import { checkToken, idBytes, randomId, refused, Subjects } from "./_wire.ts";
 
 const WHERE = "connectShards()";
 const GET = "getBatch()";
-/** A shard that lives and does not answer for so long is left out of a batch. */
-const ANSWER_MS = 2000;
+/** A shard that lives and does not answer for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
+const ANSWER_MS = 1000;
+const PENALTY_MS = 3000;
 const BATCH_MAX = 2 ** 24;
 const LAYOUTS_MAX = 32;
 /** Rules by which every weight is 1, whatever is drawn. */
@@ -208,6 +209,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   readonly #known = new Map<string, SelectorFigures>();
   readonly #recorded = new Map<string, number>();
   readonly #differs = new Map<string, string>();
+  /** Until when shards are left out. */
+  readonly #penalties = new Map<string, number>();
   readonly #origins = new WeakMap<object, readonly Origin[]>();
   readonly #layouts = new Map<number, [BatchLayout, Strides]>();
   readonly #waiters = new Set<() => void>();
@@ -428,9 +431,21 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     return this.#members.alive.filter(({ name }) => !this.#differs.has(name));
   }
 
+  /** Those to draw from: not such a one of which the last answer never came. */
+  #trusted(): Member[] {
+    const now = performance.now();
+    return this.#alive().filter(({ name }) => (this.#penalties.get(name) ?? 0) <= now);
+  }
+
+  #punish(id: number, shard: string): void {
+    this.#penalties.set(shard, performance.now() + PENALTY_MS);
+    this.#settle(id, { kind: "gone" });
+  }
+
   #came(member: Member, isNew: boolean): void {
     const { name, announcement } = member;
     if (isNew) this.#dropPending(name);
+    this.#penalties.delete(name);
     const text = this.#differenceOf(announcement);
     if (text === undefined) this.#differs.delete(name);
     else {
@@ -567,7 +582,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     strides: Strides,
   ): Promise<OwnedBatch | undefined> {
     // The sums that are known now are used for the whole batch. A shard that gives nothing is left out, and then the shares are those of the others.
-    const shares = this.#alive().map(({ name, announcement: { incarnation } }) => ({
+    const shares = this.#trusted().map(({ name, announcement: { incarnation } }) => ({
       ...{ name, incarnation, sum: this.#known.get(name)?.sum ?? 0 },
     })).filter(({ sum }) => sum > 0);
     const parts = new Map<string, { count: number; readonly rows: [Uint8Array, number][] }>();
@@ -662,7 +677,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       this.#take(part, pending);
     } catch {
       this.#damaged++;
-      this.#settle(part.id, { kind: "gone" });
+      this.#punish(part.id, pending.shard);
     }
   }
 
@@ -709,8 +724,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   /** Gives up what a shard that lives has not answered. */
   #look(): void {
     const before = performance.now() - ANSWER_MS;
-    for (const [id, { since }] of this.#pending) {
-      if (since < before) this.#settle(id, { kind: "gone" });
+    for (const [id, { since, shard }] of this.#pending) {
+      if (since < before) this.#punish(id, shard);
     }
   }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type AnySelectorRule, ExperienceReplay, prioritized } from "@exrp/replay";
+import { ExperienceReplay, prioritized } from "@exrp/replay";
 import { type Connection, serveShard, type Shard } from "@exrp/replay/shards";
 import { NUMBERED } from "./_numbered.ts";
 
@@ -27,7 +27,7 @@ export async function localShard(
     seed: name.charCodeAt(0),
     ...options,
   }) as unknown as ExperienceReplay;
-  replay.newPickSelector(rule as AnySelectorRule);
+  replay.newPickSelector(rule as ReturnType<typeof prioritized>);
   const loose = replay as unknown as {
     record(episode: number, state: number[], action: number, reward: number, rest: object): number;
   };
