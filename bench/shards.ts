@@ -23,7 +23,16 @@ const [row, frame] = ["float32(17)", "uint8(84, 84)"];
 
 function deno(script: string, args: readonly string[]): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", "--quiet", "--config", inRepository("deno.json"), script, ...args],
+    args: [
+      "run",
+      "-A",
+      "--no-check",
+      "--quiet",
+      "--config",
+      inRepository("deno.json"),
+      script,
+      ...args,
+    ],
     stdin: "piped",
     stdout: "piped",
     stderr: "inherit",
@@ -71,7 +80,10 @@ async function withShards(
       const selectors = ["prioritized"];
       const replay = { capacity, state, compression: "small" };
       const config = { name: `s${k}`, directory: `r${k}`, replay, selectors };
-      await Deno.writeTextFile(file, JSON.stringify({ ...config, nats: { servers: nats.address } }));
+      await Deno.writeTextFile(
+        file,
+        JSON.stringify({ ...config, nats: { servers: nats.address } }),
+      );
       shards.push(deno(inRepository("shards", "main.ts"), ["--config", file]));
     }
     await Promise.all(shards.map((shard) => lines(shard)("serving")));
@@ -95,7 +107,13 @@ async function record(
   call: number,
 ): Promise<[wall: number, shards: number, actors: number]> {
   const actors = pids.map((_, k) =>
-    deno(inRepository("bench", "shards", "actor.ts"), [address, `s${k}`, what, `${count}`, `${call}`])
+    deno(inRepository("bench", "shards", "actor.ts"), [
+      address,
+      `s${k}`,
+      what,
+      `${count}`,
+      `${call}`,
+    ])
   );
   const says = actors.map(lines);
   await Promise.all(says.map((say) => say("ready")));

@@ -231,7 +231,15 @@ export class StepsPacking {
       }
       const to = room.subarray(at + 4);
       const { rowBytes, bytes } = part;
-      const status = symbols.exrp_rows_pack(rows, bytes, rowBytes, count, to, to.length, packedBytes);
+      const status = symbols.exrp_rows_pack(
+        rows,
+        bytes,
+        rowBytes,
+        count,
+        to,
+        to.length,
+        packedBytes,
+      );
       this.#core.check("a chunk", status);
       const [size = 0] = packedBytes;
       if (size === 0) throw new RangeError("a wide column has more room than it needs");
@@ -254,8 +262,9 @@ export class StepsPacking {
     const pieces: { readonly from: number; readonly rows: Uint8Array }[] = [];
     const packed: { readonly part: Part; readonly bytes: Uint8Array }[] = [];
     for (const part of parts) {
-      if (part.rowBytes === undefined) pieces.push({ from: part.from, rows: reader.bytes(part.bytes) });
-      else packed.push({ part, bytes: reader.bytes(reader.u32()) });
+      if (part.rowBytes === undefined) {
+        pieces.push({ from: part.from, rows: reader.bytes(part.bytes) });
+      } else packed.push({ part, bytes: reader.bytes(reader.u32()) });
     }
     const behind = reader.bytes(reader.left);
     const steps = new Uint8Array(end + behind.length);

@@ -41,7 +41,7 @@ export interface MembersEvents {
 
 /** The shards of one prefix. */
 export class Members {
-  readonly all = new Map<string, Member>();
+  readonly all: Map<string, Member> = new Map();
   /** Messages that were not what they must be. */
   damaged = 0;
   readonly #connection: Connection;

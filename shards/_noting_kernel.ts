@@ -207,7 +207,12 @@ export class NotingKernel {
     else stream.isEnded = true;
   }
 
-  #packed(kind: number, flags: number, count: number, bytes: Uint8Array): Omit<Call, "stream" | "tag"> {
+  #packed(
+    kind: number,
+    flags: number,
+    count: number,
+    bytes: Uint8Array,
+  ): Omit<Call, "stream" | "tag"> {
     if (bytes.length > STEPS_BYTES_MAX) {
       throw new RangeError(
         `the steps of one call may have ${STEPS_BYTES_MAX} bytes on their way to a shard, got ${bytes.length}; record fewer at once`,

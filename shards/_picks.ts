@@ -109,7 +109,11 @@ export function stridesOf(layout: BatchLayout): Strides {
 }
 
 /** The rows of a batch without gaps. */
-export function rowsOf(batch: Uint8Array, { parts, pickBytes }: Strides, count: number): Uint8Array {
+export function rowsOf(
+  batch: Uint8Array,
+  { parts, pickBytes }: Strides,
+  count: number,
+): Uint8Array {
   const rows = new Uint8Array(pickBytes * count);
   let at = 0;
   for (const { offset, bytes } of parts) {

@@ -1,12 +1,12 @@
 /**
  * What a shard does with its replay, whatever carries the messages: it takes chunks in order and once, makes their calls, confirms them once they are on the
- * disk, draws, and says what it is.
+ * disk, draws, and says what it is. The file is long because all of that shares one replay and its actors.
  *
  * @module
  */
 
 import { toHex } from "../base/bytes.ts";
-import { ReplayError, reasonOf } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
 import { VERSION } from "../base/version.ts";
 import * as abi from "../ffi/symbols.ts";
@@ -439,10 +439,12 @@ export class ShardReplay {
       await Promise.resolve();
       const taken = this.#unconfirmed;
       this.#unconfirmed = new Map();
-      const numbers = [...taken.keys()].map((actor) => [
-        actor,
-        this.#ledger.find(actor)?.last ?? 0,
-      ] as const);
+      const numbers = [...taken.keys()].map((actor) =>
+        [
+          actor,
+          this.#ledger.find(actor)?.last ?? 0,
+        ] as const
+      );
       this.#groupBytes = 0;
       if (this.#isDurable) await this.#replay.flush();
       for (const [actor, number] of numbers) {
@@ -539,7 +541,9 @@ export class ShardReplay {
   }
 
   /** Sets priorities that a learner sends, unless they are of records of an earlier process, whose handles may be others' now. */
-  setPriorities({ schema, incarnation, selector, episodes, positions, priorities }: Priorities): void {
+  setPriorities(
+    { schema, incarnation, selector, episodes, positions, priorities }: Priorities,
+  ): void {
     if (schema !== this.#schema) throw refused("its priorities are of another schema");
     if (toHex(incarnation) !== this.incarnation) return;
     const entry = this.#register.entries[selector];
@@ -556,4 +560,3 @@ function textBytes(text: string): Uint8Array {
 function bytesOf({ calls }: Chunk): number {
   return calls.reduce((sum, { payload }) => sum + payload.length + 24, 0);
 }
-

@@ -23,7 +23,7 @@ export interface ConnectionSubscription {
   unsubscribe(): void;
 }
 
-/** The options of a {@linkcode Connection}'s `subscribe`. */
+/** The options of a {@linkcode Connection}'s `subscribe`, as in the example of {@linkcode localConnection}. */
 export interface ConnectionSubscribeOptions {
   /** Of all subscriptions of a subject with this name, one gets each message. */
   readonly queue?: string;
@@ -33,7 +33,7 @@ export interface ConnectionSubscribeOptions {
 
 /**
  * Sends and takes messages by subject. A `NatsConnection` of `@nats-io/nats-core` is one. Where there are many processes, NATS carries the
- * messages; a test may use a connection of its own.
+ * messages; a test may use a connection of its own, and {@linkcode localConnection} makes one within a thread.
  *
  * Messages from one sender on one subject come in order. Any of them may be lost while a connection is broken, so nothing here takes a message for
  * delivered that was not answered.

@@ -55,7 +55,9 @@ class LocalConnection implements Connection {
       if (listener.queue === undefined) listener.callback(null, message);
       else groups.set(listener.queue, [...groups.get(listener.queue) ?? [], listener]);
     }
-    for (const group of groups.values()) group[this.#turn++ % group.length]?.callback(null, message);
+    for (const group of groups.values()) {
+      group[this.#turn++ % group.length]?.callback(null, message);
+    }
   }
 
   subscribe(subject: string, options: ConnectionSubscribeOptions): ConnectionSubscription {

@@ -22,7 +22,12 @@ export type {
   ConnectionSubscription,
 } from "./connection.ts";
 export { localConnection } from "./local_connection.ts";
-export { serveShard, type ServeShardOptions, type Shard, type ShardFigures } from "./serve_shard.ts";
+export {
+  serveShard,
+  type ServeShardOptions,
+  type Shard,
+  type ShardFigures,
+} from "./serve_shard.ts";
 export { shardReader } from "./shard_reader.ts";
 export {
   ShardWriter,

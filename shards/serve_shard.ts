@@ -11,7 +11,7 @@ import type { ExperienceReplay } from "../mod.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { readBeat } from "./_announcement.ts";
 import { ShardReplay } from "./_shard_replay.ts";
-import { checkToken, randomId, Reader, Subjects, MAGIC } from "./_wire.ts";
+import { checkToken, MAGIC, randomId, Reader, Subjects } from "./_wire.ts";
 import { DRAWN, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
 
 const WHERE = "serveShard()";
@@ -22,7 +22,7 @@ export const BEATS_A_SECOND = 4;
 /** How long a shard waits for another one of its name to say so. */
 const NAME_WAIT_MS = 300;
 
-/** The options of {@linkcode serveShard}. */
+/** The options of {@linkcode serveShard}, which has an example. */
 export interface ServeShardOptions {
   /** The name of the shard: 1 to 64 letters, digits, hyphens and underscores. No other shard with the same prefix may have it. */
   readonly name: string;
@@ -124,7 +124,22 @@ async function checkFree(connection: Connection, subjects: Subjects, name: strin
   throw new ReplayError("shard-taken", `${WHERE}: a shard named ${name} is there already`);
 }
 
-/** A replay that is served. {@linkcode serveShard} makes it. */
+/**
+ * A replay that is served. {@linkcode serveShard} makes it.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { localConnection, serveShard } from "@exrp/replay/shards";
+ *
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(uniform());
+ * const shard = await serveShard(replay, localConnection(), { name: "a" });
+ * console.log(shard.name, shard.figures().actors); // a 0
+ * await shard.close();
+ * console.log(await shard.closed); // undefined: no error ended it
+ * ```
+ */
 export class Shard implements AsyncDisposable {
   /** Resolves once the shard has ended: with the error that ended it, such as a full disk, or with nothing. */
   readonly closed: Promise<Error | undefined>;

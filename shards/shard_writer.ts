@@ -17,7 +17,7 @@ import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { schemaText } from "./_announcement.ts";
-import { type Call, CHUNK_HEAD, callBytes, CALL, writeCall } from "./_calls.ts";
+import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_calls.ts";
 import { readConfirm } from "./_confirm.ts";
 import { Link } from "./_link.ts";
 import { type Member, Members } from "./_members.ts";
@@ -27,7 +27,7 @@ import { checkToken, idBytes, randomId, Subjects } from "./_wire.ts";
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
 
-/** The options of {@linkcode shardWriter}. */
+/** The options of {@linkcode shardWriter}, which has an example. */
 export interface ShardWriterOptions extends WaitOptions {
   /** What the subjects of the shards begin with; `"exrp"` by default. */
   readonly prefix?: string;
@@ -66,6 +66,22 @@ export interface ShardWriterFigures {
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
  * @throws {ReplayError} `timeout` if no shard is there.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(uniform());
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * await using writer = await shardWriter(connection, { chunkBytes: 2 ** 16, timeoutMs: 5000 });
+ * let episode = writer.replay.newEpisode();
+ * for (let k = 0; k < 5; k++) episode = writer.replay.record(episode, k, 0, 1);
+ * await writer.flush();
+ * console.log(replay.recordCount); // 5
+ * ```
  */
 export async function shardWriter<S extends Schema = AnySchema>(
   connection: Connection,
@@ -126,7 +142,25 @@ interface WriterLimits {
   readonly shard: string | undefined;
 }
 
-/** A writer to shards. {@linkcode shardWriter} makes it. */
+/**
+ * A writer to shards. {@linkcode shardWriter} makes it.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(uniform());
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * const writer = await shardWriter(connection);
+ * writer.replay.record(writer.replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await writer.close(); // the shard has it
+ * console.log(writer.figures().unconfirmedBytes, replay.recordCount); // 0 1
+ * ```
+ */
 export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposable {
   /** Records into it go to a shard. It stores none, so there is nothing to draw from or to read. */
   readonly replay: ExperienceReplay<S>;

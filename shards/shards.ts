@@ -5,6 +5,8 @@
  * counts are multinomial. Each shard draws its part, and says what its sum is now. The probability of a pick is that with which it was really drawn: the share
  * that was used, times its probability within the shard. So a sum that was old changes how often a pick comes, and its importance weight makes up for that.
  *
+ * The file is long because all its parts share what is known of the shards.
+ *
  * @module
  */
 
@@ -61,7 +63,7 @@ export interface ShardChange {
   readonly text: string;
 }
 
-/** The options of {@linkcode connectShards}. */
+/** The options of {@linkcode connectShards}, which has an example. */
 export interface ConnectShardsOptions extends WaitOptions {
   /** What the subjects of the shards begin with; `"exrp"` by default. */
   readonly prefix?: string;
@@ -77,13 +79,13 @@ export interface ConnectShardsOptions extends WaitOptions {
   readonly onChange?: (change: ShardChange) => void;
 }
 
-/** The options of {@linkcode Shards.getBatch}. */
+/** The options of {@linkcode Shards.getBatch}, as in the example of {@linkcode connectShards}. */
 export interface ShardsGetBatchOptions extends WaitOptions {
   /** The exponent of importance weights, at least 0; 1 by default. */
   readonly beta?: number;
 }
 
-/** The options of {@linkcode Shards.batches}. */
+/** The options of {@linkcode Shards.batches}, as in the example of {@linkcode Shards}. */
 export interface ShardsBatchesOptions {
   /** The exponent of importance weights, at least 0; 1 by default. A function is called at each draw. */
   readonly beta?: number | (() => number);
@@ -131,7 +133,7 @@ interface Origin {
   readonly count: number;
 }
 
-/** Which picks a batch has: what priorities need. It may be posted to another thread and back. */
+/** Which picks a batch has: what {@linkcode Shards.setPriority} needs. It may be posted to another thread and back. */
 export interface ShardKeys {
   /** Which picks are whose, one range after the other. */
   readonly origins: readonly Origin[];
@@ -165,6 +167,26 @@ interface Pending {
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
  * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { connectShards, localConnection, serveShard } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(prioritized());
+ * replay.record(replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * const changes: string[] = [];
+ * await using shards = await connectShards(connection, {
+ *   shards: 1,
+ *   seed: 7,
+ *   onChange: ({ kind, shard }) => changes.push(`${shard} ${kind}`),
+ * });
+ * const batch = await shards.getBatch(4, { beta: 0.4, timeoutMs: 1000 });
+ * console.log(batch.reward, changes); // Float32Array(4) [0.5, 0.5, 0.5, 0.5] ["a came"]
+ * ```
  */
 export async function connectShards<S extends Schema = AnySchema>(
   connection: Connection,
@@ -181,7 +203,15 @@ export async function connectShards<S extends Schema = AnySchema>(
   checkInteger(`${WHERE}: seed`, seed, 0, Number.MAX_SAFE_INTEGER);
   checkWait(WHERE, { timeoutMs });
   const kernel = await openKernel({});
-  const made = new Shards<S>({ kernel, connection, subjects, selector, seed, rateLimiter, onChange });
+  const made = new Shards<S>({
+    kernel,
+    connection,
+    subjects,
+    selector,
+    seed,
+    rateLimiter,
+    onChange,
+  });
   try {
     await made.untilThere(shards, { timeoutMs, ...signal === undefined ? {} : { signal } });
   } catch (error) {
@@ -191,7 +221,31 @@ export async function connectShards<S extends Schema = AnySchema>(
   return made;
 }
 
-/** All shards of a prefix, as one replay to draw from. {@linkcode connectShards} makes it. */
+/**
+ * All shards of a prefix, as one replay to draw from. {@linkcode connectShards} makes it.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { connectShards, localConnection, serveShard } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(prioritized());
+ * replay.record(replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * await using shards = await connectShards(connection);
+ * let updates = 0;
+ * const beta = (): number => 0.4 + updates / 10; // asked at each draw
+ * for await (const batch of shards.batches(32, { beta, prefetch: 2 })) {
+ *   const errors = new Float32Array(batch.size).fill(0.5); // yours: the TD errors
+ *   shards.setPriority(batch, errors);
+ *   if (++updates === 3) break;
+ * }
+ * console.log(shards.figures().shards.map(({ name, picks }) => [name, picks])); // [["a", 1]]
+ * ```
+ */
 export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #subjects: Subjects;
@@ -451,7 +505,9 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     else {
       this.#differs.set(name, text);
       // Later ones are only told of.
-      if (!this.#isConnected) this.#failure ??= new ReplayError("shard-mismatch", `${WHERE}: ${text}`);
+      if (!this.#isConnected) {
+        this.#failure ??= new ReplayError("shard-mismatch", `${WHERE}: ${text}`);
+      }
     }
     this.#beat(member);
     this.#sendLimits(true);
@@ -758,7 +814,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
 
   #late(where: string, timeoutMs: number | undefined): ReplayError {
     const alive = this.#alive().length;
-    const words = `not done after ${timeoutMs} ms: ${alive} of ${this.#members.all.size} shards live`;
+    const words =
+      `not done after ${timeoutMs} ms: ${alive} of ${this.#members.all.size} shards live`;
     return new ReplayError("timeout", `${where}: ${words}`);
   }
 

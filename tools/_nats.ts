@@ -75,7 +75,7 @@ export async function startNats(path: string, config = ""): Promise<NatsServer> 
   }
   return {
     address: `127.0.0.1:${port}`,
-    async kill() {
+    async kill(): Promise<void> {
       try {
         child.kill("SIGKILL");
       } catch {
@@ -84,7 +84,7 @@ export async function startNats(path: string, config = ""): Promise<NatsServer> 
       await child.status;
       await Deno.remove(folder, { recursive: true }).catch(() => {});
     },
-    async restart() {
+    async restart(): Promise<void> {
       await Deno.mkdir(folder, { recursive: true });
       await Deno.writeTextFile(file, `listen: "127.0.0.1:${port}"\n${config}\n`);
       child = await begin();

@@ -37,7 +37,7 @@ export async function localShard(
   const shard = await serveShard(replay, connection, { name });
   return {
     ...{ shard, replay },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await shard.close();
       replay[Symbol.dispose]();
     },

@@ -46,8 +46,18 @@ export function numbersOf(replay: ExperienceReplay<Numbered>): Map<number, numbe
   return numbers;
 }
 
+/** A step, as `recordStep` takes it. */
+interface NumberedStep {
+  readonly state: readonly number[];
+  readonly action: number;
+  readonly reward: number;
+  readonly nextState: readonly number[];
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+}
+
 /** A step of an actor. */
-export function step(actor: number, number: number, isLast: boolean) {
+export function step(actor: number, number: number, isLast: boolean): NumberedStep {
   return {
     state: [number, actor],
     action: number % 7,

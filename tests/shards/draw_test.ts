@@ -70,10 +70,15 @@ function withSums(connection: Connection, sum: () => number): Connection {
     publish: (subject, payload, options) => {
       const bytes = payload?.slice();
       if (bytes !== undefined && bytes[0] === 0x7b) {
-        const text = new TextDecoder().decode(bytes).replaceAll(/"sum":[\d.e+-]+/g, () => `"sum":${sum()}`);
+        const text = new TextDecoder().decode(bytes).replaceAll(
+          /"sum":[\d.e+-]+/g,
+          () => `"sum":${sum()}`,
+        );
         return connection.publish(subject, new TextEncoder().encode(text), options);
       }
-      if (bytes?.length !== undefined && bytes.length >= 56 && bytes[0] === 0x58 && bytes[1] === 0x50) {
+      if (
+        bytes?.length !== undefined && bytes.length >= 56 && bytes[0] === 0x58 && bytes[1] === 0x50
+      ) {
         new DataView(bytes.buffer).setFloat64(24, sum(), true);
       }
       connection.publish(subject, bytes, options);
@@ -175,7 +180,9 @@ Deno.test("sequences with burn-in and n-step returns come as one shard's replay 
       const [two] = batch.nStep as unknown as [{ reward: Float32Array }];
       const last = at + 1 < 12 ? 0.9 * (reward[at + 1] ?? 0) : 0;
       const row = at - begin;
-      assert(Math.abs((two.reward[batch.length * k + row] ?? NaN) - (reward[at] ?? 0) - last) < 1e-3);
+      assert(
+        Math.abs((two.reward[batch.length * k + row] ?? NaN) - (reward[at] ?? 0) - last) < 1e-3,
+      );
     }
   }
   for (const { shard, replay } of shards) {
@@ -224,7 +231,10 @@ Deno.test("shards of different replays are an error, and a later one is told of 
   await using _b = await localShard(connection, "b", range(1, 5), { reward: int32() });
   await until("the learner hears of it", () => changes.some(({ kind }) => kind === "differs"));
   const text = changes.find(({ kind }) => kind === "differs")?.text ?? "";
-  assert(/shard b has columns .*"reward","int32".*shard a has .*"reward","float32"/.test(text), text);
+  assert(
+    /shard b has columns .*"reward","int32".*shard a has .*"reward","float32"/.test(text),
+    text,
+  );
   assertEquals(new Set((await learner.getBatch(64)).reward as Float32Array).size <= 4, true);
   assertEquals(learner.figures().shards.map(({ isAlive }) => isAlive), [true, false]);
   await assertRejects(
@@ -244,13 +254,17 @@ Deno.test("a shard that ends is left out at once, and drawn from again when it i
   {
     await using _b = await localShard(connection, "b", range(5, 9));
     await until("both are there", () => changes.length === 2);
-    await until("both are drawn from", async () =>
-      new Set((await learner.getBatch(200)).reward as Float32Array).size === 8);
+    await until(
+      "both are drawn from",
+      async () => new Set((await learner.getBatch(200)).reward as Float32Array).size === 8,
+    );
   }
   assertEquals(new Set((await learner.getBatch(200)).reward as Float32Array).size, 4);
   await using _b = await localShard(connection, "b", range(5, 9));
-  await until("both are drawn from again", async () =>
-    new Set((await learner.getBatch(200)).reward as Float32Array).size === 8);
+  await until(
+    "both are drawn from again",
+    async () => new Set((await learner.getBatch(200)).reward as Float32Array).size === 8,
+  );
   assertEquals(changes, ["a came", "b came", "b left", "b came"]);
 });
 
@@ -292,7 +306,8 @@ Deno.test("a rate limiter counts over all shards", async () => {
     }
   };
   const written = Promise.all([write(one, 60), write(two, 60)]);
-  const recorded = (): number => learner.figures().shards.reduce((sum, each) => sum + each.recorded, 0);
+  const recorded = (): number =>
+    learner.figures().shards.reduce((sum, each) => sum + each.recorded, 0);
   // D = 2 I - S is at most 2 * 10 + 20 while nothing is drawn: 20 records.
   await until("the band is full", () => recorded() >= 18);
   let [drawn, isOver] = [0, false];

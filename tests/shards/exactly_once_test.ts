@@ -8,7 +8,7 @@
 import { assert, assertEquals } from "../_assert.ts";
 import { pause } from "../_wait.ts";
 import { ActorWriter } from "@exrp/replay/actors";
-import { type Shard, serveShard, shardWriter, type ShardWriter } from "@exrp/replay/shards";
+import { serveShard, type Shard, type ShardWriter, shardWriter } from "@exrp/replay/shards";
 import type { ExperienceReplay } from "@exrp/replay";
 import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";

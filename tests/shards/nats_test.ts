@@ -10,11 +10,12 @@
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 import { assert, assertEquals } from "../_assert.ts";
 import { pause, until } from "../_wait.ts";
+import { ExperienceReplay } from "@exrp/replay";
 import { connectShards, type ShardChange } from "@exrp/replay/shards";
 import { findNats, startNats } from "../../tools/_nats.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { testRandom } from "../replay/_helpers.ts";
-import { numbersOf, openNumbered } from "./_numbered.ts";
+import { type Numbered, numbersOf } from "./_numbered.ts";
 
 const KILLS = Number(Deno.env.get("EXRP_SHARD_KILLS") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 3131);
@@ -90,11 +91,20 @@ Deno.test({
       }),
     );
     const beginShard = (name: string): Program =>
-      new Program("shards/main.ts", ["--config", config, "--name", name, "--directory", `${folder}/${name}`]);
+      new Program("shards/main.ts", [
+        "--config",
+        config,
+        "--name",
+        name,
+        "--directory",
+        `${folder}/${name}`,
+      ]);
     const names = ["a", "b"];
     const shards = new Map(names.map((name) => [name, beginShard(name)]));
     await Promise.all([...shards.values()].map((shard) => shard.until("serving")));
-    const actors = [0, 1, 2].map((k) => new Program("tests/shards/_actor.ts", [server.address, `${k}`]));
+    const actors = [0, 1, 2].map((k) =>
+      new Program("tests/shards/_actor.ts", [server.address, `${k}`])
+    );
     const dead: Program[] = [];
     const connection = await connect({
       servers: server.address,
@@ -130,8 +140,10 @@ Deno.test({
         await shards.get(name)?.end("SIGKILL");
         const gone = changes.length;
         if (random(2) === 0) {
-          await until("the learner hears of it", () =>
-            changes.slice(gone).some(({ kind, shard }) => kind === "left" && shard === name));
+          await until(
+            "the learner hears of it",
+            () => changes.slice(gone).some(({ kind, shard }) => kind === "left" && shard === name),
+          );
           const before = batches;
           await until("the learner goes on without it", () => batches > before + 5);
         }
@@ -164,7 +176,7 @@ Deno.test({
     }
     const there = new Map<number, number[]>();
     for (const name of names) {
-      using replay = await openNumbered(`${folder}/${name}`);
+      using replay = await ExperienceReplay.open<Numbered>(`${folder}/${name}`);
       for (const [actor, numbers] of numbersOf(replay)) {
         there.set(actor, [...there.get(actor) ?? [], ...numbers]);
       }
@@ -174,7 +186,9 @@ Deno.test({
       const numbers = there.get(actor) ?? [];
       const known = new Set(numbers);
       assertEquals(known.size, numbers.length, `actor ${actor} has records twice`);
-      for (let k = 0; k < count; k++) assert(known.has(k), `actor ${actor} lacks record ${k} of ${count}`);
+      for (let k = 0; k < count; k++) {
+        assert(known.has(k), `actor ${actor} lacks record ${k} of ${count}`);
+      }
     }
     await server.kill();
     await Deno.remove(folder, { recursive: true });

@@ -1,20 +1,35 @@
 /** Whatever a peer sends, the others don't notice: damaged messages, wrong sizes, other schemas, shards that lie. */
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { until } from "../_wait.ts";
-import { type Connection, connectShards, localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+import {
+  type Connection,
+  connectShards,
+  localConnection,
+  serveShard,
+  shardWriter,
+} from "@exrp/replay/shards";
 import { testRandom } from "../replay/_helpers.ts";
 import { localShard } from "./_local.ts";
 
 const SEED = 3111;
 
 /** A connection that keeps a copy of each message that others publish by it. */
-function watched(connection: Connection, seen: [subject: string, bytes: Uint8Array, reply?: string][]): Connection {
+function watched(
+  connection: Connection,
+  seen: [subject: string, bytes: Uint8Array, reply?: string][],
+): Connection {
   return new Proxy(connection, {
     get: (target, name) => {
       const value = Reflect.get(target, name) as unknown;
       if (name === "publish") {
         return (subject: string, payload = new Uint8Array(0), options?: { reply?: string }) => {
-          seen.push([subject, payload.slice(), ...options?.reply === undefined ? [] : [options.reply]] as never);
+          seen.push(
+            [
+              subject,
+              payload.slice(),
+              ...options?.reply === undefined ? [] : [options.reply],
+            ] as never,
+          );
           target.publish(subject, payload, options as never);
         };
       }
@@ -65,7 +80,11 @@ Deno.test(`damaged messages change nothing and end nobody (seed ${SEED})`, async
   const before = a.replay.recordCount;
   await work();
   assertEquals(a.replay.recordCount, before + 1);
-  for (const { state, action } of a.replay.episodes().handle.values().map((e) => a.replay.episodeRecords(e))) {
+  for (
+    const { state, action } of a.replay.episodes().handle.values().map((e) =>
+      a.replay.episodeRecords(e)
+    )
+  ) {
     for (const [k, each] of (action as Int32Array).entries()) {
       assertEquals(each, ((state as Int32Array)[2 * k] ?? 0) % 7);
     }
@@ -82,8 +101,15 @@ Deno.test("a chunk that asks for more than it has is refused before anything is 
   const replay = writer.replay as unknown as Recording;
   replay.record(replay.newEpisode(), [4, 0], 4, 4, { finalState: [5, 0] });
   await writer.flush();
-  const [subject, chunk, reply] = seen.find(([subject]) => subject.endsWith(".chunk")) as (typeof seen)[0];
-  for (const [at, value] of [[32, 2 ** 31], [48 + 24 + 8, 2 ** 30], [48 + 24 + 20, 2 ** 31], [24, 0], [4, 1]] as const) {
+  const [subject, chunk, reply] = seen.find(([subject]) =>
+    subject.endsWith(".chunk")
+  ) as (typeof seen)[0];
+  for (
+    const [at, value] of [[32, 2 ** 31], [48 + 24 + 8, 2 ** 30], [48 + 24 + 20, 2 ** 31], [24, 0], [
+      4,
+      1,
+    ]] as const
+  ) {
     const bad = chunk.slice();
     new DataView(bad.buffer).setUint32(at, value, true);
     const { damaged } = a.shard.figures();
@@ -120,9 +146,21 @@ Deno.test("two shards can't have one name, and a shared replay is no shard", asy
   await using a = await localShard(hub, "a", [1]);
   await assertRejects(() => serveShard(a.replay, hub, { name: "a" }), Error, "is there already");
   await assertRejects(() => serveShard(a.replay, hub, { name: "a b" }), TypeError, "name must be");
-  await assertRejects(() => serveShard(a.replay, hub, { name: "b", prefix: "x..y" }), TypeError, "prefix must be");
-  await assertRejects(() => serveShard({} as never, hub, { name: "b" }), TypeError, "takes a replay");
+  await assertRejects(
+    () => serveShard(a.replay, hub, { name: "b", prefix: "x..y" }),
+    TypeError,
+    "prefix must be",
+  );
+  await assertRejects(
+    () => serveShard({} as never, hub, { name: "b" }),
+    TypeError,
+    "takes a replay",
+  );
   if (Deno.env.get("EXRP_BACKEND") === "wasm") return;
   a.replay.share();
-  await assertRejects(() => serveShard(a.replay, hub, { name: "b" }), Error, "shared between threads");
+  await assertRejects(
+    () => serveShard(a.replay, hub, { name: "b" }),
+    Error,
+    "shared between threads",
+  );
 });

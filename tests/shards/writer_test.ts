@@ -46,7 +46,10 @@ Deno.test("wide columns are packed on the way, and come as they were (seed 5)", 
         state,
         action: new Float32Array(60 * count).map(() => again(3)),
         reward: new Float32Array(count).map((_, k) => k),
-        extras: { mask: new Uint8Array(200 * count).map(() => again(2)), id: new Int32Array(count) },
+        extras: {
+          mask: new Uint8Array(200 * count).map(() => again(2)),
+          id: new Int32Array(count),
+        },
         truncated,
         nextState: state,
         priority: new Float32Array(count).map(() => again(5)),
@@ -59,8 +62,12 @@ Deno.test("wide columns are packed on the way, and come as they were (seed 5)", 
   assertEquals([...own.tag], [...other.tag]);
   assertEquals([...own.length], [...other.length]);
   for (const [k, episode] of own.handle.entries()) {
-    const { episode: _a, ...mine } = replay.episodeRecords(episode) as unknown as { episode: number };
-    const { episode: _b, ...its } = twin.episodeRecords(other.handle[k] ?? -1) as unknown as { episode: number };
+    const { episode: _a, ...mine } = replay.episodeRecords(episode) as unknown as {
+      episode: number;
+    };
+    const { episode: _b, ...its } = twin.episodeRecords(other.handle[k] ?? -1) as unknown as {
+      episode: number;
+    };
     assertEquals(mine, its);
   }
   assertEquals(shard.figures().damaged, 0);
@@ -74,11 +81,21 @@ Deno.test("an ActorWriter and a replayWriter take the replay of a shard's writer
   {
     using actor = new ActorWriter(writer.replay, { flushSteps: 3 });
     for (let k = 0; k < 10; k++) {
-      actor.step({ state: [k, 0], action: k % 7, reward: k, terminated: false, nextState: [k + 1, 0] } as never);
+      actor.step(
+        {
+          state: [k, 0],
+          action: k % 7,
+          reward: k,
+          terminated: false,
+          nextState: [k + 1, 0],
+        } as never,
+      );
     }
   }
   const steps = replayWriter(writer.replay);
-  await steps.append({ state: [70, 0], action: 0, reward: 70, terminated: true, nextState: [71, 0] } as never);
+  await steps.append(
+    { state: [70, 0], action: 0, reward: 70, terminated: true, nextState: [71, 0] } as never,
+  );
   await steps.close();
   await writer.flush();
   const { length, end } = a.replay.episodes() as unknown as { length: Uint32Array; end: unknown[] };
@@ -99,8 +116,16 @@ Deno.test("calls that a replay refuses are refused, and reach no shard", async (
   assertThrows(() => replay.record(99, [1, 0], 1, 1), Error, "99");
   const steps = { state: [1, 0, 1, 0], action: [1, 1], reward: [1, 1] };
   const handle = replay.newEpisode();
-  assertThrows(() => replay.recordBatch(Float64Array.of(handle, handle), steps as never), Error, "both record into");
-  assertThrows(() => replay.getBatch(1, replay.newPickSelector(uniform())), Error, "no pick to draw");
+  assertThrows(
+    () => replay.recordBatch(Float64Array.of(handle, handle), steps as never),
+    Error,
+    "both record into",
+  );
+  assertThrows(
+    () => replay.getBatch(1, replay.newPickSelector(uniform())),
+    Error,
+    "no pick to draw",
+  );
   await writer.flush();
   assertEquals(a.replay.recordCount, 1);
 });
@@ -108,7 +133,10 @@ Deno.test("calls that a replay refuses are refused, and reach no shard", async (
 Deno.test("a writer holds records back while too much is not confirmed, and goes on with another shard", async () => {
   const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
   await using a = await localShard(net.node("a"), "a", []);
-  await using writer = await shardWriter(net.node("w"), { unconfirmedBytes: 2 ** 16, sendIntervalMs: 1 });
+  await using writer = await shardWriter(net.node("w"), {
+    unconfirmedBytes: 2 ** 16,
+    sendIntervalMs: 1,
+  });
   const replay = writer.replay as unknown as Recording & ExperienceReplay;
   let episode = replay.newEpisode();
   const step = { state: [7, 0], action: 0, reward: 7, nextState: [8, 0], terminated: false };
@@ -127,7 +155,9 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
   await using b = await localShard(net.node("b"), "b", []);
   await until("it has moved", () => writer.figures().shard === "b");
   net.cut("a", false);
-  await replay.whenReady(() => episode = replay.recordStep(episode, step as never), { timeoutMs: 100_000 });
+  await replay.whenReady(() => episode = replay.recordStep(episode, step as never), {
+    timeoutMs: 100_000,
+  });
   await writer.flush();
   assertEquals([a.replay.recordCount, b.replay.recordCount], [taken, 1]);
   // The episode in the old shard has ended where the actor left it.
@@ -141,7 +171,8 @@ Deno.test("a shard that comes back without its records gets what is left under a
   await using writerShard = await localShard(net.node("a1"), "a", []);
   await using writer = await shardWriter(net.node("w"), { sendIntervalMs: 1, shard: "a" });
   const replay = writer.replay as unknown as Recording;
-  const record = (): number => replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  const record = (): number =>
+    replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
   record();
   await writer.flush();
   net.cut("a1");
@@ -155,8 +186,16 @@ Deno.test("a shard that comes back without its records gets what is left under a
 
 Deno.test("connecting without a shard ends by its timeout", async () => {
   const connection = localConnection();
-  await assertRejects(() => shardWriter(connection, { timeoutMs: 5 }), Error, "no shard was there within 5 ms");
-  await assertRejects(() => connectShards(connection, { timeoutMs: 5 }), Error, "0 of 1 shards were there");
+  await assertRejects(
+    () => shardWriter(connection, { timeoutMs: 5 }),
+    Error,
+    "no shard was there within 5 ms",
+  );
+  await assertRejects(
+    () => connectShards(connection, { timeoutMs: 5 }),
+    Error,
+    "0 of 1 shards were there",
+  );
   await assertRejects(() => shardWriter(connection, { chunkBytes: 3 }), RangeError, "chunkBytes");
   await assertRejects(() => connectShards(connection, { shard: 3 } as never), TypeError, "shard");
 });

@@ -22,7 +22,8 @@ async function found(folder: string): Promise<[records: number, kept: number[]]>
 }
 
 Deno.test({
-  name: "once bytes are kept with a replay, the kernel ends no group by itself, however many records come",
+  name:
+    "once bytes are kept with a replay, the kernel ends no group by itself, however many records come",
   ignore,
   fn: async () => {
     for (const isKept of [false, true]) {
@@ -55,12 +56,15 @@ Deno.test({
     const folder = await Deno.makeTempDir();
     {
       using replay = await ExperienceReplay.open(folder, OPTIONS);
-      assertEquals(coreOf("test", replay).durable?.keep(() => Uint8Array.of(7, 8)), new Uint8Array(0));
+      assertEquals(
+        coreOf("test", replay).durable?.keep(() => Uint8Array.of(7, 8)),
+        new Uint8Array(0),
+      );
       replay.newPickSelector((await import("@exrp/replay")).uniform());
       await replay.flush();
     }
     {
-      using replay = await ExperienceReplay.open(folder);
+      using replay = await ExperienceReplay.open(folder, OPTIONS);
       replay.record(replay.newEpisode(), new Float32Array(256), 0, 1);
       await replay.flush();
     }
