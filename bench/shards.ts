@@ -99,6 +99,16 @@ async function withShards(
   }
 }
 
+/** Fails unless the shards have so many records. */
+async function checkCount({ address, pids }: Run, count: number): Promise<void> {
+  const connection = await connect({ servers: address });
+  const shards = await connectShards(connection, { shards: pids.length });
+  const found = shards.figures().shards.reduce((sum, { recorded }) => sum + recorded, 0);
+  await shards.close();
+  await connection.close();
+  if (found !== count) throw new Error(`the shards have ${found} records, and ${count} were sent`);
+}
+
 /** Records into all shards at once, by an actor each; returns seconds, and processor seconds. */
 async function record(
   { address, pids }: Run,
@@ -143,6 +153,7 @@ if ("rows".includes(only)) {
     for (let k = 0; k < 2; k++) {
       const [wall, shards, actors] = await record(run, "rows", count, call);
       const rate = 2 * count / wall;
+      await checkCount(run, 2 * count * (k + 1));
       console.log(
         `rows of 76 bytes into 2 shards: ${Math.round(rate / 1000)}k a second, shards ${
           (shards / (2 * count) * 1e6).toFixed(2)
@@ -156,6 +167,7 @@ if ("frames".includes(only)) {
   await withShards(2, frame, 200_000, async (run) => {
     const [wall, shards, actors] = await record(run, "frames", count, call);
     const rate = 2 * count / wall;
+    await checkCount(run, 2 * count);
     console.log(
       `frames of 84 x 84 into 2 shards: ${Math.round(rate / 1000)}k a second, shards ${
         (shards / (2 * count) * 1e6).toFixed(2)

@@ -68,7 +68,7 @@ export interface ShardFigures {
  * answers to the name.
  * @example
  * ```ts
- * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { type Column, ExperienceReplay, float32, prioritized } from "@exrp/replay";
  * import { connectShards, localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
  *
  * const connection = localConnection(); // or that of NATS: await connect({ servers: "127.0.0.1:4222" })
@@ -76,7 +76,7 @@ export interface ShardFigures {
  * replay.newPickSelector(prioritized());
  * await using shard = await serveShard(replay, connection, { name: "a" });
  *
- * await using writer = await shardWriter(connection);
+ * await using writer = await shardWriter<{ state: Column<"float32", []> }>(connection);
  * writer.replay.record(writer.replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
  * await writer.flush(); // the shard has confirmed it
  *

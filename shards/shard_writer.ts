@@ -68,7 +68,7 @@ export interface ShardWriterFigures {
  * @throws {ReplayError} `timeout` if no shard is there.
  * @example
  * ```ts
- * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
  * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
  *
  * const connection = localConnection();
@@ -76,7 +76,7 @@ export interface ShardWriterFigures {
  * replay.newPickSelector(uniform());
  * await using _shard = await serveShard(replay, connection, { name: "a" });
  *
- * await using writer = await shardWriter(connection, { chunkBytes: 2 ** 16, timeoutMs: 5000 });
+ * await using writer = await shardWriter<{ state: Column<"float32", []> }>(connection, { chunkBytes: 2 ** 16, timeoutMs: 5000 });
  * let episode = writer.replay.newEpisode();
  * for (let k = 0; k < 5; k++) episode = writer.replay.record(episode, k, 0, 1);
  * await writer.flush();
@@ -147,7 +147,7 @@ interface WriterLimits {
  *
  * @example
  * ```ts
- * import { ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
  * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
  *
  * const connection = localConnection();
@@ -155,7 +155,7 @@ interface WriterLimits {
  * replay.newPickSelector(uniform());
  * await using _shard = await serveShard(replay, connection, { name: "a" });
  *
- * const writer = await shardWriter(connection);
+ * const writer = await shardWriter<{ state: Column<"float32", []> }>(connection);
  * writer.replay.record(writer.replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
  * await writer.close(); // the shard has it
  * console.log(writer.figures().unconfirmedBytes, replay.recordCount); // 0 1
