@@ -40,6 +40,7 @@ export {
   type ConnectShardsOptions,
   type ShardChange,
   type ShardKeys,
+  type ShardPicks,
   Shards,
   type ShardsBatchesOptions,
   type ShardsFigures,

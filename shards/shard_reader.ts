@@ -16,7 +16,7 @@ import type {
 import type { Batch } from "../mod.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { rewardColumn } from "../schema/create_options.ts";
-import type { ShardKeys, Shards } from "./shards.ts";
+import { configOfShards, type ShardKeys, type Shards } from "./shards.ts";
 
 /**
  * Makes the `ReplayReader` of shards, for a learner that is written against it. A pick must be one step, with at most one n-step return. For sequences, call the
@@ -60,10 +60,10 @@ class OwnShardReader<S extends Schema> implements ReplayReader<S> {
   readonly #transitions: Transitions<S>;
 
   constructor(shards: Shards) {
-    const { config, pickView } = shards;
+    const config = configOfShards(shards);
     this.#shards = shards;
     const reward = rewardColumn(config);
-    this.#transitions = new Transitions("shardReader()", pickView.policy, config, reward);
+    this.#transitions = new Transitions("shardReader()", shards.pickView.policy, config, reward);
   }
 
   #of(batch: Batch): TransitionBatch<S> {

@@ -23,6 +23,7 @@ import { OwnedBatch } from "../replay/draw/owned_batch.ts";
 import { insideOf, replayOver } from "../replay/experience_replay.ts";
 import { makePickView } from "../replay/register/make.ts";
 import type { PickView } from "../replay/register/pick_view.ts";
+import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
 import type { Connection, ConnectionSubscription } from "./connection.ts";
@@ -125,18 +126,22 @@ export interface ShardsFigures {
   readonly damaged: number;
 }
 
-/** Where the picks of a batch are from. */
-interface Origin {
+/** A range of the picks of a batch that are of one shard, in {@linkcode ShardKeys}. */
+export interface ShardPicks {
+  /** The shard's name. */
   readonly shard: string;
+  /** The random name of its process. */
   readonly incarnation: string;
+  /** The first of the picks. */
   readonly first: number;
+  /** How many they are. */
   readonly count: number;
 }
 
 /** Which picks a batch has: what {@linkcode Shards.setPriority} needs. It may be posted to another thread and back. */
 export interface ShardKeys {
   /** Which picks are whose, one range after the other. */
-  readonly origins: readonly Origin[];
+  readonly origins: readonly ShardPicks[];
   /** `[size]`: the handles of the picks' episodes, in their shards. */
   readonly pickEpisode: Float64Array<ArrayBuffer>;
   /** `[size]`: their positions. */
@@ -221,6 +226,9 @@ export async function connectShards<S extends Schema = AnySchema>(
   return made;
 }
 
+/** The columns of the shards' replays, for other files of this folder. */
+export let configOfShards: (shards: Shards) => ReplayConfig;
+
 /**
  * All shards of a prefix, as one replay to draw from. {@linkcode connectShards} makes it.
  *
@@ -265,7 +273,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   readonly #differs = new Map<string, string>();
   /** Until when shards are left out. */
   readonly #penalties = new Map<string, number>();
-  readonly #origins = new WeakMap<object, readonly Origin[]>();
+  readonly #origins = new WeakMap<object, readonly ShardPicks[]>();
   readonly #layouts = new Map<number, [BatchLayout, Strides]>();
   readonly #waiters = new Set<() => void>();
   readonly #end = new AbortController();
@@ -279,6 +287,13 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   #drawn = 0;
   #redrawn = 0;
   #damaged = 0;
+
+  static {
+    configOfShards = (shards) => {
+      if (shards.#core !== undefined) return shards.#core.config;
+      throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
+    };
+  }
 
   /** Begins to look for shards; {@linkcode connectShards} calls it. */
   constructor({ kernel, connection, subjects, selector, seed, rateLimiter, onChange }: {
@@ -315,12 +330,6 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   get pickView(): PickView {
     if (this.#view === undefined) throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
     return this.#view;
-  }
-
-  /** What a batch's columns are, for other parts of the library. */
-  get config(): ReplayCore["config"] {
-    if (this.#core === undefined) throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
-    return this.#core.config;
   }
 
   /** Waits until so many shards are there. */
@@ -681,7 +690,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     const batch = new OwnedBatch(layout);
     const memory = OwnedBatch.memoryOf(batch);
     const total = shares.reduce((sum, share) => sum + share.sum, 0);
-    const origins: Origin[] = [];
+    const origins: ShardPicks[] = [];
     let first = 0;
     for (const { name, incarnation, sum } of shares) {
       const part = parts.get(name);

@@ -8,6 +8,7 @@
 
 import { shardWriter } from "@exrp/replay/shards";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
+import { pause } from "../_wait.ts";
 import { type Numbered, step } from "./_numbered.ts";
 
 const [servers = "", numberText = ""] = Deno.args;
@@ -29,7 +30,7 @@ for (let number = 0; !isOver;) {
   }
   await writer.flush();
   console.log(`confirmed ${number}`);
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await pause(5);
 }
 await writer.close();
 await connection.close();

@@ -1,6 +1,6 @@
 /** Whatever a peer sends, the others don't notice: damaged messages, wrong sizes, other schemas, shards that lie. */
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
-import { until } from "../_wait.ts";
+import { pause, until } from "../_wait.ts";
 import {
   type Connection,
   connectShards,
@@ -74,7 +74,7 @@ Deno.test(`damaged messages change nothing and end nobody (seed ${SEED})`, async
       }
     }
     hub.publish(subject, bad, reply === undefined ? undefined : { reply });
-    if (k % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+    if (k % 50 === 0) await pause(0);
   }
   // Numbers of picks in the damaged messages may be right ones, so a priority may have changed, but no record and no life.
   const before = a.replay.recordCount;
