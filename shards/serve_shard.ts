@@ -190,8 +190,9 @@ export class Shard implements AsyncDisposable {
     });
     this.#beat();
     this.#timer = setInterval(() => {
+      if (connection.isClosed()) return this.#stop(new Error("the connection has ended"));
       this.#beat();
-      inner.forgetSilent(forgetActorMs);
+      this.#guard(() => inner.forgetSilent(forgetActorMs));
     }, 1000 / BEATS_A_SECOND);
   }
 

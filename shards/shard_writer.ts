@@ -279,6 +279,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     for (const { shard, actor, isUsed } of this.#links.values()) {
       if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
     }
+    this.#connection.flush().catch(() => {});
     this.abandon();
   }
 

@@ -37,7 +37,7 @@ Status checkRows(double rowsSize, uint32_t rowBytes, uint32_t count, double pack
   const double needed = static_cast<double>(rowBytes) * count;
   if (rowBytes == 0 || count == 0) return fail(Status::argument, rowBytes == 0 ? 3 : 4, 0);
   if (!exrp::isWhole(packedSize, 0, 0x1p32)) return fail(Status::argument, 6, packedSize);
-  return rowsSize < needed ? fail(Status::bufferSize, rowsSize, needed) : Status::ok;
+  return rowsSize >= needed ? Status::ok : fail(Status::bufferSize, rowsSize, needed);
 }
 
 /// One user of the replay less; the last one frees it.

@@ -300,6 +300,7 @@ export class Durable {
    */
   keep(save: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
     if (this.#open === undefined) return undefined;
+    this.#found = this.#companion?.() ?? this.#found;
     this.#companion = () => this.#found;
     this.#core.together(FLUSH, () => this.note());
     this.#companion = save;
