@@ -30,7 +30,7 @@ for (let number = 0; !isOver;) {
   }
   await writer.flush();
   console.log(`confirmed ${number}`);
-  await pause(5);
+  await pause(30);
 }
 await writer.close();
 await connection.close();

@@ -23,7 +23,7 @@ Deno.test("a file says what the replay is, with columns as texts", () => {
       "state.speed float32()",
       "action float32(6)",
       "reward float32()",
-      "logProb float32()",
+      "extras.logProb float32()",
     ],
   );
   assertEquals(pick.nStep, [3]);

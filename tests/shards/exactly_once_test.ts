@@ -14,7 +14,7 @@ import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";
 import { type Numbered, numbersOf, openNumbered, step } from "./_numbered.ts";
 
-const SCHEDULES = Number(Deno.env.get("EXRP_SHARD_SCHEDULES") ?? 6);
+const SCHEDULES = Number(Deno.env.get("EXRP_SHARD_SCHEDULES") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 311);
 
 /** A shard on a network, which can be killed. */

@@ -129,7 +129,7 @@ Deno.test({
         learner.setPriority(batch, new Float32Array(64).map(() => random(1000)));
         batches++;
         if (isOver) break;
-        await pause(1);
+        await pause(5);
       }
     })();
     for (let kill = 0; kill < KILLS; kill++) {
