@@ -49,6 +49,10 @@ export type ReplayErrorCode =
   | "rule"
   | "samples-differ"
   | "selector-unknown"
+  | "shard-message"
+  | "shard-mismatch"
+  | "shard-refused"
+  | "shard-taken"
   | "snapshot-corrupt"
   | "snapshot-foreign"
   | "snapshot-mismatch"
@@ -113,6 +117,8 @@ export interface ReplayErrorOptions {
  * | `chunk-unknown`, `chunks-kept` | an item refers to a chunk, or a writer keeps one, that it did not send |
  * | `item-empty`, `item-slice`, `item-bytes` | an item refers to no chunk, to rows that its chunk does not have, or to more bytes than its table may have |
  * | `message-damaged`, `samples-differ` | data of Reverb's protocol is damaged, or does not fit into one batch |
+ * | `shard-taken`, `shard-mismatch` | two shards have one name, or shards have different replays |
+ * | `shard-message`, `shard-refused` | what a shard, an actor or a learner sent is damaged, or a shard can't do it |
  * | `kernel-missing`, `kernel-version` | the kernel cannot be opened |
  * | `permission` | Deno lacks the permission to open the kernel, or to read or write a snapshot file; the text names the flag |
  * | `file` | a snapshot file cannot be read or written; `cause` is the system's error |

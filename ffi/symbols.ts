@@ -12,6 +12,13 @@ export const symbols = {
   exrp_abi_version: { parameters: [], result: "u32" },
   /** `(detail, detail_count)` */
   exrp_error_detail: { parameters: ["buffer", "u32"], result: "i32" },
+  /** `(rows, rows_size, row_size, count, packed, packed_size, packed_bytes)` */
+  exrp_rows_pack: {
+    parameters: ["buffer", "f64", "u32", "u32", "buffer", "f64", "buffer"],
+    result: "i32",
+  },
+  /** `(packed, packed_size, row_size, count, rows, rows_size)` */
+  exrp_rows_unpack: { parameters: ["buffer", "f64", "u32", "u32", "buffer", "f64"], result: "i32" },
   /** `(seed, bytes, bytes_size)` */
   exrp_checksum: { parameters: ["u32", "buffer", "u32"], result: "u32" },
   /** `(config, config_count, policy, policy_count, columns, column_count, replay)` */
@@ -374,6 +381,25 @@ export interface KernelSymbols {
   exrp_abi_version(): number;
   /** `exrp_error_detail` of kernel/exrp.h. */
   exrp_error_detail(detail: KernelBuffer, detail_count: number): number;
+  /** `exrp_rows_pack` of kernel/exrp.h. */
+  exrp_rows_pack(
+    rows: KernelBuffer,
+    rows_size: number,
+    row_size: number,
+    count: number,
+    packed: KernelBuffer,
+    packed_size: number,
+    packed_bytes: KernelBuffer,
+  ): number;
+  /** `exrp_rows_unpack` of kernel/exrp.h. */
+  exrp_rows_unpack(
+    packed: KernelBuffer,
+    packed_size: number,
+    row_size: number,
+    count: number,
+    rows: KernelBuffer,
+    rows_size: number,
+  ): number;
   /** `exrp_checksum` of kernel/exrp.h. */
   exrp_checksum(seed: number, bytes: KernelBuffer, bytes_size: number): number;
   /** `exrp_replay_create` of kernel/exrp.h. */
@@ -1000,7 +1026,7 @@ export interface KernelSymbols {
   exrp_tables_durable_info(tables: number, info: KernelBuffer, info_count: number): number;
 }
 
-export const EXRP_ABI_VERSION = 14;
+export const EXRP_ABI_VERSION = 15;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -1268,6 +1294,7 @@ export const EXRP_SUMMARY_EXISTS = 5;
 export const EXRP_SUMMARY_NUMBERS = 6;
 export const EXRP_SUMS_WEIGHTS = 0;
 export const EXRP_SUMS_PRIORITIES = 1;
+export const EXRP_SUMS_TOTAL = 2;
 export const EXRP_DRAWS_DRAWN_COUNT = 0;
 export const EXRP_DRAWS_NOTED_COUNT = 1;
 export const EXRP_DRAWS_INFO_COUNT = 2;

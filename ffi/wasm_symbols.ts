@@ -10,6 +10,11 @@
 export const wasmSymbols = {
   exrp_abi_version: { parameters: [], result: "u32" },
   exrp_error_detail: { parameters: ["out f64", "u32"], result: "i32" },
+  exrp_rows_pack: {
+    parameters: ["in u8", "f64", "u32", "u32", "out u8", "f64", "out f64"],
+    result: "i32",
+  },
+  exrp_rows_unpack: { parameters: ["in u8", "f64", "u32", "u32", "out u8", "f64"], result: "i32" },
   exrp_checksum: { parameters: ["u32", "in u8", "u32"], result: "u32" },
   exrp_replay_create: {
     parameters: ["in f64", "u32", "in f64", "u32", "in u32", "u32", "out u32"],

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 14
+#define EXRP_ABI_VERSION 15
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -391,6 +391,7 @@ extern "C" {
 /* What exrp_selector_sums sums up. */
 #define EXRP_SUMS_WEIGHTS 0
 #define EXRP_SUMS_PRIORITIES 1
+#define EXRP_SUMS_TOTAL 2 /* of the weights, COUNT and SUM alone, at once: without edges */
 
 /* Indices into the numbers of exrp_draws_read. */
 #define EXRP_DRAWS_DRAWN_COUNT 0 /* picks drawn since the replay was created */
@@ -731,6 +732,13 @@ EXRP_API uint32_t exrp_abi_version(void);
 /* Up to four numbers about the calling thread's last failure. Each status lists its own. */
 EXRP_API int32_t exrp_error_detail(double* detail, uint32_t detail_count);
 
+/* Rows on their way to another machine: `count` rows of `row_size` bytes, packed by 16 as docs/internals/packing_format.md has them. Each sixteen begin with
+ * their bytes, an uint32: 0 where the rows follow as they are. `packed_bytes` is 0 where all of them did not fit into `packed`. */
+EXRP_API int32_t exrp_rows_pack(const uint8_t* rows, double rows_size, uint32_t row_size, uint32_t count, uint8_t* packed, double packed_size,
+                                double* packed_bytes);
+/* Unpacks them. EXRP_STATUS_DATA_CORRUPT where they are no such rows: [0, which sixteen, 0]. */
+EXRP_API int32_t exrp_rows_unpack(const uint8_t* packed, double packed_size, uint32_t row_size, uint32_t count, uint8_t* rows, double rows_size);
+
 /* CRC-32C (Castagnoli) of `bytes`, continuing from `seed` (0 at first). */
 EXRP_API uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size);
 
@@ -999,7 +1007,8 @@ EXRP_API int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_
                                    double* report, uint32_t report_count);
 /* The caller's state, as it was with the last group. */
 EXRP_API int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size);
-/* Ends a group: what was called until now counts together. `ticket` stands for its being on the disk. */
+/* Ends a group: what was called until now counts together. `ticket` stands for its being on the disk. `has_state` is 0 or 1, or 2 where there is one, and
+ * only these calls end groups from now on: what the caller keeps then always belongs to the records that are on the disk. */
 EXRP_API int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket);
 /* Waits until what the ticket stands for is on the disk; timeout_ms 0 only asks. */
 EXRP_SLOW int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms);

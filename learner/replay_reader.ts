@@ -5,14 +5,11 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { dispose } from "../base/platform.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkWait } from "../base/waits.ts";
 import type { Batch, ExperienceReplay, Selector } from "../mod.ts";
 import { coreOf } from "../replay/replay_view.ts";
-import { transformsText } from "../schema/pick_transforms.ts";
-import { leafPolicies } from "../schema/pick_options.ts";
-import { mapLeaves, type StateLeaves, type StateTree } from "../schema/state.ts";
+import type { StateLeaves } from "../schema/state.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import type {
   ReaderBatchesOptions,
@@ -22,6 +19,7 @@ import type {
   TransitionBatch,
   TransitionsOf,
 } from "./types.ts";
+import { Transitions } from "./transitions.ts";
 import { Waits } from "./_waits.ts";
 
 const WHERE = "replayReader()";
@@ -74,47 +72,18 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   static readonly name = "ReplayReader";
   readonly #replay: ExperienceReplay;
   readonly #selector: Selector;
-  readonly #state: StateLeaves;
+  readonly #transition: Transitions<S>;
   readonly #waits = new Waits("reader");
-  #shape: TransitionBatch["shape"] | undefined;
 
   constructor(replay: ExperienceReplay, selector: Selector, state: StateLeaves) {
     this.#replay = replay;
-    this.#state = state;
     this.#selector = selector;
-    this.#checkPicks();
-  }
-
-  /** Throws unless a batch of the selector has transitions. */
-  #checkPicks(): void {
-    const { pickViews, selectors, columns } = this.#replay;
-    if (selectors[this.#selector?.id] !== this.#selector) {
+    const { pickViews, selectors } = replay;
+    if (selectors[selector?.id] !== selector) {
       throw new ReplayError("foreign-selector", `${WHERE} takes a selector of the same replay`);
     }
-    const policy = pickViews[this.#selector.view]?.policy;
-    if (policy === undefined) return;
-    const { length, burnIn, before, nStep, nextState, allowOpenEnd, transform } = policy;
-    const leaves = leafPolicies(policy, this.#state);
-    const rows = length + burnIn + before;
-    const refuse = (needed: string, got: string): never => {
-      throw new TypeError(
-        `${WHERE}: the selector's pick view must have ${needed}, got ${got}; make another one by newPickView()`,
-      );
-    };
-    // The types of a reader are those of the stored columns.
-    if (transform !== undefined) refuse("no transforms", transformsText(transform));
-    if (rows !== 1) refuse("picks of one step", `${rows} rows`);
-    if (allowOpenEnd) refuse("next states of all picks", "allowOpenEnd");
-    if (nStep.length > 1) refuse("one n-step return at most", `${nStep.length}`);
-    if (leaves.some(({ hasNStep }) => !hasNStep)) {
-      refuse("next states of all leaves", `nextState ${JSON.stringify(nextState)}`);
-    }
-    if (nStep.length === 1) return;
-    if (leaves.some((leaf) => leaf.nextState !== "copy")) {
-      refuse('nextState "copy"', JSON.stringify(nextState));
-    }
-    if (leaves.some(({ stackCompact }) => stackCompact)) refuse("whole stacks", "stackCompact");
-    if (columns.reward.dtype !== "float32") refuse("an n-step return", String(columns.reward));
+    const policy = pickViews[selector.view]?.policy;
+    this.#transition = new Transitions(WHERE, policy, state, replay.columns.reward);
   }
 
   async getBatch(
@@ -200,31 +169,9 @@ class OwnReplayReader<S extends Schema> implements ReplayReader<S> {
   }
 
   #transitions(batch: Batch): TransitionBatch<S> {
-    // Batches are mostly of one size.
-    if (this.#shape?.action[0] !== batch.size) this.#shape = shapeOf(batch, this.#state.tree);
-    const { size, state, action, extras, pickEpisode, pickPosition } = batch;
-    const { probability, importanceWeight } = batch;
-    const { reward, nextState, discount } = batch.nStep[0] ?? batch;
-    return {
-      ...{ size, state, action, reward, nextState, discount, extras },
-      ...{ probability, importanceWeight, shape: this.#shape },
-      keys: { pickEpisode, pickPosition } satisfies Keys,
-      [dispose]: () => batch[dispose](),
-    } as unknown as TransitionBatch<S>;
+    const { pickEpisode, pickPosition } = batch;
+    return this.#transition.of(batch, { pickEpisode, pickPosition } satisfies Keys);
   }
-}
-
-/** The shapes without the dimension of rows, which is 1. */
-function shapeOf({ shape, nStep }: Batch, tree: StateTree): TransitionBatch["shape"] {
-  const ahead = nStep[0]?.shape ?? shape;
-  const of = ([size, _rows, ...rest]: readonly number[]): readonly number[] =>
-    Object.freeze([size ?? 0, ...rest]);
-  return Object.freeze({
-    state: mapLeaves(tree, shape.state, of),
-    action: of(shape.action),
-    reward: of(ahead.reward),
-    nextState: mapLeaves(tree, ahead.nextState, of),
-  });
 }
 
 /** Whether a draw may succeed later, when records come. */

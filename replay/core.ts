@@ -42,6 +42,8 @@ export interface NotedState {
   note(): number;
   /** Writes down what has just changed, unless the disk has failed and the replay goes on in memory. */
   announce(): void;
+  /** Keeps bytes of another part of the library with the replay; returns what was kept before, or undefined. */
+  keep(save: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined;
   /** Refuses a rule that can't be remade from what is written down. */
   checkRule(operation: string, name: string): never;
 }

@@ -102,6 +102,12 @@ import type { SerializeTarget, UnserializeSource } from "../storage/io.ts";
 /** The parts of a replay, which do its work. */
 type Parts = ReturnType<typeof partsOf>;
 
+/** A replay over a core that another part of the library made. */
+export let replayOver: (core: ReplayCore) => ExperienceReplay;
+
+/** The parts of a replay that other parts of the library call. */
+export let insideOf: (replay: ExperienceReplay) => Pick<Parts, "register" | "rateLimiter">;
+
 /**
  * A store of experience. It takes one record for each step, and gives you batches of short sequences, which a selector draws. When it
  * is full, it forgets ended episodes whole, and the oldest records of open ones. It grew out of Chen and Wang's experience-replay
@@ -156,6 +162,11 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   readonly #columns: RecordColumns<S>;
   readonly #parts: Parts;
+
+  static {
+    replayOver = (core) => ExperienceReplay.#of(core, () => {});
+    insideOf = (replay) => replay.#parts;
+  }
 
   private constructor(parts: Parts) {
     super(parts);

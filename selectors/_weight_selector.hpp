@@ -71,6 +71,10 @@ class WeightSelector : public SavedSelector<Rule, WeightState, Item> {
   void weights(uint32_t first, uint32_t count, double* weight) override {
     for (uint32_t k = 0; k < count; ++k) weight[k] = tree_.get(first + k);
   }
+  double weightSum(uint32_t count) override {
+    tree_.sumUp();
+    return count == 0 ? 0.0 : tree_.total();
+  }
   double memoryBytes(uint32_t) const override { return sizeof(Rule) + tree_.memoryBytes(); }
 
   bool restored() {

@@ -129,6 +129,10 @@ class RankBasedSelector final : public SavedSelector<RankBasedSelector, RankBase
     weigh();
     for (uint32_t k = 0; k < count; ++k) weight[k] = weights_.get(first + k);
   }
+  double weightSum(uint32_t count) override {
+    weigh();
+    return count == 0 ? 0.0 : weights_.total();
+  }
   double memoryBytes(uint32_t countHighWater) const override {
     return sizeof(*this) + keys_.takenBytes(countHighWater) + scratch_.takenBytes(sortedHighWater_) + weights_.memoryBytes() +
            tree_.memoryBytes();

@@ -142,6 +142,7 @@ int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state
   return withWhole(replay, [&](Instance& found) {
     if (!found.isDurable()) return closedLog();
     const Status status = found.durable->endGroup(state, state_size, has_state != 0);
+    if (status == Status::ok && has_state == 2) found.durable->leaveGroupsToCaller();
     if (status == Status::ok) *ticket = static_cast<double>(found.durable->requestFlush());
     return status;
   });

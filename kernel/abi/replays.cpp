@@ -10,8 +10,10 @@
 #include "kernel/abi/threads.hpp"
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
+#include "kernel/base/whole_number.hpp"
 #include "kernel/calls/episode_table.hpp"
 #include "kernel/calls/rows.hpp"
+#include "kernel/packing/sixteens.hpp"
 
 using exrp::Command;
 using exrp::fail;
@@ -29,6 +31,14 @@ using exrp::Seat;
 using exrp::Status;
 
 namespace {
+
+/// Whether rows that are packed fit into their buffers.
+Status checkRows(double rowsSize, uint32_t rowBytes, uint32_t count, double packedSize) {
+  const double needed = static_cast<double>(rowBytes) * count;
+  if (rowBytes == 0 || count == 0) return fail(Status::argument, rowBytes == 0 ? 3 : 4, 0);
+  if (!exrp::isWhole(packedSize, 0, 0x1p32)) return fail(Status::argument, 6, packedSize);
+  return rowsSize >= needed ? Status::ok : fail(Status::bufferSize, rowsSize, needed);
+}
 
 /// One user of the replay less; the last one frees it.
 void release(Instance& instance) {
@@ -130,6 +140,20 @@ int32_t exrp_error_detail(double* detail, uint32_t detail_count) {
     detail[index] = index < exrp::errorDetailCount ? exrp::errorDetail[index] : 0;
   }
   return EXRP_STATUS_OK;
+}
+
+int32_t exrp_rows_pack(const uint8_t* rows, double rows_size, uint32_t row_size, uint32_t count, uint8_t* packed, double packed_size,
+                       double* packed_bytes) {
+  if (const Status status = checkRows(rows_size, row_size, count, packed_size); status != Status::ok) return number(status);
+  *packed_bytes = static_cast<double>(exrp::packSixteens(rows, row_size, count, packed, static_cast<size_t>(packed_size)));
+  return number(Status::ok);
+}
+
+int32_t exrp_rows_unpack(const uint8_t* packed, double packed_size, uint32_t row_size, uint32_t count, uint8_t* rows, double rows_size) {
+  if (const Status status = checkRows(rows_size, row_size, count, packed_size); status != Status::ok) return number(status);
+  uint32_t bad = 0;
+  if (exrp::unpackSixteens(packed, static_cast<size_t>(packed_size), row_size, count, rows, &bad)) return number(Status::ok);
+  return number(fail(Status::dataCorrupt, 0, bad));
 }
 
 uint32_t exrp_checksum(uint32_t seed, const uint8_t* bytes, uint32_t bytes_size) { return exrp::checksum(seed, bytes, bytes_size); }
@@ -584,7 +608,7 @@ int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_cou
 int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
                            double* summary, uint32_t summary_count) {
   return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
-    if (what > EXRP_SUMS_PRIORITIES) return fail(Status::argument, 3, what);
+    if (what > EXRP_SUMS_TOTAL) return fail(Status::argument, 3, what);
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
     return found.statistics.sums(thread, selector, what, {edges, edge_count, counts}, summary);
   });

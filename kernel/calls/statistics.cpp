@@ -79,8 +79,16 @@ Status Statistics::sums(ThreadScratch& thread, uint32_t selector, uint32_t what,
   PickSelector& rule = replay_.picks().selector(selector);
   double* const values = thread.numbers.data();
   uint32_t* const indices = thread.indices.data();
-  const bool ofWeights = what == EXRP_SUMS_WEIGHTS;
+  const bool ofWeights = what != EXRP_SUMS_PRIORITIES;
   const bool exists = ofWeights ? rule.drawsByWeights() : rule.getPriority(indices, 0, values);
+  if (what == EXRP_SUMS_TOTAL) {
+    const uint32_t count = replay_.picks().viewOf(selector).picks.count();
+    sums.write(summary);
+    summary[EXRP_SUMMARY_COUNT] = count;
+    summary[EXRP_SUMMARY_SUM] = exists ? rule.weightSum(count) : count;
+    summary[EXRP_SUMMARY_EXISTS] = exists ? 1 : 0;
+    return Status::ok;
+  }
   const uint32_t pickCount = exists ? replay_.picks().viewOf(selector).picks.count() : 0;
   for (uint32_t first = 0; first < pickCount; first += piece) {
     const uint32_t count = std::min(piece, pickCount - first);

@@ -97,6 +97,8 @@ class Durable final : private RowWriter {
 
   /// Ends the group, with the caller's state, or without.
   Status endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState);
+  /// From now on, only endGroup() ends groups.
+  void leaveGroupsToCaller() { options_.hasState = true; }
   /// Asks for all groups that have ended to be on the disk.
   uint64_t requestFlush() { return log_.requestFlush(); }
   Status waitFlushed(uint64_t ticket, uint32_t timeoutMs);

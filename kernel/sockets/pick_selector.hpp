@@ -111,6 +111,9 @@ class PickSelector {
     for (uint32_t k = 0; k < count; ++k) weight[k] = 1.0;
   }
 
+  /// The sum of the weights of all picks, of which there are `count`, without looking at each. Only where drawsByWeights().
+  virtual double weightSum(uint32_t count) { return count; }
+
   /// Bytes of the pages of memory in use, index structures included. `countHighWater` is the most picks that there ever were: what was
   /// used once stays.
   virtual double memoryBytes(uint32_t countHighWater) const = 0;

@@ -99,6 +99,8 @@ interface State {
   readonly drawnAsPart: readonly number[];
   /** Bytes of the state of each composed selector, in order, and of the rest; they follow the JSON. */
   readonly composed: readonly number[];
+  /** Bytes of what another part of the library keeps with the replay; left out without any. */
+  readonly companion?: number;
   readonly side: number;
 }
 
@@ -154,6 +156,9 @@ export class Durable {
   #flushIntervalMs = 0;
   #goesOn = false;
   #timer: ReturnType<typeof setInterval> | undefined;
+  /** What another part of the library keeps with the replay: as it was found, or what gives it now. */
+  #found: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #companion: (() => Uint8Array<ArrayBuffer>) | undefined;
 
   /** The log of the replay of these parts, once it is opened. */
   constructor(core: ReplayCore, register: Register, drainer: Drainer, extra: ExtraState) {
@@ -284,8 +289,22 @@ export class Durable {
     }
     register.setDrawn([], state.drawnAsPart);
     const side = bytes.slice(lengthOf(bytes) - state.side);
+    this.#found = bytes.slice(at, at + (state.companion ?? 0));
     // The kernel ends groups by itself, too, so it may have gone on since this was written.
     this.#extra.read(side, core.id, true)();
+  }
+
+  /**
+   * Keeps bytes of another part of the library with the replay: `save` gives them whenever a group ends, and only this thread ends groups from now on. So what
+   * it gives always belongs to the records that are on the disk. Returns what was kept before; undefined if the replay is in memory only.
+   */
+  keep(save: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#open === undefined) return undefined;
+    this.#found = this.#companion?.() ?? this.#found;
+    this.#companion = () => this.#found;
+    this.#core.together(FLUSH, () => this.note());
+    this.#companion = save;
+    return this.#found;
   }
 
   /** Refuses a selector that can't be remade. */
@@ -323,25 +342,28 @@ export class Durable {
       composed === undefined ? [] : [composed.save()]
     );
     const side = this.#extra.save();
+    const companion = this.#companion?.() ?? this.#found;
     const state: State = {
       seed: core.seed,
       views: register.views.map(({ policy }) => policy),
       selectors: register.entries.map(noted),
       drawnAsPart: register.entries.map(({ selector }) => register.drawnAsPart(selector.id)),
       composed: composed.map(lengthOf),
+      ...lengthOf(companion) === 0 ? {} : { companion: lengthOf(companion) },
       side: lengthOf(side),
     };
     const json = new TextEncoder().encode(JSON.stringify(state));
     const head = new Uint8Array(8);
     new DataView(head.buffer).setUint32(0, lengthOf(json), true);
-    return joinBytes([head, json, ...composed, side]);
+    return joinBytes([head, json, ...composed, companion, side]);
   }
 
   #endGroup(operation: string, state: Uint8Array<ArrayBuffer>, hasState: boolean): number {
     const { id, kernel: { symbols } } = this.#core;
     const ticket = new Float64Array(1);
     const size = lengthOf(state);
-    const status = symbols.exrp_durable_group(id, state, size, Number(hasState), ticket);
+    const mode = hasState ? this.#companion === undefined ? 1 : 2 : 0;
+    const status = symbols.exrp_durable_group(id, state, size, mode, ticket);
     this.#core.check(operation, status);
     return ticket[0] ?? 0;
   }

@@ -208,8 +208,10 @@ class Schedule {
     const uint32_t choice = random_.below(100);
     if (choice < 80) {
       Made made;
+      const uint64_t groups = durable().groupCount();
       made.call = calls_.choose(side_, random_);
       made.outcome = calls_.make(side_, made.call);
+      REQUIRE(!options_.hasState || durable().groupCount() == groups);
       made_.push_back(std::move(made));
       ++totals_.calls;
     } else if (choice < 89) {
@@ -236,7 +238,9 @@ class Schedule {
     double ticket = 0;
     const auto size = static_cast<uint32_t>(state.size());
     const uint64_t before = durable().groupCount();
-    int32_t status = exrp_durable_group(side_.id(), state.data(), size, hasState ? 1 : 0, &ticket);
+    const uint32_t mode = !hasState ? 0 : random_.below(8) == 0 ? 2 : 1;
+    int32_t status = exrp_durable_group(side_.id(), state.data(), size, mode, &ticket);
+    if (status == 0 && mode == 2) options_.hasState = true;
     const uint64_t groups = durable().groupCount();
     // The group may have ended, and then the disk failed.
     if (hasState && (status == 0 || groups > before)) states_.emplace_back(groups, state);

@@ -39,6 +39,20 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
   actors: ["mod.ts", "replay", "schema", "base"],
   // What a learner and an actor hold, wherever the experience is, stands above all of these places.
   learner: ["actors", "mod.ts", "replay", "tables", "reverb", "schema", "base"],
+  // Experience on many machines stands above a learner's interface.
+  shards: [
+    ...[
+      "learner",
+      "mod.ts",
+      "replay",
+      "selectors",
+      "rate_limiters",
+      "schema",
+      "storage",
+      "ffi",
+      "base",
+    ],
+  ],
   // Episodes in files of other libraries, and the command stand above the library. A snapshot's schema is the replay's own.
   interchange: ["mod.ts", "replay", "stats", "schema", "eviction", "storage", "ffi", "base"],
   // The test kit for users' rules stands above the library. From the other parts it imports only their checks of
@@ -187,9 +201,11 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
 export const rulesFile = "kernel/sockets/rules.cpp";
 export const seenByRules: readonly string[] = ["kernel/base/", "kernel/sockets/"];
 
-/** The only package that the library imports, and the parts that do. Nothing that the everyday names need may import it. */
+/** The packages that the library imports, and the parts that do. Nothing that the everyday names need may import one. */
 export const packages: Readonly<Record<string, readonly string[]>> = {
   "@bufbuild/protobuf": ["reverb", "server"],
+  // The program of a shard, which is not published.
+  "npm:@nats-io/transport-node@": ["shards"],
 };
 
 /** What asks which platform this is. `ffi/native.ts` and `ffi/embedded.ts` run on Deno only, once `ffi/library.ts` has asked. */

@@ -1,0 +1,138 @@
+/**
+ * What a shard says of itself: once as a whole, to who asks, and four times a second in short.
+ *
+ * @module
+ */
+
+import { lengthOf } from "../base/typed_arrays.ts";
+import type { KernelSymbols } from "../ffi/symbols.ts";
+import type { NotedSelector } from "../replay/register/noted_selector.ts";
+import { configOf } from "../replay/share/share_note.ts";
+import type { ReplayConfig } from "../schema/create_options.ts";
+import type { AnyPickPolicy } from "../schema/pick_options.ts";
+import { ReplayError } from "../base/errors.ts";
+import { checkToken, readJson, refused, WIRE_VERSION } from "./_wire.ts";
+
+/** What a selector of a shard has. */
+export interface SelectorFigures {
+  /** Picks that it can draw. */
+  readonly picks: number;
+  /** The sum of their weights: the shares of shards are in proportion to it. */
+  readonly sum: number;
+  /** Picks that it has drawn, for everybody. */
+  readonly drawn: number;
+}
+
+/** A heartbeat. */
+export interface Beat {
+  /** The shard's name. */
+  readonly name: string;
+  /** A random name of the process: another one once it has begun anew. */
+  readonly incarnation: string;
+  /** The checksum of the columns. */
+  readonly schema: number;
+  /** How many records it holds at most. */
+  readonly capacity: number;
+  /** How many it holds. */
+  readonly records: number;
+  /** How many were ever written to it. */
+  readonly recorded: number;
+  /** Bytes of chunks that wait for a rate limiter. */
+  readonly waitingBytes: number;
+  /** Whether it confirms what is on its disk, and not only in its memory. */
+  readonly isDurable: boolean;
+  /** Its selectors, in order. */
+  readonly selectors: readonly SelectorFigures[];
+  /** True in the last heartbeat of a shard that ends. */
+  readonly isLast?: true;
+}
+
+/** An announcement: what decides the types of records and batches, and a heartbeat. */
+export interface Announcement extends Beat {
+  /** The configuration. */
+  readonly config: ReplayConfig;
+  /** The pick policies of all views. */
+  readonly views: readonly AnyPickPolicy[];
+  /** The rules of the selectors. */
+  readonly rules: readonly NotedSelector[];
+}
+
+/** What must be equal for a record to be the same bytes, as text. */
+export function schemaText({ columns, tree }: ReplayConfig): string {
+  const all = columns.map(({ name, column: { dtype, shape, every } }) => [
+    name,
+    dtype,
+    shape,
+    every,
+  ]);
+  return JSON.stringify([all, tree]);
+}
+
+/** The checksum of that text. */
+export function schemaSum(symbols: KernelSymbols, config: ReplayConfig): number {
+  const bytes = new TextEncoder().encode(schemaText(config));
+  return symbols.exrp_checksum(0, bytes, lengthOf(bytes)) >>> 0;
+}
+
+function numberOf(from: Readonly<Record<string, unknown>>, name: string): number {
+  const value = from[name];
+  if (typeof value === "number" && value >= 0) return value;
+  throw refused(`${name} is ${JSON.stringify(value)}`);
+}
+
+/** A heartbeat, checked field by field. */
+export function readBeat(bytes: Uint8Array): Beat {
+  return beatOf(readJson(bytes));
+}
+
+function beatOf(from: Readonly<Record<string, unknown>>): Beat {
+  const { name, incarnation, isDurable, selectors, version } = from;
+  if (version !== WIRE_VERSION) {
+    throw refused(`it has version ${JSON.stringify(version)}, and this library ${WIRE_VERSION}`);
+  }
+  if (typeof incarnation !== "string" || !/^[0-9a-f]{32}$/.test(incarnation)) {
+    throw refused("it names no process");
+  }
+  if (!Array.isArray(selectors) || selectors.length > 64) throw refused("it lists no selectors");
+  return {
+    name: checkToken("the name of a shard", name),
+    incarnation,
+    schema: numberOf(from, "schema"),
+    capacity: numberOf(from, "capacity"),
+    records: numberOf(from, "records"),
+    recorded: numberOf(from, "recorded"),
+    waitingBytes: numberOf(from, "waitingBytes"),
+    isDurable: isDurable === true,
+    selectors: selectors.map((each: unknown) => {
+      const figures = (each ?? {}) as Readonly<Record<string, unknown>>;
+      return {
+        picks: numberOf(figures, "picks"),
+        sum: numberOf(figures, "sum"),
+        drawn: numberOf(figures, "drawn"),
+      };
+    }),
+    ...from["isLast"] === true ? { isLast: true } : {},
+  };
+}
+
+/** An announcement. What its configuration says is checked once a replay is made of it. */
+export function readAnnouncement(bytes: Uint8Array): Announcement {
+  const from = readJson(bytes);
+  const beat = beatOf(from);
+  const { config, views, rules } = from;
+  if (!Array.isArray(views) || !Array.isArray(rules)) throw refused("it lists no pick views");
+  try {
+    return {
+      ...beat,
+      config: configOf({ config: config as ReplayConfig }),
+      views: views as AnyPickPolicy[],
+      rules: rules as NotedSelector[],
+    };
+  } catch (cause) {
+    throw new ReplayError(
+      "shard-message",
+      `the shard ${beat.name} announces a replay that can't be`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,438 @@
+/**
+ * What an actor records through: a replay that stores nothing itself, and sends its records to a shard.
+ *
+ * @module
+ */
+
+import { checkInteger } from "../base/checks.ts";
+import { ReplayError } from "../base/errors.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { dispose } from "../base/platform.ts";
+import { checkWait, waitUntil } from "../base/waits.ts";
+import { openKernel } from "../ffi/library.ts";
+import type { ExperienceReplay, WaitOptions } from "../mod.ts";
+import { ReplayCore } from "../replay/core.ts";
+import { replayOver } from "../replay/experience_replay.ts";
+import type { ReplayConfig } from "../schema/create_options.ts";
+import type { AnySchema, Schema } from "../schema/schema.ts";
+import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
+import { schemaText } from "./_announcement.ts";
+import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_calls.ts";
+import { readConfirm } from "./_confirm.ts";
+import { Link } from "./_link.ts";
+import { type Member, Members } from "./_members.ts";
+import { NotingKernel } from "./_noting_kernel.ts";
+import { checkToken, idBytes, randomId, Subjects } from "./_wire.ts";
+
+const WHERE = "shardWriter()";
+const TICK_MS = 50;
+
+/** The options of {@linkcode shardWriter}, which has an example. */
+export interface ShardWriterOptions extends WaitOptions {
+  /** What the subjects of the shards begin with; `"exrp"` by default. */
+  readonly prefix?: string;
+  /** The name of the only shard to write to. By default, it is one of those with the fewest records, and another one if that one dies. */
+  readonly shard?: string;
+  /** Records go off once they have so many bytes: from 1 KiB; 256 KiB by default, and at most what the connection carries. */
+  readonly chunkBytes?: number;
+  /** Records go off after so many milliseconds at the latest: 50 by default. */
+  readonly sendIntervalMs?: number;
+  /** How many bytes may wait to be confirmed; then `record` is held back, as by a rate limiter. 16 MiB by default. */
+  readonly unconfirmedBytes?: number;
+}
+
+/** What a {@linkcode ShardWriter} has done. */
+export interface ShardWriterFigures {
+  /** The shard that it writes to now. */
+  readonly shard: string;
+  /** Bytes that are not confirmed. */
+  readonly unconfirmedBytes: number;
+  /** Chunks that were sent again. */
+  readonly repeated: number;
+  /** How often it went on to another shard. */
+  readonly moves: number;
+}
+
+/**
+ * Makes what an actor records through. Its `replay` takes records as a replay does, by an `ActorWriter` or a `replayWriter`, too, and stores
+ * nothing itself: they go to a shard. {@linkcode serveShard} has an example.
+ *
+ * Each record gets into a shard once, whatever dies: the writer keeps what the shard has not confirmed, and sends it again. If too much is not confirmed, `record`
+ * throws `rate-limiter`, and `whenReady` waits, as with a rate limiter. A writer whose shard dies goes on with another one. Its open episodes end in the old
+ * shard as truncated, once that shard is back, and other episodes begin in the new one.
+ *
+ * It waits until there is a shard. `timeoutMs` and `signal` end the wait; by default, it waits 10 s.
+ *
+ * @throws {TypeError} For an unknown option, or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @throws {ReplayError} `timeout` if no shard is there.
+ * @example
+ * ```ts
+ * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(uniform());
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * await using writer = await shardWriter<{ state: Column<"float32", []> }>(connection, { chunkBytes: 2 ** 16, timeoutMs: 5000 });
+ * let episode = writer.replay.newEpisode();
+ * for (let k = 0; k < 5; k++) episode = writer.replay.record(episode, k, 0, 1);
+ * await writer.flush();
+ * console.log(replay.recordCount); // 5
+ * ```
+ */
+export async function shardWriter<S extends Schema = AnySchema>(
+  connection: Connection,
+  options: ShardWriterOptions = {},
+): Promise<ShardWriter<S>> {
+  checkOptions(WHERE, options, [
+    ...["prefix", "shard", "chunkBytes", "sendIntervalMs", "unconfirmedBytes"],
+    ...["timeoutMs", "signal"],
+  ]);
+  const { prefix = "exrp", shard, chunkBytes = 2 ** 18, sendIntervalMs = 50 } = options;
+  const { unconfirmedBytes = 2 ** 24, timeoutMs = 10_000, signal } = options;
+  const subjects = new Subjects(checkToken(`${WHERE}: prefix`, prefix, true));
+  if (shard !== undefined) checkToken(`${WHERE}: shard`, shard);
+  checkInteger(`${WHERE}: chunkBytes`, chunkBytes, 1024, 2 ** 26);
+  checkInteger(`${WHERE}: sendIntervalMs`, sendIntervalMs, 1, 60_000);
+  checkInteger(`${WHERE}: unconfirmedBytes`, unconfirmedBytes, 2 ** 16, 2 ** 40);
+  checkWait(WHERE, { timeoutMs });
+  const kernel = await openKernel({});
+  const wait = { timeoutMs, ...signal === undefined ? {} : { signal } };
+  const parts = await waitUntil<ConstructorParameters<typeof ShardWriter>[0]>(
+    wait,
+    (done) => {
+      let isDone = false;
+      const hub: Hub = { came: () => {}, left: () => {} };
+      const members = new Members(connection, subjects, {
+        came: (member, isNew) => {
+          if (isDone) return hub.came(member, isNew);
+          if (shard !== undefined && member.name !== shard) return;
+          isDone = true;
+          const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
+          done({ kernel, connection, subjects, members, hub, limits, first: member });
+        },
+        left: (member) => hub.left(member),
+      });
+      return () => {
+        if (!isDone) members.end();
+      };
+    },
+    () => {
+      const which = shard === undefined ? "no shard" : `no shard named ${shard}`;
+      return new ReplayError("timeout", `${WHERE}: ${which} was there within ${timeoutMs} ms`);
+    },
+  );
+  return new ShardWriter<S>(parts);
+}
+
+/** Who hears of shards that come and go. */
+interface Hub {
+  came: (member: Member, isNew: boolean) => void;
+  left: (member: Member) => void;
+}
+
+/** The options that count later. */
+interface WriterLimits {
+  readonly chunkBytes: number;
+  readonly sendIntervalMs: number;
+  readonly unconfirmedBytes: number;
+  readonly shard: string | undefined;
+}
+
+/**
+ * A writer to shards. {@linkcode shardWriter} makes it.
+ *
+ * @example
+ * ```ts
+ * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
+ * import { localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(uniform());
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * const writer = await shardWriter<{ state: Column<"float32", []> }>(connection);
+ * writer.replay.record(writer.replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await writer.close(); // the shard has it
+ * console.log(writer.figures().unconfirmedBytes, replay.recordCount); // 0 1
+ * ```
+ */
+export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposable {
+  /** Records into it go to a shard. It stores none, so there is nothing to draw from or to read. */
+  readonly replay: ExperienceReplay<S>;
+  readonly #core: ReplayCore;
+  readonly #connection: Connection;
+  readonly #subjects: Subjects;
+  readonly #members: Members;
+  readonly #noting: NotingKernel;
+  readonly #schema: number;
+  readonly #schemaText: string;
+  readonly #inbox: string;
+  readonly #subscription: ConnectionSubscription;
+  readonly #links = new Map<string, Link>();
+  readonly #limits: WriterLimits;
+  readonly #timers: ReturnType<typeof setInterval>[];
+  readonly #callBytesMax: number;
+  #home: Link;
+  #moves = 0;
+  #failure: ReplayError | undefined;
+  #isClosed = false;
+
+  /** Begins to write; {@linkcode shardWriter} calls it. */
+  constructor({ kernel, connection, subjects, members, hub, limits, first }: {
+    readonly kernel: Awaited<ReturnType<typeof openKernel>>;
+    readonly connection: Connection;
+    readonly subjects: Subjects;
+    readonly members: Members;
+    readonly hub: Hub;
+    readonly limits: WriterLimits;
+    readonly first: Member;
+  }) {
+    this.#connection = connection;
+    this.#subjects = subjects;
+    this.#members = members;
+    const most = payloadMax(connection);
+    this.#limits = { ...limits, chunkBytes: Math.min(limits.chunkBytes, most - CHUNK_HEAD) };
+    this.#callBytesMax = most - CHUNK_HEAD;
+    this.#noting = new NotingKernel(kernel, {
+      isOpen: () => this.#mayAdd(),
+      add: (call) => this.#add(call),
+    });
+    const { announcement } = first;
+    this.#schema = announcement.schema;
+    this.#schemaText = schemaText(announcement.config);
+    this.#core = new ReplayCore(this.#noting.kernel, smallConfig(announcement.config));
+    this.#noting.core = this.#core;
+    this.replay = replayOver(this.#core) as unknown as ExperienceReplay<S>;
+    this.#inbox = subjects.inbox(randomId());
+    this.#subscription = connection.subscribe(this.#inbox, {
+      callback: (error, { data }) => {
+        if (error === null) this.#hear(data);
+      },
+    });
+    hub.came = (member) => this.#came(member);
+    hub.left = () => this.#rehome();
+    this.#home = this.#linkOf(first.name);
+    this.#rehome(true);
+    this.#timers = [
+      setInterval(() => this.#seal(), limits.sendIntervalMs),
+      setInterval(() => this.#look(), TICK_MS),
+    ];
+  }
+
+  /** What it has done. */
+  figures(): ShardWriterFigures {
+    let repeated = 0;
+    for (const link of this.#links.values()) repeated += link.repeated;
+    return {
+      shard: this.#home.shard,
+      unconfirmedBytes: this.#bytes,
+      repeated,
+      moves: this.#moves,
+    };
+  }
+
+  /**
+   * Sends what waits, and waits until shards have confirmed all of it.
+   *
+   * @throws {ReplayError} `timeout`, or `shard-refused` if a shard could not take records that it got.
+   */
+  async flush(options: WaitOptions = {}): Promise<void> {
+    checkOptions("flush()", options, ["signal", "timeoutMs"]);
+    checkWait("flush()", options);
+    options.signal?.throwIfAborted();
+    this.#seal();
+    const { timeoutMs } = options;
+    await waitUntil<void>(options, (done, fail) => {
+      const ear = this.#core.bell.listen();
+      let isOver = false;
+      const again = async (): Promise<void> => {
+        while (!isOver) {
+          ear.ready();
+          if (this.#failure !== undefined) return fail(this.#takeFailure());
+          if (this.#isEmpty) return done();
+          if (this.#isClosed) {
+            return fail(new ReplayError("disposed", "flush(): the writer is closed"));
+          }
+          await ear.heard();
+        }
+      };
+      again().catch(fail);
+      return () => {
+        isOver = true;
+        ear.close();
+      };
+    }, () => {
+      const words = `${this.#bytes} bytes were not confirmed within ${timeoutMs} ms`;
+      return new ReplayError("timeout", `flush(): ${words}`);
+    });
+  }
+
+  /** Flushes, ends, and tells the shards so. After a `timeout` you may call it again. */
+  async close(options: WaitOptions = {}): Promise<void> {
+    if (this.#isClosed) return;
+    await this.flush(options);
+    for (const { shard, actor, isUsed } of this.#links.values()) {
+      if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
+    }
+    this.#connection.flush().catch(() => {});
+    this.abandon();
+  }
+
+  /** Ends without waiting: what is not confirmed may be lost. */
+  abandon(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#members.end();
+    try {
+      this.#subscription.unsubscribe();
+    } catch {
+      // The connection has ended.
+    }
+    this.#core.changed();
+    this.replay[dispose]();
+  }
+
+  /** The same as {@linkcode ShardWriter.close}, without a limit. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #bytes(): number {
+    let bytes = 0;
+    for (const link of this.#links.values()) bytes += link.bytes;
+    return bytes;
+  }
+
+  get #isEmpty(): boolean {
+    for (const link of this.#links.values()) if (!link.isEmpty) return false;
+    return true;
+  }
+
+  #takeFailure(): ReplayError {
+    const failure = this.#failure as ReplayError;
+    this.#failure = undefined;
+    return failure;
+  }
+
+  #mayAdd(): boolean {
+    if (this.#failure !== undefined) throw this.#takeFailure();
+    return this.#bytes < this.#limits.unconfirmedBytes;
+  }
+
+  #add(call: Call): void {
+    const bytes = callBytes(call.payload.length);
+    if (bytes > this.#callBytesMax) {
+      throw new RangeError(
+        `the records of one call take ${bytes} bytes, and the connection carries ${this.#callBytesMax} at once; record fewer in a call, or raise max_payload of the server`,
+      );
+    }
+    const home = this.#home;
+    if (home.openBytes + bytes > this.#limits.chunkBytes) home.seal();
+    home.add(writeCall(call));
+    if (home.openBytes >= this.#limits.chunkBytes) home.seal();
+  }
+
+  #seal(): void {
+    for (const link of this.#links.values()) link.seal();
+  }
+
+  #look(): void {
+    for (const [name, link] of this.#links) {
+      if (this.#members.all.get(name)?.isAlive) link.look();
+    }
+    if (!this.#isHomeAlive) this.#rehome();
+  }
+
+  get #isHomeAlive(): boolean {
+    return this.#members.all.get(this.#home.shard)?.isAlive === true;
+  }
+
+  #hear(data: Uint8Array): void {
+    try {
+      const confirm = readConfirm(data);
+      const link = this.#links.get(confirm.shard);
+      if (link?.actor === confirm.actor && link.hear(confirm)) this.#core.changed();
+    } catch {
+      this.#members.damaged++;
+    }
+  }
+
+  #came({ name, announcement }: Member): void {
+    const link = this.#links.get(name);
+    if (schemaText(announcement.config) !== this.#schemaText) {
+      if (link !== undefined && !link.isEmpty) {
+        this.#fail("shard-mismatch", `the shard ${name} has other columns than before`);
+      }
+      return;
+    }
+    link?.resend();
+    if (!this.#isHomeAlive) this.#rehome();
+  }
+
+  #fail(code: "shard-mismatch" | "shard-refused", words: string): void {
+    this.#failure ??= new ReplayError(code, words);
+    this.#core.changed();
+  }
+
+  /** Goes on with another shard, if there is one: its open episodes end in the old one, and others begin in the new one. */
+  #rehome(isFirst = false): void {
+    if (this.#limits.shard !== undefined || (!isFirst && this.#isHomeAlive)) return;
+    const fit = this.#members.alive.filter(({ announcement }) =>
+      schemaText(announcement.config) === this.#schemaText
+    );
+    if (fit.length === 0) return;
+    // Of two at random, the one with fewer records: so many actors that begin at once do not all take the same one.
+    const [a, b] = [0, 1].map(() => fit[Math.floor(Math.random() * fit.length)] as Member);
+    const best = (a?.beat.recorded ?? 0) <= (b?.beat.recorded ?? 0) ? a : b;
+    if (best === undefined || best.name === this.#home.shard) return;
+    const payload = new Uint8Array(0);
+    for (const stream of this.#noting.moveStreams()) {
+      const call = { kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload };
+      this.#home.add(writeCall(call), false);
+    }
+    this.#home.seal();
+    this.#home = this.#linkOf(best.name);
+    if (!isFirst) this.#moves++;
+    this.#core.changed();
+  }
+
+  #linkOf(name: string): Link {
+    let link = this.#links.get(name);
+    if (link === undefined) {
+      link = new Link(name, {
+        symbols: this.#core.kernel.symbols,
+        schema: this.#schema,
+        send: (shard, data) =>
+          this.#publish(this.#subjects.shard(shard, "chunk"), data, this.#inbox),
+        refused: (shard, why) =>
+          this.#fail("shard-refused", `the shard ${shard} could not take records: ${why}`),
+      });
+      this.#links.set(name, link);
+    }
+    return link;
+  }
+
+  #publish(subject: string, data: Uint8Array, reply?: string): void {
+    try {
+      this.#connection.publish(subject, data, reply === undefined ? undefined : { reply });
+    } catch {
+      // The connection is broken: it is sent again once the shard is heard.
+    }
+  }
+}
+
+/** The configuration of a replay that stores nothing. */
+function smallConfig(config: ReplayConfig): ReplayConfig {
+  return {
+    ...config,
+    capacity: Math.min(config.capacity, Math.max(config.segmentLength ?? 0, 65_536)),
+    capacityBytes: 0,
+    maxAge: 0,
+  };
+}

@@ -1,0 +1,911 @@
+/**
+ * The learner's end: batches from all shards as from one replay.
+ *
+ * Each draw takes one round trip. The learner splits it over shards in proportion to the sums of weights that it knows: each pick goes to a shard by chance, so the
+ * counts are multinomial. Each shard draws its part, and says what its sum is now. The probability of a pick is that with which it was really drawn: the share
+ * that was used, times its probability within the shard. So a sum that was old changes how often a pick comes, and its importance weight makes up for that.
+ *
+ * The file is long because all its parts share what is known of the shards.
+ *
+ * @module
+ */
+
+import { checkInteger, checkNumber, checkNumbers } from "../base/checks.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
+import { checkOptions } from "../base/option_names.ts";
+import { checkWait, waitUntil } from "../base/waits.ts";
+import { openKernel } from "../ffi/library.ts";
+import type { Batch, WaitOptions } from "../mod.ts";
+import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
+import { ReplayCore } from "../replay/core.ts";
+import { BatchLayout } from "../replay/draw/batch_layout.ts";
+import { OwnedBatch } from "../replay/draw/owned_batch.ts";
+import { insideOf, replayOver } from "../replay/experience_replay.ts";
+import { makePickView } from "../replay/register/make.ts";
+import type { PickView } from "../replay/register/pick_view.ts";
+import type { ReplayConfig } from "../schema/create_options.ts";
+import type { AnySchema, Schema } from "../schema/schema.ts";
+import { RandomStream } from "../selectors/random_stream.ts";
+import type { Connection, ConnectionSubscription } from "./connection.ts";
+import { payloadMax } from "./connection.ts";
+import { type Announcement, schemaText, type SelectorFigures } from "./_announcement.ts";
+import { type Counted, Limits } from "./_limits.ts";
+import { type Member, Members } from "./_members.ts";
+import {
+  DRAWN,
+  type PicksPart,
+  putRows,
+  readPicks,
+  type Strides,
+  stridesOf,
+  writeDraw,
+  writePriorities,
+} from "./_picks.ts";
+import { limitBytes } from "./serve_shard.ts";
+import { checkToken, idBytes, randomId, refused, Subjects } from "./_wire.ts";
+
+const WHERE = "connectShards()";
+const GET = "getBatch()";
+/** A shard that lives and does not answer for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
+const ANSWER_MS = 1000;
+const PENALTY_MS = 3000;
+const BATCH_MAX = 2 ** 24;
+const LAYOUTS_MAX = 32;
+/** Rules by which every weight is 1, whatever is drawn. */
+const UNWEIGHTED = new Set(["oldest", "newest", "highestPriority", "lowestPriority", "recent"]);
+
+/** What happened to a shard, as `onChange` of {@linkcode ConnectShardsOptions} hears of it. */
+export interface ShardChange {
+  /** `came`: it is there, for the first time or again. `left`: it said nothing for 0.9 s, or it has ended. `differs`: it is another replay, and not drawn from. */
+  readonly kind: "came" | "left" | "differs";
+  /** The shard's name. */
+  readonly shard: string;
+  /** What differs, of a shard that does. */
+  readonly text: string;
+}
+
+/** The options of {@linkcode connectShards}, which has an example. */
+export interface ConnectShardsOptions extends WaitOptions {
+  /** What the subjects of the shards begin with; `"exrp"` by default. */
+  readonly prefix?: string;
+  /** How many shards must be there at first; 1 by default. More may come later. */
+  readonly shards?: number;
+  /** The number of the selector, in the order in which the shards' replays made them; 0 by default. */
+  readonly selector?: number;
+  /** The seed by which draws are split over shards; random by default. */
+  readonly seed?: number;
+  /** Holds back records and draws, counted over all shards; none by default. The draws are those of this learner. */
+  readonly rateLimiter?: RateLimiter;
+  /** Called when a shard comes or goes. */
+  readonly onChange?: (change: ShardChange) => void;
+}
+
+/** The options of {@linkcode Shards.getBatch}, as in the example of {@linkcode connectShards}. */
+export interface ShardsGetBatchOptions extends WaitOptions {
+  /** The exponent of importance weights, at least 0; 1 by default. */
+  readonly beta?: number;
+}
+
+/** The options of {@linkcode Shards.batches}, as in the example of {@linkcode Shards}. */
+export interface ShardsBatchesOptions {
+  /** The exponent of importance weights, at least 0; 1 by default. A function is called at each draw. */
+  readonly beta?: number | (() => number);
+  /** How many batches are asked for ahead: 0 to 16; 1 by default. */
+  readonly prefetch?: number;
+  /** Ends the batches when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+/** A shard, as {@linkcode Shards.figures} lists it. */
+export interface ShardState {
+  /** Its name. */
+  readonly name: string;
+  /** Whether it is drawn from. */
+  readonly isAlive: boolean;
+  /** Why it is not, if its replay differs. */
+  readonly differs: string | undefined;
+  /** Records that it holds. */
+  readonly records: number;
+  /** Records that were ever written to it. */
+  readonly recorded: number;
+  /** Picks of the selector. */
+  readonly picks: number;
+  /** The sum of their weights. */
+  readonly sum: number;
+}
+
+/** What a {@linkcode Shards} knows and has done. */
+export interface ShardsFigures {
+  /** All shards that were ever there. */
+  readonly shards: readonly ShardState[];
+  /** Picks that it drew. */
+  readonly drawn: number;
+  /** Parts of batches that another shard had to give, because one had died, or had nothing. */
+  readonly redrawn: number;
+  /** Messages that were not what they must be. */
+  readonly damaged: number;
+}
+
+/** A range of the picks of a batch that are of one shard, in {@linkcode ShardKeys}. */
+export interface ShardPicks {
+  /** The shard's name. */
+  readonly shard: string;
+  /** The random name of its process. */
+  readonly incarnation: string;
+  /** The first of the picks. */
+  readonly first: number;
+  /** How many they are. */
+  readonly count: number;
+}
+
+/** Which picks a batch has: what {@linkcode Shards.setPriority} needs. It may be posted to another thread and back. */
+export interface ShardKeys {
+  /** Which picks are whose, one range after the other. */
+  readonly origins: readonly ShardPicks[];
+  /** `[size]`: the handles of the picks' episodes, in their shards. */
+  readonly pickEpisode: Float64Array<ArrayBuffer>;
+  /** `[size]`: their positions. */
+  readonly pickPosition: Int32Array<ArrayBuffer>;
+}
+
+/** How a part of a batch ended. */
+type Answer =
+  | { readonly kind: "rows"; readonly rows: Uint8Array }
+  | { readonly kind: "empty" | "limited" | "gone" }
+  | { readonly kind: "refused"; readonly text: string };
+
+/** A part of a batch that was asked for. */
+interface Pending {
+  readonly shard: string;
+  readonly count: number;
+  readonly pickBytes: number;
+  readonly settle: (answer: Answer) => void;
+  readonly since: number;
+  rows: Uint8Array | undefined;
+  received: number;
+}
+
+/**
+ * Connects a learner to the shards of a connection. It waits until so many are there as you say; `timeoutMs` and `signal` end the wait; by default, it
+ * waits 10 s. {@linkcode serveShard} has an example.
+ *
+ * @throws {TypeError} For an unknown option, or one of the wrong kind.
+ * @throws {RangeError} For a number out of its range.
+ * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays.
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { connectShards, localConnection, serveShard } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(prioritized());
+ * replay.record(replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * const changes: string[] = [];
+ * await using shards = await connectShards(connection, {
+ *   shards: 1,
+ *   seed: 7,
+ *   onChange: ({ kind, shard }) => changes.push(`${shard} ${kind}`),
+ * });
+ * const batch = await shards.getBatch(4, { beta: 0.4, timeoutMs: 1000 });
+ * console.log(batch.reward, changes); // Float32Array(4) [0.5, 0.5, 0.5, 0.5] ["a came"]
+ * ```
+ */
+export async function connectShards<S extends Schema = AnySchema>(
+  connection: Connection,
+  options: ConnectShardsOptions = {},
+): Promise<Shards<S>> {
+  checkOptions(WHERE, options, [
+    ...["prefix", "shards", "selector", "seed", "rateLimiter", "onChange", "timeoutMs", "signal"],
+  ]);
+  const { prefix = "exrp", shards = 1, selector = 0, timeoutMs = 10_000, signal } = options;
+  const { seed = Math.floor(Math.random() * 2 ** 53), rateLimiter, onChange } = options;
+  const subjects = new Subjects(checkToken(`${WHERE}: prefix`, prefix, true));
+  checkInteger(`${WHERE}: shards`, shards, 1, 65_536);
+  checkInteger(`${WHERE}: selector`, selector, 0, 63);
+  checkInteger(`${WHERE}: seed`, seed, 0, Number.MAX_SAFE_INTEGER);
+  checkWait(WHERE, { timeoutMs });
+  const kernel = await openKernel({});
+  const made = new Shards<S>({
+    kernel,
+    connection,
+    subjects,
+    selector,
+    seed,
+    rateLimiter,
+    onChange,
+  });
+  try {
+    await made.untilThere(shards, { timeoutMs, ...signal === undefined ? {} : { signal } });
+  } catch (error) {
+    await made.close();
+    throw error;
+  }
+  return made;
+}
+
+/** The columns of the shards' replays, for other files of this folder. */
+export let configOfShards: (shards: Shards) => ReplayConfig;
+
+/**
+ * All shards of a prefix, as one replay to draw from. {@linkcode connectShards} makes it.
+ *
+ * @example
+ * ```ts
+ * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
+ * import { connectShards, localConnection, serveShard } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * using replay = await ExperienceReplay.create({ capacity: 1000, state: float32() });
+ * replay.newPickSelector(prioritized());
+ * replay.record(replay.newEpisode(), 1, 0, 0.5, { finalState: 2 });
+ * await using _shard = await serveShard(replay, connection, { name: "a" });
+ *
+ * await using shards = await connectShards(connection);
+ * let updates = 0;
+ * const beta = (): number => 0.4 + updates / 10; // asked at each draw
+ * for await (const batch of shards.batches(32, { beta, prefetch: 2 })) {
+ *   const errors = new Float32Array(batch.size).fill(0.5); // yours: the TD errors
+ *   shards.setPriority(batch, errors);
+ *   if (++updates === 3) break;
+ * }
+ * console.log(shards.figures().shards.map(({ name, picks }) => [name, picks])); // [["a", 1]]
+ * ```
+ */
+export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
+  readonly #connection: Connection;
+  readonly #subjects: Subjects;
+  readonly #kernel: Awaited<ReturnType<typeof openKernel>>;
+  readonly #selector: number;
+  readonly #random: RandomStream;
+  readonly #onChange: ((change: ShardChange) => void) | undefined;
+  readonly #limits: Limits | undefined;
+  readonly #members: Members;
+  readonly #inbox: string;
+  readonly #subscription: ConnectionSubscription;
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #pending = new Map<number, Pending>();
+  /** The latest that is known of the selector, by the name of the shard. */
+  readonly #known = new Map<string, SelectorFigures>();
+  readonly #recorded = new Map<string, number>();
+  readonly #differs = new Map<string, string>();
+  /** Until when shards are left out. */
+  readonly #penalties = new Map<string, number>();
+  readonly #origins = new WeakMap<object, readonly ShardPicks[]>();
+  readonly #layouts = new Map<number, [BatchLayout, Strides]>();
+  readonly #waiters = new Set<() => void>();
+  readonly #end = new AbortController();
+  #first: Announcement | undefined;
+  #core: ReplayCore | undefined;
+  #view: PickView | undefined;
+  #isWeighted = true;
+  #failure: ReplayError | undefined;
+  #isConnected = false;
+  #nextId = 0;
+  #drawn = 0;
+  #redrawn = 0;
+  #damaged = 0;
+
+  static {
+    configOfShards = (shards) => {
+      if (shards.#core !== undefined) return shards.#core.config;
+      throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
+    };
+  }
+
+  /** Begins to look for shards; {@linkcode connectShards} calls it. */
+  constructor({ kernel, connection, subjects, selector, seed, rateLimiter, onChange }: {
+    readonly kernel: Awaited<ReturnType<typeof openKernel>>;
+    readonly connection: Connection;
+    readonly subjects: Subjects;
+    readonly selector: number;
+    readonly seed: number;
+    readonly rateLimiter: RateLimiter | undefined;
+    readonly onChange: ((change: ShardChange) => void) | undefined;
+  }) {
+    this.#connection = connection;
+    this.#subjects = subjects;
+    this.#kernel = kernel;
+    this.#selector = selector;
+    this.#random = new RandomStream(seed);
+    this.#onChange = onChange;
+    this.#limits = rateLimiter === undefined ? undefined : new Limits(rateLimiter);
+    this.#inbox = subjects.inbox(randomId());
+    this.#subscription = connection.subscribe(this.#inbox, {
+      callback: (error, { data }) => {
+        if (error === null) this.#hear(data);
+      },
+    });
+    this.#members = new Members(connection, subjects, {
+      came: (member, isNew) => this.#came(member, isNew),
+      left: (member) => this.#left(member),
+      beat: (member) => this.#beat(member),
+    });
+    this.#timer = setInterval(() => this.#look(), 100);
+  }
+
+  /** The pick view of the selector: what a batch shows. */
+  get pickView(): PickView {
+    if (this.#view === undefined) throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
+    return this.#view;
+  }
+
+  /** Waits until so many shards are there. */
+  async untilThere(count: number, options: WaitOptions): Promise<void> {
+    await this.#until(
+      options,
+      () => this.#alive().length >= count ? true : undefined,
+      () => {
+        const words = `${this.#alive().length} of ${count} shards were there`;
+        return new ReplayError("timeout", `${WHERE}: ${words} within ${options.timeoutMs} ms`);
+      },
+    );
+    this.#isConnected = true;
+  }
+
+  /**
+   * Draws a batch from all shards. It waits until there is something to draw, and until the rate limiter allows it.
+   *
+   * The picks of one shard stand together. `pickEpisode` has handles of the shards' replays, so the same number may stand for several episodes.
+   *
+   * @param size How many picks, 1 to 2^24.
+   * @throws {ReplayError} `timeout`; `shard-refused` if a shard can't draw so many; `disposed`.
+   */
+  async getBatch(size: number, options: ShardsGetBatchOptions = {}): Promise<Batch<S>> {
+    checkOptions(GET, options, ["beta", "timeoutMs", "signal"]);
+    const { beta = 1, timeoutMs, signal } = options;
+    checkInteger(`${GET}: size`, size, 1, BATCH_MAX);
+    checkNumber(`${GET}: beta`, beta, 0, 2 ** 53);
+    checkWait(GET, options);
+    this.#checkOpen(GET);
+    signal?.throwIfAborted();
+    const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs;
+    const [layout, strides] = this.#layoutOf(size);
+    for (;;) {
+      await this.#mayDraw(size, options, end);
+      const batch = await this.#draw(size, beta, layout, strides);
+      if (batch !== undefined) return batch as unknown as Batch<S>;
+      if (performance.now() >= end) throw this.#late(GET, timeoutMs);
+      await this.#change(options, end);
+    }
+  }
+
+  /** Draws batch after batch, for `for await`, and some ahead. Leave the loop by `break` or the `signal`. */
+  async *batches(
+    size: number,
+    options: ShardsBatchesOptions = {},
+  ): AsyncGenerator<Batch<S>, void, void> {
+    const where = "batches()";
+    checkOptions(where, options, ["beta", "prefetch", "signal"]);
+    const { beta = 1, prefetch = 1, signal } = options;
+    checkInteger(`${where}: prefetch`, prefetch, 0, 16);
+    const own = new AbortController();
+    const both = signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]);
+    const ahead: Promise<Batch<S>>[] = [];
+    const ask = (): void => {
+      const drawn = this.getBatch(size, {
+        beta: typeof beta === "function" ? beta() : beta,
+        signal: both,
+      });
+      // Perhaps nobody waits for it any more.
+      drawn.catch(() => {});
+      ahead.push(drawn);
+    };
+    try {
+      for (;;) {
+        while (ahead.length < prefetch + 1) ask();
+        yield await (ahead.shift() as Promise<Batch<S>>);
+      }
+    } finally {
+      own.abort();
+    }
+  }
+
+  /** The shards of the picks of a batch that {@linkcode Shards.getBatch} drew: setPriority takes it in place of the batch. */
+  keysOf(batch: Batch): ShardKeys {
+    const origins = this.#origins.get(batch);
+    if (origins === undefined) {
+      throw new TypeError("keysOf() takes a batch that these shards drew");
+    }
+    return { origins, pickEpisode: batch.pickEpisode, pickPosition: batch.pickPosition };
+  }
+
+  /**
+   * Sets the priorities of a batch's picks, in each shard by one message. Those that were evicted meanwhile are skipped, and those of a shard that died since.
+   *
+   * It does not wait: draws of this learner that follow come behind it.
+   *
+   * @param drawn The batch, or its keys.
+   * @param priorities `[size]`: one for each pick, finite and not negative.
+   */
+  setPriority(drawn: Batch<S> | ShardKeys, priorities: ArrayLike<number>): void {
+    this.#checkOpen("setPriority()");
+    const keys = "origins" in drawn ? drawn : this.keysOf(drawn as unknown as Batch);
+    const { origins, pickEpisode, pickPosition } = keys;
+    const size = pickEpisode.length;
+    const list = checkNumbers("setPriority()", "priorities", priorities);
+    if (list.length !== size) {
+      throw new RangeError(`setPriority() takes ${size} priorities, got ${list.length}`);
+    }
+    const values = Float64Array.from(list as ArrayLike<number>, (value, k) => {
+      if (value >= 0 && value < Infinity) return value;
+      const words = `priority ${k} must be finite and not negative, got ${value}`;
+      throw new ReplayError("invalid-priority", `setPriority(): ${words}`);
+    });
+    const most = Math.floor((payloadMax(this.#connection) - 64) / 20);
+    const schema = this.#first?.schema ?? 0;
+    for (const { shard, incarnation, first, count } of origins) {
+      const member = this.#members.all.get(shard);
+      if (member?.isAlive !== true || member.announcement.incarnation !== incarnation) continue;
+      for (let from = first; from < first + count; from += most) {
+        const to = Math.min(first + count, from + most);
+        const bytes = writePriorities({
+          ...{ schema, incarnation: idBytes(incarnation), selector: this.#selector },
+          episodes: pickEpisode.slice(from, to),
+          positions: pickPosition.slice(from, to),
+          priorities: values.slice(from, to),
+        });
+        this.#publish(this.#subjects.shard(shard, "priorities"), bytes);
+      }
+    }
+  }
+
+  /** What is known of the shards, and what was done. */
+  figures(): ShardsFigures {
+    const shards = [...this.#members.all.values()].map(({ name, isAlive, beat }) => {
+      const { picks = 0, sum = 0 } = this.#known.get(name) ?? {};
+      const differs = this.#differs.get(name);
+      return {
+        ...{ name, isAlive: isAlive && differs === undefined, differs, picks, sum },
+        ...{ records: beat.records, recorded: this.#recorded.get(name) ?? beat.recorded },
+      };
+    });
+    const damaged = this.#damaged + this.#members.damaged;
+    return { shards, drawn: this.#drawn, redrawn: this.#redrawn, damaged };
+  }
+
+  /** Ends calls that wait with the error `disposed`. The shards and the connection stay. A second call does nothing. */
+  close(): Promise<void> {
+    if (this.#end.signal.aborted) return Promise.resolve();
+    this.#end.abort(new ReplayError("disposed", "close(): these shards are closed"));
+    clearInterval(this.#timer);
+    this.#members.end();
+    try {
+      this.#subscription.unsubscribe();
+    } catch {
+      // The connection has ended.
+    }
+    for (const { settle } of this.#pending.values()) settle({ kind: "gone" });
+    this.#pending.clear();
+    this.#core?.dispose();
+    return Promise.resolve();
+  }
+
+  /** The same as {@linkcode Shards.close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ---- shards that come and go ----
+
+  #alive(): Member[] {
+    return this.#members.alive.filter(({ name }) => !this.#differs.has(name));
+  }
+
+  /** Those to draw from: not such a one of which the last answer never came. */
+  #trusted(): Member[] {
+    const now = performance.now();
+    return this.#alive().filter(({ name }) => (this.#penalties.get(name) ?? 0) <= now);
+  }
+
+  #punish(id: number, shard: string): void {
+    this.#penalties.set(shard, performance.now() + PENALTY_MS);
+    this.#settle(id, { kind: "gone" });
+  }
+
+  #came(member: Member, isNew: boolean): void {
+    const { name, announcement } = member;
+    if (isNew) this.#dropPending(name);
+    this.#penalties.delete(name);
+    const text = this.#differenceOf(announcement);
+    if (text === undefined) this.#differs.delete(name);
+    else {
+      this.#differs.set(name, text);
+      // Later ones are only told of.
+      if (!this.#isConnected) {
+        this.#failure ??= new ReplayError("shard-mismatch", `${WHERE}: ${text}`);
+      }
+    }
+    this.#beat(member);
+    this.#sendLimits(true);
+    this.#tell({ kind: text === undefined ? "came" : "differs", shard: name, text: text ?? "" });
+    this.#wake();
+  }
+
+  #left({ name }: Member): void {
+    this.#dropPending(name);
+    this.#known.delete(name);
+    this.#tell({ kind: "left", shard: name, text: "" });
+    this.#wake();
+  }
+
+  #tell(change: ShardChange): void {
+    try {
+      this.#onChange?.(change);
+    } catch (error) {
+      reportLater(error);
+    }
+  }
+
+  /** What differs from the first shard; undefined if nothing does. The first one decides what a batch is. */
+  #differenceOf(announcement: Announcement): string | undefined {
+    const { name, config, views, rules } = announcement;
+    const selector = this.#selector;
+    const rule = rules[selector];
+    if (rule === undefined) return `the shard ${name} has no selector ${selector}`;
+    if (this.#first === undefined) {
+      try {
+        this.#begin(announcement);
+      } catch (error) {
+        return `the shard ${name} announces a replay that can't be: ${reasonOf(error)}`;
+      }
+      return undefined;
+    }
+    const first = this.#first;
+    const pairs: readonly (readonly [what: string, here: string, there: string])[] = [
+      ["columns", schemaText(config), schemaText(first.config)],
+      ["pick views", JSON.stringify(views), JSON.stringify(first.views)],
+      [`a selector ${selector}`, JSON.stringify(rule), JSON.stringify(first.rules[selector])],
+    ];
+    const differing = pairs.filter(([, here, there]) => here !== there);
+    if (differing.length === 0) return undefined;
+    return differing.map(([what, here, there]) =>
+      `the shard ${name} has ${what} ${here}, and the shard ${first.name} has ${there}`
+    ).join("; ");
+  }
+
+  /** Makes a replay without records, which knows what batches are. */
+  #begin(announcement: Announcement): void {
+    const { config, views, rules } = announcement;
+    const small = { ...config, capacity: Math.min(config.capacity, 65_536) };
+    const segmentLength = Math.min(config.segmentLength, small.capacity);
+    const core = new ReplayCore(this.#kernel, {
+      ...{ ...small, segmentLength, capacityBytes: 0, maxAge: 0 },
+    });
+    try {
+      const { register } = insideOf(replayOver(core));
+      for (const policy of views.slice(1)) {
+        register.addTable(policy);
+        core.check(WHERE, makePickView(core.kernel, core.id, policy, core.config));
+      }
+      const rule = rules[this.#selector];
+      const view = register.views[rule?.view ?? -1];
+      if (view === undefined) throw new RangeError(`there is no pick view ${rule?.view}`);
+      this.#view = view;
+      this.#isWeighted = !UNWEIGHTED.has(rule?.name ?? "");
+    } catch (error) {
+      core.dispose();
+      throw error;
+    }
+    this.#core = core;
+    this.#first = announcement;
+  }
+
+  #beat({ name, beat }: Member): void {
+    const figures = beat.selectors[this.#selector];
+    if (figures !== undefined) this.#known.set(name, figures);
+    this.#recorded.set(name, Math.max(beat.recorded, this.#recorded.get(name) ?? 0));
+    this.#sendLimits(false);
+    this.#wake();
+  }
+
+  #counted(members: Iterable<Member>): Counted[] {
+    return Array.from(members, ({ name, beat }) => ({
+      name,
+      records: beat.records,
+      recorded: this.#recorded.get(name) ?? beat.recorded,
+    }));
+  }
+
+  /** Tells shards how many records may come. A learner without a limiter says so once, as one before may have had one. */
+  #sendLimits(isAll: boolean): void {
+    const alive = this.#alive();
+    if (this.#limits === undefined) {
+      if (!isAll) return;
+      for (const { name } of alive) {
+        this.#publish(this.#subjects.shard(name, "limit"), limitBytes(Infinity));
+      }
+      return;
+    }
+    const all = this.#counted(this.#members.all.values());
+    for (const [name, most] of this.#limits.credits(this.#counted(alive), all, isAll)) {
+      this.#publish(this.#subjects.shard(name, "limit"), limitBytes(most));
+    }
+  }
+
+  // ---- a draw ----
+
+  /** Waits until the rate limiter allows a draw. */
+  async #mayDraw(size: number, options: ShardsGetBatchOptions, end: number): Promise<void> {
+    const limits = this.#limits;
+    if (limits === undefined) return;
+    while (!limits.mayDraw(size, this.#counted(this.#members.all.values()))) {
+      if (performance.now() >= end) throw this.#late(GET, options.timeoutMs);
+      await this.#change(options, end);
+    }
+    limits.drew(size);
+    this.#sendLimits(false);
+  }
+
+  /** Draws once; undefined if no shard has anything now. */
+  async #draw(
+    size: number,
+    beta: number,
+    layout: BatchLayout,
+    strides: Strides,
+  ): Promise<OwnedBatch | undefined> {
+    // The sums that are known now are used for the whole batch. A shard that gives nothing is left out, and then the shares are those of the others.
+    const shares = this.#trusted().map(({ name, announcement: { incarnation } }) => ({
+      ...{ name, incarnation, sum: this.#known.get(name)?.sum ?? 0 },
+    })).filter(({ sum }) => sum > 0);
+    const parts = new Map<string, { count: number; readonly rows: [Uint8Array, number][] }>();
+    let left = size;
+    while (left > 0) {
+      this.#checkOpen(GET);
+      if (shares.length === 0) return this.#notDrawn(size);
+      const counts = split(left, shares.map(({ sum }) => sum), this.#random);
+      left = 0;
+      const asked = shares.flatMap((share, k) => {
+        const count = counts[k] ?? 0;
+        return count === 0 ? [] : [{ share, count, answer: this.#ask(share.name, count, strides) }];
+      });
+      for (const { share, count, answer } of asked) {
+        const given = await answer;
+        if (given.kind === "rows") {
+          const part = parts.get(share.name) ?? { count: 0, rows: [] };
+          part.count += count;
+          part.rows.push([given.rows, count]);
+          parts.set(share.name, part);
+          continue;
+        }
+        this.#checkOpen(GET);
+        if (given.kind === "refused") {
+          this.#notDrawn(size);
+          throw new ReplayError("shard-refused", `${GET}: ${given.text}`);
+        }
+        left += count;
+        this.#redrawn++;
+        shares.splice(shares.indexOf(share), 1);
+        // What a shard that is left out gave before, in the same batch, goes with it.
+        const before = parts.get(share.name);
+        if (before !== undefined) {
+          left += before.count;
+          parts.delete(share.name);
+        }
+      }
+    }
+    this.#drawn += size;
+    const batch = new OwnedBatch(layout);
+    const memory = OwnedBatch.memoryOf(batch);
+    const total = shares.reduce((sum, share) => sum + share.sum, 0);
+    const origins: ShardPicks[] = [];
+    let first = 0;
+    for (const { name, incarnation, sum } of shares) {
+      const part = parts.get(name);
+      if (part === undefined) continue;
+      const from = first;
+      for (const [rows, count] of part.rows) {
+        putRows(memory, strides, rows, first, count);
+        first += count;
+      }
+      const { probability } = batch;
+      for (let k = from; k < first; k++) probability[k] = (probability[k] ?? 0) * (sum / total);
+      origins.push({ shard: name, incarnation, first: from, count: part.count });
+    }
+    weigh(batch, this.#isWeighted ? beta : 0);
+    this.#origins.set(batch, origins);
+    return batch;
+  }
+
+  /** A draw that was counted came to nothing. */
+  #notDrawn(size: number): undefined {
+    this.#limits?.drew(-size);
+    return undefined;
+  }
+
+  #ask(shard: string, count: number, { pickBytes }: Strides): Promise<Answer> {
+    const id = this.#nextId = (this.#nextId + 1) % 2 ** 32;
+    const schema = this.#first?.schema ?? 0;
+    return new Promise((settle) => {
+      const since = performance.now();
+      const pending = { shard, count, pickBytes, settle, since, rows: undefined, received: 0 };
+      this.#pending.set(id, pending);
+      const wish = writeDraw({ id, schema, selector: this.#selector, count });
+      this.#publish(this.#subjects.shard(shard, "draw"), wish, this.#inbox);
+    });
+  }
+
+  #hear(data: Uint8Array): void {
+    let part: PicksPart;
+    try {
+      part = readPicks(data);
+    } catch {
+      this.#damaged++;
+      return;
+    }
+    const pending = this.#pending.get(part.id);
+    // It was given up, and other shards gave its picks.
+    if (pending === undefined) return;
+    try {
+      this.#take(part, pending);
+    } catch {
+      this.#damaged++;
+      this.#punish(part.id, pending.shard);
+    }
+  }
+
+  #take(part: PicksPart, pending: Pending): void {
+    const { id, status, count, picks, sum, recorded, total, from, rows } = part;
+    const drawn = this.#known.get(pending.shard)?.drawn ?? 0;
+    const isAlive = this.#members.all.get(pending.shard)?.isAlive === true;
+    if (isAlive && status !== DRAWN.refused) this.#known.set(pending.shard, { picks, sum, drawn });
+    this.#recorded.set(
+      pending.shard,
+      Math.max(recorded, this.#recorded.get(pending.shard) ?? 0),
+    );
+    if (status === DRAWN.empty) return this.#settle(id, { kind: "empty" });
+    if (status === DRAWN.limited) return this.#settle(id, { kind: "limited" });
+    if (status === DRAWN.refused) {
+      return this.#settle(id, { kind: "refused", text: new TextDecoder().decode(rows) });
+    }
+    const needed = pending.count * pending.pickBytes;
+    if (status !== DRAWN.rows || count !== pending.count || total !== needed) {
+      throw refused(`${pending.count} picks came with ${total} bytes, and ${needed} are needed`);
+    }
+    // Parts come in order; most answers are one part, which is used where it is.
+    if (from !== pending.received) throw refused("a part is missing");
+    if (rows.length === total) return this.#settle(id, { kind: "rows", rows });
+    if (rows.length === 0) throw refused("a part is empty");
+    pending.rows ??= new Uint8Array(total);
+    pending.rows.set(rows, from);
+    pending.received += rows.length;
+    if (pending.received === total) this.#settle(id, { kind: "rows", rows: pending.rows });
+  }
+
+  #settle(id: number, answer: Answer): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.settle(answer);
+  }
+
+  #dropPending(shard: string): void {
+    for (const [id, pending] of this.#pending) {
+      if (pending.shard === shard) this.#settle(id, { kind: "gone" });
+    }
+  }
+
+  /** Gives up what a shard that lives has not answered. */
+  #look(): void {
+    const before = performance.now() - ANSWER_MS;
+    for (const [id, { since, shard }] of this.#pending) {
+      if (since < before) this.#punish(id, shard);
+    }
+  }
+
+  #layoutOf(size: number): [BatchLayout, Strides] {
+    let known = this.#layouts.get(size);
+    if (known === undefined) {
+      if (this.#core === undefined) throw new ReplayError("empty", `${GET}: there is no shard yet`);
+      const layout = new BatchLayout(this.#core, this.pickView, size);
+      known = [layout, stridesOf(layout)];
+      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
+      this.#layouts.set(size, known);
+    }
+    return known;
+  }
+
+  #publish(subject: string, data: Uint8Array, reply?: string): void {
+    try {
+      this.#connection.publish(subject, data, reply === undefined ? undefined : { reply });
+    } catch {
+      // The connection is broken: the shards will be silent, too.
+    }
+  }
+
+  // ---- waiting ----
+
+  #checkOpen(where: string): void {
+    if (!this.#end.signal.aborted) return;
+    throw new ReplayError("disposed", `${where}: these shards are closed`);
+  }
+
+  #late(where: string, timeoutMs: number | undefined): ReplayError {
+    const alive = this.#alive().length;
+    const words =
+      `not done after ${timeoutMs} ms: ${alive} of ${this.#members.all.size} shards live`;
+    return new ReplayError("timeout", `${where}: ${words}`);
+  }
+
+  #wake(): void {
+    for (const waiter of [...this.#waiters]) waiter();
+  }
+
+  /** Waits for a change of what is known of shards. */
+  async #change({ signal, timeoutMs }: WaitOptions, end: number): Promise<void> {
+    let isFirst = true;
+    const left = end === Infinity ? {} : { timeoutMs: Math.max(0, end - performance.now()) };
+    await this.#until(
+      { ...left, ...signal === undefined ? {} : { signal } },
+      () => {
+        if (!isFirst) return true;
+        isFirst = false;
+        return undefined;
+      },
+      () => this.#late(GET, timeoutMs),
+    );
+  }
+
+  async #until<T>(
+    { timeoutMs, signal }: WaitOptions,
+    look: () => T | undefined,
+    late: () => ReplayError,
+  ): Promise<T> {
+    const closed = this.#end.signal;
+    const both = signal === undefined ? closed : AbortSignal.any([signal, closed]);
+    return await waitUntil<T>({ timeoutMs, signal: both }, (done, fail) => {
+      const again = (): void => {
+        if (this.#failure !== undefined) return fail(this.#failure);
+        const found = look();
+        if (found !== undefined) done(found);
+      };
+      this.#waiters.add(again);
+      queueMicrotask(again);
+      return () => this.#waiters.delete(again);
+    }, late);
+  }
+}
+
+/** Splits a draw: each pick goes to a shard by chance, in proportion to the weights. */
+export function split(
+  count: number,
+  weights: readonly number[],
+  random: RandomStream,
+): Uint32Array<ArrayBuffer> {
+  const counts = new Uint32Array(weights.length);
+  if (weights.length === 1) {
+    counts[0] = count;
+    return counts;
+  }
+  const ends = new Float64Array(weights.length);
+  let total = 0;
+  for (const [k, weight] of weights.entries()) ends[k] = total += weight;
+  for (let pick = 0; pick < count; pick++) {
+    const at = random.uniform() * total;
+    let [low, high] = [0, weights.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (at < (ends[middle] as number)) high = middle;
+      else low = middle + 1;
+    }
+    (counts[low] as number)++;
+  }
+  return counts;
+}
+
+/** Writes the importance weights: (N P)^-beta, divided by the largest of the batch. So N, the number of all picks, does not matter. */
+function weigh({ probability, importanceWeight }: OwnedBatch, beta: number): void {
+  let least = Infinity;
+  for (const each of probability) if (each < least) least = each;
+  for (let k = 0; k < importanceWeight.length; k++) {
+    importanceWeight[k] = (least / (probability[k] as number)) ** beta;
+  }
+}
+
+/** An error of the user's callback is the user's: it ends nothing here. */
+function reportLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}
