@@ -1,0 +1,62 @@
+/**
+ * Connections within one process: what a NATS server does between processes, without one.
+ *
+ * @module
+ */
+
+import { showAs } from "../base/inspect.ts";
+import type { Connection } from "../shards/connection.ts";
+import { HubConnection, type HubSubscription } from "./hub_connection.ts";
+import { Routes } from "./routes.ts";
+
+/** Lets the event loop turn once, so that timers and sockets go on, however many messages there are. */
+const nextTurn: (call: () => void) => void =
+  (globalThis as { setImmediate?: (call: () => void) => void }).setImmediate ??
+    ((call) => setTimeout(call, 0));
+
+/**
+ * Connects the parts of one program: what is written for many machines runs in one process, without a server.
+ *
+ * Messages come in the order in which they were sent, in a later turn of the event loop, and none is lost. A request that nobody takes fails at
+ * once.
+ *
+ * @example
+ * ```ts
+ * import { Hub } from "@exrp/replay/fleet";
+ *
+ * const hub = new Hub();
+ * const server = hub.connect();
+ * server.subscribe("double", {
+ *   callback: (_error, { data, reply = "" }) => server.publish(reply, data.map((each) => 2 * each)),
+ * });
+ * const { data } = await hub.connect().request("double", Uint8Array.of(21), { timeout: 1000 });
+ * console.log(data[0]); // 42
+ * ```
+ */
+export class Hub {
+  readonly #routes = new Routes<HubSubscription>((count) => this.#queueTurn++ % count);
+  #queueTurn = 0;
+  #connectionCount = 0;
+  #waiting: (() => void)[] = [];
+
+  /** Makes a connection. */
+  connect(): Connection & { close(): Promise<void> } {
+    return new HubConnection(`_INBOX.${++this.#connectionCount}`, {
+      routes: this.#routes,
+      up: (_bytes, arrive) => this.#queue(arrive),
+      down: (_bytes, arrive) => arrive(),
+    });
+  }
+
+  #queue(arrive: () => void): void {
+    this.#waiting.push(arrive);
+    if (this.#waiting.length > 1) return;
+    nextTurn(() => {
+      const now = this.#waiting;
+      this.#waiting = [];
+      for (const each of now) each();
+    });
+  }
+}
+
+showAs(Hub, () => "Hub");
