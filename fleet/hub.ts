@@ -6,8 +6,14 @@
 
 import { showAs } from "../base/inspect.ts";
 import type { Connection } from "../shards/connection.ts";
-import { HubConnection, type HubSubscription } from "./hub_connection.ts";
+import { HubConnection as OwnConnection, type HubSubscription } from "./hub_connection.ts";
 import { Routes } from "./routes.ts";
+
+/** A connection of a {@linkcode Hub}. */
+export interface HubConnection extends Connection {
+  /** Ends it. Calls that wait fail. */
+  close(): Promise<void>;
+}
 
 /** Lets the event loop turn once, so that timers and sockets go on, however many messages there are. */
 const nextTurn: (call: () => void) => void =
@@ -40,8 +46,8 @@ export class Hub {
   #waiting: (() => void)[] = [];
 
   /** Makes a connection. */
-  connect(): Connection & { close(): Promise<void> } {
-    return new HubConnection(`_INBOX.${++this.#connectionCount}`, {
+  connect(): HubConnection {
+    return new OwnConnection(`_INBOX.${++this.#connectionCount}`, {
       routes: this.#routes,
       up: (_bytes, arrive) => this.#queue(arrive),
       down: (_bytes, arrive) => arrive(),

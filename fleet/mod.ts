@@ -1,0 +1,10 @@
+/**
+ * Agents on many machines: weights for actors, and central inference, over connections of NATS or within one process.
+ *
+ * @module
+ */
+
+export { Hub } from "./hub.ts";
+export type { HubConnection } from "./hub.ts";
+export { BroadcastReceiver, receiveBroadcast } from "./receive_broadcast.ts";
+export { BroadcastSender, sendBroadcast, type SendBroadcastOptions } from "./send_broadcast.ts";
