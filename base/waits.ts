@@ -61,3 +61,11 @@ export function waitUntil<T>(
     if (isOver) leave();
   });
 }
+
+/** Waits for a time. Throws the signal's reason where that ends it. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return waitUntil<void>({ signal }, (done) => {
+    const timer = setTimeout(done, Math.min(ms, TIMER_MAX_MS));
+    return () => clearTimeout(timer);
+  });
+}

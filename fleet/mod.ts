@@ -6,5 +6,14 @@
 
 export { Hub } from "./hub.ts";
 export type { HubConnection } from "./hub.ts";
+export { type InferenceClient, inferenceClient } from "./inference_client.ts";
 export { BroadcastReceiver, receiveBroadcast } from "./receive_broadcast.ts";
 export { BroadcastSender, sendBroadcast, type SendBroadcastOptions } from "./send_broadcast.ts";
+export { InferenceServer, serveInference } from "./serve_inference.ts";
+export type {
+  InferenceActions,
+  InferenceBatch,
+  InferenceClientOptions,
+  InferenceStep,
+  ServeInferenceOptions,
+} from "./types.ts";

@@ -15,7 +15,7 @@ import { Broadcast, type BroadcastArray, type BroadcastArrays } from "../actors/
 import { ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
-import { checkWait, waitUntil } from "../base/waits.ts";
+import { checkWait, pause, waitUntil } from "../base/waits.ts";
 import { openKernel } from "../ffi/library.ts";
 import type { WaitOptions } from "../mod.ts";
 import type { Connection } from "../shards/connection.ts";
@@ -137,7 +137,7 @@ export class BroadcastReceiver<A extends BroadcastArrays = BroadcastArrays>
 class Receiving<A extends BroadcastArrays> {
   /** What was received; undefined before the first version. */
   broadcast: Broadcast<A> | undefined;
-  heardAt = performance.now();
+  heardAt: number = performance.now();
   receivedCount = 0;
   refusedCount = 0;
   /** How far it came, for who waited in vain. */
@@ -328,14 +328,6 @@ class Receiving<A extends BroadcastArrays> {
     const { data } = await this.#connection.request(`${this.#name}.ask`, ask, options);
     this.#take(data);
   }
-}
-
-/** Waits for a time, or until the signal ends it. */
-function pause(timeoutMs: number, signal: AbortSignal): Promise<void> {
-  return waitUntil<void>({ signal }, (done) => {
-    const timer = setTimeout(done, timeoutMs);
-    return () => clearTimeout(timer);
-  });
 }
 
 showAs(
