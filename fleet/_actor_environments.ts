@@ -6,7 +6,6 @@
  * @module
  */
 
-import type { ReplayWriter } from "../learner/types.ts";
 import { type AnyColumnArray, type NamedColumn, viewOf } from "../schema/columns.ts";
 import { arrange } from "../schema/state.ts";
 import {
@@ -16,11 +15,7 @@ import {
   TERMINATED,
   TRUNCATED,
 } from "./_inference_message.ts";
-
-/** What is asked of a writer, of whatever schema: it checks the steps itself. */
-export interface AnyWriter extends Pick<ReplayWriter, "endEpisode" | "flush" | "close"> {
-  append(step: object): Promise<void>;
-}
+import type { WriterPool } from "./_writer_pool.ts";
 
 /** Rows of one column. */
 export interface Rows {
@@ -55,7 +50,7 @@ export class ActorEnvironments {
   /** What it is asked to act in. */
   request: InferenceRequest;
   readonly #layout: InferenceLayout;
-  readonly #writers: readonly AnyWriter[];
+  readonly #writers: WriterPool;
 
   constructor(
     layout: InferenceLayout,
@@ -63,7 +58,7 @@ export class ActorEnvironments {
     { request, first, writers }: {
       readonly request: InferenceRequest;
       readonly first: number;
-      readonly writers: readonly AnyWriter[];
+      readonly writers: WriterPool;
     },
   ) {
     const count = request.environments;
@@ -87,16 +82,15 @@ export class ActorEnvironments {
    */
   async take(request: InferenceRequest): Promise<void> {
     if (request.isReset) {
-      await Promise.all(this.#writers.map((writer) => writer.endEpisode()));
+      await this.#each((e) => this.#writers.endEpisode(e));
       this.#begin(0, this.count);
     } else {
       // The values are copied before the call returns. So what follows may change them.
       let row = 0; // of the next final state
-      const recorded = Promise.all(
-        this.#writers.map((writer, e) =>
-          writer.append(this.#step(request, e, request.ended[e] === GOES_ON ? -1 : row++))
-        ),
-      );
+      const recorded = this.#each((environment, e) => {
+        const step = this.#step(request, e, request.ended[e] === GOES_ON ? -1 : row++);
+        return this.#writers.append(environment, step);
+      });
       this.lastReward.array.set(request.reward);
       this.isFirst.fill(0);
       for (const [e, ended] of request.ended.entries()) if (ended !== GOES_ON) this.#begin(e, 1);
@@ -107,10 +101,15 @@ export class ActorEnvironments {
 
   /** Ends all episodes as truncated, and writes everything. */
   async leave(): Promise<void> {
-    await Promise.all(this.#writers.map(async (writer) => {
-      await writer.endEpisode();
-      await writer.flush();
-    }));
+    await this.#each(async (environment) => {
+      await this.#writers.endEpisode(environment);
+      await this.#writers.flush(environment);
+    });
+  }
+
+  async #each(call: (environment: number, e: number) => Promise<void>): Promise<void> {
+    if (this.#writers.isEmpty) return;
+    await Promise.all(Array.from({ length: this.count }, (_, e) => call(this.first + e, e)));
   }
 
   /** The step of one environment that a request completes, with the row of its final state if its episode ended. */
@@ -122,10 +121,12 @@ export class ActorEnvironments {
         tree,
         leaves.map((leaf, k) => rowOf(this.#layout.leaves[k] as NamedColumn, leaf, at)),
       );
+    // A copy, as zeros take its place if the episode ended, and the step may be given to a second writer.
+    const action = part(this.lastAction, e, 1).slice() as AnyColumnArray;
     const extras = this.extras.map((rows, k) => [extraNames[k], rowOf(rows.named, rows.array, e)]);
     return {
       state: states(this.request.state, e),
-      action: rowOf(this.#layout.action, this.lastAction.array, e),
+      action: rowOf(this.#layout.action, action, 0),
       reward: rowOf(this.#layout.reward, request.reward, e),
       terminated: ended === TERMINATED,
       truncated: ended === TRUNCATED,

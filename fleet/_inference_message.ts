@@ -158,7 +158,8 @@ export class InferenceLayout {
     if (endedCount > environments || message.length !== bytes) {
       throw new Error(`the message must have ${bytes} bytes, got ${message.length}`);
     }
-    const request = this.partsIn(message.slice().buffer, head, endedCount);
+    // A copy: slice() of a Node Buffer, which messages of NATS are, makes none.
+    const request = this.partsIn(new Uint8Array(message).buffer, head, endedCount);
     let count = 0;
     for (const ended of request.ended) {
       if (ended > TRUNCATED) throw new Error(`an episode can't go on by ${ended}`);

@@ -171,7 +171,7 @@ export class HubConnection implements Connection {
       const targets = routes.of(subject);
       if (targets.length === 0 && nobody !== undefined) down(0, nobody);
       if (targets.length === 0) return;
-      const data = payload.slice();
+      const data = new Uint8Array(payload);
       const message = reply === undefined ? { subject, data } : { subject, data, reply };
       for (const target of targets) target.deliver(message);
     });

@@ -369,7 +369,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
     if (reply.isNew) this.forgottenCount++;
     const action: AnyColumnArray = viewOf(
       dtype,
-      reply.actions.slice().buffer as ArrayBuffer,
+      new Uint8Array(reply.actions).buffer,
       0,
       count,
     );

@@ -26,7 +26,7 @@ import type {
   ConnectionMessage,
   ConnectionSubscription,
 } from "../shards/connection.ts";
-import { ActorEnvironments, type AnyWriter } from "./_actor_environments.ts";
+import { ActorEnvironments } from "./_actor_environments.ts";
 import { BatchMemory, type BatchNeeds } from "./_inference_batch.ts";
 import {
   encodeActions,
@@ -35,6 +35,7 @@ import {
   type InferenceRequest,
 } from "./_inference_message.ts";
 import { checkName } from "./_names.ts";
+import { type AnyWriter, WriterPool } from "./_writer_pool.ts";
 import type { InferenceActions, InferenceBatch, ServeInferenceOptions } from "./types.ts";
 
 const WHERE = "serveInference()";
@@ -128,7 +129,7 @@ export function serveInference<
     resolve(
       new InferenceServer(connection, name, {
         ...{ layout, recurrent: states, recurrentNames: names, limits, act: policy },
-        writer: writer as ((environment: number) => AnyWriter) | undefined,
+        writers: new WriterPool(writer as ((environment: number) => AnyWriter) | undefined),
       }),
     );
   });
@@ -144,7 +145,7 @@ interface ServerNeeds extends BatchNeeds {
     >
   >;
   readonly act: Policy;
-  readonly writer: ((environment: number) => AnyWriter) | undefined;
+  readonly writers: WriterPool;
 }
 
 /** An actor, and the request that it waits for. */
@@ -170,8 +171,6 @@ export class InferenceServer implements AsyncDisposable {
   readonly #batch: BatchMemory;
   readonly #subscription: ConnectionSubscription;
   readonly #sweeping: ReturnType<typeof setInterval>;
-  /** Writers by the number of their environment. They outlive actors. */
-  readonly #writers: AnyWriter[] = [];
   /** The first numbers of groups of environments that are free, by how many are in a group. */
   readonly #free = new Map<number, number[]>();
   readonly #leaving = new Set<Promise<void>>();
@@ -241,6 +240,11 @@ export class InferenceServer implements AsyncDisposable {
     return this.#lastRefusal;
   }
 
+  /** How many open episodes the replay had evicted before their next step came: their actors were slow, or the replay is small. Others were begun. */
+  get evictedCount(): number {
+    return this.#needs.writers.evictedCount;
+  }
+
   /** How many actors wait because a writer waits, such as that of a full replay. */
   get recordingCount(): number {
     return this.#recordingCount;
@@ -256,8 +260,7 @@ export class InferenceServer implements AsyncDisposable {
     await this.#acting;
     await Promise.all(this.#leaving);
     this.#actors.clear();
-    const closed = await Promise.allSettled(this.#writers.map((writer) => writer.close()));
-    for (const each of closed) if (each.status === "rejected") throw each.reason;
+    await this.#needs.writers.close();
   }
 
   /** The same as {@linkcode InferenceServer.close}. */
@@ -332,8 +335,7 @@ export class InferenceServer implements AsyncDisposable {
       this.#send(reply, this.#refusal(number, reasonOf(error)));
       return;
     }
-    const writers = this.#writers.slice(first, first + count);
-    const { layout, recurrent } = this.#needs;
+    const { layout, recurrent, writers } = this.#needs;
     const environments = new ActorEnvironments(layout, recurrent, { request, first, writers });
     this.#environmentCount += count;
     const actor = {
@@ -349,10 +351,7 @@ export class InferenceServer implements AsyncDisposable {
     const free = this.#free.get(count)?.pop();
     if (free !== undefined) return free;
     const first = this.#numbers;
-    const { writer } = this.#needs;
-    if (writer !== undefined) {
-      for (let k = this.#writers.length; k < first + count; k++) this.#writers.push(writer(k));
-    }
+    this.#needs.writers.grow(first + count);
     this.#numbers += count;
     return first;
   }

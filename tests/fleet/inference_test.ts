@@ -386,6 +386,31 @@ Deno.test("a policy that fails is an error of all who wait, and the next episode
   await server.close();
 });
 
+Deno.test("an actor that is slower than the replay forgets goes on in another episode", async () => {
+  const hub = new Hub();
+  using replay = await ExperienceReplay.create({
+    capacity: 40,
+    state: float32(2),
+    extras: { memory: float32() },
+  });
+  const server = await serveInference(hub.connect(), "policy", options(replay));
+  const slow = inferenceClient(hub.connect(), "policy", columns);
+  let wait = Promise.resolve();
+  let stepCount = 0;
+  const acting = act(slow, [1], 12, () => ++stepCount === 6 ? wait : Promise.resolve());
+  let go = (): void => {};
+  wait = new Promise((resolve) => go = resolve);
+  await until("it waits", () => stepCount === 6);
+  const fast = inferenceClient(hub.connect(), "policy", columns);
+  for (let k = 0; k < 10; k++) await act(fast, [2], 20);
+  go();
+  await inTime("the slow actor", acting);
+  for (const client of [slow, fast]) await client.close();
+  await server.close();
+  assertEquals([server.evictedCount, server.refusedCount, slow.forgottenCount], [1, 0, 0]);
+  assertEquals(stepsIn(replay).get(1)?.at(-1), 11);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
