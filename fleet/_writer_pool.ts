@@ -14,7 +14,7 @@ export interface AnyWriter extends Pick<ReplayWriter, "endEpisode" | "flush" | "
 
 /** The writers of all environments. */
 export class WriterPool {
-  /** How many open episodes the replay had evicted, so that others were begun. */
+  /** How often a writer was replaced, because the replay had evicted its open episode. */
   evictedCount = 0;
   readonly #make: ((environment: number) => AnyWriter) | undefined;
   readonly #writers: AnyWriter[] = [];
@@ -57,7 +57,7 @@ export class WriterPool {
     }
   }
 
-  /** Makes a call, and makes it again with a new writer where the open episode had been evicted: its actor was slow, or the replay is small. */
+  /** Makes a call, and makes it again with a new writer where the replay had evicted the open episode, and thousands of others since. */
   async #call(environment: number, call: (writer: AnyWriter) => Promise<void>): Promise<void> {
     try {
       await call(this.#writers[environment] as AnyWriter);

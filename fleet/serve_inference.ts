@@ -240,7 +240,7 @@ export class InferenceServer implements AsyncDisposable {
     return this.#lastRefusal;
   }
 
-  /** How many open episodes the replay had evicted before their next step came: their actors were slow, or the replay is small. Others were begun. */
+  /** How many open episodes the replay had evicted so long ago that it did not know them any more. It is too small for so many environments. */
   get evictedCount(): number {
     return this.#needs.writers.evictedCount;
   }
