@@ -7,6 +7,7 @@
 import { showAs } from "../base/inspect.ts";
 import type { Connection } from "../shards/connection.ts";
 import { HubConnection as OwnConnection, type HubSubscription } from "./hub_connection.ts";
+import { nextTurn } from "./_next_turn.ts";
 import { Routes } from "./routes.ts";
 
 /** A connection of a {@linkcode Hub}. */
@@ -14,11 +15,6 @@ export interface HubConnection extends Connection {
   /** Ends it. Calls that wait fail. */
   close(): Promise<void>;
 }
-
-/** Lets the event loop turn once, so that timers and sockets go on, however many messages there are. */
-const nextTurn: (call: () => void) => void =
-  (globalThis as { setImmediate?: (call: () => void) => void }).setImmediate ??
-    ((call) => setTimeout(call, 0));
 
 /**
  * Connects the parts of one program: what is written for many machines runs in one process, without a server.

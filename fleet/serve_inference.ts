@@ -35,6 +35,7 @@ import {
   type InferenceRequest,
 } from "./_inference_message.ts";
 import { checkName } from "./_names.ts";
+import { nextTurn } from "./_next_turn.ts";
 import { type AnyWriter, WriterPool } from "./_writer_pool.ts";
 import type { InferenceActions, InferenceBatch, ServeInferenceOptions } from "./types.ts";
 
@@ -385,8 +386,10 @@ export class InferenceServer implements AsyncDisposable {
 
   #actIfDue(): void {
     if (this.#acting !== undefined || this.#queue.length === 0) return;
+    const { maxWaitMs } = this.#needs.limits;
     if (this.#isDue) this.#startActing();
-    else this.#timer ??= setTimeout(() => this.#startActing(), this.#needs.limits.maxWaitMs);
+    else if (maxWaitMs === 0) nextTurn(() => this.#startActing());
+    else this.#timer ??= setTimeout(() => this.#startActing(), maxWaitMs);
   }
 
   #startActing(): void {

@@ -280,6 +280,12 @@ export class Fabric {
       "setInterval",
       (call: unknown, ms: unknown, ...values: unknown[]) => set(call, ms, values, true),
     );
+    replace(
+      globalThis,
+      "setImmediate",
+      (call: unknown, ...values: unknown[]) => set(call, 0, values, false),
+    );
+    replace(globalThis, "clearImmediate", clear);
     replace(globalThis, "clearTimeout", clear);
     replace(globalThis, "clearInterval", clear);
     replace(performance, "now", () => this.#now);
