@@ -84,17 +84,18 @@ export interface InferenceClient<
  * ```ts
  * import { float32 } from "@exrp/replay";
  * import { CartPole } from "@exrp/replay/envs";
- * import { Hub, inferenceClient, serveInference } from "@exrp/replay/fleet";
+ * import { inferenceClient, serveInference } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
  *
- * const hub = new Hub(); // or the connections of a NATS server
+ * const connection = localConnection(); // or one of NATS, in each process
  * const columns = { state: float32(4) };
- * await using _server = await serveInference(hub.connect(), "policy", {
+ * await using _server = await serveInference(connection, "policy", {
  *   ...columns,
  *   act: ({ size }) => ({ action: new Int32Array(size).fill(1) }), // yours: a network
  * });
  *
  * const carts = [new CartPole(1), new CartPole(2)];
- * await using client = inferenceClient(hub.connect(), "policy", columns, { environments: 2 });
+ * await using client = inferenceClient(connection, "policy", columns, { environments: 2 });
  * let action = await client.reset(carts.flatMap((cart) => [...cart.reset()]));
  * for (let step = 0; step < 20; step++) {
  *   const results = carts.map((cart, k) => cart.step(action[k] ?? 0));

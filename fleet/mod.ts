@@ -4,8 +4,6 @@
  * @module
  */
 
-export { Hub } from "./hub.ts";
-export type { HubConnection } from "./hub.ts";
 export { type InferenceClient, inferenceClient } from "./inference_client.ts";
 export { BroadcastReceiver, receiveBroadcast } from "./receive_broadcast.ts";
 export { BroadcastSender, sendBroadcast, type SendBroadcastOptions } from "./send_broadcast.ts";

@@ -55,13 +55,14 @@ type Checksum = (bytes: Uint8Array<ArrayBuffer>) => number;
  * @example
  * ```ts
  * import { Broadcast } from "@exrp/replay/actors";
- * import { Hub, receiveBroadcast, sendBroadcast } from "@exrp/replay/fleet";
+ * import { receiveBroadcast, sendBroadcast } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
  *
- * const hub = new Hub(); // or the connections of a NATS server
- * await using _sender = await sendBroadcast(hub.connect(), "weights", Broadcast.create({ w: Float32Array.of(5) }));
+ * const connection = localConnection(); // or one of NATS, in each process
+ * await using _sender = await sendBroadcast(connection, "weights", Broadcast.create({ w: Float32Array.of(5) }));
  *
  * type Weights = { w: Float32Array<ArrayBuffer> };
- * await using receiver = await receiveBroadcast<Weights>(hub.connect(), "weights", { timeoutMs: 5000 });
+ * await using receiver = await receiveBroadcast<Weights>(connection, "weights", { timeoutMs: 5000 });
  * const actor = Broadcast.attach(receiver.broadcast.ticket); // in a Worker, which gets the ticket as a message
  * console.log([...actor.read().arrays.w]); // [5]
  * ```

@@ -56,13 +56,14 @@ const NOTHING = new Uint8Array(0);
  * @example
  * ```ts
  * import { Broadcast } from "@exrp/replay/actors";
- * import { Hub, receiveBroadcast, sendBroadcast } from "@exrp/replay/fleet";
+ * import { receiveBroadcast, sendBroadcast } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
  *
- * const hub = new Hub(); // or the connections of a NATS server
+ * const connection = localConnection(); // or one of NATS, in each process
  * const weights = Broadcast.create({ w: Float32Array.of(1, 2) });
- * await using sender = await sendBroadcast(hub.connect(), "weights", weights);
+ * await using sender = await sendBroadcast(connection, "weights", weights);
  *
- * await using receiver = await receiveBroadcast<{ w: Float32Array<ArrayBuffer> }>(hub.connect(), "weights");
+ * await using receiver = await receiveBroadcast<{ w: Float32Array<ArrayBuffer> }>(connection, "weights");
  * weights.publish({ w: Float32Array.of(3, 4) });
  * await receiver.broadcast.waitFor(2);
  * console.log([...receiver.broadcast.read().arrays.w]); // [3, 4]
@@ -193,10 +194,7 @@ export class BroadcastSender implements AsyncDisposable {
     try {
       for (;;) {
         this.#push();
-        await waitUntil<void>({ signal }, (done, fail) => {
-          this.#connection.flush().then(done, fail);
-          return () => {};
-        });
+        await this.#flush(signal);
         this.#announce();
         await this.#broadcast.waitFor(this.version + 1, { signal });
         this.#load();
@@ -204,6 +202,18 @@ export class BroadcastSender implements AsyncDisposable {
     } catch (error) {
       // Closed, or the connection has ended: then nothing can be sent any more.
       if (!signal.aborted) this.#failure = error;
+    }
+  }
+
+  /** Waits until all is out. A connection that is lost meanwhile may come back, and receivers ask for what they lack. */
+  async #flush(signal: AbortSignal): Promise<void> {
+    try {
+      await waitUntil<void>({ signal }, (done, fail) => {
+        this.#connection.flush().then(done, fail);
+        return () => {};
+      });
+    } catch (error) {
+      if (signal.aborted || this.#connection.isClosed()) throw error;
     }
   }
 

@@ -59,12 +59,13 @@ const OPTIONS = [
  * @example Steps of an actor, in a replay
  * ```ts
  * import { ExperienceReplay, float32 } from "@exrp/replay";
- * import { Hub, inferenceClient, serveInference } from "@exrp/replay/fleet";
+ * import { inferenceClient, serveInference } from "@exrp/replay/fleet";
  * import { replayWriter } from "@exrp/replay/learner";
+ * import { localConnection } from "@exrp/replay/shards";
  *
  * using replay = await ExperienceReplay.create({ capacity: 100, state: float32() });
- * const hub = new Hub(); // or the connections of a NATS server
- * const server = await serveInference(hub.connect(), "policy", {
+ * const connection = localConnection(); // or one of NATS, in each process
+ * const server = await serveInference(connection, "policy", {
  *   state: float32(),
  *   recurrent: { steps: float32() },
  *   act: ({ size, state, recurrent: { steps } }) => {
@@ -74,7 +75,7 @@ const OPTIONS = [
  *   writer: () => replayWriter(replay),
  * });
  *
- * const client = inferenceClient(hub.connect(), "policy", { state: float32() });
+ * const client = inferenceClient(connection, "policy", { state: float32() });
  * console.log([...await client.reset([5])]); // [1]
  * const step = { reward: [1], terminated: [false], nextState: [6], state: [6] };
  * console.log([...await client.step(step)]); // [2]

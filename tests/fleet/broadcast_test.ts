@@ -1,5 +1,5 @@
 import { Broadcast } from "../../actors/mod.ts";
-import { type BroadcastReceiver, Hub, receiveBroadcast, sendBroadcast } from "../../fleet/mod.ts";
+import { type BroadcastReceiver, receiveBroadcast, sendBroadcast } from "../../fleet/mod.ts";
 import type { Connection } from "../../shards/connection.ts";
 import {
   assert,
@@ -10,6 +10,7 @@ import {
 } from "../_assert.ts";
 import { inTime, until } from "../_wait.ts";
 import { ReplayError } from "../../mod.ts";
+import { Hub } from "../shards/_hub.ts";
 import { Fabric, type FabricOptions, type Peer } from "../shards/_fabric.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261128);
@@ -240,24 +241,30 @@ async function runSchedule(options: FabricOptions): Promise<number> {
       actor.run(() => act(actor, seen[k] ?? [])).catch((error) => fabric.fail(error));
       return actor;
     };
-    const learner = fabric.peer("learner");
-    learner.run(() => learn(learner, 1, 1000)).catch((error) => fabric.fail(error));
+    const begin = (k: number, count: number): Peer => {
+      const learner = fabric.peer("learner");
+      learner.run(() => learn(learner, k, count)).catch((error) => fabric.fail(error));
+      return learner;
+    };
+    let learner = begin(1, 1000);
     const actors = [start(0), start(1)];
     await fabric.pause(fabric.between([5, 60]));
     actors.push(start(2));
     for (let fault = 0; fault < 4; fault++) {
       await fabric.pause(fabric.between([5, 60]));
+      if (fault === 2) {
+        learner.kill();
+        learner = begin(2, 15);
+        await fabric.pause(fabric.between([0, 60]));
+      }
       const cut = [...actors, learner].filter(() => fabric.chance() < 0.4);
-      if (fabric.chance() < 0.2) fabric.restartHub(fabric.between([1, 30]));
+      if (fabric.chance() < 0.4) fabric.restartHub(fabric.between([1, 30]));
       fabric.cut(cut, fabric.chance() < 0.5);
       await fabric.pause(fabric.between([5, 60]));
       fabric.heal(cut);
     }
-    learner.kill();
-    const next = fabric.peer("learner");
-    next.run(() => learn(next, 2, 5)).catch((error) => fabric.fail(error));
     for (const [k, made] of seen.entries()) {
-      await fabric.until(`actor ${k} has the last version`, () => made.at(-1) === 2005, 30_000);
+      await fabric.until(`actor ${k} has the last version`, () => made.at(-1) === 2015, 30_000);
       assertEquals(made, made.toSorted((a, b) => a - b), `what actor ${k} saw`);
     }
   });

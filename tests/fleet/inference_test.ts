@@ -1,5 +1,4 @@
 import {
-  Hub,
   type InferenceClient,
   inferenceClient,
   type InferenceServer,
@@ -19,6 +18,7 @@ import {
   assertThrows,
 } from "../_assert.ts";
 import { inTime, pause, until } from "../_wait.ts";
+import { Hub } from "../shards/_hub.ts";
 import { Fabric, type FabricOptions, type Peer } from "../shards/_fabric.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261128);

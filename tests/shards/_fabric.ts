@@ -11,8 +11,8 @@
  * Whatever a peer's event starts is the peer's own: the timers and connections too. What a test awaits of a peer, it awaits by `peer.run()`.
  */
 import { setImmediate } from "node:timers";
-import { HubConnection, type HubSubscription } from "../../fleet/hub_connection.ts";
-import { Routes } from "../../fleet/routes.ts";
+import { HubConnection, type HubSubscription } from "./_hub_connection.ts";
+import { Routes } from "./_routes.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 
 /** How a link carries messages. Times are in virtual ms. */
@@ -423,10 +423,13 @@ export class Peer {
     this.#down.heal();
   }
 
-  /** Loses what is on its way. */
+  /** Loses what is on its way, and the calls of `flush` that wait for it. */
   drop(): void {
     this.#up.drop();
     this.#down.drop();
+    this.#fabric.at(this.#fabric.now, this, () => {
+      for (const connection of this.#connections) connection.lose();
+    });
   }
 
   /** Sends what waits. */

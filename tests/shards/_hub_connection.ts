@@ -7,15 +7,15 @@
  * @module
  */
 
-import { show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
+import { show } from "../../base/checks.ts";
+import { ReplayError } from "../../base/errors.ts";
 import type {
   Connection,
   ConnectionMessage,
   ConnectionSubscribeOptions,
   ConnectionSubscription,
-} from "../shards/connection.ts";
-import type { Routes } from "./routes.ts";
+} from "../../shards/connection.ts";
+import type { Routes } from "./_routes.ts";
 
 /** The largest payload, as that of NATS by default. */
 const PAYLOAD_MAX = 2 ** 20;
@@ -45,6 +45,7 @@ export class HubConnection implements Connection {
   readonly #leaves = new Set<() => void>();
   /** What ends the calls that wait when the connection ends. */
   readonly #waits = new Set<(error: Error) => void>();
+  readonly #flushes = new Set<(error: Error) => void>();
   readonly #end = Promise.withResolvers<void | Error>();
   #isClosed = false;
   #hasLeft = false;
@@ -114,14 +115,19 @@ export class HubConnection implements Connection {
   flush(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#check("flush()");
-      const fail = (error: Error): void => {
+      const end = (): void => {
         this.#waits.delete(fail);
+        this.#flushes.delete(fail);
+      };
+      const fail = (error: Error): void => {
+        end();
         reject(error);
       };
       this.#waits.add(fail);
+      this.#flushes.add(fail);
       this.#wire.up(undefined, () =>
         this.#wire.down(undefined, () => {
-          this.#waits.delete(fail);
+          end();
           resolve();
         }));
     });
@@ -143,6 +149,11 @@ export class HubConnection implements Connection {
     for (const fail of [...this.#waits]) fail(closed("close()"));
     this.#end.resolve();
     return Promise.resolve();
+  }
+
+  /** Fails the calls of `flush` that wait, as a client of NATS does where it loses its server. */
+  lose(): void {
+    for (const fail of [...this.#flushes]) fail(named("ConnectionError", "the hub was lost"));
   }
 
   /** Ends it for the hub only, as the death of a process does: its subscriptions are gone, and no call here hears of it. */
