@@ -94,7 +94,21 @@ export async function receiveBroadcast<A extends BroadcastArrays = BroadcastArra
   return new BroadcastReceiver(receiver);
 }
 
-/** What receives the versions of a `Broadcast`. {@linkcode receiveBroadcast} makes it. */
+/**
+ * What receives the versions of a `Broadcast`. {@linkcode receiveBroadcast} makes it.
+ *
+ * @example
+ * ```ts
+ * import { Broadcast } from "@exrp/replay/actors";
+ * import { type BroadcastReceiver, receiveBroadcast, sendBroadcast } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * await using _sender = await sendBroadcast(connection, "weights", Broadcast.create({ w: Int8Array.of(1) }));
+ * await using receiver: BroadcastReceiver = await receiveBroadcast(connection, "weights");
+ * console.log(receiver.broadcast.version, receiver.refusedCount); // 1 0
+ * ```
+ */
 export class BroadcastReceiver<A extends BroadcastArrays = BroadcastArrays>
   implements Disposable, AsyncDisposable {
   /** What was received: read it, and give its ticket to Workers. Its versions have the sender's numbers, or higher ones where a new sender counts anew. */

@@ -34,7 +34,20 @@ import {
   type WeightsHead,
 } from "./_weights_message.ts";
 
-/** The options of {@linkcode sendBroadcast}. */
+/**
+ * The options of {@linkcode sendBroadcast}.
+ *
+ * @example
+ * ```ts
+ * import { Broadcast } from "@exrp/replay/actors";
+ * import { sendBroadcast } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
+ *
+ * const weights = Broadcast.create({ w: new Float32Array(3) });
+ * await using sender = await sendBroadcast(localConnection(), "weights", weights, { heartbeatMs: 1000 });
+ * console.log(sender.version); // 1
+ * ```
+ */
 export interface SendBroadcastOptions {
   /** After how many ms it says again which version is the newest; 250 by default. */
   readonly heartbeatMs?: number;
@@ -104,7 +117,21 @@ interface SenderNeeds {
   readonly checksum: (bytes: Uint8Array<ArrayBuffer>) => number;
 }
 
-/** What sends the versions of a `Broadcast`. {@linkcode sendBroadcast} makes it. */
+/**
+ * What sends the versions of a `Broadcast`. {@linkcode sendBroadcast} makes it.
+ *
+ * @example
+ * ```ts
+ * import { Broadcast } from "@exrp/replay/actors";
+ * import { type BroadcastSender, sendBroadcast } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
+ *
+ * const weights = Broadcast.create({ w: new Float32Array(3) });
+ * const sender: BroadcastSender = await sendBroadcast(localConnection(), "weights", weights);
+ * console.log(sender.version, sender.askedCount); // 1 0
+ * await sender.close();
+ * ```
+ */
 export class BroadcastSender implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #name: string;

@@ -4,6 +4,8 @@
  * A request goes through three states. First its steps are recorded; a full replay may hold it there. Then it waits with others for the next batch. Last, the
  * policy gives its actions, and it is answered. Requests of different actors meet only in the batch. So an actor that is slow or dead holds up nobody.
  *
+ * The file is long because the docs of a server's options and figures are in it.
+ *
  * Invariants:
  * 1. Of each actor, one request at most is being worked on; one that comes meanwhile replaces any other that waits behind it.
  * 2. A request that comes again gets the same answer, and nothing is recorded for it.
@@ -165,7 +167,25 @@ interface Actor {
   heardAt: number;
 }
 
-/** A server of {@linkcode serveInference}. Close it at the end: that closes its writers, too. */
+/**
+ * A server of {@linkcode serveInference}. Close it at the end: that closes its writers, too.
+ *
+ * @example
+ * ```ts
+ * import { float32 } from "@exrp/replay";
+ * import { inferenceClient, type InferenceServer, serveInference } from "@exrp/replay/fleet";
+ * import { localConnection } from "@exrp/replay/shards";
+ *
+ * const connection = localConnection();
+ * await using server: InferenceServer = await serveInference(connection, "policy", {
+ *   state: float32(),
+ *   act: ({ size }) => ({ action: new Int32Array(size) }),
+ * });
+ * await using client = inferenceClient(connection, "policy", { state: float32() }, { environments: 3 });
+ * await client.reset([1, 2, 3]);
+ * console.log(server.actorCount, server.environmentCount, server.batchCount); // 1 3 1
+ * ```
+ */
 export class InferenceServer implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #needs: ServerNeeds;

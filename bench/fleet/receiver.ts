@@ -4,7 +4,7 @@
  * @module
  */
 
-import { Broadcast } from "@exrp/replay/actors";
+import type { Broadcast } from "@exrp/replay/actors";
 import { receiveBroadcast } from "@exrp/replay/fleet";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 

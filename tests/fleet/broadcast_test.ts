@@ -8,7 +8,7 @@ import {
   assertRejects,
   assertStrictEquals,
 } from "../_assert.ts";
-import { inTime, until } from "../_wait.ts";
+import { inTime, pause, until } from "../_wait.ts";
 import { ReplayError } from "../../mod.ts";
 import { Hub } from "../shards/_hub.ts";
 import { Fabric, type FabricOptions, type Peer } from "../shards/_fabric.ts";
@@ -211,7 +211,7 @@ async function learn(peer: Peer, learner: number, count: number): Promise<void> 
   const weights = Broadcast.create(weightsOf(learner, 1));
   await sendBroadcast(peer.connect(), "weights", weights, { heartbeatMs: 50 });
   for (let version = 2; version <= count; version++) {
-    await new Promise((resolve) => setTimeout(resolve, 7));
+    await pause(7);
     weights.publish(weightsOf(learner, version));
   }
 }
@@ -227,7 +227,7 @@ async function act(peer: Peer, seen: number[]): Promise<void> {
       last = version;
       seen.push(made);
     }
-    await new Promise((resolve) => setTimeout(resolve, 3));
+    await pause(3);
   }
 }
 

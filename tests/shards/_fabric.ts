@@ -8,6 +8,8 @@
  * from it, then the next event. So a schedule takes as long as its code takes, and no longer. What takes real time, such as a disk, is
  * told by `outside()`.
  *
+ * The file is long because it has all of a network: the clock, the peers, their links, and the order of events.
+ *
  * Whatever a peer's event starts is the peer's own: the timers and connections too. What a test awaits of a peer, it awaits by `peer.run()`.
  */
 import { setImmediate } from "node:timers";
