@@ -18,7 +18,7 @@ import { StagedColumn } from "../replay/record/staged_column.ts";
 import { leavesAs } from "../replay/record/staged_state.ts";
 import { type AnyColumnArray, type Column, type ColumnArray, viewOf } from "../schema/columns.ts";
 import { type StateColumns, type StateValues, takeApart } from "../schema/state.ts";
-import type { Connection } from "../shards/connection.ts";
+import { type Connection, payloadMax } from "../shards/connection.ts";
 import {
   decodeReply,
   GOES_ON,
@@ -190,6 +190,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
     this.#write("state", this.#state, state);
     const head = this.#headOf(this.#number + 1, { isReset: true });
     this.#number = head.number;
+    this.#hasActions = false;
     return await this.#ask(RESET, this.#message(head), options);
   }
 
@@ -299,6 +300,12 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
     message: Uint8Array,
     { signal, timeoutMs = Infinity }: WaitOptions,
   ): Promise<ColumnArray<Action>> {
+    const most = payloadMax(this.#connection);
+    if (message.length > most) {
+      throw new RangeError(
+        `${operation}: the states of ${this.environments} environments take ${message.length} bytes, and the connection takes ${most} at once; give NATS a larger max_payload, or an actor fewer environments`,
+      );
+    }
     this.#isAsking = true;
     this.#isAnswered = false;
     const end = performance.now() + timeoutMs;

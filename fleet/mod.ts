@@ -1,5 +1,12 @@
 /**
- * Agents on many machines: weights for actors, and central inference, over connections of NATS or within one process.
+ * What actors on many machines need of a learner: its weights, or its actions.
+ *
+ * | name | what it does |
+ * |---|---|
+ * | {@linkcode sendBroadcast}, {@linkcode receiveBroadcast} | bring each version of a `Broadcast` to other machines |
+ * | {@linkcode serveInference}, {@linkcode inferenceClient} | one policy acts for the environments of all actors, and records their steps |
+ *
+ * Messages go over the `Connection` of `@exrp/replay/shards`, which that of NATS is. The guide `docs/fleet.md` shows both.
  *
  * @module
  */

@@ -136,6 +136,11 @@ export class BroadcastReceiver<A extends BroadcastArrays = BroadcastArrays>
     return this.#receiving.refusedCount;
   }
 
+  /** Why nothing comes any more, if that is so: the connection has ended, or its server refused the subject. */
+  get failure(): unknown {
+    return this.#receiving.failure;
+  }
+
   /** Ends receiving. The broadcast keeps its last version. */
   [Symbol.dispose](): void {
     this.#receiving.close();
@@ -155,6 +160,8 @@ class Receiving<A extends BroadcastArrays> {
   heardAt: number = performance.now();
   receivedCount = 0;
   refusedCount = 0;
+  /** Why nothing comes any more. */
+  failure: unknown;
   /** How far it came, for who waited in vain. */
   reached = "no sender was found";
   readonly #connection: Connection;
@@ -184,19 +191,28 @@ class Receiving<A extends BroadcastArrays> {
     this.#name = name;
     this.#checksum = checksum;
     const all = connection.subscribe(name, {
-      callback: (error, { data }) => {
-        if (error !== null) this.#failed(error);
-        else this.#take(data);
+      callback: (error, message) => {
+        if (error !== null) this.#fail(error);
+        else this.#take(message.data);
       },
     });
+    connection.closed().then((error) =>
+      this.#fail(error ?? new ReplayError("disposed", "the connection is closed"))
+    );
     this.#leave = () => all.unsubscribe();
+  }
+
+  #fail(error: unknown): void {
+    this.failure ??= error;
+    this.#failed(error);
   }
 
   /** Looks for the sender, and calls `done` with the first version. */
   begin(done: () => void, fail: (error: unknown) => void): void {
     this.#began = done;
     this.#failed = fail;
-    this.#find().catch(fail);
+    if (this.failure === undefined) this.#find().catch(fail);
+    else fail(this.failure);
   }
 
   close(): void {
@@ -208,9 +224,6 @@ class Receiving<A extends BroadcastArrays> {
   async #find(): Promise<void> {
     const { signal } = this.#end;
     while (!signal.aborted) {
-      if (this.#connection.isClosed()) {
-        throw new ReplayError("disposed", "the connection is closed");
-      }
       const description = await this.#describe();
       if (description !== undefined) {
         this.#arrays = description.arrays;

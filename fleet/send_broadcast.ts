@@ -10,7 +10,7 @@
  * @module
  */
 
-import type { Broadcast, BroadcastArrays } from "../actors/broadcast.ts";
+import { Broadcast, type BroadcastArrays } from "../actors/broadcast.ts";
 import { checkNumber, show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
@@ -104,8 +104,17 @@ export async function sendBroadcast<A extends BroadcastArrays>(
       `${where}: the arrays of a version may have ${WEIGHTS_BYTES_MAX} bytes, got ${bytes}`,
     );
   }
+  const described = encodeDescription({ sender: 0, arrays }).length + HEAD_ROOM;
+  if (described > payloadMax(connection)) {
+    throw new RangeError(
+      `${where}: the names of the arrays take ${described} bytes, and the connection takes ${
+        payloadMax(connection)
+      } at once`,
+    );
+  }
   const kernel = await openKernel();
-  return new BroadcastSender(connection, name, broadcast, {
+  // An object of its own, because one remembers which version was read last.
+  return new BroadcastSender(connection, name, Broadcast.attach(broadcast.ticket), {
     heartbeatMs,
     checksum: (of) => checksum(kernel, of),
   });
@@ -162,7 +171,7 @@ export class BroadcastSender implements AsyncDisposable {
       sender: randomWord(),
       version: 0,
       bytes: bytesOfArrays(arrays),
-      chunkBytes: Math.min(CHUNK_BYTES, payloadMax(connection)) - HEAD_ROOM,
+      chunkBytes: Math.max(1, Math.min(CHUNK_BYTES, payloadMax(connection)) - HEAD_ROOM),
       checksum: 0,
       layout: checksum(layoutText(arrays)),
       chunk: undefined,
@@ -172,6 +181,7 @@ export class BroadcastSender implements AsyncDisposable {
     const asked = connection.subscribe(`${name}.ask`, {
       callback: (error, message) => {
         if (error === null) this.#answer(message);
+        else this.#failure = error;
       },
     });
     const timer = setInterval(() => this.#announce(), heartbeatMs);
@@ -198,7 +208,7 @@ export class BroadcastSender implements AsyncDisposable {
     return this.#askedCount;
   }
 
-  /** Why it sends nothing any more, if that is so: the connection has ended. */
+  /** Why nothing is sent any more, or nobody can ask, if that is so: the connection has ended, or its server refused a subject. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -253,28 +263,39 @@ export class BroadcastSender implements AsyncDisposable {
 
   #push(): void {
     const chunks = chunkCount(this.#head);
-    for (let chunk = 0; chunk < chunks; chunk++) this.#publish(this.#name, chunk);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      this.#connection.publish(this.#name, this.#chunk(chunk));
+    }
     this.#sentCount++;
   }
 
   #announce(): void {
-    if (this.#end.signal.aborted || this.#connection.isClosed()) return;
-    this.#connection.publish(this.#name, encodeWeights(this.#head, NOTHING));
+    if (!this.#end.signal.aborted) this.#say(this.#name, encodeWeights(this.#head, NOTHING));
   }
 
-  #publish(subject: string, chunk: number): void {
+  /** Sends what may be lost: the next heartbeat, or the next question, makes up for it. */
+  #say(subject: string, message: Uint8Array): void {
+    try {
+      this.#connection.publish(subject, message);
+    } catch {
+      return; // the connection is closed, or about to be
+    }
+  }
+
+  /** The message with a chunk. */
+  #chunk(chunk: number): Uint8Array {
     const { chunkBytes } = this.#head;
     const bytes = this.#bytes.subarray(chunk * chunkBytes, (chunk + 1) * chunkBytes);
-    this.#connection.publish(subject, encodeWeights({ ...this.#head, chunk }, bytes));
+    return encodeWeights({ ...this.#head, chunk }, bytes);
   }
 
   /** Gives the description, or a chunk; where another version was asked for, it says which one is the newest. */
   #answer({ reply, data }: ConnectionMessage): void {
-    if (reply === undefined || this.#connection.isClosed()) return;
+    if (reply === undefined) return;
     if (data.length === 0) {
       const { sender } = this.#head;
       const { arrays } = this.#broadcast.ticket;
-      this.#connection.publish(reply, encodeDescription({ sender, arrays }));
+      this.#say(reply, encodeDescription({ sender, arrays }));
       return;
     }
     const asked = decodeAsk(data);
@@ -283,8 +304,8 @@ export class BroadcastSender implements AsyncDisposable {
     const isHere = version === this.version && chunk < chunkCount(this.#head);
     if (isHere) {
       this.#askedCount++;
-      this.#publish(reply, chunk);
-    } else this.#connection.publish(reply, encodeWeights(this.#head, NOTHING));
+      this.#say(reply, this.#chunk(chunk));
+    } else this.#say(reply, encodeWeights(this.#head, NOTHING));
   }
 }
 

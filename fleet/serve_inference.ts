@@ -20,13 +20,14 @@ import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { unref } from "../base/platform.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
-import { TIMER_MAX_MS } from "../base/waits.ts";
+import { nextTurn, TIMER_MAX_MS } from "../base/waits.ts";
 import { checkColumn, type Column, type Columns, type NoColumns } from "../schema/columns.ts";
 import type { StateColumns } from "../schema/state.ts";
-import type {
-  Connection,
-  ConnectionMessage,
-  ConnectionSubscription,
+import {
+  type Connection,
+  type ConnectionMessage,
+  type ConnectionSubscription,
+  payloadMax,
 } from "../shards/connection.ts";
 import { ActorEnvironments } from "./_actor_environments.ts";
 import { BatchMemory, type BatchNeeds } from "./_inference_batch.ts";
@@ -37,7 +38,6 @@ import {
   type InferenceRequest,
 } from "./_inference_message.ts";
 import { checkName } from "./_names.ts";
-import { nextTurn } from "./_next_turn.ts";
 import { type AnyWriter, WriterPool } from "./_writer_pool.ts";
 import type { InferenceActions, InferenceBatch, ServeInferenceOptions } from "./types.ts";
 
@@ -350,6 +350,16 @@ export class InferenceServer implements AsyncDisposable {
       this.#send(reply, this.#refusal(number, words));
       return;
     }
+    const { column } = this.#needs.layout.action;
+    const answer = encodeActions(0, false, new Uint8Array(0)).length +
+      count * column.elementBytes * column.elementCount;
+    if (answer > payloadMax(this.#connection)) {
+      this.#send(
+        reply,
+        this.#refusal(number, `its actions take ${answer} bytes, too many for a message`),
+      );
+      return;
+    }
     let first: number;
     try {
       first = this.#firstOf(count);
@@ -478,7 +488,12 @@ export class InferenceServer implements AsyncDisposable {
   }
 
   #send(subject: string, data: Uint8Array): void {
-    if (!this.#isClosed && !this.#connection.isClosed()) this.#connection.publish(subject, data);
+    if (this.#isClosed) return;
+    try {
+      this.#connection.publish(subject, data);
+    } catch (error) {
+      this.#lastRefusal = reasonOf(error); // the connection is closed, or about to be
+    }
   }
 
   /** Forgets the actors that have been silent for too long. Those that wait for an answer can't speak. */

@@ -56,8 +56,10 @@ Deno.test("a receiver gets the newest version, each later one, and Workers attac
   assertEquals([receiver.refusedCount, late.refusedCount], [0, 0]);
   receiver[Symbol.dispose]();
   weights.publish(weightsOf(0, 4));
+  assertStrictEquals(weights.read().changed, true);
   await inTime("version 4", late.broadcast.waitFor(4));
   assertStrictEquals(broadcast.version, 3);
+  assertStrictEquals(weights.read().changed, false); // what the sender reads is the sender's own business
   late[Symbol.dispose]();
 });
 

@@ -16,6 +16,7 @@ import {
 import { replayWriter, tableWriter } from "../../learner/mod.ts";
 import { type Column, ExperienceReplay, float32, queue, ReplayError, uint8 } from "../../mod.ts";
 import type { Connection } from "../../shards/connection.ts";
+import { localConnection } from "../../shards/mod.ts";
 import { Tables } from "../../tables/mod.ts";
 import {
   assert,
@@ -422,6 +423,19 @@ Deno.test("an open episode that the replay has forgotten for good does not stop 
   assertEquals([server.refusedCount, client.forgottenCount], [0, 0]);
 });
 
+Deno.test("regression: actors of one process leave time to its learner", async () => {
+  const connection = localConnection();
+  using replay = await newReplay();
+  const server = await serveInference(connection, "policy", options(replay));
+  const client = inferenceClient(connection, "policy", columns);
+  let isOver = false;
+  setTimeout(() => isOver = true, 1);
+  for (let k = 0; !isOver && k < 20_000; k++) await act(client, [k % 100], 2);
+  assert(isOver, "no timer went off");
+  await client.close();
+  await server.close();
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
@@ -525,6 +539,13 @@ Deno.test("arguments, calls and errors of a client", async () => {
     "step() has no option",
   );
   assertEquals([...await client.step(step)], [0]);
+  const wide = { state: float32(100) };
+  const many = inferenceClient(connection, "policy", wide, { environments: 4096 });
+  await assertRejects(
+    () => many.reset(new Float32Array(409_600)),
+    RangeError,
+    "a larger max_payload",
+  );
   await client.close();
   await client.close();
   await assertRejects(() => client.step(step), ReplayError, "the client is closed");

@@ -6,7 +6,7 @@
 
 import type { Connection } from "../../shards/connection.ts";
 import { HubConnection as OwnConnection, type HubSubscription } from "./_hub_connection.ts";
-import { nextTurn } from "../../fleet/_next_turn.ts";
+import { nextTurn } from "../../base/waits.ts";
 import { Routes } from "./_routes.ts";
 
 /** A connection of a {@linkcode Hub}. */
