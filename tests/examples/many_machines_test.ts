@@ -1,5 +1,6 @@
 /** The agent of docs/fleet.md learns in both architectures, in one process, and over NATS where a server is installed. */
 import { findNats, startNats } from "../../tools/_nats.ts";
+import { native, onWasm } from "../_native.ts";
 import { assert, assertStrictEquals } from "../_assert.ts";
 import { inRepository } from "../../tools/_repository.ts";
 
@@ -27,13 +28,13 @@ async function learns(args: readonly string[]): Promise<void> {
 }
 
 for (const as of ["apex", "seed"]) {
-  Deno.test(`an agent of ${as} learns in one process`, () =>
+  native.test(`an agent of ${as} learns in one process`, () =>
     learns([`--as=${as}`, "--steps=6000"]));
 }
 
 Deno.test({
   name: "an agent of apex learns with actors in processes of their own, over NATS",
-  ignore: nats === undefined,
+  ignore: nats === undefined || onWasm,
   fn: async () => {
     const server = await startNats(nats as string);
     try {
