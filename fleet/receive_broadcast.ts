@@ -136,7 +136,7 @@ export class BroadcastReceiver<A extends BroadcastArrays = BroadcastArrays>
     return this.#receiving.refusedCount;
   }
 
-  /** Why nothing comes any more, if that is so: the connection has ended, or its server refused the subject. */
+  /** Why nothing comes any more, if that is so: the connection has ended, its server refused the subject, or a version could not be published. */
   get failure(): unknown {
     return this.#receiving.failure;
   }
@@ -318,10 +318,14 @@ class Receiving<A extends BroadcastArrays> {
     this.receivedCount++;
     const arrays = arraysIn(this.#bytes.buffer, this.#arrays) as A;
     const version = head.version + this.#shift;
-    if (this.broadcast !== undefined) this.broadcast.publish(arrays, version);
-    else {
-      this.broadcast = Broadcast.create(arrays, version);
-      this.#began();
+    try {
+      if (this.broadcast !== undefined) this.broadcast.publish(arrays, version);
+      else {
+        this.broadcast = Broadcast.create(arrays, version);
+        this.#began();
+      }
+    } catch (error) {
+      this.#fail(error); // no memory, or somebody else publishes to it, too
     }
   }
 
