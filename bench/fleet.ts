@@ -133,28 +133,31 @@ async function measureInference(actors: number, environments: number): Promise<s
   return text;
 }
 
-console.log(`${thisCpu()}, Deno ${Deno.version.deno}\n`);
-if ("weights".includes(filter)) {
-  console.log(
-    "| 8 MB of weights to 64 actors | best, ms | median, ms | chunks asked for |\n|---|---:|---:|---:|",
-  );
-  for (const [processes, receivers, workers] of [[1, 1, 64], [4, 1, 16], [2, 32, 0]] as const) {
-    const each = workers > 0
-      ? `${workers} Workers in each of ${processes} processes`
-      : "a connection each";
-    console.log(`| ${each} | ${await measureWeights(processes, receivers, workers)} |`);
-  }
-  console.log();
-}
-if ("inference".includes(filter)) {
-  console.log(
-    "| actors | environments each | steps a second | a batch | server's processor time a step, µs |\n|---:|---:|---:|---:|---:|",
-  );
-  for (const [actors, environments] of [[64, 16], [560, 16], [64, 1], [560, 1]] as const) {
+try {
+  console.log(`${thisCpu()}, Deno ${Deno.version.deno}\n`);
+  if ("weights".includes(filter)) {
     console.log(
-      `| ${actors} | ${environments} | ${await measureInference(actors, environments)} |`,
+      "| 8 MB of weights to 64 actors | best, ms | median, ms | chunks asked for |\n|---|---:|---:|---:|",
     );
+    for (const [processes, receivers, workers] of [[1, 1, 64], [4, 1, 16], [2, 32, 0]] as const) {
+      const each = workers > 0
+        ? `${workers} Workers in each of ${processes} processes`
+        : "a connection each";
+      console.log(`| ${each} | ${await measureWeights(processes, receivers, workers)} |`);
+    }
+    console.log();
   }
+  if ("inference".includes(filter)) {
+    console.log(
+      "| actors | environments each | steps a second | a batch | server's processor time a step, µs |\n|---:|---:|---:|---:|---:|",
+    );
+    for (const [actors, environments] of [[64, 16], [560, 16], [64, 1], [560, 1]] as const) {
+      console.log(
+        `| ${actors} | ${environments} | ${await measureInference(actors, environments)} |`,
+      );
+    }
+  }
+} finally {
+  for (const connection of connections) await connection.close();
+  await nats.kill();
 }
-for (const connection of connections) await connection.close();
-await nats.kill();
