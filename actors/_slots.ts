@@ -42,8 +42,8 @@ const SLOT_BITS = 2;
 const SLOT_COUNT = 1 << SLOT_BITS;
 const SLOT_MASK = SLOT_COUNT - 1;
 
-/** `HEAD` has room for the version modulo 2^30. The whole number stands in the slot. */
-const VERSION_MASK = 2 ** 30 - 1;
+/** `HEAD` has room for the version modulo 2^30. The whole number stands in the slot. So a thread must ask at least once in so many versions. */
+export const VERSION_MASK = 2 ** 30 - 1;
 
 const WORDS_BYTES = 64;
 const VERSION_BYTES = 8;
@@ -113,11 +113,11 @@ export class Slots {
   }
 
   /**
-   * Copies `sources` into a slot and makes it the newest version, whose number it returns.
+   * Copies `sources` into a slot and makes it the newest version, whose number it returns: the next one, or `least` if that is larger.
    *
    * @throws {ReplayError} `busy` if another writer is at work, or this one lost its place to another.
    */
-  write(sources: readonly Uint8Array[]): number {
+  write(sources: readonly Uint8Array[], least = 0): number {
     const { words } = this;
     if (this.#writer === 0) this.#writer = Atomics.add(words, WRITER_COUNT, 1) + 1;
     // A compareExchange, because of two threads only one may find the 0.
@@ -127,9 +127,10 @@ export class Slots {
         "publish(): another writer is in the middle of publish(). Only one may publish at a time; if its thread has ended, call takeOver() first",
       );
     }
-    let version = this.#tryWrite(sources);
+    let version = this.#tryWrite(sources, least);
     // A writer that lost its place, but had not ended, may have published meanwhile.
-    while (version === undefined) version = this.#tryWrite(sources);
+    while (version === undefined) version = this.#tryWrite(sources, least);
+    this.#known = version;
     // A compareExchange, because another writer may have taken the place over.
     Atomics.compareExchange(words, WRITER, this.#writer, 0);
     Atomics.notify(words, HEAD);
@@ -137,7 +138,7 @@ export class Slots {
   }
 
   /** One attempt to write; undefined if the newest version changed meanwhile. */
-  #tryWrite(sources: readonly Uint8Array[]): number | undefined {
+  #tryWrite(sources: readonly Uint8Array[], least: number): number | undefined {
     const { words } = this;
     const head = Atomics.load(words, HEAD);
     const at = this.#freeSlot(head & SLOT_MASK);
@@ -152,7 +153,7 @@ export class Slots {
     }
     Atomics.store(words, BEGUN + at, Atomics.add(words, USE_COUNT, 1));
     // If HEAD has changed since it was loaded, the last compareExchange fails.
-    const version = this.version + 1;
+    const version = Math.max(this.version + 1, least);
     try {
       this.#fill(slot, version, sources);
     } catch (error) {

@@ -8,7 +8,7 @@
  */
 
 import { changeOf, SharedBell } from "../base/bell.ts";
-import { checkNumber, show } from "../base/checks.ts";
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
@@ -16,7 +16,7 @@ import { bytesOf, checkHonest, kindOf, lengthOf } from "../base/typed_arrays.ts"
 import { checkWait } from "../base/waits.ts";
 import type { WaitOptions } from "../replay/rate_limiter/waiting.ts";
 import { type AnyColumnArray, type DType, DTYPES, viewOf, VIEWS } from "../schema/columns.ts";
-import { Slots } from "./_slots.ts";
+import { Slots, VERSION_MASK } from "./_slots.ts";
 
 /** Typed arrays by name, for {@linkcode Broadcast.create}: those of the dtypes that columns have. */
 export type BroadcastArrays = Readonly<Record<string, AnyColumnArray>>;
@@ -57,7 +57,7 @@ const WAIT_OPTIONS = ["signal", "timeoutMs"] as const;
  * Typed arrays that one thread publishes and any number of threads read, such as the weights of a network. A learner publishes them, and
  * its actors read the newest version between two steps. Nothing is sent, and a read copies only if there is a newer version.
  *
- * Each version has a number; that of the first one is 1. A reader gets whole versions only, never a mixture of two. It may miss versions
+ * Each version has a number; that of the first one is 1, unless you give another. A reader gets whole versions only, never a mixture of two. It may miss versions
  * if it reads seldom.
  *
  * The memory is shared by all threads of a process, and takes four times the bytes of the arrays. `ticket` goes to another thread by
@@ -100,12 +100,13 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
   }
 
   /**
-   * Makes a broadcast, and publishes `arrays` as version 1. Their names, kinds and lengths are those of all later versions.
+   * Makes a broadcast, and publishes `arrays` as its first version. Their names, kinds and lengths are those of all later versions.
    *
    * @param arrays Typed arrays by name, of the dtypes that columns have: `Float32Array`, `Float64Array`, `Float16Array`, `Int8Array`,
    * `Int16Array`, `Int32Array` or `Uint8Array`. They are copied.
+   * @param version The number of the first version; 1 by default. A learner that goes on from a checkpoint may go on counting.
    * @throws {TypeError} If there is no array, if one is of another kind, or if the platform has no `SharedArrayBuffer`.
-   * @throws {RangeError} If the memory can't be had.
+   * @throws {RangeError} If the memory can't be had, or `version` is not a whole number from 1.
    * @example
    * ```ts
    * import { Broadcast } from "@exrp/replay/actors";
@@ -114,8 +115,9 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * console.log(broadcast.version); // 1
    * ```
    */
-  static create<A extends BroadcastArrays>(arrays: A): Broadcast<A> {
+  static create<A extends BroadcastArrays>(arrays: A, version = 1): Broadcast<A> {
     const where = "Broadcast.create()";
+    checkInteger(`${where}: version`, version, 1, Number.MAX_SAFE_INTEGER);
     checkShared(where);
     if (typeof arrays !== "object" || arrays === null || kindOf(arrays) !== undefined) {
       throw new TypeError(
@@ -131,7 +133,7 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
     const sizes = described.map(({ dtype, length }) => VIEWS[dtype].BYTES_PER_ELEMENT * length);
     const memory = new SharedArrayBuffer(Slots.bytesFor(sizes));
     const broadcast = new Broadcast<A>(Object.freeze({ memory, arrays: described }));
-    broadcast.publish(arrays);
+    broadcast.#slots.write(viewsOf(where, described, arrays), version);
     return broadcast;
   }
 
@@ -164,9 +166,10 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    *
    * Cost: one copy of the bytes. It never waits for readers.
    *
+   * @param version Its number, above that of the newest version by less than 2^30; the next one by default.
    * @returns The number of the version.
    * @throws {TypeError} If an array is missing, unknown, or of another kind.
-   * @throws {RangeError} If an array has another length.
+   * @throws {RangeError} If an array has another length, or `version` is out of its range.
    * @throws {ReplayError} `busy` if another thread is in the middle of `publish`, or called `takeOver` meanwhile. Nothing was published
    * then.
    * @example
@@ -177,8 +180,12 @@ export class Broadcast<A extends BroadcastArrays = BroadcastArrays> {
    * console.log(broadcast.publish({ weights: new Float32Array(100).fill(0.1) })); // 2
    * ```
    */
-  publish(arrays: A): number {
-    return this.#slots.write(viewsOf("publish()", this.ticket.arrays, arrays));
+  publish(arrays: A, version?: number): number {
+    const views = viewsOf("publish()", this.ticket.arrays, arrays);
+    if (version === undefined) return this.#slots.write(views);
+    const newest = this.version;
+    checkInteger("publish(): version", version, newest + 1, newest + VERSION_MASK);
+    return this.#slots.write(views, version);
   }
 
   /**

@@ -45,6 +45,7 @@ export type ReplayErrorCode =
   | "permission"
   | "pick-index"
   | "record-unknown"
+  | "refused"
   | "revoked"
   | "rule"
   | "samples-differ"
@@ -112,6 +113,7 @@ export interface ReplayErrorOptions {
  * | `ticket`, `ticket-mismatch` | nobody can attach by this ticket, or the replay has another schema than you asked for |
  * | `revoked`, `held` | the ticket by which this replay came was revoked; this thread holds the replay by another object |
  * | `capacity`, `limit`, `memory` | too small, too many, no memory left |
+ * | `refused` | a server of another machine did not do what was asked; the text says why |
  * | `table-unknown` | there is no table of this name |
  * | `message-empty` | a message for tables has nothing in it |
  * | `chunk-unknown`, `chunks-kept` | an item refers to a chunk, or a writer keeps one, that it did not send |

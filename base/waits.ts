@@ -61,3 +61,18 @@ export function waitUntil<T>(
     if (isOver) leave();
   });
 }
+
+/** Waits for a time. Throws the signal's reason where that ends it. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return waitUntil<void>({ signal }, (done) => {
+    const timer = setTimeout(done, Math.min(ms, TIMER_MAX_MS));
+    return () => clearTimeout(timer);
+  });
+}
+
+/** Makes a call in the next turn of the event loop, once all that has come in by now was heard. */
+export function nextTurn(call: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (call: () => void) => void };
+  if (setImmediate === undefined) setTimeout(call, 0);
+  else setImmediate(call);
+}

@@ -5,6 +5,7 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
+import { nextTurn } from "../base/waits.ts";
 import type {
   Connection,
   ConnectionMessage,
@@ -44,7 +45,8 @@ class LocalConnection implements Connection {
     }
     const reply = options?.reply;
     const message: ConnectionMessage = { subject, data, ...reply === undefined ? {} : { reply } };
-    queueMicrotask(() => this.#deliver(message));
+    // In a later turn, so that two that talk all the time leave some to timers and sockets.
+    nextTurn(() => this.#deliver(message));
   }
 
   #deliver(message: ConnectionMessage): void {

@@ -471,3 +471,21 @@ Deno.test("a page without SharedArrayBuffer gets an error that names the headers
     });
   }
 });
+
+Deno.test("a version may have a number of one's own, above the newest", async () => {
+  const [first, second] = [2 ** 31 + 5, 2 ** 31 + 2 ** 30];
+  const broadcast = Broadcast.create({ w: Float32Array.of(1) }, first);
+  const reader = Broadcast.attach(broadcast.ticket);
+  assertEquals([broadcast.version, reader.version, reader.read().version], Array(3).fill(first));
+  assertStrictEquals(broadcast.publish({ w: Float32Array.of(2) }, second), second);
+  assertEquals([broadcast.version, reader.version], [second, second]);
+  assertEquals([reader.read().version, reader.read().arrays.w[0]], [second, 2]);
+  assertStrictEquals(await reader.waitFor(second), second);
+  assertStrictEquals(broadcast.publish({ w: Float32Array.of(3) }), second + 1);
+  for (const wrong of [first, second + 1, second + 2 ** 30 + 1]) {
+    const publish = (): number => broadcast.publish({ w: Float32Array.of(4) }, wrong);
+    assertThrows(publish, RangeError, "version must be");
+  }
+  assertThrows(() => Broadcast.create({ w: Float32Array.of(4) }, 0), RangeError, "version must be");
+  assertStrictEquals(reader.read().arrays.w[0], 3);
+});

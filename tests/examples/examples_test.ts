@@ -18,6 +18,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
   "drq_pixels/main.ts": ["--steps", "220", "--seed", "1"],
   "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
+  "many_machines/main.ts": ["--steps=600"],
   "one_agent/main.ts": ["--on=replay", "--steps=1000"],
   "ppo_cartpole/main.ts": ["--steps", "5000", "--seed", "1"],
   "reverb/main.ts": ["--actors=typescript", "--learner=typescript", "--steps=1000"],
@@ -33,6 +34,9 @@ const PERMISSIONS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Programs that WebAssembly can't run. */
+const NATIVE = new Set(["apex_cartpole/main.ts", "many_machines/main.ts"]);
+
 /** A program is a file of the folder, or `main.ts` of a folder in it. */
 const names = [...Deno.readDirSync(EXAMPLES)]
   .map(({ isFile, name }) => isFile ? name : `${name}/main.ts`)
@@ -41,8 +45,8 @@ const names = [...Deno.readDirSync(EXAMPLES)]
   .sort();
 
 for (const name of names) {
-  // It shares a replay among threads.
-  const { test } = name === "apex_cartpole/main.ts" ? native : Deno;
+  // They share a replay among threads, or have a durable one.
+  const { test } = NATIVE.has(name) ? native : Deno;
   test(`examples/${name} runs`, async () => {
     const permissions = PERMISSIONS[name] ??
       (ARGUMENTS[name] === undefined

@@ -1,0 +1,227 @@
+/**
+ * The messages between actors and an inference server: what all environments of an actor went through in one step, and their next actions.
+ *
+ * A request has the states in which to act next. Unless the environments begin, it also has the rewards of the actions before, which episodes ended, and the
+ * final states of those. Its number and its actor's tell a request that is repeated from the next one.
+ *
+ * @module
+ */
+
+import type { TransitionColumns } from "../learner/types.ts";
+import { type AnyColumnArray, type NamedColumn, viewOf } from "../schema/columns.ts";
+import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
+import { checkOptions } from "../base/option_names.ts";
+
+/** "EXI1", as the first four bytes. */
+const MAGIC = 0x31495845;
+const HEAD_BYTES = 40;
+
+/** How an episode goes on after a step: a byte for each environment. */
+export const GOES_ON = 0;
+export const TERMINATED = 1;
+export const TRUNCATED = 2;
+
+/** What the head of a request says. */
+export interface RequestHead {
+  /** Two random words that no other actor has. */
+  readonly actor: readonly [number, number];
+  /** The number of the request, from 0. */
+  readonly number: number;
+  /** How many environments the actor has. */
+  readonly environments: number;
+  /** Whether all environments begin an episode: then there are no rewards. */
+  readonly isReset: boolean;
+  /** Whether the actor leaves: then there is nothing else. */
+  readonly isEnd: boolean;
+}
+
+/** A request in its memory. */
+export interface InferenceRequest extends RequestHead {
+  /** The states in which to act, for each leaf. */
+  readonly state: readonly AnyColumnArray[];
+  /** The rewards of the actions before. */
+  readonly reward: AnyColumnArray;
+  /** How the episodes went on after them: one of the three above. */
+  readonly ended: Uint8Array;
+  /** The final states of the episodes that ended, in the order of their environments, for each leaf. */
+  readonly finalState: readonly AnyColumnArray[];
+}
+
+/** What a server answers: actions, or why there are none. */
+export interface InferenceReply {
+  /** The number of the request. */
+  readonly number: number;
+  /** Whether the server did not know the actor. So it began an episode for each of its environments. */
+  readonly isNew: boolean;
+  /** The bytes of the actions. */
+  readonly actions: Uint8Array;
+  /** Why there are none. */
+  readonly error: string | undefined;
+}
+
+const RESET = 1;
+const END = 2;
+
+/** Which columns the messages have, and where. */
+export class InferenceLayout {
+  readonly named: NamedColumns;
+  readonly leaves: readonly NamedColumn[];
+  readonly action: NamedColumn;
+  readonly reward: NamedColumn;
+  /** A number that other columns hardly have, too. */
+  readonly fingerprint: number;
+  /** The columns as text, for errors. */
+  readonly text: string;
+
+  constructor(where: string, columns: TransitionColumns) {
+    checkOptions(`${where}: the columns`, columns, ["state", "action", "reward", "extras"]);
+    this.named = checkColumns(where, columns);
+    const { leaves, columns: all } = this.named;
+    const [action, reward] = all.slice(leaves.length) as [NamedColumn, NamedColumn];
+    this.leaves = leaves;
+    this.action = action;
+    this.reward = reward;
+    const shown = [...leaves, action, reward];
+    this.text = shown.map(({ name, column }) => `${name}: ${column}`).join(", ");
+    let hash = 0x811c9dc5;
+    for (const letter of this.text) {
+      hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
+    }
+    this.fingerprint = hash >>> 0;
+  }
+
+  /** The bytes of a request, of which `endedCount` episodes ended. */
+  bytesOf({ environments, isReset, isEnd }: RequestHead, endedCount: number): number {
+    if (isEnd) return HEAD_BYTES;
+    const states = this.#stateBytes(environments);
+    if (isReset) return HEAD_BYTES + states;
+    const outcome = aligned(this.reward, environments) + alignUp(environments);
+    return HEAD_BYTES + states + outcome + this.#stateBytes(endedCount);
+  }
+
+  /** The parts of a request that lies in a buffer from its beginning. What it does not have is empty. */
+  partsIn(buffer: ArrayBuffer, head: RequestHead, endedCount: number): InferenceRequest {
+    let at = HEAD_BYTES;
+    const count = head.isEnd ? 0 : head.environments;
+    const stepped = head.isReset ? 0 : count;
+    const next = ({ column }: NamedColumn, rows: number): AnyColumnArray => {
+      const view = viewOf(column.dtype, buffer, at, rows * column.elementCount);
+      at += aligned({ column }, rows);
+      return view;
+    };
+    const state = this.leaves.map((leaf) => next(leaf, count));
+    const reward = next(this.reward, stepped);
+    const ended = new Uint8Array(buffer, at, stepped);
+    at += alignUp(stepped);
+    const finalState = this.leaves.map((leaf) => next(leaf, stepped === 0 ? 0 : endedCount));
+    return { ...head, state, reward, ended, finalState };
+  }
+
+  /** Writes the head of a request. */
+  writeHead(buffer: ArrayBuffer, head: RequestHead, endedCount: number): void {
+    const view = new DataView(buffer);
+    view.setUint32(0, MAGIC, true);
+    view.setUint32(4, this.fingerprint, true);
+    view.setUint32(8, head.actor[0], true);
+    view.setUint32(12, head.actor[1], true);
+    view.setFloat64(16, head.number, true);
+    view.setUint32(24, head.environments, true);
+    view.setUint32(28, endedCount, true);
+    view.setUint32(32, (head.isReset ? RESET : 0) | (head.isEnd ? END : 0), true);
+  }
+
+  /** Takes a request apart, in memory of its own. Throws an `Error` that says what is wrong with it. */
+  decode(message: Uint8Array, environmentsMax: number): InferenceRequest {
+    if (message.length < HEAD_BYTES) throw new Error("the message is no request");
+    const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+    if (view.getUint32(0, true) !== MAGIC) throw new Error("the message is no request");
+    if (view.getUint32(4, true) !== this.fingerprint) {
+      throw new Error(`the actor has other columns; those of the server are ${this.text}`);
+    }
+    const flags = view.getUint32(32, true);
+    const head = {
+      actor: [view.getUint32(8, true), view.getUint32(12, true)] as const,
+      number: view.getFloat64(16, true),
+      environments: view.getUint32(24, true),
+      isReset: (flags & RESET) !== 0,
+      isEnd: (flags & END) !== 0,
+    };
+    const { environments } = head;
+    if (environments < 1 || environments > environmentsMax) {
+      throw new Error(`${environments} environments are too many; there may be ${environmentsMax}`);
+    }
+    if (!Number.isSafeInteger(head.number)) {
+      throw new Error(`the message has the number ${head.number}`);
+    }
+    const endedCount = view.getUint32(28, true);
+    const bytes = this.bytesOf(head, endedCount);
+    if (endedCount > environments || message.length !== bytes) {
+      throw new Error(`the message must have ${bytes} bytes, got ${message.length}`);
+    }
+    // A copy: slice() of a Node Buffer, which messages of NATS are, makes none.
+    const request = this.partsIn(new Uint8Array(message).buffer, head, endedCount);
+    let count = 0;
+    for (const ended of request.ended) {
+      if (ended > TRUNCATED) throw new Error(`an episode can't go on by ${ended}`);
+      if (ended !== GOES_ON) count++;
+    }
+    if (count !== endedCount) {
+      throw new Error(`${endedCount} final states came for ${count} episodes`);
+    }
+    return request;
+  }
+
+  #stateBytes(rows: number): number {
+    return this.leaves.reduce((sum, leaf) => sum + aligned(leaf, rows), 0);
+  }
+}
+
+function alignUp(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
+
+function aligned({ column }: Pick<NamedColumn, "column">, rows: number): number {
+  return alignUp(column.elementBytes * column.elementCount * rows);
+}
+
+const REPLY_BYTES = 16;
+const NEW = 1;
+const ERROR = 2;
+
+/** The actions of a request. */
+export function encodeActions(
+  number: number,
+  isNew: boolean,
+  actions: Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(REPLY_BYTES + actions.length);
+  const view = new DataView(message.buffer);
+  view.setUint32(0, MAGIC, true);
+  view.setUint32(4, isNew ? NEW : 0, true);
+  view.setFloat64(8, number, true);
+  message.set(actions, REPLY_BYTES);
+  return message;
+}
+
+/** Why a request gets no actions. */
+export function encodeError(number: number, reason: string): Uint8Array<ArrayBuffer> {
+  const message = encodeActions(number, false, new TextEncoder().encode(reason));
+  new DataView(message.buffer).setUint32(4, ERROR, true);
+  return message;
+}
+
+/** An answer; undefined if it is none. */
+export function decodeReply(message: Uint8Array): InferenceReply | undefined {
+  if (message.length < REPLY_BYTES) return undefined;
+  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  if (view.getUint32(0, true) !== MAGIC) return undefined;
+  const flags = view.getUint32(4, true);
+  const rest = message.subarray(REPLY_BYTES);
+  const isError = (flags & ERROR) !== 0;
+  return {
+    number: view.getFloat64(8, true),
+    isNew: (flags & NEW) !== 0,
+    actions: isError ? rest.subarray(0, 0) : rest,
+    error: isError ? new TextDecoder().decode(rest) : undefined,
+  };
+}
