@@ -164,7 +164,16 @@ Status ColumnTransform::parse(const Column& column, bool isReward, const double*
   shownItemBytes_ = isHalf_ ? 2 : changes() ? 4 : itemBytes_;
   if (normalizes_ && itemCount_ < pieceCount) scaleRepeats_ = static_cast<uint32_t>(pieceCount / itemCount_);
   if (isHalf_ && itemBytes_ == 1 && !normalizes_ && !avx2_) makeHalves();
+  changeRuns_ = runsChanger();
   return Status::ok;
+}
+
+/// What changes rows while they are gathered, where it knows all of these operations.
+ChangeRuns ColumnTransform::runsChanger() const {
+  const uint32_t countMax = normalizes_ ? 0 : 1;
+  const bool isLinear = stepCount_ == 1 && steps_[0].kind == EXRP_TRANSFORM_LINEAR;
+  if (!avx2_ || type_ != EXRP_TYPE_FLOAT32 || crops() || stepCount_ > countMax || (stepCount_ == 1 && !isLinear) || !changes()) return nullptr;
+  return changeRunsOf(itemCount_, normalizes_ ? Change::normalized : steps_[0].b == 0.0f ? Change::scaled : Change::moved, isHalf_);
 }
 
 Status ColumnTransform::parseCrop(const double* numbers, uint32_t argument) {

@@ -16,6 +16,7 @@
 
 #include "kernel/base/cpu.hpp"
 #include "kernel/base/error.hpp"
+#include "kernel/batches/change_runs.hpp"
 #include "kernel/exrp.h"
 #include "kernel/store/column_statistics.hpp"
 
@@ -63,6 +64,13 @@ class ColumnTransform {
   void runMany(const uint8_t* from, uint8_t* to, size_t count, const float* scales) const { runTwice(from, to, nullptr, count, scales); }
   /// The same, where `also` is not null to two places.
   void runTwice(const uint8_t* from, uint8_t* to, uint8_t* also, size_t count, const float* scales) const;
+  /// Whether rows can be changed while they are gathered.
+  bool takesRuns() const { return changeRuns_ != nullptr; }
+  /// Gathers them, as CopyRuns does.
+  void gatherRuns(const Runs& runs, size_t offset, const float* scales, uint8_t* to, uint8_t* next) const {
+    const size_t stride = normalizes_ ? scaleStride() : 0;
+    changeRuns_(runs, offset, itemCount_, {scales, scales + stride, scales + 2 * stride, limit_, steps_[0].a, steps_[0].b}, to, next);
+  }
   /// One element as a float, without FLOAT16; for sums of rewards.
   float numberOf(const uint8_t* from, uint32_t item, const float* scales) const;
 
@@ -79,6 +87,7 @@ class ColumnTransform {
   /// Elements that are changed at a time, so that they stay in the first cache.
   static constexpr size_t pieceCount = 512;
 
+  ChangeRuns runsChanger() const;
   bool changes() const { return normalizes_ || stepCount_ > 0 || isHalf_; }
   /// Floats from a number of NORMALIZE to the next one of the same element.
   size_t scaleStride() const { return size_t{itemCount_} * scaleRepeats_; }
@@ -112,8 +121,9 @@ class ColumnTransform {
   uint32_t cropCount_ = 0;
   uint32_t pictures_ = 0;  // of a row that is cropped
   uint32_t channels_ = 0;
-  Step steps_[EXRP_LIMIT_TRANSFORMS] = {};
+  Step steps_[EXRP_LIMIT_TRANSFORMS] = {{EXRP_TRANSFORM_LINEAR, 1.0f, 0.0f}};
   uint32_t stepCount_ = 0;
+  ChangeRuns changeRuns_ = nullptr;
   bool hasHalves_ = false;
   uint16_t halves_[256] = {};  // what becomes of each byte, where no vectors make halves of bytes
 };

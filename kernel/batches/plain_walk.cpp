@@ -6,20 +6,23 @@
 
 namespace exrp {
 
-void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning) {
-  const bool avx2 = hasAvx2();
+void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning, const Transforms* transforms) {
   const bool single = policy.length == 1;
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks && !policy.returnToGo;
   const auto isBeside = [&](uint32_t column) { return store.isWide(column) || store.isKept(column); };
   if (!simple || isBeside(store.rewardColumn())) return;
+  for (uint32_t column = 0; transforms != nullptr && column < store.columnCount(); ++column) {
+    const ColumnTransform* const transform = transforms->of[column].get();
+    if (isBeside(column) || (transform != nullptr && !transform->takesRuns())) return;
+    if (transform != nullptr && column == store.rewardColumn() && policy.hasReturns()) return;
+  }
   uint32_t leavesEnd = 0;
   for (leafCount_ = 0; leafCount_ < store.leaves().count(); ++leafCount_) {
     const Column& column = store.column(leafCount_);
     const LeafPolicy& leaf = policy.leaves[leafCount_];
     // With the overlap there is one row more.
-    const CopyRuns copier = copyRunsOf(column.bytes, single && !leaf.overlaps(), avx2);
-    if (copier == nullptr || leaf.compact || isBeside(leafCount_)) return;
-    leaves_[leafCount_] = {column.offset, column.bytes, leaf.nextState, leaf.nStep, copier};
+    leaves_[leafCount_] = {partOf(store, leafCount_, single && !leaf.overlaps(), transforms), leaf.nextState, leaf.nStep};
+    if (leaves_[leafCount_].copy == nullptr || leaf.compact || isBeside(leafCount_)) return;
     if (column.offset + column.bytes > leavesEnd) leavesEnd = column.offset + column.bytes;
   }
   if (policy.nStepCount > 0) {
@@ -36,9 +39,8 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   lastByte_ = reach_ * stride_ + leavesEnd - 1;
   lines_ = smaller(static_cast<uint32_t>((lastByte_ + lineBytes) / lineBytes), prefetchLinesMax);
   for (uint32_t index = leafCount_; index < store.columnCount(); ++index) {
-    const Column& column = store.column(index);
     if (isBeside(index)) hasBeside_ = true;
-    else parts_[partCount_++] = {index, column.offset, column.bytes, copyRunsOf(column.bytes, single, avx2)};
+    else parts_[partCount_++] = partOf(store, index, single, transforms);
   }
   // Powers as the window path multiplies them up.
   double power = 1;
@@ -46,10 +48,18 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   for (uint32_t part = 0; part < policy.nStepCount; ++part) {
     nStepDiscounts_[part] = static_cast<float>(powers_[policy.nSteps[part] - 1] * policy.discount);
   }
+  isChanged_ = transforms != nullptr;
   tuning_ = tuning;
   while (tuning_.flightCount > laneCount && joinedBytes() > flightBytesMax) tuning_.flightCount -= laneCount;
   store_ = &store;
   chooseStages();
+}
+
+PlainWalk::Part PlainWalk::partOf(const Store& store, uint32_t index, bool single, const Transforms* transforms) {
+  const Column& column = store.column(index);
+  const ColumnTransform* const transform = transforms == nullptr ? nullptr : transforms->of[index].get();
+  return {index, column.offset, column.bytes, copyRunsOf(column.bytes, single, hasAvx2()), transform == nullptr ? column.bytes : transform->shownBytes(),
+          transform, transform == nullptr ? 0 : transforms->scaleAt[index]};
 }
 
 /// What is the same for all whole picks.
@@ -121,7 +131,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
       copyReturns(&from, 1, 1, m, to.reward + first + at);
       for (uint32_t column = 0; column < leafCount_; ++column) {
         const Leaf& leaf = leaves_[column];
-        if (leaf.nStep) __builtin_memcpy(to.states[column] + (first + at) * leaf.bytes, from + m * stride_ + leaf.offset, leaf.bytes);
+        if (leaf.nStep) copyColumn(job, leaf, {&from, 1, 1, stride_}, m * stride_ + leaf.offset, to.states[column] + (first + at) * leaf.shownBytes, nullptr);
       }
       to.discount[first + at] = terminated ? 0.0f : static_cast<float>(powers_[m - 1] * policy_.discount);
     }
@@ -151,13 +161,16 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
     const uint32_t k = cuts[at];
     const uint32_t left = leftOf(k);
     const bool hasRows = left > reach_ || episodeOf(k).ended();
-    const bool isApart = hasRows && (left < policy_.length || isTorn(flight->slots[k]));
-    if (isApart && !hasBeside_) {
+    const bool isShort = left < policy_.length;
+    const bool isApart = hasRows && (isShort || isTorn(flight->slots[k]));
+    // The zeros behind a short pick must not be changed.
+    const bool isJoined = isApart && !hasBeside_ && !(isShort && isChanged_);
+    if (isJoined) {
       join(flight->slots[k], left, joined);
       flight->rows[k] = joined;
       joined += pickBytes_;
     }
-    if (hasRows && !(isApart && hasBeside_)) {
+    if (hasRows && isApart == isJoined) {
       whole = flight->rows[k];
       cuts[endCount++] = k;
     } else {
@@ -201,20 +214,26 @@ void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
   memset(final + stride_, 0, pickBytes_ - (left + 1) * stride_);
 }
 
+/// Copies one column, and changes it where it has a transform.
+EXRP_INLINE void PlainWalk::copyColumn(const GatherJob& job, const Part& part, const Runs& runs, size_t offset, uint8_t* to, uint8_t* next) const {
+  if (part.transform == nullptr) part.copy(runs, offset, part.bytes, to, next);
+  else part.transform->gatherRuns(runs, offset, job.scales + part.scaleAt, to, next);
+}
+
 /// Copies a leaf of the state in all its parts. The picks go to places from `first` on.
-EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const {
+EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, const Leaf& leaf, const Runs& runs, size_t first) const {
   const BatchTarget& target = job.target;
-  const Leaf& leaf = leaves_[column];
   const size_t row = first * runs.length;
   if (leaf.nextState == EXRP_NEXT_STATE_OVERLAP) {
     const Runs longer = {runs.rows, runs.count, runs.length + 1, runs.stride};
-    leaf.copy(longer, leaf.offset, leaf.bytes, target.columns[column] + (row + first) * leaf.bytes, nullptr);
+    copyColumn(job, leaf, longer, leaf.offset, target.columns[leaf.column] + (row + first) * leaf.shownBytes, nullptr);
   } else {
-    uint8_t* const next = leaf.nextState == EXRP_NEXT_STATE_COPY ? target.nextStates[column] + row * leaf.bytes : nullptr;
-    leaf.copy(runs, leaf.offset, leaf.bytes, target.columns[column] + row * leaf.bytes, next);
+    uint8_t* const next = leaf.nextState == EXRP_NEXT_STATE_COPY ? target.nextStates[leaf.column] + row * leaf.shownBytes : nullptr;
+    copyColumn(job, leaf, runs, leaf.offset, target.columns[leaf.column] + row * leaf.shownBytes, next);
   }
   for (uint32_t part = 0; leaf.nStep && part < policy_.nStepCount; ++part) {
-    leaf.copy(runs, policy_.nSteps[part] * stride_ + leaf.offset, leaf.bytes, target.nSteps[part].states[column] + row * leaf.bytes, nullptr);
+    uint8_t* const to = target.nSteps[part].states[leaf.column] + row * leaf.shownBytes;
+    copyColumn(job, leaf, runs, policy_.nSteps[part] * stride_ + leaf.offset, to, nullptr);
   }
 }
 
@@ -225,13 +244,13 @@ void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint
   const size_t row = (job.range.first + first) * size_t{length};
   const Runs runs = {rows, count, length, stride_};
   // These first, as they touch the most lines with the fewest instructions: what was not asked for in time is waited for together.
-  for (uint32_t leaf = 0; leaf < leafCount_; ++leaf) copyLeaf(job, leaf, runs, job.range.first + first);
+  for (uint32_t leaf = 0; leaf < leafCount_; ++leaf) copyLeaf(job, leaves_[leaf], runs, job.range.first + first);
   for (uint32_t part = 0; part < policy_.nStepCount; ++part) {
     copyReturns(rows, count, length, policy_.nSteps[part], target.nSteps[part].reward + row);
   }
   for (uint32_t index = 0; index < partCount_; ++index) {
     const Part& part = parts_[index];
-    part.copy(runs, part.offset, part.bytes, target.columns[part.column] + row * part.bytes, nullptr);
+    copyColumn(job, part, runs, part.offset, target.columns[part.column] + row * part.shownBytes, nullptr);
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // All leaves of the state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
 // there. A pick is *whole* where all rows lie one after another. Where they don't, or where an ended episode has fewer, they are first copied
-// together. Picks of which an open episode has too few rows are left to the caller. The end of an ended episode may shorten a pick or its
-// n-step returns; mendEnd() puts these right.
+// together. Picks of which an open episode has too few rows are left to the caller, and with transforms those that an episode's end shortens. That end may
+// also shorten a pick or its n-step returns; mendEnd() puts these right.
 //
 // Picks go through it in flights. Each stage is a loop of its own over the picks of a flight:
 // (1) ask: ask for their entries in the pick view;
@@ -23,6 +23,9 @@
 // Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
 #pragma once
 
+#include <memory>
+
+#include "kernel/batches/column_transform.hpp"
 #include "kernel/batches/copy_runs.hpp"
 #include "kernel/batches/gatherer.hpp"
 
@@ -44,7 +47,14 @@ class PlainWalk {
   /// The fastest for such picks on this processor.
   static Tuning tuningFor(const PickPolicy& policy);
 
-  void create(const Store& store, const PickPolicy& policy, const Tuning& tuning);
+  /// The transforms of columns, and where their numbers begin among a batch's scales.
+  struct Transforms {
+    std::unique_ptr<ColumnTransform> of[columnMax];
+    size_t scaleAt[columnMax] = {};
+  };
+
+  /// With `transforms`, it changes rows while it copies them. It keeps them.
+  void create(const Store& store, const PickPolicy& policy, const Tuning& tuning, const Transforms* transforms = nullptr);
   /// False where the policy or the columns ask for more than it does.
   bool takes() const { return store_ != nullptr; }
 
@@ -110,15 +120,15 @@ class PlainWalk {
     uint32_t offset;
     uint32_t bytes;
     CopyRuns copy;
+    uint32_t shownBytes;               // of a row in the batch
+    const ColumnTransform* transform;  // takes the place of `copy` where it is not null
+    size_t scaleAt;
   };
 
   /// A leaf of the state.
-  struct Leaf {
-    uint32_t offset;
-    uint32_t bytes;
+  struct Leaf : Part {
     uint32_t nextState;  // EXRP_NEXT_STATE_*
     bool nStep;
-    CopyRuns copy;
   };
 
   static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -140,7 +150,9 @@ class PlainWalk {
   void join(uint32_t slot, uint32_t left, uint8_t* to) const;
   void copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const;
   void copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const;
-  void copyLeaf(const GatherJob& job, uint32_t column, const Runs& runs, size_t first) const;
+  static Part partOf(const Store& store, uint32_t index, bool single, const Transforms* transforms);
+  void copyColumn(const GatherJob& job, const Part& part, const Runs& runs, size_t offset, uint8_t* to, uint8_t* next) const;
+  void copyLeaf(const GatherJob& job, const Leaf& leaf, const Runs& runs, size_t first) const;
   void mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const;
   bool isTorn(uint32_t slot) const;
 
@@ -155,6 +167,7 @@ class PlainWalk {
   Leaf leaves_[leafMax] = {};
   uint32_t leafCount_ = 0;
   bool hasBeside_ = false;
+  bool isChanged_ = false;  // whether a column has a transform
   Part parts_[columnMax] = {};  // the other columns of the group
   uint32_t partCount_ = 0;
   double powers_[nStepsMax] = {};  // of the discount

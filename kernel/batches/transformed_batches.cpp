@@ -26,14 +26,14 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     const double column = numbers[EXRP_TRANSFORM_COLUMN];
     if (!isWhole(column, 0, store.columnCount() - 1)) return fail(Status::argument, argument, column);
     const auto at = static_cast<uint32_t>(column);
-    if (transforms_[at] != nullptr) return fail(Status::argument, argument, column);
+    if (transforms_.of[at] != nullptr) return fail(Status::argument, argument, column);
     uint32_t count = 1;
     while (count < left && numbers[count * EXRP_TRANSFORM_COUNT + EXRP_TRANSFORM_COLUMN] == column) ++count;
-    transforms_[at].reset(new (std::nothrow) ColumnTransform);
-    if (transforms_[at] == nullptr) return fail(Status::memory, sizeof(ColumnTransform));
-    const Status status = transforms_[at]->parse(store.column(at), at == store.rewardColumn(), numbers, count, argument);
+    transforms_.of[at].reset(new (std::nothrow) ColumnTransform);
+    if (transforms_.of[at] == nullptr) return fail(Status::memory, sizeof(ColumnTransform));
+    const Status status = transforms_.of[at]->parse(store.column(at), at == store.rewardColumn(), numbers, count, argument);
     if (status != Status::ok) return status;
-    shownBytes_[at] = transforms_[at]->shownBytes();
+    shownBytes_[at] = transforms_.of[at]->shownBytes();
     numbers += count * EXRP_TRANSFORM_COUNT;
     left -= count;
   }
@@ -42,11 +42,11 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
   if (parts_ == nullptr) return fail(Status::memory, static_cast<double>(partMax * sizeof(Part)));
   const auto rows = static_cast<uint32_t>(policy.rows());
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
-    if (transforms_[column] == nullptr) continue;
-    const ColumnTransform& transform = *transforms_[column];
+    if (transforms_.of[column] == nullptr) continue;
+    const ColumnTransform& transform = *transforms_.of[column];
     const size_t bytes = transform.scratchBytes();
     if (bytes > rowBytes_) rowBytes_ = bytes;
-    scaleAt_[column] = scaleCount_;
+    transforms_.scaleAt[column] = scaleCount_;
     scaleCount_ += transform.scaleCount();
     if (column >= store.leaves().count()) {
       const bool isKept = store.isKept(column);
@@ -67,25 +67,27 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
   storedBytes_ = wholeLines(rowBytes_);
   for (uint32_t number = 0; number < partCount_; ++number) {
     Part& part = parts_[number];
-    part.isInPlace = transforms_[part.column]->isInPlace();
+    part.isInPlace = transforms_.of[part.column]->isInPlace();
     part.at = storedBytes_;
     part.rowAt = rowCount_;
     if (!part.isInPlace) storedBytes_ += wholeLines(storedBytes(part) * pickCount_);
     rowCount_ += part.rowsOf(pickCount_);
   }
-  maker_.create(store, policy_, recordCountMax, PlainWalk::tuningFor(policy_), transforms_[store.rewardColumn()].get(), false);
+  const PlainWalk::Tuning tuning = PlainWalk::tuningFor(policy_);
+  maker_.create(store, policy_, recordCountMax, tuning, transforms_.of[store.rewardColumn()].get(), false);
+  walk_.create(store, policy_, tuning, &transforms_);
   return Status::ok;
 }
 
 void TransformedBatches::addPart(const Part& part) {
   parts_[partCount_++] = part;
   pickBytes_ += storedBytes(part);
-  shownPickBytes_ += uint64_t{part.rows} * part.stack * transforms_[part.column]->shownBytes();
+  shownPickBytes_ += uint64_t{part.rows} * part.stack * transforms_.of[part.column]->shownBytes();
 }
 
 double TransformedBatches::memoryBytes() const {
   double bytes = double{sizeof(*this)};
-  for (const auto& transform : transforms_) bytes += transform == nullptr ? 0.0 : double{sizeof(ColumnTransform)};
+  for (const auto& transform : transforms_.of) bytes += transform == nullptr ? 0.0 : double{sizeof(ColumnTransform)};
   return bytes;
 }
 
@@ -113,18 +115,19 @@ void TransformedBatches::takeScales(BatchScratch& scratch) const {
   forEachNormalized([&](uint32_t column, uint32_t) {
     const ColumnStatistics::Of& of = *statistics_->find(column);
     records = of.records;
-    if (scratch.scaledAt != records) transforms_[column]->scalesOf(of, scratch.scales.data() + scaleAt_[column]);
+    if (scratch.scaledAt != records) transforms_.of[column]->scalesOf(of, scratch.scales.data() + transforms_.scaleAt[column]);
   });
   scratch.scaledAt = records;
 }
 
 void TransformedBatches::gather(const GatherJob& job) const {
   takeScales(job.scratch);
-  const float* const rewardScales = job.scratch.scales.data() + scaleAt_[store_->rewardColumn()];
+  const float* const rewardScales = job.scratch.scales.data() + transforms_.scaleAt[store_->rewardColumn()];
   job.scratch.window.rewardScales = rewardScales;
   const bool shared = isShared(job.range.count) && job.scratch.second != nullptr;
-  const Call call = {*this, job, transformBits(seed_ ^ job.drawn), shared};
-  const uint32_t pieces = (job.range.count + pickCount_ - 1) / pickCount_;
+  const uint32_t pickCount = walk_.takes() && !shared ? job.range.count : pickCount_;
+  const Call call = {*this, job, transformBits(seed_ ^ job.drawn), shared, pickCount};
+  const uint32_t pieces = pickCount == 0 ? 0 : (job.range.count + pickCount - 1) / pickCount;
   if (!shared) {
     for (uint32_t piece = 0; piece < pieces; ++piece) gatherPiece(call, piece, job.scratch);
     return;
@@ -137,12 +140,25 @@ void TransformedBatches::gather(const GatherJob& job) const {
   SecondThread::share(pieces, work, &call);
 }
 
-/// Gathers some picks and converts them.
+/// Gathers the picks of a piece and converts them.
 void TransformedBatches::gatherPiece(const Call& call, uint32_t number, BatchScratch& scratch) const {
   const GatherJob& job = call.job;
-  const uint32_t done = number * pickCount_;
+  const uint32_t done = number * call.pickCount;
   const uint32_t left = job.range.count - done;
-  const Piece piece = {call, scratch, job.range.first + done, left < pickCount_ ? left : pickCount_};
+  const uint32_t count = left < call.pickCount ? left : call.pickCount;
+  if (done > 0) job.picks.prefetchFirst(job.indices + done, count);
+  if (!walk_.takes()) return gatherStored(call, done, count, scratch);
+  const GatherJob some = {job.episodes, job.blocks, job.picks, job.indices + done, {job.range.first + done, count, job.range.total}, job.target,
+                          job.pickedEpisodes + done, scratch, job.drawn, job.scratch.scales.data()};
+  walk_.run(
+      some, scratch.joined.data(), [&](const WalkedPick&, size_t index) { gatherStored(call, static_cast<uint32_t>(index) - job.range.first, 1, scratch); },
+      [](uint32_t) {}, [](const WalkedPick&, bool, size_t) {});
+}
+
+/// Gathers picks as they are stored, and converts them then.
+void TransformedBatches::gatherStored(const Call& call, uint32_t done, uint32_t count, BatchScratch& scratch) const {
+  const GatherJob& job = call.job;
+  const Piece piece = {call, scratch, job.range.first + done, count};
   const BatchTarget* target = &job.target;
   BatchTarget moved;  // some kilobytes, so it is filled only where it is needed
   for (uint32_t at = 0; at < partCount_; ++at) {
@@ -153,7 +169,6 @@ void TransformedBatches::gatherPiece(const Call& call, uint32_t number, BatchScr
     const auto begin = reinterpret_cast<uintptr_t>(scratch.stored.data() + parts_[at].at);
     parts_[at].in(moved) = reinterpret_cast<uint8_t*>(begin - piece.first * storedBytes(parts_[at]));
   }
-  if (done > 0) job.picks.prefetchFirst(job.indices + done, piece.count);
   scratch.large.clear();
   scratch.window.queue = &scratch.large;
   maker_.gather({job.episodes, job.blocks, job.picks, job.indices + done, {piece.first, piece.count, job.range.total}, *target,
@@ -188,14 +203,14 @@ bool TransformedBatches::placeOf(const Piece& piece, const uint8_t* stored, RowP
 /// Where the batch shows it.
 uint8_t* TransformedBatches::shownAt(const Piece& piece, const RowPlace& place) const {
   const Part& part = parts_[place.number];
-  return part.in(piece.call.job.target) + (part.rowsOf(piece.first) + place.row) * transforms_[part.column]->shownBytes();
+  return part.in(piece.call.job.target) + (part.rowsOf(piece.first) + place.row) * transforms_.of[part.column]->shownBytes();
 }
 
 /// Converts rows of one pick, which stand one after another at `from`.
 void TransformedBatches::convertRows(const Piece& piece, const RowPlace& place, const uint8_t* from, size_t count) const {
   const Part& part = parts_[place.number];
-  const ColumnTransform& transform = *transforms_[part.column];
-  const float* const scales = piece.call.job.scratch.scales.data() + scaleAt_[part.column];
+  const ColumnTransform& transform = *transforms_.of[part.column];
+  const float* const scales = piece.call.job.scratch.scales.data() + transforms_.scaleAt[part.column];
   uint8_t* to = shownAt(piece, place);
   if (!transform.crops()) return transform.runMany(from, to, count, scales);
   const uint64_t pick = piece.first + place.row / part.rowsOf(1);
@@ -228,9 +243,9 @@ void TransformedBatches::convertLarge(const Piece& piece) const {
     memset(isConverted + part.rowAt + place.row, 1, count);
     const bool isTwice = also != nullptr && placeOf(piece, also, &second);
     if (isTwice) memset(isConverted + parts_[second.number].rowAt + second.row, 1, count);
-    const ColumnTransform& transform = *transforms_[part.column];
+    const ColumnTransform& transform = *transforms_.of[part.column];
     if (isTwice && !transform.crops()) {
-      const float* const scales = piece.call.job.scratch.scales.data() + scaleAt_[part.column];
+      const float* const scales = piece.call.job.scratch.scales.data() + transforms_.scaleAt[part.column];
       transform.runTwice(from, shownAt(piece, place), shownAt(piece, second), count, scales);
       continue;
     }
@@ -242,14 +257,14 @@ void TransformedBatches::convertLarge(const Piece& piece) const {
 /// Converts what was copied of a part. `whole`: all of its rows stand for a record or a state.
 void TransformedBatches::convertPart(const Piece& piece, uint32_t number, bool whole) const {
   const Part& part = parts_[number];
-  const ColumnTransform& transform = *transforms_[part.column];
+  const ColumnTransform& transform = *transforms_.of[part.column];
   const size_t rowBytes = store_->column(part.column).bytes;
   const uint8_t* const stored = storedAt(piece, part);
   const uint8_t* const isConverted = piece.scratch.isConverted.data() + part.rowAt;
   const bool isLarge = store_->isAlone(part.column) && piece.scratch.large.count() > 0;
   const bool inOne = !isLarge && !transform.crops();
   uint8_t* const to = shownAt(piece, {number, 0});
-  if (inOne) transform.runMany(stored, to, part.rowsOf(piece.count), piece.call.job.scratch.scales.data() + scaleAt_[part.column]);
+  if (inOne) transform.runMany(stored, to, part.rowsOf(piece.count), piece.call.job.scratch.scales.data() + transforms_.scaleAt[part.column]);
   if (inOne && whole) return;
   for (uint32_t pick = 0; pick < piece.count; ++pick) {
     const auto [begin, end] = realRows(part, piece.call.job.target, piece.first + pick);

@@ -1,8 +1,10 @@
 // TransformedBatches: the Gatherer (kernel/batches/gatherer.hpp) of a view with transforms.
 //
 // It lets a BatchMaker gather some picks at a time. The parts of columns with transforms go to scratch memory that fits the second-level cache, as they are
-// stored, and from there into the batch, as the batch shows them. Floats that stay floats are changed in the batch itself. So no way of gathering knows of
-// transforms, and views without any pay nothing.
+// stored, and from there into the batch, as the batch shows them. Floats that stay floats are changed in the batch itself.
+//
+// Where all columns are small, and change_runs.hpp knows the operations of each, a PlainWalk changes rows while it copies them. It leaves some picks, and
+// these are gathered as above, one by one.
 //
 // Copies of large rows do not take place: the BatchMaker puts them into a queue, and the rows are converted from where they are stored. What goes to two
 // places, as a frame that is in a stack and in the next one, is converted once.
@@ -36,7 +38,7 @@ class TransformedBatches final : public Gatherer {
   template <typename Use>
   void forEachNormalized(Use use) const {
     for (uint32_t column = 0; column < columnMax; ++column) {
-      const ColumnTransform* const found = transforms_[column].get();
+      const ColumnTransform* const found = transforms_.of[column].get();
       if (found != nullptr && found->normalizes()) use(column, found->storedType());
     }
   }
@@ -76,6 +78,7 @@ class TransformedBatches final : public Gatherer {
     const GatherJob& job;
     uint64_t bits;  // random ones of this batch
     bool isShared;  // with the second thread
+    uint32_t pickCount;  // of a piece
   };
   /// Some picks, and the memory of the thread that does them.
   struct Piece {
@@ -100,6 +103,7 @@ class TransformedBatches final : public Gatherer {
   bool isShared(uint32_t count) const;
   void takeScales(BatchScratch& scratch) const;
   void gatherPiece(const Call& call, uint32_t number, BatchScratch& scratch) const;
+  void gatherStored(const Call& call, uint32_t done, uint32_t count, BatchScratch& scratch) const;
   uint8_t* storedAt(const Piece& piece, const Part& part) const;
   bool placeOf(const Piece& piece, const uint8_t* stored, RowPlace* place) const;
   uint8_t* shownAt(const Piece& piece, const RowPlace& place) const;
@@ -112,10 +116,11 @@ class TransformedBatches final : public Gatherer {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   uint64_t seed_ = 0;
-  std::unique_ptr<ColumnTransform> transforms_[columnMax];
+  PlainWalk::Transforms transforms_;
   uint32_t shownBytes_[columnMax] = {};
   const ColumnStatistics* statistics_ = nullptr;
   BatchMaker maker_;
+  PlainWalk walk_;      // changes small rows while it copies them, where it takes all columns
   LargeCopier copier_;  // of columns without transforms
   std::unique_ptr<Part[]> parts_;
   uint32_t partCount_ = 0;
@@ -126,7 +131,6 @@ class TransformedBatches final : public Gatherer {
   size_t storedBytes_ = 0;  // of the scratch memory
   size_t rowCount_ = 0;     // of a piece in all parts_
   size_t scaleCount_ = 0;   // floats for means and factors
-  size_t scaleAt_[columnMax] = {};
 };
 
 }  // namespace exrp

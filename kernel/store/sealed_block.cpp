@@ -39,8 +39,8 @@ SealedChunk* sealBlock(const Store& store, uint32_t block, const BlockRows& rows
   if (bytes > UINT32_MAX - sizeof(SealedChunk)) return nullptr;
   auto* const chunk = static_cast<SealedChunk*>(resizeMemory(nullptr, sizeof(SealedChunk) + static_cast<size_t>(bytes)));
   if (chunk == nullptr) return nullptr;
-  *chunk = {1, static_cast<uint32_t>(bytes), store.schema(), 0};
-  const BlockChunkHead head = {store.handleOf(block), position, rows.count, rows.hasFinal, 0};
+  *chunk = {1, static_cast<uint32_t>(bytes)};
+  const BlockChunkHead head = {store.handleOf(block), position, rows.count, rows.hasFinal, store.schema()};
   memcpy(chunk->data(), &head, sizeof head);
   uint8_t* to = chunk->data() + sizeof head;
   if (rows.count > 0) to = writeRows(store, slot, rows.count, rows.hasFinal == 1, to);

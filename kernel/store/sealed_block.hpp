@@ -26,7 +26,7 @@ struct BlockChunkHead {
   uint32_t position;  // of the first row
   uint32_t rowCount;
   uint32_t hasFinal;
-  uint32_t zero;
+  uint32_t schema;  // how to read the bytes behind it: Store::schema()
 };
 
 /// A chunk with one reference; null for want of memory, or if it would take 4 GiB.

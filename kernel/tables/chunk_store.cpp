@@ -20,7 +20,7 @@ Chunk* ChunkStore::addUnwritten(uint32_t bytes, uint64_t episode) {
   }
   memset(block.at, 0, 4 * tableCount_);
   auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * tableCount_);
-  *chunk = {{block.slab, number, {}}, {1, bytes, SealedChunk::reverbSchema, 0}};
+  *chunk = {{block.slab, number, {}}, {1, bytes}};
   ++chunkCount_;
   chunkBytes_ += bytes;
   return chunk;

@@ -10,8 +10,8 @@
 //   1. A chunk that exists has references, and its episode has a count of its chunks.
 //   2. uses(chunk)[t] is the number of table t's items that refer to the chunk. What use() and disuse() add up is of the chunks for which it is not 0.
 //   3. loggedBytes(s) are those of the frames of the chunks that a log has in segment s.
-// Cost: some ns a chunk, and a copy of its bytes. The first snapshot with it computes their checksum. Memory: 32 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12
-// bytes, 4 for each table, and 11 to 21 in its map.
+// Cost: some ns a chunk, and a copy of its bytes. A snapshot computes their checksum. Memory: 24 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12 bytes, 4 for
+// each table, and 11 to 21 in its map.
 // A failure is Status::memory, and changes nothing.
 #pragma once
 

@@ -26,19 +26,19 @@ class BlockWitness final : public EpisodeListener {
   BlockWitness() = default;
   ~BlockWitness() {
     for (const Note& note : notes_) {
-      if (note.chunk != nullptr) release(note.chunk);
+      if (note.chunk != nullptr) release(note);
     }
-    for (SealedChunk* chunk : gone_) release(chunk);
+    for (const Note& note : gone_) release(note);
   }
 
   void sealed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) notes_.resize(size_t{block} + 1);
     Note& note = notes_[block];
     assert(!note.isSealed && "invariant 1");
-    note = {true, stored.rowsOf(block), nullptr};
+    note = {true, stored.rowsOf(block)};
     // Null where the test refuses memory.
     note.chunk = sealBlock(stored.store(), block, note.rows);
-    if (note.chunk != nullptr) note.chunk->checksum();
+    if (note.chunk != nullptr) note.sum = note.chunk->checksum();
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) return;
@@ -53,11 +53,11 @@ class BlockWitness final : public EpisodeListener {
     // Those of a block that is on the disk only, or still to be read from there, are not looked at.
     const bool isThere = store.source() == nullptr || !store.packed().isAway(block);
     if (SealedChunk* const now = isThere ? sealBlock(store, block, note.rows) : nullptr; now != nullptr) {
-      assert(now->bytes == note.chunk->bytes && now->schema == note.chunk->schema && "invariant 3");
-      assert(memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && now->checksum() == note.chunk->sum && "invariant 3");
+      assert(now->bytes == note.chunk->bytes && memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && "invariant 3");
+      assert(now->checksum() == note.sum && "invariant 3");
       releaseBlock(now);
     }
-    gone_.push_back(note.chunk);
+    gone_.push_back(note);
     if (gone_.size() <= goneMax) return;
     release(gone_.front());
     gone_.pop_front();
@@ -81,15 +81,16 @@ class BlockWitness final : public EpisodeListener {
     bool isSealed = false;
     BlockRows rows = {};
     SealedChunk* chunk = nullptr;
+    uint32_t sum = 0;  // of the chunk
   };
 
-  static void release(SealedChunk* chunk) {
-    assert(chunk->sum == checksum(0, chunk->data(), chunk->bytes) && "invariant 4");
-    releaseBlock(chunk);
+  static void release(const Note& note) {
+    assert(note.sum == note.chunk->checksum() && "invariant 4");
+    releaseBlock(note.chunk);
   }
 
   std::vector<Note> notes_;  // by block
-  std::deque<SealedChunk*> gone_;
+  std::deque<Note> gone_;
 };
 
 }  // namespace exrp
