@@ -327,7 +327,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
 
   static async #open(
     directory: string | URL,
-    options: DurableOptions & Partial<CreateOptions>,
+    options: DurableReplayOptions & Partial<CreateOptions>,
   ): Promise<ExperienceReplay> {
     const where = "ExperienceReplay.open()";
     const [durable, others] = splitOptions(where, options);
