@@ -179,6 +179,7 @@ export async function makeAt<T>(
     const found = isOther ? `a ${there} is there` : `the folder has ${JSON.stringify(other)} in it`;
     throw new ReplayError("file", `can't write ${JSON.stringify(lastName(path))}: ${found}`);
   };
+  // Said before the work, which may take hours.
   await check();
   const temporary = besides(path);
   const old = besides(path);

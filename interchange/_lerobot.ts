@@ -101,6 +101,11 @@ export async function openLerobot(folder: string): Promise<Table> {
   };
 }
 
+/** Whether a folder has a data set of LeRobot's. */
+export async function hasLerobot(folder: string): Promise<boolean> {
+  return await kindOf(filesOf().files.path.join(folder, "meta", "info.json")) === "file";
+}
+
 async function readInfo(path: string): Promise<Info> {
   const bytes = await readWhole(path);
   if (bytes === undefined) throw dataError(`${JSON.stringify(path)} is missing`);

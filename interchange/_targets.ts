@@ -18,7 +18,7 @@ import {
 } from "./_export.ts";
 import { filesOf, kindOf, makeAt, makeFile, makeFolder } from "./_files.ts";
 import type { EpisodesMoved } from "./_import.ts";
-import { DEFAULT_FPS, writeLerobot } from "./_lerobot.ts";
+import { DEFAULT_FPS, hasLerobot, writeLerobot } from "./_lerobot.ts";
 import { MAIN_FILE, METADATA_FILE, type MinariEpisode, writeMinari } from "./_minari.ts";
 import { writeNpz } from "./_npz.ts";
 import { writeParquet } from "./_parquet.ts";
@@ -148,7 +148,12 @@ async function write(
       );
     }
     case "lerobot":
-      return await makeAt(path, "folder", (folder) => writeLerobot(folder, reader, fps));
+      return await makeAt(
+        path,
+        "folder",
+        (folder) => writeLerobot(folder, reader, fps),
+        await hasLerobot(path) ? ["data", "meta"] : [],
+      );
   }
 }
 

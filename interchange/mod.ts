@@ -220,7 +220,7 @@ export async function importEpisodes(
  * no place for. Priorities, pick views and selectors are not: {@linkcode ExperienceReplay.serialize} keeps those.
  *
  * The file has its name once all of it is on the disk. After an error there is none. One that stood there is replaced then, and so is a folder that has nothing
- * but a data set of Minari's. A folder with anything else in it is an error.
+ * but such a data set. A folder with anything else in it is an error.
  *
  * @param target A path or a URL of a file. For `lerobot` it is a folder. For `minari` it is a file whose name ends in `.hdf5`, or a folder for
  * `main_data.hdf5`; `metadata.json` is written beside the file.

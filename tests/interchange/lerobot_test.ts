@@ -158,10 +158,13 @@ Deno.test("notes say what LeRobot takes in another way; what fails leaves nothin
     const stats = await Deno.readTextFile(`${folder}/data/meta/stats.json`);
     assert(stats.includes("Infinity") && !stats.includes("null"), stats);
 
+    // A data set is replaced, and nothing else is.
+    await exportEpisodes(some, "lerobot", `${folder}/data`);
+    await Deno.writeTextFile(`${folder}/data/own.txt`, "mine");
     await assertRejects(
       () => exportEpisodes(some, "lerobot", `${folder}/data`),
       Error,
-      "the folder is not empty",
+      'the folder has "own.txt" in it',
     );
     const ending = AbortSignal.abort(new Error("enough"));
     const path = `${folder}/other`;
