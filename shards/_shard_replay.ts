@@ -361,7 +361,7 @@ export class ShardReplay {
   ): void {
     const streamBytes = 4 * count + 4 * (count % 2);
     if (payload.length < streamBytes) throw refused("a call names too few episodes");
-    const streams = new Uint32Array(payload.slice(0, 4 * count).buffer);
+    const streams = new Uint32Array(new Uint8Array(payload.subarray(0, 4 * count)).buffer);
     const body = payload.subarray(streamBytes);
     const steps = isPacked ? this.#packing.unpack(body, count) : new Uint8Array(body);
     const handles = Float64Array.from(

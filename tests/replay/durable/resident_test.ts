@@ -10,6 +10,7 @@ import {
 import { type Column, ExperienceReplay, prioritized, uint8, uniform } from "@exrp/replay";
 import { native } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
+import { until } from "../../_wait.ts";
 import { segmentsOf, withCopy, withFolder } from "./_folders.ts";
 
 const BYTES = 700;
@@ -275,11 +276,11 @@ native.test("several threads share a replay that is larger than memory", () =>
     });
     let isDone = false;
     const all = Promise.all(workers.map(({ done }) => done)).finally(() => isDone = true);
-    while (!isDone) {
+    await until("both Workers are done", () => {
       checkLimit(replay);
       replay.getBatch(16, selector);
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+      return isDone;
+    });
     assertEquals(await all, [0, 0]);
     for (const { worker } of workers) worker.terminate();
     URL.revokeObjectURL(url);
