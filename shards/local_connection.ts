@@ -34,7 +34,8 @@ class LocalConnection implements Connection {
   readonly #listeners = new Set<Listener>();
   #inboxes = 0;
   #turn = 0;
-  readonly #ended = Promise.withResolvers<void>();
+  #end = (): void => {};
+  readonly #ended = new Promise<void>((resolve) => this.#end = resolve);
   #isClosed = false;
 
   publish(subject: string, payload?: Uint8Array, options?: { readonly reply?: string }): void {
@@ -103,14 +104,14 @@ class LocalConnection implements Connection {
   }
 
   closed(): Promise<void> {
-    return this.#ended.promise;
+    return this.#ended;
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
     this.#listeners.clear();
-    this.#ended.resolve();
-    return this.#ended.promise;
+    this.#end();
+    return this.#ended;
   }
 }
 

@@ -385,6 +385,8 @@ inline bool Recording::call(const std::string& name) {
     const int32_t status = exrp_rows_set(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4), buffer<const uint8_t>(5), f64(6),
                                          &updated);
     done(status, &updated, sizeof updated);
+  } else if (name == "rows_prepare") {
+    done(exrp_rows_prepare(id, u32(1), buffer<const double>(2), buffer<const int32_t>(3), u32(4)), nullptr, 0);
   } else if (name == "pick_view_create") {
     uint32_t table = 0;
     const auto* policy = buffer<const double>(1);
