@@ -200,7 +200,7 @@ void damaged() {
   CHECK_EQUAL(errorDetail[2], double(place.offset));
   CHECK_EQUAL(errorDetail[3], 0.0);
   CHECK_EQUAL(readStates(side, 4, &states), 0);
-  Verify verify;
+  Verify verify(false);
   CHECK(verify.run(disk) == LogStatus::ok);
   CHECK(verify.flawCount() == 1 && verify.flaw(0).at == place.position() && verify.flaw(0).cost == FlawCost::episodes);
   // Its rewards are in memory, and may change. The next checkpoint wants to write it again.
