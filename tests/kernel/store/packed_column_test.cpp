@@ -29,7 +29,7 @@ struct Made {
 
   explicit Made(PackedKey key) {
     CHECK_EQUAL(pool.create(blockMax, blockMax), Status::ok);
-    CHECK_EQUAL(column.create(pool, key, rowBytes, blockLength, blockMax, blockMax), Status::ok);
+    CHECK_EQUAL(column.create(pool, {true, key, false}, rowBytes, blockLength, blockMax, blockMax), Status::ok);
     pool.keepPins(&pins);
   }
   /// A block that has these rows, from its first slot on.
