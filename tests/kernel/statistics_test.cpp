@@ -73,7 +73,9 @@ void agesAndWeightsAreCountedBetweenEdges() {
   CHECK(summary[EXRP_SUMMARY_EXISTS] == 1 && summary[EXRP_SUMMARY_SUM] == 118 && counts[1] == 1);
   CHECK_EQUAL(exrp_selector_sums(replay, selectors[1], EXRP_SUMS_PRIORITIES, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
   CHECK(summary[EXRP_SUMMARY_EXISTS] == 0);
-  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], 2, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], EXRP_SUMS_TOTAL, edges, 0, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_OK);
+  CHECK(summary[EXRP_SUMMARY_EXISTS] == 1 && summary[EXRP_SUMMARY_SUM] == 118 && summary[EXRP_SUMMARY_COUNT] == 100);
+  CHECK_EQUAL(exrp_selector_sums(replay, selectors[0], 3, edges, 2, counts, summary, EXRP_SUMMARY_NUMBERS), EXRP_STATUS_ARGUMENT);
 
   // What is wrong is refused, and changes nothing.
   const double falling[] = {50, 10};
