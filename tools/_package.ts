@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { inRepository, repository, run } from "./_repository.ts";
 
 /** The largest that a package may be, unpacked and with the kernels of all targets. */
-export const PACKAGE_BYTES_MAX = 4_200_000;
+export const PACKAGE_BYTES_MAX = 5_000_000;
 
 /** The name, version and exports of the package. */
 export interface Manifest {
