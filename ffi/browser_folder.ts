@@ -132,7 +132,8 @@ export class BrowserFolder implements DiskFolder {
       }));
       for (const result of results) if (result.status === "rejected") throw result.reason;
       folder.#moveAgain();
-      await folder.#level();
+      folder.#levelSoon();
+      await folder.settled;
     } catch (error) {
       for (const handle of handles.values()) handle.close();
       throw error;

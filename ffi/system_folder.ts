@@ -74,7 +74,7 @@ export function systemFolder(given: string, isMaking: boolean): DiskFolder {
     list: () =>
       fs.readdirSync(path, { withFileTypes: true })
         .filter((entry) => entry.isFile() && NAME.test(entry.name))
-        .map(({ name }) => [name, fs.lstatSync(at(name)).size]),
+        .flatMap(({ name }) => sizeIfThere(fs, name, at(name))),
     sync(): void {
       if (folder !== undefined) fs.fsyncSync(folder);
     },
@@ -118,6 +118,20 @@ function opened(fs: NodeFs, file: number): DiskFile {
   };
 }
 
+/** A file's name and size; nothing if it was removed meanwhile. */
+function sizeIfThere(
+  fs: NodeFs,
+  name: string,
+  path: string,
+): (readonly [name: string, bytes: number])[] {
+  try {
+    return [[name, fs.lstatSync(path).size]];
+  } catch (error) {
+    if ((error as { readonly code?: string }).code !== "ENOENT") throw error;
+    return [];
+  }
+}
+
 /** Makes a folder. False where one is there. */
 function make(fs: NodeFs, path: string): boolean {
   try {
@@ -133,8 +147,11 @@ function make(fs: NodeFs, path: string): boolean {
 function syncNames(fs: NodeFs, path: string): void {
   const folder = ifPossible(() => fs.openSync(path, "r"));
   if (folder === undefined) return;
-  fs.fsyncSync(folder);
-  fs.closeSync(folder);
+  try {
+    fs.fsyncSync(folder);
+  } finally {
+    fs.closeSync(folder);
+  }
 }
 
 function ifPossible<T>(call: () => T): T | undefined {
@@ -148,9 +165,13 @@ function ifPossible<T>(call: () => T): T | undefined {
 /** Takes a file's lock, and returns what gives it back; undefined where another has it. */
 function lockFile(system: typeof Deno, path: string): (() => void) | undefined {
   const file = system.openSync(path, { read: true, write: true, create: true });
-  if (file.tryLockSync(true)) return () => file.close();
-  file.close();
-  return undefined;
+  let isTaken = false;
+  try {
+    isTaken = file.tryLockSync(true);
+  } finally {
+    if (!isTaken) file.close();
+  }
+  return isTaken ? () => file.close() : undefined;
 }
 
 /** The same among those of this thread. */

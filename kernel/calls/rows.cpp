@@ -178,8 +178,12 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
   Store& store = book.store();
   PackedColumn& packed = store.packed().of(column);
   const size_t bytes = store.column(column).bytes;
-  if (const Status status = preparePackedRows(store, column, slots, count); status != Status::ok) return status;
   RowSource* const source = store.source();
+  if (const Status status = preparePackedRows(store, column, slots, count); status != Status::ok) {
+    // The blocks that it has read may leave again.
+    if (source != nullptr) source->begin();
+    return status;
+  }
   // Other seats may still copy from rows that are not packed.
   store.waitForCopies();
   *updated = 0;
@@ -255,7 +259,10 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
 Status prepareRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count) {
   const Status status = findRowsToSet(replay, thread, column, handles, positions, count);
   Store& store = replay.book().store();
-  return status == Status::ok && store.isPacked(column) ? preparePackedRows(store, column, thread.indices.data(), count) : status;
+  if (status != Status::ok || !store.isPacked(column)) return status;
+  const Status prepared = preparePackedRows(store, column, thread.indices.data(), count);
+  if (prepared != Status::ok && store.source() != nullptr) store.source()->begin();
+  return prepared;
 }
 
 Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count,

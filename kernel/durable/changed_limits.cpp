@@ -133,7 +133,8 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   if (status == Status::ok) status = sections.take(durable_.snapshot_, replay_, config.trimLength());
   if (status != Status::ok) return status;
   Placed placed;
-  if (!durable_.listPlaces(&placed.placeCount, placed.places) || !durable_.listEpisodes(&placed.headCount, placed.heads)) {
+  uint32_t from = 0;
+  if (!durable_.listPlaces(&placed.placeCount, &from, placed.places) || !durable_.listEpisodes(&placed.headCount, placed.heads)) {
     return fail(Status::memory, config.capacity);
   }
   placed.writer = replay_.book().writer();

@@ -325,17 +325,26 @@ void Durable::append(uint32_t type, std::initializer_list<LogPiece> pieces) {
   if (status != LogStatus::ok) fail(status);
 }
 
+/// Reads the rows of a block that is to be written, unless they are in memory. What can't be read stays where it is. What is damaged is lost, whatever changes it.
+bool Durable::readBack(uint32_t block) {
+  const Status status = resident_.isAway(block) ? resident_.fetchOne(block) : Status::ok;
+  LoggedRows& logged = replay_.book().part<LoggedRows>();
+  const bool isDamaged = status == Status::log && errorDetail[0] == EXRP_LOG_ROWS && errorDetail[3] == 0;
+  if (isDamaged) logged.lose(block);
+  logged.setPutOff(block, status != Status::ok && !isDamaged);
+  return status == Status::ok;
+}
+
 void Durable::writeBlock(uint32_t block) {
   // Until it was written, it stays in memory.
   if (hasFailed_) return resident_.changing(block);
   EpisodeBook& book = replay_.book();
   const Store& store = book.store();
-  if (resident_.isAway(block)) {
-    const Status status = resident_.fetchOne(block);
-    // What can't be read stays where it is. What is damaged is lost, whatever changes it.
-    const bool isDamaged = status == Status::log && errorDetail[0] == EXRP_LOG_ROWS && errorDetail[3] == 0;
-    if (status != Status::ok && !isDamaged) hasLeftOut_ = true;
-    if (status != Status::ok) return;
+  if (!readBack(block)) {
+    // Until it can be read, its changes are in the log only.
+    const LoggedRows& logged = book.part<LoggedRows>();
+    hasLeftOut_ = hasLeftOut_ || (logged.isPutOff(block) && logged.isStale(block));
+    return;
   }
   LoggedBlockHead head = loggedBlockHead(book, block);
   const uint32_t episode = store.head(block).episode;
@@ -363,6 +372,7 @@ void Durable::writeBlock(uint32_t block) {
 /// For rows that take too much memory. Between two calls of a program, groups do more (endGroup).
 bool Durable::writeForRoom() {
   if (isRecovering_) {
+    endCommands();
     resident_.forEachChanged([&](uint32_t block) {
       writeBlock(block);
       hasWrittenEarly_ = true;
@@ -407,13 +417,13 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   // The log's own thread may have met it.
   if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
+  hasLeftOut_ = false;
   if (wants) freshenBlocks();
   LoggedRows& rows = replay_.book().part<LoggedRows>();
   if (resident_.isPressed()) resident_.forEachChanged([&](uint32_t block) { rows.note(block); });
   intervalsSeen_ = log_.intervalCount();
   if (!hasFailed_ && (isPending_ || !isSame || rows.unwrittenCount() > 0)) {
     endCommands();
-    hasLeftOut_ = false;
     rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
     writeStatistics();
     const GroupHead head = {groupCount_, isSame ? 0u : 1u, 0};
@@ -431,6 +441,8 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   }
   // The log before a checkpoint goes, with the changes of rows in it.
   if (!hasFailed_ && wants && !hasLeftOut_) beginCheckpoint();
+  // Not with each group: what can be read was written again.
+  if (wants && hasLeftOut_) writtenBytes_ = 0;
   if (!hasFailed_) pumpCheckpoint(options_.pumpBytes);
   return hasFailed_ ? failure() : Status::ok;
 }
@@ -454,31 +466,44 @@ bool Durable::wantsCheckpoint() { return writtenBytes_ >= options_.checkpointByt
 void Durable::freshenBlocks() {
   LoggedRows& logged = replay_.book().part<LoggedRows>();
   const Store& store = replay_.book().store();
-  LogSegments segments;
-  if (log_.segments(&segments) != LogStatus::ok || segments.count == 0) return;
-  Scratch<uint64_t> live;
-  if (!live.commit(segments.count)) return;
+  const uint32_t emptied = sparseFront();
   for (uint32_t block = 0; block < store.highWater(); ++block) {
-    if (!store.isTaken(block)) continue;
-    const LogPlace& place = logged.place(block);
-    if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
-  }
-  const uint32_t emptied = segments.sparseFront(rewrittenMax, [&](size_t at) { return live[at]; });
-  for (uint32_t block = 0; block < store.highWater(); ++block) {
-    if (!store.isTaken(block)) continue;
+    if (!store.isTaken(block) || logged.isLost(block)) continue;
     const uint32_t segment = logged.place(block).segment;
     if ((segment > 0 && segment < emptied) || logged.isStale(block)) logged.note(block);
   }
 }
 
-/// Lists where the rows of blocks are, by episode and time. False without memory for the list.
-bool Durable::listPlaces(uint32_t* count, Scratch<LogPlace>& places) const {
+/// The segment below which blocks are to be written again; 0: none is. So too while one of them can't be read: no segment behind it could go.
+uint32_t Durable::sparseFront() {
+  const LoggedRows& logged = replay_.book().part<LoggedRows>();
+  const Store& store = replay_.book().store();
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (store.isTaken(block) && logged.isPutOff(block) && !readBack(block) && logged.isPutOff(block)) return 0;
+  }
+  LogSegments segments;
+  Scratch<uint64_t> live;
+  if (log_.segments(&segments) != LogStatus::ok || segments.count == 0 || !live.commit(segments.count)) return 0;
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (!store.isTaken(block) || logged.isLost(block)) continue;
+    const LogPlace& place = logged.place(block);
+    if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
+  }
+  return segments.sparseFront(rewrittenMax, [&](size_t at) { return live[at]; });
+}
+
+/// Lists where the rows of blocks are, by episode and time, and the first segment that is needed for them. False without memory for the list.
+bool Durable::listPlaces(uint32_t* count, uint32_t* from, Scratch<LogPlace>& places) const {
   const EpisodeBook& book = replay_.book();
+  const LoggedRows& logged = book.part<LoggedRows>();
   *count = 0;
+  *from = UINT32_MAX;
   if (!places.commit(book.store().highWater())) return false;
   for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
     for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
-      if (book.rowsOf(block).count > 0) places[(*count)++] = book.part<LoggedRows>().place(block);
+      if (book.rowsOf(block).count == 0) continue;
+      const LogPlace& place = places[(*count)++] = logged.place(block);
+      if (!logged.isLost(block) && place.segment < *from) *from = place.segment;
     }
   }
   return true;
@@ -502,7 +527,7 @@ bool Durable::listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const {
 void Durable::beginCheckpoint() {
   if (snapshot_.begin(this, false) != Status::ok) return;
   placeAt_ = 0;
-  if (!listPlaces(&placeCount_, places_)) return snapshot_.endFor(this);
+  if (!listPlaces(&placeCount_, &placesFrom_, places_)) return snapshot_.endFor(this);
   const LimitsCommand limits = limitsCommand();
   const auto commandBytes = static_cast<uint32_t>(sizeof limits) + madeBytes_;
   const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, commandBytes, writer_, 0};
@@ -586,8 +611,7 @@ void Durable::finishFlushed() {
   checkpoint_ = Checkpoint::none;
   if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
   newestCheckpoint_ = checkpointAt_;
-  neededFrom_ = checkpointAt_.segment;
-  for (uint32_t at = 0; at < placeCount_; ++at) neededFrom_ = places_[at].segment < neededFrom_ ? places_[at].segment : neededFrom_;
+  neededFrom_ = placesFrom_ < checkpointAt_.segment ? placesFrom_ : checkpointAt_.segment;
   removeOld();
 }
 

@@ -136,13 +136,15 @@ class Durable final : private RowWriter {
   void goOn();
   Status beginRows();
   bool writeForRoom() override;
+  bool readBack(uint32_t block);
   void writeBlock(uint32_t block);
   void writeCarried(uint32_t episode);
   void writeStatistics();
   void append(uint32_t type, std::initializer_list<LogPiece> pieces);
   bool wantsCheckpoint();
   void freshenBlocks();
-  bool listPlaces(uint32_t* count, Scratch<LogPlace>& places) const;
+  uint32_t sparseFront();
+  bool listPlaces(uint32_t* count, uint32_t* from, Scratch<LogPlace>& places) const;
   bool listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const;
   void beginCheckpoint();
   void pumpCheckpoint(uint64_t budget);
@@ -159,7 +161,7 @@ class Durable final : private RowWriter {
   ResidentRows resident_{replay_.book(), log_, *this};
   bool isRecovering_ = false;  // the log is open, and no group has begun yet
   bool hasWrittenEarly_ = false;  // rows, meanwhile
-  bool hasLeftOut_ = false;  // a block that can't be read now, of those that were to be written
+  bool hasLeftOut_ = false;  // a block that has changed and can't be read now, of those that were to be written
 
   uint8_t* frame_ = nullptr;  // of commands, while it is open
   uint32_t frameRoom_ = 0;
@@ -195,6 +197,7 @@ class Durable final : private RowWriter {
   Scratch<LogPlace> places_;
   uint32_t placeCount_ = 0;
   uint32_t placeAt_ = 0;
+  uint32_t placesFrom_ = 0;  // the first segment that they need
 };
 
 }  // namespace exrp

@@ -57,7 +57,9 @@ void ResidentRows::written(uint32_t block) {
 }
 
 void ResidentRows::changing(uint32_t block) {
-  if (!isOn() || !prepare(block) || (marks_[block] & changed) != 0) return;
+  if (!isOn()) return;
+  if (!prepare(block)) return book_.part<LoggedRows>().pin(block);
+  if ((marks_[block] & changed) != 0) return;
   marks_[block] |= changed;
   changedBytes_ += book_.store().packed().pieceBytes();
 }
@@ -115,6 +117,13 @@ bool ResidentRows::add(uint32_t block, bool isFirst) {
 
 Status ResidentRows::fetch() {
   if (missingCount_ == 0 && !isMemoryShort_) [[likely]] return Status::ok;
+  const Status status = fetchMissing();
+  // Nobody uses a set that was not fetched.
+  if (status != Status::ok) begin();
+  return status;
+}
+
+Status ResidentRows::fetchMissing() {
   Store& store = book_.store();
   const auto bufferBytes = static_cast<size_t>(loggedBlockBytesMax(store));
   const uint32_t columns = store.packed().count();
@@ -156,7 +165,8 @@ Status ResidentRows::fetch() {
 void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const {
   uint32_t type = 0;
   LogFailure failure;
-  missing.status = missing.place.segment == 0 || missing.place.bytes > buffer.committed() ? LogStatus::damaged : LogStatus::ok;
+  const bool isLost = missing.place.segment == 0 || book_.part<LoggedRows>().isLost(missing.block);
+  missing.status = isLost || missing.place.bytes > buffer.committed() ? LogStatus::damaged : LogStatus::ok;
   if (missing.status == LogStatus::ok) missing.status = log_.read(missing.place, buffer.data(), &type, &failure);
   missing.system = missing.status == LogStatus::disk ? failure.error.system : 0;
   if (missing.status != LogStatus::ok) return;
@@ -212,7 +222,7 @@ bool ResidentRows::mayLeave(uint32_t block) const {
   if (block == episode.lastBlock && !episode.ended()) return false;
   const LoggedRows& logged = book_.part<LoggedRows>();
   const LogPlace& place = logged.place(block);
-  if (place.segment == 0 || logged.isUnwritten(block)) return false;
+  if (place.segment == 0 || logged.isUnwritten(block) || logged.isPinned(block)) return false;
   // A log that is being read writes and syncs all of it before it goes on.
   return !isOpen_ || LogPosition{place.segment, place.offset + wholeFrameBytes(place.bytes)}.packed() <= log_.flushed().packed();
 }
@@ -258,7 +268,10 @@ Status ResidentRows::makeRoom(uint64_t bytes) {
     if (hasWritten || !writer_.writeForRoom()) return tooSmall(taken - waiting + bytes, limit_);
     hasWritten = true;
   }
-  if (store.packed().waitingBytes() > 0 && rowBytes() + bytes > limit_) {
+  // The copies of this very call are made once it has given the lock back.
+  const CopyQueue* const own = *store.copiesPlace();
+  const bool mayWait = own == nullptr || own->isEmpty();
+  if (mayWait && store.packed().waitingBytes() > 0 && rowBytes() + bytes > limit_) {
     store.waitForCopies();
     store.packed().reclaim();
   }

@@ -95,6 +95,7 @@ class ResidentRows final : public RowSource {
   };
 
   bool prepare(uint32_t block);
+  Status fetchMissing();
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
   uint64_t dropOne();

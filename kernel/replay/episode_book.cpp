@@ -21,7 +21,10 @@ Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_
     // The rows; and of each episode that gets some, the block that they fill, whose rows leave their piece, and the one that they begin.
     const uint64_t blockBytes = store_.packed().pieceBytes();
     const uint64_t most = uint64_t{1} + (recordCount < episodeCount ? recordCount : episodeCount);
-    status = store_.source()->makeRoom(2 * most * blockBytes + recordCount * (blockBytes / store_.blockLength()));
+    // Where a piece is free, the memory of one is there.
+    const uint64_t free = store_.packed().freePieceCount();
+    const uint64_t blocks = 2 * most - (free < most ? free : most);
+    status = store_.source()->makeRoom(blocks * blockBytes + recordCount * (blockBytes / store_.blockLength()));
   }
   if (status == Status::ok) status = store_.prepareBlocks(blockCount, openCount);
   if (status == Status::ok) status = blocks_.prepare(store_, blockCount);

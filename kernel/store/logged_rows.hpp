@@ -71,6 +71,15 @@ class LoggedRows final : public EpisodeListener {
   bool isUnwritten(uint32_t block) const { return (marks_[block] & unwritten) != 0; }
   /// Its rows differ from those at its place.
   bool isStale(uint32_t block) const { return (marks_[block] & stale) != 0; }
+  /// What is at its place is damaged: nobody reads it any more, and the log need not keep it. The place stays, so that errors can say it.
+  void lose(uint32_t block) { marks_[block] |= lost; }
+  bool isLost(uint32_t block) const { return (marks_[block] & lost) != 0; }
+  /// It could not be read when it was to be written again.
+  void setPutOff(uint32_t block, bool isPutOff) { marks_[block] = static_cast<uint8_t>((marks_[block] & ~late) | (isPutOff ? late : 0)); }
+  bool isPutOff(uint32_t block) const { return (marks_[block] & late) != 0; }
+  /// Its rows are only in memory, until it was written.
+  void pin(uint32_t block) { marks_[block] |= pinned; }
+  bool isPinned(uint32_t block) const { return (marks_[block] & pinned) != 0; }
   /// The block has to be written, whatever its place says.
   void note(uint32_t block) {
     if ((marks_[block] & listed) == 0) blocks_[blockCount_++] = block;
@@ -126,6 +135,9 @@ class LoggedRows final : public EpisodeListener {
   static constexpr uint8_t unwritten = 2;
   static constexpr uint8_t stale = 4;
   static constexpr uint8_t unread = 8;
+  static constexpr uint8_t lost = 16;
+  static constexpr uint8_t late = 32;
+  static constexpr uint8_t pinned = 64;
 
   Scratch<LogPlace> places_;  // by block
   Scratch<uint8_t> marks_;    // by block

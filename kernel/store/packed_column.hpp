@@ -82,6 +82,8 @@ class PackedColumn {
   uint64_t packedBytes() const { return packedBytes_; }
   /// Of packed rows that were given back, and wait for copies.
   uint64_t waitingBytes() const { return waitingBytes_; }
+  /// Pieces that were used before, and are nobody's now.
+  uint32_t freePieceCount() const { return pieces_.freeCount(); }
   size_t pieceBytes() const { return size_t{blockLength_} * rowBytes_; }
   /// Frees what nobody copies from any more.
   void reclaim();

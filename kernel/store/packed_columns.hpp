@@ -83,6 +83,12 @@ class PackedColumns {
     for (uint32_t at = 0; at < count_; ++at) bytes += packed_[at].pieceBytes();
     return bytes;
   }
+  /// How many blocks can be opened without more memory.
+  uint32_t freePieceCount() const {
+    uint32_t count = UINT32_MAX;
+    for (uint32_t at = 0; at < count_; ++at) count = packed_[at].freePieceCount() < count ? packed_[at].freePieceCount() : count;
+    return count;
+  }
   void reclaim() {
     for (uint32_t at = 0; at < count_; ++at) packed_[at].reclaim();
   }

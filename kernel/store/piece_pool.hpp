@@ -56,6 +56,8 @@ class PiecePool {
     lastWaiting_ = piece;
   }
 
+  /// Pieces that can be taken at once.
+  uint32_t freeCount() const { return freeCount_; }
   uint8_t* at(uint32_t piece) { return bytes_.data() + size_t{piece} * pieceBytes_; }
   const uint8_t* at(uint32_t piece) const { return bytes_.data() + size_t{piece} * pieceBytes_; }
   double memoryBytes() const { return bytes_.takenBytes(uint64_t{end_} * pieceBytes_) + links_.takenBytes(end_); }

@@ -10,7 +10,7 @@ import {
 import { type Column, ExperienceReplay, prioritized, uint8, uniform } from "@exrp/replay";
 import { native } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
-import { until } from "../../_wait.ts";
+import { pause, until } from "../../_wait.ts";
 import { segmentsOf, withCopy, withFolder } from "./_folders.ts";
 
 const BYTES = 700;
@@ -350,5 +350,113 @@ native.test("a replay larger than memory takes the episodes of another one, whic
     for (const each of replay.episodes().handle) {
       assertEquals(replay.episodeRecords(each).state, twin.episodeRecords(each).state);
     }
+    checkLimit(replay);
+  }));
+
+/** Records whole episodes of so many steps, whose states have so many bytes. */
+function fillEpisodes(replay: Opened, count: number, steps: number, bytes: number): void {
+  const state = new Uint8Array(bytes);
+  for (let k = 0; k < count; k++) {
+    let episode = replay.newEpisode();
+    for (let n = 0; n < steps; n++) {
+      state.fill(n);
+      episode = replay.record(episode, state, 0, n, n < steps - 1 ? {} : { finalState: state });
+    }
+  }
+}
+
+native.test("a draw of a shared replay ends its group while its own copies wait", () =>
+  withFolder(async (folder) => {
+    const state = uint8(4000);
+    const options = { state, capacity: 2000, resident: 2_000_000, flushIntervalMs: 1 };
+    using replay = await open(folder, options);
+    const selector = replay.newPickSelector(uniform());
+    replay.share();
+    fillEpisodes(replay, 90, 20, 4000);
+    await replay.flush();
+    for (let round = 0; round < 60; round++) {
+      fillEpisodes(replay, 1, 20, 4000);
+      const handles = [...replay.episodes({ ended: true }).handle];
+      const some = Array.from(
+        { length: 40 },
+        (_, k) => handles[(round * 7 + k * 3) % handles.length] as number,
+      );
+      replay.update(some, some.map(() => 5), { reward: some.map(() => round) });
+      for (let draw = 0; draw < 3; draw++) {
+        // So that a draw ends the group.
+        await pause(2);
+        replay.getBatch(4, selector);
+      }
+    }
+    assertGreater(replay.durability?.residency?.readBlockCount ?? 0, 100);
+  }));
+
+for (const what of ["is missing", "is damaged"] as const) {
+  native.test(`where a part of the log ${what}, no more is written than otherwise`, () =>
+    withFolder(async (folder) => {
+      const state = uint8(4000);
+      using replay = await open(folder, { state, capacity: 4000, resident: 1_500_000 });
+      fillEpisodes(replay, 150, 20, 4000);
+      await replay.flush();
+      const [handle = 0] = [...replay.episodes().handle].slice(3);
+      const [log = ""] = await segmentsOf(folder);
+      const bytes = await Deno.readFile(`${folder}/${log}`);
+      if (what === "is missing") await Deno.rename(`${folder}/${log}`, `${folder}/away`);
+      else {
+        await Deno.writeFile(`${folder}/${log}`, bytes.fill(165, 196_608, 270_000), {
+          create: false,
+        });
+      }
+      // The next checkpoint wants to write its block again.
+      replay.update([handle], [3], { reward: [1] });
+      const before = replay.durability?.writtenBytes ?? 0;
+      for (let round = 0; round < 160; round++) {
+        fillEpisodes(replay, 3, 20, 4000);
+        const old = [...replay.episodes().handle].filter((each) => each > 20);
+        for (let k = 0; k < 3; k++) {
+          replay.evict(old[(round * 31 + k * 17) % old.length] as number);
+        }
+        await replay.flush();
+      }
+      const { writtenBytes = 0, logBytes = 0 } = replay.durability ?? {};
+      const recordedBytes = 160 * 60 * 4000;
+      assert((writtenBytes - before) < 4 * recordedBytes, `${writtenBytes - before} bytes`);
+      if (what === "is damaged") assert(logBytes < 40_000_000, `${logBytes} bytes`);
+    }));
+}
+
+native.test("a folder is opened with another capacity after updates of more than fits", () =>
+  withFolder(async (folder) => {
+    {
+      using replay = await open(folder, { resident: RESIDENT });
+      fillEpisodes(replay, 60, 20, BYTES);
+      await replay.flush();
+      for (const handle of [...replay.episodes().handle]) {
+        for (const at of [2, 18]) {
+          replay.update([handle], [at], { state: new Uint8Array(BYTES).fill(7) });
+        }
+      }
+      await replay.flush();
+    }
+    for (const capacity of [1400, 1500, 1400]) {
+      using replay = await open(folder, { resident: RESIDENT, capacity });
+      checkLimit(replay);
+      assertEquals(replay.recordCount, 1200);
+      const [handle = 0] = [...replay.episodes().handle].slice(-1);
+      assertEquals(replay.episodeRecords(handle).state[18 * BYTES], 7);
+    }
+  }));
+
+native.test("an update that is refused gives back what it has read", () =>
+  withFolder(async (folder) => {
+    using replay = await open(folder, { resident: RESIDENT });
+    fillEpisodes(replay, 50, 20, BYTES);
+    await replay.flush();
+    const handles = [...replay.episodes().handle];
+    const twice = [...handles, ...handles];
+    const state = new Uint8Array(twice.length * BYTES);
+    const positions = twice.map((_, k) => k < handles.length ? 0 : 17);
+    assertReplayError(() => replay.update(twice, positions, { state }), "memory");
+    fillEpisodes(replay, 20, 20, BYTES);
     checkLimit(replay);
   }));
