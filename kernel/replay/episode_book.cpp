@@ -78,13 +78,14 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
   recordCount_ += count;
   recordedCount_ += count;
   listeners_.forEach([&](auto& each) { each.appended(*this, episode, from, priorities); });
-  if (needsBlock(episode)) seal(entry.lastBlock);
+  if (needsBlock(episode)) seal(entry.lastBlock, store_.source() == nullptr);
 }
 
-/// No more rows come to a block.
-void EpisodeBook::seal(uint32_t block) {
+/// No more rows come to a block. Where rows may leave memory, those of the newest block may not: it `packs` once its episode goes on or ends, and its piece is
+/// free for the next one then. So many open episodes take the memory of one block each.
+void EpisodeBook::seal(uint32_t block, bool packs) {
   listeners_.forEach([&](auto& each) { each.sealed(*this, block); });
-  pack(block);
+  if (packs) pack(block);
 }
 
 /// Notes the births of an episode's next `count` records, all in one block, and that it holds records.
@@ -128,6 +129,7 @@ void EpisodeBook::endAtLastState(uint32_t episode) {
   --recordCount_;
   noteEnd(episode, EXRP_EPISODE_TRUNCATED, entry.count + 1);
   if (!isSealed) seal(entry.lastBlock);
+  else if (store_.source() != nullptr) pack(entry.lastBlock);
 }
 
 void EpisodeBook::noteEnd(uint32_t episode, uint16_t state, uint32_t openCount) {

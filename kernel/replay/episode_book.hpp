@@ -63,6 +63,7 @@ class EpisodeBook final : public StoredEpisodes {
   /// The slot after the episode's last record, in a new block where the last one is full.
   uint32_t takeSlot(uint32_t episode) {
     if (needsBlock(episode)) {
+      if (store_.source() != nullptr) [[unlikely]] pack(episodes_[episode].lastBlock);
       appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
       store_.packed().open(episodes_[episode].lastBlock);
     }
@@ -110,7 +111,7 @@ class EpisodeBook final : public StoredEpisodes {
     if (store_.source() != nullptr) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
     if (rows.count > 0) store_.packed().pack(block, rows.first + rows.count);
   }
-  void seal(uint32_t block);
+  void seal(uint32_t block, bool packs = true);
   void noteBirths(uint32_t episode, uint32_t count);
   void noteEnd(uint32_t episode, uint16_t state, uint32_t openCount);
 

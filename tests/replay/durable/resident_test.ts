@@ -460,3 +460,34 @@ native.test("an update that is refused gives back what it has read", () =>
     fillEpisodes(replay, 20, 20, BYTES);
     checkLimit(replay);
   }));
+
+native.test("many episodes that go on in step fit with a block each", () =>
+  withFolder(async (folder) => {
+    const options = { state: uint8(4000), capacity: 4000, resident: 2_400_000 };
+    using replay = await open(folder, options);
+    const episodes = Array.from({ length: 20 }, () => replay.newEpisode());
+    const state = new Uint8Array(4000);
+    const record = (k: number, n: number) => {
+      episodes[k] = replay.record(episodes[k] as number, state.fill(n), 0, n);
+    };
+    for (let n = 0; n < 100; n++) {
+      for (const k of episodes.keys()) {
+        try {
+          record(k, n);
+        } catch (error) {
+          assertReplayError(() => {
+            throw error;
+          }, "memory");
+          // What could not leave, as it was not on the disk.
+          await replay.flush();
+          record(k, n);
+        }
+        checkLimit(replay);
+      }
+    }
+    assertEquals(replay.recordCount, 2000);
+    for (const [k, handle] of episodes.entries()) {
+      const { state: states } = replay.episodeRecords(handle);
+      for (let n = 0; n < 100; n++) assertEquals(states[n * 4000], n, `episode ${k}, step ${n}`);
+    }
+  }));
