@@ -421,7 +421,15 @@ for (const what of ["is missing", "is damaged"] as const) {
       const { writtenBytes = 0, logBytes = 0 } = replay.durability ?? {};
       const recordedBytes = 160 * 60 * 4000;
       assert((writtenBytes - before) < 4 * recordedBytes, `${writtenBytes - before} bytes`);
-      if (what === "is damaged") assert(logBytes < 40_000_000, `${logBytes} bytes`);
+      if (what === "is missing") return;
+      assert(logBytes < 40_000_000, `${logBytes} bytes`);
+      assert(!(await segmentsOf(folder)).includes(log));
+      await withCopy(folder, async (copy) => {
+        using again = await open(copy, { state, capacity: 4000, resident: 1_500_000 });
+        assertGreater(again.durability?.recovered?.lostBlockCount ?? 0, 0);
+        checkLimit(again);
+        for (const each of again.episodes().handle) again.episodeRecords(each);
+      });
     }));
 }
 
