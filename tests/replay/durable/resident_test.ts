@@ -1,4 +1,7 @@
-/** Replays that are larger than memory: the same batches as in memory, within the limit, and what happens where blocks can't be read. */
+/**
+ * Replays that are larger than memory: the same batches as in memory, within the limit, and what happens where blocks can't be read. The file is long because each
+ * case has its own folder, and all compare with the same fillings.
+ */
 import {
   assert,
   assertEquals,
