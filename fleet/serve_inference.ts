@@ -202,6 +202,9 @@ export class InferenceServer implements AsyncDisposable {
   #recordingCount = 0;
   #environmentCount = 0;
   #numbers = 0;
+  /** When it last looked for the dead, and how often it does. */
+  #swept = performance.now();
+  readonly #sweepMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #acting: Promise<void> | undefined;
   #isClosed = false;
@@ -223,7 +226,8 @@ export class InferenceServer implements AsyncDisposable {
       },
     });
     const { dropAfterMs } = needs.limits;
-    this.#sweeping = setInterval(() => this.#sweep(), Math.max(1, dropAfterMs / 4));
+    this.#sweepMs = Math.max(1, dropAfterMs / 4);
+    this.#sweeping = setInterval(() => this.#sweep(), this.#sweepMs);
     unref(this.#sweeping);
   }
 
@@ -418,8 +422,8 @@ export class InferenceServer implements AsyncDisposable {
   #actIfDue(): void {
     if (this.#acting !== undefined || this.#queue.length === 0) return;
     const { maxWaitMs } = this.#needs.limits;
-    if (this.#isDue) this.#startActing();
-    else if (maxWaitMs === 0) nextTurn(() => this.#startActing());
+    // In a later turn, so that all who ask in this one are in the batch.
+    if (this.#isDue || maxWaitMs === 0) nextTurn(() => this.#startActing());
     else this.#timer ??= setTimeout(() => this.#startActing(), maxWaitMs);
   }
 
@@ -498,8 +502,13 @@ export class InferenceServer implements AsyncDisposable {
 
   /** Forgets the actors that have been silent for too long. Those that wait for an answer can't speak. */
   #sweep(): void {
-    const before = performance.now() - this.#needs.limits.dropAfterMs;
+    const now = performance.now();
+    const stoodStill = now - this.#swept - this.#sweepMs;
+    this.#swept = now;
+    const before = now - this.#needs.limits.dropAfterMs;
     for (const actor of this.#actors.values()) {
+      // What waits in the socket was not read meanwhile.
+      if (stoodStill > this.#sweepMs) actor.heardAt = Math.min(now, actor.heardAt + stoodStill);
       if (actor.answer === undefined || actor.heardAt > before) continue;
       this.#droppedCount++;
       this.#drop(actor);

@@ -436,6 +436,36 @@ Deno.test("regression: actors of one process leave time to its learner", async (
   await server.close();
 });
 
+Deno.test("regression: actors that ask in one turn are in one batch", async () => {
+  const connection = localConnection();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+  });
+  const clients = numbers(3).map(() => inferenceClient(connection, "policy", columns));
+  await Promise.all(clients.map((client) => client.reset([0, 0])));
+  const step = { reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] };
+  for (let k = 0; k < 10; k++) await Promise.all(clients.map((client) => client.step(step)));
+  assertStrictEquals(server.batchCount, 11);
+  for (const client of clients) await client.close();
+});
+
+Deno.test("regression: a learner that stands still for long does not take its actors for dead", async () => {
+  const connection = localConnection();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    dropAfterMs: 200,
+  });
+  await using client = inferenceClient(connection, "policy", columns);
+  await client.reset([0, 0]);
+  const end = performance.now() + 600;
+  while (performance.now() < end); // an update of the network
+  await pause(1); // the server looks who was silent
+  await client.step({ reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] });
+  assertEquals([server.droppedCount, client.forgottenCount], [0, 0]);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
