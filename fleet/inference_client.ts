@@ -23,6 +23,7 @@ import {
   decodeReply,
   GOES_ON,
   InferenceLayout,
+  meanAnyServer,
   type RequestHead,
   TERMINATED,
   TRUNCATED,
@@ -160,6 +161,8 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   /** The number of the latest request, and whether it was answered. */
   #number = -1;
   #isAnswered = true;
+  /** The server that answered last: the next request is meant for it. */
+  #server = 0;
   #isAsking = false;
   #hasActions = false;
 
@@ -243,7 +246,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
 
   #headOf(number: number, { isReset = false, isEnd = false }): RequestHead {
     const { environments } = this;
-    return { actor: this.#actor, number, environments, isReset, isEnd };
+    return { actor: this.#actor, number, server: this.#server, environments, isReset, isEnd };
   }
 
   #write(name: string, leaves: readonly StagedColumn[], value: unknown): void {
@@ -306,6 +309,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
         `${operation}: the states of ${this.environments} environments take ${message.length} bytes, and the connection takes ${most} at once; give NATS a larger max_payload, or an actor fewer environments`,
       );
     }
+    let request = message;
     this.#isAsking = true;
     this.#isAnswered = false;
     const end = performance.now() + timeoutMs;
@@ -323,7 +327,9 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
           throw new ReplayError("timeout", `${operation}: no answer came within ${timeoutMs} ms`);
         }
         if (attempt > 0) this.repeatCount++;
-        const data = await this.#attempt(message, Math.min(this.#retryMs, leftMs), both);
+        // The server may be gone. Another one takes the environments over.
+        if (attempt === 1) request = meanAnyServer(message);
+        const data = await this.#attempt(request, Math.min(this.#retryMs, leftMs), both);
         if (data === undefined) continue;
         const action = this.#actionsOf(operation, data);
         if (action !== undefined) return action;
@@ -362,6 +368,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   #actionsOf(operation: string, data: Uint8Array): ColumnArray<Action> | undefined {
     const reply = decodeReply(data);
     if (reply === undefined) return undefined;
+    this.#server = reply.server;
     if (reply.error !== undefined) {
       this.#isAnswered = true;
       this.#hasActions = false;

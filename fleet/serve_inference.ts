@@ -10,6 +10,7 @@
  * 1. Of each actor, one request at most is being worked on; one that comes meanwhile replaces any other that waits behind it.
  * 2. A request that comes again gets the same answer, and nothing is recorded for it.
  * 3. The policy is never called twice at a time.
+ * 4. A request that is meant for another server of the same name is not worked on.
  *
  * @module
  */
@@ -37,7 +38,7 @@ import {
   InferenceLayout,
   type InferenceRequest,
 } from "./_inference_message.ts";
-import { checkName } from "./_names.ts";
+import { checkName, randomWord } from "./_names.ts";
 import { type AnyWriter, WriterPool } from "./_writer_pool.ts";
 import type { InferenceActions, InferenceBatch, ServeInferenceOptions } from "./types.ts";
 
@@ -208,6 +209,8 @@ export class InferenceServer implements AsyncDisposable {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #acting: Promise<void> | undefined;
   #isClosed = false;
+  /** What tells it from other servers of its name. */
+  readonly #word = randomWord() || 1;
   #stepCount = 0;
   #batchCount = 0;
   #droppedCount = 0;
@@ -305,6 +308,12 @@ export class InferenceServer implements AsyncDisposable {
     }
     const key = request.actor.join();
     const actor = this.#actors.get(key);
+    if (request.server !== 0 && request.server !== this.#word) {
+      // Another server of this name answered it, and has its environments now.
+      const isOver = actor?.answer !== undefined && request.number > actor.number;
+      if (isOver) this.#drop(actor);
+      return;
+    }
     if (actor === undefined) this.#meet(key, request, reply);
     else this.#hear(actor, request, reply);
   }
@@ -313,6 +322,7 @@ export class InferenceServer implements AsyncDisposable {
   #hear(actor: Actor, request: InferenceRequest, reply: string): void {
     actor.heardAt = performance.now();
     const { number } = request;
+    const server = this.#word;
     if (number < actor.number) return; // it came late
     if (number === actor.number) {
       actor.reply = reply;
@@ -327,7 +337,7 @@ export class InferenceServer implements AsyncDisposable {
     actor.reply = reply;
     actor.isNew = false;
     if (request.isEnd) {
-      this.#answer(actor, encodeActions(number, false, new Uint8Array(0)));
+      this.#answer(actor, encodeActions({ number, server }));
       this.#drop(actor);
     } else if (request.environments !== actor.environments.count) {
       const { count } = actor.environments;
@@ -345,7 +355,7 @@ export class InferenceServer implements AsyncDisposable {
   #meet(key: string, request: InferenceRequest, reply: string): void {
     const { number, environments: count } = request;
     if (request.isEnd) {
-      this.#send(reply, encodeActions(number, false, new Uint8Array(0)));
+      this.#send(reply, encodeActions({ number, server: this.#word }));
       return;
     }
     const { maxEnvironments } = this.#needs.limits;
@@ -355,7 +365,7 @@ export class InferenceServer implements AsyncDisposable {
       return;
     }
     const { column } = this.#needs.layout.action;
-    const answer = encodeActions(0, false, new Uint8Array(0)).length +
+    const answer = encodeActions({ number, server: this.#word }).length +
       count * column.elementBytes * column.elementCount;
     if (answer > payloadMax(this.#connection)) {
       this.#send(
@@ -452,7 +462,8 @@ export class InferenceServer implements AsyncDisposable {
     for (const actor of actors) {
       this.#stepCount += actor.environments.count;
       const actions = bytesOf(actor.environments.lastAction.array) as Uint8Array;
-      this.#answer(actor, encodeActions(actor.number, actor.isNew, actions));
+      const { number, isNew } = actor;
+      this.#answer(actor, encodeActions({ number, server: this.#word, isNew }, actions));
     }
   }
 
@@ -488,7 +499,7 @@ export class InferenceServer implements AsyncDisposable {
   #refusal(number: number, reason: string): Uint8Array {
     this.#refusedCount++;
     this.#lastRefusal = reason;
-    return encodeError(number, reason);
+    return encodeError({ number, server: this.#word }, reason);
   }
 
   #send(subject: string, data: Uint8Array): void {

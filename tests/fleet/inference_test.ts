@@ -466,6 +466,31 @@ Deno.test("regression: a learner that stands still for long does not take its ac
   assertEquals([server.droppedCount, client.forgottenCount], [0, 0]);
 });
 
+Deno.test("regression: of two servers of one name, one records the steps of an actor, and the other takes its place", async () => {
+  const hub = new Hub();
+  using first = await newReplay();
+  using second = await newReplay();
+  const servers = [
+    await serveInference(hub.connect(), "policy", options(first)),
+    await serveInference(hub.connect(), "policy", options(second)),
+  ] as const;
+  const client = inferenceClient(hub.connect(), "policy", columns, { retryMs: 300 });
+  let stepCount = 0;
+  const acting = act(client, [1], 60, async () => {
+    if (++stepCount !== 30) return;
+    const isFirst = servers[0].stepCount > servers[1].stepCount;
+    await servers[isFirst ? 0 : 1].close();
+  });
+  await inTime("the actor", acting);
+  await client.close();
+  for (const server of servers) await server.close();
+  const all = [first, second].flatMap((replay) => stepsIn(replay).get(1) ?? []);
+  const lost = numbers(60).filter((k) => !all.includes(k)); // the one on its way
+  assertStrictEquals(new Set(all).size, all.length, "a step was recorded twice");
+  assert(client.forgottenCount >= 1);
+  assert(lost.length <= client.forgottenCount, `lost: ${lost.join()}`);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
