@@ -7,6 +7,7 @@
  * Invariants:
  * 1. All bytes that are put together are those of one version of one sender.
  * 2. The numbers of versions only grow, also where a new sender begins to count anew.
+ * 3. Of two senders, the one that began later counts. The other counts once nothing has come of that one for `SILENT_MS`, as clocks of machines may differ.
  *
  * @module
  */
@@ -38,6 +39,8 @@ const ANSWER_MS = 1000;
 const FIND_MS = 100;
 /** How many chunks are asked for at once. */
 const WINDOW = 8;
+/** After how long without a word of its sender a receiver turns to one that began before that. */
+const SILENT_MS = 2000;
 
 type Checksum = (bytes: Uint8Array<ArrayBuffer>) => number;
 
@@ -179,9 +182,7 @@ class Receiving<A extends BroadcastArrays> {
   #has = new Uint8Array(0);
   #missing = 0;
   #isWhole = false;
-  #sender: number | undefined;
-  /** Senders that another one replaced: what still comes of them is too late. */
-  readonly #left = new Set<number>();
+  #sender: Pick<WeightsHead, "sender" | "began"> | undefined;
   /** What is added to the sender's numbers. */
   #shift = 0;
   #isAsking = false;
@@ -230,7 +231,7 @@ class Receiving<A extends BroadcastArrays> {
         this.#layout = this.#checksum(layoutText(description.arrays));
         this.#bytes = new Uint8Array(bytesOfArrays(description.arrays));
         this.reached = "no whole version came from the sender";
-        this.#meet(description.sender);
+        this.#meet(description);
         await this.#askForNewest(description.sender);
         return;
       }
@@ -257,14 +258,13 @@ class Receiving<A extends BroadcastArrays> {
       return;
     }
     const { head, chunk } = decoded;
-    if (this.#left.has(head.sender)) return;
     if (head.layout !== this.#layout || head.bytes !== this.#bytes.length) {
       // Another network's weights, or a sender whose arrays are others.
       this.refusedCount++;
       return;
     }
+    if (!this.#meet(head)) return;
     this.heardAt = performance.now();
-    this.#meet(head.sender);
     if (!this.#turnTo(head)) return;
     if (head.chunk === undefined) {
       if (this.#missing > 0) this.#ask();
@@ -276,12 +276,15 @@ class Receiving<A extends BroadcastArrays> {
     if (this.#missing === 0) this.#finish(head);
   }
 
-  /** Turns to a sender. The one before is over. */
-  #meet(sender: number): void {
-    if (sender === this.#sender) return;
-    if (this.#sender !== undefined) this.#left.add(this.#sender);
-    this.#sender = sender;
+  /** Turns to a sender that began later, or to any if the one before is silent. Returns whether it is the one that counts. */
+  #meet({ sender, began }: Pick<WeightsHead, "sender" | "began">): boolean {
+    const before = this.#sender;
+    if (sender === before?.sender) return true;
+    const isSilent = performance.now() - this.heardAt > SILENT_MS;
+    if (before !== undefined && began <= before.began && !isSilent) return false;
+    this.#sender = { sender, began };
     this.#head = undefined;
+    return true;
   }
 
   /** Turns to the version of a message if it is newer. Returns whether that version is wanted. */
