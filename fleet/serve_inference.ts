@@ -194,8 +194,8 @@ export class InferenceServer implements AsyncDisposable {
   readonly #batch: BatchMemory;
   readonly #subscription: ConnectionSubscription;
   readonly #sweeping: ReturnType<typeof setInterval>;
-  /** The first numbers of groups of environments that are free, by how many are in a group. */
-  readonly #free = new Map<number, number[]>();
+  /** The numbers of environments that nobody has. */
+  readonly #free: number[] = [];
   readonly #leaving = new Set<Promise<void>>();
   /** The actors that wait for the next batch. */
   #queue: Actor[] = [];
@@ -359,7 +359,8 @@ export class InferenceServer implements AsyncDisposable {
       return;
     }
     const { maxEnvironments } = this.#needs.limits;
-    if (this.#environmentCount + count > maxEnvironments) {
+    // Those count, too, whose actor is gone and whose episodes are about to end.
+    if (this.#numbers - this.#free.length + count > maxEnvironments) {
       const words = `with its environments there would be above ${maxEnvironments}`;
       this.#send(reply, this.#refusal(number, words));
       return;
@@ -374,15 +375,15 @@ export class InferenceServer implements AsyncDisposable {
       );
       return;
     }
-    let first: number;
+    let numbers: readonly number[];
     try {
-      first = this.#firstOf(count);
+      numbers = this.#numbersFor(count);
     } catch (error) {
       this.#send(reply, this.#refusal(number, reasonOf(error)));
       return;
     }
     const { layout, recurrent, writers } = this.#needs;
-    const environments = new ActorEnvironments(layout, recurrent, { request, first, writers });
+    const environments = new ActorEnvironments(layout, recurrent, { request, numbers, writers });
     this.#environmentCount += count;
     const actor = {
       ...{ key, environments, number, reply, isNew: !request.isReset },
@@ -392,14 +393,12 @@ export class InferenceServer implements AsyncDisposable {
     this.#enqueue(actor);
   }
 
-  /** The number of the first of `count` environments, which have writers. */
-  #firstOf(count: number): number {
-    const free = this.#free.get(count)?.pop();
-    if (free !== undefined) return free;
-    const first = this.#numbers;
-    this.#needs.writers.grow(first + count);
-    this.#numbers += count;
-    return first;
+  /** Takes the numbers of `count` environments, which have writers. */
+  #numbersFor(count: number): readonly number[] {
+    const more = Math.max(0, count - this.#free.length);
+    this.#needs.writers.grow(this.#numbers + more);
+    for (let k = 0; k < more; k++) this.#free.push(this.#numbers++);
+    return this.#free.splice(-count);
   }
 
   /** Records what came of the last actions, and then queues the request. */
@@ -531,14 +530,13 @@ export class InferenceServer implements AsyncDisposable {
   #drop(actor: Actor): void {
     if (!this.#actors.delete(actor.key)) return;
     const { environments } = actor;
-    const { count, first } = environments;
-    this.#environmentCount -= count;
+    this.#environmentCount -= environments.count;
     const leaving = environments.leave()
       .catch((error) => {
         this.#lastRefusal = reasonOf(error);
       })
       .then(() => {
-        this.#free.set(count, [...this.#free.get(count) ?? [], first]);
+        this.#free.push(...environments.numbers);
         this.#leaving.delete(leaving);
       });
     this.#leaving.add(leaving);

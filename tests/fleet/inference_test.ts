@@ -491,6 +491,87 @@ Deno.test("regression: of two servers of one name, one records the steps of an a
   assert(lost.length <= client.forgottenCount, `lost: ${lost.join()}`);
 });
 
+Deno.test("regression: a writer that cannot end its episode gets no step of another one", async () => {
+  const connection = localConnection();
+  const log: string[] = [];
+  let count = 0;
+  let isFailing = false;
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    // A replay on another machine, to which the connection breaks.
+    writer: () => {
+      const id = count++;
+      const say = (word: string): Promise<void> => {
+        if (isFailing) return Promise.reject(new Error("no connection"));
+        log.push(`${id} ${word}`);
+        return Promise.resolve();
+      };
+      return {
+        append: () => say("step"),
+        endEpisode: () => say("end"),
+        flush: () => say("flush"),
+        close: () => say("close"),
+        [Symbol.asyncDispose]: () => say("close"),
+      };
+    },
+  });
+  const live = async (): Promise<void> => {
+    const client = inferenceClient(connection, "policy", columns);
+    await client.reset([0, 0]);
+    await client.step({ reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] });
+    await client.close();
+  };
+  await live();
+  await live(); // with the same writer
+  assertEquals(log, ["0 step", "0 end", "0 flush", "0 step", "0 end", "0 flush"]);
+  const client = inferenceClient(connection, "policy", columns);
+  await client.reset([0, 0]);
+  isFailing = true;
+  await client.close();
+  await until("it failed", () => server.lastRefusal === "no connection");
+  isFailing = false;
+  log.length = 0;
+  await live();
+  assertEquals(log, ["1 step", "1 end", "1 flush"]);
+});
+
+Deno.test("regression: numbers of environments are used again, and those of dead actors count until their episodes have ended", async () => {
+  const connection = localConnection();
+  let largest = 0;
+  let release = (): void => {};
+  let ending: Promise<void> = Promise.resolve();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size, environment }) => {
+      largest = Math.max(largest, ...environment);
+      return { action: new Int32Array(size) };
+    },
+    maxEnvironments: 12,
+    writer: () => ({
+      append: () => Promise.resolve(),
+      endEpisode: () => ending,
+      flush: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }),
+  });
+  const live = async (environments: number): Promise<void> => {
+    const client = inferenceClient(connection, "policy", columns, { environments });
+    await client.reset(new Float32Array(2 * environments));
+    await client.close();
+  };
+  for (const environments of [8, 3, 5, 1, 8, 12]) await live(environments);
+  assertStrictEquals(largest, 11);
+  ending = new Promise((resolve) => release = resolve); // a replay that is full
+  await live(8);
+  assertEquals([server.actorCount, server.environmentCount], [0, 0]);
+  await assertRejects(() => live(8), ReplayError, "there would be above 12");
+  release();
+  await until("there is room", () => live(8).then(() => true, () => false));
+  assertStrictEquals(largest, 11);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
