@@ -6,6 +6,7 @@
 
 import { ReplayError } from "../base/errors.ts";
 import type { ReplayWriter } from "../learner/types.ts";
+import type { WaitOptions } from "../mod.ts";
 
 /** What is asked of a writer, of whatever schema: it checks the steps itself. */
 export interface AnyWriter extends Pick<ReplayWriter, "endEpisode" | "flush" | "close"> {
@@ -57,8 +58,8 @@ export class WriterPool {
   }
 
   /** Closes all. Throws what the first of them threw, once each was tried. */
-  async close(): Promise<void> {
-    const closed = await Promise.allSettled(this.#writers.map((writer) => writer?.close()));
+  async close(options: WaitOptions): Promise<void> {
+    const closed = await Promise.allSettled(this.#writers.map((writer) => writer?.close(options)));
     for (const each of closed) {
       if (each.status === "fulfilled") continue;
       if (!isEvicted(each.reason)) throw each.reason;

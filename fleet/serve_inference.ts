@@ -16,12 +16,13 @@
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
-import { reasonOf } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { unref } from "../base/platform.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
-import { nextTurn, TIMER_MAX_MS } from "../base/waits.ts";
+import { checkWait, nextTurn, TIMER_MAX_MS, waitUntil } from "../base/waits.ts";
+import type { WaitOptions } from "../mod.ts";
 import { checkColumn, type Column, type Columns, type NoColumns } from "../schema/columns.ts";
 import type { StateColumns } from "../schema/state.ts";
 import {
@@ -216,6 +217,7 @@ export class InferenceServer implements AsyncDisposable {
   #droppedCount = 0;
   #refusedCount = 0;
   #lastRefusal: string | undefined;
+  #failure: unknown;
 
   /** Users call {@linkcode serveInference}. */
   constructor(connection: Connection, name: string, needs: ServerNeeds) {
@@ -225,7 +227,7 @@ export class InferenceServer implements AsyncDisposable {
     this.#subscription = connection.subscribe(name, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
-        else this.#lastRefusal = reasonOf(error);
+        else this.#failure = error;
       },
     });
     const { dropAfterMs } = needs.limits;
@@ -269,6 +271,12 @@ export class InferenceServer implements AsyncDisposable {
     return this.#lastRefusal;
   }
 
+  /** Why no request comes any more, if that is so: the connection has ended, or its server refused the subject. */
+  get failure(): unknown {
+    if (this.#failure !== undefined || !this.#connection.isClosed()) return this.#failure;
+    return new ReplayError("disposed", "the connection is closed");
+  }
+
   /** How many open episodes the replay had evicted so long ago that it did not know them any more. It is too small for so many environments. */
   get evictedCount(): number {
     return this.#needs.writers.evictedCount;
@@ -279,17 +287,38 @@ export class InferenceServer implements AsyncDisposable {
     return this.#recordingCount;
   }
 
-  /** Ends serving: open episodes end as truncated, and the writers are closed. Actors get no answer any more. A second call does nothing. */
-  async close(): Promise<void> {
+  /**
+   * Ends serving: open episodes end as truncated, and the writers are closed. Actors get no answer any more. A second call does nothing.
+   *
+   * @param options `timeoutMs` and `signal` end the wait, such as that for a replay that is full. What could not be written by then is lost.
+   * @throws {ReplayError} `timeout` if not all was written in time.
+   */
+  async close(options: WaitOptions = {}): Promise<void> {
+    checkOptions("close()", options, ["signal", "timeoutMs"]);
+    checkWait("close()", options);
     if (this.#isClosed) return;
+    const { timeoutMs = Infinity, signal } = options;
+    const end = performance.now() + timeoutMs;
     this.#isClosed = true;
     this.#subscription.unsubscribe();
     clearInterval(this.#sweeping);
     clearTimeout(this.#timer);
-    await this.#acting;
-    await Promise.all(this.#leaving);
     this.#actors.clear();
-    await this.#needs.writers.close();
+    try {
+      await waitUntil<void>(options, (done, fail) => {
+        Promise.all([this.#acting, ...this.#leaving]).then(() => done(), fail);
+        return () => {};
+      }, () =>
+        new ReplayError(
+          "timeout",
+          `close(): not all episodes had ended within ${timeoutMs} ms`,
+        ));
+    } finally {
+      await this.#needs.writers.close({
+        ...signal === undefined ? {} : { signal },
+        ...timeoutMs === Infinity ? {} : { timeoutMs: Math.max(0, end - performance.now()) },
+      });
+    }
   }
 
   /** The same as {@linkcode InferenceServer.close}. */

@@ -572,6 +572,29 @@ Deno.test("regression: numbers of environments are used again, and those of dead
   assertStrictEquals(largest, 11);
 });
 
+Deno.test("regression: a server that is closed with a limit does not wait for ever for a full replay", async () => {
+  const connection = localConnection();
+  using replay = await ExperienceReplay.create({
+    ...{ capacity: 100, state: float32(2), rateLimiter: queue(2) },
+  });
+  const server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    writer: () => replayWriter(replay, { flushSteps: 4 }),
+  });
+  await using client = inferenceClient(connection, "policy", columns, { environments: 8 });
+  const states = Array<number>(16).fill(0);
+  const none = Array<number>(8).fill(0);
+  await client.reset(states);
+  await client.step({ reward: none, terminated: none, nextState: states, state: states });
+  const late = await assertRejects(() => server.close({ timeoutMs: 20 }), ReplayError);
+  assertInstanceOf(late, ReplayError);
+  assertStrictEquals(late.code, "timeout");
+  assertStrictEquals(server.failure, undefined);
+  await connection.close();
+  assertInstanceOf(server.failure, ReplayError);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
