@@ -236,6 +236,7 @@ class Receiving<A extends BroadcastArrays> {
     this.#bytes = new Uint8Array(0);
     this.#has = new Uint8Array(0);
     this.broadcast = undefined;
+    this.#began = this.#failed = () => {};
   }
 
   /** Asks what the arrays are, until somebody says it. */

@@ -595,6 +595,28 @@ Deno.test("regression: a server that is closed with a limit does not wait for ev
   assertInstanceOf(server.failure, ReplayError);
 });
 
+Deno.test("regression: a local connection calls nobody who has unsubscribed, and says how large a message may be", async () => {
+  const connection = localConnection();
+  const heard: string[] = [];
+  const first = connection.subscribe("a", {
+    callback: () => {
+      heard.push("first");
+      second.unsubscribe();
+    },
+  });
+  const second = connection.subscribe("a", { callback: () => heard.push("second") });
+  const third = connection.subscribe("a", { callback: () => heard.push("third") });
+  connection.publish("a");
+  await until("it was delivered", () => heard.includes("third"));
+  assertEquals(heard, ["first", "third"]);
+  for (const each of [first, third]) each.unsubscribe();
+  const words = "a payload may have 1048576 bytes, got 1048577";
+  assertThrows(() => connection.publish("a", new Uint8Array(2 ** 20 + 1)), RangeError, words);
+  await connection.close();
+  // Its timer would be seen as a leak of this test.
+  await assertRejects(() => connection.request("a", undefined, { timeout: 100_000 }), ReplayError);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
