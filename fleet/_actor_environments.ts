@@ -39,8 +39,8 @@ export function part({ named, array }: Rows, from: number, count: number): AnyCo
 /** The environments of one actor. */
 export class ActorEnvironments {
   readonly count: number;
-  /** The number of the first one. */
-  readonly first: number;
+  /** The number of each. */
+  readonly numbers: readonly number[];
   /** `[count]`: 1 where an episode begins. */
   readonly isFirst: Uint8Array;
   readonly lastAction: Rows;
@@ -55,15 +55,15 @@ export class ActorEnvironments {
   constructor(
     layout: InferenceLayout,
     recurrent: readonly NamedColumn[],
-    { request, first, writers }: {
+    { request, numbers, writers }: {
       readonly request: InferenceRequest;
-      readonly first: number;
+      readonly numbers: readonly number[];
       readonly writers: WriterPool;
     },
   ) {
     const count = request.environments;
     this.count = count;
-    this.first = first;
+    this.numbers = numbers;
     this.isFirst = new Uint8Array(count).fill(1);
     this.lastAction = rowsOf(layout.action, count);
     this.lastReward = rowsOf(layout.reward, count);
@@ -99,17 +99,16 @@ export class ActorEnvironments {
     this.request = request;
   }
 
-  /** Ends all episodes as truncated, and writes everything. */
+  /** Ends all episodes as truncated, and writes everything. Throws the first error, once all are done. Writers that failed are never used again. */
   async leave(): Promise<void> {
-    await this.#each(async (environment) => {
-      await this.#writers.endEpisode(environment);
-      await this.#writers.flush(environment);
-    });
+    if (this.#writers.isEmpty) return;
+    const left = await Promise.allSettled(this.numbers.map((each) => this.#writers.leave(each)));
+    for (const each of left) if (each.status === "rejected") throw each.reason;
   }
 
   async #each(call: (environment: number, e: number) => Promise<void>): Promise<void> {
     if (this.#writers.isEmpty) return;
-    await Promise.all(Array.from({ length: this.count }, (_, e) => call(this.first + e, e)));
+    await Promise.all(this.numbers.map(call));
   }
 
   /** The step of one environment that a request completes, with the row of its final state if its episode ended. */

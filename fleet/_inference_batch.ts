@@ -61,7 +61,7 @@ export class BatchMemory {
     const { state, lastAction, lastReward, recurrent, isFirst, environment } = this.#rows;
     let at = 0;
     for (const actor of actors) {
-      const { count, first, request } = actor;
+      const { count, numbers, request } = actor;
       for (const [k, rows] of state.entries()) {
         part(rows, at, count).set(request.state[k] as AnyColumnArray);
       }
@@ -71,7 +71,7 @@ export class BatchMemory {
         part(rows, at, count).set((actor.recurrent[k] as Rows).array);
       }
       isFirst.set(actor.isFirst, at);
-      for (let e = 0; e < count; e++) environment[at + e] = first + e;
+      environment.set(numbers, at);
       at += count;
     }
     const { layout, recurrentNames } = this.#needs;

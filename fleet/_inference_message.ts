@@ -2,7 +2,8 @@
  * The messages between actors and an inference server: what all environments of an actor went through in one step, and their next actions.
  *
  * A request has the states in which to act next. Unless the environments begin, it also has the rewards of the actions before, which episodes ended, and the
- * final states of those. Its number and its actor's tell a request that is repeated from the next one.
+ * final states of those. Its number and its actor's tell a request that is repeated from the next one. Once a server has answered, the next request is meant
+ * for that one: if two servers have one name, only one of them records the steps of an actor.
  *
  * @module
  */
@@ -15,6 +16,7 @@ import { checkOptions } from "../base/option_names.ts";
 /** "EXI1", as the first four bytes. */
 const MAGIC = 0x31495845;
 const HEAD_BYTES = 40;
+const SERVER_AT = 36;
 
 /** How an episode goes on after a step: a byte for each environment. */
 export const GOES_ON = 0;
@@ -27,6 +29,8 @@ export interface RequestHead {
   readonly actor: readonly [number, number];
   /** The number of the request, from 0. */
   readonly number: number;
+  /** The random word of the server that it is meant for; 0 where any may answer. */
+  readonly server: number;
   /** How many environments the actor has. */
   readonly environments: number;
   /** Whether all environments begin an episode: then there are no rewards. */
@@ -51,6 +55,8 @@ export interface InferenceRequest extends RequestHead {
 export interface InferenceReply {
   /** The number of the request. */
   readonly number: number;
+  /** The random word of the server, which is not 0. */
+  readonly server: number;
   /** Whether the server did not know the actor. So it began an episode for each of its environments. */
   readonly isNew: boolean;
   /** The bytes of the actions. */
@@ -128,6 +134,7 @@ export class InferenceLayout {
     view.setUint32(24, head.environments, true);
     view.setUint32(28, endedCount, true);
     view.setUint32(32, (head.isReset ? RESET : 0) | (head.isEnd ? END : 0), true);
+    view.setUint32(SERVER_AT, head.server, true);
   }
 
   /** Takes a request apart, in memory of its own. Throws an `Error` that says what is wrong with it. */
@@ -142,13 +149,14 @@ export class InferenceLayout {
     const head = {
       actor: [view.getUint32(8, true), view.getUint32(12, true)] as const,
       number: view.getFloat64(16, true),
+      server: view.getUint32(SERVER_AT, true),
       environments: view.getUint32(24, true),
       isReset: (flags & RESET) !== 0,
       isEnd: (flags & END) !== 0,
     };
     const { environments } = head;
     if (environments < 1 || environments > environmentsMax) {
-      throw new Error(`${environments} environments are too many; there may be ${environmentsMax}`);
+      throw new Error(`an actor has 1 to ${environmentsMax} environments, got ${environments}`);
     }
     if (!Number.isSafeInteger(head.number)) {
       throw new Error(`the message has the number ${head.number}`);
@@ -184,30 +192,40 @@ function aligned({ column }: Pick<NamedColumn, "column">, rows: number): number 
   return alignUp(column.elementBytes * column.elementCount * rows);
 }
 
-const REPLY_BYTES = 16;
+/** What the head of an answer says. */
+type ReplyHead = Pick<InferenceReply, "number" | "server"> & { readonly isNew?: boolean };
+
+const REPLY_BYTES = 24;
 const NEW = 1;
 const ERROR = 2;
 
 /** The actions of a request. */
 export function encodeActions(
-  number: number,
-  isNew: boolean,
-  actions: Uint8Array,
+  { number, server, isNew = false }: ReplyHead,
+  actions: Uint8Array = new Uint8Array(0),
 ): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(REPLY_BYTES + actions.length);
   const view = new DataView(message.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint32(4, isNew ? NEW : 0, true);
   view.setFloat64(8, number, true);
+  view.setUint32(16, server, true);
   message.set(actions, REPLY_BYTES);
   return message;
 }
 
 /** Why a request gets no actions. */
-export function encodeError(number: number, reason: string): Uint8Array<ArrayBuffer> {
-  const message = encodeActions(number, false, new TextEncoder().encode(reason));
+export function encodeError(head: ReplyHead, reason: string): Uint8Array<ArrayBuffer> {
+  const message = encodeActions(head, new TextEncoder().encode(reason));
   new DataView(message.buffer).setUint32(4, ERROR, true);
   return message;
+}
+
+/** Lets any server answer a request. */
+export function meanAnyServer(message: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(message);
+  new DataView(copy.buffer).setUint32(SERVER_AT, 0, true);
+  return copy;
 }
 
 /** An answer; undefined if it is none. */
@@ -220,6 +238,7 @@ export function decodeReply(message: Uint8Array): InferenceReply | undefined {
   const isError = (flags & ERROR) !== 0;
   return {
     number: view.getFloat64(8, true),
+    server: view.getUint32(16, true),
     isNew: (flags & NEW) !== 0,
     actions: isError ? rest.subarray(0, 0) : rest,
     error: isError ? new TextDecoder().decode(rest) : undefined,

@@ -11,7 +11,7 @@ import { viewOf, VIEWS } from "../schema/columns.ts";
 
 /** "EXW1", as the first four bytes. */
 const MAGIC = 0x31575845;
-const HEAD_BYTES = 40;
+const HEAD_BYTES = 48;
 const ASK_BYTES = 24;
 /** The index of a message without a chunk. */
 const NO_CHUNK = 2 ** 32 - 1;
@@ -26,6 +26,8 @@ export const WEIGHTS_BYTES_MAX = 2 ** 31;
 export interface WeightsHead {
   /** Which sender it came from: a random number. */
   readonly sender: number;
+  /** When the sender began, in ms since 1970. */
+  readonly began: number;
   /** The number of the version. */
   readonly version: number;
   /** The bytes of the whole version. */
@@ -44,6 +46,8 @@ export interface WeightsHead {
 export interface WeightsDescription {
   /** Which sender this is. */
   readonly sender: number;
+  /** When it began, in ms since 1970. */
+  readonly began: number;
   /** The arrays, in their order. */
   readonly arrays: readonly BroadcastArray[];
 }
@@ -60,6 +64,7 @@ export function encodeWeights(head: WeightsHead, chunk: Uint8Array): Uint8Array<
   view.setUint32(24, head.chunkBytes, true);
   view.setUint32(28, head.checksum, true);
   view.setUint32(32, head.layout, true);
+  view.setFloat64(40, head.began, true);
   message.set(chunk, HEAD_BYTES);
   return message;
 }
@@ -79,10 +84,12 @@ export function decodeWeights(
     chunkBytes: view.getUint32(24, true),
     checksum: view.getUint32(28, true),
     layout: view.getUint32(32, true),
+    began: view.getFloat64(40, true),
     chunk: index === NO_CHUNK ? undefined : index,
   };
   const chunk = message.subarray(HEAD_BYTES);
-  const isWhole = Number.isSafeInteger(head.version) && head.version >= 1 && head.chunkBytes >= 1;
+  const isWhole = Number.isSafeInteger(head.version) && head.version >= 1 && head.chunkBytes >= 1 &&
+    Number.isFinite(head.began);
   if (!isWhole || chunk.length !== lengthOfChunk(head, head.chunk)) return undefined;
   return { head, chunk };
 }
@@ -137,10 +144,11 @@ export function encodeDescription(description: WeightsDescription): Uint8Array<A
 /** A description; undefined if it is none. */
 export function decodeDescription(message: Uint8Array): WeightsDescription | undefined {
   try {
-    const { sender, arrays } = JSON.parse(new TextDecoder().decode(message));
-    const isOne = Number.isInteger(sender) && Array.isArray(arrays) && arrays.length > 0 &&
+    const { sender, began, arrays } = JSON.parse(new TextDecoder().decode(message));
+    const isOne = Number.isInteger(sender) && Number.isFinite(began) && Array.isArray(arrays) &&
+      arrays.length > 0 &&
       arrays.every(isArray) && bytesOfArrays(arrays) <= WEIGHTS_BYTES_MAX;
-    return isOne ? { sender, arrays } : undefined;
+    return isOne ? { sender, began, arrays } : undefined;
   } catch {
     return undefined;
   }

@@ -8,7 +8,7 @@
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkWait, pause, TIMER_MAX_MS, waitUntil } from "../base/waits.ts";
@@ -23,6 +23,7 @@ import {
   decodeReply,
   GOES_ON,
   InferenceLayout,
+  meanAnyServer,
   type RequestHead,
   TERMINATED,
   TRUNCATED,
@@ -36,6 +37,8 @@ const STEP = "step()";
 const PARTS = ["reward", "terminated", "truncated", "nextState", "state"];
 /** How long it waits before it asks again, where no server is there. */
 const ABSENT_MS = 50;
+/** How long it looks for a server, unless the caller says otherwise. */
+const FIND_MS = 10_000;
 
 /** What an actor asks for actions. {@linkcode inferenceClient} makes it. */
 export interface InferenceClient<
@@ -56,7 +59,7 @@ export interface InferenceClient<
    * @returns `[n, ...shape]`: the actions.
    * @throws {TypeError} If values are of another kind than their column.
    * @throws {RangeError} If there are not as many as environments.
-   * @throws {ReplayError} `timeout` if no answer came in time; you may call it again. `refused` if the server has other columns, or its policy failed.
+   * @throws {ReplayError} `timeout` if no answer came in time: within 10 s until a server has answered once, and else within `timeoutMs`; you may call it again. `refused` if the server has other columns, or its policy failed.
    * `disposed` after the end of the client or the connection. `busy` if a call of this client is not done.
    */
   reset(state: StateValues<State>, options?: WaitOptions): Promise<ColumnArray<Action>>;
@@ -160,6 +163,10 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   /** The number of the latest request, and whether it was answered. */
   #number = -1;
   #isAnswered = true;
+  /** The server that answered last: the next request is meant for it. */
+  #server = 0;
+  /** Why the last attempt had no answer. */
+  #lastError: unknown;
   #isAsking = false;
   #hasActions = false;
 
@@ -243,7 +250,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
 
   #headOf(number: number, { isReset = false, isEnd = false }): RequestHead {
     const { environments } = this;
-    return { actor: this.#actor, number, environments, isReset, isEnd };
+    return { actor: this.#actor, number, server: this.#server, environments, isReset, isEnd };
   }
 
   #write(name: string, leaves: readonly StagedColumn[], value: unknown): void {
@@ -298,7 +305,8 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   async #ask(
     operation: string,
     message: Uint8Array,
-    { signal, timeoutMs = Infinity }: WaitOptions,
+    // A server that is there may make an actor wait for long, such as for a replay that is full.
+    { signal, timeoutMs = this.#server === 0 ? FIND_MS : Infinity }: WaitOptions,
   ): Promise<ColumnArray<Action>> {
     const most = payloadMax(this.#connection);
     if (message.length > most) {
@@ -306,6 +314,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
         `${operation}: the states of ${this.environments} environments take ${message.length} bytes, and the connection takes ${most} at once; give NATS a larger max_payload, or an actor fewer environments`,
       );
     }
+    let request = message;
     this.#isAsking = true;
     this.#isAnswered = false;
     const end = performance.now() + timeoutMs;
@@ -320,10 +329,17 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
         }
         const leftMs = end - performance.now();
         if (leftMs <= 0) {
-          throw new ReplayError("timeout", `${operation}: no answer came within ${timeoutMs} ms`);
+          const why = this.#lastError === undefined ? "" : `: ${reasonOf(this.#lastError)}`;
+          throw new ReplayError(
+            "timeout",
+            `${operation}: no answer came within ${timeoutMs} ms${why}`,
+            { cause: this.#lastError },
+          );
         }
         if (attempt > 0) this.repeatCount++;
-        const data = await this.#attempt(message, Math.min(this.#retryMs, leftMs), both);
+        // The server may be gone. Another one takes the environments over.
+        if (attempt === 1) request = meanAnyServer(message);
+        const data = await this.#attempt(request, Math.min(this.#retryMs, leftMs), both);
         if (data === undefined) continue;
         const action = this.#actionsOf(operation, data);
         if (action !== undefined) return action;
@@ -350,8 +366,9 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
         );
         return () => {};
       });
-    } catch {
+    } catch (error) {
       signal.throwIfAborted();
+      this.#lastError = error;
       const restMs = Math.min(ABSENT_MS, timeoutMs) - (performance.now() - begin);
       if (restMs > 0) await pause(restMs, signal); // nobody was there
       return undefined;
@@ -362,6 +379,7 @@ class Client<State extends StateColumns, Action extends Column, Reward extends C
   #actionsOf(operation: string, data: Uint8Array): ColumnArray<Action> | undefined {
     const reply = decodeReply(data);
     if (reply === undefined) return undefined;
+    this.#server = reply.server;
     if (reply.error !== undefined) {
       this.#isAnswered = true;
       this.#hasActions = false;

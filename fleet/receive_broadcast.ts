@@ -7,12 +7,13 @@
  * Invariants:
  * 1. All bytes that are put together are those of one version of one sender.
  * 2. The numbers of versions only grow, also where a new sender begins to count anew.
+ * 3. Of two senders, the one that began later counts. The other counts once nothing has come of that one for `SILENT_MS`, as clocks of machines may differ.
  *
  * @module
  */
 
 import { Broadcast, type BroadcastArray, type BroadcastArrays } from "../actors/broadcast.ts";
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkWait, pause, waitUntil } from "../base/waits.ts";
@@ -32,12 +33,18 @@ import {
   type WeightsHead,
 } from "./_weights_message.ts";
 
-/** How long an answer may take. */
+/** How long the answer may take that says what the arrays are. */
 const ANSWER_MS = 1000;
+/** How long chunks may take, over a slow link. */
+const CHUNKS_MS = 10_000;
+/** After how long without a new chunk those that are missing are asked for anew, as some were lost. */
+const STUCK_MS = 2000;
 /** After how long a sender that was not there is looked for again. */
 const FIND_MS = 100;
 /** How many chunks are asked for at once. */
 const WINDOW = 8;
+/** After how long without a word of its sender a receiver turns to one that began before that. */
+const SILENT_MS = 2000;
 
 type Checksum = (bytes: Uint8Array<ArrayBuffer>) => number;
 
@@ -49,7 +56,7 @@ type Checksum = (bytes: Uint8Array<ArrayBuffer>) => number;
  *
  * @param connection A connection of NATS, or any other {@linkcode Connection}.
  * @param name What the sender calls it.
- * @param options `signal` ends the wait, and `timeoutMs` limits it.
+ * @param options `signal` ends the wait, and `timeoutMs` limits it; 10,000 by default.
  * @throws {TypeError} For arguments of another kind.
  * @throws {ReplayError} `timeout` if no version came in time.
  * @example
@@ -76,16 +83,20 @@ export async function receiveBroadcast<A extends BroadcastArrays = BroadcastArra
   checkName(where, name);
   checkOptions(where, options, ["signal", "timeoutMs"]);
   checkWait(where, options);
+  const { timeoutMs = 10_000, signal } = options;
   const kernel = await openKernel();
   const receiver = new Receiving<A>(connection, name, (of) => checksum(kernel, of));
   try {
-    await waitUntil<void>(options, (done, fail) => {
+    await waitUntil<void>({ timeoutMs, signal }, (done, fail) => {
       receiver.begin(done, fail);
       return () => {};
     }, () =>
       new ReplayError(
         "timeout",
-        `${where}: no version of ${name} came within ${options.timeoutMs} ms: ${receiver.reached}`,
+        `${where}: no version of ${name} came within ${timeoutMs} ms: ${receiver.reached}${
+          receiver.lastError === undefined ? "" : ` (${reasonOf(receiver.lastError)})`
+        }`,
+        { cause: receiver.lastError },
       ));
   } catch (error) {
     receiver.close();
@@ -164,6 +175,8 @@ class Receiving<A extends BroadcastArrays> {
   failure: unknown;
   /** How far it came, for who waited in vain. */
   reached = "no sender was found";
+  /** Why the last question had no answer. */
+  lastError: unknown;
   readonly #connection: Connection;
   readonly #name: string;
   readonly #checksum: Checksum;
@@ -179,12 +192,13 @@ class Receiving<A extends BroadcastArrays> {
   #has = new Uint8Array(0);
   #missing = 0;
   #isWhole = false;
-  #sender: number | undefined;
-  /** Senders that another one replaced: what still comes of them is too late. */
-  readonly #left = new Set<number>();
+  #sender: Pick<WeightsHead, "sender" | "began"> | undefined;
   /** What is added to the sender's numbers. */
   #shift = 0;
   #isAsking = false;
+  /** How often it began to ask for chunks, and when the last new one came. */
+  #round = 0;
+  #gotAt = 0;
 
   constructor(connection: Connection, name: string, checksum: Checksum) {
     this.#connection = connection;
@@ -218,6 +232,11 @@ class Receiving<A extends BroadcastArrays> {
   close(): void {
     this.#end.abort();
     this.#leave();
+    // The connection remembers this object for as long as it lasts.
+    this.#bytes = new Uint8Array(0);
+    this.#has = new Uint8Array(0);
+    this.broadcast = undefined;
+    this.#began = this.#failed = () => {};
   }
 
   /** Asks what the arrays are, until somebody says it. */
@@ -225,12 +244,13 @@ class Receiving<A extends BroadcastArrays> {
     const { signal } = this.#end;
     while (!signal.aborted) {
       const description = await this.#describe();
+      if (signal.aborted) return;
       if (description !== undefined) {
         this.#arrays = description.arrays;
         this.#layout = this.#checksum(layoutText(description.arrays));
         this.#bytes = new Uint8Array(bytesOfArrays(description.arrays));
         this.reached = "no whole version came from the sender";
-        this.#meet(description.sender);
+        this.#meet(description);
         await this.#askForNewest(description.sender);
         return;
       }
@@ -243,8 +263,9 @@ class Receiving<A extends BroadcastArrays> {
       const options = { timeout: ANSWER_MS };
       const { data } = await this.#connection.request(`${this.#name}.ask`, undefined, options);
       return decodeDescription(data);
-    } catch {
-      return undefined; // nobody is there yet
+    } catch (error) {
+      this.lastError = error; // nobody is there yet, or the subject is refused
+      return undefined;
     }
   }
 
@@ -257,14 +278,13 @@ class Receiving<A extends BroadcastArrays> {
       return;
     }
     const { head, chunk } = decoded;
-    if (this.#left.has(head.sender)) return;
     if (head.layout !== this.#layout || head.bytes !== this.#bytes.length) {
       // Another network's weights, or a sender whose arrays are others.
       this.refusedCount++;
       return;
     }
+    if (!this.#meet(head)) return;
     this.heardAt = performance.now();
-    this.#meet(head.sender);
     if (!this.#turnTo(head)) return;
     if (head.chunk === undefined) {
       if (this.#missing > 0) this.#ask();
@@ -272,16 +292,20 @@ class Receiving<A extends BroadcastArrays> {
       this.#bytes.set(chunk, head.chunk * head.chunkBytes);
       this.#has[head.chunk] = 1;
       this.#missing--;
+      this.#gotAt = performance.now();
     }
     if (this.#missing === 0) this.#finish(head);
   }
 
-  /** Turns to a sender. The one before is over. */
-  #meet(sender: number): void {
-    if (sender === this.#sender) return;
-    if (this.#sender !== undefined) this.#left.add(this.#sender);
-    this.#sender = sender;
+  /** Turns to a sender that began later, or to any if the one before is silent. Returns whether it is the one that counts. */
+  #meet({ sender, began }: Pick<WeightsHead, "sender" | "began">): boolean {
+    const before = this.#sender;
+    if (sender === before?.sender) return true;
+    const isSilent = performance.now() - this.heardAt > SILENT_MS;
+    if (before !== undefined && began <= before.began && !isSilent) return false;
+    this.#sender = { sender, began };
     this.#head = undefined;
+    return true;
   }
 
   /** Turns to the version of a message if it is newer. Returns whether that version is wanted. */
@@ -334,15 +358,18 @@ class Receiving<A extends BroadcastArrays> {
     await this.#request(encodeAsk({ sender, version: 0 }, 0)).catch(() => {}); // the next heartbeat says it, too
   }
 
-  /** Asks for the chunks that are missing. If an answer does not come, the next heartbeat begins anew. */
+  /** Asks for the chunks that are missing. If no answer comes, a later heartbeat begins anew. */
   async #ask(): Promise<void> {
-    if (this.#isAsking) return;
+    const now = performance.now();
+    if (this.#isAsking && now - this.#gotAt < STUCK_MS) return;
+    const round = ++this.#round;
     this.#isAsking = true;
+    this.#gotAt = now;
     try {
       for (let before = Infinity; this.#missing > 0 && this.#missing < before;) {
         before = this.#missing;
         const head = this.#head;
-        if (head === undefined || this.#end.signal.aborted) return;
+        if (head === undefined || this.#end.signal.aborted || round !== this.#round) return;
         const wanted = [...this.#has.keys()].filter((chunk) => this.#has[chunk] === 0);
         const some = wanted.slice(0, WINDOW);
         await Promise.all(some.map((chunk) => this.#request(encodeAsk(head, chunk))));
@@ -351,12 +378,12 @@ class Receiving<A extends BroadcastArrays> {
     } catch {
       return;
     } finally {
-      this.#isAsking = false;
+      if (round === this.#round) this.#isAsking = false;
     }
   }
 
   async #request(ask: Uint8Array): Promise<void> {
-    const options = { timeout: ANSWER_MS };
+    const options = { timeout: CHUNKS_MS };
     const { data } = await this.#connection.request(`${this.#name}.ask`, ask, options);
     this.#take(data);
   }

@@ -54,7 +54,7 @@ export interface SendBroadcastOptions {
 }
 
 /** The bytes before a chunk, with room to spare. */
-const HEAD_ROOM = 64;
+const HEAD_ROOM = 96;
 const NOTHING = new Uint8Array(0);
 
 /**
@@ -104,7 +104,7 @@ export async function sendBroadcast<A extends BroadcastArrays>(
       `${where}: the arrays of a version may have ${WEIGHTS_BYTES_MAX} bytes, got ${bytes}`,
     );
   }
-  const described = encodeDescription({ sender: 0, arrays }).length + HEAD_ROOM;
+  const described = encodeDescription({ sender: 0, began: 0, arrays }).length + HEAD_ROOM;
   if (described > payloadMax(connection)) {
     throw new RangeError(
       `${where}: the names of the arrays take ${described} bytes, and the connection takes ${
@@ -169,6 +169,7 @@ export class BroadcastSender implements AsyncDisposable {
     const { arrays } = broadcast.ticket;
     this.#head = {
       sender: randomWord(),
+      began: performance.timeOrigin + performance.now(),
       version: 0,
       bytes: bytesOfArrays(arrays),
       chunkBytes: Math.max(1, Math.min(CHUNK_BYTES, payloadMax(connection)) - HEAD_ROOM),
@@ -293,9 +294,9 @@ export class BroadcastSender implements AsyncDisposable {
   #answer({ reply, data }: ConnectionMessage): void {
     if (reply === undefined) return;
     if (data.length === 0) {
-      const { sender } = this.#head;
+      const { sender, began } = this.#head;
       const { arrays } = this.#broadcast.ticket;
-      this.#say(reply, encodeDescription({ sender, arrays }));
+      this.#say(reply, encodeDescription({ sender, began, arrays }));
       return;
     }
     const asked = decodeAsk(data);

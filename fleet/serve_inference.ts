@@ -10,17 +10,19 @@
  * 1. Of each actor, one request at most is being worked on; one that comes meanwhile replaces any other that waits behind it.
  * 2. A request that comes again gets the same answer, and nothing is recorded for it.
  * 3. The policy is never called twice at a time.
+ * 4. A request that is meant for another server of the same name is not worked on.
  *
  * @module
  */
 
 import { checkInteger, checkNumber, show } from "../base/checks.ts";
-import { reasonOf } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { numberOf, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { unref } from "../base/platform.ts";
 import { bytesOf } from "../base/typed_arrays.ts";
-import { nextTurn, TIMER_MAX_MS } from "../base/waits.ts";
+import { checkWait, nextTurn, TIMER_MAX_MS, waitUntil } from "../base/waits.ts";
+import type { WaitOptions } from "../mod.ts";
 import { checkColumn, type Column, type Columns, type NoColumns } from "../schema/columns.ts";
 import type { StateColumns } from "../schema/state.ts";
 import {
@@ -37,7 +39,7 @@ import {
   InferenceLayout,
   type InferenceRequest,
 } from "./_inference_message.ts";
-import { checkName } from "./_names.ts";
+import { checkName, randomWord } from "./_names.ts";
 import { type AnyWriter, WriterPool } from "./_writer_pool.ts";
 import type { InferenceActions, InferenceBatch, ServeInferenceOptions } from "./types.ts";
 
@@ -193,8 +195,8 @@ export class InferenceServer implements AsyncDisposable {
   readonly #batch: BatchMemory;
   readonly #subscription: ConnectionSubscription;
   readonly #sweeping: ReturnType<typeof setInterval>;
-  /** The first numbers of groups of environments that are free, by how many are in a group. */
-  readonly #free = new Map<number, number[]>();
+  /** The numbers of environments that nobody has. */
+  readonly #free: number[] = [];
   readonly #leaving = new Set<Promise<void>>();
   /** The actors that wait for the next batch. */
   #queue: Actor[] = [];
@@ -202,14 +204,20 @@ export class InferenceServer implements AsyncDisposable {
   #recordingCount = 0;
   #environmentCount = 0;
   #numbers = 0;
+  /** When it last looked for the dead, and how often it does. */
+  #swept = performance.now();
+  readonly #sweepMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #acting: Promise<void> | undefined;
   #isClosed = false;
+  /** What tells it from other servers of its name. */
+  readonly #word = randomWord() || 1;
   #stepCount = 0;
   #batchCount = 0;
   #droppedCount = 0;
   #refusedCount = 0;
   #lastRefusal: string | undefined;
+  #failure: unknown;
 
   /** Users call {@linkcode serveInference}. */
   constructor(connection: Connection, name: string, needs: ServerNeeds) {
@@ -219,11 +227,12 @@ export class InferenceServer implements AsyncDisposable {
     this.#subscription = connection.subscribe(name, {
       callback: (error, message) => {
         if (error === null) this.#take(message);
-        else this.#lastRefusal = reasonOf(error);
+        else this.#failure = error;
       },
     });
     const { dropAfterMs } = needs.limits;
-    this.#sweeping = setInterval(() => this.#sweep(), Math.max(1, dropAfterMs / 4));
+    this.#sweepMs = Math.max(1, dropAfterMs / 4);
+    this.#sweeping = setInterval(() => this.#sweep(), this.#sweepMs);
     unref(this.#sweeping);
   }
 
@@ -262,6 +271,12 @@ export class InferenceServer implements AsyncDisposable {
     return this.#lastRefusal;
   }
 
+  /** Why no request comes any more, if that is so: the connection has ended, or its server refused the subject. */
+  get failure(): unknown {
+    if (this.#failure !== undefined || !this.#connection.isClosed()) return this.#failure;
+    return new ReplayError("disposed", "the connection is closed");
+  }
+
   /** How many open episodes the replay had evicted so long ago that it did not know them any more. It is too small for so many environments. */
   get evictedCount(): number {
     return this.#needs.writers.evictedCount;
@@ -272,17 +287,38 @@ export class InferenceServer implements AsyncDisposable {
     return this.#recordingCount;
   }
 
-  /** Ends serving: open episodes end as truncated, and the writers are closed. Actors get no answer any more. A second call does nothing. */
-  async close(): Promise<void> {
+  /**
+   * Ends serving: open episodes end as truncated, and the writers are closed. Actors get no answer any more. A second call does nothing.
+   *
+   * @param options `timeoutMs` and `signal` end the wait, such as that for a replay that is full. What could not be written by then is lost.
+   * @throws {ReplayError} `timeout` if not all was written in time.
+   */
+  async close(options: WaitOptions = {}): Promise<void> {
+    checkOptions("close()", options, ["signal", "timeoutMs"]);
+    checkWait("close()", options);
     if (this.#isClosed) return;
+    const { timeoutMs = Infinity, signal } = options;
+    const end = performance.now() + timeoutMs;
     this.#isClosed = true;
     this.#subscription.unsubscribe();
     clearInterval(this.#sweeping);
     clearTimeout(this.#timer);
-    await this.#acting;
-    await Promise.all(this.#leaving);
     this.#actors.clear();
-    await this.#needs.writers.close();
+    try {
+      await waitUntil<void>(options, (done, fail) => {
+        Promise.all([this.#acting, ...this.#leaving]).then(() => done(), fail);
+        return () => {};
+      }, () =>
+        new ReplayError(
+          "timeout",
+          `close(): not all episodes had ended within ${timeoutMs} ms`,
+        ));
+    } finally {
+      await this.#needs.writers.close({
+        ...signal === undefined ? {} : { signal },
+        ...timeoutMs === Infinity ? {} : { timeoutMs: Math.max(0, end - performance.now()) },
+      });
+    }
   }
 
   /** The same as {@linkcode InferenceServer.close}. */
@@ -301,6 +337,12 @@ export class InferenceServer implements AsyncDisposable {
     }
     const key = request.actor.join();
     const actor = this.#actors.get(key);
+    if (request.server !== 0 && request.server !== this.#word) {
+      // Another server of this name answered it, and has its environments now.
+      const isOver = actor?.answer !== undefined && request.number > actor.number;
+      if (isOver) this.#drop(actor);
+      return;
+    }
     if (actor === undefined) this.#meet(key, request, reply);
     else this.#hear(actor, request, reply);
   }
@@ -309,6 +351,7 @@ export class InferenceServer implements AsyncDisposable {
   #hear(actor: Actor, request: InferenceRequest, reply: string): void {
     actor.heardAt = performance.now();
     const { number } = request;
+    const server = this.#word;
     if (number < actor.number) return; // it came late
     if (number === actor.number) {
       actor.reply = reply;
@@ -323,7 +366,7 @@ export class InferenceServer implements AsyncDisposable {
     actor.reply = reply;
     actor.isNew = false;
     if (request.isEnd) {
-      this.#answer(actor, encodeActions(number, false, new Uint8Array(0)));
+      this.#answer(actor, encodeActions({ number, server }));
       this.#drop(actor);
     } else if (request.environments !== actor.environments.count) {
       const { count } = actor.environments;
@@ -341,17 +384,18 @@ export class InferenceServer implements AsyncDisposable {
   #meet(key: string, request: InferenceRequest, reply: string): void {
     const { number, environments: count } = request;
     if (request.isEnd) {
-      this.#send(reply, encodeActions(number, false, new Uint8Array(0)));
+      this.#send(reply, encodeActions({ number, server: this.#word }));
       return;
     }
     const { maxEnvironments } = this.#needs.limits;
-    if (this.#environmentCount + count > maxEnvironments) {
+    // Those count, too, whose actor is gone and whose episodes are about to end.
+    if (this.#numbers - this.#free.length + count > maxEnvironments) {
       const words = `with its environments there would be above ${maxEnvironments}`;
       this.#send(reply, this.#refusal(number, words));
       return;
     }
     const { column } = this.#needs.layout.action;
-    const answer = encodeActions(0, false, new Uint8Array(0)).length +
+    const answer = encodeActions({ number, server: this.#word }).length +
       count * column.elementBytes * column.elementCount;
     if (answer > payloadMax(this.#connection)) {
       this.#send(
@@ -360,15 +404,15 @@ export class InferenceServer implements AsyncDisposable {
       );
       return;
     }
-    let first: number;
+    let numbers: readonly number[];
     try {
-      first = this.#firstOf(count);
+      numbers = this.#numbersFor(count);
     } catch (error) {
       this.#send(reply, this.#refusal(number, reasonOf(error)));
       return;
     }
     const { layout, recurrent, writers } = this.#needs;
-    const environments = new ActorEnvironments(layout, recurrent, { request, first, writers });
+    const environments = new ActorEnvironments(layout, recurrent, { request, numbers, writers });
     this.#environmentCount += count;
     const actor = {
       ...{ key, environments, number, reply, isNew: !request.isReset },
@@ -378,14 +422,12 @@ export class InferenceServer implements AsyncDisposable {
     this.#enqueue(actor);
   }
 
-  /** The number of the first of `count` environments, which have writers. */
-  #firstOf(count: number): number {
-    const free = this.#free.get(count)?.pop();
-    if (free !== undefined) return free;
-    const first = this.#numbers;
-    this.#needs.writers.grow(first + count);
-    this.#numbers += count;
-    return first;
+  /** Takes the numbers of `count` environments, which have writers. */
+  #numbersFor(count: number): readonly number[] {
+    const more = Math.max(0, count - this.#free.length);
+    this.#needs.writers.grow(this.#numbers + more);
+    for (let k = 0; k < more; k++) this.#free.push(this.#numbers++);
+    return this.#free.splice(-count);
   }
 
   /** Records what came of the last actions, and then queues the request. */
@@ -418,8 +460,8 @@ export class InferenceServer implements AsyncDisposable {
   #actIfDue(): void {
     if (this.#acting !== undefined || this.#queue.length === 0) return;
     const { maxWaitMs } = this.#needs.limits;
-    if (this.#isDue) this.#startActing();
-    else if (maxWaitMs === 0) nextTurn(() => this.#startActing());
+    // In a later turn, so that all who ask in this one are in the batch.
+    if (this.#isDue || maxWaitMs === 0) nextTurn(() => this.#startActing());
     else this.#timer ??= setTimeout(() => this.#startActing(), maxWaitMs);
   }
 
@@ -448,7 +490,8 @@ export class InferenceServer implements AsyncDisposable {
     for (const actor of actors) {
       this.#stepCount += actor.environments.count;
       const actions = bytesOf(actor.environments.lastAction.array) as Uint8Array;
-      this.#answer(actor, encodeActions(actor.number, actor.isNew, actions));
+      const { number, isNew } = actor;
+      this.#answer(actor, encodeActions({ number, server: this.#word, isNew }, actions));
     }
   }
 
@@ -484,7 +527,7 @@ export class InferenceServer implements AsyncDisposable {
   #refusal(number: number, reason: string): Uint8Array {
     this.#refusedCount++;
     this.#lastRefusal = reason;
-    return encodeError(number, reason);
+    return encodeError({ number, server: this.#word }, reason);
   }
 
   #send(subject: string, data: Uint8Array): void {
@@ -498,8 +541,13 @@ export class InferenceServer implements AsyncDisposable {
 
   /** Forgets the actors that have been silent for too long. Those that wait for an answer can't speak. */
   #sweep(): void {
-    const before = performance.now() - this.#needs.limits.dropAfterMs;
+    const now = performance.now();
+    const stoodStill = now - this.#swept - this.#sweepMs;
+    this.#swept = now;
+    const before = now - this.#needs.limits.dropAfterMs;
     for (const actor of this.#actors.values()) {
+      // What waits in the socket was not read meanwhile.
+      if (stoodStill > this.#sweepMs) actor.heardAt = Math.min(now, actor.heardAt + stoodStill);
       if (actor.answer === undefined || actor.heardAt > before) continue;
       this.#droppedCount++;
       this.#drop(actor);
@@ -511,14 +559,13 @@ export class InferenceServer implements AsyncDisposable {
   #drop(actor: Actor): void {
     if (!this.#actors.delete(actor.key)) return;
     const { environments } = actor;
-    const { count, first } = environments;
-    this.#environmentCount -= count;
+    this.#environmentCount -= environments.count;
     const leaving = environments.leave()
       .catch((error) => {
         this.#lastRefusal = reasonOf(error);
       })
       .then(() => {
-        this.#free.set(count, [...this.#free.get(count) ?? [], first]);
+        this.#free.push(...environments.numbers);
         this.#leaving.delete(leaving);
       });
     this.#leaving.add(leaving);

@@ -42,7 +42,10 @@ class LocalConnection implements Connection {
     if (this.#isClosed) throw new ReplayError("disposed", "publish(): the connection is closed");
     const data = payload?.slice() ?? new Uint8Array(0);
     if (data.length > this.info.max_payload) {
-      throw new RangeError(`publish(): a payload has ${data.length} bytes`);
+      const { max_payload } = this.info;
+      throw new RangeError(
+        `publish(): a payload may have ${max_payload} bytes, got ${data.length}`,
+      );
     }
     const reply = options?.reply;
     const message: ConnectionMessage = { subject, data, ...reply === undefined ? {} : { reply } };
@@ -54,12 +57,13 @@ class LocalConnection implements Connection {
     const tokens = message.subject.split(".");
     const groups = new Map<string, Listener[]>();
     for (const listener of [...this.#listeners]) {
-      if (!matches(listener.pattern, tokens)) continue;
+      if (!matches(listener.pattern, tokens) || !this.#listeners.has(listener)) continue; // one before it may have unsubscribed it
       if (listener.queue === undefined) listener.callback(null, message);
       else groups.set(listener.queue, [...groups.get(listener.queue) ?? [], listener]);
     }
     for (const group of groups.values()) {
-      group[this.#turn++ % group.length]?.callback(null, message);
+      const left = group.filter((listener) => this.#listeners.has(listener));
+      left[this.#turn++ % left.length]?.callback(null, message);
     }
   }
 
@@ -91,7 +95,12 @@ class LocalConnection implements Connection {
         end();
         reject(new ReplayError("timeout", `request(): nobody answered within ${timeout} ms`));
       }, timeout);
-      this.publish(subject, payload, { reply });
+      try {
+        this.publish(subject, payload, { reply });
+      } catch (error) {
+        end();
+        throw error;
+      }
     });
   }
 

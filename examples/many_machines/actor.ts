@@ -11,6 +11,8 @@ import { actAlone, actByServer, type Transitions, type Weights } from "./agent.t
 
 /** What actors call the weights, and the policy. */
 export const NAME = "cartpole";
+/** What the subjects of the shards begin with. So other programs may use the same server of NATS. */
+export const PREFIX = "cartpole-shards";
 
 /** Acts until `signal` ends it. */
 export async function runActor(
@@ -25,7 +27,7 @@ export async function runActor(
     return;
   }
   await using receiver = await receiveBroadcast<Weights>(connection, NAME);
-  await using shard = await shardWriter<Transitions>(connection);
+  await using shard = await shardWriter<Transitions>(connection, { prefix: PREFIX });
   await using writer = replayWriter(shard.replay);
   await actAlone(receiver.broadcast, writer, { seed, signal });
 }

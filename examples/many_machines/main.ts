@@ -22,7 +22,7 @@ import {
 import { parseArgs } from "node:util";
 import { evaluate } from "../one_agent/agent.ts";
 import { newWeights } from "../two_files/network.ts";
-import { NAME, runActor } from "./actor.ts";
+import { NAME, PREFIX, runActor } from "./actor.ts";
 import { chanceOf, choose, learn, type Transitions, type Weights } from "./agent.ts";
 
 const { values } = parseArgs({
@@ -30,10 +30,12 @@ const { values } = parseArgs({
     as: { type: "string", default: "apex" },
     servers: { type: "string" },
     actors: { type: "string", default: "2" },
-    steps: { type: "string", default: "12000" },
+    steps: { type: "string" },
   },
 });
 const { as, servers } = values;
+// In one process, agents of SEED RL earned less than those of Ape-X after as many steps.
+const steps = Number(values.steps ?? (as === "seed" ? 48_000 : 12_000));
 if (as !== "apex" && as !== "seed") throw new TypeError(`--as is apex or seed, not "${as}"`);
 
 /** Connects to NATS, or within this process. */
@@ -54,12 +56,12 @@ try {
     pick: { nStep: 3, discount: 0.99 },
   });
   replay.newPickSelector(prioritized({ alpha: 0.6 }));
-  await using _shard = await serveShard(replay, network, { name: "a" });
+  await using _shard = await serveShard(replay, network, { name: "a", prefix: PREFIX });
 
   // What actors need of the learner: the weights, or the actions.
   const weights = Broadcast.create<Weights>({ w: newWeights() });
   const random = new RandomStream(1, 2);
-  await using toShard = await shardWriter<Transitions>(network);
+  await using toShard = await shardWriter<Transitions>(network, { prefix: PREFIX });
   await using _server = as === "apex"
     ? await sendBroadcast(network, NAME, weights)
     : await serveInference(network, NAME, {
@@ -86,9 +88,12 @@ try {
   }
 
   // The learner.
-  await using shards = await connectShards<Transitions>(network, { timeoutMs: 60_000 });
+  await using shards = await connectShards<Transitions>(network, {
+    prefix: PREFIX,
+    timeoutMs: 60_000,
+  });
   await using reader = shardReader(shards);
-  await learn(reader, weights, Number(values.steps));
+  await learn(reader, weights, steps);
   end.abort();
   await Promise.all(acting);
   const earned = evaluate(weights.read().arrays.w);

@@ -436,6 +436,187 @@ Deno.test("regression: actors of one process leave time to its learner", async (
   await server.close();
 });
 
+Deno.test("regression: actors that ask in one turn are in one batch", async () => {
+  const connection = localConnection();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+  });
+  const clients = numbers(3).map(() => inferenceClient(connection, "policy", columns));
+  await Promise.all(clients.map((client) => client.reset([0, 0])));
+  const step = { reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] };
+  for (let k = 0; k < 10; k++) await Promise.all(clients.map((client) => client.step(step)));
+  assertStrictEquals(server.batchCount, 11);
+  for (const client of clients) await client.close();
+});
+
+Deno.test("regression: a learner that stands still for long does not take its actors for dead", async () => {
+  const connection = localConnection();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    dropAfterMs: 200,
+  });
+  await using client = inferenceClient(connection, "policy", columns);
+  await client.reset([0, 0]);
+  const end = performance.now() + 600;
+  while (performance.now() < end); // an update of the network
+  await pause(1); // the server looks who was silent
+  await client.step({ reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] });
+  assertEquals([server.droppedCount, client.forgottenCount], [0, 0]);
+});
+
+Deno.test("regression: of two servers of one name, one records the steps of an actor, and the other takes its place", async () => {
+  const hub = new Hub();
+  using first = await newReplay();
+  using second = await newReplay();
+  const servers = [
+    await serveInference(hub.connect(), "policy", options(first)),
+    await serveInference(hub.connect(), "policy", options(second)),
+  ] as const;
+  const client = inferenceClient(hub.connect(), "policy", columns, { retryMs: 300 });
+  let stepCount = 0;
+  const acting = act(client, [1], 60, async () => {
+    if (++stepCount !== 30) return;
+    const isFirst = servers[0].stepCount > servers[1].stepCount;
+    await servers[isFirst ? 0 : 1].close();
+  });
+  await inTime("the actor", acting);
+  await client.close();
+  for (const server of servers) await server.close();
+  const all = [first, second].flatMap((replay) => stepsIn(replay).get(1) ?? []);
+  const lost = numbers(60).filter((k) => !all.includes(k)); // the one on its way
+  assertStrictEquals(new Set(all).size, all.length, "a step was recorded twice");
+  assert(client.forgottenCount >= 1);
+  assert(lost.length <= client.forgottenCount, `lost: ${lost.join()}`);
+});
+
+Deno.test("regression: a writer that cannot end its episode gets no step of another one", async () => {
+  const connection = localConnection();
+  const log: string[] = [];
+  let count = 0;
+  let isFailing = false;
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    // A replay on another machine, to which the connection breaks.
+    writer: () => {
+      const id = count++;
+      const say = (word: string): Promise<void> => {
+        if (isFailing) return Promise.reject(new Error("no connection"));
+        log.push(`${id} ${word}`);
+        return Promise.resolve();
+      };
+      return {
+        append: () => say("step"),
+        endEpisode: () => say("end"),
+        flush: () => say("flush"),
+        close: () => say("close"),
+        [Symbol.asyncDispose]: () => say("close"),
+      };
+    },
+  });
+  const live = async (): Promise<void> => {
+    const client = inferenceClient(connection, "policy", columns);
+    await client.reset([0, 0]);
+    await client.step({ reward: [0], terminated: [0], nextState: [0, 0], state: [0, 0] });
+    await client.close();
+  };
+  await live();
+  await live(); // with the same writer
+  assertEquals(log, ["0 step", "0 end", "0 flush", "0 step", "0 end", "0 flush"]);
+  const client = inferenceClient(connection, "policy", columns);
+  await client.reset([0, 0]);
+  isFailing = true;
+  await client.close();
+  await until("it failed", () => server.lastRefusal === "no connection");
+  isFailing = false;
+  log.length = 0;
+  await live();
+  assertEquals(log, ["1 step", "1 end", "1 flush"]);
+});
+
+Deno.test("regression: numbers of environments are used again, and those of dead actors count until their episodes have ended", async () => {
+  const connection = localConnection();
+  let largest = 0;
+  let release = (): void => {};
+  let ending: Promise<void> = Promise.resolve();
+  await using server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size, environment }) => {
+      largest = Math.max(largest, ...environment);
+      return { action: new Int32Array(size) };
+    },
+    maxEnvironments: 12,
+    writer: () => ({
+      append: () => Promise.resolve(),
+      endEpisode: () => ending,
+      flush: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }),
+  });
+  const live = async (environments: number): Promise<void> => {
+    const client = inferenceClient(connection, "policy", columns, { environments });
+    await client.reset(new Float32Array(2 * environments));
+    await client.close();
+  };
+  for (const environments of [8, 3, 5, 1, 8, 12]) await live(environments);
+  assertStrictEquals(largest, 11);
+  ending = new Promise((resolve) => release = resolve); // a replay that is full
+  await live(8);
+  assertEquals([server.actorCount, server.environmentCount], [0, 0]);
+  await assertRejects(() => live(8), ReplayError, "there would be above 12");
+  release();
+  await until("there is room", () => live(8).then(() => true, () => false));
+  assertStrictEquals(largest, 11);
+});
+
+Deno.test("regression: a server that is closed with a limit does not wait for ever for a full replay", async () => {
+  const connection = localConnection();
+  using replay = await ExperienceReplay.create({
+    ...{ capacity: 100, state: float32(2), rateLimiter: queue(2) },
+  });
+  const server = await serveInference(connection, "policy", {
+    ...columns,
+    act: ({ size }) => ({ action: new Int32Array(size) }),
+    writer: () => replayWriter(replay, { flushSteps: 4 }),
+  });
+  await using client = inferenceClient(connection, "policy", columns, { environments: 8 });
+  const states = Array<number>(16).fill(0);
+  const none = Array<number>(8).fill(0);
+  await client.reset(states);
+  await client.step({ reward: none, terminated: none, nextState: states, state: states });
+  const late = await assertRejects(() => server.close({ timeoutMs: 20 }), ReplayError);
+  assertInstanceOf(late, ReplayError);
+  assertStrictEquals(late.code, "timeout");
+  assertStrictEquals(server.failure, undefined);
+  await connection.close();
+  assertInstanceOf(server.failure, ReplayError);
+});
+
+Deno.test("regression: a local connection calls nobody who has unsubscribed, and says how large a message may be", async () => {
+  const connection = localConnection();
+  const heard: string[] = [];
+  const first = connection.subscribe("a", {
+    callback: () => {
+      heard.push("first");
+      second.unsubscribe();
+    },
+  });
+  const second = connection.subscribe("a", { callback: () => heard.push("second") });
+  const third = connection.subscribe("a", { callback: () => heard.push("third") });
+  connection.publish("a");
+  await until("it was delivered", () => heard.includes("third"));
+  assertEquals(heard, ["first", "third"]);
+  for (const each of [first, third]) each.unsubscribe();
+  const words = "a payload may have 1048576 bytes, got 1048577";
+  assertThrows(() => connection.publish("a", new Uint8Array(2 ** 20 + 1)), RangeError, words);
+  await connection.close();
+  // Its timer would be seen as a leak of this test.
+  await assertRejects(() => connection.request("a", undefined, { timeout: 100_000 }), ReplayError);
+});
+
 Deno.test("a server that begins anew takes the actors over, and no step is recorded twice", async () => {
   const hub = new Hub();
   using first = await newReplay();
