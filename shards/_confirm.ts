@@ -13,7 +13,7 @@ export const CONFIRM = {
   stored: 0,
   /** The one after `expected` came before it: send from `expected` on. */
   gap: 1,
-  /** This chunk can't be taken, now or later. */
+  /** All up to `number` are on the disk, but a call of the chunk `expected` was refused. It would be refused again. */
   refused: 2,
 } as const;
 
@@ -23,9 +23,9 @@ export interface Confirm {
   readonly shard: string;
   readonly incarnation: string;
   readonly actor: string;
-  /** All chunks up to this one are stored; of a refusal: the chunk. */
+  /** All chunks up to this one are stored. */
   readonly number: number;
-  /** The number that should come next. */
+  /** The number that should come next; of a refusal: the latest chunk that was refused. */
   readonly expected: number;
   /** The round of the chunk that this answers. */
   readonly round: number;

@@ -19,11 +19,18 @@ export interface ActorEntry {
   readonly streams: Map<number, number>;
   /** When it was heard of last, by the clock of `performance.now()`. */
   seen: number;
+  /** It has said that it sends no more. Its name is kept for a while, because a chunk may come again behind that. */
+  isGone: boolean;
+  /** The latest chunk that was refused, and why. Each confirmation says so, because one may be lost. */
+  refused: { readonly number: number; readonly text: string } | undefined;
 }
 
-const VERSION = 1;
-/** A damaged file must not make a huge list. */
-const STREAMS_MAX = 65_536;
+const VERSION = 2;
+/** The most open episodes of one actor, and the most actors: nobody who sends may fill the memory of the shard. */
+export const STREAMS_MAX = 65_536;
+export const ACTORS_MAX = 65_536;
+/** The bytes of an entry without its streams and its text. */
+const ENTRY_BYTES = 48;
 
 /** The actors of one shard. */
 export class Ledger {
@@ -40,6 +47,13 @@ export class Ledger {
     return this.#actors.size;
   }
 
+  /** How many have not said that they send no more. */
+  get liveCount(): number {
+    let count = 0;
+    for (const { isGone } of this.#actors.values()) if (!isGone) count++;
+    return count;
+  }
+
   /** What is known of an actor. */
   find(id: string): ActorEntry | undefined {
     return this.#actors.get(id);
@@ -49,7 +63,10 @@ export class Ledger {
   entry(id: string): ActorEntry {
     let entry = this.#actors.get(id);
     if (entry === undefined) {
-      entry = { id, last: 0, streams: new Map(), seen: performance.now() };
+      entry = {
+        ...{ id, last: 0, streams: new Map(), seen: performance.now() },
+        ...{ isGone: false, refused: undefined },
+      };
       this.#actors.set(id, entry);
       this.changed();
     }
@@ -70,10 +87,15 @@ export class Ledger {
   save(): Uint8Array<ArrayBuffer> {
     if (this.#bytes !== undefined) return this.#bytes;
     let size = 8;
-    for (const { streams } of this.#actors.values()) size += 32 + 16 * streams.size;
-    const writer = new Writer(size).u32(VERSION).u32(this.#actors.size);
-    for (const { id, last, streams } of this.#actors.values()) {
+    const entries = Array.from(this.#actors.values(), (entry) => {
+      const text = new TextEncoder().encode(entry.refused?.text ?? "");
+      size += ENTRY_BYTES + text.length + 16 * entry.streams.size;
+      return { ...entry, text };
+    });
+    const writer = new Writer(size).u32(VERSION).u32(entries.length);
+    for (const { id, last, streams, refused, text } of entries) {
       writer.put(idBytes(id)).f64(last).u32(streams.size).u32(0);
+      writer.f64(refused?.number ?? 0).u32(text.length).u32(0).put(text);
       for (const [stream, handle] of streams) writer.u32(stream).u32(0).f64(handle);
     }
     return this.#bytes = writer.bytes;
@@ -84,7 +106,7 @@ export class Ledger {
     if (bytes.length === 0) return;
     const reader = new Reader(bytes);
     const version = reader.u32();
-    if (version !== VERSION) {
+    if (version !== 1 && version !== VERSION) {
       throw new ReplayError(
         "log-mismatch",
         `serveShard(): a newer library kept what this folder says of its actors (version ${version})`,
@@ -95,11 +117,19 @@ export class Ledger {
       entry.last = reader.whole("a number of a chunk");
       const streams = reader.u32();
       reader.u32();
-      if (streams > STREAMS_MAX) throw new RangeError(`an actor has ${streams} streams`);
+      if (version > 1) {
+        const number = reader.whole("a number of a chunk");
+        const textBytes = reader.u32();
+        reader.u32();
+        const text = new TextDecoder().decode(reader.bytes(textBytes));
+        if (number > 0) entry.refused = { number, text };
+      }
       for (let k = 0; k < streams; k++) {
         const stream = reader.u32();
         reader.u32();
-        entry.streams.set(stream, reader.whole("a handle"));
+        const handle = reader.whole("a handle");
+        // Version 1 let actors have more. The episodes of the others stay as they are.
+        if (entry.streams.size < STREAMS_MAX) entry.streams.set(stream, handle);
       }
     }
   }

@@ -131,9 +131,8 @@ export class Link {
   hear({ kind, number, expected, round, text }: Confirm): boolean {
     const first = this.#unconfirmed[0]?.number ?? this.#next;
     if (kind === CONFIRM.refused) {
-      // It counts as taken: what comes next confirms it.
-      if (number >= first) this.#owner.refused(this.shard, text);
-      return false;
+      // A refusal is repeated with each confirmation. It is new until the chunk is confirmed.
+      if (expected >= first && expected < this.#next) this.#owner.refused(this.shard, text);
     }
     if (kind === CONFIRM.gap) {
       // An answer to what was sent before tells nothing new.

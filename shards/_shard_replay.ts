@@ -22,7 +22,7 @@ import { coreOf } from "../replay/replay_view.ts";
 import { schemaSum, type SelectorFigures } from "./_announcement.ts";
 import { CALL, type Call, type Chunk, kindOf, readChunk, StepsPacking } from "./_calls.ts";
 import { CONFIRM, type Confirm, writeConfirm } from "./_confirm.ts";
-import { type ActorEntry, Ledger } from "./_ledger.ts";
+import { type ActorEntry, ACTORS_MAX, Ledger, STREAMS_MAX } from "./_ledger.ts";
 import {
   DRAWN,
   type DrawRequest,
@@ -41,6 +41,13 @@ const WAITING_MAX = 2 ** 26;
 /** A batch of more bytes is refused. */
 const BATCH_BYTES_MAX = 2 ** 28;
 const LAYOUTS_MAX = 256;
+/** So long the name of an actor that has ended is kept. */
+const GONE_MS = 60_000;
+/** The most characters of the reason why a chunk was refused. */
+const REASON_MAX = 1000;
+
+/** The replays that are served now. */
+const served = new WeakSet<ReplayCore>();
 
 /** Chunks of one actor that wait, and where to confirm. */
 interface Waiting {
@@ -104,6 +111,10 @@ export class ShardReplay {
     this.#register = insideOf(replay).register;
     this.#schema = schemaSum(kernel.symbols, config);
     this.#packing = new StepsPacking(core);
+    if (served.has(core)) {
+      throw new ReplayError("not-sharable", `${where}: another shard serves this replay`);
+    }
+    served.add(core);
     const kept = core.durable?.keep(() => this.#ledger.save());
     this.#isDurable = kept !== undefined;
     if (kept !== undefined) this.#ledger.load(kept);
@@ -180,7 +191,7 @@ export class ShardReplay {
     actors: number;
     waitingBytes: number;
   } {
-    return { ...this.#counts, actors: this.#ledger.size, waitingBytes: this.#waitingBytes };
+    return { ...this.#counts, actors: this.#ledger.liveCount, waitingBytes: this.#waitingBytes };
   }
 
   // ---- chunks ----
@@ -204,6 +215,11 @@ export class ShardReplay {
       // It may be on the disk already, and the answer was lost.
       if (this.#flushing === undefined) this.#beginFlush();
       return;
+    }
+    if (known === undefined && this.#ledger.size >= ACTORS_MAX) {
+      const said = { number: 0, expected: number, round };
+      const why = `the shard ${this.name} knows ${ACTORS_MAX} actors, and takes no more`;
+      return this.#answer(CONFIRM.refused, actor, reply, said, why);
     }
     const entry = known ?? this.#ledger.entry(actor);
     if (waiting !== undefined || !this.#isAllowed(chunk)) {
@@ -261,22 +277,25 @@ export class ShardReplay {
   /** Makes all calls of a chunk, and notes its number with them. Nothing comes in between, so both are in one group of the log. */
   #apply(entry: ActorEntry, chunk: Chunk): void {
     let failure: unknown;
-    try {
-      for (const call of chunk.calls) this.#call(entry, call);
-    } catch (error) {
-      failure = error;
+    for (const call of chunk.calls) {
+      try {
+        this.#call(entry, call);
+        this.#counts.recorded += call.count;
+      } catch (error) {
+        failure ??= error;
+        // The other calls are made. What follows of these streams begins new episodes, so no episode has a hole.
+        for (const stream of streamsOf(call)) this.#leave(entry, stream);
+        if (isOfDisk(error)) break;
+      }
     }
     entry.last = chunk.number;
     this.#ledger.changed();
     this.#core.changed();
     this.#counts.chunks++;
-    if (failure === undefined) this.#counts.recorded += chunk.recordCount;
-    else {
-      if (failure instanceof ReplayError && failure.code === "disk") throw failure;
+    if (failure !== undefined) {
+      if (isOfDisk(failure)) throw failure;
       this.refusedCount++;
-      const { reply = "", round = 0 } = this.#unconfirmed.get(entry.id) ?? {};
-      const said = { expected: chunk.number + 1, round, number: chunk.number };
-      this.#answer(CONFIRM.refused, entry.id, reply, said, reasonOf(failure));
+      entry.refused = { number: chunk.number, text: reasonOf(failure).slice(0, REASON_MAX) };
     }
     this.#groupBytes += bytesOf(chunk);
     if (!this.#isDurable || this.#groupBytes < GROUP_BYTES) return;
@@ -300,10 +319,10 @@ export class ShardReplay {
       if (handle === undefined) return;
       const ended = new Uint32Array(1);
       const final = new Uint8Array(payload);
-      core.check(
-        "a chunk",
-        symbols.exrp_episode_end(core.id, handle, final, final.length, flags, ended),
-      );
+      const size = final.length;
+      const status = symbols.exrp_episode_end(core.id, handle, final, size, flags, ended);
+      // Somebody here may have ended it, or it was evicted.
+      if (status !== abi.EXRP_STATUS_EPISODE_ENDED) core.check("a chunk", status);
       entry.streams.delete(stream);
       return;
     }
@@ -364,20 +383,45 @@ export class ShardReplay {
     const streams = new Uint32Array(new Uint8Array(payload.subarray(0, 4 * count)).buffer);
     const body = payload.subarray(streamBytes);
     const steps = isPacked ? this.#packing.unpack(body, count) : new Uint8Array(body);
-    const handles = Float64Array.from(
-      streams,
-      (stream) => entry.streams.get(stream) ?? this.#begin(entry, stream),
-    );
+    const handles = new Float64Array(count);
     const done = new Uint32Array(2);
     const { id, kernel: { symbols } } = this.#core;
     const size = steps.length;
-    const status = symbols.exrp_record_batch(id, handles, steps, size, count, flags, done);
+    const again = (): number => {
+      for (const [k, stream] of streams.entries()) {
+        handles[k] = entry.streams.get(stream) ?? this.#begin(entry, stream);
+      }
+      return symbols.exrp_record_batch(id, handles, steps, size, count, flags, done);
+    };
+    let status = again();
+    // As above: those that have ended begin anew.
+    if (status === abi.EXRP_STATUS_EPISODE_ENDED) {
+      for (const stream of streams) {
+        const handle = entry.streams.get(stream);
+        if (handle !== undefined && !isOpen(this.#infoOf(handle))) entry.streams.delete(stream);
+      }
+      status = again();
+    }
     this.#core.check("a chunk", status);
     for (const [k, stream] of streams.entries()) entry.streams.set(stream, handles[k] ?? 0);
   }
 
+  /** What the replay says of an episode. */
+  #infoOf(handle: number): Float64Array {
+    const { id, kernel: { symbols } } = this.#core;
+    const info = new Float64Array(abi.EXRP_EPISODE_INFO_COUNT);
+    symbols.exrp_episode_info(id, handle, info, lengthOf(info));
+    return info;
+  }
+
   #begin(entry: ActorEntry, stream: number): number {
     const core = this.#core;
+    if (entry.streams.size >= STREAMS_MAX) {
+      throw new ReplayError(
+        "shard-refused",
+        `an actor may have ${STREAMS_MAX} open episodes in a shard; end episodes, or record into the one that you have`,
+      );
+    }
     const handle = new Float64Array(1);
     core.check("a chunk", core.kernel.symbols.exrp_episode_create(core.id, handle));
     const [made = 0] = handle;
@@ -400,11 +444,9 @@ export class ShardReplay {
     );
     const state = new Uint8Array(bytes);
     const status = symbols.exrp_next_states_get(id, handles, 1, there, state, bytes);
-    const info = new Float64Array(abi.EXRP_EPISODE_INFO_COUNT);
-    symbols.exrp_episode_info(id, handle, info, lengthOf(info));
-    const isOpen = info[abi.EXRP_EPISODE_STATE] === abi.EXRP_EPISODE_OPEN;
+    const info = this.#infoOf(handle);
     const isEmpty = info[abi.EXRP_EPISODE_RECORD_COUNT] === 0;
-    if (status !== 0 || !isOpen || !(isEmpty || there[0] === 1)) return;
+    if (status !== 0 || !isOpen(info) || !(isEmpty || there[0] === 1)) return;
     const ended = new Uint32Array(1);
     symbols.exrp_episode_end(id, handle, state, bytes, abi.EXRP_RECORD_TRUNCATED, ended);
   }
@@ -449,6 +491,12 @@ export class ShardReplay {
       if (this.#isDurable) await this.#replay.flush();
       for (const [actor, number] of numbers) {
         const { reply, round } = taken.get(actor) ?? { reply: "", round: 0 };
+        const { refused } = this.#ledger.find(actor) ?? {};
+        if (refused !== undefined && refused.number <= number) {
+          const said = { number, expected: refused.number, round };
+          this.#answer(CONFIRM.refused, actor, reply, said, refused.text);
+          continue;
+        }
         const expected = number + 1 + (this.#waiting.get(actor)?.chunks.length ?? 0);
         this.#answer(CONFIRM.stored, actor, reply, { number, expected, round });
       }
@@ -466,7 +514,11 @@ export class ShardReplay {
   forget(data: Uint8Array): void {
     if (data.length !== 16) throw refused("an actor has no name");
     const entry = this.#ledger.find(toHex(data));
-    if (entry !== undefined) this.#forget(entry);
+    if (entry === undefined || this.#waiting.has(entry.id)) return;
+    for (const stream of [...entry.streams.keys()]) this.#leave(entry, stream);
+    entry.isGone = true;
+    entry.seen = performance.now();
+    this.#core.changed();
   }
 
   #forget(entry: ActorEntry): void {
@@ -478,14 +530,18 @@ export class ShardReplay {
 
   /** Forgets the actors that were silent for so long. */
   forgetSilent(milliseconds: number): void {
-    const before = performance.now() - milliseconds;
-    for (const entry of [...this.#ledger.actors]) if (entry.seen < before) this.#forget(entry);
+    const now = performance.now();
+    for (const entry of [...this.#ledger.actors]) {
+      const patience = entry.isGone ? Math.min(GONE_MS, milliseconds) : milliseconds;
+      if (entry.seen < now - patience) this.#forget(entry);
+    }
     if (this.#waiting.size > 0) this.#applyWaiting();
   }
 
   /** Nothing is sent any more. */
   end(): void {
     this.#isEnded = true;
+    served.delete(this.#core);
   }
 
   // ---- drawing ----
@@ -550,6 +606,21 @@ export class ShardReplay {
     if (entry === undefined) throw refused(`there is no selector ${selector}`);
     this.#replay.setPriority(entry.selector, episodes, positions, priorities);
   }
+}
+
+/** The streams that a call records into. */
+function streamsOf({ kind, count, stream, payload }: Call): Iterable<number> {
+  if (kindOf(kind)[0] !== CALL.batch) return [stream];
+  if (payload.length < 4 * count) return [];
+  return new Uint32Array(new Uint8Array(payload.subarray(0, 4 * count)).buffer);
+}
+
+function isOpen(info: Float64Array): boolean {
+  return info[abi.EXRP_EPISODE_STATE] === abi.EXRP_EPISODE_OPEN;
+}
+
+function isOfDisk(error: unknown): boolean {
+  return error instanceof ReplayError && error.code === "disk";
 }
 
 function textBytes(text: string): Uint8Array {

@@ -64,7 +64,7 @@ export interface ShardFigures {
  *
  * @param connection A `NatsConnection`, or what does the same. It stays yours, too.
  * @throws {TypeError} If `replay` is none, or for a wrong option.
- * @throws {ReplayError} `not-sharable` if the replay is shared between threads, or its eviction policy is written in TypeScript. `shard-taken` if another shard
+ * @throws {ReplayError} `not-sharable` if the replay is shared between threads or served already, or its eviction policy is written in TypeScript. `shard-taken` if another shard
  * answers to the name.
  * @example
  * ```ts
@@ -94,8 +94,8 @@ export async function serveShard(
   const name = checkToken(`${WHERE}: name`, options.name);
   checkInteger(`${WHERE}: forgetActorMs`, forgetActorMs, 1000, Number.MAX_SAFE_INTEGER);
   const subjects = new Subjects(checkToken(`${WHERE}: prefix`, prefix, true));
-  const inner = new ShardReplay(WHERE, replay, name);
   await checkFree(connection, subjects, name);
+  const inner = new ShardReplay(WHERE, replay, name);
   return new Shard(inner, connection, subjects, forgetActorMs);
 }
 
@@ -185,6 +185,17 @@ export class Shard implements AsyncDisposable {
       inner.limit(reader.f64());
     });
     listen(subjects.shard(name, "bye"), (data) => inner.forget(data));
+    let rival = "";
+    listen(subjects.beat, (data) => {
+      const beat = readBeat(data);
+      if (beat.name !== name || beat.isLast || beat.incarnation >= inner.incarnation) return;
+      // A single one may be damaged.
+      const isAgain = beat.incarnation === rival;
+      rival = beat.incarnation;
+      if (!isAgain) return;
+      const words = `another shard named ${name} has begun at the same time`;
+      this.#stop(new ReplayError("shard-taken", `${WHERE}: ${words}`));
+    });
     listen(subjects.find, (_data, reply) => {
       if (reply !== "") connection.publish(reply, inner.announcement());
     });

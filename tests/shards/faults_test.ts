@@ -1,0 +1,195 @@
+/** What goes wrong between an actor and its shard: episodes that end elsewhere, answers that are lost, messages that overtake others, names that are taken. */
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
+import { until } from "../_wait.ts";
+import { ExperienceReplay, ReplayError } from "@exrp/replay";
+import {
+  type Connection,
+  localConnection,
+  serveShard,
+  type Shard,
+  type ShardWriter,
+  shardWriter,
+} from "@exrp/replay/shards";
+import { coreOf } from "../../replay/replay_view.ts";
+import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_calls.ts";
+import { Ledger } from "../../shards/_ledger.ts";
+import { localShard } from "./_local.ts";
+import { NUMBERED, openNumbered } from "./_numbered.ts";
+
+type Recording = Pick<ExperienceReplay, "newEpisode" | "whenReady"> & {
+  record(...of: unknown[]): number;
+  recordBatch(...of: unknown[]): unknown;
+  endEpisode(...of: unknown[]): unknown;
+};
+
+function replayOf(writer: ShardWriter): Recording {
+  return writer.replay as unknown as Recording;
+}
+
+function record(writer: ShardWriter, n: number): void {
+  const replay = replayOf(writer);
+  replay.record(replay.newEpisode(), [n, 0], n % 7, n, { finalState: [n + 1, 0] });
+}
+
+/** A connection that loses the messages of which `isLost` says so. */
+function losing(
+  hub: Connection,
+  isLost: (subject: string, data: Uint8Array) => boolean,
+): Connection {
+  return new Proxy(hub, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name) as unknown;
+      if (name !== "publish") return typeof value === "function" ? value.bind(target) : value;
+      return (subject: string, data = new Uint8Array(0), options?: object) => {
+        if (!isLost(subject, data)) target.publish(subject, data, options as never);
+      };
+    },
+  });
+}
+
+const BATCH = { state: [1, 0, 2, 0], action: [1, 2], reward: [1, 2] };
+
+Deno.test("an actor that ends no episodes is told so, and its shard can be opened again", async () => {
+  const folder = await Deno.makeTempDir();
+  {
+    const connection = localConnection();
+    using replay = await openNumbered(folder);
+    await using _shard = await serveShard(replay as unknown as ExperienceReplay, connection, {
+      name: "a",
+    });
+    const writer = await shardWriter(connection);
+    const to = replayOf(writer);
+    const write = async (): Promise<void> => {
+      for (let n = 0; n < 65_537; n++) {
+        await to.whenReady(() => to.record(to.newEpisode(), [n, 0], n % 7, n));
+      }
+      await writer.flush();
+    };
+    await assertRejects(write, Error, "65536 open episodes");
+    writer.abandon();
+  }
+  using replay = await openNumbered(folder);
+  await using shard = await serveShard(
+    replay as unknown as ExperienceReplay,
+    localConnection(),
+    { name: "a" },
+  );
+  assertEquals(shard.figures().actors, 1);
+  await shard.close();
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("what a shard knows of actors comes back with the reason of a refusal", () => {
+  const [ledger, again] = [new Ledger(), new Ledger()];
+  const entry = ledger.entry("ab".repeat(16));
+  entry.last = 7;
+  entry.refused = { number: 5, text: "it is späť" };
+  entry.streams.set(3, 9);
+  ledger.changed();
+  again.load(ledger.save());
+  const { last, refused, streams } = again.entry(entry.id);
+  assertEquals([last, refused, [...streams]], [7, entry.refused, [[3, 9]]]);
+});
+
+Deno.test("an actor hears that a call was refused, though an answer is lost, and its other calls are made", async () => {
+  const hub = localConnection();
+  using replay = await ExperienceReplay.create(NUMBERED);
+  const { symbols } = coreOf("test", replay).kernel;
+  let lost = 0;
+  const served = losing(hub, (_subject, { 0: a, 1: b, 2: c, 4: kind }) => {
+    const isRefusal = a === 0x58 && b === 0x43 && c === 0x46 && kind === 2;
+    return isRefusal && lost++ === 0;
+  });
+  await using shard = await serveShard(replay as never, served, { name: "a" });
+  // The first row of each chunk says that it has no records.
+  let isSpoilt = false;
+  const spoiling = losing(hub, (subject, data) => {
+    if (!isSpoilt || !subject.endsWith(".chunk")) return false;
+    const schema = new DataView(data.buffer, data.byteOffset).getUint32(4, true);
+    const { calls, actor, number } = readChunk(symbols, schema, data);
+    const bad = calls.findIndex(({ kind }) => kind === CALL.row);
+    const spoilt = calls.map((call, k) => writeCall(k === bad ? { ...call, count: 0 } : call));
+    data.set(writeChunk(symbols, schema, actor, number, spoilt));
+    isSpoilt = false;
+    return false;
+  });
+  await using writer = await shardWriter(spoiling);
+  record(writer, 1);
+  await writer.flush();
+  isSpoilt = true;
+  for (const n of [2, 3, 4]) record(writer, n);
+  await assertRejects(() => writer.flush(), Error, "could not take records");
+  assertEquals([replay.recordCount, shard.figures().damaged], [3, 1]);
+  assert(lost >= 2, `${lost}`);
+  // It hears of it once.
+  record(writer, 5);
+  await writer.flush();
+  assertEquals(replay.recordCount, 4);
+});
+
+Deno.test("episodes that ended in the shard cost no record of others", async () => {
+  const connection = localConnection();
+  await using a = await localShard(connection, "a", []);
+  await using writer = await shardWriter(connection);
+  const to = replayOf(writer);
+  const episodes = Float64Array.of(to.newEpisode(), to.newEpisode());
+  to.recordBatch(episodes, BATCH);
+  await writer.flush();
+  const [first = -1] = a.replay.episodes().handle;
+  a.replay.endEpisode(first, { finalState: [9, 9], truncated: true } as never);
+  for (let k = 0; k < 2; k++) {
+    to.recordBatch(episodes, BATCH);
+    await writer.flush();
+  }
+  assertEquals([...a.replay.episodes().length].toSorted(), [1, 2, 3]);
+  // The actor ends one that has ended.
+  const third = a.replay.episodes().handle.at(-1) ?? -1;
+  a.replay.endEpisode(third, { finalState: [9, 9], truncated: true } as never);
+  to.endEpisode(episodes[0] ?? -1, { finalState: [3, 0] });
+  record(writer, 5);
+  await writer.flush();
+  assertEquals([a.replay.recordCount, a.shard.figures().damaged], [7, 0]);
+});
+
+Deno.test("a chunk that comes again behind the end of its actor is dropped", async () => {
+  const hub = localConnection();
+  await using a = await localShard(hub, "a", []);
+  const chunks: (readonly [string, Uint8Array])[] = [];
+  const connection = losing(hub, (subject, data) => {
+    if (subject.endsWith(".chunk")) chunks.push([subject, data.slice()]);
+    return false;
+  });
+  const writer = await shardWriter(connection);
+  record(writer, 1);
+  await writer.close();
+  await until("the shard has heard of the end", () => a.shard.figures().actors === 0);
+  for (const [subject, data] of chunks) hub.publish(subject, data, { reply: "nobody" });
+  await until("the chunk came again", () => a.shard.figures().repeated + a.replay.recordCount > 1);
+  assertEquals([a.replay.recordCount, a.shard.figures().actors], [1, 0]);
+});
+
+Deno.test("of two shards that begin with one name, one ends", async () => {
+  const connection = localConnection();
+  using first = await ExperienceReplay.create(NUMBERED);
+  using second = await ExperienceReplay.create(NUMBERED);
+  const shards = await Promise.all(
+    [first, second].map((replay) => serveShard(replay as never, connection, { name: "a" })),
+  );
+  const error = await Promise.race(shards.map(({ closed }) => closed));
+  assert(error instanceof ReplayError && error.code === "shard-taken", String(error));
+  await using writer = await shardWriter(connection);
+  for (let n = 0; n < 10; n++) record(writer, n);
+  await writer.flush();
+  assertEquals([first.recordCount, second.recordCount].toSorted(), [0, 10].toSorted());
+  for (const shard of shards) await shard.close();
+});
+
+Deno.test("a replay is served by one shard at a time", async () => {
+  const connection = localConnection();
+  await using a = await localShard(connection, "a", []);
+  const serve = (): Promise<Shard> => serveShard(a.replay, connection, { name: "b" });
+  await assertRejects(serve, Error, "another shard serves this replay");
+  await a.shard.close();
+  await using b = await serve();
+  assertEquals(b.name, "b");
+});
