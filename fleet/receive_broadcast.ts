@@ -164,6 +164,15 @@ export class BroadcastReceiver<A extends BroadcastArrays = BroadcastArrays>
   }
 }
 
+/** Says when a connection has ended, until what it returns is called. After that, the connection remembers nothing of `ended`, however long it lasts. */
+function watchEnd(connection: Connection, ended: (error: unknown) => void): () => void {
+  let call: typeof ended | undefined = ended;
+  connection.closed().then((error) =>
+    call?.(error ?? new ReplayError("disposed", "the connection is closed"))
+  );
+  return () => call = undefined;
+}
+
 /** What a receiver does. */
 class Receiving<A extends BroadcastArrays> {
   /** What was received; undefined before the first version. */
@@ -210,10 +219,11 @@ class Receiving<A extends BroadcastArrays> {
         else this.#take(message.data);
       },
     });
-    connection.closed().then((error) =>
-      this.#fail(error ?? new ReplayError("disposed", "the connection is closed"))
-    );
-    this.#leave = () => all.unsubscribe();
+    const forget = watchEnd(connection, (error) => this.#fail(error));
+    this.#leave = () => {
+      all.unsubscribe();
+      forget();
+    };
   }
 
   #fail(error: unknown): void {
@@ -232,11 +242,6 @@ class Receiving<A extends BroadcastArrays> {
   close(): void {
     this.#end.abort();
     this.#leave();
-    // The connection remembers this object for as long as it lasts.
-    this.#bytes = new Uint8Array(0);
-    this.#has = new Uint8Array(0);
-    this.broadcast = undefined;
-    this.#began = this.#failed = () => {};
   }
 
   /** Asks what the arrays are, until somebody says it. */
