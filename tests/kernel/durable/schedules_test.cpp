@@ -271,6 +271,9 @@ class Schedule {
     for (uint32_t steps = random_.below(40); steps > 0 && isGood_; --steps) step();
     if (!isGood_) return;
     if (disk_.has(checkpointName)) ++totals_.checkpoints;
+    // Where only the caller ends groups, close() leaves out what came behind the last one.
+    if (options_.hasState) flush(true);
+    if (!isGood_) return;
     // The rows of which block are spoiled in the end.
     LogPlace victim;
     double episode = 0;
