@@ -483,6 +483,8 @@ export class ShardReplay {
       if (!this.#isEnded) this.fail(error instanceof Error ? error : new Error(String(error)));
     }).finally(() => {
       this.#flushing = undefined;
+      // A chunk may have come behind the last look.
+      if (this.#unconfirmed.size > 0) this.#beginFlush();
     });
   }
 

@@ -346,6 +346,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       },
     );
     this.#isConnected = true;
+    // One that differed was told of, and is left out.
+    this.#failure = undefined;
   }
 
   /**
