@@ -76,7 +76,7 @@ export function schemaSum(symbols: KernelSymbols, config: ReplayConfig): number 
 
 function numberOf(from: Readonly<Record<string, unknown>>, name: string): number {
   const value = from[name];
-  if (typeof value === "number" && value >= 0) return value;
+  if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
   throw refused(`${name} is ${JSON.stringify(value)}`);
 }
 

@@ -264,7 +264,12 @@ export class StepsPacking {
     for (const part of parts) {
       if (part.rowBytes === undefined) {
         pieces.push({ from: part.from, rows: reader.bytes(part.bytes) });
-      } else packed.push({ part, bytes: reader.bytes(reader.u32()) });
+      } else {
+        const bytes = reader.bytes(reader.u32());
+        // Each sixteen rows have four bytes at least.
+        if (bytes.length < 4 * Math.ceil(count / 16)) throw refused("a wide column is too short");
+        packed.push({ part, bytes });
+      }
     }
     const behind = reader.bytes(reader.left);
     const steps = new Uint8Array(end + behind.length);

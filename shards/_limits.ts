@@ -1,7 +1,7 @@
 /**
  * A rate limiter over all shards: it holds draws back by itself, and records by credits that it gives to shards.
  *
- * The sum of all credits never lets the difference of records and picks above the limiter's band. So a shard may record up to its credit without asking, and
+ * The sum of all credits never lets the difference of records and picks above the limiter's band by more than one chunk a shard. So a shard may record up to its credit without asking, and
  * what is known here of shards may be old.
  *
  * @module
@@ -22,23 +22,30 @@ export interface Counted {
 export class Limits {
   readonly #numbers: RateLimiter["numbers"];
   readonly #credits = new Map<string, number>();
-  /** Records that do not count: those that were there at first, but for `minSize` of them. */
-  #before: number | undefined;
+  /** Of each shard, the records that do not count: those that were there at its first sight, but for `minSize` of all. */
+  readonly #before = new Map<string, number>();
+  #oldLeft: number;
   #drawn = 0;
 
   /** The limits of a rule. */
   constructor({ numbers }: RateLimiter) {
     this.#numbers = numbers;
+    this.#oldLeft = numbers.minSize;
   }
 
   #inserted(shards: readonly Counted[]): number {
-    let [recorded, records] = [0, 0];
-    for (const shard of shards) {
-      recorded += shard.recorded;
-      records += shard.records;
+    let inserted = 0;
+    for (const { name, recorded, records } of shards) {
+      let before = this.#before.get(name);
+      if (before === undefined) {
+        const counted = Math.min(records, this.#oldLeft);
+        this.#oldLeft -= counted;
+        before = recorded - counted;
+        this.#before.set(name, before);
+      }
+      inserted += recorded - before;
     }
-    this.#before ??= recorded - Math.min(records, this.#numbers.minSize);
-    return recorded - this.#before;
+    return inserted;
   }
 
   /** Whether so many picks may be drawn now. */
@@ -65,6 +72,9 @@ export class Limits {
     if (differenceMax === Infinity) {
       return isAll ? alive.map(({ name }) => [name, Infinity] as const) : [];
     }
+    // What a dead shard did not use goes to the others. If it comes back, it may write that once too much.
+    const names = new Set(alive.map(({ name }) => name));
+    for (const name of [...this.#credits.keys()]) if (!names.has(name)) this.#credits.delete(name);
     const inserted = this.#inserted(all);
     const most = Math.max(minSize, Math.floor((differenceMax + this.#drawn) / ratio));
     const creditOf = ({ name, recorded }: Counted): number =>

@@ -27,7 +27,6 @@ interface Stream {
   tag: number;
   /** Whether the shard was told of the episode that begins next. */
   isBegun: boolean;
-  isEnded: boolean;
   /** Records of the open episode. */
   count: number;
 }
@@ -52,11 +51,16 @@ export class NotingKernel {
       detail = numbers;
       return status;
     };
+    const isKnown = (handle: number): boolean =>
+      Number.isInteger(handle) && handle >= 0 && handle < this.#next;
     /** The stream of a handle, or the status of a call that can't go on. */
     const open = (handle: number, count: number): Stream | number => {
       const stream = this.#streams.get(handle);
-      if (stream === undefined) return fail(abi.EXRP_STATUS_EPISODE_UNKNOWN, handle, this.#next);
-      if (stream.isEnded) return fail(abi.EXRP_STATUS_EPISODE_ENDED, handle, stream.count);
+      if (stream === undefined) {
+        const isEnded = isKnown(handle);
+        const status = isEnded ? abi.EXRP_STATUS_EPISODE_ENDED : abi.EXRP_STATUS_EPISODE_UNKNOWN;
+        return fail(status, handle, isEnded ? -1 : this.#next);
+      }
       if (sink.isOpen()) return stream;
       return fail(abi.EXRP_STATUS_RATE_LIMITER, abi.EXRP_ALLOW_INSERTS, count, 0, 0);
     };
@@ -70,7 +74,7 @@ export class NotingKernel {
       },
       exrp_episode_create: (_id, out) => {
         const handle = this.#next++;
-        this.#streams.set(handle, { tag: 0, isBegun: false, isEnded: false, count: 0 });
+        this.#streams.set(handle, { tag: 0, isBegun: false, count: 0 });
         (out as Float64Array)[0] = handle;
         return 0;
       },
@@ -85,7 +89,7 @@ export class NotingKernel {
         const stream = open(handle, 1);
         if (typeof stream === "number") return stream;
         this.#add(handle, stream, { kind: CALL.row, flags, count: 1, payload: bytes });
-        this.#ended(stream, 1, flags);
+        this.#ended(handle, stream, 1, flags);
         return 0;
       },
       exrp_record_many: (_id, episode, steps, size, count, flags, done) => {
@@ -94,7 +98,7 @@ export class NotingKernel {
         if (typeof stream === "number") return stream;
         const bytes = (steps as Uint8Array).subarray(0, size);
         this.#add(handle, stream, this.#packed(CALL.many, flags, count, bytes));
-        this.#ended(stream, count, flags);
+        this.#ended(handle, stream, count, flags);
         (done as Uint32Array)[0] = count;
         return 0;
       },
@@ -119,7 +123,7 @@ export class NotingKernel {
         this.#sink.add({ ...call, payload, stream: 0, tag: 0 });
         const from = this.#flagsOf(count);
         for (const [k, handle] of handles.entries()) {
-          this.#ended(this.#streams.get(handle) as Stream, 1, bytes[from + k] ?? 0);
+          this.#ended(handle, this.#streams.get(handle) as Stream, 1, bytes[from + k] ?? 0);
         }
         (done as Uint32Array)[0] = count;
         return 0;
@@ -149,20 +153,21 @@ export class NotingKernel {
           const payload = (final as Uint8Array).subarray(0, size);
           this.#sink.add({ kind: CALL.end, flags, count: 0, stream: handle, tag: 0, payload });
         }
-        stream.isEnded = true;
+        this.#streams.delete(handle);
         return 0;
       },
       exrp_episode_info: (_id, handle, info) => {
         const stream = this.#streams.get(handle);
-        if (stream === undefined) {
+        if (stream === undefined && !isKnown(handle)) {
           return fail(abi.EXRP_STATUS_EPISODE_UNKNOWN, handle, this.#next);
         }
         const numbers = info as Float64Array;
-        numbers[abi.EXRP_EPISODE_STATE] = stream.isEnded
-          ? abi.EXRP_EPISODE_TRUNCATED
+        // Of those that have ended, nothing is kept.
+        numbers[abi.EXRP_EPISODE_STATE] = stream === undefined
+          ? abi.EXRP_EPISODE_EVICTED
           : abi.EXRP_EPISODE_OPEN;
-        numbers[abi.EXRP_EPISODE_RECORD_COUNT] = stream.count;
-        numbers[abi.EXRP_EPISODE_TAG] = stream.tag;
+        numbers[abi.EXRP_EPISODE_RECORD_COUNT] = stream?.count ?? 0;
+        numbers[abi.EXRP_EPISODE_TAG] = stream?.tag ?? 0;
         numbers[abi.EXRP_EPISODE_FIRST_POSITION] = 0;
         return 0;
       },
@@ -180,7 +185,7 @@ export class NotingKernel {
   moveStreams(): number[] {
     const begun: number[] = [];
     for (const [handle, stream] of this.#streams) {
-      if (!stream.isBegun || stream.isEnded) continue;
+      if (!stream.isBegun) continue;
       stream.isBegun = false;
       begun.push(handle);
     }
@@ -201,10 +206,10 @@ export class NotingKernel {
   }
 
   /** What became of a stream's episode by its latest record. */
-  #ended(stream: Stream, count: number, flags: number): void {
+  #ended(handle: number, stream: Stream, count: number, flags: number): void {
     if ((flags & abi.EXRP_RECORD_ENDS) === 0) stream.count += count;
     else if ((flags & abi.EXRP_RECORD_BEGINS) !== 0) stream.count = 0;
-    else stream.isEnded = true;
+    else this.#streams.delete(handle);
   }
 
   #packed(

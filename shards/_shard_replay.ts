@@ -54,6 +54,8 @@ interface Waiting {
   readonly chunks: Chunk[];
   readonly entry: ActorEntry;
   readonly reply: string;
+  /** There was no room for the next one. */
+  isFull: boolean;
 }
 
 /** A draw's answer, before it is cut into parts. */
@@ -207,6 +209,8 @@ export class ShardReplay {
     const last = (known?.last ?? 0) + (waiting?.chunks.length ?? 0);
     if (known !== undefined) known.seen = performance.now();
     if (number > last + 1) {
+      // It was dropped for lack of room, so it will be sent again without a word.
+      if (waiting?.isFull === true) return;
       return this.#answer(CONFIRM.gap, actor, reply, { expected: last + 1, round, number });
     }
     if (number <= last) {
@@ -223,9 +227,16 @@ export class ShardReplay {
     }
     const entry = known ?? this.#ledger.entry(actor);
     if (waiting !== undefined || !this.#isAllowed(chunk)) {
-      if (this.#waitingBytes + bytesOf(chunk) > WAITING_MAX) return;
-      if (waiting === undefined) this.#waiting.set(actor, { chunks: [chunk], entry, reply });
-      else waiting.chunks.push(chunk);
+      if (this.#waitingBytes + bytesOf(chunk) > WAITING_MAX) {
+        if (waiting !== undefined) waiting.isFull = true;
+        return;
+      }
+      if (waiting === undefined) {
+        this.#waiting.set(actor, { chunks: [chunk], entry, reply, isFull: false });
+      } else {
+        waiting.chunks.push(chunk);
+        waiting.isFull = false;
+      }
       this.#waitingBytes += bytesOf(chunk);
       return;
     }
@@ -250,7 +261,8 @@ export class ShardReplay {
     const core = this.#core;
     const { symbols } = core.kernel;
     const recorded = core.info("a chunk")[abi.EXRP_INFO_RECORDED_COUNT] ?? 0;
-    if (this.#limit !== Infinity && recorded + recordCount > this.#limit) return false;
+    // A chunk may have more records than a learner allows at once, so each shard may write up to one chunk too many.
+    if (recordCount > 0 && recorded >= this.#limit) return false;
     const info = new Float64Array(abi.EXRP_RATE_LIMITER_COUNT);
     core.check("a chunk", symbols.exrp_rate_limiter_info(core.id, info, lengthOf(info)));
     const isLimited = info[abi.EXRP_RATE_LIMITER_MIN_SIZE] !== 0;
@@ -471,6 +483,8 @@ export class ShardReplay {
       if (!this.#isEnded) this.fail(error instanceof Error ? error : new Error(String(error)));
     }).finally(() => {
       this.#flushing = undefined;
+      // A chunk may have come behind the last look.
+      if (this.#unconfirmed.size > 0) this.#beginFlush();
     });
   }
 

@@ -37,7 +37,7 @@ export interface ShardWriterOptions extends WaitOptions {
   readonly chunkBytes?: number;
   /** Records go off after so many milliseconds at the latest: 50 by default. */
   readonly sendIntervalMs?: number;
-  /** How many bytes may wait to be confirmed; then `record` is held back, as by a rate limiter. 16 MiB by default. */
+  /** How many bytes may wait to be confirmed by one shard; then `record` is held back, as by a rate limiter. 16 MiB by default. */
   readonly unconfirmedBytes?: number;
 }
 
@@ -322,7 +322,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
 
   #mayAdd(): boolean {
     if (this.#failure !== undefined) throw this.#takeFailure();
-    return this.#bytes < this.#limits.unconfirmedBytes;
+    // What waits for a shard that is gone does not hold records for another one back.
+    return this.#home.bytes < this.#limits.unconfirmedBytes;
   }
 
   #add(call: Call): void {

@@ -49,6 +49,8 @@ const GET = "getBatch()";
 /** A shard that lives and does not answer for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
 const ANSWER_MS = 1000;
 const PENALTY_MS = 3000;
+/** All limits are sent again so often. */
+const LIMITS_MS = 1000;
 const BATCH_MAX = 2 ** 24;
 const LAYOUTS_MAX = 32;
 /** Rules by which every weight is 1, whatever is drawn. */
@@ -284,6 +286,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   #failure: ReplayError | undefined;
   #isConnected = false;
   #nextId = 0;
+  #limitsSent = 0;
   #drawn = 0;
   #redrawn = 0;
   #damaged = 0;
@@ -343,6 +346,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       },
     );
     this.#isConnected = true;
+    // One that differed was told of, and is left out.
+    this.#failure = undefined;
   }
 
   /**
@@ -497,7 +502,10 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   /** Those to draw from: not such a one of which the last answer never came. */
   #trusted(): Member[] {
     const now = performance.now();
-    return this.#alive().filter(({ name }) => (this.#penalties.get(name) ?? 0) <= now);
+    const alive = this.#alive();
+    const trusted = alive.filter(({ name }) => (this.#penalties.get(name) ?? 0) <= now);
+    // If none is left, the network was at fault, and not a shard.
+    return trusted.length > 0 ? trusted : alive;
   }
 
   #punish(id: number, shard: string): void {
@@ -647,9 +655,13 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     strides: Strides,
   ): Promise<OwnedBatch | undefined> {
     // The sums that are known now are used for the whole batch. A shard that gives nothing is left out, and then the shares are those of the others.
-    const shares = this.#trusted().map(({ name, announcement: { incarnation } }) => ({
-      ...{ name, incarnation, sum: this.#known.get(name)?.sum ?? 0 },
-    })).filter(({ sum }) => sum > 0);
+    const trusted = this.#trusted();
+    // If all weights are 0, a replay draws uniformly, and so do all together.
+    const isZero = trusted.every(({ name }) => (this.#known.get(name)?.sum ?? 0) === 0);
+    const shares = trusted.map(({ name, announcement: { incarnation } }) => {
+      const { picks = 0, sum = 0 } = this.#known.get(name) ?? {};
+      return { name, incarnation, sum: isZero ? picks : sum };
+    }).filter(({ sum }) => sum > 0);
     const parts = new Map<string, { count: number; readonly rows: [Uint8Array, number][] }>();
     let left = size;
     while (left > 0) {
@@ -788,7 +800,13 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
 
   /** Gives up what a shard that lives has not answered. */
   #look(): void {
-    const before = performance.now() - ANSWER_MS;
+    const now = performance.now();
+    // One may be lost on its way.
+    if (this.#limits !== undefined && now - this.#limitsSent > LIMITS_MS) {
+      this.#limitsSent = now;
+      this.#sendLimits(true);
+    }
+    const before = now - ANSWER_MS;
     for (const [id, { since, shard }] of this.#pending) {
       if (since < before) this.#punish(id, shard);
     }

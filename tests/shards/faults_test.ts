@@ -1,9 +1,10 @@
 /** What goes wrong between an actor and its shard: episodes that end elsewhere, answers that are lost, messages that overtake others, names that are taken. */
-import { assert, assertEquals, assertRejects } from "../_assert.ts";
+import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
 import { until } from "../_wait.ts";
-import { ExperienceReplay, ReplayError } from "@exrp/replay";
+import { ExperienceReplay, ReplayError, samplesPerInsert } from "@exrp/replay";
 import {
   type Connection,
+  connectShards,
   localConnection,
   serveShard,
   type Shard,
@@ -12,12 +13,18 @@ import {
 } from "@exrp/replay/shards";
 import { coreOf } from "../../replay/replay_view.ts";
 import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_calls.ts";
+import { readBeat } from "../../shards/_announcement.ts";
 import { Ledger } from "../../shards/_ledger.ts";
+import { Limits } from "../../shards/_limits.ts";
+import { limitBytes } from "../../shards/serve_shard.ts";
+import { testRandom } from "../replay/_helpers.ts";
+import { LossyNet } from "./_lossy.ts";
 import { localShard } from "./_local.ts";
 import { NUMBERED, openNumbered } from "./_numbered.ts";
 
 type Recording = Pick<ExperienceReplay, "newEpisode" | "whenReady"> & {
   record(...of: unknown[]): number;
+  recordMany(...of: unknown[]): unknown;
   recordBatch(...of: unknown[]): unknown;
   endEpisode(...of: unknown[]): unknown;
 };
@@ -192,4 +199,94 @@ Deno.test("a replay is served by one shard at a time", async () => {
   await a.shard.close();
   await using b = await serve();
   assertEquals(b.name, "b");
+});
+
+Deno.test("a chunk of more records than a learner allows at once comes in", async () => {
+  const connection = localConnection();
+  await using a = await localShard(connection, "a", []);
+  const rateLimiter = samplesPerInsert(1, { minSize: 10, error: 20 });
+  await using _learner = await connectShards(connection, { rateLimiter });
+  await using writer = await shardWriter(connection);
+  const to = replayOf(writer);
+  const count = 300;
+  to.recordMany(to.newEpisode(), {
+    ...{ state: new Int32Array(2 * count), action: new Int32Array(count) },
+    reward: new Float32Array(count),
+  });
+  await writer.flush({ timeoutMs: 60_000 });
+  assertEquals(a.replay.recordCount, count);
+});
+
+Deno.test("records that were there at first count for no draw, and a dead shard holds no credit", () => {
+  const numbers = samplesPerInsert(1, { minSize: 10, error: 20 });
+  const limits = new Limits(numbers);
+  const a = { name: "a", recorded: 5000, records: 5000 };
+  const b = { name: "b", recorded: 5000, records: 5000 };
+  const [[, before = 0] = []] = limits.credits([a], [a], true);
+  assert(before > 5000, `${before}`);
+  assertEquals(limits.mayDraw(1000, [a, b]), false);
+  assertEquals(limits.credits([a, b], [a, b], true).length, 2);
+  const sum = (of: ReturnType<Limits["credits"]>): number =>
+    of.reduce((all, [, most]) => all + most - 5000, 0);
+  // Whoever dies, the next one gets as much as it had.
+  const helping = sum(limits.credits([b], [a, b], true));
+  for (let k = 0; k < 20; k++) {
+    const next = { name: `c${k}`, recorded: 5000, records: 5000 };
+    assertEquals(sum(limits.credits([next], [a, b, next], true)), helping);
+  }
+});
+
+Deno.test("a limit that was lost on its way is sent again", async () => {
+  const hub = localConnection();
+  await using a = await localShard(hub, "a", []);
+  let lost = 0;
+  const connection = losing(hub, (subject) => subject.endsWith(".limit") && lost++ < 2);
+  hub.publish("exrp.shard.a.limit", limitBytes(0));
+  const rateLimiter = samplesPerInsert(1, { minSize: 10, error: 20 });
+  await using _learner = await connectShards(connection, { rateLimiter });
+  await using writer = await shardWriter(hub);
+  record(writer, 1);
+  await writer.flush({ timeoutMs: 60_000 });
+  assertEquals([a.replay.recordCount, lost >= 3], [1, true]);
+});
+
+Deno.test("an actor at its bound goes on with another shard", async () => {
+  const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
+  await using _a = await localShard(net.node("a"), "a", []);
+  const writer = await shardWriter(net.node("w"), { unconfirmedBytes: 2 ** 16 });
+  record(writer, 0);
+  await writer.flush();
+  net.cut("a");
+  assertThrows(
+    () => {
+      for (;;) record(writer, 1);
+    },
+    Error,
+    "the rate limiter allows",
+  );
+  await using b = await localShard(net.node("b"), "b", []);
+  await until("it has moved", () => writer.figures().shard === "b");
+  record(writer, 2);
+  await until("the other shard has it", () => b.replay.recordCount === 1);
+  writer.abandon();
+});
+
+Deno.test("if all priorities are 0, shards are drawn from as one replay", async () => {
+  const connection = localConnection();
+  await using _a = await localShard(connection, "a", [0]);
+  await using learner = await connectShards(connection);
+  const { probability } = await learner.getBatch(2, { timeoutMs: 60_000 });
+  assertEquals([...probability], [1, 1]);
+});
+
+Deno.test("a heartbeat with an infinite sum is damaged", async () => {
+  const connection = localConnection();
+  let beat = "";
+  connection.subscribe("exrp.beat", {
+    callback: (_error, { data }) => beat = new TextDecoder().decode(data),
+  });
+  await using _a = await localShard(connection, "a", [1]);
+  await until("a heartbeat came", () => beat !== "");
+  const bad = beat.replace(/"sum":[\d.]+/, '"sum":1e999');
+  assertThrows(() => readBeat(new TextEncoder().encode(bad)), Error, "sum is");
 });

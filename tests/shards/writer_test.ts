@@ -112,7 +112,7 @@ Deno.test("calls that a replay refuses are refused, and reach no shard", async (
   assertThrows(() => replay.record(replay.newEpisode(), [1], 0, 0), RangeError);
   const episode = replay.newEpisode();
   replay.record(episode, [1, 0], 1, 1, { finalState: [2, 0] });
-  assertThrows(() => replay.record(episode, [1, 0], 1, 1), Error, "ended");
+  assertThrows(() => replay.record(episode, [1, 0], 1, 1), Error, "is not in the replay any more");
   assertThrows(() => replay.record(99, [1, 0], 1, 1), Error, "99");
   const steps = { state: [1, 0, 1, 0], action: [1, 1], reward: [1, 1] };
   const handle = replay.newEpisode();
