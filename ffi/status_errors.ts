@@ -205,6 +205,13 @@ export function segmentFile(segment: number): string {
   return `log-${String(segment).padStart(8, "0")}.exrp`;
 }
 
+/** Where the first damage lies that was not repaired, by the numbers of EXRP_RECOVERY_*; undefined if there is none. */
+export function damagePlace(report: Float64Array): string | undefined {
+  const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
+  if (segment === 0) return undefined;
+  return `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`;
+}
+
 /** What is wrong with the log of a durable replay. */
 function logText(what: number, call: number, system: number, last: number): Fault {
   switch (what) {

@@ -11,7 +11,7 @@ import { ReplayError } from "../base/errors.ts";
 import { unref } from "../base/platform.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
 import { browserFolder } from "../ffi/browser_folder.ts";
-import { segmentFile } from "../ffi/status_errors.ts";
+import { damagePlace } from "../ffi/status_errors.ts";
 import * as abi from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
 import { rowSpec } from "../reverb/tensor.ts";
@@ -108,15 +108,11 @@ export class TablesLog {
     const report = isNew
       ? openNew(low, directory, options)
       : openLog(low, directory, false, options);
-    const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
-    const damage = segment === 0
-      ? undefined
-      : `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`;
     this.#recovered = isNew ? undefined : {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
       lostItemCount: report[abi.EXRP_RECOVERY_LOST_BLOCKS] ?? 0,
-      damage,
+      damage: damagePlace(report),
     };
     if (!isNew) this.#takeState(report[abi.EXRP_RECOVERY_STATE_BYTES] ?? 0);
   }

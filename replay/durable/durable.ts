@@ -12,7 +12,7 @@ import { ReplayError } from "../../base/errors.ts";
 import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { browserFolder } from "../../ffi/browser_folder.ts";
-import { errorOfStatus, segmentFile } from "../../ffi/status_errors.ts";
+import { damagePlace, errorOfStatus } from "../../ffi/status_errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { Limits, ReplayConfig } from "../../schema/create_options.ts";
 import { filesFor, ignoreErrors } from "../../storage/file.ts";
@@ -237,15 +237,12 @@ export class Durable {
     );
     core.check(OPEN, status);
     this.#groupCount = report[abi.EXRP_RECOVERY_GROUPS] ?? 0;
-    const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
     const recovered: Recovery = {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
       lostBlockCount: report[abi.EXRP_RECOVERY_LOST_BLOCKS] ?? 0,
       evictedCount: report[abi.EXRP_RECOVERY_EVICTED] ?? 0,
-      damage: segment === 0
-        ? undefined
-        : `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`,
+      damage: damagePlace(report),
     };
     core.config = {
       ...core.config,
