@@ -4,6 +4,7 @@
  * @module
  */
 import { reasonOf } from "../base/errors.ts";
+import { runProgram } from "../base/program.ts";
 import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
@@ -120,23 +121,11 @@ async function readText(platform: typeof Deno, path: string): Promise<string> {
 }
 
 /** Runs the program; returns its exit status. */
-export async function main(platform: typeof Deno): Promise<number> {
-  if (platform.args.includes("--help")) {
-    console.log(usage);
-    return 0;
-  }
-  const args = readArguments(platform.args);
-  if (typeof args === "string") {
-    console.error(`${args}\n\n${usage}`);
-    return 2;
-  }
-  try {
-    await run(platform, args);
-    return 0;
-  } catch (error) {
-    console.error(`serve: ${reasonOf(error)}`);
-    return 1;
-  }
+export function main(platform: typeof Deno): Promise<number> {
+  return runProgram(
+    { name: "serve", usage, readArguments, run: (args) => run(platform, args) },
+    platform.args,
+  );
 }
 
 /** The tables of a configuration, in memory or in its folder. */

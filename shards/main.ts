@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { reasonOf } from "../base/errors.ts";
+
 import { deno, environmentVariable } from "../base/platform.ts";
 import { ExperienceReplay } from "../mod.ts";
+import { runProgram } from "../base/program.ts";
 import { platformFiles } from "../storage/files.ts";
 import { readShardConfig, type ShardConfig } from "./config.ts";
 import { serveShard } from "./serve_shard.ts";
@@ -69,8 +70,8 @@ function untilSignal(platform: typeof Deno): Promise<string> {
   });
 }
 
-/** Serves until a signal comes, or the disk fails. Returns the exit status. */
-async function run(platform: typeof Deno, args: Arguments): Promise<number> {
+/** Serves until a signal comes, or the disk fails. */
+async function run(platform: typeof Deno, args: Arguments): Promise<void> {
   const { name, prefix, directory, flushIntervalMs, nats, replay: options, selectors } =
     await readFile(platform, args);
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
@@ -90,26 +91,14 @@ async function run(platform: typeof Deno, args: Arguments): Promise<number> {
     await connection.close();
   }
   console.log("stopped");
-  return 0;
 }
 
 /** Runs the program; returns its exit status. */
-export async function main(platform: typeof Deno): Promise<number> {
-  if (platform.args.includes("--help")) {
-    console.log(usage);
-    return 0;
-  }
-  const args = readArguments(platform.args);
-  if (typeof args === "string") {
-    console.error(`${args}\n\n${usage}`);
-    return 2;
-  }
-  try {
-    return await run(platform, args);
-  } catch (error) {
-    console.error(`shard: ${reasonOf(error)}`);
-    return 1;
-  }
+export function main(platform: typeof Deno): Promise<number> {
+  return runProgram(
+    { name: "shard", usage, readArguments, run: (args) => run(platform, args) },
+    platform.args,
+  );
 }
 
 if (import.meta.main && deno !== undefined) deno.exit(await main(deno));
