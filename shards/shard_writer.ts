@@ -26,6 +26,8 @@ import { checkToken, idBytes, randomId, Subjects } from "./_wire.ts";
 
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
+/** Between the first answer of a shard and the choice of one: so long the others have time to answer, too. */
+const CHOICE_MS = 100;
 
 /** The options of {@linkcode shardWriter}, which has an example. */
 export interface ShardWriterOptions extends WaitOptions {
@@ -101,22 +103,30 @@ export async function shardWriter<S extends Schema = AnySchema>(
   checkWait(WHERE, { timeoutMs });
   const kernel = await openKernel({});
   const wait = { timeoutMs, ...signal === undefined ? {} : { signal } };
+  const begun = performance.now();
   const parts = await waitUntil<ConstructorParameters<typeof ShardWriter>[0]>(
     wait,
     (done) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
       let isDone = false;
       const hub: Hub = { came: () => {}, left: () => {} };
       const members = new Members(connection, subjects, {
         came: (member, isNew) => {
           if (isDone) return hub.came(member, isNew);
           if (shard !== undefined && member.name !== shard) return;
-          isDone = true;
-          const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
-          done({ kernel, connection, subjects, members, hub, limits, first: member });
+          // The others answer soon, too, so that there is a choice.
+          const left = timeoutMs - (performance.now() - begun);
+          const choiceMs = shard === undefined ? Math.min(CHOICE_MS, left / 2) : 0;
+          timer ??= setTimeout(() => {
+            isDone = true;
+            const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
+            done({ kernel, connection, subjects, members, hub, limits, first: member });
+          }, choiceMs);
         },
         left: (member) => hub.left(member),
       });
       return () => {
+        clearTimeout(timer);
         if (!isDone) members.end();
       };
     },
@@ -389,7 +399,9 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     );
     if (fit.length === 0) return;
     // Of two at random, the one with fewer records: so many actors that begin at once do not all take the same one.
-    const [a, b] = [0, 1].map(() => fit[Math.floor(Math.random() * fit.length)] as Member);
+    const at = Math.floor(Math.random() * fit.length);
+    const next = at + 1 + Math.floor(Math.random() * (fit.length - 1));
+    const [a, b] = [fit[at], fit[next % fit.length]];
     const best = (a?.beat.recorded ?? 0) <= (b?.beat.recorded ?? 0) ? a : b;
     if (best === undefined || best.name === this.#home.shard) return;
     const payload = new Uint8Array(0);

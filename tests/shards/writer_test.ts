@@ -166,6 +166,18 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
   assertEquals(writer.figures().moves, 1);
 });
 
+Deno.test("a writer takes the shard with fewer records, whichever answers first", async () => {
+  const connection = localConnection();
+  await using _a = await localShard(connection, "a", [1, 2, 3]);
+  await using b = await localShard(connection, "b", []);
+  for (let k = 0; k < 8; k++) {
+    const writer = await shardWriter(connection);
+    assertEquals(writer.figures(), { ...writer.figures(), shard: "b", moves: 0 });
+    writer.abandon();
+  }
+  assertEquals(b.shard.name, "b");
+});
+
 Deno.test("a shard that comes back without its records gets what is left under another name", async () => {
   const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
   await using writerShard = await localShard(net.node("a1"), "a", []);
