@@ -209,7 +209,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#limits = { ...limits, chunkBytes: Math.min(limits.chunkBytes, most - CHUNK_HEAD) };
     this.#callBytesMax = most - CHUNK_HEAD;
     this.#noting = new NotingKernel(kernel, {
-      isOpen: () => this.#mayAdd(),
+      checkOpen: () => this.#checkOpen(),
       add: (call) => this.#add(call),
     });
     const { announcement } = first;
@@ -330,10 +330,16 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     return failure;
   }
 
-  #mayAdd(): boolean {
+  #checkOpen(): void {
     if (this.#failure !== undefined) throw this.#takeFailure();
     // What waits for a shard that is gone does not hold records for another one back.
-    return this.#home.bytes < this.#limits.unconfirmedBytes;
+    const { shard, bytes } = this.#home;
+    const { unconfirmedBytes } = this.#limits;
+    if (bytes < unconfirmedBytes) return;
+    throw new ReplayError(
+      "rate-limiter",
+      `the shard ${shard} has not confirmed ${bytes} bytes, and ${unconfirmedBytes} may wait (unconfirmedBytes); record again once it has, and whenReady() waits for that`,
+    );
   }
 
   #add(call: Call): void {
@@ -343,10 +349,16 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
         `the records of one call take ${bytes} bytes, and the connection carries ${this.#callBytesMax} at once; record fewer in a call, or raise max_payload of the server`,
       );
     }
+    this.#put(call);
+  }
+
+  /** Puts a call into the open chunk of the shard, and sends that if it is full. */
+  #put(call: Call, isVital = true): void {
     const home = this.#home;
-    if (home.openBytes + bytes > this.#limits.chunkBytes) home.seal();
-    home.add(writeCall(call));
-    if (home.openBytes >= this.#limits.chunkBytes) home.seal();
+    const { chunkBytes } = this.#limits;
+    if (home.openBytes + callBytes(call.payload.length) > chunkBytes) home.seal();
+    home.add(writeCall(call), isVital);
+    if (home.openBytes >= chunkBytes) home.seal();
   }
 
   #seal(): void {
@@ -406,8 +418,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     if (best === undefined || best.name === this.#home.shard) return;
     const payload = new Uint8Array(0);
     for (const stream of this.#noting.moveStreams()) {
-      const call = { kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload };
-      this.#home.add(writeCall(call), false);
+      this.#put({ kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload }, false);
     }
     this.#home.seal();
     this.#home = this.#linkOf(best.name);

@@ -149,7 +149,7 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
       for (;; taken++) episode = replay.recordStep(episode, step as never);
     },
     Error,
-    "the rate limiter allows 0 more now",
+    "and 65536 may wait (unconfirmedBytes); record again once it has",
   );
   await assertRejects(() => writer.flush({ timeoutMs: 10 }), Error, "not confirmed within 10 ms");
   await using b = await localShard(net.node("b"), "b", []);
