@@ -49,11 +49,12 @@ export class Wishes {
   readonly #penalties = new Map<string, number>();
   #nextId = 0;
 
-  /** Wishes over a connection. `hears` is told of each part of an answer, for the figures in it. */
+  /** Wishes over a connection. `hears` is told of each part of an answer, for the figures in it, and `refused` if the server lets no answer come. */
   constructor(
     connection: Connection,
     subjects: Subjects,
     hears: (shard: string, part: PicksPart) => void,
+    refused: (error: Error) => void,
   ) {
     this.#connection = connection;
     this.#subjects = subjects;
@@ -62,6 +63,7 @@ export class Wishes {
     this.#subscription = connection.subscribe(this.#inbox, {
       callback: (error, { data }) => {
         if (error === null) this.#hear(data);
+        else refused(error);
       },
     });
   }

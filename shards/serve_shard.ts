@@ -12,7 +12,7 @@ import { type Connection, type ConnectionSubscription, payloadMax } from "./conn
 import { readBeat } from "./_announcement.ts";
 import { readLimit } from "./_limits.ts";
 import { ShardReplay } from "./_shard_replay.ts";
-import { checkToken, randomId, Subjects } from "./_wire.ts";
+import { checkToken, randomId, refusedBy, Subjects } from "./_wire.ts";
 import { PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
 
 const WHERE = "serveShard()";
@@ -69,7 +69,7 @@ export interface ShardFigures {
  * @param connection A `NatsConnection`, or what does the same. It stays yours, too.
  * @throws {TypeError} If `replay` is none, or for a wrong option.
  * @throws {ReplayError} `not-sharable` if the replay is shared between threads or served already, or its eviction policy is written in TypeScript. `shard-taken` if another shard
- * answers to the name.
+ * answers to the name. `refused` if the server of NATS does not let this user subscribe.
  * @example
  * ```ts
  * import { type Column, ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -106,9 +106,13 @@ export async function serveShard(
 /** Asks whether a shard of this name is there already. */
 async function checkFree(connection: Connection, subjects: Subjects, name: string): Promise<void> {
   const inbox = subjects.inbox(randomId());
-  const isTaken = await new Promise<boolean>((resolve) => {
+  const isTaken = await new Promise<boolean>((resolve, reject) => {
     const subscription = connection.subscribe(inbox, {
-      callback: (_error, message) => {
+      callback: (error, message) => {
+        if (error !== null) {
+          clearTimeout(timer);
+          return reject(refusedBy(WHERE, error));
+        }
         try {
           if (readBeat(message.data).name === name) end(true);
         } catch {
@@ -172,7 +176,7 @@ export class Shard implements AsyncDisposable {
     const listen = (subject: string, take: (data: Uint8Array, reply: string) => void): void => {
       this.#subscriptions.push(connection.subscribe(subject, {
         callback: (error, { data, reply }) => {
-          if (error !== null) return this.#stop(error);
+          if (error !== null) return this.#stop(refusedBy(WHERE, error));
           if (this.#isClosed) return;
           this.#guard(() => take(data, reply ?? ""));
         },

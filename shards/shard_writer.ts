@@ -22,7 +22,7 @@ import { readConfirm } from "./_confirm.ts";
 import { Link } from "./_link.ts";
 import { type Member, Members } from "./_members.ts";
 import { NotingKernel } from "./_noting_kernel.ts";
-import { checkToken, idBytes, randomId, Subjects } from "./_wire.ts";
+import { checkToken, idBytes, randomId, refusedBy, Subjects } from "./_wire.ts";
 
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
@@ -33,7 +33,7 @@ const CHOICE_MS = 100;
 export interface ShardWriterOptions extends WaitOptions {
   /** What the subjects of the shards begin with; `"exrp"` by default. */
   readonly prefix?: string;
-  /** The name of the only shard to write to. By default, it is one of those with the fewest records, and another one if that one dies. */
+  /** The name of the only shard to write to. By default, it is the one with fewer records of two at random, and another one if that one dies. */
   readonly shard?: string;
   /** Records go off once they have so many bytes: from 1 KiB; 256 KiB by default, and at most what the connection carries. */
   readonly chunkBytes?: number;
@@ -67,7 +67,7 @@ export interface ShardWriterFigures {
  *
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
- * @throws {ReplayError} `timeout` if no shard is there.
+ * @throws {ReplayError} `timeout` if no shard is there; `refused` if the server of NATS does not let this user subscribe.
  * @example
  * ```ts
  * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -106,10 +106,10 @@ export async function shardWriter<S extends Schema = AnySchema>(
   const begun = performance.now();
   const parts = await waitUntil<ConstructorParameters<typeof ShardWriter>[0]>(
     wait,
-    (done) => {
+    (done, fail) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       let isDone = false;
-      const hub: Hub = { came: () => {}, left: () => {} };
+      const hub: Hub = { came: () => {}, left: () => {}, refused: fail };
       const members = new Members(connection, subjects, {
         came: (member, isNew) => {
           if (isDone) return hub.came(member, isNew);
@@ -124,6 +124,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
           }, choiceMs);
         },
         left: (member) => hub.left(member),
+        refused: (error) => hub.refused(refusedBy(WHERE, error)),
       });
       return () => {
         clearTimeout(timer);
@@ -142,6 +143,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
 interface Hub {
   came: (member: Member, isNew: boolean) => void;
   left: (member: Member) => void;
+  refused: (error: ReplayError) => void;
 }
 
 /** The options that count later. */
@@ -222,10 +224,12 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#subscription = connection.subscribe(this.#inbox, {
       callback: (error, { data }) => {
         if (error === null) this.#hear(data);
+        else this.#fail(refusedBy(WHERE, error));
       },
     });
     hub.came = (member) => this.#came(member);
     hub.left = () => this.#rehome();
+    hub.refused = (error) => this.#fail(error);
     this.#home = this.#linkOf(first.name);
     this.#rehome(true);
     this.#timers = [
@@ -390,7 +394,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     const link = this.#links.get(name);
     if (schemaText(announcement.config) !== this.#schemaText) {
       if (link !== undefined && !link.isEmpty) {
-        this.#fail("shard-mismatch", `the shard ${name} has other columns than before`);
+        const words = `the shard ${name} has other columns than before`;
+        this.#fail(new ReplayError("shard-mismatch", words));
       }
       return;
     }
@@ -398,8 +403,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     if (!this.#isHomeAlive) this.#rehome();
   }
 
-  #fail(code: "shard-mismatch" | "shard-refused", words: string): void {
-    this.#failure ??= new ReplayError(code, words);
+  #fail(error: ReplayError): void {
+    this.#failure ??= error;
     this.#core.changed();
   }
 
@@ -434,8 +439,10 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
         schema: this.#schema,
         send: (shard, data) =>
           this.#publish(this.#subjects.shard(shard, "chunk"), data, this.#inbox),
-        refused: (shard, why) =>
-          this.#fail("shard-refused", `the shard ${shard} could not take records: ${why}`),
+        refused: (shard, why) => {
+          const words = `the shard ${shard} could not take records: ${why}`;
+          this.#fail(new ReplayError("shard-refused", words));
+        },
       });
       this.#links.set(name, link);
     }

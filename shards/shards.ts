@@ -39,7 +39,7 @@ import type {
   ShardsFigures,
   ShardsGetBatchOptions,
 } from "./types.ts";
-import { checkToken, idBytes, Subjects } from "./_wire.ts";
+import { checkToken, idBytes, refusedBy, Subjects } from "./_wire.ts";
 
 const WHERE = "connectShards()";
 const GET = "getBatch()";
@@ -53,7 +53,8 @@ const BATCH_MAX = 2 ** 24;
  *
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
- * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays.
+ * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays; `refused` if the server of NATS does not let this
+ * user subscribe.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -183,11 +184,17 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#random = new RandomStream(seed);
     this.#onChange = onChange;
     this.#limits = rateLimiter === undefined ? undefined : new Limits(rateLimiter);
-    this.#wishes = new Wishes(connection, subjects, (shard, part) => this.#heard(shard, part));
+    const refused = (error: Error): void => {
+      this.#failure ??= refusedBy(WHERE, error);
+      this.#wake();
+    };
+    const hears = (shard: string, part: PicksPart): void => this.#heard(shard, part);
+    this.#wishes = new Wishes(connection, subjects, hears, refused);
     this.#members = new Members(connection, subjects, {
       came: (member, isNew) => this.#came(member, isNew),
       left: (member) => this.#left(member),
       beat: (member) => this.#beat(member),
+      refused,
     });
     this.#timer = setInterval(() => this.#look(), 100);
   }
