@@ -66,11 +66,10 @@ export class Limits {
   }
 
   /** Whether so many picks may be drawn now. */
-  mayDraw(count: number, shards: readonly Counted[]): boolean {
+  mayDraw(count: number, alive: readonly Counted[], all: readonly Counted[]): boolean {
     const { ratio, minSize, differenceMin } = this.#numbers;
-    const inserted = this.#inserted(shards);
-    const records = shards.reduce((sum, { records }) => sum + records, 0);
-    return records >= minSize && inserted * ratio - this.#drawn - count >= differenceMin;
+    const inserted = this.#inserted(all);
+    return recordsOf(alive) >= minSize && inserted * ratio - this.#drawn - count >= differenceMin;
   }
 
   /** Counts picks that are drawn. */
@@ -97,8 +96,8 @@ export class Limits {
     const creditOf = ({ name, recorded }: Counted): number =>
       Math.max(this.#credits.get(name) ?? 0, recorded);
     const given = all.reduce((sum, shard) => sum + creditOf(shard) - shard.recorded, 0);
-    // If records were lost, so many may come in any case that there can be draws again.
-    const missing = minSize - all.reduce((sum, { records }) => sum + records, 0);
+    // If too few records are left, so many may come in any case that there can be draws again.
+    const missing = minSize - recordsOf(alive);
     let left = Math.max(most - inserted, missing) - given;
     // Small helpings, so that no shard sits on what others need.
     const band = Math.max(1, (differenceMax - this.#numbers.differenceMin) / ratio);
@@ -114,6 +113,11 @@ export class Limits {
     }
     return risen;
   }
+}
+
+/** How many records can be drawn from. */
+function recordsOf(shards: readonly Counted[]): number {
+  return shards.reduce((sum, { records }) => sum + records, 0);
 }
 
 /** The message that says how many records a process of a shard may have been written in all. */

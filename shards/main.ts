@@ -81,7 +81,9 @@ async function run(platform: typeof Deno, args: Arguments): Promise<void> {
   using opened = await ExperienceReplay.open(directory, { ...options, ...flushes });
   const replay = opened as ExperienceReplay;
   makeSelectors(replay, config);
-  const connection = await connect({ maxReconnectAttempts: -1, name: `shard ${name}`, ...nats });
+  console.log(`connecting to ${nats["servers"] ?? "127.0.0.1:4222"}`);
+  const patience = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
+  const connection = await connect({ ...patience, name: `shard ${name}`, ...nats });
   try {
     const shard = await serveShard(replay, connection, { name, prefix });
     // Who reads the next line may send a signal at once.

@@ -473,7 +473,11 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   async #mayDraw(size: number, options: ShardsGetBatchOptions, end: number): Promise<void> {
     const limits = this.#limits;
     if (limits === undefined) return;
-    while (!limits.mayDraw(size, this.#counted(this.#members.all.values()))) {
+    const mayDraw = (): boolean => {
+      const all = this.#counted(this.#members.all.values());
+      return limits.mayDraw(size, this.#counted(this.#alive()), all);
+    };
+    while (!mayDraw()) {
       if (performance.now() >= end) throw this.#late(GET, options.timeoutMs);
       await this.#change(options, end);
     }

@@ -239,7 +239,7 @@ Deno.test("records that were there at first count for no draw, and a dead shard 
   const b = { name: "b", incarnation, recorded: 5000, records: 5000 };
   const [[, before = 0] = []] = limits.credits([a], [a], true);
   assert(before > 5000, `${before}`);
-  assertEquals(limits.mayDraw(1000, [a, b]), false);
+  assertEquals(limits.mayDraw(1000, [a, b], [a, b]), false);
   assertEquals(limits.credits([a, b], [a, b], true).length, 2);
   const sum = (of: ReturnType<Limits["credits"]>): number =>
     of.reduce((all, [, most]) => all + most - 5000, 0);
@@ -279,7 +279,22 @@ Deno.test("a shard that comes back without its records gets no credit for them",
   assert(most > 0 && most <= 10, `${most}`);
   const full = { ...again, recorded: 10, records: 10 };
   assertEquals(limits.credits([full], [full], true)[0]?.[1], 10);
-  assertEquals([50, 51].map((count) => limits.mayDraw(count, [full])), [true, false]);
+  assertEquals([50, 51].map((count) => limits.mayDraw(count, [full], [full])), [true, false]);
+});
+
+Deno.test("a dead shard that had all records does not hold the records of others back", () => {
+  const limits = new Limits(samplesPerInsert(1, { minSize: 10, error: 20 }));
+  const incarnation = "0".repeat(32);
+  const [a, b] = ["a", "b"].map((name) => ({ name, incarnation, recorded: 0, records: 0 }));
+  assert(a !== undefined && b !== undefined);
+  limits.credits([a, b], [a, b], true);
+  const dead = { ...a, recorded: 30, records: 30 };
+  assertEquals(limits.mayDraw(10, [dead, b], [dead, b]), true);
+  assertEquals(limits.mayDraw(10, [b], [dead, b]), false);
+  const [[, most = NaN] = []] = limits.credits([b], [dead, b], true);
+  assertEquals(most, 10);
+  const full = { ...b, recorded: 10, records: 10 };
+  assertEquals(limits.mayDraw(10, [full], [dead, full]), true);
 });
 
 Deno.test("a limit for an earlier process of a shard is none", async () => {

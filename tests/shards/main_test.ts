@@ -31,7 +31,7 @@ async function withConfig(
 }
 
 const CONFIG = {
-  nats: { servers: "127.0.0.1:1", timeout: 1000 },
+  nats: { servers: "127.0.0.1:1", waitOnFirstConnect: false },
   replay: { capacity: 100, state: "float32()" },
   selectors: [{ prioritized: { alpha: 0.6 } }],
 };
