@@ -114,6 +114,7 @@ Deno.test({
       servers: server.address,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 50,
+      waitOnFirstConnect: true,
     });
     const changes: ShardChange[] = [];
     const learner = await connectShards(connection, {
