@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { reasonOf } from "../base/errors.ts";
-import { runProgram } from "../base/program.ts";
+import { readConfigText, readOptions, runProgram, untilSignal } from "../base/program.ts";
 import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
@@ -24,12 +23,6 @@ Serves the tables of a configuration file to Reverb's clients. docs/reverb.md sa
 SIGINT, SIGTERM or SIGHUP stops the server: items that were confirmed are in the directory, or in the last checkpoint, if the file names a folder for them.
 Another signal, half a second later or more, ends it at once.`;
 
-/**
- * Signals that come so soon after the first one are the same wish. Ctrl-C reaches the whole group of processes, and `deno task` hands it on once
- * more.
- */
-const sameWishMs = 500;
-
 /** What the arguments say. */
 interface Arguments {
   readonly config: string;
@@ -38,41 +31,14 @@ interface Arguments {
   readonly directory?: string;
 }
 
-/** Reads `--name=value` and `--name value`; a text is what is wrong. */
+/** Reads the arguments; a text is what is wrong. */
 function readArguments(args: readonly string[]): Arguments | string {
-  const found = new Map<string, string>();
-  for (let k = 0; k < args.length; k++) {
-    const [, name = "", value] =
-      /^--(config|hostname|port|directory)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
-    if (name === "") return `${args[k]} is unknown`;
-    if (found.has(name)) return `--${name} was given twice`;
-    const given = value ?? args[++k];
-    if (given === undefined || given === "") return `--${name} needs a value`;
-    found.set(name, given);
-  }
-  const { config, port, ...others }: Partial<Record<string, string>> = Object.fromEntries(found);
-  if (config === undefined) return "--config is needed";
-  if (port === undefined) return { config, ...others };
+  const read = readOptions(args, ["config", "hostname", "port", "directory"]);
+  if (typeof read === "string") return read;
+  const { port, ...others } = read;
+  if (port === undefined) return others;
   if (!/^\d{1,5}$/.test(port)) return `--port must be a number, got ${port}`;
-  return { config, ...others, port: Number(port) };
-}
-
-/** Resolves at the first signal to stop; one that comes {@linkcode sameWishMs} later or more ends the program. */
-function untilSignal(platform: typeof Deno): Promise<string> {
-  return new Promise((resolve) => {
-    let first: number | undefined;
-    // Windows has no SIGTERM, and ends the program soon after SIGHUP.
-    const signals = platform.build.os === "windows"
-      ? ["SIGINT"] as const
-      : ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-    for (const signal of signals) {
-      platform.addSignalListener(signal, () => {
-        first ??= performance.now();
-        if (performance.now() - first >= sameWishMs) platform.exit(130);
-        resolve(signal);
-      });
-    }
-  });
+  return { ...others, port: Number(port) };
 }
 
 /**
@@ -92,7 +58,7 @@ async function readFile(
   const isTask = repository === resolve("");
   const here = isTask ? environmentVariable("INIT_CWD") ?? "" : "";
   const path = resolve(here, file);
-  const config = readConfig(await readText(platform, path));
+  const config = readConfig(await readConfigText(platform, path));
   const within = (given: unknown): unknown =>
     typeof given === "string" ? resolve(dirname(path), given) : given;
   const paths: Record<string, unknown> = {};
@@ -107,17 +73,6 @@ async function readFile(
     };
   }
   return { ...config, ...paths };
-}
-
-async function readText(platform: typeof Deno, path: string): Promise<string> {
-  try {
-    return await platform.readTextFile(path);
-  } catch (error) {
-    const words = error instanceof platform.errors.NotFound
-      ? `there is no file ${path}`
-      : `can't read ${path}: ${reasonOf(error)}`;
-    throw new Error(`--config: ${words}`, { cause: error });
-  }
 }
 
 /** Runs the program; returns its exit status. */

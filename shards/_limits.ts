@@ -7,23 +7,34 @@
  * @module
  */
 
+import { toHex } from "../base/bytes.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
+import { idBytes, MAGIC, Reader, Writer } from "./_wire.ts";
 
 /** What a shard has, as far as it is known. */
 export interface Counted {
   readonly name: string;
-  /** Records that were ever written. */
+  /** The random name of its process. */
+  readonly incarnation: string;
+  /** Records that were ever written, as this process knows it: none of those that an earlier one has lost. */
   readonly recorded: number;
   /** Records that it holds. */
   readonly records: number;
+}
+
+/** What a limiter knows of a shard. */
+interface Count {
+  incarnation: string;
+  recorded: number;
+  /** The records that do not count: those that were there at its first sight, but for `minSize` of all, less what it has lost since. */
+  before: number;
 }
 
 /** The limits of one learner. */
 export class Limits {
   readonly #numbers: RateLimiter["numbers"];
   readonly #credits = new Map<string, number>();
-  /** Of each shard, the records that do not count: those that were there at its first sight, but for `minSize` of all. */
-  readonly #before = new Map<string, number>();
+  readonly #counts = new Map<string, Count>();
   #oldLeft: number;
   #drawn = 0;
 
@@ -35,25 +46,30 @@ export class Limits {
 
   #inserted(shards: readonly Counted[]): number {
     let inserted = 0;
-    for (const { name, recorded, records } of shards) {
-      let before = this.#before.get(name);
-      if (before === undefined) {
+    for (const { name, incarnation, recorded, records } of shards) {
+      let count = this.#counts.get(name);
+      if (count === undefined) {
         const counted = Math.min(records, this.#oldLeft);
         this.#oldLeft -= counted;
-        before = recorded - counted;
-        this.#before.set(name, before);
+        count = { incarnation, recorded, before: recorded - counted };
+        this.#counts.set(name, count);
+      } else if (count.incarnation !== incarnation) {
+        // Records that it has lost were written all the same. It has a credit no more.
+        count.before -= Math.max(0, count.recorded - recorded);
+        count.incarnation = incarnation;
+        this.#credits.delete(name);
       }
-      inserted += recorded - before;
+      count.recorded = recorded;
+      inserted += recorded - count.before;
     }
     return inserted;
   }
 
   /** Whether so many picks may be drawn now. */
-  mayDraw(count: number, shards: readonly Counted[]): boolean {
+  mayDraw(count: number, alive: readonly Counted[], all: readonly Counted[]): boolean {
     const { ratio, minSize, differenceMin } = this.#numbers;
-    const inserted = this.#inserted(shards);
-    const records = shards.reduce((sum, { records }) => sum + records, 0);
-    return records >= minSize && inserted * ratio - this.#drawn - count >= differenceMin;
+    const inserted = this.#inserted(all);
+    return recordsOf(alive) >= minSize && inserted * ratio - this.#drawn - count >= differenceMin;
   }
 
   /** Counts picks that are drawn. */
@@ -66,11 +82,11 @@ export class Limits {
     alive: readonly Counted[],
     all: readonly Counted[],
     isAll: boolean,
-  ): readonly (readonly [name: string, most: number])[] {
+  ): readonly (readonly [shard: Counted, most: number])[] {
     const { ratio, minSize, differenceMax } = this.#numbers;
     if (alive.length === 0) return [];
     if (differenceMax === Infinity) {
-      return isAll ? alive.map(({ name }) => [name, Infinity] as const) : [];
+      return isAll ? alive.map((shard) => [shard, Infinity] as const) : [];
     }
     // What a dead shard did not use goes to the others. If it comes back, it may write that once too much.
     const names = new Set(alive.map(({ name }) => name));
@@ -79,20 +95,41 @@ export class Limits {
     const most = Math.max(minSize, Math.floor((differenceMax + this.#drawn) / ratio));
     const creditOf = ({ name, recorded }: Counted): number =>
       Math.max(this.#credits.get(name) ?? 0, recorded);
-    const given = all.reduce((sum, shard) => sum + creditOf(shard) - shard.recorded, inserted);
-    let left = most - given;
+    const given = all.reduce((sum, shard) => sum + creditOf(shard) - shard.recorded, 0);
+    // If too few records are left, so many may come in any case that there can be draws again.
+    const missing = minSize - recordsOf(alive);
+    let left = Math.max(most - inserted, missing) - given;
     // Small helpings, so that no shard sits on what others need.
     const band = Math.max(1, (differenceMax - this.#numbers.differenceMin) / ratio);
     const helping = Math.max(1, Math.floor(Math.min(band, most) / (2 * alive.length)));
-    const given2 = new Map<string, number>();
+    const risen: (readonly [Counted, number])[] = [];
     for (const shard of alive) {
       const credit = creditOf(shard);
       const wanted = shard.recorded + helping - credit;
       const more = Math.max(0, Math.min(wanted, left));
       left -= more;
       this.#credits.set(shard.name, credit + more);
-      if (more > 0 || isAll) given2.set(shard.name, credit + more);
+      if (more > 0 || isAll) risen.push([shard, credit + more]);
     }
-    return [...given2];
+    return risen;
   }
+}
+
+/** How many records can be drawn from. */
+function recordsOf(shards: readonly Counted[]): number {
+  return shards.reduce((sum, { records }) => sum + records, 0);
+}
+
+/** The message that says how many records a process of a shard may have been written in all. */
+export function limitBytes(incarnation: string, most: number): Uint8Array<ArrayBuffer> {
+  return new Writer(32).u32(MAGIC.limit).u32(0).f64(most).put(idBytes(incarnation)).bytes;
+}
+
+/** Reads it. */
+export function readLimit(bytes: Uint8Array): { incarnation: string; most: number } {
+  const reader = new Reader(bytes);
+  reader.magic("limit");
+  reader.u32();
+  const most = reader.f64();
+  return { incarnation: toHex(reader.bytes(16)), most };
 }

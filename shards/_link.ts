@@ -46,6 +46,8 @@ export class Link {
   #roundBase = 1;
   #patience = RESEND_MS;
   #heard = 0;
+  /** Whether a gap was obeyed since the last progress, or since all was sent again for another reason: a shard that says nothing else costs no more. */
+  #isGapObeyed = false;
   /** Chunks that were sent again. */
   repeated = 0;
 
@@ -110,6 +112,7 @@ export class Link {
   /** Sends all again that is not confirmed. */
   resend(): void {
     this.#heard = performance.now();
+    this.#isGapObeyed = false;
     this.#round++;
     this.#roundBase = this.#unconfirmed[0]?.number ?? this.#next;
     for (const { data } of this.#unconfirmed) {
@@ -136,11 +139,12 @@ export class Link {
     }
     if (kind === CONFIRM.gap) {
       // An answer to what was sent before tells nothing new.
-      if (round !== this.#round) return false;
+      if (round !== this.#round || this.#isGapObeyed) return false;
       // In this round, all from its base on was sent. A shard that expects an older chunk has lost what it had confirmed: it has another folder now, or this
       // writer was away for too long. So it gets the rest under another name.
       if (expected < this.#roundBase) this.#rename();
       else this.resend();
+      this.#isGapObeyed = true;
       return false;
     }
     this.#heard = performance.now();
@@ -154,6 +158,7 @@ export class Link {
     if (count === 0) return false;
     this.#unconfirmed.splice(0, count);
     this.#patience = RESEND_MS;
+    this.#isGapObeyed = false;
     return true;
   }
 

@@ -35,6 +35,8 @@ export interface MembersEvents {
   readonly came: (member: Member, isNew: boolean) => void;
   /** A shard is gone. */
   readonly left: (member: Member) => void;
+  /** The server refuses a subscription, as this user may not have it. */
+  readonly refused: (error: Error) => void;
   /** A heartbeat came. */
   readonly beat?: (member: Member) => void;
 }
@@ -64,7 +66,7 @@ export class Members {
     const listen = (subject: string, take: (data: Uint8Array) => void): ConnectionSubscription =>
       connection.subscribe(subject, {
         callback: (error, { data }) => {
-          if (error !== null) return;
+          if (error !== null) return events.refused(error);
           try {
             take(data);
           } catch {

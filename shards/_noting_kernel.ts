@@ -16,8 +16,8 @@ import { CALL, type Call, packedKind, STEPS_BYTES_MAX, StepsPacking } from "./_c
 
 /** Where calls go. */
 export interface CallSink {
-  /** Whether more may come now. */
-  readonly isOpen: () => boolean;
+  /** Throws `rate-limiter` where no more may come now. */
+  readonly checkOpen: () => void;
   /** Takes a call. It copies the payload. */
   add(call: Call): void;
 }
@@ -54,15 +54,15 @@ export class NotingKernel {
     const isKnown = (handle: number): boolean =>
       Number.isInteger(handle) && handle >= 0 && handle < this.#next;
     /** The stream of a handle, or the status of a call that can't go on. */
-    const open = (handle: number, count: number): Stream | number => {
+    const open = (handle: number): Stream | number => {
       const stream = this.#streams.get(handle);
       if (stream === undefined) {
         const isEnded = isKnown(handle);
         const status = isEnded ? abi.EXRP_STATUS_EPISODE_ENDED : abi.EXRP_STATUS_EPISODE_UNKNOWN;
         return fail(status, handle, isEnded ? -1 : this.#next);
       }
-      if (sink.isOpen()) return stream;
-      return fail(abi.EXRP_STATUS_RATE_LIMITER, abi.EXRP_ALLOW_INSERTS, count, 0, 0);
+      sink.checkOpen();
+      return stream;
     };
     const noting: Partial<KernelSymbols> = {
       exrp_error_detail: (out, count) => {
@@ -86,7 +86,7 @@ export class NotingKernel {
       exrp_record: (_id, row, size, flags) => {
         const bytes = (row as Uint8Array).subarray(0, size);
         const handle = new DataView(bytes.buffer, bytes.byteOffset, 8).getFloat64(0, true);
-        const stream = open(handle, 1);
+        const stream = open(handle);
         if (typeof stream === "number") return stream;
         this.#add(handle, stream, { kind: CALL.row, flags, count: 1, payload: bytes });
         this.#ended(handle, stream, 1, flags);
@@ -94,7 +94,7 @@ export class NotingKernel {
       },
       exrp_record_many: (_id, episode, steps, size, count, flags, done) => {
         const [handle = 0] = episode as Float64Array;
-        const stream = open(handle, count);
+        const stream = open(handle);
         if (typeof stream === "number") return stream;
         const bytes = (steps as Uint8Array).subarray(0, size);
         this.#add(handle, stream, this.#packed(CALL.many, flags, count, bytes));
@@ -105,7 +105,7 @@ export class NotingKernel {
       exrp_record_batch: (_id, episodes, steps, size, count, flags, done) => {
         const handles = (episodes as Float64Array).subarray(0, count);
         for (const handle of handles) {
-          const stream = open(handle, count);
+          const stream = open(handle);
           if (typeof stream === "number") return stream;
         }
         if (new Set(handles).size < count) {
@@ -130,7 +130,7 @@ export class NotingKernel {
       },
       exrp_record_flat: (_id, episode, steps, size, count, flags, done, episodes) => {
         const [handle = 0] = episode as Float64Array;
-        const stream = open(handle, count);
+        const stream = open(handle);
         if (typeof stream === "number") return stream;
         const bytes = (steps as Uint8Array).subarray(0, size);
         this.#add(handle, stream, this.#packed(CALL.flat, flags, count, bytes));
@@ -146,7 +146,7 @@ export class NotingKernel {
         return 0;
       },
       exrp_episode_end: (_id, handle, final, size, flags, ended) => {
-        const stream = open(handle, 0);
+        const stream = open(handle);
         if (typeof stream === "number") return stream;
         (ended as Uint32Array)[0] = stream.count > 0 ? 1 : 0;
         if (stream.isBegun) {

@@ -71,7 +71,7 @@ export class ShardReplay {
   send: (to: string, bytes: Uint8Array) => void = () => {};
   /** Hears of an error that ends the shard. */
   fail: (error: Error) => void = () => {};
-  /** Chunks that could not be taken. */
+  /** Chunks that could not be taken, and draws that could not be done. */
   refusedCount = 0;
   readonly #replay: ExperienceReplay;
   readonly #core: ReplayCore;
@@ -570,6 +570,7 @@ export class ShardReplay {
       const why = entry === undefined
         ? `the shard ${this.name} has no selector ${selector}`
         : `the shard ${this.name} has another schema`;
+      this.refusedCount++;
       return { status: DRAWN.refused, count: 0, picks: 0, sum: 0, recorded, rows: textBytes(why) };
     }
     const figures = { ...this.#sumOf(entry), recorded };
@@ -580,6 +581,7 @@ export class ShardReplay {
     if (figures.picks === 0) return nothing(DRAWN.empty);
     const [layout, strides] = this.#layoutOf(entry.selector.view, count);
     if (layout.bytes > BATCH_BYTES_MAX) {
+      this.refusedCount++;
       const words = `a draw of ${count} picks has ${layout.bytes} bytes`;
       return nothing(DRAWN.refused, textBytes(`${words}, and a shard sends ${BATCH_BYTES_MAX}`));
     }
@@ -594,7 +596,10 @@ export class ShardReplay {
       if (!(error instanceof ReplayError)) throw error;
       if (error.code === "empty") return nothing(DRAWN.empty);
       if (error.code === "rate-limiter") return nothing(DRAWN.limited);
-      return nothing(DRAWN.refused, textBytes(error.message));
+      // What its own disk does is no fault of who asks.
+      const isOwn = isOfDisk(error) || error.code === "log-damaged";
+      if (!isOwn) this.refusedCount++;
+      return nothing(DRAWN.refused, textBytes((isOwn ? `${error.code}: ` : "") + error.message));
     }
   }
 

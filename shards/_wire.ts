@@ -71,6 +71,11 @@ export function refused(what: string): ReplayError {
   return new ReplayError("shard-message", `a message between shards is damaged: ${what}`);
 }
 
+/** The error where the server of NATS does not let a user subscribe. */
+export function refusedBy(where: string, cause: Error): ReplayError {
+  return new ReplayError("refused", `${where}: ${cause.message}`, { cause });
+}
+
 /** Reads a message from its front; throws `shard-message` where it is too short. */
 export class Reader {
   readonly #bytes: Uint8Array;

@@ -102,21 +102,25 @@ function selectorOf(where: string, value: unknown): NativeSelector {
 /**
  * Reads a configuration.
  *
+ * @param given What stands in the place of the file's own.
  * @throws {TypeError} If it is no JSON, or a field is unknown or of the wrong kind.
  * @throws {RangeError} If a number is out of its range.
  */
-export function readShardConfig(text: string): ShardConfig {
+export function readShardConfig(
+  text: string,
+  given: Partial<Pick<ShardConfig, "name" | "directory">> = {},
+): ShardConfig {
   let value: unknown;
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch (cause) {
     throw new TypeError("the configuration is not valid JSON", { cause });
   }
-  const config = fieldsOf("the configuration", value);
+  const config: Fields = { ...fieldsOf("the configuration", value), ...given };
   checkOptions("the configuration", config, [
     ...["name", "prefix", "directory", "flushIntervalMs", "nats", "replay", "selectors"],
   ]);
-  const { prefix = "exrp", directory, flushIntervalMs, selectors = ["uniform"] } = config;
+  const { name, prefix = "exrp", directory, flushIntervalMs, selectors = ["uniform"] } = config;
   if (typeof directory !== "string" || directory === "") {
     throw new TypeError(`directory must be the path of a folder, got ${show(directory)}`);
   }
@@ -124,7 +128,7 @@ export function readShardConfig(text: string): ShardConfig {
     throw new TypeError(`selectors must be a list of rules, got ${show(selectors)}`);
   }
   return {
-    name: checkToken("name", config["name"]),
+    name: checkToken("name", name),
     prefix: checkToken("prefix", prefix, true),
     directory,
     flushIntervalMs: flushIntervalMs as number | undefined,

@@ -6,7 +6,10 @@
 
 import { deno, environmentVariable } from "../base/platform.ts";
 import { ExperienceReplay } from "../mod.ts";
-import { runProgram } from "../base/program.ts";
+import { readConfigText, readOptions, runProgram, untilSignal } from "../base/program.ts";
+import { ruleText } from "../base/inspect.ts";
+import { insideOf } from "../replay/experience_replay.ts";
+import { noted } from "../replay/register/noted_selector.ts";
 import { platformFiles } from "../storage/files.ts";
 import { readShardConfig, type ShardConfig } from "./config.ts";
 import { serveShard } from "./serve_shard.ts";
@@ -21,23 +24,11 @@ Serves a durable replay as a shard, over NATS. docs/shards.md says what the file
   --servers=LIST     the addresses of NATS, with commas between them, instead of the file's
   --help             prints this
 
-SIGINT, SIGTERM or SIGHUP stops it: all that it confirmed is in the folder, and so is what it took since. Start it again with the same file, and it goes on.`;
+SIGINT, SIGTERM or SIGHUP stops it: all that it confirmed is in the folder, and so is what it took since. Start it again with the same file, and it goes on.
+Another signal, half a second later or more, ends it at once.`;
 
-type Arguments = Readonly<Partial<Record<string, string>>>;
-
-/** Reads `--name=value` and `--name value`; a text is what is wrong. */
-function readArguments(args: readonly string[]): Arguments | string {
-  const found = new Map<string, string>();
-  for (let k = 0; k < args.length; k++) {
-    const [, name = "", value] =
-      /^--(config|name|directory|servers)(?:=(.*))?$/s.exec(args[k] ?? "") ?? [];
-    if (name === "") return `${args[k]} is unknown`;
-    const given = value ?? args[++k];
-    if (given === undefined) return `--${name} needs a value`;
-    found.set(name, given);
-  }
-  return found.has("config") ? Object.fromEntries(found) : "--config is needed";
-}
+type Name = "config" | "name" | "directory" | "servers";
+type Arguments = Readonly<Partial<Record<Name, string>> & { config: string }>;
 
 /** Reads the file, with what the arguments say instead. Paths in the file begin at its folder, and those of arguments where the user stands. */
 async function readFile(platform: typeof Deno, args: Arguments): Promise<ShardConfig> {
@@ -47,43 +38,60 @@ async function readFile(platform: typeof Deno, args: Arguments): Promise<ShardCo
   const { url } = import.meta;
   const repository = url.startsWith("file:") ? dirname(dirname(files.fromUrl(new URL(url)))) : "";
   const here = repository === resolve("") ? environmentVariable("INIT_CWD") ?? "" : "";
-  const path = resolve(here, args["config"] ?? "");
-  const config = readShardConfig(await platform.readTextFile(path));
-  const { name = config.name, directory, servers } = args;
+  const path = resolve(here, args.config);
+  const { name, directory, servers } = args;
+  const config = readShardConfig(await readConfigText(platform, path), {
+    ...name === undefined ? {} : { name },
+    ...directory === undefined ? {} : { directory: resolve(here, directory) },
+  });
   return {
     ...config,
-    name,
-    directory: directory === undefined
-      ? resolve(dirname(path), config.directory)
-      : resolve(here, directory),
+    directory: resolve(dirname(path), config.directory),
     nats: servers === undefined ? config.nats : { ...config.nats, servers: servers.split(",") },
   };
 }
 
-/** Resolves at the first signal to stop. */
-function untilSignal(platform: typeof Deno): Promise<string> {
-  return new Promise((resolve) => {
-    const signals = platform.build.os === "windows"
-      ? ["SIGINT"] as const
-      : ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-    for (const signal of signals) platform.addSignalListener(signal, () => resolve(signal));
-  });
+/** Makes the selectors of the file that the folder does not have yet; throws if those that it has are other ones. */
+function makeSelectors(
+  replay: ExperienceReplay,
+  { directory, selectors }: ShardConfig,
+): void {
+  const { entries } = insideOf(replay).register;
+  for (const [k, entry] of entries.entries()) {
+    const { name, options, view } = noted(entry);
+    const rule = selectors[k];
+    // A later library may know options that the folder does not have.
+    const isSame = view === 0 && rule?.kind === name &&
+      Object.entries(options).every(([option, value]) => rule.options[option] === value);
+    if (isSame) continue;
+    const there = ruleText(name, options) + (view === 0 ? "" : ` of pick view ${view}`);
+    throw new Error(
+      `selectors[${k}] is ${rule ?? "missing"}, and that of ${directory} is ${there}; ` +
+        "a folder keeps its selectors, so name the same ones, and new ones behind them",
+    );
+  }
+  for (const rule of selectors.slice(entries.length)) replay.newPickSelector(rule);
 }
 
 /** Serves until a signal comes, or the disk fails. */
 async function run(platform: typeof Deno, args: Arguments): Promise<void> {
-  const { name, prefix, directory, flushIntervalMs, nats, replay: options, selectors } =
-    await readFile(platform, args);
+  const config = await readFile(platform, args);
+  const { name, prefix, directory, flushIntervalMs, nats, replay: options } = config;
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
   const flushes = flushIntervalMs === undefined ? {} : { flushIntervalMs };
-  using replay = await ExperienceReplay.open(directory, { ...options, ...flushes });
-  // A folder that was opened again has its selectors.
-  for (const rule of selectors.slice(replay.selectors.length)) replay.newPickSelector(rule);
-  const connection = await connect({ maxReconnectAttempts: -1, name: `shard ${name}`, ...nats });
+  using opened = await ExperienceReplay.open(directory, { ...options, ...flushes });
+  const replay = opened as ExperienceReplay;
+  makeSelectors(replay, config);
+  const servers = String(nats["servers"] ?? "127.0.0.1:4222");
+  console.log(`connecting to ${servers.replaceAll(/[^,/]*@/g, "")}`);
+  const patience = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
+  const connection = await connect({ ...patience, name: `shard ${name}`, ...nats });
   try {
-    const shard = await serveShard(replay as ExperienceReplay, connection, { name, prefix });
+    const shard = await serveShard(replay, connection, { name, prefix });
+    // Who reads the next line may send a signal at once.
+    const signalled = untilSignal(platform);
     console.log(`serving ${directory} as shard ${name}: ${replay.recordCount} records`);
-    const ended = await Promise.race([untilSignal(platform), shard.closed]);
+    const ended = await Promise.race([signalled, shard.closed]);
     if (typeof ended !== "string") throw ended ?? new Error("the shard has ended");
     console.log(`${ended}: stopping`);
     await shard.close();
@@ -96,7 +104,12 @@ async function run(platform: typeof Deno, args: Arguments): Promise<void> {
 /** Runs the program; returns its exit status. */
 export function main(platform: typeof Deno): Promise<number> {
   return runProgram(
-    { name: "shard", usage, readArguments, run: (args) => run(platform, args) },
+    {
+      ...{ name: "shard", usage },
+      readArguments: (given) =>
+        readOptions<Name>(given, ["config", "name", "directory", "servers"]),
+      run: (args: Arguments) => run(platform, args),
+    },
     platform.args,
   );
 }

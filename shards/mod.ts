@@ -35,15 +35,14 @@ export {
   type ShardWriterFigures,
   type ShardWriterOptions,
 } from "./shard_writer.ts";
-export {
-  connectShards,
-  type ConnectShardsOptions,
-  type ShardChange,
-  type ShardKeys,
-  type ShardPicks,
-  Shards,
-  type ShardsBatchesOptions,
-  type ShardsFigures,
-  type ShardsGetBatchOptions,
-  type ShardState,
-} from "./shards.ts";
+export { connectShards, Shards } from "./shards.ts";
+export type {
+  ConnectShardsOptions,
+  ShardChange,
+  ShardKeys,
+  ShardPicks,
+  ShardsBatchesOptions,
+  ShardsFigures,
+  ShardsGetBatchOptions,
+  ShardState,
+} from "./types.ts";

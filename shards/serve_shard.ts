@@ -10,9 +10,10 @@ import { checkOptions } from "../base/option_names.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { readBeat } from "./_announcement.ts";
+import { readLimit } from "./_limits.ts";
 import { ShardReplay } from "./_shard_replay.ts";
-import { checkToken, MAGIC, randomId, Reader, Subjects } from "./_wire.ts";
-import { DRAWN, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
+import { checkToken, randomId, refusedBy, Subjects } from "./_wire.ts";
+import { PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
 
 const WHERE = "serveShard()";
 
@@ -21,6 +22,9 @@ export const BEATS_A_SECOND = 4;
 
 /** How long a shard waits for another one of its name to say so. */
 const NAME_WAIT_MS = 300;
+
+/** How long the last heartbeat may take to the server. */
+const GOODBYE_MS = 1000;
 
 /** The options of {@linkcode serveShard}, which has an example. */
 export interface ServeShardOptions {
@@ -65,7 +69,7 @@ export interface ShardFigures {
  * @param connection A `NatsConnection`, or what does the same. It stays yours, too.
  * @throws {TypeError} If `replay` is none, or for a wrong option.
  * @throws {ReplayError} `not-sharable` if the replay is shared between threads or served already, or its eviction policy is written in TypeScript. `shard-taken` if another shard
- * answers to the name.
+ * answers to the name. `refused` if the server of NATS does not let this user subscribe.
  * @example
  * ```ts
  * import { type Column, ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -102,9 +106,13 @@ export async function serveShard(
 /** Asks whether a shard of this name is there already. */
 async function checkFree(connection: Connection, subjects: Subjects, name: string): Promise<void> {
   const inbox = subjects.inbox(randomId());
-  const isTaken = await new Promise<boolean>((resolve) => {
+  const isTaken = await new Promise<boolean>((resolve, reject) => {
     const subscription = connection.subscribe(inbox, {
-      callback: (_error, message) => {
+      callback: (error, message) => {
+        if (error !== null) {
+          clearTimeout(timer);
+          return reject(refusedBy(WHERE, error));
+        }
         try {
           if (readBeat(message.data).name === name) end(true);
         } catch {
@@ -168,7 +176,7 @@ export class Shard implements AsyncDisposable {
     const listen = (subject: string, take: (data: Uint8Array, reply: string) => void): void => {
       this.#subscriptions.push(connection.subscribe(subject, {
         callback: (error, { data, reply }) => {
-          if (error !== null) return this.#stop(error);
+          if (error !== null) return this.#stop(refusedBy(WHERE, error));
           if (this.#isClosed) return;
           this.#guard(() => take(data, reply ?? ""));
         },
@@ -179,10 +187,9 @@ export class Shard implements AsyncDisposable {
     listen(subjects.shard(name, "draw"), (data, reply) => this.#draw(data, reply));
     listen(subjects.shard(name, "priorities"), (data) => inner.setPriorities(readPriorities(data)));
     listen(subjects.shard(name, "limit"), (data) => {
-      const reader = new Reader(data);
-      reader.magic("limit");
-      reader.u32();
-      inner.limit(reader.f64());
+      const { incarnation, most } = readLimit(data);
+      // One of a process before this one counted its records.
+      if (incarnation === inner.incarnation) inner.limit(most);
     });
     listen(subjects.shard(name, "bye"), (data) => inner.forget(data));
     let rival = "";
@@ -224,11 +231,14 @@ export class Shard implements AsyncDisposable {
       // Under a steady load, a flush that takes new chunks has no end. Actors send those to another shard.
       this.#subscriptions[0]?.unsubscribe();
       await this.#inner.flush();
-      this.#connection.publish(this.#subjects.beat, this.#inner.beat(true));
     } finally {
       this.#stop(undefined);
     }
-    await this.#connection.flush().catch(() => {});
+    // Where NATS is away, nobody has to hear that the shard goes.
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => timer = setTimeout(resolve, GOODBYE_MS));
+    await Promise.race([this.#connection.flush().catch(() => {}), late]);
+    clearTimeout(timer);
   }
 
   /** The same as {@linkcode Shard.close}. */
@@ -240,6 +250,12 @@ export class Shard implements AsyncDisposable {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearInterval(this.#timer);
+    try {
+      // Others need not wait until it is silent for long.
+      this.#connection.publish(this.#subjects.beat, this.#inner.beat(true));
+    } catch {
+      // The connection has ended, or the replay.
+    }
     for (const subscription of this.#subscriptions) {
       try {
         subscription.unsubscribe();
@@ -278,14 +294,5 @@ export class Shard implements AsyncDisposable {
       const bytes = writePicks({ ...part, rows: rows.subarray(from, from + most) });
       this.#connection.publish(reply, bytes);
     }
-    if (drawn.status === DRAWN.refused) this.#damaged++;
   }
-}
-
-/** The message that says how many records may come. */
-export function limitBytes(most: number): Uint8Array {
-  const bytes = new DataView(new ArrayBuffer(16));
-  bytes.setUint32(0, MAGIC.limit, true);
-  bytes.setFloat64(8, most, true);
-  return new Uint8Array(bytes.buffer);
 }

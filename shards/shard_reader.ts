@@ -16,7 +16,8 @@ import type {
 import type { Batch } from "../mod.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { rewardColumn } from "../schema/create_options.ts";
-import { configOfShards, type ShardKeys, type Shards } from "./shards.ts";
+import { configOfShards, type Shards } from "./shards.ts";
+import type { ShardKeys } from "./types.ts";
 
 /**
  * Makes the `ReplayReader` of shards, for a learner that is written against it. A pick must be one step, with at most one n-step return. For sequences, call the

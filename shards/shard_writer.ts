@@ -22,16 +22,18 @@ import { readConfirm } from "./_confirm.ts";
 import { Link } from "./_link.ts";
 import { type Member, Members } from "./_members.ts";
 import { NotingKernel } from "./_noting_kernel.ts";
-import { checkToken, idBytes, randomId, Subjects } from "./_wire.ts";
+import { checkToken, idBytes, randomId, refusedBy, Subjects } from "./_wire.ts";
 
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
+/** Between the first answer of a shard and the choice of one: so long the others have time to answer, too. */
+const CHOICE_MS = 100;
 
 /** The options of {@linkcode shardWriter}, which has an example. */
 export interface ShardWriterOptions extends WaitOptions {
   /** What the subjects of the shards begin with; `"exrp"` by default. */
   readonly prefix?: string;
-  /** The name of the only shard to write to. By default, it is one of those with the fewest records, and another one if that one dies. */
+  /** The name of the only shard to write to. By default, it is the one with fewer records of two at random, and another one if that one dies. */
   readonly shard?: string;
   /** Records go off once they have so many bytes: from 1 KiB; 256 KiB by default, and at most what the connection carries. */
   readonly chunkBytes?: number;
@@ -65,7 +67,7 @@ export interface ShardWriterFigures {
  *
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
- * @throws {ReplayError} `timeout` if no shard is there.
+ * @throws {ReplayError} `timeout` if no shard is there; `refused` if the server of NATS does not let this user subscribe.
  * @example
  * ```ts
  * import { type Column, ExperienceReplay, float32, uniform } from "@exrp/replay";
@@ -101,22 +103,31 @@ export async function shardWriter<S extends Schema = AnySchema>(
   checkWait(WHERE, { timeoutMs });
   const kernel = await openKernel({});
   const wait = { timeoutMs, ...signal === undefined ? {} : { signal } };
+  const begun = performance.now();
   const parts = await waitUntil<ConstructorParameters<typeof ShardWriter>[0]>(
     wait,
-    (done) => {
+    (done, fail) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
       let isDone = false;
-      const hub: Hub = { came: () => {}, left: () => {} };
+      const hub: Hub = { came: () => {}, left: () => {}, refused: fail };
       const members = new Members(connection, subjects, {
         came: (member, isNew) => {
           if (isDone) return hub.came(member, isNew);
           if (shard !== undefined && member.name !== shard) return;
-          isDone = true;
-          const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
-          done({ kernel, connection, subjects, members, hub, limits, first: member });
+          // The others answer soon, too, so that there is a choice.
+          const left = timeoutMs - (performance.now() - begun);
+          const choiceMs = shard === undefined ? Math.min(CHOICE_MS, left / 2) : 0;
+          timer ??= setTimeout(() => {
+            isDone = true;
+            const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
+            done({ kernel, connection, subjects, members, hub, limits, first: member });
+          }, choiceMs);
         },
         left: (member) => hub.left(member),
+        refused: (error) => hub.refused(refusedBy(WHERE, error)),
       });
       return () => {
+        clearTimeout(timer);
         if (!isDone) members.end();
       };
     },
@@ -132,6 +143,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
 interface Hub {
   came: (member: Member, isNew: boolean) => void;
   left: (member: Member) => void;
+  refused: (error: ReplayError) => void;
 }
 
 /** The options that count later. */
@@ -199,7 +211,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#limits = { ...limits, chunkBytes: Math.min(limits.chunkBytes, most - CHUNK_HEAD) };
     this.#callBytesMax = most - CHUNK_HEAD;
     this.#noting = new NotingKernel(kernel, {
-      isOpen: () => this.#mayAdd(),
+      checkOpen: () => this.#checkOpen(),
       add: (call) => this.#add(call),
     });
     const { announcement } = first;
@@ -212,10 +224,12 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#subscription = connection.subscribe(this.#inbox, {
       callback: (error, { data }) => {
         if (error === null) this.#hear(data);
+        else this.#fail(refusedBy(WHERE, error));
       },
     });
     hub.came = (member) => this.#came(member);
     hub.left = () => this.#rehome();
+    hub.refused = (error) => this.#fail(error);
     this.#home = this.#linkOf(first.name);
     this.#rehome(true);
     this.#timers = [
@@ -320,10 +334,16 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     return failure;
   }
 
-  #mayAdd(): boolean {
+  #checkOpen(): void {
     if (this.#failure !== undefined) throw this.#takeFailure();
     // What waits for a shard that is gone does not hold records for another one back.
-    return this.#home.bytes < this.#limits.unconfirmedBytes;
+    const { shard, bytes } = this.#home;
+    const { unconfirmedBytes } = this.#limits;
+    if (bytes < unconfirmedBytes) return;
+    throw new ReplayError(
+      "rate-limiter",
+      `the shard ${shard} has not confirmed ${bytes} bytes, and ${unconfirmedBytes} may wait (unconfirmedBytes); record again once it has, and whenReady() waits for that`,
+    );
   }
 
   #add(call: Call): void {
@@ -333,10 +353,16 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
         `the records of one call take ${bytes} bytes, and the connection carries ${this.#callBytesMax} at once; record fewer in a call, or raise max_payload of the server`,
       );
     }
+    this.#put(call);
+  }
+
+  /** Puts a call into the open chunk of the shard, and sends that if it is full. */
+  #put(call: Call, isVital = true): void {
     const home = this.#home;
-    if (home.openBytes + bytes > this.#limits.chunkBytes) home.seal();
-    home.add(writeCall(call));
-    if (home.openBytes >= this.#limits.chunkBytes) home.seal();
+    const { chunkBytes } = this.#limits;
+    if (home.openBytes + callBytes(call.payload.length) > chunkBytes) home.seal();
+    home.add(writeCall(call), isVital);
+    if (home.openBytes >= chunkBytes) home.seal();
   }
 
   #seal(): void {
@@ -368,7 +394,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     const link = this.#links.get(name);
     if (schemaText(announcement.config) !== this.#schemaText) {
       if (link !== undefined && !link.isEmpty) {
-        this.#fail("shard-mismatch", `the shard ${name} has other columns than before`);
+        const words = `the shard ${name} has other columns than before`;
+        this.#fail(new ReplayError("shard-mismatch", words));
       }
       return;
     }
@@ -376,8 +403,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     if (!this.#isHomeAlive) this.#rehome();
   }
 
-  #fail(code: "shard-mismatch" | "shard-refused", words: string): void {
-    this.#failure ??= new ReplayError(code, words);
+  #fail(error: ReplayError): void {
+    this.#failure ??= error;
     this.#core.changed();
   }
 
@@ -389,13 +416,14 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     );
     if (fit.length === 0) return;
     // Of two at random, the one with fewer records: so many actors that begin at once do not all take the same one.
-    const [a, b] = [0, 1].map(() => fit[Math.floor(Math.random() * fit.length)] as Member);
+    const at = Math.floor(Math.random() * fit.length);
+    const next = at + 1 + Math.floor(Math.random() * (fit.length - 1));
+    const [a, b] = [fit[at], fit[next % fit.length]];
     const best = (a?.beat.recorded ?? 0) <= (b?.beat.recorded ?? 0) ? a : b;
     if (best === undefined || best.name === this.#home.shard) return;
     const payload = new Uint8Array(0);
     for (const stream of this.#noting.moveStreams()) {
-      const call = { kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload };
-      this.#home.add(writeCall(call), false);
+      this.#put({ kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload }, false);
     }
     this.#home.seal();
     this.#home = this.#linkOf(best.name);
@@ -411,8 +439,10 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
         schema: this.#schema,
         send: (shard, data) =>
           this.#publish(this.#subjects.shard(shard, "chunk"), data, this.#inbox),
-        refused: (shard, why) =>
-          this.#fail("shard-refused", `the shard ${shard} could not take records: ${why}`),
+        refused: (shard, why) => {
+          const words = `the shard ${shard} could not take records: ${why}`;
+          this.#fail(new ReplayError("shard-refused", words));
+        },
       });
       this.#links.set(name, link);
     }

@@ -14,158 +14,38 @@ import { checkInteger, checkNumber, checkNumbers } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { checkWait, waitUntil } from "../base/waits.ts";
-import { openKernel } from "../ffi/library.ts";
+import { type Kernel, openKernel } from "../ffi/library.ts";
 import type { Batch, WaitOptions } from "../mod.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { ReplayCore } from "../replay/core.ts";
-import { BatchLayout } from "../replay/draw/batch_layout.ts";
 import { OwnedBatch } from "../replay/draw/owned_batch.ts";
-import { insideOf, replayOver } from "../replay/experience_replay.ts";
-import { makePickView } from "../replay/register/make.ts";
 import type { PickView } from "../replay/register/pick_view.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
-import type { Connection, ConnectionSubscription } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { payloadMax } from "./connection.ts";
-import { type Announcement, schemaText, type SelectorFigures } from "./_announcement.ts";
-import { type Counted, Limits } from "./_limits.ts";
+import type { Announcement, SelectorFigures } from "./_announcement.ts";
+import { type Counted, limitBytes, Limits } from "./_limits.ts";
 import { type Member, Members } from "./_members.ts";
-import {
-  DRAWN,
-  type PicksPart,
-  putRows,
-  readPicks,
-  type Strides,
-  stridesOf,
-  writeDraw,
-  writePriorities,
-} from "./_picks.ts";
-import { limitBytes } from "./serve_shard.ts";
-import { checkToken, idBytes, randomId, refused, Subjects } from "./_wire.ts";
+import { DRAWN, type PicksPart, putRows, writePriorities } from "./_picks.ts";
+import { noSelector, ShardModel } from "./_shard_model.ts";
+import { Wishes } from "./_wishes.ts";
+import type {
+  ConnectShardsOptions,
+  ShardChange,
+  ShardKeys,
+  ShardPicks,
+  ShardsBatchesOptions,
+  ShardsFigures,
+  ShardsGetBatchOptions,
+} from "./types.ts";
+import { checkToken, idBytes, refusedBy, Subjects } from "./_wire.ts";
 
 const WHERE = "connectShards()";
 const GET = "getBatch()";
-/** A shard that lives and does not answer for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
-const ANSWER_MS = 1000;
-const PENALTY_MS = 3000;
 /** All limits are sent again so often. */
 const LIMITS_MS = 1000;
 const BATCH_MAX = 2 ** 24;
-const LAYOUTS_MAX = 32;
-/** Rules by which every weight is 1, whatever is drawn. */
-const UNWEIGHTED = new Set(["oldest", "newest", "highestPriority", "lowestPriority", "recent"]);
-
-/** What happened to a shard, as `onChange` of {@linkcode ConnectShardsOptions} hears of it. */
-export interface ShardChange {
-  /** `came`: it is there, for the first time or again. `left`: it said nothing for 0.9 s, or it has ended. `differs`: it is another replay, and not drawn from. */
-  readonly kind: "came" | "left" | "differs";
-  /** The shard's name. */
-  readonly shard: string;
-  /** What differs, of a shard that does. */
-  readonly text: string;
-}
-
-/** The options of {@linkcode connectShards}, which has an example. */
-export interface ConnectShardsOptions extends WaitOptions {
-  /** What the subjects of the shards begin with; `"exrp"` by default. */
-  readonly prefix?: string;
-  /** How many shards must be there at first; 1 by default. More may come later. */
-  readonly shards?: number;
-  /** The number of the selector, in the order in which the shards' replays made them; 0 by default. */
-  readonly selector?: number;
-  /** The seed by which draws are split over shards; random by default. */
-  readonly seed?: number;
-  /** Holds back records and draws, counted over all shards; none by default. The draws are those of this learner. */
-  readonly rateLimiter?: RateLimiter;
-  /** Called when a shard comes or goes. */
-  readonly onChange?: (change: ShardChange) => void;
-}
-
-/** The options of {@linkcode Shards.getBatch}, as in the example of {@linkcode connectShards}. */
-export interface ShardsGetBatchOptions extends WaitOptions {
-  /** The exponent of importance weights, at least 0; 1 by default. */
-  readonly beta?: number;
-}
-
-/** The options of {@linkcode Shards.batches}, as in the example of {@linkcode Shards}. */
-export interface ShardsBatchesOptions {
-  /** The exponent of importance weights, at least 0; 1 by default. A function is called at each draw. */
-  readonly beta?: number | (() => number);
-  /** How many batches are asked for ahead: 0 to 16; 1 by default. */
-  readonly prefetch?: number;
-  /** Ends the batches when it aborts. */
-  readonly signal?: AbortSignal;
-}
-
-/** A shard, as {@linkcode Shards.figures} lists it. */
-export interface ShardState {
-  /** Its name. */
-  readonly name: string;
-  /** Whether it is drawn from. */
-  readonly isAlive: boolean;
-  /** Why it is not, if its replay differs. */
-  readonly differs: string | undefined;
-  /** Records that it holds. */
-  readonly records: number;
-  /** Records that were ever written to it. */
-  readonly recorded: number;
-  /** Picks of the selector. */
-  readonly picks: number;
-  /** The sum of their weights. */
-  readonly sum: number;
-}
-
-/** What a {@linkcode Shards} knows and has done. */
-export interface ShardsFigures {
-  /** All shards that were ever there. */
-  readonly shards: readonly ShardState[];
-  /** Picks that it drew. */
-  readonly drawn: number;
-  /** Parts of batches that another shard had to give, because one had died, or had nothing. */
-  readonly redrawn: number;
-  /** Messages that were not what they must be. */
-  readonly damaged: number;
-}
-
-/** A range of the picks of a batch that are of one shard, in {@linkcode ShardKeys}. */
-export interface ShardPicks {
-  /** The shard's name. */
-  readonly shard: string;
-  /** The random name of its process. */
-  readonly incarnation: string;
-  /** The first of the picks. */
-  readonly first: number;
-  /** How many they are. */
-  readonly count: number;
-}
-
-/** Which picks a batch has: what {@linkcode Shards.setPriority} needs. It may be posted to another thread and back. */
-export interface ShardKeys {
-  /** Which picks are whose, one range after the other. */
-  readonly origins: readonly ShardPicks[];
-  /** `[size]`: the handles of the picks' episodes, in their shards. */
-  readonly pickEpisode: Float64Array<ArrayBuffer>;
-  /** `[size]`: their positions. */
-  readonly pickPosition: Int32Array<ArrayBuffer>;
-}
-
-/** How a part of a batch ended. */
-type Answer =
-  | { readonly kind: "rows"; readonly rows: Uint8Array }
-  | { readonly kind: "empty" | "limited" | "gone" }
-  | { readonly kind: "refused"; readonly text: string };
-
-/** A part of a batch that was asked for. */
-interface Pending {
-  readonly shard: string;
-  readonly count: number;
-  readonly pickBytes: number;
-  readonly settle: (answer: Answer) => void;
-  readonly since: number;
-  rows: Uint8Array | undefined;
-  received: number;
-}
 
 /**
  * Connects a learner to the shards of a connection. It waits until so many are there as you say; `timeoutMs` and `signal` end the wait; by default, it
@@ -173,7 +53,8 @@ interface Pending {
  *
  * @throws {TypeError} For an unknown option, or one of the wrong kind.
  * @throws {RangeError} For a number out of its range.
- * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays.
+ * @throws {ReplayError} `timeout` if there are too few shards; `shard-mismatch` if they are of different replays; `refused` if the server of NATS does not let this
+ * user subscribe.
  * @example
  * ```ts
  * import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
@@ -259,48 +140,36 @@ export let configOfShards: (shards: Shards) => ReplayConfig;
 export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #subjects: Subjects;
-  readonly #kernel: Awaited<ReturnType<typeof openKernel>>;
+  readonly #kernel: Kernel;
   readonly #selector: number;
   readonly #random: RandomStream;
   readonly #onChange: ((change: ShardChange) => void) | undefined;
   readonly #limits: Limits | undefined;
   readonly #members: Members;
-  readonly #inbox: string;
-  readonly #subscription: ConnectionSubscription;
+  readonly #wishes: Wishes;
   readonly #timer: ReturnType<typeof setInterval>;
-  readonly #pending = new Map<number, Pending>();
   /** The latest that is known of the selector, by the name of the shard. */
   readonly #known = new Map<string, SelectorFigures>();
+  /** How many records the present process of each shard was ever written. */
   readonly #recorded = new Map<string, number>();
   readonly #differs = new Map<string, string>();
-  /** Until when shards are left out. */
-  readonly #penalties = new Map<string, number>();
   readonly #origins = new WeakMap<object, readonly ShardPicks[]>();
-  readonly #layouts = new Map<number, [BatchLayout, Strides]>();
   readonly #waiters = new Set<() => void>();
   readonly #end = new AbortController();
-  #first: Announcement | undefined;
-  #core: ReplayCore | undefined;
-  #view: PickView | undefined;
-  #isWeighted = true;
+  #model: ShardModel | undefined;
   #failure: ReplayError | undefined;
   #isConnected = false;
-  #nextId = 0;
   #limitsSent = 0;
   #drawn = 0;
   #redrawn = 0;
-  #damaged = 0;
 
   static {
-    configOfShards = (shards) => {
-      if (shards.#core !== undefined) return shards.#core.config;
-      throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
-    };
+    configOfShards = (shards) => shards.#common().config;
   }
 
   /** Begins to look for shards; {@linkcode connectShards} calls it. */
   constructor({ kernel, connection, subjects, selector, seed, rateLimiter, onChange }: {
-    readonly kernel: Awaited<ReturnType<typeof openKernel>>;
+    readonly kernel: Kernel;
     readonly connection: Connection;
     readonly subjects: Subjects;
     readonly selector: number;
@@ -315,24 +184,24 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#random = new RandomStream(seed);
     this.#onChange = onChange;
     this.#limits = rateLimiter === undefined ? undefined : new Limits(rateLimiter);
-    this.#inbox = subjects.inbox(randomId());
-    this.#subscription = connection.subscribe(this.#inbox, {
-      callback: (error, { data }) => {
-        if (error === null) this.#hear(data);
-      },
-    });
+    const refused = (error: Error): void => {
+      this.#failure ??= refusedBy(WHERE, error);
+      this.#wake();
+    };
+    const hears = (shard: string, part: PicksPart): void => this.#heard(shard, part);
+    this.#wishes = new Wishes(connection, subjects, hears, refused);
     this.#members = new Members(connection, subjects, {
       came: (member, isNew) => this.#came(member, isNew),
       left: (member) => this.#left(member),
       beat: (member) => this.#beat(member),
+      refused,
     });
     this.#timer = setInterval(() => this.#look(), 100);
   }
 
   /** The pick view of the selector: what a batch shows. */
   get pickView(): PickView {
-    if (this.#view === undefined) throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
-    return this.#view;
+    return this.#common().view;
   }
 
   /** Waits until so many shards are there. */
@@ -351,12 +220,14 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 
   /**
-   * Draws a batch from all shards. It waits until there is something to draw, and until the rate limiter allows it.
+   * Draws a batch from all shards. It waits until there is something to draw, and until the rate limiter allows it. With `timeoutMs: 0` it waits for nothing but
+   * the shards' answers.
    *
    * The picks of one shard stand together. `pickEpisode` has handles of the shards' replays, so the same number may stand for several episodes.
    *
    * @param size How many picks, 1 to 2^24.
-   * @throws {ReplayError} `timeout`; `shard-refused` if a shard can't draw so many; `disposed`.
+   * @throws {ReplayError} `timeout`, also while shards draw; `shard-refused` if a shard can't draw so many; `disk` or `log-damaged` if one can't read its rows;
+   * `disposed`.
    */
   async getBatch(size: number, options: ShardsGetBatchOptions = {}): Promise<Batch<S>> {
     checkOptions(GET, options, ["beta", "timeoutMs", "signal"]);
@@ -367,10 +238,9 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#checkOpen(GET);
     signal?.throwIfAborted();
     const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs;
-    const [layout, strides] = this.#layoutOf(size);
     for (;;) {
       await this.#mayDraw(size, options, end);
-      const batch = await this.#draw(size, beta, layout, strides);
+      const batch = await this.#drawWithin(size, beta, options, end);
       if (batch !== undefined) return batch as unknown as Batch<S>;
       if (performance.now() >= end) throw this.#late(GET, timeoutMs);
       await this.#change(options, end);
@@ -440,7 +310,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       throw new ReplayError("invalid-priority", `setPriority(): ${words}`);
     });
     const most = Math.floor((payloadMax(this.#connection) - 64) / 20);
-    const schema = this.#first?.schema ?? 0;
+    const { schema } = this.#common();
     for (const { shard, incarnation, first, count } of origins) {
       const member = this.#members.all.get(shard);
       if (member?.isAlive !== true || member.announcement.incarnation !== incarnation) continue;
@@ -467,7 +337,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
         ...{ records: beat.records, recorded: this.#recorded.get(name) ?? beat.recorded },
       };
     });
-    const damaged = this.#damaged + this.#members.damaged;
+    const damaged = this.#wishes.damaged + this.#members.damaged;
     return { shards, drawn: this.#drawn, redrawn: this.#redrawn, damaged };
   }
 
@@ -477,14 +347,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#end.abort(new ReplayError("disposed", "close(): these shards are closed"));
     clearInterval(this.#timer);
     this.#members.end();
-    try {
-      this.#subscription.unsubscribe();
-    } catch {
-      // The connection has ended.
-    }
-    for (const { settle } of this.#pending.values()) settle({ kind: "gone" });
-    this.#pending.clear();
-    this.#core?.dispose();
+    this.#wishes.end();
+    this.#model?.dispose();
     return Promise.resolve();
   }
 
@@ -501,22 +365,19 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
 
   /** Those to draw from: not such a one of which the last answer never came. */
   #trusted(): Member[] {
-    const now = performance.now();
     const alive = this.#alive();
-    const trusted = alive.filter(({ name }) => (this.#penalties.get(name) ?? 0) <= now);
+    const trusted = alive.filter(({ name }) => !this.#wishes.isLeftOut(name));
     // If none is left, the network was at fault, and not a shard.
     return trusted.length > 0 ? trusted : alive;
   }
 
-  #punish(id: number, shard: string): void {
-    this.#penalties.set(shard, performance.now() + PENALTY_MS);
-    this.#settle(id, { kind: "gone" });
-  }
-
   #came(member: Member, isNew: boolean): void {
     const { name, announcement } = member;
-    if (isNew) this.#dropPending(name);
-    this.#penalties.delete(name);
+    if (isNew) {
+      this.#wishes.gone(name);
+      this.#recorded.delete(name);
+    }
+    this.#wishes.came(name);
     const text = this.#differenceOf(announcement);
     if (text === undefined) this.#differs.delete(name);
     else {
@@ -533,7 +394,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 
   #left({ name }: Member): void {
-    this.#dropPending(name);
+    this.#wishes.gone(name);
     this.#known.delete(name);
     this.#tell({ kind: "left", shard: name, text: "" });
     this.#wake();
@@ -549,87 +410,60 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
 
   /** What differs from the first shard; undefined if nothing does. The first one decides what a batch is. */
   #differenceOf(announcement: Announcement): string | undefined {
-    const { name, config, views, rules } = announcement;
-    const selector = this.#selector;
-    const rule = rules[selector];
-    if (rule === undefined) return `the shard ${name} has no selector ${selector}`;
-    if (this.#first === undefined) {
-      try {
-        this.#begin(announcement);
-      } catch (error) {
-        return `the shard ${name} announces a replay that can't be: ${reasonOf(error)}`;
-      }
+    const { name, rules } = announcement;
+    if (this.#model !== undefined) return this.#model.differenceOf(announcement);
+    if (rules[this.#selector] === undefined) return noSelector(name, this.#selector);
+    try {
+      this.#model = new ShardModel(this.#kernel, announcement, this.#selector);
       return undefined;
+    } catch (error) {
+      return `the shard ${name} announces a replay that can't be: ${reasonOf(error)}`;
     }
-    const first = this.#first;
-    const pairs: readonly (readonly [what: string, here: string, there: string])[] = [
-      ["columns", schemaText(config), schemaText(first.config)],
-      ["pick views", JSON.stringify(views), JSON.stringify(first.views)],
-      [`a selector ${selector}`, JSON.stringify(rule), JSON.stringify(first.rules[selector])],
-    ];
-    const differing = pairs.filter(([, here, there]) => here !== there);
-    if (differing.length === 0) return undefined;
-    return differing.map(([what, here, there]) =>
-      `the shard ${name} has ${what} ${here}, and the shard ${first.name} has ${there}`
-    ).join("; ");
   }
 
-  /** Makes a replay without records, which knows what batches are. */
-  #begin(announcement: Announcement): void {
-    const { config, views, rules } = announcement;
-    const small = { ...config, capacity: Math.min(config.capacity, 65_536) };
-    const segmentLength = Math.min(config.segmentLength, small.capacity);
-    const core = new ReplayCore(this.#kernel, {
-      ...{ ...small, segmentLength, capacityBytes: 0, maxAge: 0 },
-    });
-    try {
-      const { register } = insideOf(replayOver(core));
-      for (const policy of views.slice(1)) {
-        register.addTable(policy);
-        core.check(WHERE, makePickView(core.kernel, core.id, policy, core.config));
-      }
-      const rule = rules[this.#selector];
-      const view = register.views[rule?.view ?? -1];
-      if (view === undefined) throw new RangeError(`there is no pick view ${rule?.view}`);
-      this.#view = view;
-      this.#isWeighted = !UNWEIGHTED.has(rule?.name ?? "");
-    } catch (error) {
-      core.dispose();
-      throw error;
-    }
-    this.#core = core;
-    this.#first = announcement;
+  /** What all shards have in common. */
+  #common(): ShardModel {
+    if (this.#model !== undefined) return this.#model;
+    throw new ReplayError("empty", `${WHERE}: there is no shard yet`);
   }
 
   #beat({ name, beat }: Member): void {
     const figures = beat.selectors[this.#selector];
     if (figures !== undefined) this.#known.set(name, figures);
-    this.#recorded.set(name, Math.max(beat.recorded, this.#recorded.get(name) ?? 0));
+    this.#count(name, beat.recorded);
     this.#sendLimits(false);
     this.#wake();
   }
 
+  #count(shard: string, recorded: number): void {
+    this.#recorded.set(shard, Math.max(recorded, this.#recorded.get(shard) ?? 0));
+  }
+
+  /** What an answer to a wish says of its shard. */
+  #heard(shard: string, { status, picks, sum, recorded }: PicksPart): void {
+    const drawn = this.#known.get(shard)?.drawn ?? 0;
+    const isAlive = this.#members.all.get(shard)?.isAlive === true;
+    if (isAlive && status !== DRAWN.refused) this.#known.set(shard, { picks, sum, drawn });
+    this.#count(shard, recorded);
+  }
+
   #counted(members: Iterable<Member>): Counted[] {
-    return Array.from(members, ({ name, beat }) => ({
-      name,
-      records: beat.records,
+    return Array.from(members, ({ name, announcement: { incarnation }, beat }) => ({
+      ...{ name, incarnation, records: beat.records },
       recorded: this.#recorded.get(name) ?? beat.recorded,
     }));
   }
 
   /** Tells shards how many records may come. A learner without a limiter says so once, as one before may have had one. */
   #sendLimits(isAll: boolean): void {
-    const alive = this.#alive();
-    if (this.#limits === undefined) {
-      if (!isAll) return;
-      for (const { name } of alive) {
-        this.#publish(this.#subjects.shard(name, "limit"), limitBytes(Infinity));
-      }
-      return;
-    }
-    const all = this.#counted(this.#members.all.values());
-    for (const [name, most] of this.#limits.credits(this.#counted(alive), all, isAll)) {
-      this.#publish(this.#subjects.shard(name, "limit"), limitBytes(most));
+    const alive = this.#counted(this.#alive());
+    let credits: Iterable<readonly [shard: Counted, most: number]>;
+    if (this.#limits !== undefined) {
+      const all = this.#counted(this.#members.all.values());
+      credits = this.#limits.credits(alive, all, isAll);
+    } else credits = isAll ? alive.map((shard) => [shard, Infinity] as const) : [];
+    for (const [{ name, incarnation }, most] of credits) {
+      this.#publish(this.#subjects.shard(name, "limit"), limitBytes(incarnation, most));
     }
   }
 
@@ -639,7 +473,11 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   async #mayDraw(size: number, options: ShardsGetBatchOptions, end: number): Promise<void> {
     const limits = this.#limits;
     if (limits === undefined) return;
-    while (!limits.mayDraw(size, this.#counted(this.#members.all.values()))) {
+    const mayDraw = (): boolean => {
+      const all = this.#counted(this.#members.all.values());
+      return limits.mayDraw(size, this.#counted(this.#alive()), all);
+    };
+    while (!mayDraw()) {
       if (performance.now() >= end) throw this.#late(GET, options.timeoutMs);
       await this.#change(options, end);
     }
@@ -647,13 +485,36 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#sendLimits(false);
   }
 
-  /** Draws once; undefined if no shard has anything now. */
+  /** Draws once, and gives up at the signal or in the end of time; undefined if no shard has anything now. */
+  #drawWithin(
+    size: number,
+    beta: number,
+    { signal, timeoutMs }: ShardsGetBatchOptions,
+    end: number,
+  ): Promise<OwnedBatch | undefined> {
+    // Without any time, it waits for answers and for nothing else.
+    const isTimed = end !== Infinity && timeoutMs !== 0;
+    const left = isTimed ? Math.max(0, end - performance.now()) : undefined;
+    return waitUntil<OwnedBatch | undefined>(
+      { timeoutMs: left, signal },
+      (done, fail) => {
+        const given = { isUp: false };
+        this.#draw(size, beta, given).then(done, fail);
+        return () => given.isUp = true;
+      },
+      () => this.#late(GET, timeoutMs),
+    );
+  }
+
+  /** Draws once, unless it is given up; undefined if no shard has anything now. */
   async #draw(
     size: number,
     beta: number,
-    layout: BatchLayout,
-    strides: Strides,
+    given: { readonly isUp: boolean },
   ): Promise<OwnedBatch | undefined> {
+    const model = this.#common();
+    const { schema } = model;
+    const [layout, strides] = model.layoutOf(size);
     // The sums that are known now are used for the whole batch. A shard that gives nothing is left out, and then the shares are those of the others.
     const trusted = this.#trusted();
     // If all weights are 0, a replay draws uniformly, and so do all together.
@@ -666,26 +527,29 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     let left = size;
     while (left > 0) {
       this.#checkOpen(GET);
-      if (shares.length === 0) return this.#notDrawn(size);
+      if (shares.length === 0 || given.isUp) return this.#notDrawn(size);
       const counts = split(left, shares.map(({ sum }) => sum), this.#random);
       left = 0;
       const asked = shares.flatMap((share, k) => {
         const count = counts[k] ?? 0;
-        return count === 0 ? [] : [{ share, count, answer: this.#ask(share.name, count, strides) }];
+        if (count === 0) return [];
+        const { pickBytes } = strides;
+        const wish = { shard: share.name, schema, selector: this.#selector, count, pickBytes };
+        return [{ share, count, answer: this.#wishes.ask(wish) }];
       });
       for (const { share, count, answer } of asked) {
-        const given = await answer;
-        if (given.kind === "rows") {
+        const answered = await answer;
+        if (answered.kind === "rows") {
           const part = parts.get(share.name) ?? { count: 0, rows: [] };
           part.count += count;
-          part.rows.push([given.rows, count]);
+          part.rows.push([answered.rows, count]);
           parts.set(share.name, part);
           continue;
         }
         this.#checkOpen(GET);
-        if (given.kind === "refused") {
+        if (answered.kind === "refused") {
           this.#notDrawn(size);
-          throw new ReplayError("shard-refused", `${GET}: ${given.text}`);
+          throw refusedDraw(share.name, answered.text);
         }
         left += count;
         this.#redrawn++;
@@ -698,6 +562,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
         }
       }
     }
+    if (given.isUp) return this.#notDrawn(size);
     this.#drawn += size;
     const batch = new OwnedBatch(layout);
     const memory = OwnedBatch.memoryOf(batch);
@@ -716,7 +581,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       for (let k = from; k < first; k++) probability[k] = (probability[k] ?? 0) * (sum / total);
       origins.push({ shard: name, incarnation, first: from, count: part.count });
     }
-    weigh(batch, this.#isWeighted ? beta : 0);
+    weigh(batch, model.isWeighted ? beta : 0);
     this.#origins.set(batch, origins);
     return batch;
   }
@@ -727,78 +592,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     return undefined;
   }
 
-  #ask(shard: string, count: number, { pickBytes }: Strides): Promise<Answer> {
-    const id = this.#nextId = (this.#nextId + 1) % 2 ** 32;
-    const schema = this.#first?.schema ?? 0;
-    return new Promise((settle) => {
-      const since = performance.now();
-      const pending = { shard, count, pickBytes, settle, since, rows: undefined, received: 0 };
-      this.#pending.set(id, pending);
-      const wish = writeDraw({ id, schema, selector: this.#selector, count });
-      this.#publish(this.#subjects.shard(shard, "draw"), wish, this.#inbox);
-    });
-  }
-
-  #hear(data: Uint8Array): void {
-    let part: PicksPart;
-    try {
-      part = readPicks(data);
-    } catch {
-      this.#damaged++;
-      return;
-    }
-    const pending = this.#pending.get(part.id);
-    // It was given up, and other shards gave its picks.
-    if (pending === undefined) return;
-    try {
-      this.#take(part, pending);
-    } catch {
-      this.#damaged++;
-      this.#punish(part.id, pending.shard);
-    }
-  }
-
-  #take(part: PicksPart, pending: Pending): void {
-    const { id, status, count, picks, sum, recorded, total, from, rows } = part;
-    const drawn = this.#known.get(pending.shard)?.drawn ?? 0;
-    const isAlive = this.#members.all.get(pending.shard)?.isAlive === true;
-    if (isAlive && status !== DRAWN.refused) this.#known.set(pending.shard, { picks, sum, drawn });
-    this.#recorded.set(
-      pending.shard,
-      Math.max(recorded, this.#recorded.get(pending.shard) ?? 0),
-    );
-    if (status === DRAWN.empty) return this.#settle(id, { kind: "empty" });
-    if (status === DRAWN.limited) return this.#settle(id, { kind: "limited" });
-    if (status === DRAWN.refused) {
-      return this.#settle(id, { kind: "refused", text: new TextDecoder().decode(rows) });
-    }
-    const needed = pending.count * pending.pickBytes;
-    if (status !== DRAWN.rows || count !== pending.count || total !== needed) {
-      throw refused(`${pending.count} picks came with ${total} bytes, and ${needed} are needed`);
-    }
-    // Parts come in order; most answers are one part, which is used where it is.
-    if (from !== pending.received) throw refused("a part is missing");
-    if (rows.length === total) return this.#settle(id, { kind: "rows", rows });
-    if (rows.length === 0) throw refused("a part is empty");
-    pending.rows ??= new Uint8Array(total);
-    pending.rows.set(rows, from);
-    pending.received += rows.length;
-    if (pending.received === total) this.#settle(id, { kind: "rows", rows: pending.rows });
-  }
-
-  #settle(id: number, answer: Answer): void {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
-    pending?.settle(answer);
-  }
-
-  #dropPending(shard: string): void {
-    for (const [id, pending] of this.#pending) {
-      if (pending.shard === shard) this.#settle(id, { kind: "gone" });
-    }
-  }
-
-  /** Gives up what a shard that lives has not answered. */
+  /** Gives up what takes too long, and sends limits again. */
   #look(): void {
     const now = performance.now();
     // One may be lost on its way.
@@ -806,27 +600,12 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       this.#limitsSent = now;
       this.#sendLimits(true);
     }
-    const before = now - ANSWER_MS;
-    for (const [id, { since, shard }] of this.#pending) {
-      if (since < before) this.#punish(id, shard);
-    }
+    this.#wishes.look();
   }
 
-  #layoutOf(size: number): [BatchLayout, Strides] {
-    let known = this.#layouts.get(size);
-    if (known === undefined) {
-      if (this.#core === undefined) throw new ReplayError("empty", `${GET}: there is no shard yet`);
-      const layout = new BatchLayout(this.#core, this.pickView, size);
-      known = [layout, stridesOf(layout)];
-      if (this.#layouts.size >= LAYOUTS_MAX) this.#layouts.clear();
-      this.#layouts.set(size, known);
-    }
-    return known;
-  }
-
-  #publish(subject: string, data: Uint8Array, reply?: string): void {
+  #publish(subject: string, data: Uint8Array): void {
     try {
-      this.#connection.publish(subject, data, reply === undefined ? undefined : { reply });
+      this.#connection.publish(subject, data);
     } catch {
       // The connection is broken: the shards will be silent, too.
     }
@@ -885,8 +664,15 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 }
 
+/** The error of a draw that a shard refused: what the replay of the shard says itself, where it is its disk that fails. */
+function refusedDraw(shard: string, text: string): ReplayError {
+  const [, code, words] = /^(disk|log-damaged): (?:\w+\(\): )?(.*)$/s.exec(text) ?? [];
+  if (code === undefined) return new ReplayError("shard-refused", `${GET}: ${text}`);
+  return new ReplayError(code as "disk" | "log-damaged", `${GET}: the shard ${shard}: ${words}`);
+}
+
 /** Splits a draw: each pick goes to a shard by chance, in proportion to the weights. */
-export function split(
+function split(
   count: number,
   weights: readonly number[],
   random: RandomStream,

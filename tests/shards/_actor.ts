@@ -13,7 +13,8 @@ import { type Numbered, step } from "./_numbered.ts";
 
 const [servers = "", numberText = ""] = Deno.args;
 const actor = Number(numberText);
-const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+const patience = { maxReconnectAttempts: -1, reconnectTimeWait: 50, waitOnFirstConnect: true };
+const connection = await connect({ servers, ...patience });
 const writer = await shardWriter<Numbered>(connection, { chunkBytes: 4096, sendIntervalMs: 10 });
 const { replay } = writer;
 let isOver = false;

@@ -1,7 +1,8 @@
 /** What goes wrong between an actor and its shard: episodes that end elsewhere, answers that are lost, messages that overtake others, names that are taken. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
-import { until } from "../_wait.ts";
-import { ExperienceReplay, ReplayError, samplesPerInsert } from "@exrp/replay";
+import { native } from "../_native.ts";
+import { inTime, until } from "../_wait.ts";
+import { ExperienceReplay, ReplayError, samplesPerInsert, uint8, uniform } from "@exrp/replay";
 import {
   type Connection,
   connectShards,
@@ -15,8 +16,9 @@ import { coreOf } from "../../replay/replay_view.ts";
 import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_calls.ts";
 import { readBeat } from "../../shards/_announcement.ts";
 import { Ledger } from "../../shards/_ledger.ts";
-import { Limits } from "../../shards/_limits.ts";
-import { limitBytes } from "../../shards/serve_shard.ts";
+import { limitBytes, Limits } from "../../shards/_limits.ts";
+import { CONFIRM } from "../../shards/_confirm.ts";
+import { Link } from "../../shards/_link.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";
 import { localShard } from "./_local.ts";
@@ -51,6 +53,18 @@ function losing(
         if (!isLost(subject, data)) target.publish(subject, data, options as never);
       };
     },
+  });
+}
+
+/** The random name of the only shard's process. */
+function incarnationOf(connection: Connection): Promise<string> {
+  return new Promise((resolve) => {
+    const heard = connection.subscribe("exrp.beat", {
+      callback: (_error, { data }) => {
+        heard.unsubscribe();
+        resolve(readBeat(data).incarnation);
+      },
+    });
   });
 }
 
@@ -220,18 +234,19 @@ Deno.test("a chunk of more records than a learner allows at once comes in", asyn
 Deno.test("records that were there at first count for no draw, and a dead shard holds no credit", () => {
   const numbers = samplesPerInsert(1, { minSize: 10, error: 20 });
   const limits = new Limits(numbers);
-  const a = { name: "a", recorded: 5000, records: 5000 };
-  const b = { name: "b", recorded: 5000, records: 5000 };
+  const incarnation = "0".repeat(32);
+  const a = { name: "a", incarnation, recorded: 5000, records: 5000 };
+  const b = { name: "b", incarnation, recorded: 5000, records: 5000 };
   const [[, before = 0] = []] = limits.credits([a], [a], true);
   assert(before > 5000, `${before}`);
-  assertEquals(limits.mayDraw(1000, [a, b]), false);
+  assertEquals(limits.mayDraw(1000, [a, b], [a, b]), false);
   assertEquals(limits.credits([a, b], [a, b], true).length, 2);
   const sum = (of: ReturnType<Limits["credits"]>): number =>
     of.reduce((all, [, most]) => all + most - 5000, 0);
   // Whoever dies, the next one gets as much as it had.
   const helping = sum(limits.credits([b], [a, b], true));
   for (let k = 0; k < 20; k++) {
-    const next = { name: `c${k}`, recorded: 5000, records: 5000 };
+    const next = { name: `c${k}`, incarnation, recorded: 5000, records: 5000 };
     assertEquals(sum(limits.credits([next], [a, b, next], true)), helping);
   }
 });
@@ -241,13 +256,177 @@ Deno.test("a limit that was lost on its way is sent again", async () => {
   await using a = await localShard(hub, "a", []);
   let lost = 0;
   const connection = losing(hub, (subject) => subject.endsWith(".limit") && lost++ < 2);
-  hub.publish("exrp.shard.a.limit", limitBytes(0));
+  hub.publish("exrp.shard.a.limit", limitBytes(await incarnationOf(hub), 0));
   const rateLimiter = samplesPerInsert(1, { minSize: 10, error: 20 });
   await using _learner = await connectShards(connection, { rateLimiter });
   await using writer = await shardWriter(hub);
   record(writer, 1);
   await writer.flush({ timeoutMs: 60_000 });
   assertEquals([a.replay.recordCount, lost >= 3], [1, true]);
+});
+
+Deno.test("a shard that comes back without its records gets no credit for them", () => {
+  const limits = new Limits(samplesPerInsert(1, { minSize: 10, error: 20 }));
+  const incarnation = "0".repeat(32);
+  const empty = { name: "a", incarnation, recorded: 0, records: 0 };
+  limits.credits([empty], [empty], true);
+  const a = { ...empty, recorded: 1000, records: 1000 };
+  limits.drew(1000 - 30);
+  assertEquals(limits.credits([a], [a], true)[0]?.[1], 1000);
+  // Only so many may come that there can be draws again.
+  const again = { name: "a", incarnation: "1".repeat(32), recorded: 0, records: 0 };
+  const [[, most = NaN] = []] = limits.credits([again], [again], true);
+  assert(most > 0 && most <= 10, `${most}`);
+  const full = { ...again, recorded: 10, records: 10 };
+  assertEquals(limits.credits([full], [full], true)[0]?.[1], 10);
+  assertEquals([50, 51].map((count) => limits.mayDraw(count, [full], [full])), [true, false]);
+});
+
+Deno.test("a dead shard that had all records does not hold the records of others back", () => {
+  const limits = new Limits(samplesPerInsert(1, { minSize: 10, error: 20 }));
+  const incarnation = "0".repeat(32);
+  const [a, b] = ["a", "b"].map((name) => ({ name, incarnation, recorded: 0, records: 0 }));
+  assert(a !== undefined && b !== undefined);
+  limits.credits([a, b], [a, b], true);
+  const dead = { ...a, recorded: 30, records: 30 };
+  assertEquals(limits.mayDraw(10, [dead, b], [dead, b]), true);
+  assertEquals(limits.mayDraw(10, [b], [dead, b]), false);
+  const [[, most = NaN] = []] = limits.credits([b], [dead, b], true);
+  assertEquals(most, 10);
+  const full = { ...b, recorded: 10, records: 10 };
+  assertEquals(limits.mayDraw(10, [full], [dead, full]), true);
+});
+
+Deno.test("a limit for an earlier process of a shard is none", async () => {
+  const hub = localConnection();
+  await using a = await localShard(hub, "a", []);
+  hub.publish("exrp.shard.a.limit", limitBytes("0".repeat(32), 0));
+  await using writer = await shardWriter(hub);
+  record(writer, 1);
+  await writer.flush({ timeoutMs: 60_000 });
+  assertEquals([a.replay.recordCount, a.shard.figures().damaged], [1, 0]);
+});
+
+Deno.test("a shard that only tells of gaps is sent no more than others", async () => {
+  using replay = await ExperienceReplay.create(NUMBERED);
+  let sent = 0;
+  const link = new Link("a", {
+    symbols: coreOf("test", replay).kernel.symbols,
+    schema: 0,
+    send: () => sent++,
+    refused: () => {},
+  });
+  for (let k = 0; k < 3; k++) {
+    link.add(new Uint8Array(24));
+    link.seal();
+  }
+  const tell = (expected: number): void => {
+    for (let round = 0; round < 50; round++) {
+      const rest = { shard: "a", incarnation: "", text: "", number: 3, expected };
+      link.hear({ ...rest, kind: CONFIRM.gap, actor: link.actor, round });
+    }
+  };
+  tell(1);
+  assertEquals(sent, 3 + 3);
+  tell(0);
+  assertEquals([sent, link.repeated], [6, 3]);
+  // Progress shows that it means it.
+  const rest = { shard: "a", incarnation: "", actor: link.actor, text: "" };
+  link.hear({ ...rest, kind: CONFIRM.stored, number: 1, expected: 2, round: 1 });
+  tell(2);
+  assertEquals(sent, 6 + 2);
+});
+
+Deno.test("fifty thousand episodes end in the shard that an actor has left", async () => {
+  const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
+  await using a = await localShard(net.node("a"), "a", []);
+  await using writer = await shardWriter(net.node("w"));
+  const to = replayOf(writer);
+  const count = 50_000;
+  const episodes = Float64Array.from({ length: count }, () => to.newEpisode());
+  const part = 5000;
+  const state = new Int32Array(2 * part);
+  const rest = { action: new Int32Array(part), reward: new Float32Array(part), nextState: state };
+  for (let from = 0; from < count; from += part) {
+    to.recordBatch(episodes.subarray(from, from + part), { state, ...rest });
+  }
+  await writer.flush();
+  net.cut("a");
+  await using _b = await localShard(net.node("b"), "b", []);
+  await until("it has moved", () => writer.figures().shard === "b");
+  net.cut("a", false);
+  await until("all have ended", () => a.replay.episodes({ ended: true }).size === count);
+  assertEquals(a.replay.episodeCount, count);
+});
+
+Deno.test("a draw that is on its way ends by its timeout, and by its signal", async () => {
+  const hub = localConnection();
+  let held = 0;
+  let onHeld = (): void => {};
+  const served = losing(hub, (_subject, { 0: a, 1: b, 2: c }) => {
+    const isPicks = a === 0x58 && b === 0x50 && c === 0x4b;
+    if (isPicks) held++;
+    if (isPicks) onHeld();
+    return isPicks;
+  });
+  using replay = await ExperienceReplay.create(NUMBERED);
+  replay.newPickSelector(uniform());
+  replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  await using _a = await serveShard(replay as never, served, { name: "a" });
+  await using learner = await connectShards(hub);
+  const control = new AbortController();
+  onHeld = () => control.abort(new Error("enough"));
+  await assertRejects(() => learner.getBatch(4, { signal: control.signal }), Error, "enough");
+  await assertRejects(() => learner.getBatch(4, { timeoutMs: 1 }), Error, "after 1 ms");
+  // Nobody had waited for it to be given up.
+  assertEquals([held, learner.figures().redrawn], [2, 0]);
+});
+
+Deno.test("a shard closes though nobody takes its last words", async () => {
+  const hub = localConnection();
+  const mute = new Proxy(hub, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name) as unknown;
+      if (name === "flush") return () => new Promise(() => {});
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  using replay = await ExperienceReplay.create(NUMBERED);
+  const shard = await serveShard(replay as never, mute, { name: "a" });
+  await inTime("it is closed", shard.close());
+  assertEquals(await shard.closed, undefined);
+});
+
+native.test("a disk that fails in a draw is an error of the disk, and the shard goes on", async () => {
+  const folder = await Deno.makeTempDir();
+  const connection = localConnection();
+  const options = { capacity: 4000, state: uint8(4000), resident: 1_500_000, seed: 5 };
+  {
+    using replay = await ExperienceReplay.open(folder, options);
+    replay.newPickSelector(uniform());
+    const random = testRandom(7);
+    for (let k = 0; k < 3000; k++) {
+      const state = new Uint8Array(4000).map(() => random(256));
+      replay.record(replay.newEpisode(), state, 0, k, { finalState: state });
+      if (k % 100 === 0) await replay.flush();
+    }
+    await replay.flush();
+    await using shard = await serveShard(replay as never, connection, { name: "a" });
+    await using learner = await connectShards(connection);
+    const logs = [];
+    for await (const { name } of Deno.readDir(folder)) if (name.startsWith("log-")) logs.push(name);
+    const [first = ""] = logs.toSorted();
+    await Deno.rename(`${folder}/${first}`, `${folder}/away`);
+    const draw = async (): Promise<void> => {
+      for (let k = 0; k < 100; k++) await learner.getBatch(32);
+    };
+    const error = await assertRejects(draw, ReplayError, "the shard a: rows of the replay can't");
+    assertEquals((error as ReplayError).code, "disk");
+    await Deno.rename(`${folder}/away`, `${folder}/${first}`);
+    await draw();
+    assertEquals(shard.figures().damaged, 0);
+  }
+  await Deno.remove(folder, { recursive: true });
 });
 
 Deno.test("an actor at its bound goes on with another shard", async () => {
@@ -261,8 +440,8 @@ Deno.test("an actor at its bound goes on with another shard", async () => {
     () => {
       for (;;) record(writer, 1);
     },
-    Error,
-    "the rate limiter allows",
+    ReplayError,
+    "the shard a has not confirmed",
   );
   await using b = await localShard(net.node("b"), "b", []);
   await until("it has moved", () => writer.figures().shard === "b");

@@ -114,6 +114,7 @@ Deno.test({
       servers: server.address,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 50,
+      waitOnFirstConnect: true,
     });
     const changes: ShardChange[] = [];
     const learner = await connectShards(connection, {
@@ -195,6 +196,32 @@ Deno.test({
       }
     }
     await server.kill();
+    await Deno.remove(folder, { recursive: true });
+  },
+});
+
+Deno.test({
+  name: "a shard waits for NATS, and stops without it",
+  ignore,
+  fn: async () => {
+    const server = await startNats(nats as string);
+    await server.kill();
+    const folder = await Deno.makeTempDir();
+    const config = `${folder}/shard.json`;
+    const replay = { capacity: 100, state: "float32()" };
+    const connection = { servers: server.address, reconnectTimeWait: 50 };
+    await Deno.writeTextFile(
+      config,
+      JSON.stringify({ name: "a", directory: "a", nats: connection, replay }),
+    );
+    const shard = new Program("shards/main.ts", ["--config", config]);
+    await shard.until(`connecting to ${server.address}\n`);
+    await pause(100);
+    await server.restart();
+    await shard.until("serving");
+    await server.kill();
+    await shard.end("SIGTERM");
+    assert(shard.said.endsWith("SIGTERM: stopping\nstopped\n"), shard.said);
     await Deno.remove(folder, { recursive: true });
   },
 });

@@ -149,7 +149,7 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
       for (;; taken++) episode = replay.recordStep(episode, step as never);
     },
     Error,
-    "the rate limiter allows 0 more now",
+    "and 65536 may wait (unconfirmedBytes); record again once it has",
   );
   await assertRejects(() => writer.flush({ timeoutMs: 10 }), Error, "not confirmed within 10 ms");
   await using b = await localShard(net.node("b"), "b", []);
@@ -164,6 +164,18 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
   const [old = -1] = a.replay.episodes().handle;
   assertEquals(a.replay.episode(old).ending, "truncated");
   assertEquals(writer.figures().moves, 1);
+});
+
+Deno.test("a writer takes the shard with fewer records, whichever answers first", async () => {
+  const connection = localConnection();
+  await using _a = await localShard(connection, "a", [1, 2, 3]);
+  await using b = await localShard(connection, "b", []);
+  for (let k = 0; k < 8; k++) {
+    const writer = await shardWriter(connection);
+    assertEquals(writer.figures(), { ...writer.figures(), shard: "b", moves: 0 });
+    writer.abandon();
+  }
+  assertEquals(b.shard.name, "b");
 });
 
 Deno.test("a shard that comes back without its records gets what is left under another name", async () => {

@@ -1,0 +1,81 @@
+/** The users of the guide's configuration of NATS: each may do what its process needs, and nothing else. Without a `nats-server`, this is left out. */
+import { connect, type NatsConnection } from "npm:@nats-io/transport-node@3.4.0";
+import { assert, assertEquals, assertRejects } from "../_assert.ts";
+import { onWasm } from "../_native.ts";
+import { until } from "../_wait.ts";
+import { ExperienceReplay, ReplayError, uniform } from "@exrp/replay";
+import { connectShards, serveShard, shardWriter } from "@exrp/replay/shards";
+import { limitBytes } from "../../shards/_limits.ts";
+import { findNats, startNats } from "../../tools/_nats.ts";
+import { inRepository } from "../../tools/_repository.ts";
+import { NUMBERED } from "./_numbered.ts";
+
+const nats = await findNats();
+
+Deno.test({
+  name: "shards, actors and learners have the rights of the guide, and others are errors",
+  ignore: nats === undefined || onWasm,
+  fn: async () => {
+    const guide = await Deno.readTextFile(inRepository("docs", "shards.md"));
+    const [, config = ""] = /```conf\n(.*?)```/s.exec(guide) ?? [];
+    const server = await startNats(nats as string, config);
+    const connections: NatsConnection[] = [];
+    const enter = async (user: string): Promise<NatsConnection> => {
+      const [, pass = ""] = new RegExp(`user: ${user}, password: "(.*?)"`).exec(config) ?? [];
+      const connection = await connect({ servers: server.address, user, pass });
+      connections.push(connection);
+      return connection;
+    };
+    try {
+      const [shards, actors, learners] = [
+        await enter("shard"),
+        await enter("actor"),
+        await enter("learner"),
+      ];
+      using replay = await ExperienceReplay.create(NUMBERED);
+      replay.newPickSelector(uniform());
+      await using shard = await serveShard(replay as never, shards, { name: "a" });
+      await using writer = await shardWriter(actors);
+      const to = writer.replay as unknown as ExperienceReplay<typeof NUMBERED>;
+      const record = async (): Promise<void> => {
+        to.record(to.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+        await writer.flush();
+      };
+      await record();
+      await using learner = await connectShards(learners);
+      const batch = await learner.getBatch(2);
+      learner.setPriority(batch, [1, 1]);
+      await until("it is drawn", () => shard.figures().drawn === 2);
+
+      // An actor limits nobody, and is no shard.
+      let beats = 0;
+      learners.subscribe("exrp.beat", {
+        callback: (_error, { data }) => {
+          if (data.length === 1) beats++;
+        },
+      });
+      const { incarnation = "" } = learner.keysOf(batch).origins[0] ?? {};
+      actors.publish("exrp.shard.a.limit", limitBytes(incarnation, 0));
+      actors.publish("exrp.beat", new Uint8Array(1));
+      await actors.flush();
+      await record();
+      assertEquals([replay.recordCount, beats, shard.figures().damaged], [2, 0, 0]);
+      const serve = async (): Promise<unknown> => {
+        using other = await ExperienceReplay.create(NUMBERED);
+        const posed = await serveShard(other as never, actors, { name: "b" });
+        const error = await posed.closed;
+        throw error;
+      };
+      const error = await assertRejects(serve, ReplayError, "Permissions Violation");
+      assert(error instanceof ReplayError && error.code === "refused");
+
+      // Who may not hear a subject is told so.
+      for (const call of [shardWriter, connectShards]) {
+        await assertRejects(() => call(actors, { prefix: "other" }), ReplayError, "Violation");
+      }
+    } finally {
+      for (const connection of connections) await connection.close();
+      await server.kill();
+    }
+  },
+});
