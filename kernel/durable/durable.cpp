@@ -42,6 +42,7 @@ Status Durable::openLog(const DurableOptions& options) {
 /// Once the replay was made: it hears where rows are.
 Status Durable::beginRows() {
   const Status status = replay_.book().part<LoggedRows>().begin(replay_.book());
+  replay_.book().store().setLateCopies(log_.late());
   const ReplayConfig& config = replay_.config();
   if (status != Status::ok || config.residentBytes == 0) return status;
   // Rows stay in memory until their group is written.
@@ -359,7 +360,7 @@ void Durable::writeBlock(uint32_t block) {
   uint8_t* payload = nullptr;
   LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
   if (status != LogStatus::ok) return fail(status);
-  uint8_t* const end = writeLoggedBlock(store, block, head, payload);
+  uint8_t* const end = writeLoggedBlock(store, block, head, payload, isRecovering_ ? nullptr : log_.late());
   if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
   LogPlace place;
   status = log_.end(isLoggedPacked(store, block, head) ? packedRowsFrame : rowsFrame, static_cast<uint32_t>(bytes), &place);

@@ -48,7 +48,10 @@ class Durable final : private RowWriter {
   Durable(Replay& replay, Snapshot& snapshot, Statistics& statistics) : replay_(replay), snapshot_(snapshot), statistics_(statistics) {}
   Durable(const Durable&) = delete;
   Durable& operator=(const Durable&) = delete;
-  ~Durable() { close(); }
+  ~Durable() {
+    close();
+    replay_.book().store().setLateCopies(nullptr);
+  }
 
   /// Opens the folder, and takes its lock.
   Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }

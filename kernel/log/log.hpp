@@ -4,7 +4,7 @@
 // is over. What isFlushed() says is on the disk survives a crash of the process, of the system, and of its power. What was appended later is
 // there as a prefix, or not at all: the stream never has a gap without a word (log_scan.hpp).
 //
-//   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: checksums, write, sync ] ──► segment files
+//   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.
@@ -28,6 +28,7 @@
 #include "kernel/base/sync.hpp"
 #include "kernel/base/thread.hpp"
 #include "kernel/log/disk.hpp"
+#include "kernel/log/late_copies.hpp"
 #include "kernel/log/log_format.hpp"
 #include "kernel/log/log_scan.hpp"
 #include "kernel/log/log_status.hpp"
@@ -102,6 +103,8 @@ class Log {
   /// Ends it with the first `bytes` of its room as payload.
   LogStatus end(uint32_t type, uint32_t bytes, LogPlace* place);
   void drop();
+  /// Where the bytes of the frame that is open may be written down that are copied later; null where all are copied at once.
+  LateCopies* late() { return hasThreads ? &late_ : nullptr; }
   /// Ends the segment: once isFlushed(ticket), its file and those before never change any more, and the one that follows, which is `next`, begins with its head and
   /// a mark. A segment without a frame is not ended: it is `next` itself.
   LogStatus endSegment(uint64_t* ticket, uint32_t* next);
@@ -218,6 +221,7 @@ class Log {
   FileId file_ = noFile;
   LogPosition written_;
 
+  LateCopies late_;
   std::atomic<uint64_t> synced_ = 0;
   std::atomic<bool> hasFailed_ = false;
   std::atomic<uint32_t> intervalCount_ = 0;

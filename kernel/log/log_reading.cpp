@@ -6,6 +6,7 @@ namespace exrp {
 LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure, bool* isRepaired) {
   if (place.bytes > frameBytesMax || place.offset < segmentHeadBytes || place.offset % 8 != 0) return LogStatus::unknown;
   const uint64_t end = place.offset + uint64_t{wholeFrameBytes(place.bytes)};
+  late_.make(place.position().packed());
   {
     const Lock lock(mutex_);
     if (disk_ == nullptr) return LogStatus::closed;

@@ -142,11 +142,12 @@ bool Log::failWith(DiskError error, const char* name) {
   return false;
 }
 
-/// Computes the checksums of the frames that are to be written, and says in marks what is on the disk.
+/// Makes the late copies of the frames that are to be written, computes their checksums, and says in marks what is on the disk.
 void Log::seal(const Buffer& buffer, uint32_t until) {
   const uint32_t seed = frameSeed(logId_, buffer.segment);
   for (uint32_t at = buffer.written; at < until;) {
     uint8_t* const frame = buffer.bytes + at;
+    late_.make(LogPosition{buffer.segment, buffer.offset + at}.packed());
     FrameHead head;
     memcpy(&head, frame, sizeof head);
     if (head.type == markType) {
