@@ -619,7 +619,7 @@ void Durable::finishFlushed() {
 /// Removes the segments that nothing needs any more, unless a copy of the folder is made.
 void Durable::removeOld() {
   if (isSealed_ || neededFrom_ == 0) return;
-  log_.removeSegments(neededFrom_);
+  log_.removeLater(neededFrom_);
   neededFrom_ = 0;
 }
 
@@ -628,6 +628,7 @@ void Durable::removeOld() {
 Status Durable::seal(SealedFolder* sealed) {
   if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
   if (hasFailed_) return failure();
+  log_.awaitRemoval();
   LogSegments segments;
   LogStatus status = log_.segments(&segments);
   if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);

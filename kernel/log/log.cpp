@@ -46,6 +46,7 @@ LogStatus Log::start(Disk* disk, const LogOptions& options) {
   mark_ = 0;
   requestedTo_ = 0;
   isEnding_ = false;
+  removeBefore_ = 0;
   options_ = options;
   if (!hasThreads) {
     options_.isThreaded = false;

@@ -136,6 +136,11 @@ class Log {
   /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
+  /// The same, by the log's thread once it has nothing to write, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed
+  /// stays, without a word.
+  void removeLater(uint32_t before);
+  /// Waits until that is done.
+  void awaitRemoval();
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);
   LogCounts counts();
@@ -183,6 +188,7 @@ class Log {
   bool failWith(DiskError error, const char* name);
   void seal(const Buffer& buffer, uint32_t until);
   uint64_t filledEnd() const;
+  bool removeOnce(Lock& lock);
   static void serve(void* log);
   void serve();
 
@@ -213,6 +219,7 @@ class Log {
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
   bool isWriting_ = false;  // somebody writes, outside of the mutex
   bool isEnding_ = false;
+  uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
   LogSegments segments_;
   LogCounts counts_;
   LogFailure failure_;

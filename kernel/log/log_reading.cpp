@@ -82,6 +82,18 @@ LogStatus Log::removeSegments(uint32_t before, LogFailure* failure) {
   return LogStatus::ok;
 }
 
+void Log::removeLater(uint32_t before) {
+  Lock lock(mutex_);
+  removeBefore_ = before;
+  if (!thread_.isStarted()) removeOnce(lock);
+  else wanted_.notify_all();
+}
+
+void Log::awaitRemoval() {
+  Lock lock(mutex_);
+  while (removeBefore_ != 0 && disk_ != nullptr) lock.wait(done_);
+}
+
 LogStatus Log::segments(LogSegments* segments) {
   const Lock lock(mutex_);
   segments->count = 0;
