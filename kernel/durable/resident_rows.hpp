@@ -11,8 +11,8 @@
 // Invariants:
 //   1. A block without rows here has a place in the log, and its rows there are those that it has.
 //   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more.
-// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame, its checksum, and a copy. Where nothing
-// may leave, the caller waits for the log's next sync.
+// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame and its checksum, and a copy where its layout was
+// not foreseen. Where nothing may leave, the caller waits for the log's next sync.
 #pragma once
 
 #include "kernel/base/scratch.hpp"
@@ -80,12 +80,21 @@ class ResidentRows final : public RowSource {
   static constexpr uint8_t used = 1;     // since the hand came by
   static constexpr uint8_t changed = 2;  // since it was written
 
+  /// How a frame lies in the log, as far as that can be told before it was read: the head with the narrow columns, the rows of each packed column, and what is behind.
+  struct Layout {
+    uint32_t leadBytes = 0;  // 0: nobody can tell
+    uint32_t rowCount = 0;
+    uint32_t within = 0;       // where the rows begin in the block
+    uint32_t packedBytes = 0;  // of the only packed column; 0: rows are plain
+    uint32_t tailBytes = 0;
+  };
   /// A block that is to be read.
   struct Missing {
     uint32_t block;
     LogPlace place;
     LogStatus status;
     int32_t system;  // where the disk failed
+    Layout layout;
   };
   /// The rows of one column of it.
   struct Part {
@@ -99,6 +108,10 @@ class ResidentRows final : public RowSource {
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
   uint64_t dropOne();
+  Layout guess(const Missing& missing) const;
+  void takeMemory(Missing& missing, Part* parts);
+  void keepSpare(bool keeps);
+  bool readGuessed(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
   void readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
   LogStatus takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const;
 
@@ -106,6 +119,7 @@ class ResidentRows final : public RowSource {
   Log& log_;
   RowWriter& writer_;
   uint64_t limit_ = 0;
+  uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
   uint32_t hand_ = 0;
   uint32_t set_ = 1;  // its number
