@@ -262,7 +262,7 @@ function logText(what: number, call: number, system: number, last: number): Faul
       if (call === abi.EXRP_DISK_LOCK && UNWRITABLE.includes(system)) {
         return `permission: the folder can't be written (${
           SYSTEM_ERRORS[system] ?? `error ${system}`
-        }), and an open replay needs that, even one that is only read; allow it, or copy the folder to where you may write`;
+        }), and an open replay needs that; allow it, or copy the folder to where you may write`;
       }
       return `disk: the system could not ${DISK_CALLS[call] ?? "use the disk"}: ${
         SYSTEM_ERRORS[system] ?? `error ${system}`

@@ -54,7 +54,10 @@ class Durable final : private RowWriter {
   }
 
   /// Opens the folder, and takes its lock.
-  Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }
+  Status openFolder(const char* path, OpenFolder how) {
+    resident_.setReading(how == OpenFolder::read);
+    return openLogFolder(path, how, &disk_);
+  }
   /// The same, where the folder is open already.
   Status takeDisk(std::unique_ptr<Disk> disk) { return lockLogFolder(disk_ = std::move(disk)); }
   /// Begins a log for a replay as it is. Status::log where the folder has one.

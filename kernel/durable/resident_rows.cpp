@@ -30,7 +30,8 @@ Status ResidentRows::create(uint64_t limit, uint32_t capacity) {
     if (!store.isPacked(column)) recordBytes += (store.column(column).bytes + store.column(column).every - 1) / store.column(column).every;
   }
   const uint64_t needed = recordBytes * capacity + blocksMin * loggedBlockBytesMax(store);
-  if (limit < needed) return tooSmall(needed, limit);
+  if (limit < needed && !isReading_) return tooSmall(needed, limit);
+  if (limit < needed) limit = needed;
   plainBytes_ = joinedRowBytes(store);
   for (uint32_t column = 0; column < store.columnCount() && plainBytes_ > 0; ++column) {
     if (store.isKept(column) || store.isAlone(column)) plainBytes_ = 0;
@@ -218,14 +219,16 @@ void ResidentRows::takeMemory(Missing& missing, Part* parts) {
 
 /// Reads the rows of a block. Where it fails, no part has memory.
 void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const {
-  missing.status = LogStatus::ok;
-  if (missing.layout.leadBytes > 0 && readGuessed(missing, parts, buffer)) return;
+  LogFailure failure;
+  missing.status = missing.layout.leadBytes > 0 ? readGuessed(missing, parts, buffer, &failure) : LogStatus::unknown;
+  missing.system = failure.error.system;
+  if (missing.status == LogStatus::ok) return;
   for (uint32_t k = 0; k < book_.store().packed().count(); ++k) {
     if (parts[k].data != nullptr) PackedColumn::freeBytes(parts[k].data);
     parts[k] = {};
   }
+  if (missing.status == LogStatus::disk) return;
   uint32_t type = 0;
-  LogFailure failure;
   const bool isLost = missing.place.segment == 0 || book_.part<LoggedRows>().isLost(missing.block);
   missing.status = isLost || missing.place.bytes > buffer.committed() ? LogStatus::damaged : LogStatus::ok;
   if (missing.status == LogStatus::ok) missing.status = log_.read(missing.place, buffer.data(), &type, &failure);
@@ -238,8 +241,8 @@ void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buff
   }
 }
 
-/// Reads the rows to where they belong. False where the frame is another one, or damaged.
-bool ResidentRows::readGuessed(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const {
+/// Reads the rows to where they belong. `disk` where it can't be read, and another status where the frame is another one, or damaged.
+LogStatus ResidentRows::readGuessed(const Missing& missing, Part* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const {
   const Store& store = book_.store();
   const Layout& layout = missing.layout;
   const uint32_t columns = store.packed().count();
@@ -250,17 +253,19 @@ bool ResidentRows::readGuessed(Missing& missing, Part* parts, Scratch<uint8_t>& 
     places[k + 1] = {parts[k].data + skipped, parts[k].bytes - skipped};
   }
   places[columns + 1] = {buffer.data() + layout.leadBytes, layout.tailBytes};
-  if (log_.readParts(missing.place, places, columns + 2, &type) != LogStatus::ok || !isOfRows(type)) return false;
+  const LogStatus status = log_.readParts(missing.place, places, columns + 2, &type, failure);
+  if (status != LogStatus::ok || !isOfRows(type)) return status == LogStatus::disk ? status : LogStatus::unknown;
   LoggedBlockHead head = {};
   memcpy(&head, buffer.data(), sizeof head);
   const BlockRows now = book_.rowsOf(missing.block);
   const bool isRight = head.handle == store.handleOf(missing.block) && store.ordinalOf(head.position) == store.head(missing.block).ordinal() &&
                        store.within(head.position) == layout.within && head.rowCount == layout.rowCount && layout.within <= now.first;
-  if (!isRight || (type == packedRowsFrame) != (layout.packedBytes > 0)) return false;
-  if (layout.packedBytes == 0) return true;
+  if (!isRight || (type == packedRowsFrame) != (layout.packedBytes > 0)) return LogStatus::unknown;
+  if (layout.packedBytes == 0) return LogStatus::ok;
   uint32_t said = 0;
   memcpy(&said, buffer.data() + layout.leadBytes - sizeof said, sizeof said);
-  return said == layout.packedBytes && checkPacked({parts[0].data, parts[0].bytes, store.column(store.packed().column(0)).bytes, parts[0].count});
+  const bool isPacked = said == layout.packedBytes && checkPacked({parts[0].data, parts[0].bytes, store.column(store.packed().column(0)).bytes, parts[0].count});
+  return isPacked ? LogStatus::ok : LogStatus::unknown;
 }
 
 /// Copies the rows of the packed columns out of a frame.
@@ -349,7 +354,7 @@ Status ResidentRows::makeRoom(uint64_t bytes) {
       continue;
     }
     // While the log is read, a call is made again whose rows were in memory with all others then. It asks for more than it needs.
-    if (!isOpen_) return Status::ok;
+    if (!isOpen_ || isReading_) return Status::ok;
     if (hasWritten || !writer_.writeForRoom()) return tooSmall(taken - waiting + bytes, limit_);
     hasWritten = true;
   }

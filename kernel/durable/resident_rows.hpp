@@ -10,7 +10,7 @@
 // Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
 // Invariants:
 //   1. A block without rows here has a place in the log, and its rows there are those that it has.
-//   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more.
+//   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more, and where a folder is only read.
 // Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame and its checksum, and a copy where its layout was
 // not foreseen. Where nothing may leave, the caller waits for the log's next sync.
 #pragma once
@@ -42,6 +42,8 @@ class ResidentRows final : public RowSource {
   /// For a replay that was just made. Status::log with EXRP_LOG_RESIDENT where `limit` is too small for it. `capacity`: of the replay.
   Status create(uint64_t limit, uint32_t capacity);
   bool isOn() const { return limit_ > 0; }
+  /// The folder is only read, so what has changed can't be written. Then rows take more than the limit where they need it.
+  void setReading(bool isReading) { isReading_ = isReading; }
   /// From now on, blocks can be read. Before, those that are not in memory have no rows yet.
   void open() { isOpen_ = true; }
   void end();
@@ -111,7 +113,7 @@ class ResidentRows final : public RowSource {
   Layout guess(const Missing& missing) const;
   void takeMemory(Missing& missing, Part* parts);
   void keepSpare(bool keeps);
-  bool readGuessed(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
+  LogStatus readGuessed(const Missing& missing, Part* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const;
   void readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
   LogStatus takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const;
 
@@ -121,6 +123,7 @@ class ResidentRows final : public RowSource {
   uint64_t limit_ = 0;
   uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
+  bool isReading_ = false;
   uint32_t hand_ = 0;
   uint32_t set_ = 1;  // its number
   uint64_t setBytes_ = 0;

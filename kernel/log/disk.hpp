@@ -104,6 +104,8 @@ class Disk {
   /// Keeps all others that ask for the lock of this name out of the folder, in other processes and in this one. `isTaken` says that another has
   /// it; that is no error. It lasts as long as the Disk.
   virtual DiskError lock(const char* name, bool* isTaken) = 0;
+  /// The same lock for somebody who only reads the folder, and may not be allowed to write. Its file is there already.
+  virtual DiskError lockToRead(const char* name, bool* isTaken) { return lock(name, isTaken); }
   /// How many files of the next segments can be made now. Only where files are opened ahead, as in a browser, there is an end of them.
   virtual uint32_t filesAhead() { return UINT32_MAX; }
 };

@@ -23,7 +23,11 @@ class LateCopies {
  public:
   static constexpr uint32_t countMax = 4096;
   /// Less is copied at once.
+#if defined(EXRP_TEST_MEMORY)
+  static constexpr size_t bytesMin = 16;  // so that tests with small rows have late copies
+#else
   static constexpr size_t bytesMin = 1024;
+#endif
 
   /// Copies of a frame follow, which will be at this place (LogPosition::packed). Those that were not published are forgotten.
   void begin(uint64_t frame) {

@@ -59,7 +59,7 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   return LogStatus::ok;
 }
 
-LogStatus Log::readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type) {
+LogStatus Log::readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type, LogFailure* failure) {
   constexpr uint32_t partMax = 16;
   const LogPosition end = {place.segment, place.offset + wholeFrameBytes(place.bytes)};
   if (place.segment == 0 || count >= partMax || end.packed() > flushed().packed()) return LogStatus::unknown;
@@ -69,10 +69,14 @@ LogStatus Log::readParts(const LogPlace& place, const DiskPart* parts, uint32_t 
   ReadFiles::Taken taken;
   size_t readBytes = 0;
   DiskError error = files_.take(*disk_, place.segment, &taken);
-  if (error.isError()) return LogStatus::disk;
-  error = disk_->readParts(taken.file, place.offset, all, count + 1, &readBytes);
-  files_.giveBack(*disk_, taken);
-  if (error.isError()) return LogStatus::disk;
+  if (!error.isError()) {
+    error = disk_->readParts(taken.file, place.offset, all, count + 1, &readBytes);
+    files_.giveBack(*disk_, taken);
+  }
+  if (error.isError()) {
+    *failure = LogFailure(error, SegmentName(place.segment).text);
+    return LogStatus::disk;
+  }
   if (readBytes < sizeof head + place.bytes || head.bytes != place.bytes || head.type == markType) return LogStatus::unknown;
   constexpr uint8_t zeros[8] = {};
   uint32_t sum = 0;

@@ -201,9 +201,13 @@ class PosixDisk final : public Disk {
     return {};
   }
 
-  DiskError lock(const char* name, bool* isTaken) override {
+  DiskError lock(const char* name, bool* isTaken) override { return takeLock(name, O_RDWR | O_CREAT, isTaken); }
+  DiskError lockToRead(const char* name, bool* isTaken) override { return takeLock(name, O_RDONLY, isTaken); }
+
+ private:
+  DiskError takeLock(const char* name, int flags, bool* isTaken) {
     *isTaken = false;
-    const int descriptor = uninterrupted([&] { return openat(folder_, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
+    const int descriptor = uninterrupted([&] { return openat(folder_, name, flags | O_CLOEXEC, 0666); });
     if (descriptor < 0) return failedCall(DiskCall::lock);
     if (uninterrupted([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) != 0) {
       *isTaken = errno == EWOULDBLOCK;
@@ -216,7 +220,6 @@ class PosixDisk final : public Disk {
     return {};
   }
 
- private:
   const int folder_;
   int lock_ = -1;
 };
