@@ -1473,7 +1473,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
         core: source.#parts.core,
         handles: source.episodes().handle,
         episode: (handle) => source.episode(handle),
-        rows: (k, place, count) => source.#parts.reader.run(APPEND, k, place, count),
+        copy: (k, place, count, rows) =>
+          source.#parts.reader.copyRun(APPEND, k, place, count, rows, 0),
         [Symbol.dispose]: () => source[Symbol.dispose](),
       };
     });

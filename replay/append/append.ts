@@ -13,17 +13,18 @@ import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
-import { Column, type DType, viewOf } from "../../schema/columns.ts";
+import { type AnyColumnArray, Column, type DType, viewOf } from "../../schema/columns.ts";
 import { arrange, leavesOf } from "../../schema/state.ts";
 import type { ReplayCore } from "../core.ts";
 import { folderPath, isFolder } from "../durable/folder.ts";
+import { allocateRows } from "../read/records.ts";
 import { readSchema, type SnapshotSchema } from "../snapshot/snapshot_schema.ts";
 import { corruptItems, FileSections, SectionRows } from "./_file_sections.ts";
 
 /** The operation, in errors. */
 export const APPEND = "append()";
 /** How much of an episode is recorded by one call. */
-const PIECE_BYTES = 2 ** 22;
+const PIECE_BYTES = 2 ** 20;
 
 /** What {@linkcode ExperienceReplay.append} took in. */
 export interface Appended {
@@ -60,12 +61,8 @@ export interface Source extends Disposable {
     readonly firstPosition: number;
     readonly recordCount: number;
   };
-  /** So many rows of a column from a place on. */
-  rows(
-    k: number,
-    place: readonly [handle: number, position: number],
-    count: number,
-  ): ArrayLike<number>;
+  /** Copies `count` rows of a column, from a place on, to the beginning of `rows`. */
+  copy(k: number, place: readonly [number, number], count: number, rows: AnyColumnArray): void;
 }
 
 /** Takes the ended episodes of what stands at a path. `open` opens a folder. */
@@ -99,19 +96,29 @@ async function appendFolder(
     0,
   );
   const most = Math.max(1, Math.floor(PIECE_BYTES / recordBytes));
+  // Not for each piece: such arrays are many times as much memory before they are collected.
+  const room = columns.map(({ column }) => allocateRows(APPEND, column, most));
   let recordCount = 0;
   for (const handle of ended) {
     const { tag, ending, firstPosition, recordCount: size } = source.episode(handle);
     const finalState = oneState(
       core,
-      leaves.map((_, k) => source.rows(k, [handle, firstPosition + size], 1)),
+      leaves.map(({ column }, k) => {
+        const row = allocateRows(APPEND, column, 1);
+        source.copy(k, [handle, firstPosition + size], 1, row);
+        return row;
+      }),
     );
     let episode = target.newEpisode({ tag });
     try {
       for (let at = 0; at < size; at += most) {
         core.checkUsable(APPEND);
         const count = Math.min(most, size - at);
-        const values = columns.map((_, k) => source.rows(k, [handle, firstPosition + at], count));
+        const values = columns.map(({ column: { elementCount } }, k) => {
+          const rows = room[k] as AnyColumnArray;
+          source.copy(k, [handle, firstPosition + at], count, rows);
+          return rows.subarray(0, count * elementCount);
+        });
         const state = arrange(tree, values.slice(0, leaves.length));
         const [action, reward, ...extras] = values.slice(leaves.length);
         const named = Object.fromEntries(extraNames.map((name, k) => [name, extras[k]]));

@@ -181,18 +181,6 @@ export class RecordReader {
     this.#get(operation, k, this.#handle, this.#position, count, part);
   }
 
-  /** `count` rows of column k from one place on. */
-  run(
-    operation: string,
-    k: number,
-    place: readonly [handle: number, position: number],
-    count: number,
-  ): AnyColumnArray {
-    const rows = allocateRows(operation, this.column(k), count);
-    this.copyRun(operation, k, place, count, rows, 0);
-    return rows;
-  }
-
   /** Copies `run` rows of a column from each place into `bytes`. */
   #get(
     operation: string,
@@ -231,9 +219,11 @@ export class RecordReader {
         detail: [0, handle, 0, 0],
       });
     }
-    const arrays = core.config.columns.map((_, k) =>
-      this.run(operation, k, [handle, firstPosition], size)
-    );
+    const arrays = core.config.columns.map(({ column }, k) => {
+      const rows = allocateRows(operation, column, size);
+      this.copyRun(operation, k, [handle, firstPosition], size, rows, 0);
+      return rows;
+    });
     const finalStates = core.config.leaves.map(({ column }, k) => {
       const row = allocateRows(operation, column, ending === "open" ? 0 : 1);
       if (ending !== "open") this.copyRun(operation, k, [handle, end], 1, row, 0);
