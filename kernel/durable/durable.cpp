@@ -48,11 +48,13 @@ Status Durable::beginRows() {
   // Rows stay in memory until their group is written.
   const uint64_t groupMax = config.residentBytes / flushedPart;
   if (options_.groupBytes > groupMax) options_.groupBytes = static_cast<uint32_t>(groupMax);
-  return resident_.create(config.residentBytes, config.capacity);
+  resident_.create(config.residentBytes, config.capacity);
+  return Status::ok;
 }
 
 Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
+  if (status == Status::ok) status = resident_.check();
   if (status != Status::ok) return status;
   const LogStatus made = log_.create(disk_.get(), options.log);
   if (made != LogStatus::ok) {

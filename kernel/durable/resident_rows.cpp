@@ -21,7 +21,7 @@ Status tooSmall(uint64_t needed, uint64_t limit) {
 
 }  // namespace
 
-Status ResidentRows::create(uint64_t limit, uint32_t capacity) {
+void ResidentRows::create(uint64_t limit, uint32_t capacity) {
   Store& store = book_.store();
   end();
   // What stays in memory, where the blocks are full, and some blocks.
@@ -29,23 +29,22 @@ Status ResidentRows::create(uint64_t limit, uint32_t capacity) {
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     if (!store.isPacked(column)) recordBytes += (store.column(column).bytes + store.column(column).every - 1) / store.column(column).every;
   }
-  const uint64_t needed = recordBytes * capacity + blocksMin * loggedBlockBytesMax(store);
-  if (limit < needed && !isReading_) return tooSmall(needed, limit);
-  if (limit < needed) limit = needed;
+  needed_ = recordBytes * capacity + blocksMin * loggedBlockBytesMax(store);
   plainBytes_ = joinedRowBytes(store);
   for (uint32_t column = 0; column < store.columnCount() && plainBytes_ > 0; ++column) {
     if (store.isKept(column) || store.isAlone(column)) plainBytes_ = 0;
     else if (store.isPacked(column)) plainBytes_ += store.column(column).bytes;
   }
-  limit_ = limit;
+  limit_ = isReading_ ? std::max(limit, needed_) : limit;
   isOpen_ = false;
   hand_ = 0;
   changedBytes_ = 0;
   if (marks_.committed() > 0) memset(marks_.data(), 0, marks_.committed());
   begin();
   store.setSource(this);
-  return Status::ok;
 }
+
+Status ResidentRows::check() const { return limit_ < needed_ && isOn() ? tooSmall(needed_, limit_) : Status::ok; }
 
 void ResidentRows::end() {
   if (isOn()) book_.store().setSource(nullptr);

@@ -39,8 +39,10 @@ class ResidentRows final : public RowSource {
   ResidentRows& operator=(const ResidentRows&) = delete;
   ~ResidentRows() override { end(); }
 
-  /// For a replay that was just made. Status::log with EXRP_LOG_RESIDENT where `limit` is too small for it. `capacity`: of the replay.
-  Status create(uint64_t limit, uint32_t capacity);
+  /// For a replay that was just made, of this capacity.
+  void create(uint64_t limit, uint32_t capacity);
+  /// Status::log with EXRP_LOG_RESIDENT where the limit is too small for the replay. While a log is read, the replay may have another capacity for a while.
+  Status check() const;
   bool isOn() const { return limit_ > 0; }
   /// The folder is only read, so what has changed can't be written. Then rows take more than the limit where they need it.
   void setReading(bool isReading) { isReading_ = isReading; }
@@ -121,6 +123,7 @@ class ResidentRows final : public RowSource {
   Log& log_;
   RowWriter& writer_;
   uint64_t limit_ = 0;
+  uint64_t needed_ = 0;      // at least, by the capacity
   uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
   bool isReading_ = false;

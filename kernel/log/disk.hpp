@@ -98,7 +98,7 @@ class Disk {
   virtual DiskError list(DiskFiles* files) = 0;
   /// Returns once new, renamed and removed names are on the disk.
   virtual DiskError syncFolder() = 0;
-  /// An error where the folder was removed, so that nobody finds its files any more.
+  /// An error where the folder was removed, so that nobody finds its files any more, or the file of the lock, so that another may take the folder.
   virtual DiskError findFolder() = 0;
   virtual DiskError freeBytes(uint64_t* bytes) = 0;
   /// Keeps all others that ask for the lock of this name out of the folder, in other processes and in this one. `isTaken` says that another has

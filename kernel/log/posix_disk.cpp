@@ -192,7 +192,10 @@ class PosixDisk final : public Disk {
     return uninterrupted([&] { return fsync(folder_); }) == 0 ? DiskError{} : failedCall(DiskCall::syncFolder);
   }
 
-  DiskError findFolder() override { return checkNamed(folder_); }
+  DiskError findFolder() override {
+    const DiskError error = checkNamed(folder_);
+    return error.isError() || lock_ < 0 ? error : checkNamed(lock_);
+  }
 
   DiskError freeBytes(uint64_t* bytes) override {
     struct statvfs found = {};
