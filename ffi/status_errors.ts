@@ -257,12 +257,12 @@ function logText(what: number, call: number, system: number, last: number): Faul
       }`;
     case abi.EXRP_LOG_DISK:
       if (call === abi.EXRP_DISK_CHECK) {
-        return "disk: the folder of the replay, or the newest file of its log, was removed; the replay goes on in memory, and serialize() can save it";
+        return "disk: the folder of the replay, the newest file of its log, or lock.exrp was removed; the replay goes on in memory, and serialize() can save it";
       }
       if (call === abi.EXRP_DISK_LOCK && UNWRITABLE.includes(system)) {
         return `permission: the folder can't be written (${
           SYSTEM_ERRORS[system] ?? `error ${system}`
-        }), and an open replay needs that, even one that is only read; allow it, or copy the folder to where you may write`;
+        }), and an open replay needs that; allow it, or copy the folder to where you may write`;
       }
       return `disk: the system could not ${DISK_CALLS[call] ?? "use the disk"}: ${
         SYSTEM_ERRORS[system] ?? `error ${system}`

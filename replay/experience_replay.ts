@@ -33,7 +33,7 @@ import type {
 import type { NoTransforms, PickTransforms } from "../schema/transform_types.ts";
 import type { LeafOption, StateColumns } from "../schema/state.ts";
 import type { SelectorRule } from "../selectors/composed_selector.ts";
-import { type Appended, appendFrom, type Target } from "./append/append.ts";
+import { APPEND, type Appended, appendFrom, type Target } from "./append/append.ts";
 import { ReplayCore } from "./core.ts";
 import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
@@ -1443,8 +1443,8 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
    * Takes the ended episodes of another replay in, as new episodes: from a file that `serialize` wrote, or from a durable replay's folder. They come whole, with
    * tags, extras and ends, as if they were recorded now. Priorities and births stay behind, and so do open episodes. If there is no room, older episodes go.
    *
-   * A file is read in pieces, so it may be larger than memory. It is checked first: nothing is taken from one that is damaged. A folder is
-   * read into memory meanwhile, and nothing in it changes. On a durable replay, await {@linkcode ExperienceReplay.flush} then.
+   * A file or a folder is read in pieces, so it may be larger than memory. A file is checked first: nothing is taken from one that is damaged. Of a folder, what
+   * `resident` speaks of takes 16 MiB, and the rest stays in memory meanwhile; nothing in it changes. On a durable replay, await {@linkcode ExperienceReplay.flush} then.
    *
    * @throws {ReplayError} `snapshot-mismatch` if the columns differ. `capacity` if an episode is longer than this replay may hold. What `unserialize` and `open` say of a
    * file or a folder. `rate-limiter` where records have to wait: what came before stays. `disposed` or `busy`.
@@ -1467,13 +1467,14 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       const source: ExperienceReplay = await ExperienceReplay.open(folder, {
         ...READ_ONLY,
         kernelPath: core.kernel.path,
-        ...(core.residentBytes === 0 ? {} : { resident: core.residentBytes }),
+        resident: 2 ** 24,
       } as DurableReplayOptions);
       return {
         core: source.#parts.core,
         handles: source.episodes().handle,
         episode: (handle) => source.episode(handle),
-        episodeRecords: (handle) => source.episodeRecords(handle),
+        copy: (k, place, count, rows) =>
+          source.#parts.reader.copyRun(APPEND, k, place, count, rows, 0),
         [Symbol.dispose]: () => source[Symbol.dispose](),
       };
     });

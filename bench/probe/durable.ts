@@ -14,8 +14,12 @@ import { type Column, ExperienceReplay, float32, prioritized, uint8 } from "@exr
 
 type Any = ExperienceReplay<{ state: Column }>;
 
+const still = new Int32Array(new SharedArrayBuffer(4));
+
 /** Milliseconds of the processor on this thread. */
 function processorTime(): number {
+  // Linux counts when a thread stops, and with each tick.
+  Atomics.wait(still, 0, 0, 1);
   return Number(Deno.readTextFileSync("/proc/self/schedstat").split(" ")[0]) / 1e6;
 }
 

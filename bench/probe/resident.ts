@@ -5,7 +5,7 @@
  *
  * A pool of frames of 84 × 84 takes four times as much as may be in memory. Batches of 256 transitions are drawn in turns from it, and from its twin in memory: from its newest
  * fifth, nine tenths from there and the rest from all, and uniformly. Beside them stand bare reads of as many bytes as a uniform batch reads back, block by block, at random
- * places of the same files. With `--cold`, the files are dropped from the system's memory before each turn (Linux, by `dd`).
+ * places of the same files: into one place that the caches hold, and spread over as much memory as rows may take, where a replay has to put them. With `--cold`, the files are dropped from the system's memory before each turn (Linux, by `dd`).
  *
  * @module
  */
@@ -94,8 +94,9 @@ try {
   const info = () =>
     larger.durability?.residency ?? { rowBytes: 0, readBlockCount: 0, readBytes: 0 };
   let [blockCount, blockBytes] = [0, 0];
-  const bare = (): number => {
-    const buffer = new Uint8Array(Math.max(1, blockBytes));
+  const room = new Uint8Array(resident).fill(1);
+  let at = 0;
+  const bare = (isSpread: boolean): number => {
     const from = performance.now();
     for (let k = 0; k < blockCount; k++) {
       const found = logs[Math.floor(Math.random() * logs.length)];
@@ -105,7 +106,8 @@ try {
         Math.floor(Math.random() * Math.max(1, bytes - blockBytes) / 8) * 8,
         Deno.SeekMode.Start,
       );
-      file.readSync(buffer);
+      at = isSpread && at + 2 * blockBytes <= room.length ? at + blockBytes : 0;
+      file.readSync(room.subarray(at, at + blockBytes));
     }
     return performance.now() - from;
   };
@@ -127,9 +129,11 @@ try {
       if (name === "uniform") {
         blockCount = count;
         blockBytes = Math.round((after.readBytes - before.readBytes) / Math.max(1, count));
-        await cool();
-        const bareMs = bare();
-        if (round >= 0) note("bare reads", bareMs);
+        for (const name of ["bare reads", "bare reads, spread"]) {
+          await cool();
+          const bareMs = bare(name !== "bare reads");
+          if (round >= 0) note(name, bareMs);
+        }
       }
       const memoryMs = inMemory[name]();
       if (round < 0) continue;

@@ -42,16 +42,19 @@ Status Durable::openLog(const DurableOptions& options) {
 /// Once the replay was made: it hears where rows are.
 Status Durable::beginRows() {
   const Status status = replay_.book().part<LoggedRows>().begin(replay_.book());
+  replay_.book().store().setLateCopies(log_.late());
   const ReplayConfig& config = replay_.config();
   if (status != Status::ok || config.residentBytes == 0) return status;
   // Rows stay in memory until their group is written.
   const uint64_t groupMax = config.residentBytes / flushedPart;
   if (options_.groupBytes > groupMax) options_.groupBytes = static_cast<uint32_t>(groupMax);
-  return resident_.create(config.residentBytes, config.capacity);
+  resident_.create(config.residentBytes, config.capacity);
+  return Status::ok;
 }
 
 Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
+  if (status == Status::ok) status = resident_.check();
   if (status != Status::ok) return status;
   const LogStatus made = log_.create(disk_.get(), options.log);
   if (made != LogStatus::ok) {
@@ -359,7 +362,7 @@ void Durable::writeBlock(uint32_t block) {
   uint8_t* payload = nullptr;
   LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
   if (status != LogStatus::ok) return fail(status);
-  uint8_t* const end = writeLoggedBlock(store, block, head, payload);
+  uint8_t* const end = writeLoggedBlock(store, block, head, payload, isRecovering_ ? nullptr : log_.late());
   if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
   LogPlace place;
   status = log_.end(isLoggedPacked(store, block, head) ? packedRowsFrame : rowsFrame, static_cast<uint32_t>(bytes), &place);
@@ -618,7 +621,7 @@ void Durable::finishFlushed() {
 /// Removes the segments that nothing needs any more, unless a copy of the folder is made.
 void Durable::removeOld() {
   if (isSealed_ || neededFrom_ == 0) return;
-  log_.removeSegments(neededFrom_);
+  log_.removeLater(neededFrom_);
   neededFrom_ = 0;
 }
 
@@ -627,6 +630,7 @@ void Durable::removeOld() {
 Status Durable::seal(SealedFolder* sealed) {
   if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
   if (hasFailed_) return failure();
+  log_.awaitRemoval();
   LogSegments segments;
   LogStatus status = log_.segments(&segments);
   if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);

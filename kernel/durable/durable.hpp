@@ -48,10 +48,16 @@ class Durable final : private RowWriter {
   Durable(Replay& replay, Snapshot& snapshot, Statistics& statistics) : replay_(replay), snapshot_(snapshot), statistics_(statistics) {}
   Durable(const Durable&) = delete;
   Durable& operator=(const Durable&) = delete;
-  ~Durable() { close(); }
+  ~Durable() {
+    close();
+    replay_.book().store().setLateCopies(nullptr);
+  }
 
   /// Opens the folder, and takes its lock.
-  Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }
+  Status openFolder(const char* path, OpenFolder how) {
+    resident_.setReading(how == OpenFolder::read);
+    return openLogFolder(path, how, &disk_);
+  }
   /// The same, where the folder is open already.
   Status takeDisk(std::unique_ptr<Disk> disk) { return lockLogFolder(disk_ = std::move(disk)); }
   /// Begins a log for a replay as it is. Status::log where the folder has one.

@@ -315,7 +315,7 @@ void DurableTables::finishFlushed() {
   if (!log_.isFlushed(checkpointTicket_)) return;
   checkpoint_ = Checkpoint::none;
   if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
-  log_.removeSegments(firstNeeded_);
+  log_.removeLater(firstNeeded_);
 }
 
 /// Lets go what is kept for a checkpoint.

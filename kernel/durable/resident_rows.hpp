@@ -10,9 +10,9 @@
 // Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
 // Invariants:
 //   1. A block without rows here has a place in the log, and its rows there are those that it has.
-//   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more.
-// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame, its checksum, and a copy. Where nothing
-// may leave, the caller waits for the log's next sync.
+//   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more, and where a folder is only read.
+// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame and its checksum, and a copy where its layout was
+// not foreseen. Where nothing may leave, the caller waits for the log's next sync.
 #pragma once
 
 #include "kernel/base/scratch.hpp"
@@ -39,9 +39,13 @@ class ResidentRows final : public RowSource {
   ResidentRows& operator=(const ResidentRows&) = delete;
   ~ResidentRows() override { end(); }
 
-  /// For a replay that was just made. Status::log with EXRP_LOG_RESIDENT where `limit` is too small for it. `capacity`: of the replay.
-  Status create(uint64_t limit, uint32_t capacity);
+  /// For a replay that was just made, of this capacity.
+  void create(uint64_t limit, uint32_t capacity);
+  /// Status::log with EXRP_LOG_RESIDENT where the limit is too small for the replay. While a log is read, the replay may have another capacity for a while.
+  Status check() const;
   bool isOn() const { return limit_ > 0; }
+  /// The folder is only read, so what has changed can't be written. Then rows take more than the limit where they need it.
+  void setReading(bool isReading) { isReading_ = isReading; }
   /// From now on, blocks can be read. Before, those that are not in memory have no rows yet.
   void open() { isOpen_ = true; }
   void end();
@@ -80,12 +84,21 @@ class ResidentRows final : public RowSource {
   static constexpr uint8_t used = 1;     // since the hand came by
   static constexpr uint8_t changed = 2;  // since it was written
 
+  /// How a frame lies in the log, as far as that can be told before it was read: the head with the narrow columns, the rows of each packed column, and what is behind.
+  struct Layout {
+    uint32_t leadBytes = 0;  // 0: nobody can tell
+    uint32_t rowCount = 0;
+    uint32_t within = 0;       // where the rows begin in the block
+    uint32_t packedBytes = 0;  // of the only packed column; 0: rows are plain
+    uint32_t tailBytes = 0;
+  };
   /// A block that is to be read.
   struct Missing {
     uint32_t block;
     LogPlace place;
     LogStatus status;
     int32_t system;  // where the disk failed
+    Layout layout;
   };
   /// The rows of one column of it.
   struct Part {
@@ -99,6 +112,10 @@ class ResidentRows final : public RowSource {
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
   uint64_t dropOne();
+  Layout guess(const Missing& missing) const;
+  void takeMemory(Missing& missing, Part* parts);
+  void keepSpare(bool keeps);
+  LogStatus readGuessed(const Missing& missing, Part* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const;
   void readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
   LogStatus takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const;
 
@@ -106,7 +123,10 @@ class ResidentRows final : public RowSource {
   Log& log_;
   RowWriter& writer_;
   uint64_t limit_ = 0;
+  uint64_t needed_ = 0;      // at least, by the capacity
+  uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
+  bool isReading_ = false;
   uint32_t hand_ = 0;
   uint32_t set_ = 1;  // its number
   uint64_t setBytes_ = 0;

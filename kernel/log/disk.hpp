@@ -46,6 +46,12 @@ struct DiskFiles {
   bool add(const char* name, uint64_t bytes);
 };
 
+/// A place for a part of what is read.
+struct DiskPart {
+  uint8_t* bytes;
+  size_t size;
+};
+
 /// An open file: the system's number for it.
 using FileId = int64_t;
 constexpr FileId noFile = -1;
@@ -69,6 +75,8 @@ class Disk {
   virtual DiskError close(FileId file) = 0;
   virtual DiskError size(FileId file, uint64_t* bytes) = 0;
   virtual DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) = 0;
+  /// Reads parts that follow one another in the file, each to its place. As read() otherwise.
+  virtual DiskError readParts(FileId file, uint64_t offset, const DiskPart* parts, uint32_t count, size_t* readBytes);
   virtual DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) = 0;
   /// Returns once what was written, and the file's size, are on the disk. An error of findFolder() where the file was removed meanwhile: then all of it
   /// goes with the process.
@@ -90,12 +98,14 @@ class Disk {
   virtual DiskError list(DiskFiles* files) = 0;
   /// Returns once new, renamed and removed names are on the disk.
   virtual DiskError syncFolder() = 0;
-  /// An error where the folder was removed, so that nobody finds its files any more.
+  /// An error where the folder was removed, so that nobody finds its files any more, or the file of the lock, so that another may take the folder.
   virtual DiskError findFolder() = 0;
   virtual DiskError freeBytes(uint64_t* bytes) = 0;
   /// Keeps all others that ask for the lock of this name out of the folder, in other processes and in this one. `isTaken` says that another has
   /// it; that is no error. It lasts as long as the Disk.
   virtual DiskError lock(const char* name, bool* isTaken) = 0;
+  /// The same lock for somebody who only reads the folder, and may not be allowed to write. Its file is there already.
+  virtual DiskError lockToRead(const char* name, bool* isTaken) { return lock(name, isTaken); }
   /// How many files of the next segments can be made now. Only where files are opened ahead, as in a browser, there is an end of them.
   virtual uint32_t filesAhead() { return UINT32_MAX; }
 };

@@ -46,6 +46,7 @@ LogStatus Log::start(Disk* disk, const LogOptions& options) {
   mark_ = 0;
   requestedTo_ = 0;
   isEnding_ = false;
+  removeBefore_ = 0;
   options_ = options;
   if (!hasThreads) {
     options_.isThreaded = false;
@@ -195,6 +196,7 @@ void Log::stop() {
     wanted_.notify_all();
   }
   thread_.join();
+  late_.clear();
   files_.closeBefore(*disk_, UINT64_MAX);
   if (file_ != noFile) disk_->close(file_);
   file_ = noFile;
@@ -252,6 +254,7 @@ LogStatus Log::begin(uint32_t room, uint8_t** payload) {
   }
   frame_ = at_;
   frameRoom_ = room;
+  late_.begin(next_.packed());
   *payload = frame_ + frameHeadBytes;
   return LogStatus::ok;
 }
@@ -270,7 +273,10 @@ LogStatus Log::end(uint32_t type, uint32_t bytes, LogPlace* place) {
   return LogStatus::ok;
 }
 
-void Log::drop() { frame_ = nullptr; }
+void Log::drop() {
+  frame_ = nullptr;
+  late_.drop();
+}
 
 /// The payload is there: writes the head, but for the checksums, and lets others see the frame.
 void Log::finish(uint32_t type, uint32_t bytes, LogPlace* place) {
@@ -283,6 +289,7 @@ void Log::finish(uint32_t type, uint32_t bytes, LogPlace* place) {
   at_ += whole;
   next_.offset += whole;
   if (type != markType) userEnd_ = next_.packed();
+  late_.publish();
   // Release: who sees the number sees the frame.
   filling_->filled.store(static_cast<uint32_t>(at_ - filling_->bytes), std::memory_order_release);
 }

@@ -4,7 +4,7 @@
 // is over. What isFlushed() says is on the disk survives a crash of the process, of the system, and of its power. What was appended later is
 // there as a prefix, or not at all: the stream never has a gap without a word (log_scan.hpp).
 //
-//   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: checksums, write, sync ] ──► segment files
+//   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.
@@ -28,6 +28,7 @@
 #include "kernel/base/sync.hpp"
 #include "kernel/base/thread.hpp"
 #include "kernel/log/disk.hpp"
+#include "kernel/log/late_copies.hpp"
 #include "kernel/log/log_format.hpp"
 #include "kernel/log/log_scan.hpp"
 #include "kernel/log/log_status.hpp"
@@ -102,6 +103,8 @@ class Log {
   /// Ends it with the first `bytes` of its room as payload.
   LogStatus end(uint32_t type, uint32_t bytes, LogPlace* place);
   void drop();
+  /// Where the bytes of the frame that is open may be written down that are copied later; null where all are copied at once.
+  LateCopies* late() { return hasThreads ? &late_ : nullptr; }
   /// Ends the segment: once isFlushed(ticket), its file and those before never change any more, and the one that follows, which is `next`, begins with its head and
   /// a mark. A segment without a frame is not ended: it is `next` itself.
   LogStatus endSegment(uint64_t* ticket, uint32_t* next);
@@ -130,9 +133,18 @@ class Log {
   /// it can't be read now, and `failure` says why. That does not end the log.
   LogStatus read(const LogPlace& place, uint8_t* payload, uint32_t* type, LogFailure* failure = nullptr, bool* isRepaired = nullptr);
 
+  /// Reads a frame that is flushed in parts, each to its place; together they have place.bytes. `disk`: as read(). Any other status but `ok` says nothing of the
+  /// frame: read() tells more, and repairs it.
+  LogStatus readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type, LogFailure* failure);
+
   /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
+  /// The same, by the log's thread once it has nothing to write, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed
+  /// stays, without a word.
+  void removeLater(uint32_t before);
+  /// Waits until that is done.
+  void awaitRemoval();
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);
   LogCounts counts();
@@ -180,6 +192,7 @@ class Log {
   bool failWith(DiskError error, const char* name);
   void seal(const Buffer& buffer, uint32_t until);
   uint64_t filledEnd() const;
+  bool removeOnce(Lock& lock);
   static void serve(void* log);
   void serve();
 
@@ -210,6 +223,7 @@ class Log {
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
   bool isWriting_ = false;  // somebody writes, outside of the mutex
   bool isEnding_ = false;
+  uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
   LogSegments segments_;
   LogCounts counts_;
   LogFailure failure_;
@@ -218,6 +232,7 @@ class Log {
   FileId file_ = noFile;
   LogPosition written_;
 
+  LateCopies late_;
   std::atomic<uint64_t> synced_ = 0;
   std::atomic<bool> hasFailed_ = false;
   std::atomic<uint32_t> intervalCount_ = 0;

@@ -20,7 +20,7 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    if (workOnce(lock)) continue;
+    if (workOnce(lock) || removeOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);
@@ -37,6 +37,18 @@ void Log::serve() {
     }
     lock.waitFor(wanted_, static_cast<uint32_t>(next - now));
   }
+}
+
+/// Removes the segments that are to go. False: there are none. Afterwards, done_ is told.
+bool Log::removeOnce(Lock& lock) {
+  if (removeBefore_ == 0) return false;
+  const uint32_t before = removeBefore_;
+  lock.unlock();
+  if (!hasFailed()) removeSegments(before);
+  lock.lock();
+  if (removeBefore_ == before) removeBefore_ = 0;
+  done_.notify_all();
+  return true;
 }
 
 /// Does the next piece: writes to the end of a buffer that is done, or to what is to be flushed, and syncs. False: there is none.
@@ -142,11 +154,12 @@ bool Log::failWith(DiskError error, const char* name) {
   return false;
 }
 
-/// Computes the checksums of the frames that are to be written, and says in marks what is on the disk.
+/// Makes the late copies of the frames that are to be written, computes their checksums, and says in marks what is on the disk.
 void Log::seal(const Buffer& buffer, uint32_t until) {
   const uint32_t seed = frameSeed(logId_, buffer.segment);
   for (uint32_t at = buffer.written; at < until;) {
     uint8_t* const frame = buffer.bytes + at;
+    late_.make(LogPosition{buffer.segment, buffer.offset + at}.packed());
     FrameHead head;
     memcpy(&head, frame, sizeof head);
     if (head.type == markType) {

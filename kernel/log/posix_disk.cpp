@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -102,6 +103,23 @@ class PosixDisk final : public Disk {
     return {};
   }
 
+#if defined(__linux__)
+  DiskError readParts(FileId file, uint64_t offset, const DiskPart* parts, uint32_t count, size_t* readBytes) override {
+    constexpr uint32_t partMax = 16;
+    iovec places[partMax];
+    size_t wanted = 0;
+    for (uint32_t k = 0; k < count && k < partMax; wanted += parts[k++].size) places[k] = {parts[k].bytes, parts[k].size};
+    if (count <= partMax && wanted <= callBytesMax) {
+      const ssize_t read = uninterrupted([&] { return preadv(static_cast<int>(file), places, static_cast<int>(count), static_cast<off_t>(offset)); });
+      if (read >= 0 && static_cast<size_t>(read) == wanted) {
+        *readBytes = wanted;
+        return {};
+      }
+    }
+    return Disk::readParts(file, offset, parts, count, readBytes);
+  }
+#endif
+
   DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override {
     const auto descriptor = static_cast<int>(file);
     for (size_t done = 0; done < size;) {
@@ -174,7 +192,10 @@ class PosixDisk final : public Disk {
     return uninterrupted([&] { return fsync(folder_); }) == 0 ? DiskError{} : failedCall(DiskCall::syncFolder);
   }
 
-  DiskError findFolder() override { return checkNamed(folder_); }
+  DiskError findFolder() override {
+    const DiskError error = checkNamed(folder_);
+    return error.isError() || lock_ < 0 ? error : checkNamed(lock_);
+  }
 
   DiskError freeBytes(uint64_t* bytes) override {
     struct statvfs found = {};
@@ -183,9 +204,13 @@ class PosixDisk final : public Disk {
     return {};
   }
 
-  DiskError lock(const char* name, bool* isTaken) override {
+  DiskError lock(const char* name, bool* isTaken) override { return takeLock(name, O_RDWR | O_CREAT, isTaken); }
+  DiskError lockToRead(const char* name, bool* isTaken) override { return takeLock(name, O_RDONLY, isTaken); }
+
+ private:
+  DiskError takeLock(const char* name, int flags, bool* isTaken) {
     *isTaken = false;
-    const int descriptor = uninterrupted([&] { return openat(folder_, name, O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
+    const int descriptor = uninterrupted([&] { return openat(folder_, name, flags | O_CLOEXEC, 0666); });
     if (descriptor < 0) return failedCall(DiskCall::lock);
     if (uninterrupted([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) != 0) {
       *isTaken = errno == EWOULDBLOCK;
@@ -198,7 +223,6 @@ class PosixDisk final : public Disk {
     return {};
   }
 
- private:
   const int folder_;
   int lock_ = -1;
 };

@@ -40,7 +40,7 @@ class ReadingDisk final : public Disk {
     DiskFiles files;
     if (const DiskError error = disk_->list(&files); error.isError()) return error;
     for (size_t k = 0; k < files.count; ++k) {
-      if (strcmp(files.files[k].name, name) == 0) return disk_->lock(name, isTaken);
+      if (strcmp(files.files[k].name, name) == 0) return disk_->lockToRead(name, isTaken);
     }
     return {};
   }

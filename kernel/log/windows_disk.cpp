@@ -203,9 +203,13 @@ class WindowsDisk final : public Disk {
     return {};
   }
 
-  DiskError lock(const char* name, bool* isTaken) override {
+  DiskError lock(const char* name, bool* isTaken) override { return takeLock(name, GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS, isTaken); }
+  DiskError lockToRead(const char* name, bool* isTaken) override { return takeLock(name, GENERIC_READ, OPEN_EXISTING, isTaken); }
+
+ private:
+  DiskError takeLock(const char* name, DWORD access, DWORD how, bool* isTaken) {
     *isTaken = false;
-    const HANDLE handle = openFile(WindowsPath(folder_, name).text(), GENERIC_READ | GENERIC_WRITE, OPEN_ALWAYS);
+    const HANDLE handle = openFile(WindowsPath(folder_, name).text(), access, how);
     if (handle == INVALID_HANDLE_VALUE) return failedCall(DiskCall::lock);
     OVERLAPPED place = {};
     if (LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &place) == 0) {
@@ -219,7 +223,6 @@ class WindowsDisk final : public Disk {
     return {};
   }
 
- private:
   /// Others may read, write, rename and remove it meanwhile, as on other systems.
   static HANDLE openFile(const wchar_t* path, DWORD access, DWORD disposition) {
     constexpr DWORD sharing = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;

@@ -15,6 +15,7 @@
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/log/late_copies.hpp"
 #include "kernel/store/copy_queue.hpp"
 
 namespace exrp {
@@ -69,15 +70,19 @@ class BlockPool {
     return next;
   }
 
-  // ---- where threads share the replay: copies without the lock ----
+  // ---- copies without the lock, where threads share the replay, and for a log ----
 
   /// From now on, chains wait for the copies that these pins stand for.
   void keepPins(const CopyPins* pins) { pins_ = pins; }
   /// Null while there is one thread only.
   const CopyPins* pins() const { return pins_; }
-  /// Waits until no seat copies: to be called before the memory of large rows grows, or a row changes.
+  /// Where a log has copies of rows that are still to be made; null where there is no log.
+  void setLateCopies(LateCopies* late) { late_ = late; }
+  LateCopies* lateCopies() const { return late_; }
+  /// Waits until nobody copies: to be called before the memory of large rows grows, or a row changes.
   void waitForCopies() const {
     if (pins_ != nullptr) pins_->await();
+    if (late_ != nullptr) late_->makeOwn(UINT64_MAX);
   }
   /// Where the draw that is under way leaves its copies of large rows; null where it copies at once.
   void setCopies(CopyQueue* copies) { copies_ = copies; }
@@ -127,6 +132,7 @@ class BlockPool {
   uint32_t freeHead_ = blockNone;
   uint32_t freeCount_ = 0;
   const CopyPins* pins_ = nullptr;
+  LateCopies* late_ = nullptr;
   CopyQueue* copies_ = nullptr;
   Limbo limbo_[limboMax] = {};  // a ring
   uint32_t limboFirst_ = 0;

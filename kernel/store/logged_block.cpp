@@ -77,22 +77,32 @@ uint64_t loggedBlockBytesMax(const Store& store) {
   return bytes;
 }
 
-uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to) {
+uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to, LateCopies* late) {
   const bool isPacked = isLoggedPacked(store, block, head);
   const auto put = [&](const void* from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);
     to += bytes;
   };
+  const auto putLate = [&](const uint8_t* from, size_t bytes) {
+    if (late == nullptr || !late->add(to, from, bytes)) return put(from, bytes);
+    to += bytes;
+  };
   put(&head, sizeof head);
   const uint32_t slot = store.slotAt(block, head.position);
-  if (joinedRowBytes(store) > 0) put(store.groupRow(0, slot), size_t{head.rowCount} * joinedRowBytes(store));
+  if (joinedRowBytes(store) > 0) putLate(store.groupRow(0, slot), size_t{head.rowCount} * joinedRowBytes(store));
   forEachWide(store, [&](uint32_t column) {
     const size_t rowBytes = store.column(column).bytes;
     const PackedRows packed = arePacked(store, column, block, head) ? store.packed().of(column).rowsOf(block) : PackedRows{};
     const auto packedBytes = static_cast<uint32_t>(packed.bytes);
     if (isPacked) put(&packedBytes, sizeof packedBytes);
-    if (packedBytes > 0) return put(packed.data, packed.bytes);
-    if (head.rowCount > 0) store.readRows(column, slot, head.rowCount, to, rowBytes);
+    if (packedBytes > 0) return putLate(packed.data, packed.bytes);
+    if (head.rowCount == 0) return;
+    if (!store.isPacked(column)) return putLate(store.at(column, slot), head.rowCount * rowBytes);
+    // A piece goes to another block once this one is sealed.
+    if (const PackedColumn& plain = store.packed().of(column); plain.isPacked(block)) {
+      return putLate(plain.rowsOf(block).data + store.within(slot) * rowBytes, head.rowCount * rowBytes);
+    }
+    store.readRows(column, slot, head.rowCount, to, rowBytes);
     to += head.rowCount * rowBytes;
   });
   forEachKept(store, head, [&](uint32_t column, uint32_t at) { put(store.kept().at(column, block, at), store.column(column).bytes); });

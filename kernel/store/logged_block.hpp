@@ -10,6 +10,7 @@
 // Cost: a copy of the bytes.
 #pragma once
 
+#include "kernel/log/late_copies.hpp"
 #include "kernel/store/stored_episodes.hpp"
 
 namespace exrp {
@@ -33,8 +34,9 @@ bool isLoggedPacked(const Store& store, uint32_t block, const LoggedBlockHead& h
 uint64_t loggedBlockBytes(const Store& store, uint32_t block, const LoggedBlockHead& head);
 /// The most that any block takes, with the next state behind its rows.
 uint64_t loggedBlockBytesMax(const Store& store);
-/// Writes them, and returns where they end.
-uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to);
+/// Writes them, and returns where they end. Large ones may be copied later, where `late` is not null: those that stay as they are until the block is freed, or until
+/// Store::waitForCopies().
+uint8_t* writeLoggedBlock(const Store& store, uint32_t block, const LoggedBlockHead& head, uint8_t* to, LateCopies* late);
 /// Calls use(column, rows, packedBytes) with where the rows of each wide column are in such bytes, which were checked. `packedBytes` is 0 where they are plain. Returns
 /// where they end.
 template <typename Use>

@@ -118,6 +118,7 @@ class LoggedRows final : public EpisodeListener {
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (!isOn_) return;
+    if (LateCopies* const copies = stored.store().lateCopies(); copies != nullptr) copies->makeOwn(places_[block].position().packed());
     marks_[block] &= listed;
     places_[block] = {};
     // If the episode stays, it carries rows of the block from now on.

@@ -2,7 +2,8 @@
  * Taking the episodes of another replay in, from a snapshot's file or a durable folder.
  *
  * A file is read twice: first all of it, so that nothing is taken from one that is damaged, and then its records, a piece at a time. A column that not all records
- * keep is read beside them, by one more reading. A folder is opened as a replay, and its episodes are copied one by one.
+ * keep is read beside them, by one more reading. A folder is opened as a replay that may be
+ * larger than memory, and its episodes are copied in pieces.
  *
  * @module
  */
@@ -12,14 +13,18 @@ import { ReplayError } from "../../base/errors.ts";
 import { dispose } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
-import { Column, type DType, viewOf } from "../../schema/columns.ts";
+import { type AnyColumnArray, Column, type DType, viewOf } from "../../schema/columns.ts";
 import { arrange, leavesOf } from "../../schema/state.ts";
 import type { ReplayCore } from "../core.ts";
 import { folderPath, isFolder } from "../durable/folder.ts";
+import { allocateRows } from "../read/records.ts";
 import { readSchema, type SnapshotSchema } from "../snapshot/snapshot_schema.ts";
 import { corruptItems, FileSections, SectionRows } from "./_file_sections.ts";
 
-const APPEND = "append()";
+/** The operation, in errors. */
+export const APPEND = "append()";
+/** How much of an episode is recorded by one call. */
+const PIECE_BYTES = 2 ** 20;
 
 /** What {@linkcode ExperienceReplay.append} took in. */
 export interface Appended {
@@ -39,6 +44,8 @@ export interface Target {
   recordMany(episode: number, steps: never): number;
   /** Ends an episode. */
   endEpisode(episode: number, options: never): unknown;
+  /** Forgets an episode. */
+  evict(episode: number): unknown;
 }
 
 /** What is read of a replay in a folder. */
@@ -51,10 +58,11 @@ export interface Source extends Disposable {
   episode(handle: number): {
     readonly tag: number;
     readonly ending: string;
+    readonly firstPosition: number;
     readonly recordCount: number;
   };
-  /** Its records. */
-  episodeRecords(handle: number): object;
+  /** Copies `count` rows of a column, from a place on, to the beginning of `rows`. */
+  copy(k: number, place: readonly [number, number], count: number, rows: AnyColumnArray): void;
 }
 
 /** Takes the ended episodes of what stands at a path. `open` opens a folder. */
@@ -79,22 +87,63 @@ async function appendFolder(
 ): Promise<Appended> {
   using source = await open(path);
   checkColumns(core, source.core.config.columns.map(({ name, column }) => [name, column]), path);
-  const all = Array.from(source.handles, (handle) => ({ handle, ...source.episode(handle) }));
-  const ended = all.filter(({ ending }) => ending !== "open");
-  for (const episode of ended) checkLength(core, episode.recordCount, path);
+  const isEnded = (handle: number): boolean => source.episode(handle).ending !== "open";
+  const ended = Float64Array.from(source.handles).filter(isEnded);
+  for (const handle of ended) checkLength(core, source.episode(handle).recordCount, path);
+  const { columns, tree, leaves, extraNames } = core.config;
+  const recordBytes = columns.reduce(
+    (sum, { column }) => sum + column.elementBytes * column.elementCount,
+    0,
+  );
+  const most = Math.max(1, Math.floor(PIECE_BYTES / recordBytes));
+  // Not for each piece: such arrays are many times as much memory before they are collected.
+  const room = columns.map(({ column }) => allocateRows(APPEND, column, most));
   let recordCount = 0;
-  for (const { handle, tag, ending, ...episode } of ended) {
-    core.checkUsable(APPEND);
-    const records = source.episodeRecords(handle) as Record<string, unknown>;
-    const { state, action, reward, extras, finalState: last } = records;
-    const named = core.config.extraNames.length > 0 ? { extras } : {};
-    const finalState = oneState(core, leavesOf<ArrayLike<number>>(core.config.tree, last));
-    const steps = { state, action, reward, ...named, truncated: ending === "truncated" };
-    target.recordMany(target.newEpisode({ tag }), { ...steps, finalState } as never);
-    recordCount += episode.recordCount;
-    await turn();
+  for (const handle of ended) {
+    const { tag, ending, firstPosition, recordCount: size } = source.episode(handle);
+    const finalState = oneState(
+      core,
+      leaves.map(({ column }, k) => {
+        const row = allocateRows(APPEND, column, 1);
+        source.copy(k, [handle, firstPosition + size], 1, row);
+        return row;
+      }),
+    );
+    let episode = target.newEpisode({ tag });
+    try {
+      for (let at = 0; at < size; at += most) {
+        core.checkUsable(APPEND);
+        const count = Math.min(most, size - at);
+        const values = columns.map(({ column: { elementCount } }, k) => {
+          const rows = room[k] as AnyColumnArray;
+          source.copy(k, [handle, firstPosition + at], count, rows);
+          return rows.subarray(0, count * elementCount);
+        });
+        const state = arrange(tree, values.slice(0, leaves.length));
+        const [action, reward, ...extras] = values.slice(leaves.length);
+        const named = Object.fromEntries(extraNames.map((name, k) => [name, extras[k]]));
+        const end = at + count < size ? {} : { finalState, truncated: ending === "truncated" };
+        const steps = {
+          state,
+          action,
+          reward,
+          ...(extraNames.length > 0 ? { extras: named } : {}),
+        };
+        episode = target.recordMany(episode, { ...steps, ...end } as never);
+        await turn();
+      }
+    } catch (error) {
+      // Episodes come whole.
+      if (!core.isDisposed) target.evict(episode);
+      throw error;
+    }
+    recordCount += size;
   }
-  return { episodeCount: ended.length, recordCount, openCount: all.length - ended.length };
+  return {
+    episodeCount: ended.length,
+    recordCount,
+    openCount: source.handles.length - ended.length,
+  };
 }
 
 /** An episode as a snapshot has it. */

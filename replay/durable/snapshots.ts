@@ -19,7 +19,7 @@ import {
   unlessMissing,
 } from "../../storage/file.ts";
 import type { Files } from "../../storage/files.ts";
-import { folderPath, REPLAY_FILE, writeFolder } from "./folder.ts";
+import { folderPath, readConfig, REPLAY_FILE, writeFolder } from "./folder.ts";
 
 /** A snapshot of a durable replay, from {@linkcode ExperienceReplay.snapshots}, which has an example. */
 export interface DurableSnapshot {
@@ -74,6 +74,14 @@ export async function makeSnapshot(
   const { join } = files.path;
   const folder = join(directory, FOLDER);
   const [path, making] = [join(folder, name), join(folder, MAKING + name)];
+  if (readConfig(operation, directory) === undefined) {
+    throw new ReplayError(
+      "file",
+      `${operation}: the replay's folder is not at ${
+        show(directory)
+      } any more; the replay goes on in it, but to make a snapshot, open it where it is now`,
+    );
+  }
   await removeLeft(operation, folder, files);
   attemptOn(operation, "write", making, files, () => files.makeFolder(making));
   try {

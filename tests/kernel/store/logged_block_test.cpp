@@ -64,7 +64,7 @@ struct Made {
   Bytes log(uint32_t block) {
     const LoggedBlockHead head = loggedBlockHead(book(), block);
     Bytes bytes(static_cast<size_t>(loggedBlockBytes(book().store(), block, head)));
-    CHECK(writeLoggedBlock(book().store(), block, head, bytes.data()) == bytes.data() + bytes.size());
+    CHECK(writeLoggedBlock(book().store(), block, head, bytes.data(), nullptr) == bytes.data() + bytes.size());
     return bytes;
   }
   bool isPacked(uint32_t block) { return isLoggedPacked(book().store(), block, loggedBlockHead(book(), block)); }

@@ -14,7 +14,9 @@ import {
   uniform,
 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
+import { onWasm } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
+import { withFolder } from "./_folders.ts";
 
 const OPTIONS = { capacity: 200, state: float32(2), seed: 3 } as const;
 
@@ -322,4 +324,25 @@ Deno.test({
     assertEquals(numbersOf(replay), range(1, 21));
     assert((await replay.serialize()).length > 0);
   },
+});
+
+Deno.test({
+  name:
+    "the file of the lock is removed meanwhile: flush() says so, as another program may have the folder",
+  ignore: Deno.build.os === "windows" || onWasm,
+  fn: () =>
+    withFolder(async (folder) => {
+      const options = { capacity: 100, state: float32(1) };
+      using replay = await ExperienceReplay.open(folder, options);
+      replay.record(replay.newEpisode(), [1], 0, 1);
+      await replay.flush();
+      await Deno.remove(`${folder}/lock.exrp`);
+      replay.record(replay.newEpisode(), [2], 0, 1);
+      const error = await assertReplayRejects(replay.flush(), "disk");
+      assertMatch(error.message, /lock\.exrp was removed/);
+      // What is on the disk stays whole.
+      replay[Symbol.dispose]();
+      using again = await ExperienceReplay.open(folder);
+      assertEquals(again.recordCount, 2);
+    }),
 });

@@ -10,7 +10,7 @@ import {
   assertRejects,
   assertStringIncludes,
 } from "../../_assert.ts";
-import { type Column, ExperienceReplay, prioritized, uint8, uniform } from "@exrp/replay";
+import { type Column, ExperienceReplay, float32, prioritized, uint8, uniform } from "@exrp/replay";
 import { native } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
 import { pause, until } from "../../_wait.ts";
@@ -312,6 +312,22 @@ native.test("draws ahead read blocks back, too", () =>
     assertEquals(batches[0], batches[1]);
     assertGreater(replay.durability?.residency?.readBlockCount ?? 0, 100);
     checkLimit(replay);
+  }));
+
+native.test("a limit is compared with what the new capacity needs", () =>
+  withFolder(async (folder) => {
+    // Rows of the extra stay in memory.
+    const options = { state: float32(64), extras: { small: float32(30) }, seed: 1 };
+    const large = { ...options, capacity: 20_000, resident: 4_000_000 };
+    (await ExperienceReplay.open(folder, large))[Symbol.dispose]();
+    const error = await assertReplayRejects(
+      ExperienceReplay.open(folder, { ...options, capacity: 20_000, resident: 400_000 }),
+      "memory",
+    );
+    assertMatch(error.message, /resident is too small/);
+    const small = { ...options, capacity: 1000, resident: 400_000 };
+    using replay = await ExperienceReplay.open(folder, small);
+    assertEquals(replay.durability?.residency?.limit, 400_000);
   }));
 
 native.test("a limit that is too small says what is needed", () =>

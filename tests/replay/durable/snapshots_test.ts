@@ -4,7 +4,7 @@
  * @module
  */
 
-import { assert, assertEquals, assertRejects } from "../../_assert.ts";
+import { assert, assertEquals, assertMatch, assertRejects } from "../../_assert.ts";
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
@@ -334,3 +334,23 @@ test("where files can't be linked they are copied, and only if there is room", a
     else assert(first.includes("free space"), first);
   }
 });
+
+nativeTest(
+  "a folder that was renamed goes on, and a snapshot says where it is not any more",
+  async (folder) => {
+    if (Deno.build.os === "windows") return;
+    const options = { capacity: 100, state: float32(1) };
+    using replay = await ExperienceReplay.open(`${folder}/one`, options);
+    replay.record(replay.newEpisode(), [1], 0, 1);
+    await Deno.rename(`${folder}/one`, `${folder}/two`);
+    const error = await assertReplayRejects(replay.snapshot("a"), "file");
+    assertMatch(error.message, /is not at .*one.* any more/);
+    assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), ["two"]);
+    replay.record(replay.newEpisode(), [2], 0, 1);
+    await replay.flush();
+    replay[Symbol.dispose]();
+    using again = await ExperienceReplay.open(`${folder}/two`);
+    assertEquals(again.recordCount, 2);
+    assertEquals((await again.snapshot("a")).name, "a");
+  },
+);
