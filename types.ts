@@ -110,17 +110,14 @@ export type { Compression } from "./schema/create_options.ts";
 export type { AnyPickPolicy } from "./schema/pick_options.ts";
 export type { PolicyOf } from "./replay/register/pick_view.ts";
 export type { PickWhere, PolicyWhere } from "./schema/pick_where.ts";
+export type { NoOwnArrays, OwnArrays } from "./replay/read/drained.ts";
 export type {
-  DrainedColumnShape,
-  DrainedColumnShapes,
-  DrainedStateShape,
-  NoOwnArrays,
-  OwnArrays,
-  TimeMajorColumnShape,
-  TimeMajorColumnShapes,
-  TimeMajorShape,
-  TimeMajorStateShape,
-} from "./replay/read/drained.ts";
+  StepArrays,
+  StepsColumnShape,
+  StepsColumnShapes,
+  StepsShape,
+  StepsStateShape,
+} from "./schema/step_arrays.ts";
 export type { AttachSchema } from "./replay/share/attach_schema.ts";
 export type { ShareTicket } from "./replay/share/share_ticket.ts";
 export type { EpochOptions } from "./replay/draw/epochs.ts";

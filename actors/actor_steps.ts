@@ -4,17 +4,11 @@
  * @module
  */
 
-import type { AnyColumnArray, ColumnArray, ColumnArrays } from "../schema/columns.ts";
-import type {
-  AnySchema,
-  ColumnOf,
-  ExtrasOf,
-  Known,
-  known,
-  Schema,
-  StateOf,
-} from "../schema/schema.ts";
+import { joinInto, lengthOfAll } from "../base/bytes.ts";
+import type { AnyColumnArray } from "../schema/columns.ts";
+import type { AnySchema, Known, known, Schema, StateOf } from "../schema/schema.ts";
 import { type AnyState, arrange, type StateArrays } from "../schema/state.ts";
+import type { StepArrays } from "../schema/step_arrays.ts";
 import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
 
 /**
@@ -37,21 +31,11 @@ export interface ActorNStep<S extends Schema = AnySchema> {
  *
  * The arrays may be the writer's own memory, so they hold during the call only. Those that you don't read cost nothing.
  */
-export interface ActorSteps<S extends Schema = AnySchema> {
-  /** The type of the steps; only for TypeScript. */
-  readonly [known]?: Known<S>;
+export interface ActorSteps<S extends Schema = AnySchema> extends StepArrays<S> {
   /** How many steps there are. */
   readonly size: number;
-  /** `[size, ...shape]`: the states. */
-  readonly state: StateArrays<StateOf<S>>;
-  /** `[size, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
-  /** `[size, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
   /** `[size, ...shape]`: the states that the steps led to. */
   readonly nextState: StateArrays<StateOf<S>>;
-  /** `[size, ...shape]`, by name: the extras. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[size]`: 1 where the task ended the episode. */
   readonly terminated: Uint8Array<ArrayBuffer>;
   /** `[size]`: 1 where the episode was cut off. */
@@ -245,15 +229,8 @@ function given(
 function concatenated<T extends AnyColumnArray>(parts: readonly T[]): T {
   const [first] = parts;
   if (first === undefined) throw new TypeError("there are no steps");
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
   const Kind = first.constructor as new (length: number) => T;
-  const all = new Kind(length);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
+  return joinInto(new Kind(lengthOfAll(parts)), parts);
 }
 
 /**

@@ -1,18 +1,33 @@
 /**
- * Bytes put together, and bytes as text, by means that every platform has.
+ * Arrays put together, and bytes as text, by means that every platform has.
  *
  * @module
  */
 
-/** Bytes one after the other, as one array. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+/** How many elements some arrays have. */
+export function lengthOfAll(parts: readonly { readonly length: number }[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** Writes arrays one after the other into `whole`, which has room for them, and returns it. */
+export function joinInto<
+  P extends { readonly length: number },
+  W extends { set(part: P, at: number): void },
+>(
+  whole: W,
+  parts: Iterable<P>,
+): W {
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);
     at += part.length;
   }
   return whole;
+}
+
+/** Bytes one after the other, as one array. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  return joinInto(new Uint8Array(lengthOfAll(parts)), parts);
 }
 
 /** The bytes that a text in base64 stands for. */

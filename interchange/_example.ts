@@ -4,7 +4,7 @@
  * @module
  */
 
-import { joinBytes } from "../base/bytes.ts";
+import { joinBytes, joinInto, lengthOfAll } from "../base/bytes.ts";
 import { dataError } from "./_values.ts";
 
 /** A list by its name. Of a `SequenceExample` it is all lists of a name, one after the other. */
@@ -147,13 +147,7 @@ function readFeatureList(bytes: Uint8Array<ArrayBuffer>): Feature {
     make: (count: number) => A,
   ): A => {
     const parts = lists.map((list) => of(list) ?? make(0));
-    const all = make(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      all.set(part, at);
-      at += part.length;
-    }
-    return all;
+    return joinInto(make(lengthOfAll(parts)), parts);
   };
   const [first] = lists;
   if (first?.floats !== undefined) {
@@ -195,8 +189,8 @@ function field(
   number: number,
   ...parts: readonly Uint8Array<ArrayBuffer>[]
 ): Uint8Array<ArrayBuffer> {
-  const size = parts.reduce((sum, part) => sum + part.length, 0);
-  return joinBytes([Uint8Array.from([number << 3 | BYTES, ...varintBytes(size)]), ...parts]);
+  const head = Uint8Array.from([number << 3 | BYTES, ...varintBytes(lengthOfAll(parts))]);
+  return joinBytes([head, ...parts]);
 }
 
 function writeIntegers(values: ArrayLike<number>): Uint8Array<ArrayBuffer> {

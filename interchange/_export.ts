@@ -4,6 +4,7 @@
  * @module
  */
 
+import { joinInto, lengthOfAll } from "../base/bytes.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import type { Column } from "../schema/columns.ts";
 import { checkColumns, type NamedColumns } from "../schema/record_columns.ts";
@@ -356,15 +357,8 @@ export async function* rowsInBatches(
 
 function joined(parts: readonly Rows[], count: number): Rows {
   const values = (parts[0]?.values ?? []).map((first, k) => {
-    const length = parts.reduce((sum, part) => sum + (part.values[k]?.length ?? 0), 0);
-    const all = blank(first, length);
-    let at = 0;
-    for (const part of parts) {
-      const rows = part.values[k] as Values;
-      all.set(rows as never, at);
-      at += rows.length;
-    }
-    return all;
+    const rows = parts.map(({ values }) => values[k] as Values);
+    return joinInto<Values, Values>(blank(first, lengthOfAll(rows)), rows);
   });
   return { count, values };
 }

@@ -1110,7 +1110,7 @@ EXRP_API int32_t exrp_tables_load_end(uint32_t tables);
 
 /* Makes tables durable, in a folder (UTF-8), as exrp_durable_open does with a replay. The tables were just made. `options` and `report` are as there, but that
  * only options up to EXRP_DURABLE_GOES_ON and numbers up to EXRP_RECOVERY_STATE_BYTES count. EXRP_RECOVERY_GROUPS is how many changes were made again, and
- * EXRP_RECOVERY_LOST_BLOCKS how many items were lost. After a failure, the set can only be destroyed. */
+ * EXRP_RECOVERY_LOST_BLOCKS how many items were lost. EXRP_STATUS_ORDER where a chunk is there. After a failure, the set can only be destroyed. */
 EXRP_API int32_t exrp_tables_durable_open(uint32_t tables, const uint8_t* path, uint32_t path_size, const double* options, uint32_t option_count,
                                           double* report, uint32_t report_count);
 /* The caller's state, as it was written last. */

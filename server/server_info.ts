@@ -12,7 +12,6 @@ import {
 import { structuredOf } from "../reverb/signature.ts";
 import type { Tables } from "../tables/tables.ts";
 import type { NativeSelector } from "../selectors/native_selector.ts";
-import { tableFigures } from "./table_figures.ts";
 
 /** What stands for "no limit" in Reverb's rate limiters: C++'s largest double. JavaScript's infinity is not what its clients expect. */
 const limit = (value: number): number =>
@@ -46,27 +45,29 @@ function distribution(
 }
 
 function tableInfo(tables: Tables, name: string): MessageInitShape<typeof TableInfoSchema> {
-  const { sampler, remover, signature } = tables.table(name).options;
-  const { rateLimiter, ...figures } = tableFigures(tables, name);
+  const table = tables.table(name);
+  const { sampler, remover, signature, maxSize, maxTimesSampled = 0, rateLimiter } = table.options;
+  const { ratio, differenceMin, differenceMax, minSize } = rateLimiter.numbers;
+  const info = table.info();
   return {
     name,
     samplerOptions: distribution(sampler),
     removerOptions: distribution(remover),
-    maxSize: BigInt(figures.maxSize),
-    maxTimesSampled: figures.maxTimesSampled,
+    maxSize: BigInt(maxSize),
+    maxTimesSampled,
     rateLimiterInfo: {
-      samplesPerInsert: rateLimiter.ratio,
-      minDiff: limit(rateLimiter.differenceMin),
-      maxDiff: limit(rateLimiter.differenceMax),
-      minSizeToSample: BigInt(rateLimiter.minSize),
-      insertStats: { completed: BigInt(figures.inserts) },
-      sampleStats: { completed: BigInt(figures.samples) },
+      samplesPerInsert: ratio,
+      minDiff: limit(differenceMin),
+      maxDiff: limit(differenceMax),
+      minSizeToSample: BigInt(minSize),
+      insertStats: { completed: BigInt(info.inserts) },
+      sampleStats: { completed: BigInt(info.samples) },
     },
     ...signature === undefined ? {} : { signature: structuredOf(name, signature) },
-    currentSize: BigInt(figures.size),
-    numEpisodes: BigInt(figures.episodes),
-    numDeletedEpisodes: BigInt(figures.deletedEpisodes),
-    numUniqueSamples: BigInt(figures.uniqueSamples),
+    currentSize: BigInt(info.size),
+    numEpisodes: BigInt(info.episodes),
+    numDeletedEpisodes: BigInt(info.deletedEpisodes),
+    numUniqueSamples: BigInt(info.uniqueSamples),
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { joinBytes } from "../base/bytes.ts";
+import { joinBytes, joinInto } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { bytesOf, checkHonest, isKind, lengthOf } from "../base/typed_arrays.ts";
 import { readFromFile, writeToFile } from "./file.ts";
@@ -37,14 +37,7 @@ export async function writeTo(
 
 /** Writes a whole snapshot as bytes. */
 export function writeToBytes({ bytes, pieces }: SnapshotWriting): Uint8Array<ArrayBuffer> {
-  if (bytes === undefined) return joinBytes([...pieces]);
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return bytes === undefined ? joinBytes([...pieces]) : joinInto(new Uint8Array(bytes), pieces);
 }
 
 /** Writes a snapshot into a stream, one piece whenever the stream has room, and then closes the stream. */

@@ -99,6 +99,16 @@ Status noted(Status status, Instance& instance, exrp::Command command, double ha
   return status;
 }
 
+/// Records one step, and notes it. It is apart, so that a replay in memory only pays for nothing but the question.
+[[gnu::noinline]] Status recordNoted(Instance& instance, uint8_t* row, uint32_t flags) {
+  double before = 0;
+  memcpy(&before, row, sizeof before);
+  Status status = instance.durable->mayRecord();
+  if (status == Status::ok) status = instance.recording.record(row, flags);
+  if (status == Status::ok) instance.durable->noteRecord(before, flags, row + exrp::Recording::rowPriority, row + instance.recording.rowTag());
+  return status;
+}
+
 /// Records many steps, and notes it. `handles` are written over: one, or one for each step.
 template <typename Use>
 Status recordNoted(Instance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
@@ -301,13 +311,7 @@ int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
   return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
-    if (!found.isDurable()) [[likely]] return found.recording.record(row, flags);
-    double before = 0;
-    memcpy(&before, row, sizeof before);
-    Status status = found.durable->mayRecord();
-    if (status == Status::ok) status = found.recording.record(row, flags);
-    if (status == Status::ok) found.durable->noteRecord(before, flags, row + exrp::Recording::rowPriority, row + found.recording.rowTag());
-    return status;
+    return found.isDurable() ? recordNoted(found, row, flags) : found.recording.record(row, flags);
   });
 }
 

@@ -19,6 +19,7 @@ size_t itemBytes(const ItemBody& body) { return sizeof(LoggedItem) + body.chunkC
 // ---- beginning and ending ----
 
 Status DurableTables::create(const DurableOptions& options) {
+  if (!tables_.store().keepPlaces()) return exrp::fail(Status::order);
   options_ = options;
   const LogStatus made = log_.create(disk_.get(), options.log);
   if (made != LogStatus::ok) {
@@ -101,7 +102,8 @@ bool DurableTables::writeChunk(Chunk* chunk) {
 }
 
 LoggedChunk DurableTables::loggedChunk(const Chunk* chunk) const {
-  return {tables_.store().episodeId(chunk->episode), chunk->logged.segment, chunk->logged.offset, chunk->bytes, 0};
+  const LogPosition place = tables_.store().logged(chunk);
+  return {tables_.store().episodeId(chunk->episode), place.segment, place.offset, chunk->bytes, 0};
 }
 
 /// Writes an item, and returns its end.
@@ -123,7 +125,7 @@ void DurableTables::inserting(ItemTable& table, const WaitingItem& item, double 
   const ItemBody& body = *item.body;
   for (uint32_t k = 0; k < body.chunkCount; ++k) {
     Chunk* const chunk = body.chunks()[k];
-    if (chunk->logged.segment == 0 && !writeChunk(chunk)) return;
+    if (tables_.store().logged(chunk).segment == 0 && !writeChunk(chunk)) return;
   }
   const auto bytes = static_cast<uint32_t>(itemBytes(body));
   uint8_t* payload = nullptr;
@@ -207,10 +209,11 @@ bool DurableTables::rewriteSparse() {
       const ItemBody& body = table.body(index);
       for (uint32_t k = 0; k < body.chunkCount; ++k) {
         Chunk* const chunk = body.chunks()[k];
-        if (chunk->logged.segment == 0 || chunk->logged.segment >= emptied) continue;
-        const LogPosition before = chunk->logged;
+        const LogPosition before = store.logged(chunk);
+        if (before.segment == 0 || before.segment >= emptied) continue;
         if (!writeChunk(chunk)) return false;
-        const ChunkMove move = {before.segment, before.offset, chunk->logged.segment, chunk->logged.offset};
+        const LogPosition after = store.logged(chunk);
+        const ChunkMove move = {before.segment, before.offset, after.segment, after.offset};
         if (!append(movedFrame, {{&move, sizeof move}})) return false;
       }
     }

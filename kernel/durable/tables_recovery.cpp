@@ -57,6 +57,7 @@ bool TablesRecovery::noMemory(double bytes) {
 // ---- reading the log ----
 
 Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* report) {
+  if (!tables_.store().keepPlaces()) return fail(Status::order);
   report_ = report;
   durable_.options_ = options;
   LogSegments segments;
@@ -359,7 +360,7 @@ Status TablesRecovery::readChunks(RecoveryReport* report) {
     const LogPlace place = {known_.front().place.segment, known_.front().place.offset, chunk->bytes};
     uint32_t type = 0;
     LogFailure failure;
-    const LogStatus read = chunk->logged.segment == 0 ? LogStatus::unknown : durable_.log_.read(place, chunk->data(), &type, &failure);
+    const LogStatus read = store.logged(chunk).segment == 0 ? LogStatus::unknown : durable_.log_.read(place, chunk->data(), &type, &failure);
     if (read == LogStatus::ok && type == chunkFrame) continue;
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::ok && read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
@@ -377,7 +378,7 @@ Status TablesRecovery::removeLost(RecoveryReport* report) {
     for (uint32_t index = table.size(); index-- > 0;) {
       const ItemBody& body = table.body(index);
       bool isLost = false;
-      for (uint32_t k = 0; k < body.chunkCount; ++k) isLost = isLost || body.chunks()[k]->logged.segment == 0;
+      for (uint32_t k = 0; k < body.chunkCount; ++k) isLost = isLost || tables_.store().logged(body.chunks()[k]).segment == 0;
       if (!isLost) continue;
       durable_.removing(table, index);
       table.removeAt(index);

@@ -69,6 +69,13 @@ void EpisodeBook::appendBlock(uint32_t episode, uint32_t ordinal) {
   if (entry.count > 0 && episodes_.first(episode) == stateRows(entry)) dropFirstBlock(episode);
 }
 
+/// A block for an episode's next records. The rows of the one before are packed now, where those of the newest block may not leave memory.
+void EpisodeBook::addBlock(uint32_t episode) {
+  if (store_.source() != nullptr) [[unlikely]] pack(episodes_[episode].lastBlock);
+  appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
+  store_.packed().open(episodes_[episode].lastBlock);
+}
+
 void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priorities) {
   Episode& entry = episodes_[episode];
   const uint32_t from = entry.count;

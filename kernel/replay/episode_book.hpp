@@ -62,11 +62,7 @@ class EpisodeBook final : public StoredEpisodes {
   }
   /// The slot after the episode's last record, in a new block where the last one is full.
   uint32_t takeSlot(uint32_t episode) {
-    if (needsBlock(episode)) {
-      if (store_.source() != nullptr) [[unlikely]] pack(episodes_[episode].lastBlock);
-      appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
-      store_.packed().open(episodes_[episode].lastBlock);
-    }
+    if (needsBlock(episode)) [[unlikely]] addBlock(episode);
     return store_.slotAt(episodes_[episode].lastBlock, episodes_[episode].count);
   }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block. `priorities` are doubles, or null.
@@ -103,6 +99,7 @@ class EpisodeBook final : public StoredEpisodes {
   Status prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount, uint32_t openCount);
   uint32_t add(uint64_t handle, int32_t tag, uint32_t ordinal);
   void appendBlock(uint32_t episode, uint32_t ordinal);
+  void addBlock(uint32_t episode);
   void dropFirstBlock(uint32_t episode);
   void pack(uint32_t block) {
     if (store_.packed().count() == 0) return;

@@ -18,9 +18,9 @@ Chunk* ChunkStore::addUnwritten(uint32_t bytes, uint64_t episode) {
     arena_.give(block);
     return nullptr;
   }
-  memset(block.at, 0, 4 * tableCount_);
-  auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * tableCount_);
-  *chunk = {{block.slab, number, {}}, {1, bytes}};
+  memset(block.at, 0, 4 * headWords_);
+  auto* const chunk = reinterpret_cast<Chunk*>(block.at + 4 * headWords_);
+  *chunk = {{block.slab, number}, {1, bytes}};
   ++chunkCount_;
   chunkBytes_ += bytes;
   return chunk;
@@ -31,7 +31,7 @@ void ChunkStore::free(Chunk* chunk) {
   --chunkCount_;
   chunkBytes_ -= chunk->bytes;
   unlog(chunk);
-  arena_.give({reinterpret_cast<uint8_t*>(uses(chunk)), chunk->slab});
+  arena_.give({reinterpret_cast<uint8_t*>(placeOf(chunk)), chunk->slab});
   uint32_t* const words = episodeWords(episode);
   if (--words[2] > 0) return;
   episodeOf_.remove(episodeId(episode), episode);

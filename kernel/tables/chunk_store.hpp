@@ -10,8 +10,8 @@
 //   1. A chunk that exists has references, and its episode has a count of its chunks.
 //   2. uses(chunk)[t] is the number of table t's items that refer to the chunk. What use() and disuse() add up is of the chunks for which it is not 0.
 //   3. loggedBytes(s) are those of the frames of the chunks that a log has in segment s.
-// Cost: some ns a chunk, and a copy of its bytes. A snapshot computes their checksum. Memory: 24 bytes, 4 for each table, and the bytes, rounded up to 8. An episode takes 12 bytes, 4 for
-// each table, and 11 to 21 in its map.
+// Cost: some ns a chunk, and a copy of its bytes. A snapshot computes their checksum. Memory: 16 bytes, 4 for each table, 8 where a log keeps chunks, and the bytes, rounded up to 8. An
+// episode takes 12 bytes, 4 for each table, and 11 to 21 in its map.
 // A failure is Status::memory, and changes nothing.
 #pragma once
 
@@ -25,11 +25,10 @@
 
 namespace exrp {
 
-/// What the store keeps of a chunk. Before it stands a count for each table.
+/// What the store keeps of a chunk. Before it stands a count for each table, and before these, where chunks go into a log, the place there.
 struct ChunkPlace {
   uint32_t slab;
   uint32_t episode;
-  LogPosition logged;  // where a log has it; segment 0: nowhere
 };
 
 /// What the chunks that one table's items refer to come to.
@@ -45,7 +44,7 @@ static_assert(sizeof(Chunk) == sizeof(ChunkPlace) + sizeof(SealedChunk));
 
 class ChunkStore {
  public:
-  ChunkStore(uint32_t tableCount, uint64_t secret) : tableCount_(tableCount), episodeOf_(secret) {}
+  ChunkStore(uint32_t tableCount, uint64_t secret) : tableCount_(tableCount), headWords_(tableCount), episodeOf_(secret) {}
   Status create() { return episodes_.create(episodeWordsMax) ? Status::ok : Status::memory; }
 
   /// A new chunk with one reference; null for want of memory.
@@ -76,14 +75,25 @@ class ChunkStore {
 
   uint64_t episodeId(uint32_t episode) const;
 
+  /// From now on each chunk has a place in a log. False where there is a chunk already.
+  bool keepPlaces() {
+    if (chunkCount_ > 0) return false;
+    headWords_ = tableCount_ + placeWords;
+    return true;
+  }
+  /// Where a log has a chunk; segment 0: nowhere.
+  LogPosition logged(const Chunk* chunk) const {
+    return keepsPlaces() ? LogPosition{placeOf(chunk)[0], placeOf(chunk)[1]} : LogPosition{};
+  }
   /// The first segment of a log that may have chunks.
   void beginSegments(uint32_t first) { firstSegment_ = first; }
   /// Makes room for what a log has in segments up to this one. False for want of memory.
   bool prepareSegment(uint32_t segment) { return loggedBytes_.commit(size_t{segment} - firstSegment_ + 1); }
-  /// Says where a log has a chunk; {}: nowhere. prepareSegment() has made room.
+  /// Says where a log has a chunk; {}: nowhere. After keepPlaces(). prepareSegment() has made room.
   void setLogged(Chunk* chunk, LogPosition place) {
     unlog(chunk);
-    chunk->logged = place;
+    placeOf(chunk)[0] = place.segment;
+    placeOf(chunk)[1] = place.offset;
     if (place.segment != 0) loggedBytes_[place.segment - firstSegment_] += frameBytes(chunk);
   }
   /// The bytes of the frames of all chunks that a log has in a segment.
@@ -102,16 +112,21 @@ class ChunkStore {
 
  private:
   static constexpr uint32_t none = 0xffffffffu;
+  static constexpr size_t placeWords = 2;
   static constexpr uint32_t episodeHead = 3;  // words: the id's low and high half, and the count of chunks
   static constexpr uint64_t episodeWordsMax = uint64_t{1} << 34;
 
   void free(Chunk* chunk);
   static uint64_t frameBytes(const Chunk* chunk) { return uint64_t{16} + chunk->bytes; }
   void unlog(const Chunk* chunk) {
-    if (chunk->logged.segment != 0) loggedBytes_[chunk->logged.segment - firstSegment_] -= frameBytes(chunk);
+    if (const uint32_t segment = logged(chunk).segment; segment != 0) loggedBytes_[segment - firstSegment_] -= frameBytes(chunk);
   }
   uint32_t* uses(Chunk* chunk) const { return reinterpret_cast<uint32_t*>(chunk) - tableCount_; }
-  size_t wholeBytes(size_t bytes) const { return sizeof(Chunk) + 4 * tableCount_ + bytes; }
+  bool keepsPlaces() const { return headWords_ > tableCount_; }
+  /// Where the block of a chunk begins, which is its place in a log if it has one.
+  uint32_t* placeOf(Chunk* chunk) const { return reinterpret_cast<uint32_t*>(chunk) - headWords_; }
+  const uint32_t* placeOf(const Chunk* chunk) const { return reinterpret_cast<const uint32_t*>(chunk) - headWords_; }
+  size_t wholeBytes(size_t bytes) const { return sizeof(Chunk) + 4 * headWords_ + bytes; }
   uint64_t episodeStride() const { return episodeHead + tableCount_; }
   uint32_t* episodeWords(uint32_t episode) { return &episodes_[episode * episodeStride()]; }
   const uint32_t* episodeWords(uint32_t episode) const { return &episodes_[episode * episodeStride()]; }
@@ -119,6 +134,7 @@ class ChunkStore {
   uint32_t keepEpisode(uint64_t id);
 
   const size_t tableCount_;
+  size_t headWords_;  // before a chunk
   Arena arena_;
   ReservedArray<uint32_t> episodes_;
   KeyMap episodeOf_;

@@ -4,32 +4,11 @@
  * @module
  */
 
-import type {
-  AnyColumnArray,
-  Column,
-  ColumnArray,
-  ColumnArrays,
-  Columns,
-} from "../../schema/columns.ts";
+import type { AnyColumnArray } from "../../schema/columns.ts";
 import type { EpochOptions } from "../draw/epochs.ts";
-import type {
-  AnySchema,
-  ColumnOf,
-  ExtrasOf,
-  Known,
-  known,
-  Schema,
-  StateOf,
-} from "../../schema/schema.ts";
-import type { AnyState, IsAny, StateArrays } from "../../schema/state.ts";
-
-/** The shapes of the columns of {@linkcode Drained} steps: `[size, ...shape]`. */
-export type DrainedColumnShape<C extends Column> = readonly [number, ...C["shape"]];
-
-/** The shape of the state of {@linkcode Drained} steps, `[size, ...shape]`, or that of each leaf. */
-export type DrainedStateShape<T> = IsAny<T> extends true ? AnyState
-  : T extends Column ? DrainedColumnShape<T>
-  : { readonly [K in keyof T]: DrainedStateShape<T[K]> };
+import type { AnySchema, Schema, StateOf } from "../../schema/schema.ts";
+import type { StateArrays } from "../../schema/state.ts";
+import type { StepArrays, StepsShape } from "../../schema/step_arrays.ts";
 
 /**
  * Arrays of your own beside drained steps, by name: a row for each step, `[n]` or `[n, …]`, such as advantages.
@@ -39,11 +18,6 @@ export type OwnArrays = Readonly<Record<string, AnyColumnArray>>;
 
 /** No {@linkcode OwnArrays}. */
 export type NoOwnArrays = Readonly<Record<never, never>>;
-
-/** The shapes of columns of {@linkcode Drained} steps, by name. */
-export type DrainedColumnShapes<X extends Columns> = {
-  readonly [K in keyof X]: DrainedColumnShape<X[K]>;
-};
 
 /**
  * Steps that `drain` returned: n of them, in m segments. A segment is a run of steps of one episode, in order of time; segments
@@ -89,21 +63,11 @@ export type DrainedColumnShapes<X extends Columns> = {
  * console.log([...advantage]); // [-8.5, -19, -19]: 1 + 0.5 * 1 - 10, 1 - 20, 1 + 0.5 * 60 - 50
  * ```
  */
-export interface Drained<S extends Schema = AnySchema> {
-  /** The type of the steps; only for TypeScript. */
-  readonly [known]?: Known<S>;
+export interface Drained<S extends Schema = AnySchema> extends StepArrays<S> {
   /** n, the number of steps; 0 if too few were ready. */
   readonly size: number;
   /** m, the number of segments. */
   readonly segmentCount: number;
-  /** `[n, ...shape]`: the states. If the state has several leaves, each has an array, here and in the other parts: `state.image`. */
-  readonly state: StateArrays<StateOf<S>>;
-  /** `[n, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
-  /** `[n, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
-  /** `[n, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each step has the newest value that was kept. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[n]`: gamma, or 0 if the step terminated its episode. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** `[n]`: 1 if the step terminated its episode, else 0. */
@@ -134,16 +98,7 @@ export interface Drained<S extends Schema = AnySchema> {
    */
   readonly lost: number;
   /** The shapes of the columns, `[n, ...shape]`. */
-  readonly shape: {
-    /** `[n, ...shape]` */
-    readonly state: DrainedStateShape<StateOf<S>>;
-    /** `[n, ...shape]` */
-    readonly action: DrainedColumnShape<ColumnOf<S, "action">>;
-    /** `[n, ...shape]` */
-    readonly reward: DrainedColumnShape<ColumnOf<S, "reward">>;
-    /** `[n, ...shape]` of each extra. */
-    readonly extras: DrainedColumnShapes<ExtrasOf<S>>;
-  };
+  readonly shape: StepsShape<S, readonly [size: number]>;
   /**
    * `[n, ...shape]`: the state after each step. The array is made from `state` and `lastNextState` when you first read it. It costs
    * no memory if you need only `lastNextState`.
@@ -240,43 +195,25 @@ export interface MinibatchOptions<O extends OwnArrays = OwnArrays> extends Epoch
 }
 
 /** Some drained steps in random order, with b rows; see {@linkcode Drained.minibatches}. */
-export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
-  /** The type of the minibatch; only for TypeScript. */
-  readonly [known]?: Known<S>;
+export interface Minibatch<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays>
+  extends StepArrays<S> {
   /** b, the number of steps. */
   readonly size: number;
   /** The epoch: 0, 1, … */
   readonly epoch: number;
   /** `[b]`: the row of each step in the arrays of {@linkcode Drained}. */
   readonly index: Int32Array<ArrayBuffer>;
-  /** `[b, ...shape]`: the states. */
-  readonly state: StateArrays<StateOf<S>>;
-  /** `[b, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
-  /** `[b, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
-  /** `[b, ...shape]` of each extra, by name. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[b, …]` of each array of your own, by name. */
   readonly own: O;
 }
 
-/** Drained steps as `[T, N]`; see {@linkcode Drained.timeMajor}. Row t · N + n is step t of actor n. */
-export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays> {
-  /** The type of the steps; only for TypeScript. */
-  readonly [known]?: Known<S>;
+/** Drained steps as `[T, N]`; see {@linkcode Drained.timeMajor}. Row t · N + n is step t of actor n, so the columns are `[T, N, ...shape]`. */
+export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = OwnArrays>
+  extends StepArrays<S> {
   /** T, the number of steps of each actor. */
   readonly length: number;
   /** N, the number of actors, in the order of their first episodes. */
   readonly actorCount: number;
-  /** `[T, N, ...shape]`: the states. */
-  readonly state: StateArrays<StateOf<S>>;
-  /** `[T, N, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
-  /** `[T, N, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
-  /** `[T, N, ...shape]` of each extra, by name. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[T, N]`: gamma, or 0 if the step terminated its episode. */
   readonly discount: Float32Array<ArrayBuffer>;
   /** `[T, N]`: 1 if the step is the first of its episode, else 0: reset the state of a recurrent network before it. */
@@ -292,32 +229,5 @@ export interface TimeMajor<S extends Schema = AnySchema, O extends OwnArrays = O
   /** `[T, N, …]` of each array of your own, by name. */
   readonly own: O;
   /** The shapes of the columns, `[T, N, ...shape]`. */
-  readonly shape: TimeMajorShape<S>;
-}
-
-/** The shape of a column of {@linkcode TimeMajor}: `[T, N, ...shape]`. */
-export type TimeMajorColumnShape<C extends Column> = readonly [number, number, ...C["shape"]];
-
-/** The shape of the state of {@linkcode TimeMajor}, `[T, N, ...shape]`, or that of each leaf. */
-export type TimeMajorStateShape<T> = IsAny<T> extends true ? AnyState
-  : T extends Column ? TimeMajorColumnShape<T>
-  : { readonly [K in keyof T]: TimeMajorStateShape<T[K]> };
-
-/** The shapes of columns of {@linkcode TimeMajor}, by name. */
-export type TimeMajorColumnShapes<X extends Columns> = {
-  readonly [K in keyof X]: TimeMajorColumnShape<X[K]>;
-};
-
-/** The shapes of the columns of {@linkcode TimeMajor}. */
-export interface TimeMajorShape<S extends Schema = AnySchema> {
-  /** The type of the shapes; only for TypeScript. */
-  readonly [known]?: Known<S>;
-  /** `[T, N, ...shape]` */
-  readonly state: TimeMajorStateShape<StateOf<S>>;
-  /** `[T, N, ...shape]` */
-  readonly action: TimeMajorColumnShape<ColumnOf<S, "action">>;
-  /** `[T, N, ...shape]` */
-  readonly reward: TimeMajorColumnShape<ColumnOf<S, "reward">>;
-  /** `[T, N, ...shape]` of each extra. */
-  readonly extras: TimeMajorColumnShapes<ExtrasOf<S>>;
+  readonly shape: StepsShape<S, readonly [length: number, actorCount: number]>;
 }

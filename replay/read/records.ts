@@ -10,35 +10,20 @@ import { show } from "../../base/checks.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
 import type { ReplayCore } from "../core.ts";
-import {
-  type AnyColumnArray,
-  type Column,
-  type ColumnArray,
-  type ColumnArrays,
-  viewOf,
-} from "../../schema/columns.ts";
-import type {
-  AnySchema,
-  ColumnOf,
-  ExtrasOf,
-  Known,
-  known,
-  Schema,
-  StateOf,
-} from "../../schema/schema.ts";
+import { type AnyColumnArray, type Column, viewOf } from "../../schema/columns.ts";
+import type { AnySchema, Schema, StateOf } from "../../schema/schema.ts";
 import { arrange, type StateArrays } from "../../schema/state.ts";
 import { endingOf } from "../record/episodes.ts";
 import { allocate } from "../draw/batch_layout.ts";
 import { byName } from "../../schema/record_columns.ts";
+import type { StepArrays } from "../../schema/step_arrays.ts";
 import { stateOffsets } from "../record/staged_state.ts";
 import { stepsText } from "./_step_columns.ts";
 
 /**
  * All records of one episode, each column as one typed array in row-major order. {@linkcode ExperienceReplay.episodeRecords} returns them.
  */
-export interface EpisodeRecords<S extends Schema = AnySchema> {
-  /** The type of the records; only for TypeScript. */
-  readonly [known]?: Known<S>;
+export interface EpisodeRecords<S extends Schema = AnySchema> extends StepArrays<S> {
   /** The episode's handle. */
   readonly handle: number;
   /** Whether the episode is open, or how it ended. */
@@ -47,14 +32,6 @@ export interface EpisodeRecords<S extends Schema = AnySchema> {
   readonly size: number;
   /** The position of the first of them: 0, or more where the replay has trimmed the episode. */
   readonly firstPosition: number;
-  /** `[size, ...shape]`: the states. If the state has several leaves, each has an array, here and in `finalState`. */
-  readonly state: StateArrays<StateOf<S>>;
-  /** `[size, ...shape]`: the actions. */
-  readonly action: ColumnArray<ColumnOf<S, "action">>;
-  /** `[size, ...shape]`: the rewards. */
-  readonly reward: ColumnArray<ColumnOf<S, "reward">>;
-  /** `[size, ...shape]` of each extra, by name. For an extra of {@linkcode every}, each record has the newest value that was kept. */
-  readonly extras: ColumnArrays<ExtrasOf<S>>;
   /** `[...shape]`: the state after the last record; undefined while the episode is open. */
   readonly finalState: StateArrays<StateOf<S>> | undefined;
 }

@@ -391,6 +391,17 @@ void liesAreRefusedOrHold(uint64_t seed) {
   }
 }
 
+/// Chunks that came before the log have no room for their places in it.
+void tablesWithChunksGetNoLog() {
+  TestFolder folder;
+  Tables tables;
+  Random random(1, 0);
+  Clients clients(tables);
+  for (int k = 0; k < 40; ++k) clients.step(random, k);
+  double report[EXRP_RECOVERY_COUNT] = {};
+  CHECK_EQUAL(tables.open(folder.path(), true, report), EXRP_STATUS_ORDER);
+}
+
 void oneAtATime() {
   TestFolder folder;
   Tables first;
@@ -421,6 +432,7 @@ int main() {
   }
   oldSegmentsGo(first);
   oneAtATime();
+  tablesWithChunksGetNoLog();
   CHECK(rounds < 4 || lostSeen > 0);
   CHECK(rounds < 4 || refusedSeen > 0);
   CHECK_EQUAL(exrp_tables_count(), 0u);
