@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Batch } from "@exrp/replay";
+import { type Batch, float32 } from "@exrp/replay";
 import { CartPole } from "@exrp/replay/envs";
 import { annealed } from "@exrp/replay/returns";
 import { newEnvironments, play } from "../_cart_poles.ts";
@@ -40,12 +40,26 @@ export interface Trained {
   weights: Floats;
 }
 
+/** What the replay holds, and what its batches are. */
+export const OPTIONS = {
+  capacity: SETTINGS.capacity,
+  state: float32(CartPole.stateSize),
+  pick: { nStep: SETTINGS.returnSteps, discount: SETTINGS.discount },
+} as const;
+
+/** What a policy earns on new episodes, which had no part in any choice: the return of each. */
+export async function freshReturns(weights: Floats, seed: number): Promise<number[]> {
+  using network = await QNetwork.create({ weights });
+  return play(network, newEnvironments(20, 2_000_000 + 1_000 * seed));
+}
+
 /** Learns CartPole-v1 from batches, and keeps the best policy. */
 export class Learner implements Disposable {
   /** What has come of it so far. */
   readonly trained: Trained;
   /** What acts, and learns. */
   readonly network: QNetwork;
+  readonly #seed: number;
   readonly #testEnvironments: CartPole[];
   readonly #learningRate = schedule(SETTINGS.learningRate);
   readonly #beta = schedule(SETTINGS.beta);
@@ -54,6 +68,7 @@ export class Learner implements Disposable {
 
   private constructor(network: QNetwork, seed: number) {
     this.network = network;
+    this.#seed = seed;
     this.#testEnvironments = newEnvironments(
       SETTINGS.evaluation.episodes,
       1_000_000 + 1_000 * seed,
@@ -77,7 +92,7 @@ export class Learner implements Disposable {
   }
 
   /** The exponent of the importance weights of the next batch. */
-  get beta(): number {
+  beta(): number {
     return this.#beta(this.#updates);
   }
 
@@ -103,6 +118,11 @@ export class Learner implements Disposable {
       }
     }
     return { loss, priorities: tdError.map(Math.abs) };
+  }
+
+  /** What the best policy earns on new episodes. */
+  freshReturns(): Promise<number[]> {
+    return freshReturns(this.trained.weights, this.#seed);
   }
 
   /** What actors need of it now. */

@@ -12,18 +12,15 @@
  *
  * @module
  */
-import { type Batch, ExperienceReplay, float32, prioritized, samplesPerInsert } from "@exrp/replay";
+import { type Batch, ExperienceReplay, prioritized, samplesPerInsert } from "@exrp/replay";
 import { Broadcast } from "@exrp/replay/actors";
-import { CartPole } from "@exrp/replay/envs";
 import { parseArgs } from "node:util";
 import { Actors } from "../_actors.ts";
-import { newEnvironments, play } from "../_cart_poles.ts";
 import { isSolved, mean } from "../_curve.ts";
 import { integerOf, runExample } from "../_options.ts";
-import { QNetwork } from "../_q_network.ts";
 import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
 import type { ActorJob, Published, Transition } from "./actor.ts";
-import { Learner, SETTINGS, type Trained } from "./learner.ts";
+import { freshReturns, Learner, OPTIONS, SETTINGS, type Trained } from "./learner.ts";
 
 /** What the user may choose. */
 export interface Options {
@@ -51,14 +48,9 @@ export async function train(
   watch: (seen: Seen) => void = () => {},
 ): Promise<Trained> {
   const { seed, lockStep } = options;
-  const { batchSize, warmupSteps, updatesPerStep, turnSteps, returnSteps, discount } = SETTINGS;
+  const { batchSize, warmupSteps, updatesPerStep, turnSteps, returnSteps } = SETTINGS;
   const ratio = batchSize * updatesPerStep;
-  using replay = await ExperienceReplay.create({
-    capacity: SETTINGS.capacity,
-    state: float32(CartPole.stateSize),
-    pick: { nStep: returnSteps, discount },
-    seed,
-  });
+  using replay = await ExperienceReplay.create({ ...OPTIONS, seed });
   // Whoever is ahead waits: the actors, or the learner. In lock-step they take turns, which is the strictest rate limiter.
   if (!lockStep) {
     const error = 2 * ratio * turnSteps * options.actors;
@@ -90,7 +82,7 @@ export async function train(
 
     for (let k = 0; k < turnSteps * updatesPerStep; k++) {
       // 2. Learn. The batch comes as soon as the rate limiter lets it.
-      const { beta } = learner;
+      const beta = learner.beta();
       const draw = (): Batch<Transition> =>
         replay.getBatch(batchSize, selector, { beta, into: batch });
       batch = lockStep ? draw() : await actors.race(replay.whenReady(draw));
@@ -170,9 +162,7 @@ async function runOnce(options: Options): Promise<Trained> {
   const seconds = (performance.now() - startedAt) / 1000;
   const solved = isSolved(trained.evaluations, SETTINGS.solved);
   const step = trained.evaluations.at(-1)?.step ?? 0;
-  // The kept policy plays new episodes, which had no part in any choice.
-  using network = await QNetwork.create({ weights: trained.weights });
-  const returns = play(network, newEnvironments(20, 2_000_000 + 1_000 * options.seed));
+  const returns = await freshReturns(trained.weights, options.seed);
   console.log(
     `\nSeed ${options.seed}: ${solved ? "solved" : "not solved"} after ${step} steps and ${
       seconds.toFixed(1)

@@ -12,9 +12,11 @@ import {
   float32,
   prioritized,
 } from "@exrp/replay";
+import { type ActorBatch, ActorWriter, type Broadcast } from "@exrp/replay/actors";
 import { TMaze } from "@exrp/replay/envs";
 import { annealed, nStepReturn, sequencePriority } from "@exrp/replay/returns";
 import { RandomStream } from "@exrp/replay/selectors";
+import type { Turn } from "../_actors.ts";
 import { type CurvePoint, isSolved, mean } from "../_curve.ts";
 import type { Floats } from "../_network.ts";
 import { Mazes } from "./_mazes.ts";
@@ -54,6 +56,9 @@ export const MEMORIES = ["stored", "zeros", "none"] as const;
 
 /** One of {@linkcode MEMORIES}. */
 export type Memory = typeof MEMORIES[number];
+
+/** Steps in each maze before an actor elsewhere writes them, and looks for new weights. */
+const TURN_STEPS = 8;
 
 /** What a run is given. */
 export interface Options {
@@ -103,21 +108,17 @@ export interface Remembered {
 }
 
 /** Some of the mazes that are explored side by side: how their agent acts, and what it remembers. */
-export class Explorer {
-  readonly #replay: ExperienceReplay<Remembered>;
+class Explorer {
   readonly #network: RecurrentNetwork;
   readonly #mazes: Mazes;
   readonly #chances: number[];
   readonly #random: RandomStream;
-  readonly #episodes: Float64Array<ArrayBuffer>;
 
   /** Explores `count` mazes, from number `first` on. */
   constructor(
-    replay: ExperienceReplay<Remembered>,
     network: RecurrentNetwork,
     { seed, first, count }: { seed: number; first: number; count: number },
   ) {
-    this.#replay = replay;
     this.#network = network;
     this.#mazes = new Mazes(SETTINGS.maze, count, 1_000 * seed + first);
     const { exploration, actors } = SETTINGS;
@@ -126,11 +127,10 @@ export class Explorer {
       (_, n) => exploration.first ** (1 + exploration.power * (first + n) / (actors - 1)),
     );
     this.#random = new RandomStream(seed, 1 + first);
-    this.#episodes = Float64Array.from({ length: count }, () => replay.newEpisode());
   }
 
-  /** Acts once in each maze, and remembers each step with the hidden state that came before it. Returns the returns of episodes that ended. */
-  step(): number[] {
+  /** Acts once in each maze, and hands over each step with the hidden state that came before it. Returns the returns of episodes that ended. */
+  step(record: (steps: ActorBatch<Remembered>) => void): number[] {
     const { state, hidden } = this.#mazes;
     const next = this.#network.step(state, hidden);
     const action = bestActions(next.values).map((best, n) =>
@@ -139,9 +139,42 @@ export class Explorer {
         : best
     );
     const { ended, ...result } = this.#mazes.step(action, next.hidden);
-    this.#replay.recordBatch(this.#episodes, { state, action, extras: { hidden }, ...result });
+    record({ state, action, extras: { hidden }, ...result });
     return [...ended.values()];
   }
+}
+
+/** What the learner publishes to actors elsewhere. */
+export type Published = {
+  weights: Floats;
+  /** `[1]`: 1 once the actors should end. */
+  stop: Uint8Array<ArrayBuffer>;
+};
+
+/** Explores some of the mazes until the learner says that it is over. Calls `tell` after each turn, and waits until that is done. */
+export async function play(
+  { replay, broadcast }: {
+    readonly replay: ExperienceReplay<Remembered>;
+    readonly broadcast: Broadcast<Published>;
+  },
+  { index, ...mazes }: { index: number; seed: number; first: number; count: number },
+  tell: (turn: Turn) => void | Promise<void>,
+): Promise<void> {
+  const writer = new ActorWriter(replay, { environments: mazes.count, tag: index });
+  using network = await RecurrentNetwork.create(mazes.seed, { remembers: true });
+  const explorer = new Explorer(network, mazes);
+  for (;;) {
+    const { arrays, changed } = broadcast.read();
+    if (arrays.stop[0] === 1) break;
+    if (changed) network.load(arrays.weights);
+    const returns: number[] = [];
+    for (let k = 0; k < TURN_STEPS; k++) {
+      returns.push(...explorer.step((steps) => writer.stepBatch(steps)));
+    }
+    await writer.flushWhenReady();
+    await tell({ steps: TURN_STEPS * mazes.count, returns, isLast: false });
+  }
+  await writer.close();
 }
 
 /** How the agent learns from sequences, wherever they come from. */
@@ -215,8 +248,20 @@ export class Learner implements Disposable {
       SETTINGS.evaluation.episodes,
       1_000_000 * (this.#options.seed + 1) + step,
     );
-    this.trained.evaluations.push({ step, return: mean(play(this.network, mazes)) });
+    this.trained.evaluations.push({ step, return: mean(playGreedily(this.network, mazes)) });
     this.trained.weights = this.network.weights();
+  }
+
+  /** What the network earns on new episodes: the return of each. */
+  freshReturns(): number[] {
+    const { maze, evaluation } = SETTINGS;
+    const first = 1_000_000 * (this.#options.seed + 1) + 500_000;
+    return playGreedily(this.network, new Mazes(maze, evaluation.episodes, first));
+  }
+
+  /** What actors elsewhere need of it now. */
+  published(stop = 0): Published {
+    return { weights: this.network.weights(), stop: Uint8Array.of(stop) };
   }
 
   /** Gives the network back. */
@@ -235,14 +280,14 @@ export async function train(
   const selector = replay.newPickSelector(prioritized({ alpha: SETTINGS.alpha }));
   using learner = await Learner.create(options);
   const { evaluations } = learner.trained;
-  const explorer = new Explorer(replay, learner.network, {
-    ...{ seed, first: 0, count: SETTINGS.actors },
-  });
+  const all = { seed, first: 0, count: SETTINGS.actors };
+  const explorer = new Explorer(learner.network, all);
+  const episodes = Float64Array.from({ length: all.count }, () => replay.newEpisode());
   const returns: number[] = [];
   let loss = NaN;
   for (let step = 0; step < steps && !learner.isSolved;) {
     // 1. Act.
-    returns.push(...explorer.step());
+    returns.push(...explorer.step((steps) => replay.recordBatch(episodes, steps)));
     step += SETTINGS.actors;
 
     // 2. Learn.
@@ -262,7 +307,7 @@ export async function train(
 }
 
 /** Plays the first episode of each maze greedily, and returns their returns. */
-function play(network: RecurrentNetwork, mazes: Mazes): number[] {
+function playGreedily(network: RecurrentNetwork, mazes: Mazes): number[] {
   const returns = new Map<number, number>();
   while (returns.size < mazes.count) {
     const next = network.step(mazes.state, mazes.hidden);
