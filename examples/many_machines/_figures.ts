@@ -4,7 +4,7 @@
  * @module
  */
 import type { Connection } from "@exrp/replay/shards";
-import { FIGURES } from "./_names.ts";
+import { FIGURES } from "./names.ts";
 
 /** Says so until it is disposed. */
 export function sayFigures(

@@ -20,7 +20,7 @@ import { SETTINGS as IMPALA } from "../impala_cartpole/learner.ts";
 import * as r2d2 from "../r2d2_memory/agent.ts";
 import { type Architecture, ARCHITECTURES, SEED_ENVIRONMENTS } from "./architectures.ts";
 import { sayFigures } from "./_figures.ts";
-import { NAME, PREFIX } from "./_names.ts";
+import { NAME, PREFIX } from "./names.ts";
 
 /** What an actor is told. */
 export interface ActorJob {

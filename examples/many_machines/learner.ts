@@ -11,7 +11,6 @@ import { replayWriter } from "@exrp/replay/learner";
 import { RandomStream } from "@exrp/replay/selectors";
 import { type Connection, connectShards, serveShard, shardWriter } from "@exrp/replay/shards";
 import { type CurvePoint, mean } from "../_curve.ts";
-import type { QNetwork } from "../_q_network.ts";
 import * as apex from "../apex_cartpole/learner.ts";
 import { epsilonOf } from "../apex_cartpole/actor.ts";
 import { COLUMNS } from "../impala_cartpole/actor.ts";
@@ -27,7 +26,7 @@ import {
   type StoredArchitecture,
 } from "./architectures.ts";
 import { sayFigures } from "./_figures.ts";
-import { NAME, PREFIX } from "./_names.ts";
+import { NAME, PREFIX } from "./names.ts";
 
 /** Updates between two versions of the weights, of learners that draw from shards. */
 const PUBLISH_EVERY = 10;
@@ -95,7 +94,7 @@ async function learnFromShards(
     : await apex.Learner.create(seed);
   const weights = Broadcast.create(learner.published());
   await using _actors = as === "seed"
-    ? await serveActions(connection, (learner as apex.Learner).network, { seed, actors })
+    ? await serveActions(connection, learner as apex.Learner, { seed, actors })
     : await sendBroadcast(connection, NAME, weights);
 
   const { batchSize } = as === "r2d2" ? r2d2.SETTINGS : apex.SETTINGS;
@@ -155,7 +154,7 @@ async function ownShard(
 /** SEED RL: acts for the environments of all actors, and records their steps. */
 async function serveActions(
   connection: Connection,
-  network: QNetwork,
+  learner: apex.Learner,
   { seed, actors }: { readonly seed: number; readonly actors: number },
 ): Promise<AsyncDisposable> {
   const writer = await shardWriter<typeof apex.OPTIONS>(connection, { prefix: PREFIX });
@@ -167,10 +166,13 @@ async function serveActions(
       // Who runs ahead of the learner would act by old weights.
       if (writer.figures().unconfirmedBytes > UNCONFIRMED_MAX) await writer.flush();
       const action = Int32Array.from(
-        network.bestActions(state.slice(0, size * CartPole.stateSize)),
+        learner.network.bestActions(state.slice(0, size * CartPole.stateSize)),
       );
       for (let k = 0; k < size; k++) {
-        const chance = epsilonOf((environment[k] ?? 0) % explorers, explorers);
+        // Before the first update, all act at random, as in Ape-X.
+        const chance = learner.updates === 0
+          ? 1
+          : epsilonOf((environment[k] ?? 0) % explorers, explorers);
         if (random.uniform() < chance) action[k] = random.below(CartPole.actionCount);
       }
       return { action };

@@ -22,7 +22,7 @@ import { threadConnection } from "./_thread_connection.ts";
 import type { Job } from "./worker.ts";
 
 /** What `--in` takes. */
-const PLACES = ["process", "workers", "nats"] as const;
+const PLACES = ["process", "workers", "nats", "cluster"] as const;
 
 /** What the user may choose. */
 export interface Options {
@@ -43,6 +43,12 @@ interface Started {
   readonly failed: Promise<never>;
 }
 
+/** Connects to NATS. It waits for a server that is away for a while. */
+async function connectNats({ servers }: Options): Promise<Network> {
+  const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
+  return await connect({ servers, maxReconnectAttempts: -1 });
+}
+
 /** Where the actors run: how all are connected, and how actors are started. */
 const places: Readonly<
   Record<Options["in"], {
@@ -54,7 +60,11 @@ const places: Readonly<
     connect: () => localConnection(),
     start: (network, jobs) => {
       const end = new AbortController();
-      const acting = jobs.map((job) => act(network, job, end.signal));
+      const acting = jobs.map((job) =>
+        act(network, job, end.signal).catch((error) => {
+          if (!end.signal.aborted) throw error;
+        })
+      );
       return {
         end: async () => {
           end.abort();
@@ -90,10 +100,7 @@ const places: Readonly<
     },
   },
   nats: {
-    connect: async ({ servers }) => {
-      const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-      return await connect({ servers, maxReconnectAttempts: -1 });
-    },
+    connect: connectNats,
     start: (_network, jobs, { servers }) => {
       const program = new URL("./actor.ts", import.meta.url).href;
       const children = jobs.map((job) => {
@@ -120,6 +127,10 @@ const places: Readonly<
       };
     },
   },
+  cluster: {
+    connect: connectNats,
+    start: () => ({ end: () => Promise.resolve(), failed: new Promise(() => {}) }),
+  },
 };
 
 /** What the threads of this process call their channel. */
@@ -136,8 +147,8 @@ async function run(options: Options): Promise<void> {
   const { as, seed, steps, shards } = options;
   const place = places[options.in];
   const network = await place.connect(options);
-  const actors = Math.max(1, options.actors);
-  const jobs = Array.from({ length: options.actors }, (_, index) => ({ as, index, actors, seed }));
+  const { actors } = options;
+  const jobs = Array.from({ length: actors }, (_, index) => ({ as, index, actors, seed }));
   const started = place.start(network, jobs, options);
   try {
     const begun = performance.now();
@@ -164,11 +175,11 @@ const HELP = `Learn CartPole, or a maze that needs a memory, in one process or i
 Usage: deno run -A examples/many_machines/main.ts [options]
 
   --as <name>        ${ARCHITECTURES.join(", ")}; apex by default. r2d2 learns the maze
-  --in <place>       process: all in one thread; workers: actors are Workers; nats: actors are processes
+  --in <place>       process: all in this thread, the default; workers: actors are Workers; nats: actors are processes;
+                     cluster: actors and shards run elsewhere, as deno task cluster starts them
   --servers <list>   the servers of NATS, 127.0.0.1:4222 by default
-  --actors <number>  how many are started; 2 by default. With 0, start them elsewhere, by actor.ts
-  --shards <number>  with --in=nats: how many shards run elsewhere, by deno task shard; with 0, which is the default,
-                     the replay is in this process
+  --actors <number>  how many there are; 2 by default
+  --shards <number>  how many there are, with --in=cluster; 1 by default
   --seed <number>    1 by default
   --steps <number>   steps of all actors at most: 60000, of r2d2 50000, of impala and impact 120000
   -h, --help         print this
@@ -183,7 +194,7 @@ export function parseOptions(args: string[]): Options | "help" {
       in: { type: "string", default: "process" },
       servers: { type: "string", default: "127.0.0.1:4222" },
       actors: { type: "string", default: "2" },
-      shards: { type: "string", default: "0" },
+      shards: { type: "string" },
       seed: { type: "string", default: "1" },
       steps: { type: "string" },
       help: { type: "boolean", short: "h", default: false },
@@ -192,17 +203,17 @@ export function parseOptions(args: string[]): Options | "help" {
   if (values.help) return "help";
   const as = oneOf("as", values.as, ARCHITECTURES);
   const place = oneOf("in", values.in, PLACES);
-  const elsewhere = place === "nats";
-  if (!elsewhere && values.shards !== "0") {
-    throw new TypeError("--shards needs --in=nats: in one process, the replay is in it");
-  }
-  if (!isStored(as) && values.shards !== "0") {
-    throw new TypeError(`--shards must be 0 with --as=${as}: its learner has a queue of its own`);
+  const hasShards = place === "cluster" && isStored(as);
+  if (!hasShards && values.shards !== undefined) {
+    const why = isStored(as)
+      ? "--in=cluster"
+      : "an agent that stores its steps, which impala and impact don't";
+    throw new TypeError(`--shards needs ${why}`);
   }
   return {
     ...{ as, in: place, servers: values.servers },
-    actors: integerOf("actors", values.actors, elsewhere ? 0 : 1, 8),
-    shards: integerOf("shards", values.shards, 0, 1_000),
+    actors: integerOf("actors", values.actors, 1, place === "cluster" ? 10_000 : 8),
+    shards: hasShards ? integerOf("shards", values.shards ?? "1", 1, 1_000) : 0,
     seed: integerOf("seed", values.seed, 0, 1_000_000),
     steps: integerOf("steps", values.steps ?? `${STEPS[as]}`, 1, 1_000_000_000),
   };
