@@ -18,7 +18,7 @@ import { readArguments } from "./_arguments.ts";
 import { answerPage, type ClusterFigures } from "./_cluster_page.ts";
 import { findNats, freePort } from "./_nats.ts";
 import { inRepository } from "./_repository.ts";
-import { Supervisor } from "./_supervisor.ts";
+import { type Program, Supervisor } from "./_supervisor.ts";
 
 const usage = `deno task cluster [OPTION]
 
@@ -133,7 +133,11 @@ async function connectTo(servers: string): Promise<NatsConnection> {
   }
 }
 
-async function main(args: readonly string[]): Promise<number> {
+/** Runs the command; returns its exit status. `find` finds the program of the server. */
+export async function main(
+  args: readonly string[],
+  find: () => Promise<string | undefined> = findNats,
+): Promise<number> {
   const options = readArguments(args, {
     as: { type: "string", default: "apex" },
     shards: { type: "string" },
@@ -167,7 +171,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`--as=${as} ${words}`);
     return 2;
   }
-  const server = await findNats();
+  const server = await find();
   if (server === undefined) {
     console.error("there is no nats-server here: run deno task nats:install, which builds one");
     return 1;
@@ -208,7 +212,11 @@ async function run(
       onListen: ({ port }) => console.log(`cluster: http://127.0.0.1:${port} shows it`),
     }, (request) => answerPage(request, () => figuresOf(as, begun, supervisor, ear)));
 
-    const deno = (name: string, script: string, given: Readonly<Record<string, unknown>>) => ({
+    const deno = (
+      name: string,
+      script: string,
+      given: Readonly<Record<string, string | number>>,
+    ): Program => ({
       name,
       path: Deno.execPath(),
       args: [
