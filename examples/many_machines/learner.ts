@@ -122,7 +122,8 @@ async function learnFromShards(
   }
 
   weights.publish(learner.published(1));
-  // A learner without a limit lets all go on that wait.
+  // A learner without a limit lets all go on that wait, once the one with a limit says no more.
+  await shards.close();
   await using _free = await connectShards(connection, { prefix: PREFIX });
   await endActors();
   return { steps: step, updates, earned: mean(await learner.freshReturns()) };
