@@ -86,9 +86,10 @@ async function askForActions(
   }
 }
 
-/** The actor as a program. */
-async function main(): Promise<void> {
+/** Reads the command line of the program. */
+export function parseJob(args: string[]): ActorJob & { readonly servers: string } {
   const { values } = parseArgs({
+    args,
     options: {
       as: { type: "string", default: "apex" },
       index: { type: "string", default: "0" },
@@ -97,14 +98,23 @@ async function main(): Promise<void> {
       servers: { type: "string", default: "127.0.0.1:4222" },
     },
   });
-  const job = {
+  return {
     as: oneOf("as", values.as, ARCHITECTURES),
-    index: integerOf("index", values.index, 0, 10_000),
+    index: integerOf("index", values.index, 0, 9_999),
     actors: integerOf("actors", values.actors, 1, 10_000),
     seed: integerOf("seed", values.seed, 0, 1_000_000),
+    servers: values.servers,
   };
+}
+
+if (import.meta.main) {
+  const { servers, ...job } = parseJob(Deno.args);
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-  const connection = await connect({ servers: values.servers, maxReconnectAttempts: -1 });
+  const connection = await connect({
+    servers,
+    maxReconnectAttempts: -1,
+    waitOnFirstConnect: true, // all parts may be started at the same time
+  });
   let [steps, version] = [0, 0];
   using _figures = sayFigures(connection, `actor-${job.index}`, () => ({ steps, version }));
   await act(connection, job, new AbortController().signal, (turn, newest) => {
@@ -113,5 +123,3 @@ async function main(): Promise<void> {
   });
   await connection.close();
 }
-
-if (import.meta.main) await main();

@@ -43,10 +43,11 @@ interface Started {
   readonly failed: Promise<never>;
 }
 
-/** Connects to NATS. It waits for a server that is away for a while. */
-async function connectNats({ servers }: Options): Promise<Network> {
+/** Connects to NATS. It waits for a server that is away for a while; with `waitOnFirstConnect`, also for one that is not there yet. */
+async function connectNats(options: Options): Promise<Network> {
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-  return await connect({ servers, maxReconnectAttempts: -1 });
+  const waitOnFirstConnect = options.in === "cluster"; // all parts may be started at the same time
+  return await connect({ servers: options.servers, maxReconnectAttempts: -1, waitOnFirstConnect });
 }
 
 /** Where the actors run: how all are connected, and how actors are started. */
