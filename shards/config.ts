@@ -49,8 +49,12 @@ function fieldsOf(where: string, value: unknown): Fields {
   throw new TypeError(`${where} must be an object, got ${show(value)}`);
 }
 
-/** A column from its text, such as `"uint8(84, 84)"`. */
+/** A column from its text, such as `"uint8(84, 84)"` or `"every(4, float32(512))"`. */
 function columnOf(where: string, value: unknown): Column {
+  const [, n, kept] = typeof value === "string"
+    ? /^\s*every\s*\(\s*(\d+)\s*,([^()]*\([^()]*\)\s*)\)\s*$/.exec(value) ?? []
+    : [];
+  if (n !== undefined) return library.every(Number(n), columnOf(where, kept));
   const [, dtype = "", inner = ""] = typeof value === "string"
     ? /^\s*([a-z]+\d*)\s*\(([\d\s,]*)\)\s*$/.exec(value) ?? []
     : [];

@@ -43,7 +43,7 @@ export interface NatsServer {
 }
 
 /** A port that nobody has now. */
-function freePort(): number {
+export function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;
 }

@@ -43,7 +43,9 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/replay/durable/kill_test.ts",
     "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
+    "tests/tools/cluster_test.ts",
   ],
+  "files for containers": ["tests/tools/deploy_test.ts"],
   "memory that full replays and tables take": ["tests/whole/memory", "tests/tables/memory_test.ts"],
   "what the compiler says of wrong types": [
     "tests/schema/misspelt_options_test.ts",
@@ -58,6 +60,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/examples/continuous_control_test.ts",
     "tests/examples/half_offline_test.ts",
     "tests/examples/impala_cartpole_test.ts",
+    "tests/examples/many_machines_test.ts",
     "tests/examples/ppo_cartpole_test.ts",
     "tests/examples/r2d2_memory_test.ts",
     "tests/examples/reverb_test.ts",

@@ -1,6 +1,6 @@
 /**
- * An actor of `main.ts`. It runs in a Worker (`worker.ts`), plays CartPole with the newest weights, and records what it does
- * with first priorities.
+ * An actor of Ape-X: it plays CartPole with the newest weights, and records what it does with first priorities. That of `main.ts` runs in a Worker
+ * (`worker.ts`). Those of `../many_machines` run anywhere.
  *
  * @module
  */
@@ -53,14 +53,31 @@ export function epsilonOf(index: number, count: number): number {
   return 0.4 ** (1 + 7 * (count === 1 ? 0.5 : index / (count - 1)));
 }
 
-/** Plays until the learner says that it is over. Calls `tell` after each turn. */
+/** What an actor has, wherever it runs. */
+export interface Place {
+  /** What it records into. */
+  readonly replay: ExperienceReplay<Transition>;
+  readonly broadcast: Broadcast<Published>;
+}
+
+/** Plays in a Worker until the learner says that it is over. Calls `tell` after each turn. */
 export async function act(job: ActorJob, tell: (turn: Turn) => void): Promise<void> {
-  const { index, count, seed, turnSteps, nStep, lockStep } = job;
-  using replay = await ExperienceReplay.attach(job.replay, {
-    state: float32(CartPole.stateSize),
-    pick: { nStep },
-  });
-  const broadcast = Broadcast.attach(job.broadcast);
+  {
+    using replay = await ExperienceReplay.attach(job.replay, {
+      state: float32(CartPole.stateSize),
+      pick: { nStep: job.nStep },
+    });
+    await play({ replay, broadcast: Broadcast.attach(job.broadcast) }, job, tell);
+  }
+  tell({ steps: 0, returns: [], isLast: true });
+}
+
+/** Plays until the learner says that it is over. Calls `tell` after each turn, and waits until that is done. */
+export async function play(
+  { replay, broadcast }: Place,
+  { index, count, seed, turnSteps, lockStep }: Omit<ActorJob, keyof Place>,
+  tell: (turn: Turn) => void | Promise<void>,
+): Promise<void> {
   const writer = new ActorWriter(replay, {
     flushSteps: turnSteps,
     priority: absoluteTdError,
@@ -111,10 +128,9 @@ export async function act(job: ActorJob, tell: (turn: Turn) => void): Promise<vo
       }
     }
     if (lockStep) writer.flush();
-    tell({ steps: turnSteps, returns, isLast: false });
+    await tell({ steps: turnSteps, returns, isLast: false });
     if (lockStep) await broadcast.waitFor(version + 1);
     refresh();
   }
   await writer.close();
-  tell({ steps: 0, returns: [], isLast: true });
 }

@@ -8,41 +8,19 @@
  * deno task apex --lock-step
  * ```
  *
- * Read {@linkcode train} first, then `act` in `actor.ts`. `docs/actors.md` explains the parts of the library that they use.
+ * Read {@linkcode train} first, then `Learner` in `learner.ts`, and `play` in `actor.ts`. `docs/actors.md` explains the parts of the library that they use.
  *
  * @module
  */
-import { type Batch, ExperienceReplay, float32, prioritized, samplesPerInsert } from "@exrp/replay";
+import { type Batch, ExperienceReplay, prioritized, samplesPerInsert } from "@exrp/replay";
 import { Broadcast } from "@exrp/replay/actors";
-import { CartPole } from "@exrp/replay/envs";
-import { annealed } from "@exrp/replay/returns";
 import { parseArgs } from "node:util";
 import { Actors } from "../_actors.ts";
-import { newEnvironments, play } from "../_cart_poles.ts";
-import { type CurvePoint, isSolved, mean } from "../_curve.ts";
-import type { Floats } from "../_network.ts";
+import { isSolved, mean } from "../_curve.ts";
 import { integerOf, runExample } from "../_options.ts";
-import { QNetwork } from "../_q_network.ts";
 import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
 import type { ActorJob, Published, Transition } from "./actor.ts";
-
-/** The numbers of the algorithm. Most are those of the quickstart, and `docs/quickstart.md` gives the reasons. */
-export const SETTINGS = {
-  capacity: 10_000, // records that the replay holds
-  discount: 0.99,
-  returnSteps: 3,
-  batchSize: 128,
-  warmupSteps: 1_000, // records before the first update, of random actions
-  updatesPerStep: 1, // the rate limiter: updates for each step that the actors record
-  turnSteps: 50, // steps of an actor in one chunk
-  publishEvery: 10, // updates between two versions of the weights, except in lock-step
-  learningRate: { first: 1e-3, last: 1e-4, updates: 20_000 },
-  targetRate: 0.01,
-  alpha: 0.6,
-  beta: { first: 0.4, last: 1, updates: 30_000 },
-  evaluation: { every: 1_000, episodes: 20 }, // updates between evaluations; episodes in each
-  solved: { return: 495, times: 3 }, // training stops after three such means in a row, as in the quickstart
-};
+import { freshReturns, Learner, OPTIONS, SETTINGS, type Trained } from "./learner.ts";
 
 /** What the user may choose. */
 export interface Options {
@@ -54,16 +32,6 @@ export interface Options {
   runs: number;
   /** Whether the one actor and the learner take turns, so that the same seed gives the same run. */
   lockStep: boolean;
-}
-
-/** What training gives. */
-export interface Trained {
-  /** The returns of the actors' episodes. */
-  episodes: CurvePoint[];
-  /** The mean returns of the greedy evaluations. */
-  evaluations: CurvePoint[];
-  /** The weights of the best evaluation. */
-  weights: Floats;
 }
 
 /** What there is to see of training after an update. */
@@ -80,41 +48,20 @@ export async function train(
   watch: (seen: Seen) => void = () => {},
 ): Promise<Trained> {
   const { seed, lockStep } = options;
-  const { batchSize, warmupSteps, updatesPerStep, turnSteps, returnSteps, discount } = SETTINGS;
+  const { batchSize, warmupSteps, updatesPerStep, turnSteps, returnSteps } = SETTINGS;
   const ratio = batchSize * updatesPerStep;
-  using replay = await ExperienceReplay.create({
-    capacity: SETTINGS.capacity,
-    state: float32(CartPole.stateSize),
-    pick: { nStep: returnSteps, discount },
-    seed,
-  });
+  using replay = await ExperienceReplay.create({ ...OPTIONS, seed });
   // Whoever is ahead waits: the actors, or the learner. In lock-step they take turns, which is the strictest rate limiter.
   if (!lockStep) {
     const error = 2 * ratio * turnSteps * options.actors;
     replay.setRateLimiter(samplesPerInsert(ratio, { minSize: warmupSteps, error }));
   }
   const selector = replay.newPickSelector(prioritized({ alpha: SETTINGS.alpha }));
-  using network = await QNetwork.create({ seed });
-  const testEnvironments = newEnvironments(SETTINGS.evaluation.episodes, 1_000_000 + 1_000 * seed);
-  const learningRate = schedule(SETTINGS.learningRate);
-  const beta = schedule(SETTINGS.beta);
+  using learner = await Learner.create(seed);
+  const { trained } = learner;
+  const broadcast = Broadcast.create<Published>(learner.published());
 
-  const broadcast = Broadcast.create<Published>({
-    weights: network.weights(),
-    updates: new Float64Array(1),
-    stop: new Uint8Array(1),
-  });
-  let update = 0; // how many there were
-  const publish = (stop = 0): number =>
-    broadcast.publish({
-      weights: network.weights(),
-      updates: Float64Array.of(update),
-      stop: Uint8Array.of(stop),
-    });
-
-  const trained: Trained = { episodes: [], evaluations: [], weights: network.weights() };
   let steps = 0;
-  let best = -Infinity;
   const worker = new URL("./worker.ts", import.meta.url);
   using actors = new Actors<ActorJob>(replay, worker, options.actors, (turn) => {
     steps += turn.steps;
@@ -126,53 +73,33 @@ export async function train(
   }));
 
   let batch: Batch<Transition> | undefined; // its memory serves every update
-  while (steps < options.steps && !isSolved(trained.evaluations, SETTINGS.solved)) {
+  while (steps < options.steps && !learner.isSolved) {
     // 1. In lock-step, new weights begin the actor's next turn, and the learner waits until it is over. Otherwise it only looks whether
     // messages have come.
-    if (lockStep && steps > 0) publish();
+    if (lockStep && steps > 0) broadcast.publish(learner.published());
     await actors.listen(lockStep);
     if (lockStep && steps < warmupSteps) continue;
 
     for (let k = 0; k < turnSteps * updatesPerStep; k++) {
       // 2. Learn. The batch comes as soon as the rate limiter lets it.
+      const beta = learner.beta();
       const draw = (): Batch<Transition> =>
-        replay.getBatch(batchSize, selector, { beta: beta(update), into: batch });
+        replay.getBatch(batchSize, selector, { beta, into: batch });
       batch = lockStep ? draw() : await actors.race(replay.whenReady(draw));
-      const [nStep] = batch.nStep;
-      const { loss, tdError } = network.update({
-        state: batch.state,
-        action: batch.action,
-        reward: nStep.reward,
-        nextState: nStep.nextState,
-        discount: nStep.discount,
-        weight: batch.importanceWeight,
-      }, { learningRate: learningRate(update), targetRate: SETTINGS.targetRate });
-      replay.setPriority(selector, batch, tdError.map(Math.abs));
-      update++;
-      if (!lockStep && update % SETTINGS.publishEvery === 0) publish();
-
-      // 3. Evaluate: play some episodes without exploring, and keep the best policy so far.
-      if (update % SETTINGS.evaluation.every === 0) {
-        const evaluation = mean(play(network, testEnvironments));
-        trained.evaluations.push({ step: steps, return: evaluation });
-        if (evaluation >= best) [best, trained.weights] = [evaluation, network.weights()];
+      const { loss, priorities } = learner.learn(batch, steps);
+      replay.setPriority(selector, batch, priorities);
+      if (!lockStep && learner.updates % SETTINGS.publishEvery === 0) {
+        broadcast.publish(learner.published());
       }
       watch({ steps, loss, batch, trained });
     }
   }
 
-  // 4. End: no rate limiter holds the actors back any more, and each writes what it has.
+  // 3. End: no rate limiter holds the actors back any more, and each writes what it has.
   replay.setRateLimiter(undefined);
-  publish(1);
+  broadcast.publish(learner.published(1));
   await actors.end();
   return trained;
-}
-
-/** A number that moves linearly with the updates. */
-function schedule(
-  { first, last, updates }: { first: number; last: number; updates: number },
-): (update: number) => number {
-  return annealed(first, last, updates);
 }
 
 const HELP = `Learn CartPole-v1 by Ape-X: actors in Workers, and one shared replay.
@@ -235,9 +162,7 @@ async function runOnce(options: Options): Promise<Trained> {
   const seconds = (performance.now() - startedAt) / 1000;
   const solved = isSolved(trained.evaluations, SETTINGS.solved);
   const step = trained.evaluations.at(-1)?.step ?? 0;
-  // The kept policy plays new episodes, which had no part in any choice.
-  using network = await QNetwork.create({ weights: trained.weights });
-  const returns = play(network, newEnvironments(20, 2_000_000 + 1_000 * options.seed));
+  const returns = await freshReturns(trained.weights, options.seed);
   console.log(
     `\nSeed ${options.seed}: ${solved ? "solved" : "not solved"} after ${step} steps and ${
       seconds.toFixed(1)

@@ -16,7 +16,7 @@ import {
   type Seen,
   SETTINGS,
   type Trained,
-} from "./_learner.ts";
+} from "./learner.ts";
 
 /** Learns CartPole-v1. `show` is called after each batch. */
 export async function train(

@@ -1,23 +1,15 @@
 /**
  * IMPALA and IMPACT with actors in Workers, which record into one shared replay. Read {@linkcode trainWithActors}, then `act` in
- * `_actor.ts`.
+ * `actor.ts`.
  *
  * @module
  */
-import { ExperienceReplay, float32, int32, queue } from "@exrp/replay";
+import { ExperienceReplay, queue } from "@exrp/replay";
 import { Broadcast } from "@exrp/replay/actors";
-import { CartPole } from "@exrp/replay/envs";
 import { Actors } from "../_actors.ts";
 import { mean } from "../_curve.ts";
-import type { ActorJob, Published } from "./_actor.ts";
-import {
-  BATCH_SIZE,
-  Learner,
-  type Options,
-  type Seen,
-  SETTINGS,
-  type Trained,
-} from "./_learner.ts";
+import { type ActorJob, COLUMNS, type Published, shareOf } from "./actor.ts";
+import { BATCH_SIZE, Learner, type Options, type Seen, SETTINGS, type Trained } from "./learner.ts";
 
 /** What a run with actors is given. At most `lag + 1` batches wait for the learner. */
 export interface WorkerOptions extends Options {
@@ -47,9 +39,7 @@ export async function trainWithActors(
   const { method, lag, seed } = options;
   using replay = await ExperienceReplay.create({
     capacity: (lag + 2) * BATCH_SIZE, // what may wait, and at the end the rollouts that the actors still have
-    state: float32(CartPole.stateSize),
-    action: int32(),
-    extras: { logProb: float32(), version: int32() },
+    ...COLUMNS,
     pick: { discount: SETTINGS.discount },
     rateLimiter: queue((lag + 1) * BATCH_SIZE), // actors wait for the learner, so no step is lost
     seed,
@@ -97,12 +87,4 @@ export async function trainWithActors(
   await actors.end();
   const left = replay.drain().size; // all episodes have ended by now
   return { ...learner.trained, age: mean(ages), recorded, drained, left };
-}
-
-/** The environments of one of `count` actors: the numbers from `first` on. */
-function shareOf(index: number, count: number): { first: number; environments: number } {
-  const [first = 0, end = 0] = [index, index + 1].map((k) =>
-    Math.floor(k * SETTINGS.environments / count)
-  );
-  return { first, environments: end - first };
 }

@@ -9,7 +9,7 @@
  * deno task impala --actors 2 --lag 1
  * ```
  *
- * This file has the command line, the progress bar and the picture. Read `train()` in `_agent.ts` first, then `_learner.ts`, which has the
+ * This file has the command line, the progress bar and the picture. Read `train()` in `_agent.ts` first, then `learner.ts`, which has the
  * algorithms. With `--actors`, `trainWithActors()` in `_workers.ts` takes the place of `train()`.
  *
  * @module
@@ -19,7 +19,7 @@ import { isSolved } from "../_curve.ts";
 import { integerOf, oneOf, runExample } from "../_options.ts";
 import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
 import { train } from "./_agent.ts";
-import { type Method, METHODS, type Seen, SETTINGS, type Trained } from "./_learner.ts";
+import { type Method, METHODS, type Seen, SETTINGS, type Trained } from "./learner.ts";
 import { trainWithActors } from "./_workers.ts";
 
 /** The names of the curves in the picture. */

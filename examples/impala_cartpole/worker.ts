@@ -4,6 +4,6 @@
  * @module
  */
 import { serve } from "../_actors.ts";
-import { act } from "./_actor.ts";
+import { act } from "./actor.ts";
 
 serve(act);

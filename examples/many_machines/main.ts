@@ -1,106 +1,223 @@
 /**
- * One agent in two architectures, on one process or on many: Ape-X, whose actors have the weights, and SEED RL, whose server acts for all of them.
- * `agent.ts` is the same for each.
+ * One agent in each of five architectures, in one process or in many:
  *
- * Run it in the clone, after `deno task build`. With `--servers`, each actor is a process, and all meet at a NATS server, which you start before:
- * `deno run -A examples/many_machines/main.ts --as=seed --servers=127.0.0.1:4222`
+ * ```sh
+ * deno run -A examples/many_machines/main.ts --as=apex                # all in this thread
+ * deno run -A examples/many_machines/main.ts --as=r2d2 --in=workers   # each actor is a Worker
+ * deno run -A examples/many_machines/main.ts --as=seed --in=nats      # each actor is a process
+ * ```
+ *
+ * Run it in the clone, after `deno task build`. With `--in=nats`, start `nats-server` first. What differs is the connection, and how actors are started. Read
+ * `act` in `actor.ts`, then `learn` in `learner.ts`: these are the same everywhere. `deno task cluster` starts all of it, with shards of their own.
  *
  * @module
  */
-import { ExperienceReplay, float32, prioritized } from "@exrp/replay";
-import { Broadcast } from "@exrp/replay/actors";
-import { sendBroadcast, serveInference } from "@exrp/replay/fleet";
-import { replayWriter } from "@exrp/replay/learner";
-import { RandomStream } from "@exrp/replay/selectors";
-import {
-  connectShards,
-  localConnection,
-  serveShard,
-  shardReader,
-  shardWriter,
-} from "@exrp/replay/shards";
+import { type Connection, localConnection } from "@exrp/replay/shards";
 import { parseArgs } from "node:util";
-import { evaluate } from "../one_agent/agent.ts";
-import { newWeights } from "../two_files/network.ts";
-import { NAME, PREFIX, runActor } from "./actor.ts";
-import { chanceOf, choose, learn, type Transitions, type Weights } from "./agent.ts";
+import { integerOf, oneOf, runExample } from "../_options.ts";
+import { act, type ActorJob } from "./actor.ts";
+import { type Architecture, ARCHITECTURES, isStored, STEPS } from "./architectures.ts";
+import { learn } from "./learner.ts";
+import { threadConnection } from "./_thread_connection.ts";
+import type { Job } from "./worker.ts";
 
-const { values } = parseArgs({
-  options: {
-    as: { type: "string", default: "apex" },
-    servers: { type: "string" },
-    actors: { type: "string", default: "2" },
-    steps: { type: "string" },
-  },
-});
-const { as, servers } = values;
-// In one process, agents of SEED RL earned less than those of Ape-X after as many steps.
-const steps = Number(values.steps ?? (as === "seed" ? 48_000 : 12_000));
-if (as !== "apex" && as !== "seed") throw new TypeError(`--as is apex or seed, not "${as}"`);
+/** What `--in` takes. */
+const PLACES = ["process", "workers", "nats", "cluster"] as const;
 
-/** Connects to NATS, or within this process. */
-async function connection(): Promise<ReturnType<typeof localConnection>> {
-  if (servers === undefined) return localConnection();
+/** What the user may choose. */
+export interface Options {
+  as: Architecture;
+  in: typeof PLACES[number];
+  servers: string;
+  actors: number;
+  shards: number;
+  seed: number;
+  steps: number;
+}
+
+type Network = Connection & { close(): Promise<void> };
+
+/** Actors that were started: `end` ends them all, and `failed` rejects once one of them fails. */
+interface Started {
+  readonly end: () => Promise<void>;
+  readonly failed: Promise<never>;
+}
+
+/** Connects to NATS. It waits for a server that is away for a while; with `waitOnFirstConnect`, also for one that is not there yet. */
+async function connectNats(options: Options): Promise<Network> {
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-  return await connect({ servers, maxReconnectAttempts: -1 });
+  const waitOnFirstConnect = options.in === "cluster"; // all parts may be started at the same time
+  return await connect({ servers: options.servers, maxReconnectAttempts: -1, waitOnFirstConnect });
 }
 
-const network = await connection();
-const directory = await Deno.makeTempDir();
-const end = new AbortController();
-const children: Deno.ChildProcess[] = [];
-try {
-  // The shard. Yours are processes of their own: `deno task shard`.
-  using replay = await ExperienceReplay.open(directory, {
-    ...{ capacity: 20_000, state: float32(4), seed: 1 },
-    pick: { nStep: 3, discount: 0.99 },
-  });
-  replay.newPickSelector(prioritized({ alpha: 0.6 }));
-  await using _shard = await serveShard(replay, network, { name: "a", prefix: PREFIX });
+/** Where the actors run: how all are connected, and how actors are started. */
+const places: Readonly<
+  Record<Options["in"], {
+    connect(options: Options): Network | Promise<Network>;
+    start(network: Network, jobs: readonly ActorJob[], options: Options): Started;
+  }>
+> = {
+  process: {
+    connect: () => localConnection(),
+    start: (network, jobs) => {
+      const end = new AbortController();
+      const acting = jobs.map((job) =>
+        act(network, job, end.signal).catch((error) => {
+          if (!end.signal.aborted) throw error;
+        })
+      );
+      return {
+        end: async () => {
+          end.abort();
+          await Promise.allSettled(acting);
+        },
+        failed: firstFailure(acting),
+      };
+    },
+  },
+  workers: {
+    connect: () => threadConnection(CHANNEL),
+    start: (_network, jobs) => {
+      const workers = jobs.map((job) => {
+        const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+        worker.postMessage({ ...job, channel: CHANNEL } satisfies Job);
+        return worker;
+      });
+      const failing = workers.map((worker, k) =>
+        new Promise<never>((_, reject) => {
+          worker.onerror = (event) => {
+            event.preventDefault();
+            reject(new Error(`actor ${k}: ${event.message}`));
+          };
+        })
+      );
+      return {
+        end: () => {
+          for (const worker of workers) worker.terminate();
+          return Promise.resolve();
+        },
+        failed: firstFailure(failing),
+      };
+    },
+  },
+  nats: {
+    connect: connectNats,
+    start: (_network, jobs, { servers }) => {
+      const program = new URL("./actor.ts", import.meta.url).href;
+      const children = jobs.map((job) => {
+        const options = Object.entries(job).map(([name, value]) => `--${name}=${value}`);
+        const args = ["run", "-A", "--quiet", program, ...options, `--servers=${servers}`];
+        return new Deno.Command(Deno.execPath(), { args }).spawn();
+      });
+      const failing = children.map(async (child, k) => {
+        const { code, signal } = await child.status;
+        if (code !== 0 && signal === null) throw new Error(`actor ${k} ended with status ${code}`);
+      });
+      return {
+        end: async () => {
+          for (const child of children) {
+            try {
+              child.kill("SIGKILL");
+            } catch {
+              // It has ended.
+            }
+          }
+          await Promise.all(children.map(({ status }) => status));
+        },
+        failed: firstFailure(failing),
+      };
+    },
+  },
+  cluster: {
+    connect: connectNats,
+    start: () => ({ end: () => Promise.resolve(), failed: new Promise(() => {}) }),
+  },
+};
 
-  // What actors need of the learner: the weights, or the actions.
-  const weights = Broadcast.create<Weights>({ w: newWeights() });
-  const random = new RandomStream(1, 2);
-  await using toShard = await shardWriter<Transitions>(network, { prefix: PREFIX });
-  await using _server = as === "apex"
-    ? await sendBroadcast(network, NAME, weights)
-    : await serveInference(network, NAME, {
-      state: float32(4),
-      act: ({ size, state, environment }) => {
-        const { w } = weights.read().arrays;
-        const action = Int32Array.from({ length: size }, (_, k) =>
-          choose(w, state.subarray(4 * k, 4 * k + 4), chanceOf(environment[k] ?? 0), random));
-        return { action };
-      },
-      writer: () =>
-        replayWriter(toShard.replay),
+/** What the threads of this process call their channel. */
+const CHANNEL = `many-machines-${crypto.randomUUID()}`;
+
+/** Rejects as soon as one of these does. */
+function firstFailure(all: readonly Promise<unknown>[]): Promise<never> {
+  const first = new Promise<never>((_, reject) => all.forEach((each) => each.catch(reject)));
+  first.catch(() => {}); // where nobody listens any more, it is over
+  return first;
+}
+
+async function run(options: Options): Promise<void> {
+  const { as, seed, steps, shards } = options;
+  const place = places[options.in];
+  const network = await place.connect(options);
+  const { actors } = options;
+  const jobs = Array.from({ length: actors }, (_, index) => ({ as, index, actors, seed }));
+  const started = place.start(network, jobs, options);
+  try {
+    const begun = performance.now();
+    const learned = learn(network, {
+      ...{ as, seed, steps, actors, shards, endActors: started.end },
+      tell: ({ step, return: earned }) => console.log(`${step} steps: ${earned.toFixed(2)}`),
     });
-
-  // The actors.
-  const acting: Promise<unknown>[] = [];
-  for (let k = 0; k < Number(values.actors); k++) {
-    if (servers === undefined) acting.push(runActor(network, as, k, end.signal));
-    else {
-      const program = new URL("./actor.ts", import.meta.url);
-      const args = ["run", "-A", program.href, servers, as, `${k}`];
-      children.push(new Deno.Command(Deno.execPath(), { args }).spawn());
-    }
+    const { steps: made, updates, earned } = await Promise.race([learned, started.failed]);
+    const seconds = ((performance.now() - begun) / 1000).toFixed(0);
+    const [episodes, most] = as === "r2d2" ? [50, 4] : [20, 500];
+    console.log(
+      `${made} steps and ${updates} updates in ${seconds} s: ${episodes} episodes without exploring earn ${
+        earned.toFixed(2)
+      } on average, of ${most}`,
+    );
+  } finally {
+    await started.end();
+    await network.close();
   }
-
-  // The learner.
-  await using shards = await connectShards<Transitions>(network, {
-    prefix: PREFIX,
-    timeoutMs: 60_000,
-  });
-  await using reader = shardReader(shards);
-  await learn(reader, weights, steps);
-  end.abort();
-  await Promise.all(acting);
-  const earned = evaluate(weights.read().arrays.w);
-  console.log(`10 episodes without exploring earn ${earned} on average, of 500`);
-} finally {
-  end.abort();
-  for (const child of children) child.kill("SIGKILL");
-  await network.close();
-  await Deno.remove(directory, { recursive: true });
 }
+
+const HELP = `Learn CartPole, or a maze that needs a memory, in one process or in many.
+
+Usage: deno run -A examples/many_machines/main.ts [options]
+
+  --as <name>        ${ARCHITECTURES.join(", ")}; apex by default. r2d2 learns the maze
+  --in <place>       process: all in this thread, the default; workers: actors are Workers; nats: actors are processes;
+                     cluster: actors and shards run elsewhere, as deno task cluster starts them
+  --servers <list>   the servers of NATS, 127.0.0.1:4222 by default
+  --actors <number>  how many there are; 2 by default
+  --shards <number>  how many there are, with --in=cluster; 1 by default
+  --seed <number>    1 by default
+  --steps <number>   steps of all actors at most: 60000, of r2d2 50000, of impala and impact 120000
+  -h, --help         print this
+`;
+
+/** Reads the command line. Returns `"help"` for `--help`. */
+export function parseOptions(args: string[]): Options | "help" {
+  const { values } = parseArgs({
+    args,
+    options: {
+      as: { type: "string", default: "apex" },
+      in: { type: "string", default: "process" },
+      servers: { type: "string", default: "127.0.0.1:4222" },
+      actors: { type: "string", default: "2" },
+      shards: { type: "string" },
+      seed: { type: "string", default: "1" },
+      steps: { type: "string" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) return "help";
+  const as = oneOf("as", values.as, ARCHITECTURES);
+  const place = oneOf("in", values.in, PLACES);
+  const hasShards = place === "cluster" && isStored(as);
+  if (!hasShards && values.shards !== undefined) {
+    const why = isStored(as)
+      ? "--in=cluster"
+      : "an agent that stores its steps, which impala and impact don't";
+    throw new TypeError(`--shards needs ${why}`);
+  }
+  return {
+    ...{ as, in: place, servers: values.servers },
+    actors: integerOf("actors", values.actors, 1, place === "cluster" ? 10_000 : 8),
+    shards: hasShards ? integerOf("shards", values.shards ?? "1", 1, 1_000) : 0,
+    seed: integerOf("seed", values.seed, 0, 1_000_000),
+    steps: integerOf("steps", values.steps ?? `${STEPS[as]}`, 1, 1_000_000_000),
+  };
+}
+
+if (import.meta.main) Deno.exitCode = await runExample(Deno.args, parseOptions, HELP, run);

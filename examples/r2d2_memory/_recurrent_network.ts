@@ -231,6 +231,12 @@ export class RecurrentNetwork {
     return { loss: loss.item(), tdError: tdError.dataSync() as Floats };
   }
 
+  /** Takes the weights of another network over, so that it acts as that one did. */
+  load(weights: Floats): void {
+    this.#learner.online.dispose();
+    this.#learner.online = np.array(weights.slice());
+  }
+
   /** A copy of the weights, as one vector. */
   weights(): Floats {
     return this.#learner.online.ref.dataSync() as Floats;

@@ -6,7 +6,7 @@
  * deno task r2d2 --seed 3
  * ```
  *
- * This file has the command line, the progress bar and the picture. The agent is in `_agent.ts`: read `train()` there first.
+ * This file has the command line, the progress bar and the picture. The agent is in `agent.ts`: read `train()` there first.
  * `docs/recurrent_agents.md` explains what the replay does for it.
  *
  * @module
@@ -15,7 +15,7 @@ import { parseArgs } from "node:util";
 import { isSolved } from "../_curve.ts";
 import { integerOf, oneOf, runExample } from "../_options.ts";
 import { curvesSvg, type NamedCurve, Progress } from "../_report.ts";
-import { MEMORIES, type Memory, SETTINGS, train } from "./_agent.ts";
+import { MEMORIES, type Memory, SETTINGS, train } from "./agent.ts";
 
 /** The names of the curves in the picture. */
 const NAMES: Readonly<Record<Memory, string>> = {

@@ -4,7 +4,7 @@
  * @module
  */
 import { serve } from "../../examples/_actors.ts";
-import { act, type ActorJob } from "../../examples/impala_cartpole/_actor.ts";
+import { act, type ActorJob } from "../../examples/impala_cartpole/actor.ts";
 
 serve<ActorJob>((job, tell) => {
   let turns = 0;

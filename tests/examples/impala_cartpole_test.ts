@@ -13,7 +13,7 @@ import {
 } from "../_assert.ts";
 import { train } from "../../examples/impala_cartpole/_agent.ts";
 import { CircularBuffer } from "../../examples/impala_cartpole/_circular_buffer.ts";
-import { type Method, METHODS } from "../../examples/impala_cartpole/_learner.ts";
+import { type Method, METHODS } from "../../examples/impala_cartpole/learner.ts";
 import { trainWithActors } from "../../examples/impala_cartpole/_workers.ts";
 import { parseOptions } from "../../examples/impala_cartpole/main.ts";
 import { inTime, PATIENCE_MS } from "../_wait.ts";

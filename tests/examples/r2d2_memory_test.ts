@@ -8,7 +8,7 @@ import {
 } from "../_assert.ts";
 import { TMaze } from "@exrp/replay/envs";
 import { RandomStream } from "@exrp/replay/selectors";
-import { SETTINGS, train } from "../../examples/r2d2_memory/_agent.ts";
+import { SETTINGS, train } from "../../examples/r2d2_memory/agent.ts";
 import {
   HIDDEN,
   RecurrentNetwork,

@@ -8,7 +8,7 @@ Deno.test("a file says what the replay is, with columns as texts", () => {
     "name": "a", "directory": "r", "flushIntervalMs": 20, "nats": { "servers": "x:1", "user": "u" },
     "replay": {
       "capacity": 10, "state": { "image": "uint8(84, 84)", "speed": "float32( )" }, "action": "float32(6)",
-      "extras": { "logProb": "float32()" }, "pick": { "nStep": 3 }
+      "extras": { "logProb": "float32()", "hidden": "every( 4 ,float32(8))" }, "pick": { "nStep": 3 }
     },
     "selectors": ["uniform", { "prioritized": { "alpha": 0.5 } }]
   }`);
@@ -24,6 +24,7 @@ Deno.test("a file says what the replay is, with columns as texts", () => {
       "action float32(6)",
       "reward float32()",
       "extras.logProb float32()",
+      "extras.hidden every(4, float32(8))",
     ],
   );
   assertEquals(pick.nStep, [3]);
@@ -42,6 +43,11 @@ Deno.test("each wrong field is an error that names it", () => {
       [{ selectors: ["best"] }, "selectors[0] must be one of"],
       [{ replay: { capacity: 1, state: "float33(2)" } }, "replay.state must be a column"],
       [{ replay: { capacity: 1, state: { a: ["x"] } } }, "replay.state.a[0] must be a column"],
+      [{ replay: { capacity: 1, state: "every(4, x)" } }, "replay.state must be a column"],
+      [
+        { replay: { capacity: 1, state: "every(4, every(4, float32()))" } },
+        "state must be a column",
+      ],
     ] as const
   ) {
     assertThrows(() => readShardConfig(JSON.stringify({ ...base, ...change })), TypeError, words);

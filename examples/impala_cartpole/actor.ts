@@ -1,6 +1,6 @@
 /**
- * An actor of `_workers.ts`. It runs in a Worker (`worker.ts`), plays some environments of CartPole with the weights that it has, and
- * records what it does.
+ * An actor of IMPALA: it plays some environments of CartPole with the weights that it has, and records what it does. That of `_workers.ts` runs in a Worker
+ * (`worker.ts`). Those of `../many_machines` run anywhere.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { ShareTicket } from "@exrp/replay/types";
 import type { Turn } from "../_actors.ts";
 import { CartPoles } from "../_cart_poles.ts";
 import type { Floats } from "../_network.ts";
-import { type Method, newPolicy, SETTINGS } from "./_learner.ts";
+import { type Method, newPolicy, SETTINGS } from "./learner.ts";
 
 /** What the replay holds. */
 export type Transition = {
@@ -34,6 +34,14 @@ export type Published = {
   stop: Uint8Array<ArrayBuffer>;
 };
 
+/** The environments of one of `count` actors: the numbers from `first` on. */
+export function shareOf(index: number, count: number): { first: number; environments: number } {
+  const [first = 0, end = 0] = [index, index + 1].map((k) =>
+    Math.floor(k * SETTINGS.environments / count)
+  );
+  return { first, environments: end - first };
+}
+
 /** What an actor gets as its first message. */
 export interface ActorJob {
   readonly replay: ShareTicket<Transition>;
@@ -47,19 +55,39 @@ export interface ActorJob {
   readonly method: Method;
 }
 
-/** Plays until the learner says that it is over. Calls `tell` after each rollout. */
+/** The columns of the replay. */
+export const COLUMNS = {
+  state: float32(CartPole.stateSize),
+  action: int32(),
+  extras: { logProb: float32(), version: int32() },
+} as const;
+
+/** What an actor has, wherever it runs. */
+export interface Place {
+  /** What it records into. */
+  readonly replay: ExperienceReplay<Transition>;
+  readonly broadcast: Broadcast<Published>;
+}
+
+/** Plays in a Worker until the learner says that it is over. Calls `tell` after each rollout. */
 export async function act(job: ActorJob, tell: (turn: Turn) => void): Promise<void> {
-  const { index, environments, seed } = job;
+  {
+    using replay = await ExperienceReplay.attach(job.replay, COLUMNS);
+    await play({ replay, broadcast: Broadcast.attach(job.broadcast) }, job, tell);
+  }
+  tell({ steps: 0, returns: [], isLast: true });
+}
+
+/** Plays until the learner says that it is over. Calls `tell` after each rollout, and waits until that is done. */
+export async function play(
+  { replay, broadcast }: Place,
+  { index, environments, first, seed, method }: Omit<ActorJob, keyof Place>,
+  tell: (turn: Turn) => void | Promise<void>,
+): Promise<void> {
   const { rolloutSteps } = SETTINGS;
-  using replay = await ExperienceReplay.attach(job.replay, {
-    state: float32(CartPole.stateSize),
-    action: int32(),
-    extras: { logProb: float32(), version: int32() },
-  });
   const writer = new ActorWriter(replay, { environments, flushSteps: rolloutSteps, tag: index });
-  const broadcast = Broadcast.attach(job.broadcast);
-  using policy = await newPolicy(job.method, seed);
-  const cartPoles = new CartPoles(environments, 1_000 * seed + job.first);
+  using policy = await newPolicy(method, seed);
+  const cartPoles = new CartPoles(environments, 1_000 * seed + first);
   const random = new RandomStream(seed, 10 + index);
 
   for (;;) {
@@ -81,9 +109,7 @@ export async function act(job: ActorJob, tell: (turn: Turn) => void): Promise<vo
 
     // 3. Write the rollout. If too many steps wait for the learner, the actor waits, too.
     await writer.flushWhenReady();
-    tell({ steps: rolloutSteps * environments, returns, isLast: false });
+    await tell({ steps: rolloutSteps * environments, returns, isLast: false });
   }
   await writer.close();
-  replay[Symbol.dispose]();
-  tell({ steps: 0, returns: [], isLast: true });
 }

@@ -159,6 +159,7 @@ export class Learner implements Disposable {
   readonly trained: Trained;
   readonly #method: Method;
   readonly #stepsMax: number;
+  readonly #seed: number;
   readonly #network: PolicyNetwork<string>;
   /** IMPACT's target policy. */
   readonly #target: PolicyNetwork<string>;
@@ -166,6 +167,7 @@ export class Learner implements Disposable {
   readonly #testEnvironments: CartPole[];
   readonly #learningRate: (step: number) => number;
   readonly #returns: number[] = [];
+  #best: { readonly return: number; readonly weights: Floats };
   #step = 0;
   #loss = NaN;
 
@@ -176,12 +178,14 @@ export class Learner implements Disposable {
   ) {
     this.#method = method;
     this.#stepsMax = steps;
+    this.#seed = seed;
     this.#network = network;
     this.#target = target;
     const { episodes } = SETTINGS.evaluation;
     this.#testEnvironments = newEnvironments(episodes, 1_000_000 + 1_000 * seed);
     this.#learningRate = annealed(SETTINGS.learningRate[method], 0, steps);
     this.trained = { evaluations: [], updates: 0, weights: network.weights() };
+    this.#best = { return: -Infinity, weights: this.trained.weights };
   }
 
   /** A learner that knows nothing yet. */
@@ -231,7 +235,11 @@ export class Learner implements Disposable {
       this.#step % (SETTINGS.evaluation.every * BATCH_SIZE) === 0 || this.#step >= this.#stepsMax
     ) {
       const returns = play(this.#network, this.#testEnvironments);
-      this.trained.evaluations.push({ step: this.#step, return: mean(returns) });
+      const evaluation = mean(returns);
+      this.trained.evaluations.push({ step: this.#step, return: evaluation });
+      if (evaluation >= this.#best.return) {
+        this.#best = { return: evaluation, weights: this.trained.weights };
+      }
     }
   }
 
@@ -242,6 +250,13 @@ export class Learner implements Disposable {
     if (this.trained.updates % (impact.batches * impact.uses) === 0) {
       this.#target.load(this.#network.weights());
     }
+  }
+
+  /** What the best policy of all evaluations earns on new episodes: the return of each. */
+  async freshReturns(): Promise<number[]> {
+    using policy = await newPolicy(this.#method, this.#seed);
+    policy.load(this.#best.weights);
+    return play(policy, newEnvironments(20, 2_000_000 + 1_000 * this.#seed));
   }
 
   /** Gives the networks back. */
