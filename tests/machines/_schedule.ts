@@ -246,14 +246,14 @@ class Schedule {
       if (this.#fabric.now > end) {
         const figures = this.#learner?.shards?.figures();
         const waiting = this.#actors.map(({ isDone, peer, written, confirmed, writer }) =>
-          `${peer.name} ${peer.isAlive ? "lives" : "is dead"} ${isDone ? "done" : "waits"} ${
-            confirmed.join()
-          } of ${written.join()} ${JSON.stringify(writer?.figures())}`
+          `${peer.name} ${peer.isAlive ? "lives" : "is dead"} ${
+            isDone ? "done" : "waits"
+          } ${confirmed.join()} of ${written.join()} ${JSON.stringify(writer?.figures())}`
         );
         throw new Error(
-          `it never came to this: ${what}; ${this.#fabric}; ${waiting.join("; ")}; the learner has ${this.#learner?.batches} batches, ${
-            JSON.stringify(figures)
-          }`,
+          `it never came to this: ${what}; ${this.#fabric}; ${
+            waiting.join("; ")
+          }; the learner has ${this.#learner?.batches} batches, ${JSON.stringify(figures)}`,
         );
       }
       await this.#rest(20);
@@ -276,7 +276,9 @@ class Schedule {
     const least = ratio * minSize - error - ratio * lost;
     assert(difference >= least || drawn === 0, `${drawn} picks were drawn of ${inserted} records`);
     const above = inserted - Math.max(minSize, (ratio * minSize + error + drawn) / ratio);
-    if (this.#hasDied) return void (this.#aboveAfterDeaths = Math.max(this.#aboveAfterDeaths, above));
+    if (this.#hasDied) {
+      return void (this.#aboveAfterDeaths = Math.max(this.#aboveAfterDeaths, above));
+    }
     this.#above = Math.max(this.#above, above);
     const count = this.#shards.length;
     // What a shard that is cut off had left goes to the others, and it may write it all the same.
@@ -357,7 +359,9 @@ class Schedule {
           // The last record of an open episode is no pick yet.
           assert(
             isRight || Number.isNaN(priority),
-            `record ${first + k} of environment ${environment} has the priority ${priority}, and not ${own}`,
+            `record ${
+              first + k
+            } of environment ${environment} has the priority ${priority}, and not ${own}`,
           );
         }
         there.set(environment, numbers);
@@ -373,7 +377,9 @@ class Schedule {
         for (let number = 0; number < sure; number++) {
           assert(known.has(number), `environment ${environment} lacks ${number} of ${sure}`);
         }
-        for (const number of known) assert(number < total || !peer.isAlive, `${number} of ${total}`);
+        for (const number of known) {
+          assert(number < total || !peer.isAlive, `${number} of ${total}`);
+        }
       }
     }
     return count;

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { type RateLimiter, samplesPerInsert } from "@exrp/replay";
-import { connectShards, type Shards } from "@exrp/replay/shards";
+import { samplesPerInsert } from "@exrp/replay";
+import { connectShards, type ConnectShardsOptions, type Shards } from "@exrp/replay/shards";
 import { assertEquals } from "../_assert.ts";
 import { pause } from "../_wait.ts";
 import type { Fabric, Peer } from "../shards/_fabric.ts";
@@ -44,14 +44,14 @@ export class SimulatedLearner {
   begin(): void {
     const { peer, size, limits } = this;
     peer.run(async () => {
-      let rateLimiter: RateLimiter | undefined;
+      let limited: ConnectShardsOptions = {};
       if (limits !== undefined) {
         const { ratio, minSize, error } = limits;
-        rateLimiter = samplesPerInsert(ratio, { minSize, error });
+        limited = { rateLimiter: samplesPerInsert(ratio, { minSize, error }) };
       }
       const shards = this.shards = await connectShards<Numbered>(peer.connect(), {
         timeoutMs: 3_600_000,
-        ...rateLimiter === undefined ? {} : { rateLimiter },
+        ...limited,
       });
       const prefetch = this.#fabric.below(3);
       for await (const batch of shards.batches(size, { prefetch })) {

@@ -22,7 +22,9 @@ const WRITE_MS = 5000;
 const [BATCHES, SIZE] = [40, 50 * SHARDS];
 
 /** The least, the median and the largest of some numbers. */
-function spread(numbers: readonly number[]): readonly [least: number, median: number, largest: number] {
+function spread(
+  numbers: readonly number[],
+): readonly [least: number, median: number, largest: number] {
   const sorted = numbers.toSorted((a, b) => a - b);
   return [sorted[0] ?? 0, sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0];
 }
@@ -62,11 +64,14 @@ async function crowd(
   for (const shard of shards) shard.begin();
   await fabric.until("all shards serve", () => shards.every(({ isServing }) => isServing));
   memory.push(mebibytes());
-  const actors = Array.from({ length: ACTORS }, (_, k) =>
-    new SimulatedActor(fabric, fabric.peer(`actor-${k}`), {
-      ...{ first: 2 * k, environments: 2, records: 5000, isPlain: true },
-      ...{ chunkBytes: 2 ** 14, unconfirmedBytes: 2 ** 18 },
-    }));
+  const actors = Array.from(
+    { length: ACTORS },
+    (_, k) =>
+      new SimulatedActor(fabric, fabric.peer(`actor-${k}`), {
+        ...{ first: 2 * k, environments: 2, records: 5000, isPlain: true },
+        ...{ chunkBytes: 2 ** 14, unconfirmedBytes: 2 ** 18 },
+      }),
+  );
   // They begin within a second, as where a job of many processes is started.
   for (const actor of actors) {
     await fabric.pause(1000 / ACTORS);
@@ -87,7 +92,10 @@ async function crowd(
   const [fewest, median, most] = spread(inTime);
   told.push(`an actor's confirmed records: ${fewest}, median ${median}, ${most}`);
   // Each waits as often, so a fair network gives all about the same.
-  assert(fewest > median / 2, `an actor has ${fewest} records confirmed, and the median is ${median}`);
+  assert(
+    fewest > median / 2,
+    `an actor has ${fewest} records confirmed, and the median is ${median}`,
+  );
   for (const actor of actors) actor.isEnough = true;
   for (const { options } of actors) Object.assign(options, { records: 0 });
   await fabric.until("all actors are done", () => actors.every(({ isDone }) => isDone));
