@@ -43,6 +43,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/replay/durable/kill_test.ts",
     "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
+    "tests/machines/kills_test.ts",
   ],
   "memory that full replays and tables take": ["tests/whole/memory", "tests/tables/memory_test.ts"],
   "what the compiler says of wrong types": [
@@ -72,6 +73,9 @@ const model = {
   all: { seeds: "90", wasmSeeds: "16", recordings: "12", durable: "50" },
   everyday: { seeds: "25", wasmSeeds: "6", recordings: "4", durable: "15" },
 } as const;
+
+/** How many schedules of fleets run. */
+const fleets = { all: "200", everyday: "40" } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
@@ -162,6 +166,7 @@ export async function listParts(): Promise<string[]> {
  */
 export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
   const { seeds, wasmSeeds, recordings, durable } = isAll ? model.all : model.everyday;
+  const schedules = isAll ? fleets.all : fleets.everyday;
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
   const tests = parts.map((part): Job => ({
@@ -174,6 +179,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
         EXRP_MODEL_SEEDS: seeds,
         EXRP_MODEL_RECORDINGS: recordings,
         EXRP_DURABLE_SEEDS: durable,
+        EXRP_MACHINE_SCHEDULES: schedules,
       });
     },
   }));

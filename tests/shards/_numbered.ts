@@ -43,7 +43,9 @@ export function numbersOf(replay: ExperienceReplay<Numbered>): Map<number, numbe
     for (const [k, each] of action.entries()) {
       const [number = -1, actor = -1] = [state[2 * k], state[2 * k + 1]];
       if (each !== number % 7) throw new Error(`record ${number} has the action ${each}`);
-      numbers.set(actor, [...numbers.get(actor) ?? [], number]);
+      const known = numbers.get(actor);
+      if (known === undefined) numbers.set(actor, [number]);
+      else known.push(number);
     }
   }
   return numbers;
