@@ -260,19 +260,16 @@ async function disturb(
       args: ["if=/dev/zero", `of=${filler}`, "bs=64k"],
       stderr: "null",
     }).output();
-    // It ends once an actor sends it something, if one does.
-    let code: number | undefined;
-    const ending = program.child.status.then((status) => code = status.code);
-    await Promise.race([ending, pause(3000)]);
+    // It ends once an actor sends it something, if one does; else it is killed.
+    const ending = program.child.status.then(({ code }) => code);
+    const code = await Promise.race([ending, pause(3000)]);
     if (code !== undefined) {
       assert(code !== 0, "a shard ended well with a full disk");
       await fleet.untilLearnerGoesOn();
     }
+    await program.end("SIGKILL");
     await Deno.remove(filler);
-    if (code !== undefined) {
-      await program.end(undefined);
-      await fleet.beginShard(shard).until("serving");
-    }
+    await fleet.beginShard(shard).until("serving");
   }
   await fleet.untilAllGoOn();
 }
