@@ -268,7 +268,7 @@ class Schedule {
     const { ratio, minSize, error } = limits;
     const { drawn } = shards.figures();
     const inserted = this.#shards.reduce(
-      (sum, { replay }) => sum + (replay?.describe().recordedCount ?? 0),
+      (sum, { replay }) => sum + (replay?.recordCount ?? 0),
       0,
     );
     const lost = this.#shards.reduce((sum, each) => sum + each.lost, 0);

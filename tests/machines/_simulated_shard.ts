@@ -55,7 +55,7 @@ export class SimulatedShard {
       const replay = await fabric.outside(openNumbered(this.#folder, SEGMENT_BYTES));
       this.replay = replay;
       if (this.lives > 1) this.lost += this.#recordsAtDeath - recordedIn(replay);
-      this.#flushedBytes = await fabric.outside(this.#logBytes());
+      this.#flushedBytes = logBytes(replay);
       this.#givePower(replay);
       const shard = await serveShard(replay as unknown as ExperienceReplay, peer.connect(), {
         name: this.name,
@@ -80,7 +80,7 @@ export class SimulatedShard {
       this.#recordsAtDeath = recordedIn(replay);
       Reflect.deleteProperty(replay, "flush");
       await replay.flush();
-      const all = await this.#logBytes();
+      const all = logBytes(replay);
       replay[Symbol.dispose]();
       await Deno.truncate(`${this.#folder}/${LOG}`, flushed + fabric.below(all - flushed + 1));
     })());
@@ -96,18 +96,20 @@ export class SimulatedShard {
         } as never);
       }
       await this.#fabric.outside(flush());
-      const bytes = await this.#fabric.outside(this.#logBytes());
+      const bytes = logBytes(replay);
       await pause(this.#fabric.between([0.1, 5]));
       this.#flushedBytes = Math.max(this.#flushedBytes, bytes);
     };
     Object.defineProperty(replay, "flush", { value, configurable: true });
   }
-
-  async #logBytes(): Promise<number> {
-    return (await Deno.stat(`${this.#folder}/${LOG}`)).size;
-  }
 }
 
+/** Bytes of the log that were written. */
+function logBytes(replay: ExperienceReplay<Numbered>): number {
+  return replay.durability?.logBytes ?? 0;
+}
+
+/** How many records were ever written; none is evicted. */
 function recordedIn(replay: ExperienceReplay<Numbered>): number {
-  return replay.describe().recordedCount;
+  return replay.recordCount;
 }
