@@ -1,5 +1,6 @@
 /**
- * Shards over NATS on this machine: records a second into two shards, flushes included, and the time of a batch from four.
+ * Shards over NATS on this machine: records a second into two shards, flushes included; the processor time of a record with one, two and four; the time of a batch
+ * from four; and a learner's steps with 64 actors and without.
  *
  * Every process is of its own: the server, the shards, the actors. So all figures are of the whole machine, and the table says how much processor time each record
  * took in all of them.
@@ -62,6 +63,9 @@ async function seconds(pid: number): Promise<number> {
 interface Run {
   readonly address: string;
   readonly pids: number[];
+  readonly serverPid: number;
+  /** What the subjects of each shard begin with. */
+  readonly prefixes: readonly string[];
 }
 
 /** Runs with shards of one schema. */
@@ -70,6 +74,7 @@ async function withShards(
   state: string,
   capacity: number,
   run: (of: Run) => Promise<void>,
+  prefixOf = (_shard: number): string => "exrp",
 ): Promise<void> {
   const nats = await startNats(path as string, "max_payload: 8MB\nmax_pending: 64MB");
   const folder = await Deno.makeTempDir({ prefix: "exrp-bench-shards-" });
@@ -79,7 +84,8 @@ async function withShards(
       const file = `${folder}/${k}.json`;
       const selectors = ["prioritized"];
       const replay = { capacity, state, compression: "small" };
-      const config = { name: `s${k}`, directory: `r${k}`, replay, selectors };
+      const prefix = prefixOf(k);
+      const config = { name: `s${k}`, prefix, directory: `r${k}`, replay, selectors };
       await Deno.writeTextFile(
         file,
         JSON.stringify({ ...config, nats: { servers: nats.address } }),
@@ -87,7 +93,12 @@ async function withShards(
       shards.push(deno(inRepository("shards", "main.ts"), ["--config", file]));
     }
     await Promise.all(shards.map((shard) => lines(shard)("serving")));
-    await run({ address: nats.address, pids: shards.map(({ pid }) => pid) });
+    await run({
+      address: nats.address,
+      pids: shards.map(({ pid }) => pid),
+      serverPid: nats.pid,
+      prefixes: shards.map((_, k) => prefixOf(k)),
+    });
   } finally {
     for (const shard of shards) shard.kill("SIGKILL");
     for (const shard of shards) {
@@ -109,42 +120,48 @@ async function checkCount({ address, pids }: Run, count: number): Promise<void> 
   if (found !== count) throw new Error(`the shards have ${found} records, and ${count} were sent`);
 }
 
-/** Records into all shards at once, by an actor each; returns seconds, and processor seconds. */
+/** Records into all shards at once, by an actor each; returns seconds, and processor seconds of shards, actors and the server. */
 async function record(
-  { address, pids }: Run,
+  { address, pids, serverPid, prefixes }: Run,
   what: string,
   count: number,
   call: number,
-): Promise<[wall: number, shards: number, actors: number]> {
-  const actors = pids.map((_, k) =>
+  rate = Infinity,
+): Promise<[wall: number, shards: number, actors: number, server: number]> {
+  const children = pids.map((_, k) =>
     deno(inRepository("bench", "shards", "actor.ts"), [
       address,
       `s${k}`,
       what,
       `${count}`,
       `${call}`,
+      `${rate}`,
+      prefixes[k] ?? "",
     ])
   );
-  const says = actors.map(lines);
+  const says = children.map(lines);
   await Promise.all(says.map((say) => say("ready")));
   const used = async (of: readonly number[]): Promise<number> =>
     (await Promise.all(of.map(seconds))).reduce((sum, each) => sum + each, 0);
-  const actorPids = actors.map(({ pid }) => pid);
-  const [shardsBefore, actorsBefore] = [await used(pids), await used(actorPids)];
+  const actorPids = children.map(({ pid }) => pid);
+  const usedNow = (): Promise<number[]> =>
+    Promise.all([pids, actorPids, [serverPid]].map((each) => used(each)));
+  const before = await usedNow();
   const begin = performance.now();
-  for (const { stdin } of actors) {
+  for (const { stdin } of children) {
     const writer = stdin.getWriter();
     await writer.write(new Uint8Array(1));
     writer.releaseLock();
   }
   await Promise.all(says.map((say) => say("confirmed")));
   const wall = (performance.now() - begin) / 1000;
-  const [shardsUsed, actorsUsed] = [await used(pids), await used(actorPids)];
-  for (const actor of actors) {
+  const now = await usedNow();
+  for (const actor of children) {
     await actor.stdin.close().catch(() => {});
     await actor.status;
   }
-  return [wall, shardsUsed - shardsBefore, actorsUsed - actorsBefore];
+  const [shards = 0, actors = 0, server = 0] = now.map((each, k) => each - (before[k] ?? 0));
+  return [wall, shards, actors, server];
 }
 
 if ("rows".includes(only)) {
@@ -173,6 +190,85 @@ if ("frames".includes(only)) {
         (shards / (2 * count) * 1e6).toFixed(2)
       } µs a frame, actors ${(actors / (2 * count) * 1e6).toFixed(2)}`,
     );
+  });
+}
+/** The processor time of a row, in µs, of shards that get so many rows a second each: that of the shards, of the actors and of the server. */
+async function timeOfRow(shards: number, rate: number, areApart: boolean): Promise<number[]> {
+  // The system counts processor time by hundredths of a second, so it takes many rows.
+  const [count, call] = [6 * rate, 2000];
+  let times: number[] = [];
+  const prefixOf = (shard: number): string => areApart ? `exrp-${shard}` : "exrp";
+  await withShards(shards, row, 2 * count, async (run) => {
+    await record(run, "rows", rate, call, rate);
+    const [_wall, ...used] = await record(run, "rows", count, call, rate);
+    times = used.map((seconds) => seconds / (shards * count) * 1e6);
+  }, prefixOf);
+  return times;
+}
+
+if ("linear".includes(only)) {
+  // By processor time, as four shards at full speed do not fit on two cores. Processes that run at once cost each other more on this machine, so shards
+  // of one fleet are also compared with as many fleets of one shard.
+  const rate = 100_000;
+  let alone = 0;
+  for (const shards of [1, 2, 4]) {
+    const [ofShards = 0, ofActors = 0, ofServer = 0] = await timeOfRow(shards, rate, false);
+    if (shards === 1) alone = ofShards;
+    const [apart = 0] = shards === 1 ? [ofShards] : await timeOfRow(shards, rate, true);
+    console.log(
+      `${rate / 1000}k rows of 76 bytes a second into each of ${shards} shards: shards ${
+        ofShards.toFixed(2)
+      } µs a row, actors ${ofActors.toFixed(2)}, server ${ofServer.toFixed(2)}; ${
+        (alone / ofShards).toFixed(2)
+      } of linear by the shards' processor time, and ${
+        (apart / ofShards).toFixed(2)
+      } of as many fleets of one shard`,
+    );
+  }
+}
+if ("learner".includes(only)) {
+  const [actors, rate, size, windows, windowMs] = [64, 100, 256, 5, 1500];
+  await withShards(4, row, 200_000, async (run) => {
+    await record(run, "rows", 50_000, 2000);
+    const connection = await connect({ servers: run.address });
+    const shards = await connectShards(connection, { shards: 4 });
+    const script = inRepository("bench", "shards", "crowd.ts");
+    const crowds = [0, 1].map(() => deno(script, [run.address, `${actors / 2}`, `${rate}`]));
+    await Promise.all(crowds.map((crowd) => lines(crowd)("ready")));
+    // Both in turns: the actors stand still, or they do not. A step computes for so long, as one on a small network does.
+    for (const computeMs of [0, 5]) {
+      const steps: Record<"without" | "with", number[]> = { without: [], with: [] };
+      for (let k = 0; k < 2 * windows; k++) {
+        const which = k % 2 === 0 ? "without" : "with";
+        for (const crowd of crowds) crowd.kill(which === "with" ? "SIGCONT" : "SIGSTOP");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        let count = 0;
+        const begin = performance.now();
+        for await (const batch of shards.batches(size, { prefetch: 2 })) {
+          for (const end = performance.now() + computeMs; performance.now() < end;);
+          shards.setPriority(batch, batch.importanceWeight);
+          batch[Symbol.dispose]();
+          count++;
+          if (performance.now() - begin > windowMs) break;
+        }
+        steps[which].push(count / (performance.now() - begin) * 1000);
+      }
+      const [without, with_] = [Math.max(...steps.without), Math.max(...steps.with)];
+      console.log(
+        `a learner's steps of ${size} from 4 shards, of which ${computeMs} ms are its own: ${
+          without.toFixed(0)
+        } a second, and ${with_.toFixed(0)} with ${actors} actors that record ${
+          rate * actors
+        } rows a second: ${((1 - with_ / without) * 100).toFixed(1)} % slower`,
+      );
+    }
+    for (const crowd of crowds) {
+      crowd.kill("SIGKILL");
+      await crowd.status;
+      await crowd.stdin.close().catch(() => {});
+    }
+    await shards.close();
+    await connection.close();
   });
 }
 if ("batches".includes(only)) {

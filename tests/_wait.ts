@@ -8,15 +8,22 @@
 /** A time that only ends what hangs: what works needs a small part of it, on the slowest machine too. In ms. */
 export const PATIENCE_MS = 120_000;
 
+/** So long one turn of a wait may count. */
+const STEP_MAX_MS = 200;
+
 /** Waits until something is so; throws after {@linkcode PATIENCE_MS}, or what is given. */
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
   patienceMs = PATIENCE_MS,
 ): Promise<void> {
-  const end = performance.now() + patienceMs;
+  let [left, last] = [patienceMs, performance.now()];
   while (!await isSo()) {
-    if (performance.now() > end) throw new Error(`it never came to this: ${what}`);
+    const now = performance.now();
+    // While the whole machine stands still, patience does not run out.
+    left -= Math.min(now - last, STEP_MAX_MS);
+    last = now;
+    if (left < 0) throw new Error(`it never came to this: ${what}`);
     await pause(5);
   }
 }

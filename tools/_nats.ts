@@ -36,6 +36,8 @@ export async function findNats(): Promise<string | undefined> {
 export interface NatsServer {
   /** Its address, such as `127.0.0.1:4222`. */
   readonly address: string;
+  /** The process that it is now. */
+  readonly pid: number;
   /** Kills it at once, and waits until it has gone. */
   kill(): Promise<void>;
   /** Starts it again on the same port, after it was killed. */
@@ -75,6 +77,9 @@ export async function startNats(path: string, config = ""): Promise<NatsServer> 
   }
   return {
     address: `127.0.0.1:${port}`,
+    get pid(): number {
+      return child.pid;
+    },
     async kill(): Promise<void> {
       try {
         child.kill("SIGKILL");

@@ -44,6 +44,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/replay/share/ended_workers_test.ts",
     "tests/ffi/workers_test.ts",
     "tests/tools/cluster_test.ts",
+    "tests/machines/kills_test.ts",
   ],
   "files for containers": ["tests/tools/deploy_test.ts"],
   "memory that full replays and tables take": ["tests/whole/memory", "tests/tables/memory_test.ts"],
@@ -75,6 +76,9 @@ const model = {
   all: { seeds: "90", wasmSeeds: "16", recordings: "12", durable: "50" },
   everyday: { seeds: "25", wasmSeeds: "6", recordings: "4", durable: "15" },
 } as const;
+
+/** How many schedules of fleets run. */
+const fleets = { all: "200", everyday: "40" } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
@@ -165,6 +169,7 @@ export async function listParts(): Promise<string[]> {
  */
 export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
   const { seeds, wasmSeeds, recordings, durable } = isAll ? model.all : model.everyday;
+  const schedules = isAll ? fleets.all : fleets.everyday;
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
   const tests = parts.map((part): Job => ({
@@ -177,6 +182,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
         EXRP_MODEL_SEEDS: seeds,
         EXRP_MODEL_RECORDINGS: recordings,
         EXRP_DURABLE_SEEDS: durable,
+        EXRP_MACHINE_SCHEDULES: schedules,
       });
     },
   }));

@@ -1,7 +1,7 @@
 /**
  * An actor of `bench/shards.ts`: records rows into one shard as fast as it takes them, and says when all is confirmed.
  *
- * Arguments: the address of NATS, the shard, what to record (`rows` or `frames`), how many records, records of a call.
+ * Arguments: the address of NATS, the shard, what to record (`rows` or `frames`), how many records, records of a call, at most how many a second, and the prefix.
  *
  * @module
  */
@@ -10,11 +10,13 @@ import { shardWriter } from "@exrp/replay/shards";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 import { frames } from "./frames.ts";
 
-const [address = "", shard = "", what = "", countText = "", callText = ""] = Deno.args;
-const [count, call] = [Number(countText), Number(callText)];
+const [address = "", shard = "", what = "", countText = "", callText = "", rateText = "", prefix] =
+  Deno.args;
+const [count, call, rate] = [Number(countText), Number(callText), Number(rateText)];
 const connection = await connect({ servers: address });
 const writer = await shardWriter(connection, {
   shard,
+  ...prefix === undefined ? {} : { prefix },
   chunkBytes: 2 ** 19,
   unconfirmedBytes: 2 ** 23,
 });
@@ -46,6 +48,7 @@ await writer.flush();
 console.log("ready");
 await Deno.stdin.read(new Uint8Array(1));
 let episode = replay.newEpisode();
+const begin = performance.now();
 for (let done = 0; done < count; done += call) {
   for (;;) {
     try {
@@ -57,6 +60,8 @@ for (let done = 0; done < count; done += call) {
       break;
     }
   }
+  const early = begin + (done + call) / rate * 1000 - performance.now();
+  if (early > 1) await new Promise((resolve) => setTimeout(resolve, early));
 }
 await writer.flush();
 console.log("confirmed");

@@ -1,7 +1,7 @@
 /**
  * An actor in a process of its own: writes numbered records until its input ends, and prints how many are confirmed.
  *
- * Arguments: the address of NATS, the actor's number.
+ * Arguments: the address of NATS, how many records it writes between two flushes, the actor's number.
  *
  * @module
  */
@@ -11,8 +11,8 @@ import { connect } from "npm:@nats-io/transport-node@3.4.0";
 import { pause } from "../_wait.ts";
 import { type Numbered, step } from "./_numbered.ts";
 
-const [servers = "", numberText = ""] = Deno.args;
-const actor = Number(numberText);
+const [servers = "", roundText = "", numberText = ""] = Deno.args;
+const [round, actor] = [Number(roundText), Number(numberText)];
 const patience = { maxReconnectAttempts: -1, reconnectTimeWait: 50, waitOnFirstConnect: true };
 const connection = await connect({ servers, ...patience });
 const writer = await shardWriter<Numbered>(connection, { chunkBytes: 4096, sendIntervalMs: 10 });
@@ -24,7 +24,7 @@ let isOver = false;
 })();
 let episode = replay.newEpisode();
 for (let number = 0; !isOver;) {
-  for (let k = 0; k < 200; k++) {
+  for (let k = 0; k < round; k++) {
     const one = step(actor, number, number % 50 === 49);
     await replay.whenReady(() => episode = replay.recordStep(episode, one as never));
     number++;

@@ -73,6 +73,8 @@ export class Fabric {
   #order = 1;
   #trace = 0x811c9dc5;
   #eventCount = 0;
+  #messageCount = 0;
+  #messageBytes = 0;
   #outsideCount = 0;
   #current: Peer | undefined;
   #failure: unknown;
@@ -96,6 +98,17 @@ export class Fabric {
   /** How many events were run. */
   get eventCount(): number {
     return this.#eventCount;
+  }
+
+  /** How many messages went over links, each way, and their bytes. */
+  get messages(): { readonly count: number; readonly bytes: number } {
+    return { count: this.#messageCount, bytes: this.#messageBytes };
+  }
+
+  /** Counts a message that went over a link. */
+  carried(bytes: number): void {
+    this.#messageCount++;
+    this.#messageBytes += bytes;
   }
 
   /** A number that two runs have in common only if all their events were the same. */
@@ -549,6 +562,7 @@ class Lane {
       if (parcel.event !== event) return;
       this.#flying.delete(parcel);
       this.#pendingBytes -= bytes;
+      if (parcel.bytes !== undefined) fabric.carried(bytes);
       fabric.note(`${this.#name} ${bytes}`);
       parcel.arrive();
     });

@@ -43,3 +43,29 @@ export async function localShard(
     },
   };
 }
+
+/** A connection on which the sums of weights are other ones than they are now, as if they were old. */
+export function withSums(connection: Connection, sum: () => number): Connection {
+  return {
+    ...{ info: { max_payload: 2 ** 20 }, request: connection.request.bind(connection) },
+    ...{ flush: () => connection.flush(), isClosed: () => connection.isClosed() },
+    closed: () => connection.closed(),
+    subscribe: (subject, options) => connection.subscribe(subject, options),
+    publish: (subject, payload, options) => {
+      const bytes = payload?.slice();
+      if (bytes !== undefined && bytes[0] === 0x7b) {
+        const text = new TextDecoder().decode(bytes).replaceAll(
+          /"sum":[\d.e+-]+/g,
+          () => `"sum":${sum()}`,
+        );
+        return connection.publish(subject, new TextEncoder().encode(text), options);
+      }
+      if (
+        bytes?.length !== undefined && bytes.length >= 56 && bytes[0] === 0x58 && bytes[1] === 0x50
+      ) {
+        new DataView(bytes.buffer).setFloat64(24, sum(), true);
+      }
+      connection.publish(subject, bytes, options);
+    },
+  };
+}

@@ -23,10 +23,13 @@ export const NUMBERED = {
 } as const;
 
 /** A replay of such records, in a folder. */
-export async function openNumbered(folder: string): Promise<ExperienceReplay<Numbered>> {
+export async function openNumbered(
+  folder: string,
+  segmentBytes = 2 ** 20,
+): Promise<ExperienceReplay<Numbered>> {
   const replay = await ExperienceReplay.open(folder, {
     ...NUMBERED,
-    segmentBytes: 2 ** 20,
+    segmentBytes,
   }) as unknown as ExperienceReplay<Numbered>;
   if (replay.selectors.length === 0) replay.newPickSelector(prioritized());
   return replay;

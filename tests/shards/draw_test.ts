@@ -13,7 +13,7 @@ import {
 } from "@exrp/replay/shards";
 import { chiSquareTail } from "../whole/statistics/chi_square.ts";
 import { testRandom } from "../replay/_helpers.ts";
-import { localShard } from "./_local.ts";
+import { localShard, withSums } from "./_local.ts";
 
 const SEED = 3101;
 
@@ -59,32 +59,6 @@ Deno.test("the same test finds shards of which each gets a third of the draws", 
   await using _c = await localShard(connection, "c", range(13, 41));
   assert(chance(await count(connection, 3, 80), range(1, 41)) < 1e-6);
 });
-
-/** A connection on which the sums of weights are other ones than they are now, as if they were old. */
-function withSums(connection: Connection, sum: () => number): Connection {
-  return {
-    ...{ info: { max_payload: 2 ** 20 }, request: connection.request.bind(connection) },
-    ...{ flush: () => connection.flush(), isClosed: () => connection.isClosed() },
-    closed: () => connection.closed(),
-    subscribe: (subject, options) => connection.subscribe(subject, options),
-    publish: (subject, payload, options) => {
-      const bytes = payload?.slice();
-      if (bytes !== undefined && bytes[0] === 0x7b) {
-        const text = new TextDecoder().decode(bytes).replaceAll(
-          /"sum":[\d.e+-]+/g,
-          () => `"sum":${sum()}`,
-        );
-        return connection.publish(subject, new TextEncoder().encode(text), options);
-      }
-      if (
-        bytes?.length !== undefined && bytes.length >= 56 && bytes[0] === 0x58 && bytes[1] === 0x50
-      ) {
-        new DataView(bytes.buffer).setFloat64(24, sum(), true);
-      }
-      connection.publish(subject, bytes, options);
-    },
-  };
-}
 
 Deno.test(`sums that are old at random cost no bias (seed ${SEED})`, async () => {
   const random = testRandom(SEED);

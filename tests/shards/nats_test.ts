@@ -13,64 +13,14 @@ import { pause, until } from "../_wait.ts";
 import { ExperienceReplay } from "@exrp/replay";
 import { connectShards, type ShardChange } from "@exrp/replay/shards";
 import { findNats, startNats } from "../../tools/_nats.ts";
-import { inRepository } from "../../tools/_repository.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { type Numbered, numbersOf } from "./_numbered.ts";
+import { confirmedOf, Program } from "./_program.ts";
 
 const KILLS = Number(Deno.env.get("EXRP_SHARD_KILLS") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 3131);
 const nats = await findNats();
 const ignore = nats === undefined || Deno.env.get("EXRP_BACKEND") === "wasm";
-
-/** A process of the test, with what it prints. */
-class Program {
-  readonly child: Deno.ChildProcess;
-  said = "";
-  /** The last argument: of an actor, its number. */
-  readonly actor: number;
-  readonly #read: Promise<void>;
-
-  constructor(script: string, args: readonly string[]) {
-    this.actor = Number(args.at(-1));
-    const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["run", "-A", "--no-check", "--quiet", "--lock=deno.lock"],
-        ...[inRepository(script), ...args],
-      ],
-      cwd: inRepository(),
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "inherit",
-    }).spawn();
-    this.child = child;
-    this.#read = (async () => {
-      for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
-        this.said += text;
-      }
-    })();
-  }
-
-  async until(text: string): Promise<void> {
-    await until(`a process says ${text}`, () => this.said.includes(text));
-  }
-
-  async end(signal: Deno.Signal | undefined): Promise<void> {
-    try {
-      if (signal !== undefined) this.child.kill(signal);
-      else await this.child.stdin.getWriter().write(new Uint8Array(1));
-    } catch {
-      // It has ended.
-    }
-    await this.#read;
-    await this.child.status;
-    await this.child.stdin.close().catch(() => {});
-  }
-}
-
-/** How many records an actor said to be confirmed. */
-function confirmedOf({ said }: Program): number {
-  return Number([...said.matchAll(/^confirmed (\d+)\n/gm)].at(-1)?.[1] ?? 0);
-}
 
 Deno.test({
   name: `shards, actors and NATS are killed ${KILLS} times under load (seed ${SEED})`,
@@ -105,7 +55,7 @@ Deno.test({
     // One after the other: each takes the shard with the fewest records, so both have some, and the learner can go on with either.
     const actors: Program[] = [];
     for (let k = 0; k < 3; k++) {
-      const actor = new Program("tests/shards/_actor.ts", [server.address, `${k}`]);
+      const actor = new Program("tests/shards/_actor.ts", [server.address, "200", `${k}`]);
       actors.push(actor);
       await actor.until("confirmed");
     }
@@ -163,7 +113,7 @@ Deno.test({
         const [victim] = actors.splice(random(actors.length), 1) as [Program];
         await victim.end("SIGKILL");
         dead.push(victim);
-        actors.push(new Program("tests/shards/_actor.ts", [server.address, `${10 + kill}`]));
+        actors.push(new Program("tests/shards/_actor.ts", [server.address, "200", `${10 + kill}`]));
       }
       const before = batches;
       await until("the learner goes on", () => batches > before + 5);
