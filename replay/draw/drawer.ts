@@ -357,6 +357,11 @@ export class Drawer {
     composed.run(count, {
       draw: (part, from, size) => fill(part, filling, first + from, size),
       candidates: (part, size) => {
+        if (this.#addressed !== undefined) {
+          throw new TypeError(
+            `${askedText(selector)} looks at the columns of candidates, some of which are on a device; draw with it by getBatch() of the replay`,
+          );
+        }
         const layout = this.#layout(selector.view, size);
         const batch = roomIn(this.#candidates.get(selector.id), layout);
         this.#candidates.set(selector.id, batch);
