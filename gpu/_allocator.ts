@@ -63,7 +63,9 @@ export class Allocator<B extends DeviceBuffer> {
       );
     }
     device.pushErrorScope("out-of-memory");
-    const made = sizes.map((size) => device.createBuffer({ size, usage, label: `replay: ${what}` }));
+    const made = sizes.map((size) =>
+      device.createBuffer({ size, usage, label: `replay: ${what}` })
+    );
     const error = await device.popErrorScope();
     this.check(operation);
     if (!error) {

@@ -67,7 +67,11 @@ export class Mirror<B extends DeviceBuffer> {
    *
    * @throws {ReplayError} `limit` if another mirror of the replay is there, or a block of rows is too large for the device.
    */
-  constructor(core: ReplayCore, allocator: Allocator<B>, columns: ReadonlyMap<number, NamedColumn>) {
+  constructor(
+    core: ReplayCore,
+    allocator: Allocator<B>,
+    columns: ReadonlyMap<number, NamedColumn>,
+  ) {
     this.#core = core;
     this.#allocator = allocator;
     const { maxBufferSize, maxStorageBufferBindingSize } = allocator.device.limits;

@@ -6,7 +6,7 @@
 
 import { showAs } from "../base/inspect.ts";
 import { dispose } from "../base/platform.ts";
-import { OwnedBatch } from "../replay/draw/owned_batch.ts";
+import type { OwnedBatch } from "../replay/draw/owned_batch.ts";
 import type { BatchPart } from "../replay/draw/batch_layout.ts";
 import { type AnyColumnArray, type DType, viewOf } from "../schema/columns.ts";
 import { arrange } from "../schema/state.ts";

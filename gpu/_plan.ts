@@ -231,7 +231,9 @@ export class Plan<B extends DeviceBuffer> {
   }
 
   #dispatch(
-    pass: ReturnType<ReturnType<Allocator<B>["device"]["createCommandEncoder"]>["beginComputePass"]>,
+    pass: ReturnType<
+      ReturnType<Allocator<B>["device"]["createCommandEncoder"]>["beginComputePass"]
+    >,
     { addresses, byteLength, at, column: { pipeline, scaleBytes, scalesAt } }: Filled<B>,
     run: number,
     chunk: B,

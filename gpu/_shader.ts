@@ -142,7 +142,8 @@ const OF_HALF = `fn ofHalf(half: u32) -> f32 {
 `;
 
 /** Both products are exact, so that the sum alone is rounded. */
-const OF_WHOLE = `fn ofWhole(x: i32) -> f32 { return kept(f32(x >> 16u) * 65536.0) + f32(x & 0xffff); }
+const OF_WHOLE =
+  `fn ofWhole(x: i32) -> f32 { return kept(f32(x >> 16u) * 65536.0) + f32(x & 0xffff); }
 `;
 
 const TO_HALF = `fn toHalf(x: f32) -> u32 {

@@ -48,7 +48,7 @@ export interface OnDeviceOptions<Names extends string = string> {
   readonly columns: readonly Names[];
 }
 
-/** The options of {@linkcode DeviceReplay.getBatch}. */
+/** The options of `getBatch` of what {@linkcode onDevice} makes. */
 export interface DeviceBatchOptions {
   /** The exponent of importance weights, as `getBatch` of a replay takes it. 1 by default. */
   readonly beta?: number;
@@ -70,7 +70,7 @@ export interface DeviceReplay<
   readonly uploadedBytes: number;
   /**
    * Draws a batch. The selector picks what `getBatch` of the replay would pick. What was recorded since the last batch is uploaded before, and then 4 bytes for
-   * each row or frame that the batch shows. The device gathers the rows and transforms them.
+   * each row or frame that the batch shows, or 28 where pictures are cropped. The device gathers the rows and transforms them.
    *
    * It resolves once the commands are with the device, which runs them in order: your own commands that follow see the batch. Calls draw in their order.
    *
@@ -256,12 +256,15 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     const key = `${selector.view} ${size}`;
     const there = this.#plans.get(key);
     if (there !== undefined) return there;
-    const made = await makeReady(this.#allocator, () =>
-      new Plan(core, this.#allocator, this.#mirror, selector.view, { layout, plain }, (code) => {
-        const { device } = this.#allocator;
-        const module = device.createShaderModule({ code, label: "replay" });
-        return device.createComputePipeline({ layout: "auto", compute: { module } } as never);
-      }));
+    const made = await makeReady(
+      this.#allocator,
+      () =>
+        new Plan(core, this.#allocator, this.#mirror, selector.view, { layout, plain }, (code) => {
+          const { device } = this.#allocator;
+          const module = device.createShaderModule({ code, label: "replay" });
+          return device.createComputePipeline({ layout: "auto", compute: { module } } as never);
+        }),
+    );
     if (this.#plans.size >= PLANS_MAX) {
       for (const plan of this.#plans.values()) plan.retire();
       this.#plans.clear();
@@ -346,7 +349,7 @@ function columnsNamed(
  * const adapter = await navigator.gpu?.requestAdapter(); // none without a driver
  * if (adapter) {
  *   using gpu = onDevice(replay, await adapter.requestDevice(), { columns: ["state"] });
- *   using batch = await gpu.getBatch(1, selector);
+ *   using batch = await gpu.getBatch(1, selector, { beta: 0.4 });
  *   const { buffer, shape } = batch.state; // a GPUBuffer, for your own shaders
  *   console.log(shape, buffer.size); // [1, 1, 2, 2] 16
  *   console.log([...batch.reward]); // [1]: not on the device

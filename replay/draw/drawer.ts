@@ -359,7 +359,9 @@ export class Drawer {
       candidates: (part, size) => {
         if (this.#addressed !== undefined) {
           throw new TypeError(
-            `${askedText(selector)} looks at the columns of candidates, some of which are on a device; draw with it by getBatch() of the replay`,
+            `${
+              askedText(selector)
+            } looks at the columns of candidates, some of which are on a device; draw with it by getBatch() of the replay`,
           );
         }
         const layout = this.#layout(selector.view, size);

@@ -31,7 +31,7 @@ import {
   toFloat32,
 } from "@exrp/replay/transforms";
 import { SurpriseFirst } from "../../examples/surprise_first.ts";
-import { RandomStream } from "../../selectors/random_stream.ts";
+import type { RandomStream } from "../../selectors/random_stream.ts";
 import { arrayText } from "../../base/inspect.ts";
 
 /** What makes a column. */
@@ -76,7 +76,8 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
     list.push(normalize({ clip: random.below(2) === 0 ? false : 2 }));
   }
   const [height = 0, width = 0] = shape.slice(-2);
-  if (shape.length >= 2 && random.below(2) === 0) {
+  const moves = shape.length < 2 ? 0 : random.below(4);
+  if (moves >= 2) {
     const tall = 1 + random.below(height);
     const wide = 1 + random.below(width);
     const isLast = shape.length === 3 && random.below(2) === 0;
@@ -85,7 +86,7 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
     const size = isLast ? last : [tall, wide] as const;
     if (random.below(2) === 0) list.push(randomShift(1 + random.below(3), options));
     list.push(oneOf(random, [randomCrop, centerCrop])(...size, options));
-  } else if (shape.length >= 2 && random.below(2) === 0) {
+  } else if (moves === 1) {
     list.push(randomShift(1 + random.below(4)));
   }
   if (isFloat64) return list;
@@ -247,7 +248,13 @@ export class Twins implements Disposable {
     const [action, reward] = [random.below(9), random.uniform() * 2 - 1];
     const handles = this.#episodes[at] as [number, number];
     for (const [k, replay] of this.replays.entries()) {
-      handles[k] = replay.record(handles[k] as number, one as never, action as never, reward as never, rest as never);
+      handles[k] = replay.record(
+        handles[k] as number,
+        one as never,
+        action as never,
+        reward as never,
+        rest as never,
+      );
     }
     if (!ends) return;
     this.#episodes.splice(at, 1);

@@ -147,8 +147,9 @@ onGpu.test("draws that were asked for at once come in their order", async () => 
   const [selector, same] = [replay, twin].map((each) => each.newPickSelector(uniform()));
   using gpu = onDevice(replay, device, { columns: ["state"] });
   assert(selector !== undefined && same !== undefined);
-  const batches = await Promise.all(Array.from({ length: 20 }, (_, k) =>
-    gpu.getBatch(1 + k % 3, selector)));
+  const batches = await Promise.all(
+    Array.from({ length: 20 }, (_, k) => gpu.getBatch(1 + k % 3, selector)),
+  );
   for (const [k, batch] of batches.entries()) {
     assertEquals(batch.pickPosition, twin.getBatch(1 + k % 3, same).pickPosition);
   }
@@ -160,7 +161,9 @@ onGpu.test("a snapshot that is loaded is on the device at the next batch", async
   const selector = replay.newPickSelector(uniform());
   fill(replay, 30);
   const chunks: BlobPart[] = [];
-  await replay.serialize(new WritableStream({ write: (chunk: BlobPart) => void chunks.push(chunk) }));
+  await replay.serialize(
+    new WritableStream({ write: (chunk: BlobPart) => void chunks.push(chunk) }),
+  );
   using gpu = onDevice(replay, device, { columns: ["state"] });
   fill(replay, 60, 100);
   (await gpu.getBatch(8, selector))[Symbol.dispose]();
