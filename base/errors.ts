@@ -14,6 +14,7 @@ export type ReplayErrorCode =
   | "chunk-unknown"
   | "chunks-kept"
   | "data-set"
+  | "device"
   | "disk"
   | "disposed"
   | "empty"

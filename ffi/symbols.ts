@@ -190,6 +190,17 @@ export const symbols = {
   exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
+  /** `(replay, columns, column_count)` */
+  exrp_mirror_begin: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay)` */
+  exrp_mirror_end: { parameters: ["u32"], result: "i32" },
+  /** `(replay, rows, rows_size, runs, run_count, info)` */
+  exrp_mirror_read: {
+    parameters: ["u32", "buffer", "u32", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
+  /** `(replay, view, column, scales, scale_count)` */
+  exrp_mirror_scales: { parameters: ["u32", "u32", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay, view, episodes, positions, count, indices)` */
   exrp_pick_find: {
     parameters: ["u32", "u32", "buffer", "buffer", "u32", "buffer"],
@@ -682,6 +693,27 @@ export interface KernelSymbols {
   ): Promise<number>;
   /** `exrp_batch_take` of kernel/exrp.h. */
   exrp_batch_take(replay: number, order: number): number;
+  /** `exrp_mirror_begin` of kernel/exrp.h. */
+  exrp_mirror_begin(replay: number, columns: KernelBuffer, column_count: number): number;
+  /** `exrp_mirror_end` of kernel/exrp.h. */
+  exrp_mirror_end(replay: number): number;
+  /** `exrp_mirror_read` of kernel/exrp.h. */
+  exrp_mirror_read(
+    replay: number,
+    rows: KernelBuffer,
+    rows_size: number,
+    runs: KernelBuffer,
+    run_count: number,
+    info: KernelBuffer,
+  ): number;
+  /** `exrp_mirror_scales` of kernel/exrp.h. */
+  exrp_mirror_scales(
+    replay: number,
+    view: number,
+    column: number,
+    scales: KernelBuffer,
+    scale_count: number,
+  ): number;
   /** `exrp_pick_find` of kernel/exrp.h. */
   exrp_pick_find(
     replay: number,
@@ -1026,7 +1058,7 @@ export interface KernelSymbols {
   exrp_tables_durable_info(tables: number, info: KernelBuffer, info_count: number): number;
 }
 
-export const EXRP_ABI_VERSION = 15;
+export const EXRP_ABI_VERSION = 16;
 export const EXRP_STATUS_OK = 0;
 export const EXRP_STATUS_ARGUMENT = 10;
 export const EXRP_STATUS_REPLAY_UNKNOWN = 11;
@@ -1281,6 +1313,12 @@ export const EXRP_BATCH_TERMINATED = 11;
 export const EXRP_BATCH_TRUNCATED = 12;
 export const EXRP_BATCH_RETURN_TO_GO = 13;
 export const EXRP_BATCH_COLUMN = 14;
+export const EXRP_BATCH_ADDRESSES = 2147483648;
+export const EXRP_ADDRESS_ROW = 0;
+export const EXRP_ADDRESS_CROP = 1;
+export const EXRP_ADDRESS_COUNT = 7;
+export const EXRP_ADDRESS_SLOT = 1;
+export const EXRP_ADDRESS_ZEROS = 4294967295;
 export const EXRP_BATCH_N_STEP_RETURN = 0;
 export const EXRP_BATCH_N_STEP_STATE = 1;
 export const EXRP_BATCH_N_STEP_DISCOUNT = 2;
@@ -1552,3 +1590,12 @@ export const EXRP_SECTION_NEXT_STATES = 7;
 export const EXRP_SECTION_KEPT = 8;
 export const EXRP_SECTION_PICKS = 16;
 export const EXRP_SECTION_SELECTOR = 32;
+export const EXRP_MIRROR_RUNS = 0;
+export const EXRP_MIRROR_MORE = 1;
+export const EXRP_MIRROR_SLOTS = 2;
+export const EXRP_MIRROR_BLOCK = 3;
+export const EXRP_MIRROR_COUNT = 4;
+export const EXRP_MIRROR_RUN_SLOT = 0;
+export const EXRP_MIRROR_RUN_SLOTS = 1;
+export const EXRP_MIRROR_RUN_BYTE = 2;
+export const EXRP_MIRROR_RUN_COUNT = 3;

@@ -139,6 +139,13 @@ export const wasmSymbols = {
   },
   exrp_batch_run: { parameters: ["u32", "f64", "out u8", "f64"], result: "i32" },
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
+  exrp_mirror_begin: { parameters: ["u32", "in u32", "u32"], result: "i32" },
+  exrp_mirror_end: { parameters: ["u32"], result: "i32" },
+  exrp_mirror_read: {
+    parameters: ["u32", "out u8", "u32", "out u32", "u32", "out u32"],
+    result: "i32",
+  },
+  exrp_mirror_scales: { parameters: ["u32", "u32", "u32", "out f32", "u32"], result: "i32" },
   exrp_pick_find: {
     parameters: ["u32", "u32", "in f64", "in i32", "u32", "inout u32"],
     result: "i32",

@@ -45,7 +45,7 @@ extern "C" {
 
 /* Changes whenever a function, a constant or the meaning of one changes. A number for a new selector or eviction policy changes nothing: an
  * older kernel refuses it. */
-#define EXRP_ABI_VERSION 15
+#define EXRP_ABI_VERSION 16
 
 /* Statuses. 1x argument, 2x state, 3x resource, 4x data. In brackets: the numbers of detail. */
 #define EXRP_STATUS_OK 0
@@ -66,7 +66,7 @@ extern "C" {
                                             [record count, capacity, the handle of the episode that must go, as it is too old or all
                                             released, or -1 where the caller chooses] */
 #define EXRP_STATUS_ORDER 23             /* calls of a snapshot out of order, or a second snapshot while one is read, or a draw
-                                            or change while it is loaded [section, expected first item, given] */
+                                            or change while it is loaded, or addresses of rows that a mirror lacks [section, expected first item, given] */
 #define EXRP_STATUS_RECORD_UNKNOWN 24    /* rows that are not stored [index in the argument, handle, position, the episode's rows have positions
                                             below this; or, where the position's record is gone, minus the first position] */
 #define EXRP_STATUS_NOT_SHARABLE 25      /* a call that a shared replay can't have, or a replay that can't be shared [EXRP_SHARE_*] */
@@ -76,7 +76,7 @@ extern "C" {
 #define EXRP_STATUS_RATE_LIMITER 29      /* the rate limiter holds the call back for now [EXRP_ALLOW_*; how many were asked for; how many may come now;
                                             records stored] */
 #define EXRP_STATUS_MEMORY 30            /* no memory [bytes asked for, bytes the machine has or 0] */
-#define EXRP_STATUS_LIMIT 31             /* too many replays, pick views or selectors [largest] */
+#define EXRP_STATUS_LIMIT 31             /* too many replays, pick views, selectors or mirrors [largest] */
 #define EXRP_STATUS_JOURNAL_FULL 32      /* no room in a journal for the events that the call can cause: read it first [events in it, largest] */
 #define EXRP_STATUS_ORDERS_FULL 33       /* too many ordered batches are not yet taken [largest] */
 #define EXRP_STATUS_RATE_LIMITER_SIZE 34 /* the band of the rate limiter is too narrow for the call [EXRP_ALLOW_*; how many were asked for; the size
@@ -370,6 +370,17 @@ extern "C" {
 #define EXRP_BATCH_RETURN_TO_GO 13      /* float [batch, rows, reward]: the sum of the rewards from the row to the last stored one of its episode */
 #define EXRP_BATCH_COLUMN 14            /* column k is at 14 + k: [batch, rows, column], or [batch, column] where only some records keep it;
                                            a leaf of the state is [batch, rows, stack, leaf], and COMPACT and NEXT_STATE change that */
+/* Added to the size of a batch. In place of each row of a column that is mirrored (exrp_mirror_begin), the batch has an address, which is one uint32, or
+ * EXRP_ADDRESS_COUNT of them where the pick view crops the column. All else is as without it, and so are the picks. exrp_batch_order does not take it. */
+#define EXRP_BATCH_ADDRESSES 2147483648u
+
+/* Indices into the numbers of an address. */
+#define EXRP_ADDRESS_ROW 0   /* EXRP_ADDRESS_SLOT + the row's slot in the mirror; 0 for padding, or EXRP_ADDRESS_ZEROS */
+#define EXRP_ADDRESS_CROP 1  /* int32: dy, yFirst, yLast, dx, xFirst, xLast. Pixel (y, x) is that at min(max(y + dy, yFirst), yLast) of the row, x likewise */
+#define EXRP_ADDRESS_COUNT 7
+#define EXRP_ADDRESS_SLOT 1
+#define EXRP_ADDRESS_ZEROS 4294967295u /* a frame of zeros before the episode's first, which is transformed as others are */
+
 /* The n-step parts follow the columns, EXRP_BATCH_N_STEP_PARTS for each n.
  * Those of the i-th n are at EXRP_BATCH_COLUMN + columns + EXRP_BATCH_N_STEP_PARTS * i + one of these: */
 #define EXRP_BATCH_N_STEP_RETURN 0      /* float [batch, rows, reward] */
@@ -725,6 +736,19 @@ extern "C" {
  * differences from the mean. */
 /* Sections between these are empty. */
 
+/* Indices into the numbers of exrp_mirror_read. */
+#define EXRP_MIRROR_RUNS 0   /* runs that were read */
+#define EXRP_MIRROR_MORE 1   /* 1 where the mirror lacks rows still */
+#define EXRP_MIRROR_SLOTS 2  /* below this are all slots; a later call may say more */
+#define EXRP_MIRROR_BLOCK 3  /* slots of a block: no run goes beyond a multiple of it */
+#define EXRP_MIRROR_COUNT 4
+
+/* Indices into the numbers of a run of a mirror. */
+#define EXRP_MIRROR_RUN_SLOT 0   /* the first slot */
+#define EXRP_MIRROR_RUN_SLOTS 1  /* how many */
+#define EXRP_MIRROR_RUN_BYTE 2   /* where its rows begin: those of the first mirrored column, then those of the next */
+#define EXRP_MIRROR_RUN_COUNT 3
+
 /* ---- the library ---- */
 
 EXRP_API uint32_t exrp_abi_version(void);
@@ -921,6 +945,20 @@ EXRP_API int32_t exrp_batch_order(uint32_t replay, uint32_t selector, uint32_t c
 EXRP_SLOW int32_t exrp_batch_run(uint32_t replay, double order, uint8_t* batch, double batch_size);
 /* Ends the order and returns the status that exrp_batch_get would have returned. */
 EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
+
+/* ---- a mirror: the rows of some columns in other memory, as that of a GPU ---- */
+
+/* From now on this id has the replay's mirror of these columns, which lacks all rows. A mirror has the row of a slot at its number, and each row takes a multiple
+ * of 4 bytes. EXRP_STATUS_LIMIT where another id has one. Columns that some records keep can't be mirrored. */
+EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count);
+/* It goes with the id, too. */
+EXRP_API int32_t exrp_mirror_end(uint32_t replay);
+/* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs. EXRP_STATUS_BUFFER_SIZE where not one block's fit.
+ * Until the mirror has all rows, batches with EXRP_BATCH_ADDRESSES are EXRP_STATUS_ORDER. */
+EXRP_API int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uint32_t* runs, uint32_t run_count, uint32_t* info);
+/* What this id's last batch with addresses was normalized by: of each element of the column the mean, then what is left of it, then the factor. An element x
+ * becomes (x - mean - rest) x factor, before it is clipped. EXRP_STATUS_ARGUMENT where the view does not normalize the column. */
+EXRP_API int32_t exrp_mirror_scales(uint32_t replay, uint32_t view, uint32_t column, float* scales, uint32_t scale_count);
 
 /* ---- a pick view, for selectors written outside the kernel ---- */
 

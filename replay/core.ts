@@ -74,7 +74,8 @@ export class ReplayCore {
   readonly residentBytes: number;
   #handle: ReplayHandle;
   #busyWith: string | undefined;
-  readonly #buffers: (() => number)[] = [];
+  readonly #buffers = new Set<() => number>();
+  readonly #devices = new Set<() => number>();
 
   /**
    * Creates the replay in the kernel, or takes the seat at a replay that is there. Once it is durable, its rows take up to `residentBytes` of memory; 0 is no
@@ -223,9 +224,23 @@ export class ReplayCore {
     if (status !== 0) throw this.error(operation, status);
   }
 
-  /** From now on, `memoryBytes` has the bytes that `bytes` gives: of buffers that a part of the replay keeps for later calls. */
-  countBuffers(bytes: () => number): void {
-    this.#buffers.push(bytes);
+  /**
+   * From now on, `memoryBytes` has the bytes that `bytes` gives: of buffers that a part of the replay keeps for later calls. What is returned ends that.
+   */
+  countBuffers(bytes: () => number): () => void {
+    this.#buffers.add(bytes);
+    return () => void this.#buffers.delete(bytes);
+  }
+
+  /** The same of memory of a device. */
+  countDevice(bytes: () => number): () => void {
+    this.#devices.add(bytes);
+    return () => void this.#devices.delete(bytes);
+  }
+
+  /** The bytes that are on devices. */
+  get deviceBytes(): number {
+    return [...this.#devices].reduce((sum, bytes) => sum + bytes(), 0);
   }
 
   /**
@@ -235,7 +250,8 @@ export class ReplayCore {
   info(operation: string, id: number = this.id): Float64Array {
     const info = new Float64Array(abi.EXRP_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_replay_info(id, info, lengthOf(info)));
-    const kept = this.#buffers.reduce((sum, bytes) => sum + bytes(), OBJECT_BYTES);
+    let kept = OBJECT_BYTES + this.deviceBytes;
+    for (const bytes of this.#buffers) kept += bytes();
     info[abi.EXRP_INFO_MEMORY_BYTES] = (info[abi.EXRP_INFO_MEMORY_BYTES] ?? 0) + kept;
     return info;
   }

@@ -66,6 +66,8 @@ export interface MemoryDescription {
   readonly stored: number;
   /** Blocks, episodes, pick view, selectors and eviction. */
   readonly index: number;
+  /** What a device has of it, by `onDevice` of `@exrp/replay/gpu`; 0 without one. */
+  readonly device: number;
 }
 
 /** A replay, as {@linkcode ReplayView.describe} describes it. `String(description)` is a table for people. */
@@ -166,6 +168,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
         columns: number(abi.EXRP_INFO_COLUMN_BYTES),
         stored: number(abi.EXRP_INFO_STORED_BYTES),
         index: number(abi.EXRP_INFO_INDEX_BYTES),
+        device: core.deviceBytes,
       },
       seatCount: core.shared && core.shareInfo("describe()")[abi.EXRP_SHARE_INFO_SEATS],
       kernel: kernel.path,
@@ -213,7 +216,7 @@ export function describedRows(description: ReplayDescription): TextRow[] {
       "memory",
       `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
         bytesText(memory.index)
-      }`,
+      }${memory.device === 0 ? "" : `, on a device ${bytesText(memory.device)}`}`,
     ],
     [
       "layout",

@@ -106,7 +106,9 @@ type Parts = ReturnType<typeof partsOf>;
 export let replayOver: (core: ReplayCore) => ExperienceReplay;
 
 /** The parts of a replay that other parts of the library call. */
-export let insideOf: (replay: ExperienceReplay) => Pick<Parts, "register" | "rateLimiter">;
+export let insideOf: (
+  replay: ExperienceReplay,
+) => Pick<Parts, "register" | "rateLimiter" | "drawer">;
 
 /**
  * A store of experience. It takes one record for each step, and gives you batches of short sequences, which a selector draws. When it

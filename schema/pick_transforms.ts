@@ -284,6 +284,22 @@ function numbersOf(column: Column, transform: Transform): number[][] {
   }
 }
 
+/** The transforms of each column as the kernel knows them: of each its kind, and then its numbers. The transforms fit the columns. */
+export function kernelTransforms(
+  columns: readonly NamedColumn[],
+  transforms: PickTransforms | undefined,
+): readonly (readonly (readonly number[])[])[] {
+  const lists = listsOf(transforms ?? {});
+  return columns.map(({ name, column }) => {
+    let at = column;
+    return (lists.get(name) ?? []).flatMap((transform) => {
+      const numbers = numbersOf(at, transform);
+      at = afterOne("", at, transform);
+      return numbers;
+    });
+  });
+}
+
 /** The numbers of a pick policy with those of its transforms, which fit the columns. `types` are the kernel's numbers of dtypes. */
 export function withTransforms(
   policy: Float64Array<ArrayBuffer>,
@@ -292,14 +308,9 @@ export function withTransforms(
   types: Readonly<Record<DType, number>>,
 ): Float64Array<ArrayBuffer> {
   if (transforms === undefined) return policy;
-  const lists = listsOf(transforms);
-  const rows = columns.flatMap(({ name, column }, k) => {
-    let at = column;
-    return (lists.get(name) ?? []).flatMap((transform) => {
-      const numbers = numbersOf(at, transform);
-      at = afterOne("", at, transform);
-      return numbers.map(([kind = 0, ...rest]) => [k, kind, types[column.dtype], ...rest]);
-    });
+  const rows = kernelTransforms(columns, transforms).flatMap((list, k) => {
+    const { column } = columns[k] as NamedColumn;
+    return list.map(([kind = 0, ...rest]) => [k, kind, types[column.dtype], ...rest]);
   });
   const all = new Float64Array(policy.length + rows.length * abi.EXRP_TRANSFORM_COUNT + 1);
   all.set(policy);

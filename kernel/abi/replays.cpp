@@ -128,6 +128,12 @@ Status recordNoted(Instance& instance, exrp::Command command, const double* hand
 /// How many records a call of many steps asks for: all in its first call, and none in those that go on with it.
 uint32_t recordsAsked(uint32_t count, const uint32_t* done) { return *done == 0 ? count : 0; }
 
+/// What a call says of a batch: EXRP_BATCH_ADDRESSES may be added to its size.
+exrp::BatchRange rangeOf(uint32_t first, uint32_t count, uint32_t total) {
+  const bool addresses = total >= EXRP_BATCH_ADDRESSES;
+  return {first, count, addresses ? total - EXRP_BATCH_ADDRESSES : total, addresses};
+}
+
 /// Calls `use` with the replay, the seat's scratch and one of the views.
 template <typename Use>
 int32_t withView(uint32_t id, uint32_t view, Use use) {
@@ -505,7 +511,8 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double
   return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     const uint32_t needed = found.drawing.partCount(at);
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
-    return found.drawing.batchLayout(thread, at, count, offsets);
+    const auto [first, picks, total, addresses] = rangeOf(0, 0, count);
+    return found.drawing.batchLayout(thread, at, total, addresses, offsets);
   });
 }
 
@@ -516,7 +523,7 @@ int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
                        uint8_t* batch, double batch_size) {
   return withWhole(replay, [&](Seat& at) {
-    return at.instance.getBatch(at, selector, {first, count, total}, beta, batch, batch_size);
+    return at.instance.getBatch(at, selector, rangeOf(first, count, total), beta, batch, batch_size);
   });
 }
 
@@ -526,10 +533,54 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indice
   return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
     Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
-    status = found.drawing.gatherBatch(thread, at, indices, probabilities, {first, count, total}, beta, probability_min, weighted != 0, batch,
+    status = found.drawing.gatherBatch(thread, at, indices, probabilities, rangeOf(first, count, total), beta, probability_min, weighted != 0, batch,
                                        batch_size);
     const exrp::DrawHead head = {view, count};
     return noted(status, found, Command::gather, {{&head, sizeof head}, {indices, count * uint32_t{sizeof(uint32_t)}}});
+  });
+}
+
+int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count) {
+  return withWhole(replay, [&](Seat& at) {
+    const exrp::Store& store = at.instance.replay.book().store();
+    uint64_t bits = 0;
+    for (uint32_t k = 0; k < column_count; ++k) {
+      if (columns[k] >= store.columnCount() || store.isKept(columns[k])) return fail(Status::argument, 2, columns[k]);
+      bits |= uint64_t{1} << columns[k];
+    }
+    return bits == 0 ? fail(Status::argument, 3, 0) : at.instance.beginMirror(at, bits);
+  });
+}
+
+int32_t exrp_mirror_end(uint32_t replay) {
+  return withReplay(replay, [&](Seat& at) { at.instance.endMirror(at); });
+}
+
+int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uint32_t* runs, uint32_t run_count, uint32_t* info) {
+  return withWhole(replay, [&](Seat& at) {
+    if (!at.hasMirror) return fail(Status::order);
+    exrp::MirroredRows& mirrored = at.instance.replay.book().part<exrp::MirroredRows>();
+    const exrp::Store& store = at.instance.replay.book().store();
+    static_assert(sizeof(exrp::MirroredRows::Run) == EXRP_MIRROR_RUN_COUNT * sizeof(uint32_t));
+    uint32_t made = run_count;
+    const Status status = mirrored.read(at.instance.replay.book(), rows, rows_size, reinterpret_cast<exrp::MirroredRows::Run*>(runs), &made);
+    if (status != Status::ok) return status;
+    info[EXRP_MIRROR_RUNS] = made;
+    info[EXRP_MIRROR_MORE] = mirrored.isCurrent() ? 0 : 1;
+    info[EXRP_MIRROR_SLOTS] = store.highWater() << store.blockShift();
+    info[EXRP_MIRROR_BLOCK] = store.blockLength();
+    return status;
+  });
+}
+
+int32_t exrp_mirror_scales(uint32_t replay, uint32_t view, uint32_t column, float* scales, uint32_t scale_count) {
+  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+    const exrp::Store& store = found.replay.book().store();
+    if (thread.addressed == nullptr || at.addressed == nullptr) return fail(Status::order);
+    if (column >= store.columnCount()) return fail(Status::argument, 3, column);
+    const uint32_t needed = 3 * store.column(column).itemCount;
+    if (scale_count < needed) return fail(Status::bufferSize, scale_count, needed);
+    return at.addressed->copyScales(thread.addressed[view], column, scales) ? Status::ok : fail(Status::argument, 3, column);
   });
 }
 

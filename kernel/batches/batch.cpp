@@ -12,13 +12,13 @@ uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 }  // namespace
 
 void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
-                        const ColumnTransform* reward, bool canQueue) {
+                        const ColumnTransform* reward, bool canQueue, const AddressedColumns& addressed) {
   store_ = &store;
   policy_ = policy;
   if (canQueue) large_.useQueue(store.copiesPlace());
-  // The flights know stored rewards only.
-  if (reward == nullptr || !policy.hasReturns()) walk_.create(store, policy, tuning);
-  window_.create(store, policy, recordCountMax, reward, canQueue);
+  // The flights know stored rewards only, and rows.
+  if (addressed.columns == 0 && (reward == nullptr || !policy.hasReturns())) walk_.create(store, policy, tuning);
+  window_.create(store, policy, recordCountMax, reward, canQueue, addressed);
 }
 
 Status BatchMaker::createScratch(uint32_t, BatchScratch* scratch) const {
@@ -120,7 +120,7 @@ void BatchMaker::prefetchWindow(uint32_t slot) const {
   uint32_t run = store_->firstSlot(block) + length - slot;
   // States that wait are asked for when their turn comes.
   const bool isJoined = there >= back && (run >= left || (run + length >= left && store_->block(block).next == block + 1));
-  const uint64_t groupsLeft = isJoined ? window_.waitingGroups() : 0;
+  const uint64_t groupsLeft = window_.addressedGroups() | (isJoined ? window_.waitingGroups() : 0);
   while (true) {
     prefetchRows(slot, smaller(run, left), groupsLeft);
     if (run >= left) return;

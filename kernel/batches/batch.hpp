@@ -60,8 +60,9 @@ class BatchMaker final : public Gatherer {
     create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
   }
   /// Returns are of rewards after `reward`, if that is not null. With `canQueue`, large copies may wait until the lock of a shared replay is given back.
+  /// Of `addressed` columns, the batch gets addresses.
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
-              const ColumnTransform* reward = nullptr, bool canQueue = true);
+              const ColumnTransform* reward = nullptr, bool canQueue = true, const AddressedColumns& addressed = {});
   Status createScratch(uint32_t count, BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
   /// Asks for the lines of a pick that is gathered soon.

@@ -29,11 +29,12 @@ struct BatchLayout {
   uint64_t ends[clearsPadding ? batchPartMax : 1];
 };
 
-/// Which picks of a batch a call fills: first..first + count - 1 of `total`.
+/// Which picks of a batch a call fills: first..first + count - 1 of `total`. With `addresses`, the batch has addresses of the columns that are mirrored.
 struct BatchRange {
   uint32_t first;
   uint32_t count;
   uint32_t total;
+  bool addresses = false;
 };
 
 /// Where the parts of a batch begin. Probabilities and importance weights are not among them, as no copy writes these.

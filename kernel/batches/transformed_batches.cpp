@@ -15,12 +15,14 @@ size_t wholeLines(size_t bytes) { return (bytes + lineBytes - 1) / lineBytes * l
 
 }  // namespace
 
-Status TransformedBatches::create(const Store& store, const PickPolicy& policy, uint32_t argument, uint32_t recordCountMax, uint64_t seed, uint32_t view) {
+Status TransformedBatches::create(const Store& store, const PickPolicy& policy, uint32_t argument, uint32_t recordCountMax, uint64_t seed, uint32_t view,
+                                  uint64_t addressed) {
   store_ = &store;
   policy_ = policy;
   policy_.transforms = nullptr;  // the caller's
   seed_ = transformBits(transformBits(seed) ^ view);
   for (uint32_t column = 0; column < store.columnCount(); ++column) shownBytes_[column] = store.column(column).bytes;
+  uint64_t croppedBits = 0;
   const double* numbers = policy.transforms;
   for (uint32_t left = policy.transformCount; left > 0;) {
     const double column = numbers[EXRP_TRANSFORM_COLUMN];
@@ -34,8 +36,14 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     const Status status = transforms_.of[at]->parse(store.column(at), at == store.rewardColumn(), numbers, count, argument);
     if (status != Status::ok) return status;
     shownBytes_[at] = transforms_.of[at]->shownBytes();
+    if ((addressed >> at & 1) != 0 && transforms_.of[at]->crops()) croppedBits |= uint64_t{1} << at;
     numbers += count * EXRP_TRANSFORM_COUNT;
     left -= count;
+  }
+  const AddressedColumns addresses = {addressed, shownBytes_};
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    const uint32_t words = (croppedBits >> column & 1) != 0 ? EXRP_ADDRESS_COUNT : 1;
+    if (addresses.has(column)) shownBytes_[column] = words * uint32_t{sizeof(uint32_t)};
   }
   const size_t partMax = size_t{columnMax} + size_t{store.leaves().count()} * (1 + EXRP_LIMIT_N_STEPS);
   parts_.reset(new (std::nothrow) Part[partMax]);
@@ -44,22 +52,22 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
   for (uint32_t column = 0; column < store.columnCount(); ++column) {
     if (transforms_.of[column] == nullptr) continue;
     const ColumnTransform& transform = *transforms_.of[column];
-    const size_t bytes = transform.scratchBytes();
+    const size_t bytes = addresses.has(column) ? 0 : transform.scratchBytes();
     if (bytes > rowBytes_) rowBytes_ = bytes;
     transforms_.scaleAt[column] = scaleCount_;
     scaleCount_ += transform.scaleCount();
     if (column >= store.leaves().count()) {
       const bool isKept = store.isKept(column);
-      addPart({isKept ? Part::Kind::kept : Part::Kind::rows, 0, column, isKept ? 1 : rows, 1});
+      addPart({isKept ? Part::Kind::kept : Part::Kind::rows, 0, column, isKept ? 1 : rows, 1, addresses.has(column)});
       continue;
     }
     const LeafPolicy& leaf = policy.leaves[column];
     const uint32_t more = leaf.overlaps() ? 1 : 0;
-    if (leaf.compact) addPart({Part::Kind::frames, 0, column, static_cast<uint32_t>(leaf.frames(rows)), 1});
-    else addPart({Part::Kind::states, 0, column, rows + more, leaf.stack});
-    if (leaf.hasNext()) addPart({Part::Kind::next, 0, column, rows, leaf.stack});
+    if (leaf.compact) addPart({Part::Kind::frames, 0, column, static_cast<uint32_t>(leaf.frames(rows)), 1, addresses.has(column)});
+    else addPart({Part::Kind::states, 0, column, rows + more, leaf.stack, addresses.has(column)});
+    if (leaf.hasNext()) addPart({Part::Kind::next, 0, column, rows, leaf.stack, addresses.has(column)});
     for (uint32_t part = 0; leaf.nStep && part < policy.nStepCount; ++part) {
-      addPart({Part::Kind::nStep, static_cast<uint8_t>(part), column, rows, leaf.stack});
+      addPart({Part::Kind::nStep, static_cast<uint8_t>(part), column, rows, leaf.stack, addresses.has(column)});
     }
   }
   const size_t fitting = storedBytesMax / pickBytes_;
@@ -67,22 +75,22 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
   storedBytes_ = wholeLines(rowBytes_);
   for (uint32_t number = 0; number < partCount_; ++number) {
     Part& part = parts_[number];
-    part.isInPlace = transforms_.of[part.column]->isInPlace();
+    part.isInPlace = part.isAddressed || transforms_.of[part.column]->isInPlace();
     part.at = storedBytes_;
     part.rowAt = rowCount_;
     if (!part.isInPlace) storedBytes_ += wholeLines(storedBytes(part) * pickCount_);
     rowCount_ += part.rowsOf(pickCount_);
   }
   const PlainWalk::Tuning tuning = PlainWalk::tuningFor(policy_);
-  maker_.create(store, policy_, recordCountMax, tuning, transforms_.of[store.rewardColumn()].get(), false);
-  walk_.create(store, policy_, tuning, &transforms_);
+  maker_.create(store, policy_, recordCountMax, tuning, transforms_.of[store.rewardColumn()].get(), false, addresses);
+  if (addressed == 0) walk_.create(store, policy_, tuning, &transforms_);
   return Status::ok;
 }
 
 void TransformedBatches::addPart(const Part& part) {
   parts_[partCount_++] = part;
   pickBytes_ += storedBytes(part);
-  shownPickBytes_ += uint64_t{part.rows} * part.stack * transforms_.of[part.column]->shownBytes();
+  shownPickBytes_ += uint64_t{part.rows} * part.stack * shownBytes_[part.column];
 }
 
 double TransformedBatches::memoryBytes() const {
@@ -194,7 +202,7 @@ bool TransformedBatches::placeOf(const Piece& piece, const uint8_t* stored, RowP
     const Part& part = parts_[number];
     const uintptr_t at = reinterpret_cast<uintptr_t>(stored) - reinterpret_cast<uintptr_t>(storedAt(piece, part));
     if (at >= storedBytes(part) * piece.count) continue;
-    *place = {number, at / store_->column(part.column).bytes};
+    *place = {number, at / rowBytes(part)};
     return true;
   }
   return false;
@@ -213,8 +221,7 @@ void TransformedBatches::convertRows(const Piece& piece, const RowPlace& place, 
   const float* const scales = piece.call.job.scratch.scales.data() + transforms_.scaleAt[part.column];
   uint8_t* to = shownAt(piece, place);
   if (!transform.crops()) return transform.runMany(from, to, count, scales);
-  const uint64_t pick = piece.first + place.row / part.rowsOf(1);
-  const CropPlace crop = transform.placeOf(transformBits(transformBits(piece.call.bits ^ pick) ^ place.number));
+  const CropPlace crop = cropOf(piece, place.number, piece.first + place.row / part.rowsOf(1));
   for (; count > 0; --count, from += store_->column(part.column).bytes, to += transform.shownBytes()) {
     transform.run(from, to, crop, scales, piece.scratch.stored.data());
   }
@@ -257,6 +264,7 @@ void TransformedBatches::convertLarge(const Piece& piece) const {
 /// Converts what was copied of a part. `whole`: all of its rows stand for a record or a state.
 void TransformedBatches::convertPart(const Piece& piece, uint32_t number, bool whole) const {
   const Part& part = parts_[number];
+  if (part.isAddressed) return writeCrops(piece, number);
   const ColumnTransform& transform = *transforms_.of[part.column];
   const size_t rowBytes = store_->column(part.column).bytes;
   const uint8_t* const stored = storedAt(piece, part);
@@ -278,6 +286,28 @@ void TransformedBatches::convertPart(const Piece& piece, uint32_t number, bool w
       if (!isLarge || isConverted[row] == 0) convertRows(piece, {number, row}, stored + row * rowBytes, 1);
     }
   }
+}
+
+/// Writes the place of each pick's crop into its addresses, where they have one.
+void TransformedBatches::writeCrops(const Piece& piece, uint32_t number) const {
+  const Part& part = parts_[number];
+  const size_t bytes = shownBytes_[part.column];
+  if (bytes < EXRP_ADDRESS_COUNT * sizeof(uint32_t)) return;
+  uint8_t* to = storedAt(piece, part) + EXRP_ADDRESS_CROP * sizeof(uint32_t);
+  for (uint32_t pick = 0; pick < piece.count; ++pick) {
+    const CropPlace crop = cropOf(piece, number, uint64_t{piece.first} + pick);
+    for (size_t row = 0; row < part.rowsOf(1); ++row, to += bytes) memcpy(to, &crop, sizeof crop);
+  }
+}
+
+bool TransformedBatches::copyScales(const BatchScratch& scratch, uint32_t column, float* scales) const {
+  const ColumnTransform* const transform = column < columnMax ? transforms_.of[column].get() : nullptr;
+  if (transform == nullptr || !transform->normalizes() || scratch.scaledAt == UINT64_MAX) return false;
+  const size_t itemCount = store_->column(column).itemCount;
+  const size_t stride = transform->scaleCount() / 3;
+  const float* const from = scratch.scales.data() + transforms_.scaleAt[column];
+  for (size_t at = 0; at < 3; ++at) memcpy(scales + at * itemCount, from + at * stride, itemCount * sizeof(float));
+  return true;
 }
 
 /// Whether all rows of all picks stand for a record, and those of next states for a state.

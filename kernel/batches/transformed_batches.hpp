@@ -15,6 +15,8 @@
 // frames of a stack and all rows of a pick move together, and states and next states do not (as in the code of Yarats et al., "Image Augmentation Is All You
 // Need").
 //
+// Columns whose rows are on a device, which transforms them, get addresses (kernel/batches/addressed_batches.hpp), with the place of each crop.
+//
 // Thread safety: after create() it never changes, so many threads may share it. What a call changes is in its BatchScratch.
 // Invariants:
 //   1. Rows that stand for no record are zero.
@@ -33,7 +35,9 @@ namespace exrp {
 class TransformedBatches final : public Gatherer {
  public:
   /// Reads the transforms of a policy; argument `argument` of the call. No episode has more than `recordCountMax` records.
-  Status create(const Store& store, const PickPolicy& policy, uint32_t argument, uint32_t recordCountMax, uint64_t seed, uint32_t view);
+  /// A batch has addresses of the columns whose bits are in `addressed`.
+  Status create(const Store& store, const PickPolicy& policy, uint32_t argument, uint32_t recordCountMax, uint64_t seed, uint32_t view,
+                uint64_t addressed = 0);
   /// What statistics the transforms need: the columns, and the types of their elements.
   template <typename Use>
   void forEachNormalized(Use use) const {
@@ -46,6 +50,8 @@ class TransformedBatches final : public Gatherer {
   void useStatistics(const ColumnStatistics& statistics) { statistics_ = &statistics; }
   /// Bytes of a row of each column as a batch shows it.
   const uint32_t* shownBytes() const { return shownBytes_; }
+  /// Means, their rests and factors of a column, as the last batch that was gathered with this scratch took them. False where there are none.
+  bool copyScales(const BatchScratch& scratch, uint32_t column, float* scales) const;
   double memoryBytes() const;
 
   Status createScratch(uint32_t count, BatchScratch* scratch) const override;
@@ -60,6 +66,7 @@ class TransformedBatches final : public Gatherer {
     uint32_t column;
     uint32_t rows;   // a pick has in it
     uint32_t stack;  // stored rows that are one of them
+    bool isAddressed;        // they are addresses
     bool isInPlace = false;  // rows are gathered where they are shown
     size_t at = 0;           // else the place of a piece's rows in the scratch memory, in bytes
     size_t rowAt = 0;        // the number of the first of them, in BatchScratch::isConverted
@@ -98,7 +105,9 @@ class TransformedBatches final : public Gatherer {
   };
 
   void addPart(const Part& part);
-  size_t storedBytes(const Part& part) const { return size_t{part.rows} * part.stack * store_->column(part.column).bytes; }
+  /// Bytes of a row that is not transformed yet.
+  size_t rowBytes(const Part& part) const { return part.isAddressed ? shownBytes_[part.column] : store_->column(part.column).bytes; }
+  size_t storedBytes(const Part& part) const { return size_t{part.rows} * part.stack * rowBytes(part); }
   Status createOneScratch(BatchScratch* scratch) const;
   bool isShared(uint32_t count) const;
   void takeScales(BatchScratch& scratch) const;
@@ -110,6 +119,10 @@ class TransformedBatches final : public Gatherer {
   void convertRows(const Piece& piece, const RowPlace& place, const uint8_t* from, size_t count) const;
   void convertLarge(const Piece& piece) const;
   void convertPart(const Piece& piece, uint32_t number, bool whole) const;
+  void writeCrops(const Piece& piece, uint32_t number) const;
+  CropPlace cropOf(const Piece& piece, uint32_t number, uint64_t pick) const {
+    return transforms_.of[parts_[number].column]->placeOf(transformBits(transformBits(piece.call.bits ^ pick) ^ number));
+  }
   bool areWhole(const Piece& piece) const;
   Rows realRows(const Part& part, const BatchTarget& target, uint32_t pick) const;
 

@@ -7,12 +7,19 @@
 
 namespace exrp {
 
-void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue) {
+void WindowCopier::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue,
+                          const AddressedColumns& addressed) {
   store_ = &store;
   reward_ = reward;
   if (canQueue) large_.useQueue(store.copiesPlace());
   policy_ = policy;
   locator_.create(store, policy, recordCountMax);
+  addressed_ = addressed.columns;
+  for (uint32_t column = 0; column < store.columnCount(); ++column) {
+    bytes_[column] = isAddressed(column) ? addressed.bytes[column] : store.column(column).bytes;
+    if (isAddressed(column) || store.isPacked(column)) apart_ |= uint64_t{1} << column;
+    if (isAddressed(column) && store.isAlone(column)) addressedGroups_ |= uint64_t{1} << store.column(column).group;
+  }
   for (uint32_t leaf = 0; leaf < store.leaves().count(); ++leaf) {
     if (waits(leaf)) waitingGroups_ |= uint64_t{1} << store.column(leaf).group;
   }
@@ -49,8 +56,10 @@ void WindowCopier::copy(const EpisodeList& episodes, uint32_t slot, size_t index
 
 /// Copies a column of the `count` records at `slots`, which follow one another in time. Where `also` is not null, a large one to there, too.
 void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, const Window& window) const {
-  if (store_->isPacked(column)) [[unlikely]] return copyPacked(column, slots, count, {to, count, also}, *window.packed);
-  const size_t bytes = store_->column(column).bytes;
+  if ((apart_ >> column & 1) != 0) [[unlikely]] {
+    return isAddressed(column) ? writeAddresses(to, column, slots, count) : copyPacked(column, slots, count, {to, count, also}, *window.packed);
+  }
+  const size_t bytes = bytes_[column];
   const size_t stride = store_->stride(column);
   const uint8_t* const rows = store_->at(column, 0);
   if (!store_->isAlone(column)) {
@@ -65,6 +74,16 @@ void WindowCopier::copyRun(uint8_t* to, uint8_t* also, uint32_t column, const ui
     large_.copyTwice(to, also, rows + slots[0] * stride, run * bytes, window.queue);
     to += run * bytes;
     if (also != nullptr) also += run * bytes;
+  }
+}
+
+/// Writes where rows are. What else an address has is zero.
+[[gnu::noinline]] void WindowCopier::writeAddresses(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const {
+  const size_t bytes = bytes_[column];
+  memset(to, 0, count * bytes);
+  for (uint32_t at = 0; at < count; ++at, to += bytes) {
+    const uint32_t address = EXRP_ADDRESS_SLOT + slots[at];
+    memcpy(to, &address, sizeof address);
   }
 }
 
@@ -97,7 +116,7 @@ void WindowCopier::copyPackedRows(uint32_t column, uint32_t slot, uint32_t count
 }
 
 void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* part) const {
-  const size_t bytes = store_->column(column).bytes;
+  const size_t bytes = bytes_[column];
   const uint32_t* slots = window.slots + window.back;
   zeroAround(part, bytes, window);
   if (!policy_.reversed) return copyRun(part + rowOf(window, 0) * bytes, nullptr, column, slots, window.real, window);
@@ -109,7 +128,7 @@ void WindowCopier::copyColumn(uint32_t column, const Window& window, uint8_t* pa
 /// The stack of frames that ends with record `at` of the window, and where `next` is not null, the one after it. Where the episode begins too
 /// late, they are padded. A frame that is in both is read once.
 void WindowCopier::copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const {
-  const size_t bytes = store_->column(leaf).bytes;
+  const size_t bytes = bytes_[leaf];
   const uint32_t stack = policy_.leaves[leaf].stack;
   const uint32_t there = smaller(stack, uint64_t{window.back} + at + 1);
   const uint32_t missing = stack - there;
@@ -130,9 +149,11 @@ void WindowCopier::copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const
 
 /// Fills the place of frames before the episode's first, which is at `slot`.
 void WindowCopier::pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, const Window& window) const {
-  const size_t bytes = store_->column(leaf).bytes;
+  const size_t bytes = bytes_[leaf];
+  // EXRP_ADDRESS_ZEROS has all bits.
+  const int zero = isAddressed(leaf) ? 0xff : 0;
   for (; frameCount > 0; --frameCount, to += bytes) {
-    if (policy_.zeroPadded) memset(to, 0, bytes);
+    if (policy_.zeroPadded) memset(to, zero, bytes);
     else copyRun(to, nullptr, leaf, &slot, 1, window);
   }
 }
@@ -158,7 +179,7 @@ void WindowCopier::copyBothStates(uint32_t leaf, const Window& window, const Bat
   zeroAround(target.nextStates[leaf], bytes, window);
   // The last row alone may have no next state.
   if (shownKnown < window.real) memset(next(shownKnown), 0, bytes);
-  const bool isSmall = !store_->isWide(leaf);  // small frames are read twice
+  const bool isSmall = !store_->isWide(leaf) || isAddressed(leaf);  // small frames are read twice
   if (stack > 1 || policy_.reversed || isSmall) {
     for (uint32_t at = 0; at < window.real; ++at) {
       copyStack(leaf, state(at), at < shownKnown && !isSmall ? next(at) : nullptr, window, at);
@@ -231,7 +252,7 @@ void WindowCopier::copyStates(uint32_t leaf, const Window& window, size_t index,
 /// Each frame once, from the first one of the first row's stack on.
 void WindowCopier::copyFrames(uint32_t leaf, const Window& window, size_t index, uint8_t* part) const {
   const LeafPolicy& policy = policy_.leaves[leaf];
-  const size_t bytes = store_->column(leaf).bytes;
+  const size_t bytes = bytes_[leaf];
   const auto frames = static_cast<size_t>(policy.frames(policy_.rows()));
   uint8_t* to = part + index * frames * bytes;
   const uint8_t* const end = to + frames * bytes;

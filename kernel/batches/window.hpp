@@ -15,6 +15,9 @@
 //
 // Where rewards are transformed, both are sums of the transformed ones.
 //
+// Of a column that is on a device (kernel/batches/addressed_batches.hpp), a batch gets addresses in place of rows: where each row is, one of
+// EXRP_ADDRESS_*. They are copied by the same walk, as rows of a few bytes.
+//
 // Thread safety: after create() it never changes, so many threads may share it. What a call changes is the batch and its WindowScratch.
 // Invariants:
 //   1. Every byte of the window's rows in every part is written, at the latest by finish(): rows that stand for no record are zero.
@@ -50,14 +53,25 @@ struct WindowScratch {
   CopyQueue packed;                     // copies of packed rows that wait for finish(), where the store has no queue
 };
 
+/// Columns of which a batch gets addresses: as bits, and the bytes that a batch has of each for a row.
+struct AddressedColumns {
+  uint64_t columns = 0;
+  const uint32_t* bytes = nullptr;  // by column; not needed without columns
+
+  bool has(uint32_t column) const { return (columns >> column & 1) != 0; }
+};
+
 class WindowCopier {
  public:
   /// No episode has more than `recordCountMax` records.
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue);
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const ColumnTransform* reward, bool canQueue,
+              const AddressedColumns& addressed = {});
   /// Takes the memory that copy() needs.
   Status createScratch(WindowScratch* scratch) const;
   /// The groups of those leaves that wait for finish() where a window lies in one piece, as bits.
   uint64_t waitingGroups() const { return waitingGroups_; }
+  /// The groups of which a batch gets addresses only, as bits.
+  uint64_t addressedGroups() const { return addressedGroups_; }
 
   /// Copies the pick that begins at `slot`, as pick `index` of the batch.
   void copy(const EpisodeList& episodes, uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
@@ -90,11 +104,13 @@ class WindowCopier {
   void copyRun(uint8_t* to, uint8_t* also, uint32_t column, const uint32_t* slots, uint32_t count, const Window& window) const;
   void copyPacked(uint32_t column, const uint32_t* slots, uint32_t count, Places places, CopyQueue& waiting) const;
   void copyColumn(uint32_t column, const Window& window, uint8_t* part) const;
-  bool waits(uint32_t leaf) const { return policy_.leaves[leaf].hasNext() && store_->isAlone(leaf); }
+  bool isAddressed(uint32_t column) const { return (addressed_ >> column & 1) != 0; }
+  void writeAddresses(uint8_t* to, uint32_t column, const uint32_t* slots, uint32_t count) const;
+  bool waits(uint32_t leaf) const { return policy_.leaves[leaf].hasNext() && store_->isAlone(leaf) && !isAddressed(leaf); }
   /// Frames of one leaf before the window's first record, and the slot of the first of them.
   uint32_t backOf(uint32_t leaf, const Window& window) const { return smaller(policy_.leaves[leaf].stack - 1, window.back); }
   const uint32_t* slotsOf(uint32_t leaf, const Window& window) const { return window.slots + (window.back - backOf(leaf, window)); }
-  size_t stackBytes(uint32_t leaf) const { return size_t{policy_.leaves[leaf].stack} * store_->column(leaf).bytes; }
+  size_t stackBytes(uint32_t leaf) const { return size_t{policy_.leaves[leaf].stack} * bytes_[leaf]; }
 
   void copyStack(uint32_t leaf, uint8_t* state, uint8_t* next, const Window& window, uint32_t at) const;
   void pad(uint32_t leaf, uint8_t* to, uint32_t slot, uint32_t frameCount, const Window& window) const;
@@ -122,6 +138,10 @@ class WindowCopier {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
+  uint32_t bytes_[columnMax] = {};  // of a row of each column in a batch
+  uint64_t addressed_ = 0;          // columns
+  uint64_t apart_ = 0;              // columns whose rows are not copied as they are: those, and packed ones
+  uint64_t addressedGroups_ = 0;
   uint64_t waitingGroups_ = 0;
   const ColumnTransform* reward_ = nullptr;
   Locator locator_;

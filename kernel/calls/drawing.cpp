@@ -16,25 +16,32 @@ constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x
 
 // ---- batches ----
 
+/// Whether the thread may draw addresses.
+Status Drawing::checkAddresses(const ThreadScratch& thread) const {
+  return replay_.book().part<MirroredRows>().isOn() && thread.addressed != nullptr ? Status::ok : fail(Status::order);
+}
+
 /// Lays out a batch of `count` picks of a view, and takes what it needs, in the thread's scratch for that view.
-Status Drawing::layOut(ThreadScratch& thread, const PickView& view, uint32_t count) const {
-  BatchScratch& scratch = thread.batches[view.number];
+Status Drawing::layOut(ThreadScratch& thread, const PickView& view, uint32_t count, bool addresses) const {
+  BatchScratch& scratch = thread.batchOf(view.number, addresses);
   if (scratch.layoutCount == count) return Status::ok;
   const PickPolicy& policy = view.picks.policy();
-  const double bytes = batchBytes(replay_.book().store(), policy, count, view.shownBytes());
+  const uint32_t* const shown = view.shownBytes(addresses);
+  const double bytes = batchBytes(replay_.book().store(), policy, count, shown);
   if (bytes > batchBytesMax) return fail(Status::memory, bytes, physicalMemoryBytes());
-  const Status status = view.gatherer().createScratch(count, &scratch);
+  const Status status = view.gatherer(addresses).createScratch(count, &scratch);
   if (status != Status::ok) return status;
-  scratch.layout = layoutBatch(replay_.book().store(), policy, count, view.shownBytes());
+  scratch.layout = layoutBatch(replay_.book().store(), policy, count, shown);
   scratch.layoutCount = count;
   return Status::ok;
 }
 
-Status Drawing::batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, double* offsets) const {
+Status Drawing::batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, bool addresses, double* offsets) const {
   if (count < 1 || count > EXRP_LIMIT_BATCH) return fail(Status::batchSize, count, EXRP_LIMIT_BATCH);
-  const Status status = layOut(thread, view, count);
+  Status status = addresses ? checkAddresses(thread) : Status::ok;
+  if (status == Status::ok) status = layOut(thread, view, count, addresses);
   if (status != Status::ok) return status;
-  const BatchLayout& layout = thread.batches[view.number].layout;
+  const BatchLayout& layout = thread.batchOf(view.number, addresses).layout;
   for (uint32_t part = 0; part < partCount(view); ++part) offsets[part] = static_cast<double>(layout.offsets[part]);
   return Status::ok;
 }
@@ -45,9 +52,15 @@ Status Drawing::checkBatch(ThreadScratch& thread, const PickView& view, const Ba
   if (range.total > EXRP_LIMIT_BATCH) return fail(Status::batchSize, range.total, EXRP_LIMIT_BATCH);
   if (range.first > range.total || range.count > range.total - range.first) return fail(Status::batchSize, range.count, range.total);
   if (!(beta >= 0 && beta <= 0x1p53)) return fail(Status::argument, 6, beta);
-  const Status status = layOut(thread, view, range.total);
+  if (range.addresses) [[unlikely]] {
+    const Status able = checkAddresses(thread);
+    if (able != Status::ok) return able;
+    // An address of a row that the mirror lacks would lead to another row.
+    if (!replay_.book().part<MirroredRows>().isCurrent()) return fail(Status::order);
+  }
+  const Status status = layOut(thread, view, range.total, range.addresses);
   if (status != Status::ok) return status;
-  const auto needed = static_cast<double>(thread.batches[view.number].layout.offsets[EXRP_BATCH_BYTES]);
+  const auto needed = static_cast<double>(thread.batchOf(view.number, range.addresses).layout.offsets[EXRP_BATCH_BYTES]);
   if (batchBytes < needed) return fail(Status::bufferSize, batchBytes, needed);
   if (view.picks.count() == 0) return fail(Status::empty, static_cast<double>(replay_.book().recordCount()));
   return Status::ok;
@@ -89,7 +102,7 @@ Status Drawing::getBatch(ThreadScratch& thread, uint32_t selector, BatchRange ra
   replay_.book().noteChange();
   statistics_.note(selector, view.picks, chosen.indices, count);
   // Rules with weights are those that learners set priorities for.
-  if (chosen.weighted) remember(&thread.drawn, view, chosen.indices, range, batch, thread.batches[view.number].layout);
+  if (chosen.weighted) remember(&thread.drawn, view, chosen.indices, range, batch, thread.batchOf(view.number, range.addresses).layout);
   return Status::ok;
 }
 
@@ -145,7 +158,7 @@ Status Drawing::gatherBatch(ThreadScratch& thread, PickView& view, const uint32_
 Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch) {
   const uint32_t count = chosen.count;
   const PickPolicy& policy = view.picks.policy();
-  BatchScratch& scratch = thread.batches[view.number];
+  BatchScratch& scratch = thread.batchOf(view.number, range.addresses);
   const BatchLayout& layout = scratch.layout;
   view.picks.prefetchFirst(chosen.indices, count);
   const auto floats = [&](uint32_t part) { return reinterpret_cast<float*>(batch + layout.offsets[part]) + range.first; };
@@ -168,8 +181,9 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
   const GatherJob job = {replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
                          view.drawnCount};
   Status status = Status::ok;
-  if (store.source() == nullptr) [[likely]] view.gatherer().gather(job);
-  else status = gatherInParts(view, job);
+  const Gatherer& gatherer = view.gatherer(range.addresses);
+  if (store.source() == nullptr || (range.addresses && view.addressed->needsNoSource())) [[likely]] gatherer.gather(job);
+  else status = gatherInParts(view, gatherer, job);
   if (status != Status::ok) {
     if (isQueued) {
       store.setCopies(nullptr);
@@ -190,7 +204,7 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
 }
 
 /// Gathers a batch of a replay that may be larger than memory: as many picks at a time as there is memory for the blocks of.
-[[gnu::noinline]] Status Drawing::gatherInParts(const PickView& view, const GatherJob& job) {
+[[gnu::noinline]] Status Drawing::gatherInParts(const PickView& view, const Gatherer& gatherer, const GatherJob& job) {
   const Store& store = replay_.book().store();
   RowSource& source = *store.source();
   Locator locator;
@@ -211,7 +225,7 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
     if (const Status status = source.fetch(); status != Status::ok) return status;
     const BatchRange range = {job.range.first + first, end - first, job.range.total};
     if (first > 0) job.picks.prefetchFirst(job.indices + first, range.count);
-    view.gatherer().gather({job.episodes, job.blocks, job.picks, job.indices + first, range, job.target, job.pickedEpisodes + first, job.scratch, job.drawn});
+    gatherer.gather({job.episodes, job.blocks, job.picks, job.indices + first, range, job.target, job.pickedEpisodes + first, job.scratch, job.drawn});
     CopyQueue* const copies = *store.copiesPlace();
     if (range.count == job.range.count || copies == nullptr || copies->isEmpty()) continue;
     // The next part needs the memory.

@@ -21,7 +21,7 @@ class Drawing {
 
   /// Parts that batches of a view have.
   uint32_t partCount(const PickView& view) const { return batchPartCount(replay_.book().store(), view.picks.policy()); }
-  Status batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, double* offsets) const;
+  Status batchLayout(ThreadScratch& thread, const PickView& view, uint32_t count, bool addresses, double* offsets) const;
   /// Whether getBatch() of `count` picks would succeed; it draws nothing. A count of 0 asks for any pick in the view.
   Status checkDraw(ThreadScratch& thread, uint32_t selector, uint32_t count) const;
   /// Where the rows of the picks can't be read, they count as drawn, as the selector has gone on: thread.isChosen.
@@ -49,12 +49,13 @@ class Drawing {
   Status listPriorities(const PickIndex& picks, uint32_t first, uint32_t count, double* priorities) const;
 
  private:
-  Status layOut(ThreadScratch& thread, const PickView& view, uint32_t count) const;
+  Status checkAddresses(const ThreadScratch& thread) const;
+  Status layOut(ThreadScratch& thread, const PickView& view, uint32_t count, bool addresses) const;
   Status takeScratch(ThreadScratch& thread, uint32_t count) const;
   Status checkBatch(ThreadScratch& thread, const PickView& view, const BatchRange& range, double beta, double batchBytes) const;
   Status choose(ThreadScratch& thread, uint32_t selector, uint32_t count, ChosenPicks* chosen);
   Status gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
-  Status gatherInParts(const PickView& view, const GatherJob& job);
+  Status gatherInParts(const PickView& view, const Gatherer& gatherer, const GatherJob& job);
   void remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;
   bool areDrawn(const DrawnPicks& drawn, uint32_t view, const double* handles, const int32_t* positions, uint32_t count) const;

@@ -6,6 +6,8 @@
 // Thread safety: none of its own; one thread uses it at a time.
 #pragma once
 
+#include <memory>
+
 #include "kernel/base/scratch.hpp"
 #include "kernel/batches/batch.hpp"
 #include "kernel/store/copy_queue.hpp"
@@ -34,13 +36,20 @@ struct ThreadScratch {
   DrawnPicks drawn;
   bool isChosen = false;  // the last getBatch() has chosen picks, also where their rows could not be read
   BatchScratch batches[EXRP_LIMIT_PICK_VIEWS];  // by the number of the view
+  std::unique_ptr<BatchScratch[]> addressed;    // the same for batches with addresses; null for a thread that has no mirror
   CopyQueue copies;
+
+  /// For batches of a view. Those with addresses are for a thread that has a mirror.
+  BatchScratch& batchOf(uint32_t view, bool addresses) { return addresses ? addressed[view] : batches[view]; }
 
   /// Bytes beside the object itself.
   double memoryBytes() const {
     double bytes = indices.memoryBytes() + episodes.memoryBytes() + numbers.memoryBytes() + environments.memoryBytes() +
                    drawn.memoryBytes() + copies.memoryBytes();
     for (const BatchScratch& batch : batches) bytes += batch.memoryBytes();
+    for (uint32_t view = 0; addressed != nullptr && view < EXRP_LIMIT_PICK_VIEWS; ++view) {
+      bytes += double{sizeof(BatchScratch)} + addressed[view].memoryBytes();
+    }
     return bytes;
   }
 };

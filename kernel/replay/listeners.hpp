@@ -15,6 +15,7 @@
 #include "kernel/store/byte_limit.hpp"
 #include "kernel/store/column_statistics.hpp"
 #include "kernel/store/logged_rows.hpp"
+#include "kernel/store/mirrored_rows.hpp"
 #include "kernel/store/next_states.hpp"
 #include "kernel/store/open_episodes.hpp"
 #include "kernel/store/orphan_handles.hpp"
@@ -61,6 +62,7 @@ class Listeners {
       PickViews,
       SavedRows,
       LoggedRows,
+      MirroredRows,
       ColumnStatistics>
       all_;
 };

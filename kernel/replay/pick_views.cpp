@@ -31,6 +31,7 @@ Status PickViews::createView(const StoredEpisodes& stored, const PickPolicy& ask
   if (asked.transformCount == 0) made->maker.create(store, policy, episodeMax_);
   else if (status == Status::ok) status = createTransformed(store, asked, statistics, made.get());
   made->number = viewCount_;
+  if (status == Status::ok && addressedColumns_ != 0) status = makeAddressed(store, statistics, made.get());
   if (status == Status::ok) status = made->picks.prepare(stored.recordCount(), store.highWater() << store.blockShift());
   if (status == Status::ok && made->transformed != nullptr && store.source() != nullptr) status = readNormalized(stored, *made->transformed, statistics);
   if (status != Status::ok) return status;
@@ -57,6 +58,33 @@ Status PickViews::createTransformed(const Store& store, const PickPolicy& policy
     if (status == Status::ok) status = statistics.reserve(store, column, type);
   });
   return status;
+}
+
+/// Makes what gathers batches with addresses.
+Status PickViews::makeAddressed(const Store& store, const ColumnStatistics& statistics, PickView* view) const {
+  view->addressed.reset(new (std::nothrow) AddressedBatches);
+  if (view->addressed == nullptr) return fail(Status::memory, sizeof(AddressedBatches));
+  PickPolicy policy = view->picks.policy();
+  policy.transforms = view->transforms.data();
+  const Status status = view->addressed->create(store, policy, episodeMax_, seed_, view->number, addressedColumns_);
+  view->addressed->useStatistics(statistics);
+  return status;
+}
+
+Status PickViews::beginAddresses(const Store& store, const ColumnStatistics& statistics, uint64_t columns) {
+  addressedColumns_ = columns;
+  for (uint32_t view = 0; view < viewCount_; ++view) {
+    if (const Status status = makeAddressed(store, statistics, views_[view].get()); status != Status::ok) {
+      endAddresses();
+      return status;
+    }
+  }
+  return Status::ok;
+}
+
+void PickViews::endAddresses() {
+  addressedColumns_ = 0;
+  for (uint32_t view = 0; view < viewCount_; ++view) views_[view]->addressed.reset();
 }
 
 /// Reads all blocks that are on the disk only, where statistics begin that need them: so that what can't be read is told before anything changes.

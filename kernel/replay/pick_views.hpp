@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "kernel/batches/transformed_batches.hpp"
+#include "kernel/batches/addressed_batches.hpp"
 #include "kernel/store/episode_listener.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/pick_index.hpp"
@@ -27,10 +27,17 @@ struct PickView {
   Scratch<double> transforms;                       // the numbers that they were made from
   uint32_t number = 0;  // 0, 1, ... in order of creation
   uint32_t selectorCount = 0;
-  uint64_t drawnCount = 0;  // batches, or parts of one, that were gathered by `transformed`
+  uint64_t drawnCount = 0;  // batches, or parts of one, that were gathered with transforms
+  std::unique_ptr<AddressedBatches> addressed;  // null while no column is mirrored
 
-  const Gatherer& gatherer() const { return transformed == nullptr ? static_cast<const Gatherer&>(maker) : *transformed; }
-  const uint32_t* shownBytes() const { return transformed == nullptr ? nullptr : transformed->shownBytes(); }
+  const Gatherer& gatherer(bool addresses = false) const {
+    if (addresses) [[unlikely]] return *addressed;
+    return transformed == nullptr ? static_cast<const Gatherer&>(maker) : *transformed;
+  }
+  const uint32_t* shownBytes(bool addresses = false) const {
+    if (addresses) [[unlikely]] return addressed->shownBytes();
+    return transformed == nullptr ? nullptr : transformed->shownBytes();
+  }
 };
 
 class PickViews final : public EpisodeListener {
@@ -54,7 +61,11 @@ class PickViews final : public EpisodeListener {
   /// Bytes that the views themselves take, beside those of memoryBytes().
   double viewBytes() const {
     double bytes = static_cast<double>(viewCount_ * sizeof(PickView));
-    for (uint32_t view = 0; view < viewCount_; ++view) bytes += views_[view]->transformed == nullptr ? 0 : views_[view]->transformed->memoryBytes() + views_[view]->transforms.memoryBytes();
+    for (uint32_t view = 0; view < viewCount_; ++view) {
+      const PickView& at = *views_[view];
+      if (at.transformed != nullptr) bytes += at.transformed->memoryBytes() + at.transforms.memoryBytes();
+      if (at.addressed != nullptr) bytes += at.addressed->memoryBytes();
+    }
     return bytes;
   }
   /// Whether a view has transforms.
@@ -63,6 +74,12 @@ class PickViews final : public EpisodeListener {
     for (uint32_t view = 0; view < viewCount_; ++view) found = found || views_[view]->transformed != nullptr;
     return found;
   }
+
+  // ---- columns that are mirrored elsewhere ----
+
+  /// From now on, the views can also make batches with addresses of the columns whose bits are in `columns`. Status::memory leaves none that can.
+  Status beginAddresses(const Store& store, const ColumnStatistics& statistics, uint64_t columns);
+  void endAddresses();
 
   // ---- selectors ----
 
@@ -117,6 +134,7 @@ class PickViews final : public EpisodeListener {
 
  private:
   static Status readNormalized(const StoredEpisodes& stored, const TransformedBatches& batches, const ColumnStatistics& statistics);
+  Status makeAddressed(const Store& store, const ColumnStatistics& statistics, PickView* view) const;
   Status createTransformed(const Store& store, const PickPolicy& policy, ColumnStatistics& statistics, PickView* view);
   void notePriorities(const StoredEpisodes& stored, uint32_t episode, uint32_t from, const uint8_t* priorities);
   /// Pushes the picks of each view that became valid since the episode was open and had `countBefore` records.
@@ -139,6 +157,7 @@ class PickViews final : public EpisodeListener {
   uint32_t capacity_ = 0;
   uint32_t episodeMax_ = 0;
   uint64_t seed_ = 0;
+  uint64_t addressedColumns_ = 0;
 };
 
 }  // namespace exrp

@@ -110,6 +110,28 @@ Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, doubl
   return status;
 }
 
+// ---- a mirror ----
+
+Status Instance::beginMirror(Seat& seat, uint64_t columns) {
+  MirroredRows& mirrored = replay.book().part<MirroredRows>();
+  if (mirrored.isOn()) return fail(Status::limit, 1);
+  seat.scratch.addressed.reset(new (std::nothrow) BatchScratch[EXRP_LIMIT_PICK_VIEWS]);
+  Status status = seat.scratch.addressed == nullptr ? fail(Status::memory, sizeof(BatchScratch) * EXRP_LIMIT_PICK_VIEWS) : Status::ok;
+  if (status == Status::ok) status = replay.picks().beginAddresses(replay.book().store(), replay.book().part<ColumnStatistics>(), columns);
+  if (status == Status::ok) status = mirrored.begin(replay.book(), columns);
+  seat.hasMirror = true;
+  if (status != Status::ok) endMirror(seat);
+  return status;
+}
+
+void Instance::endMirror(Seat& seat) {
+  if (!seat.hasMirror) return;
+  seat.hasMirror = false;
+  seat.scratch.addressed.reset();
+  replay.picks().endAddresses();
+  replay.book().part<MirroredRows>().end();
+}
+
 Status Instance::grantSamples(Seat& seat, uint32_t count) {
   const Status status = allows(EXRP_ALLOW_SAMPLES, count);
   seat.isGranted = status == Status::ok;
@@ -160,6 +182,7 @@ void Instance::dismiss(Seat& seat, bool threadEnded) {
   // Where the thread holds the lock by another seat, that serves, too.
   const bool taken = holds || sharing.take(seat) == Status::ok;
   snapshot.endFor(&seat);
+  endMirror(seat);
   if (!seat.isBarred) abandon(seat.number);
   sharing.dismiss(seat);
   sharing.endedCount += threadEnded ? 1 : 0;

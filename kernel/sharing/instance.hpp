@@ -56,6 +56,12 @@ class Instance {
   Status grantSamples(Seat& seat, uint32_t count);
   Status endGrant(Seat& seat, uint32_t count);
 
+  // ---- a mirror ----
+
+  /// There is one at a time: of some columns, of which the seat draws addresses from now on.
+  Status beginMirror(Seat& seat, uint64_t columns);
+  void endMirror(Seat& seat);
+
   // ---- seats ----
 
   /// Lets other threads attach by a new ticket; the first time, `seat` is the only one.

@@ -28,6 +28,7 @@ struct Seat {
   uint32_t ticket = 0;     // by which it came
   bool isGuest = false;    // it came by a ticket
   bool isBarred = false;   // its ticket was revoked
+  bool hasMirror = false;  // exrp_mirror_begin
   bool isGranted = false;  // the rate limiter allowed a batch of several calls
   uint32_t holdCount = 0;  // how often the seat holds the lock; its own thread's
   uint32_t runnerCount = 0;

@@ -13,8 +13,8 @@ import type { ReplayCore } from "../core.ts";
 import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
-import type { DType } from "../../schema/columns.ts";
-import { shownColumns } from "../../schema/pick_transforms.ts";
+import { Column, type DType, type NamedColumn } from "../../schema/columns.ts";
+import { kernelTransforms, shownColumns } from "../../schema/pick_transforms.ts";
 import {
   type AnyPickPolicy,
   describeLayout,
@@ -54,12 +54,32 @@ export interface NStepParts extends Parts<"reward" | "discount"> {
   readonly nextState: readonly BatchPart[];
 }
 
+/** Columns that are mirrored in other memory, by their number: a batch has addresses of their rows, as the kernel's `EXRP_BATCH_ADDRESSES` says. */
+export type AddressedColumns = ReadonlySet<number>;
+
+/** What a batch shows of addressed columns in place of rows, and of the others as it is. */
+function withAddresses(
+  shown: readonly NamedColumn[],
+  columns: readonly NamedColumn[],
+  transforms: AnyPickPolicy["transform"],
+  addressed: AddressedColumns,
+): readonly NamedColumn[] {
+  const lists = kernelTransforms(columns, transforms);
+  return shown.map((each, k) => {
+    if (!addressed.has(k)) return each;
+    const isCropped = lists[k]?.some(([kind]) => kind === abi.EXRP_TRANSFORM_CROP);
+    return { ...each, column: new Column("int32", isCropped ? [abi.EXRP_ADDRESS_COUNT] : []) };
+  });
+}
+
 /** Where each part of a batch of one size lies, and the spare buffers of that size. */
 export class BatchLayout {
   /** How many picks a batch has. */
   readonly size: number;
   /** How many rows each pick has. */
   readonly length: number;
+  /** What the kernel is told of the size: with addresses, it is another number. */
+  readonly asked: number;
   /** The bytes of a whole batch. */
   readonly bytes: number;
   /** The pick policy. */
@@ -85,17 +105,26 @@ export class BatchLayout {
   readonly #kernel: Kernel;
   readonly #spare: ArrayBuffer[] = [];
 
-  /** Asks the kernel where the parts of a batch of `size` picks lie. */
-  constructor(core: ReplayCore, { id, policy }: PickView, size: number) {
+  /** Asks the kernel where the parts of a batch of `size` picks lie. Of `addressed` columns, it has addresses. */
+  constructor(
+    core: ReplayCore,
+    { id, policy }: PickView,
+    size: number,
+    addressed?: AddressedColumns,
+  ) {
     const { config, kernel: { symbols } } = core;
     const { columns, extraNames, leaves, tree } = config;
-    const shown = shownColumns("transform", columns, policy.transform);
+    const rows = shownColumns("transform", columns, policy.transform);
+    const shown = addressed === undefined
+      ? rows
+      : withAddresses(rows, columns, policy.transform, addressed);
+    const asked = addressed === undefined ? size : size + abi.EXRP_BATCH_ADDRESSES;
     const nStepFirst = abi.EXRP_BATCH_COLUMN + columns.length;
     const nStepCount = policy.nStep.length;
     const moreFirst = nStepFirst + abi.EXRP_BATCH_N_STEP_PARTS * nStepCount;
     const partCount = moreFirst + (1 + nStepCount) * (leaves.length - 1);
     const offsets = new Float64Array(partCount);
-    const status = symbols.exrp_batch_layout(core.id, id, size, offsets, partCount);
+    const status = symbols.exrp_batch_layout(core.id, id, asked, offsets, partCount);
     core.check("getBatch()", status);
     const length = rowCount(policy);
     const part = (index: number, dtype: DType, ...shape: readonly number[]): BatchPart => ({
@@ -129,6 +158,7 @@ export class BatchLayout {
     const goRows = policy.returnToGo ? length : 0;
     this.#kernel = core.kernel;
     this.size = size;
+    this.asked = asked;
     this.length = length;
     this.bytes = offsets[abi.EXRP_BATCH_BYTES] ?? 0;
     this.policy = policy;

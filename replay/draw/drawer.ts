@@ -21,7 +21,7 @@ import type { CustomSelector } from "../rules/custom_selectors.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { emptyError } from "./_empty_error.ts";
 import type { Batch } from "../../schema/batch.ts";
-import { BatchLayout } from "./batch_layout.ts";
+import { type AddressedColumns, BatchLayout } from "./batch_layout.ts";
 import type { BatchStreamSource } from "./batches.ts";
 import { OwnedBatch } from "./owned_batch.ts";
 
@@ -77,20 +77,32 @@ export class Drawer {
   readonly #core: ReplayCore;
   readonly #register: Register;
   readonly #rules: UserRules;
+  readonly #addressed: AddressedColumns | undefined;
   /** The layouts of batches, by the pick view's number and the size; only of views that were drawn from. */
   readonly #layouts: Map<number, BatchLayout>[] = [];
   /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
   readonly #candidates = new Map<number, OwnedBatch>();
 
-  /** Draws from the replay of `core`. */
-  constructor(core: ReplayCore, register: Register, rules: UserRules) {
+  /** Draws from the replay of `core`. Of `addressed` columns, batches have addresses, while the kernel has a mirror of them. */
+  constructor(
+    core: ReplayCore,
+    register: Register,
+    rules: UserRules,
+    addressed?: AddressedColumns,
+  ) {
     this.#core = core;
     this.#register = register;
     this.#rules = rules;
+    this.#addressed = addressed;
     core.countBuffers(() => {
       const layouts = this.#layouts.flatMap((sizes) => [...sizes.values()]);
       return layouts.reduce((sum, { spareBytes }) => sum + spareBytes, 0);
     });
+  }
+
+  /** What draws from the same replay batches that have addresses of these columns. */
+  withAddresses(columns: AddressedColumns): Drawer {
+    return new Drawer(this.#core, this.#register, this.#rules, columns);
   }
 
   /** Draws a batch. */
@@ -235,7 +247,7 @@ export class Drawer {
         nativeId,
         first,
         count,
-        layout.size,
+        layout.asked,
         beta,
         bytes,
         lengthOf(bytes),
@@ -276,7 +288,7 @@ export class Drawer {
       probability,
       first,
       count,
-      layout.size,
+      layout.asked,
       beta,
       0,
       isWeighted ? 1 : 0,
@@ -345,6 +357,13 @@ export class Drawer {
     composed.run(count, {
       draw: (part, from, size) => fill(part, filling, first + from, size),
       candidates: (part, size) => {
+        if (this.#addressed !== undefined) {
+          throw new TypeError(
+            `${
+              askedText(selector)
+            } looks at the columns of candidates, some of which are on a device; draw with it by getBatch() of the replay`,
+          );
+        }
         const layout = this.#layout(selector.view, size);
         const batch = roomIn(this.#candidates.get(selector.id), layout);
         this.#candidates.set(selector.id, batch);
@@ -369,13 +388,20 @@ export class Drawer {
     });
   }
 
+  /** The layout of the batches of a selector's view. */
+  layoutOf(selector: Selector, size: number): BatchLayout {
+    this.#core.checkUsable("getBatch()");
+    return this.#layout(this.#register.entry("getBatch()", selector).selector.view, size);
+  }
+
   /** The layout of a view's batches of this size. */
   #layout(view: number, size: number, operation = "getBatch()"): BatchLayout {
     const layouts = this.#layouts[view] ??= new Map();
     const there = layouts.get(size);
     if (there !== undefined) return there;
     checkInteger(`${operation}: size`, size, 1, EXRP_LIMIT_BATCH);
-    const layout = new BatchLayout(this.#core, this.#register.views[view] as PickView, size);
+    const of = this.#register.views[view] as PickView;
+    const layout = new BatchLayout(this.#core, of, size, this.#addressed);
     if (layouts.size >= LAYOUTS_MAX) layouts.clear();
     layouts.set(size, layout);
     return layout;

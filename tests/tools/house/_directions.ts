@@ -185,8 +185,8 @@ export const rules: readonly Rule[] = [
       ],
       [{ "kernel/a.hpp": "" }, "kernel/a.hpp is on no floor of _plan.ts"],
       [
-        { "deno.json": '{"exports":{},"publish":{"include":["mod.ts","gpu","README.md"]}}' },
-        "deno.json publishes gpu, and _plan.ts does not say what it may import",
+        { "deno.json": '{"exports":{},"publish":{"include":["mod.ts","robots","README.md"]}}' },
+        "deno.json publishes robots, and _plan.ts does not say what it may import",
       ],
     ],
   },

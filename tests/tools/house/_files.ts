@@ -108,12 +108,12 @@ export const rules: readonly Rule[] = [
     find: (_, house) => partsWithoutTests(house).map((part) => `tests/${part} has no test`),
     planted: [
       [
-        { "deno.json": '{"exports":{},"publish":{"include":["mod.ts","gpu","rate_limiters"]}}' },
-        "tests/gpu has no test",
+        { "deno.json": '{"exports":{},"publish":{"include":["mod.ts","robots","rate_limiters"]}}' },
+        "tests/robots has no test",
       ],
       [{
-        "deno.json": '{"exports":{},"publish":{"include":["mod.ts","gpu","rate_limiters"]}}',
-        "tests/gpu/a_test.ts": "f();",
+        "deno.json": '{"exports":{},"publish":{"include":["mod.ts","robots","rate_limiters"]}}',
+        "tests/robots/a_test.ts": "f();",
       }],
     ],
   },

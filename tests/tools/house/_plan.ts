@@ -53,6 +53,8 @@ export const parts: Readonly<Record<string, readonly string[]>> = {
       "base",
     ],
   ],
+  // Columns on a device stand above the replay, whose batches they are parts of.
+  gpu: ["replay", "schema", "ffi", "base"],
   // Weights and actions for actors on many machines go over the connections of shards.
   fleet: [
     ...["shards", "actors", "learner", "mod.ts", "replay", "storage", "schema", "ffi", "base"],

@@ -1,0 +1,28 @@
+/** A WebGPU device for tests. Where there is no driver, the tests are left out by name. Debian's mesa-vulkan-drivers is one that needs no GPU. */
+
+const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
+
+/** Whether there is a driver. */
+export const hasDevice: boolean = adapter !== null && adapter !== undefined;
+
+/** A new device, of which each error ends the test. */
+export async function newDevice(limits: GPUDeviceDescriptor["requiredLimits"] = {}): Promise<
+  GPUDevice & Disposable
+> {
+  // An adapter gives one device only.
+  const found = await navigator.gpu.requestAdapter();
+  if (found === null) throw new Error("the adapter has gone");
+  const device = await found.requestDevice({ requiredLimits: limits });
+  device.addEventListener("uncapturederror", (event) => {
+    throw new Error((event as GPUUncapturedErrorEvent).error.message);
+  });
+  return Object.assign(device, { [Symbol.dispose]: () => device.destroy() });
+}
+
+/** `onGpu.test()` is `Deno.test()` where there is a driver. */
+export const onGpu = {
+  test(name: string, fn: () => void | Promise<void>): void {
+    if (hasDevice) Deno.test({ name, fn });
+    else Deno.test({ name: `${name} (skipped: no adapter of WebGPU)`, fn, ignore: true });
+  },
+};

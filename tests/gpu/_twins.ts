@@ -1,0 +1,355 @@
+/** Two replays that are alike, one of them with columns on a device; and batches of both that must be the same, to the bit. */
+import { assertEquals } from "../_assert.ts";
+import {
+  type AnySchema,
+  type Batch,
+  bool,
+  type Column,
+  ExperienceReplay,
+  float16,
+  float32,
+  float64,
+  highestPriority,
+  int16,
+  int32,
+  int8,
+  mixture,
+  type PickOptions,
+  prioritized,
+  type Selector,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { type DeviceArray, onDevice } from "@exrp/replay/gpu";
+import {
+  centerCrop,
+  clip,
+  normalize,
+  randomCrop,
+  randomShift,
+  toFloat16,
+  toFloat32,
+} from "@exrp/replay/transforms";
+import { SurpriseFirst } from "../../examples/surprise_first.ts";
+import type { RandomStream } from "../../selectors/random_stream.ts";
+import { arrayText } from "../../base/inspect.ts";
+
+/** What makes a column. */
+type Maker = (...shape: number[]) => Column;
+
+/** What a pair of replays has. */
+export interface Setup {
+  readonly state: unknown;
+  readonly extra: Column;
+  readonly pick: PickOptions;
+  readonly columns: readonly ("state" | "action" | "extras.more")[];
+  readonly capacity: number;
+  readonly blockLength: number | undefined;
+  readonly segmentLength: number | undefined;
+  readonly compression: "none" | "fast" | "small";
+}
+
+/** One of a list. */
+export function oneOf<T>(random: RandomStream, list: readonly T[]): T {
+  return list[random.below(list.length)] as T;
+}
+
+function anyShape(random: RandomStream): number[] {
+  return oneOf<() => number[]>(random, [
+    () => [],
+    () => [1 + random.below(9)],
+    () => [2 + random.below(6), 2 + random.below(6)],
+    () => [1 + random.below(3), 2 + random.below(5), 2 + random.below(5)],
+    () => [12 + random.below(4), 12 + random.below(4)],
+  ])();
+}
+
+const MAKERS: readonly Maker[] = [uint8, uint8, uint8, int8, int16, int32, float32, bool, float64];
+const makers = typeof Float16Array === "function" ? [...MAKERS, float16 as Maker] : MAKERS;
+
+/** Transforms that fit a column. */
+function anyTransforms(random: RandomStream, column: Column): unknown[] {
+  const { shape, dtype } = column;
+  const list: unknown[] = [];
+  const isFloat64 = dtype === "float64";
+  if (!isFloat64 && random.below(3) === 0) {
+    list.push(normalize({ clip: random.below(2) === 0 ? false : 2 }));
+  }
+  const [height = 0, width = 0] = shape.slice(-2);
+  const moves = shape.length < 2 ? 0 : random.below(4);
+  if (moves >= 2) {
+    const tall = 1 + random.below(height);
+    const wide = 1 + random.below(width);
+    const isLast = shape.length === 3 && random.below(2) === 0;
+    const options = { channels: isLast ? "last" : "first" } as const;
+    const last = [1 + random.below(shape[0] ?? 1), 1 + random.below(shape[1] ?? 1)] as const;
+    const size = isLast ? last : [tall, wide] as const;
+    if (random.below(2) === 0) list.push(randomShift(1 + random.below(3), options));
+    list.push(oneOf(random, [randomCrop, centerCrop])(...size, options));
+  } else if (moves === 1) {
+    list.push(randomShift(1 + random.below(4)));
+  }
+  if (isFloat64) return list;
+  if (random.below(2) === 0) {
+    list.push(toFloat32({ scale: random.uniform(), offset: random.below(2) * random.uniform() }));
+  }
+  if (random.below(3) === 0) list.push(clip(-0.25, 0.5));
+  if (typeof Float16Array === "function" && random.below(4) === 0) list.push(toFloat16());
+  return list;
+}
+
+/** What a replay has, by these random numbers. */
+export function anySetup(random: RandomStream): Setup {
+  const leaf = (): Column => oneOf(random, makers)(...anyShape(random));
+  const isTree = random.below(3) === 0;
+  const [image, speed, extra] = [leaf(), leaf(), leaf()];
+  const length = oneOf(random, [1, 1, 1, 2, 5]);
+  const burnIn = oneOf(random, [0, 0, 3]);
+  const stack = oneOf(random, [1, 1, 2, 4]);
+  const nStep = oneOf(random, [[], [], [3], [1, 4]]);
+  const stackCompact = stack > 1 && random.below(3) === 0;
+  const isTransformed = random.below(2) === 0;
+  const transform = {
+    state: isTree
+      ? { image: anyTransforms(random, image), speed: anyTransforms(random, speed) }
+      : anyTransforms(random, image),
+    reward: random.below(2) === 0 ? [clip(-0.5, 0.5)] : [],
+    extras: { more: anyTransforms(random, extra) },
+  };
+  const reversed = !stackCompact && burnIn === 0 && random.below(4) === 0;
+  return {
+    state: isTree ? { image, speed } : image,
+    extra,
+    columns: oneOf<Setup["columns"]>(random, [
+      ["state"],
+      ["state", "extras.more"],
+      ["extras.more"],
+      ["action", "state"],
+    ]),
+    capacity: 60 + random.below(200),
+    blockLength: oneOf(random, [undefined, 4, 16]),
+    segmentLength: oneOf(random, [undefined, 50]),
+    compression: oneOf(random, ["none", "none", "fast", "small"]),
+    pick: {
+      length,
+      stack,
+      discount: 0.9,
+      stackPadding: oneOf(random, ["repeat", "zeros"]),
+      allowShort: random.below(2) === 0,
+      allowOpenEnd: !reversed && random.below(3) === 0,
+      ends: random.below(2) === 0,
+      returnToGo: random.below(4) === 0,
+      ...(stackCompact ? { stackCompact } : {}),
+      ...(nStep.length > 0 ? { nStep } : {}),
+      ...(random.below(2) === 0 ? { burnIn } : { before: burnIn }),
+      ...(reversed ? { reversed } : {}),
+      ...(nStep.length === 0 && !stackCompact && !reversed
+        ? { nextState: oneOf(random, ["copy", "copy", "overlap", false] as const) }
+        : {}),
+      ...(isTransformed ? { transform: transform as PickOptions["transform"] } : {}),
+    } as PickOptions,
+  };
+}
+
+/** A value of a column. */
+function anyValue(random: RandomStream, { dtype, elementCount }: Column): number[] {
+  const number: Readonly<Record<Column["dtype"], () => number>> = {
+    uint8: () => random.below(256),
+    int8: () => random.below(256) - 128,
+    int16: () => random.below(65536) - 32768,
+    int32: () => random.next() | 0,
+    bool: () => random.below(2),
+    float16: () => random.uniform() * 2 - 1,
+    float32: () => random.uniform() * 20 - 10,
+    float64: () => random.uniform() * 20 - 10,
+  };
+  return Array.from({ length: elementCount }, number[dtype]);
+}
+
+function columnOf(value: unknown): value is Column {
+  return typeof value === "object" && value !== null && "elementCount" in value;
+}
+
+function anyState(random: RandomStream, state: unknown): unknown {
+  const one = (column: Column): unknown => {
+    const values = anyValue(random, column);
+    return column.shape.length === 0 ? values[0] : values;
+  };
+  if (columnOf(state)) return one(state);
+  const leaves = Object.entries(state as Record<string, Column>);
+  return Object.fromEntries(leaves.map(([name, column]) => [name, one(column)]));
+}
+
+/** A replay of any columns, for calls whose types nobody knows. */
+// deno-lint-ignore no-explicit-any
+type AnyReplay = ExperienceReplay<any>;
+
+/** Two replays that hear the same. */
+export class Twins implements Disposable {
+  readonly replays: readonly [plain: AnyReplay, mirrored: AnyReplay];
+  readonly selectors: readonly (readonly [Selector, Selector])[];
+  readonly #setup: Setup;
+  readonly #random: RandomStream;
+  readonly #episodes: [number, number][] = [];
+
+  private constructor(
+    setup: Setup,
+    random: RandomStream,
+    replays: readonly [AnyReplay, AnyReplay],
+  ) {
+    this.#setup = setup;
+    this.#random = random;
+    this.replays = replays;
+    const rules = [
+      () => uniform(),
+      () => prioritized({ alpha: 0.7 }),
+      () => highestPriority(),
+      // One in TypeScript, whose picks the kernel gathers, and one of two others.
+      () => new SurpriseFirst(),
+      () => mixture([{ rule: prioritized(), share: 1 }, { rule: uniform(), share: 2 }]),
+    ];
+    const [a, b] = replays;
+    this.selectors = rules.map((rule) => [a.newPickSelector(rule()), b.newPickSelector(rule())]);
+  }
+
+  static async make(setup: Setup, random: RandomStream): Promise<Twins> {
+    const { state, extra, pick, capacity, blockLength, segmentLength, compression } = setup;
+    const seed = random.below(1000);
+    const make = async (): Promise<AnyReplay> =>
+      await ExperienceReplay.create({
+        ...{ capacity, seed, pick, compression },
+        ...(blockLength === undefined ? {} : { blockLength }),
+        ...(segmentLength === undefined ? {} : { segmentLength }),
+        state: state as Column,
+        extras: { more: extra },
+      });
+    const twins = new Twins(setup, random, [await make(), await make()]);
+    for (let k = 0; k < 3; k++) twins.#begin();
+    return twins;
+  }
+
+  #begin(): void {
+    const [a, b] = this.replays;
+    this.#episodes.push([a.newEpisode(), b.newEpisode()]);
+  }
+
+  /** The same record in both; some end their episode. */
+  record(): void {
+    const random = this.#random;
+    const { state, extra } = this.#setup;
+    const at = random.below(this.#episodes.length);
+    const one = anyState(random, state);
+    const more = extra.shape.length === 0 ? anyValue(random, extra)[0] : anyValue(random, extra);
+    const ends = random.below(12) === 0;
+    const rest = {
+      extras: { more },
+      ...(ends ? { finalState: anyState(random, state), truncated: random.below(2) === 0 } : {}),
+    };
+    const [action, reward] = [random.below(9), random.uniform() * 2 - 1];
+    const handles = this.#episodes[at] as [number, number];
+    for (const [k, replay] of this.replays.entries()) {
+      handles[k] = replay.record(
+        handles[k] as number,
+        one as never,
+        action as never,
+        reward as never,
+        rest as never,
+      );
+    }
+    if (!ends) return;
+    this.#episodes.splice(at, 1);
+    this.#begin();
+  }
+
+  /** Other values for records that are stored. */
+  update(): void {
+    const random = this.#random;
+    const { state } = this.#setup;
+    if (!columnOf(state)) return;
+    const [handle] = this.#episodes[random.below(this.#episodes.length)] as [number, number];
+    const [plain] = this.replays;
+    const { recordCount, firstPosition } = plain.episode(handle);
+    if (recordCount === 0) return;
+    const position = firstPosition + random.below(recordCount);
+    const values = anyValue(random, state);
+    for (const replay of this.replays) {
+      replay.update([handle], [position], { state: values } as never);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    for (const replay of this.replays) replay[Symbol.dispose]();
+  }
+}
+
+function bytesOf(array: ArrayBufferView): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+function isDeviceArray(value: unknown): value is DeviceArray {
+  return typeof value === "object" && value !== null && "read" in value;
+}
+
+/** Compares parts of two batches that have the same structure: numbers, typed arrays, arrays on a device, and objects of these. */
+async function compare(where: string, plain: unknown, shown: unknown): Promise<number> {
+  if (isDeviceArray(shown)) {
+    const expected = plain as Uint8Array;
+    const array = await shown.read();
+    assertEquals(array.constructor.name, expected.constructor.name, where);
+    sameBytes(where, expected, array, shown.shape);
+    return 1;
+  }
+  if (ArrayBuffer.isView(plain)) {
+    sameBytes(where, plain, shown as ArrayBufferView, []);
+    return 0;
+  }
+  if (typeof plain !== "object" || plain === null) {
+    assertEquals(shown, plain, where);
+    return 0;
+  }
+  const counts = await Promise.all(
+    Object.entries(plain).map(([name, value]) =>
+      compare(`${where}.${name}`, value, (shown as Record<string, unknown>)[name])
+    ),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function sameBytes(
+  where: string,
+  plain: ArrayBufferView,
+  shown: ArrayBufferView,
+  shape: readonly number[],
+): void {
+  const [a, b] = [bytesOf(plain), bytesOf(shown)];
+  assertEquals(b.length, a.length, where);
+  const wrong = a.findIndex((byte, k) => byte !== b[k]);
+  if (wrong < 0) return;
+  const element = Math.floor(wrong / (plain as Uint8Array).BYTES_PER_ELEMENT);
+  const [is, was] = [shown, plain].map((each) => (each as Uint8Array)[element]);
+  throw new Error(`${where} ${arrayText(shown, shape)}[${element}] is ${is}, not ${was}`);
+}
+
+const PARTS = [
+  ...["state", "nextState", "action", "reward", "extras", "nStep", "seqLen", "nextSeqLen"],
+  ...["pickEpisode", "pickPosition", "probability", "importanceWeight", "discount", "learnMask"],
+  ...["contextMask", "terminated", "truncated", "returnToGo", "size", "length", "shape"],
+] as const;
+
+/** Refuses a batch that differs from the plain one in any bit; returns how many of its arrays are on the device. */
+export async function sameBatch(
+  where: string,
+  plain: Batch,
+  shown: object,
+): Promise<number> {
+  const pick = (batch: object): object =>
+    Object.fromEntries(PARTS.map((name) => [name, (batch as Record<string, unknown>)[name]]));
+  return await compare(where, pick(plain), pick(shown));
+}
+
+/** The second of the twins on a device. */
+export function deviceOf(twins: Twins, setup: Setup, device: GPUDevice): ReturnType<
+  typeof onDevice<AnySchema, GPUDevice, "state">
+> {
+  return onDevice(twins.replays[1], device, { columns: setup.columns as readonly "state"[] });
+}

@@ -1,0 +1,242 @@
+/** Columns on a device: what is uploaded, what is refused, what is counted, and what becomes of a device that goes. */
+import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "../_assert.ts";
+import { native } from "../_native.ts";
+import { refused } from "../_refused.ts";
+import {
+  every,
+  ExperienceReplay,
+  float32,
+  float64,
+  laber,
+  ReplayError,
+  uint8,
+  uniform,
+} from "@exrp/replay";
+import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
+import { toFloat32 } from "@exrp/replay/transforms";
+import { hasDevice, newDevice, onGpu } from "./_device.ts";
+
+async function pixels(capacity = 100, pick: object = {}): Promise<
+  ExperienceReplay<{ state: ReturnType<typeof uint8<[5, 5]>> }>
+> {
+  return await ExperienceReplay.create({ capacity, state: uint8(5, 5), seed: 1, pick });
+}
+
+function fill(
+  replay: Awaited<ReturnType<typeof pixels>>,
+  count: number,
+  from = 0,
+): void {
+  let episode = replay.newEpisode();
+  for (let t = from; t < from + count; t++) {
+    episode = replay.record(episode, new Uint8Array(25).fill(t), t, 0.5);
+  }
+  replay.endEpisode(episode, { finalState: new Uint8Array(25).fill(from + count) });
+}
+
+onGpu.test("new rows go up once, and a batch only addresses", async () => {
+  using device = await newDevice();
+  using replay = await ExperienceReplay.create({ capacity: 1000, state: uint8(84, 84) });
+  const selector = replay.newPickSelector(uniform());
+  let episode = replay.newEpisode();
+  const frame = new Uint8Array(84 * 84);
+  for (let t = 0; t < 64; t++) episode = replay.record(episode, frame, 0, 0);
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  assertEquals(gpu.uploadedBytes, 0);
+  (await gpu.getBatch(32, selector))[Symbol.dispose]();
+  const first = gpu.uploadedBytes;
+  // 2 parts of 32 addresses, each at a multiple of 256 bytes.
+  assertEquals(first, 64 * 84 * 84 + 2 * 256);
+  (await gpu.getBatch(32, selector))[Symbol.dispose]();
+  assertEquals(gpu.uploadedBytes - first, 2 * 256);
+  episode = replay.record(episode, frame, 0, 0);
+  (await gpu.getBatch(32, selector))[Symbol.dispose]();
+  assertEquals(gpu.uploadedBytes - first, 4 * 256 + 84 * 84);
+  // A step of a learner that records one frame, beside the batch that would be sent.
+  assertLess((84 * 84 + 512) / (2 * 32 * 84 * 84), 0.1);
+});
+
+onGpu.test("a column of several buffers is gathered from all of them", async () => {
+  // The smallest buffer that has a block of these rows.
+  using device = await newDevice();
+  const limits = { ...{ maxBufferSize: 4096, maxStorageBufferBindingSize: 4096 } };
+  const small = new Proxy(device, {
+    get(of, name): unknown {
+      const value: unknown = Reflect.get(of, name);
+      if (name === "limits") return { ...limits, maxComputeWorkgroupsPerDimension: 3 };
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+  using replay = await pixels(600, { stack: 2 });
+  const selector = replay.newPickSelector(uniform());
+  using gpu = onDevice(replay, small, { columns: ["state"] });
+  fill(replay, 300);
+  fill(replay, 250, 100);
+  using plain = await pixels(600, { stack: 2 });
+  const same = plain.newPickSelector(uniform());
+  fill(plain, 300);
+  fill(plain, 250, 100);
+  for (let k = 0; k < 5; k++) {
+    using batch = await gpu.getBatch(30, selector);
+    using expected = plain.getBatch(30, same);
+    const [state, next] = await Promise.all([batch.state.read(), batch.nextState.read()]);
+    assertEquals(state, expected.state);
+    assertEquals(next, expected.nextState);
+  }
+  await refused(() => gpu.getBatch(200, selector), "limit", /a batch needs a buffer of/);
+});
+
+onGpu.test("a batch that was handed back is used again, and close() frees all", async () => {
+  using device = await newDevice();
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  const before = replay.memoryBytes;
+  const gpu = onDevice(replay, device, { columns: ["state"] });
+  (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  const bytes = gpu.deviceBytes;
+  for (let k = 0; k < 20; k++) {
+    const batch = await gpu.getBatch(8, selector);
+    batch[Symbol.dispose]();
+    batch[Symbol.dispose]();
+    assertEquals(gpu.deviceBytes, bytes);
+  }
+  const kept = await gpu.getBatch(8, selector);
+  assertEquals(replay.describe().memory.device, gpu.deviceBytes);
+  assert(replay.memoryBytes > before + gpu.deviceBytes);
+  assert(String(replay.describe()).includes("on a device"));
+  assertEquals(String(kept), "DeviceBatch 8×1");
+  gpu.close();
+  gpu.close();
+  kept[Symbol.dispose]();
+  assertEquals([gpu.deviceBytes, replay.describe().memory.device], [0, 0]);
+  await refused(() => gpu.getBatch(8, selector), "disposed", /close\(\) has freed/);
+  // The replay goes on, on another device, too.
+  assertEquals(replay.getBatch(8, selector).size, 8);
+  using again = onDevice(replay, device, { columns: ["action"] });
+  using batch = await again.getBatch(8, selector);
+  assertEquals([...await batch.action.read()], [...batch.pickPosition]);
+});
+
+onGpu.test("a device that is lost is an error in words, and the replay goes on", async () => {
+  const device = await newDevice();
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  device.destroy();
+  await device.lost;
+  for (let k = 0; k < 2; k++) {
+    await refused(() => gpu.getBatch(8, selector), "device", /device was lost \(destroyed/);
+    fill(replay, 20);
+    assertEquals(replay.getBatch(8, selector).size, 8);
+  }
+  gpu.close();
+  using other = await newDevice();
+  using next = onDevice(replay, other, { columns: ["state"] });
+  using batch = await next.getBatch(8, selector);
+  assertEquals(batch.state.shape, [8, 1, 5, 5]);
+});
+
+onGpu.test("draws that were asked for at once come in their order", async () => {
+  using device = await newDevice();
+  using replay = await pixels();
+  using twin = await pixels();
+  for (const each of [replay, twin]) fill(each, 60);
+  const [selector, same] = [replay, twin].map((each) => each.newPickSelector(uniform()));
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  assert(selector !== undefined && same !== undefined);
+  const batches = await Promise.all(
+    Array.from({ length: 20 }, (_, k) => gpu.getBatch(1 + k % 3, selector)),
+  );
+  for (const [k, batch] of batches.entries()) {
+    assertEquals(batch.pickPosition, twin.getBatch(1 + k % 3, same).pickPosition);
+  }
+});
+
+onGpu.test("a snapshot that is loaded is on the device at the next batch", async () => {
+  using device = await newDevice();
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 30);
+  const chunks: BlobPart[] = [];
+  await replay.serialize(
+    new WritableStream({ write: (chunk: BlobPart) => void chunks.push(chunk) }),
+  );
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  fill(replay, 60, 100);
+  (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  await replay.unserialize(new Blob(chunks).stream());
+  using batch = await gpu.getBatch(16, selector);
+  const state = await batch.state.read() as Uint8Array;
+  for (const [k, position] of batch.pickPosition.entries()) {
+    assertEquals(state[k * 25], position);
+  }
+});
+
+onGpu.test("a rule that looks at candidates does not draw on a device", async () => {
+  using device = await newDevice();
+  using replay = await pixels();
+  const rule = laber({ rule: uniform(), factor: 2, score: () => new Float32Array(8) });
+  const selector = replay.newPickSelector(rule);
+  fill(replay, 40);
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  const error = await assertRejects(() => gpu.getBatch(4, selector), TypeError);
+  assert(error.message.includes("looks at the columns of candidates"), error.message);
+});
+
+native.test("a seat of a shared replay draws on its device while others record", async () => {
+  if (!hasDevice) return;
+  using device = await newDevice();
+  using replay = await pixels();
+  fill(replay, 50);
+  const selector = replay.newPickSelector(uniform());
+  using other = await ExperienceReplay.attach(replay.share());
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  const error = assertThrows(
+    () => onDevice(other, device, { columns: ["state"] }),
+    ReplayError,
+  );
+  assertEquals([error.code, error.message.includes("is on a device already")], ["limit", true]);
+  for (let k = 0; k < 10; k++) {
+    fill(other, 7, 30 * k);
+    using batch = await gpu.getBatch(16, selector);
+    const state = await batch.state.read() as Uint8Array;
+    const reward = batch.reward;
+    assertEquals(reward.length, 16);
+    const action = batch.action;
+    for (let pick = 0; pick < 16; pick++) assertEquals(state[pick * 25], (action[pick] ?? 0) % 256);
+  }
+});
+
+onGpu.test("what can't be is refused in words", async () => {
+  using device = await newDevice();
+  using replay = await ExperienceReplay.create({
+    capacity: 100,
+    state: float64(2),
+    extras: { hidden: every(4, float32(8)), more: float32(2) },
+    pick: { transform: { state: [toFloat32()] } },
+  });
+  const on = (columns: unknown, to: unknown = device): unknown =>
+    onDevice(replay, to as GPUDevice, { columns } as never);
+  const words = (call: () => unknown): string => assertThrows(call, TypeError).message;
+  assertEquals(
+    words(() => on(["states"])),
+    'onDevice(): columns has "states", which is no column; there are state, action, reward, extras.hidden, extras.more',
+  );
+  assert(words(() => on([])).includes('must be a list of names, such as ["state"]'));
+  assert(words(() => on(["extras.hidden"])).includes("is kept by one record in 4"));
+  assert(words(() => on(["state"], null)).includes("requestAdapter() gives null"));
+  assert(words(() => onDevice({} as never, device, { columns: [] })).includes("takes a replay"));
+  const selector = replay.newPickSelector(uniform());
+  replay.record(replay.newEpisode(), [1, 2], 0, 0, {
+    extras: { hidden: new Float32Array(8), more: [1, 2] },
+    finalState: [3, 4],
+  });
+  using gpu = on(["state"]) as DeviceReplay & Disposable;
+  await assertRejects(() => gpu.getBatch(1, selector as never), TypeError);
+  await assertRejects(() => gpu.getBatch(1, selector as never, { size: 1 } as never), TypeError);
+  await assertRejects(() => gpu.getBatch(1, selector as never, { beta: -1 }), RangeError);
+  await assertRejects(() => gpu.getBatch(0, selector as never), RangeError);
+});
