@@ -147,6 +147,39 @@ onGpu.test("a device that is lost is an error in words, and the replay goes on",
   assertEquals(batch.state.shape, [8, 1, 5, 5]);
 });
 
+onGpu.test("a device without memory is an error in words, and no row is missing later", async () => {
+  using device = await newDevice();
+  let isFull = false;
+  const full = new Proxy(device, {
+    get(of, name): unknown {
+      const value: unknown = Reflect.get(of, name);
+      if (name === "popErrorScope" && isFull) {
+        return async () => (await of.popErrorScope(), { message: "out of memory" });
+      }
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+  using replay = await pixels(5000);
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, full, { columns: ["state"] });
+  (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  // So many rows need a larger buffer.
+  fill(replay, 3000, 50);
+  isFull = true;
+  for (let k = 0; k < 2; k++) {
+    await refused(() => gpu.getBatch(8, selector), "memory", /no memory for the rows of a column/);
+  }
+  isFull = false;
+  for (let k = 0; k < 5; k++) {
+    using batch = await gpu.getBatch(64, selector);
+    const state = await batch.state.read();
+    for (let pick = 0; pick < 64; pick++) {
+      assertEquals(state[pick * 25], (batch.action[pick] ?? 0) % 256);
+    }
+  }
+});
+
 onGpu.test("draws that were asked for at once come in their order", async () => {
   using device = await newDevice();
   using replay = await pixels();
