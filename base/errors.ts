@@ -114,6 +114,7 @@ export interface ReplayErrorOptions {
  * | `ticket`, `ticket-mismatch` | nobody can attach by this ticket, or the replay has another schema than you asked for |
  * | `revoked`, `held` | the ticket by which this replay came was revoked; this thread holds the replay by another object |
  * | `capacity`, `limit`, `memory` | too small, too many, no memory left |
+ * | `device` | the device of a GPU was lost, or refuses a shader |
  * | `refused` | a server of another machine did not do what was asked; the text says why |
  * | `table-unknown` | there is no table of this name |
  * | `message-empty` | a message for tables has nothing in it |

@@ -125,7 +125,7 @@ export class Mirror<B extends DeviceBuffer> {
     return Math.ceil(bytes / PIECE_BYTES);
   }
 
-  /** Reads a piece of what the device lacks. {@linkcode upload} has to follow before the next one is read. The caller holds the replay. */
+  /** Reads a piece of what the device lacks. {@linkcode upload} or {@linkcode take} has to follow before the next one is read. The caller holds the replay. */
   read(operation: string): Piece {
     const core = this.#core;
     this.begin();
@@ -151,10 +151,20 @@ export class Mirror<B extends DeviceBuffer> {
     return slotCount <= this.#slotCount;
   }
 
-  /** Makes room for a piece. */
-  async grow(operation: string, { slotCount }: Piece): Promise<void> {
-    for (const column of this.columns) await this.#growColumn(operation, column, slotCount);
-    this.#slotCount = slotCount;
+  /** Makes room for the piece that was read last, and uploads it. */
+  async take(operation: string, piece: Piece): Promise<void> {
+    const { slotCount } = piece;
+    try {
+      if (!this.hasRoom(piece)) {
+        for (const column of this.columns) await this.#growColumn(operation, column, slotCount);
+        this.#slotCount = slotCount;
+      }
+    } catch (error) {
+      // The kernel takes the rows of the piece for uploaded. So all of them go up again, if there is a next time.
+      this.end();
+      throw error;
+    }
+    this.upload(piece);
   }
 
   async #growColumn(
@@ -201,10 +211,11 @@ export class Mirror<B extends DeviceBuffer> {
     }
   }
 
-  /** Tells the kernel that there is none any more. */
+  /** Tells the kernel that there is none any more. The next {@linkcode begin} begins anew. */
   end(): void {
     const { id, kernel: { symbols } } = this.#core;
     // Where the replay has gone, its mirror has, too.
     if (id === this.#id) symbols.exrp_mirror_end(id);
+    this.#id = undefined;
   }
 }

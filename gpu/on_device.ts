@@ -132,6 +132,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     });
     const onDevice = core.countDevice(() => this.deviceBytes);
     this.#uncount = () => {
+      this.#drawer.uncount();
       host();
       onDevice();
     };
@@ -187,10 +188,9 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
           return this.#fill(plan, buffers, size, selector, beta);
         });
         if (piece instanceof OwnedDeviceBatch) return piece;
-        plan.give(buffers);
-        if (!this.#mirror.hasRoom(piece)) await this.#mirror.grow(GET, piece);
-        this.#mirror.upload(piece);
+        await this.#mirror.take(GET, piece);
         if (piece.isMore) await this.#done();
+        plan.give(buffers);
       } catch (error) {
         plan.give(buffers);
         throw error;

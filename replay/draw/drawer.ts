@@ -78,6 +78,8 @@ export class Drawer {
   readonly #register: Register;
   readonly #rules: UserRules;
   readonly #addressed: AddressedColumns | undefined;
+  /** Ends the counting of its buffers: for one that is not used any more. */
+  readonly uncount: () => void;
   /** The layouts of batches, by the pick view's number and the size; only of views that were drawn from. */
   readonly #layouts: Map<number, BatchLayout>[] = [];
   /** The latest candidates of each composed selector, by its id. The next ones use their memory again. */
@@ -94,7 +96,7 @@ export class Drawer {
     this.#register = register;
     this.#rules = rules;
     this.#addressed = addressed;
-    core.countBuffers(() => {
+    this.uncount = core.countBuffers(() => {
       const layouts = this.#layouts.flatMap((sizes) => [...sizes.values()]);
       return layouts.reduce((sum, { spareBytes }) => sum + spareBytes, 0);
     });

@@ -32,15 +32,15 @@ export interface Tab {
   readonly requests: string[];
 }
 
-/** Begins a browser with the profile of a folder. */
-export async function launchIn(profile: string): Promise<Browser> {
+/** Begins a browser with the profile of a folder, and with these switches. */
+export async function launchIn(profile: string, more: readonly string[] = []): Promise<Browser> {
   if (chromium === undefined) throw new Error(NONE);
   return await launch({
     executablePath: chromium,
     userDataDir: profile,
     protocolTimeout: TIMEOUT_MS,
     // It opens nothing but pages of these tests. In containers, root has no sandbox.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"],
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", ...more],
   });
 }
 

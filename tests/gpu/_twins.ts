@@ -1,7 +1,8 @@
-/** Two replays that are alike, one of them with columns on a device; and batches of both that must be the same, to the bit. */
-import { assertEquals } from "../_assert.ts";
+/**
+ * Two replays that are alike, one of them with columns on a device; and batches of both that must be the same, to the bit. It runs in browsers, too, so it imports
+ * nothing of a platform.
+ */
 import {
-  type AnySchema,
   type Batch,
   bool,
   type Column,
@@ -31,14 +32,14 @@ import {
   toFloat32,
 } from "@exrp/replay/transforms";
 import { SurpriseFirst } from "../../examples/surprise_first.ts";
-import type { RandomStream } from "../../selectors/random_stream.ts";
+import { RandomStream } from "../../selectors/random_stream.ts";
 import { arrayText } from "../../base/inspect.ts";
 
 /** What makes a column. */
 type Maker = (...shape: number[]) => Column;
 
 /** What a pair of replays has. */
-export interface Setup {
+interface Setup {
   readonly state: unknown;
   readonly extra: Column;
   readonly pick: PickOptions;
@@ -50,7 +51,7 @@ export interface Setup {
 }
 
 /** One of a list. */
-export function oneOf<T>(random: RandomStream, list: readonly T[]): T {
+function oneOf<T>(random: RandomStream, list: readonly T[]): T {
   return list[random.below(list.length)] as T;
 }
 
@@ -99,7 +100,7 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
 }
 
 /** What a replay has, by these random numbers. */
-export function anySetup(random: RandomStream): Setup {
+function anySetup(random: RandomStream): Setup {
   const leaf = (): Column => oneOf(random, makers)(...anyShape(random));
   const isTree = random.below(3) === 0;
   const [image, speed, extra] = [leaf(), leaf(), leaf()];
@@ -185,7 +186,7 @@ function anyState(random: RandomStream, state: unknown): unknown {
 type AnyReplay = ExperienceReplay<any>;
 
 /** Two replays that hear the same. */
-export class Twins implements Disposable {
+class Twins implements Disposable {
   readonly replays: readonly [plain: AnyReplay, mirrored: AnyReplay];
   readonly selectors: readonly (readonly [Selector, Selector])[];
   readonly #setup: Setup;
@@ -282,6 +283,10 @@ export class Twins implements Disposable {
   }
 }
 
+function same(where: string, expected: unknown, actual: unknown): void {
+  if (!Object.is(expected, actual)) throw new Error(`${where} is ${actual}, not ${expected}`);
+}
+
 function bytesOf(array: ArrayBufferView): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
@@ -295,7 +300,7 @@ async function compare(where: string, plain: unknown, shown: unknown): Promise<n
   if (isDeviceArray(shown)) {
     const expected = plain as Uint8Array;
     const array = await shown.read();
-    assertEquals(array.constructor.name, expected.constructor.name, where);
+    same(`${where}: the kind of array`, expected.constructor.name, array.constructor.name);
     sameBytes(where, expected, array, shown.shape);
     return 1;
   }
@@ -304,7 +309,7 @@ async function compare(where: string, plain: unknown, shown: unknown): Promise<n
     return 0;
   }
   if (typeof plain !== "object" || plain === null) {
-    assertEquals(shown, plain, where);
+    same(where, plain, shown);
     return 0;
   }
   const counts = await Promise.all(
@@ -322,7 +327,7 @@ function sameBytes(
   shape: readonly number[],
 ): void {
   const [a, b] = [bytesOf(plain), bytesOf(shown)];
-  assertEquals(b.length, a.length, where);
+  same(`${where}: bytes`, a.length, b.length);
   const wrong = a.findIndex((byte, k) => byte !== b[k]);
   if (wrong < 0) return;
   const element = Math.floor(wrong / (plain as Uint8Array).BYTES_PER_ELEMENT);
@@ -337,7 +342,7 @@ const PARTS = [
 ] as const;
 
 /** Refuses a batch that differs from the plain one in any bit; returns how many of its arrays are on the device. */
-export async function sameBatch(
+async function sameBatch(
   where: string,
   plain: Batch,
   shown: object,
@@ -347,9 +352,41 @@ export async function sameBatch(
   return await compare(where, pick(plain), pick(shown));
 }
 
-/** The second of the twins on a device. */
-export function deviceOf(twins: Twins, setup: Setup, device: GPUDevice): ReturnType<
-  typeof onDevice<AnySchema, GPUDevice, "state">
-> {
-  return onDevice(twins.replays[1], device, { columns: setup.columns as readonly "state"[] });
+/** Batches of each pair of replays. */
+const PER_SETUP = 8;
+
+/** Draws so many batches of random replays with and without a device. Refuses what differs; returns how many arrays were on the device. */
+export async function drawEqual(
+  device: GPUDevice,
+  seed: number,
+  batchCount: number,
+): Promise<number> {
+  let arrays = 0;
+  for (let k = 0; k * PER_SETUP < batchCount; k++) {
+    const random = new RandomStream(seed, k);
+    const setup = anySetup(random);
+    const where = `EXRP_SEED=${seed}, setup ${k}: ${JSON.stringify(setup)}`;
+    using twins = await Twins.make(setup, random);
+    for (let step = random.below(100); step > 0; step--) twins.record();
+    const [plain, mirrored] = twins.replays;
+    using gpu = onDevice(mirrored, device, { columns: setup.columns as readonly "state"[] });
+    for (let draw = 0; draw < PER_SETUP; draw++) {
+      for (let step = random.below(60); step > 0; step--) twins.record();
+      if (random.below(2) === 0) twins.update();
+      if (plain.pickCount === 0) continue;
+      const [first, second] = oneOf(random, twins.selectors);
+      const size = 1 + random.below(20);
+      const beta = random.uniform();
+      const expected = plain.getBatch(size, first, { beta });
+      using batch = await gpu.getBatch(size, second, { beta });
+      // What comes and goes now is none of the batch's business.
+      const reading = sameBatch(`${where}, draw ${draw}`, expected, batch);
+      for (let step = random.below(60); step > 0; step--) twins.record();
+      arrays += await reading;
+      const priorities = Float32Array.from({ length: size }, () => random.uniform());
+      plain.setPriority(first, expected, priorities);
+      mirrored.setPriority(second, batch.pickEpisode, batch.pickPosition, priorities);
+    }
+  }
+  return arrays;
 }

@@ -1,6 +1,14 @@
 /** Columns on a device: what is uploaded, what is refused, what is counted, and what becomes of a device that goes. */
-import { assert, assertEquals, assertLess, assertRejects, assertThrows } from "../_assert.ts";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLess,
+  assertRejects,
+  assertThrows,
+} from "../_assert.ts";
 import { native } from "../_native.ts";
+import { noise } from "../_noise.ts";
 import { refused } from "../_refused.ts";
 import {
   every,
@@ -139,6 +147,39 @@ onGpu.test("a device that is lost is an error in words, and the replay goes on",
   assertEquals(batch.state.shape, [8, 1, 5, 5]);
 });
 
+onGpu.test("a device without memory is an error in words, and no row is missing later", async () => {
+  using device = await newDevice();
+  let isFull = false;
+  const full = new Proxy(device, {
+    get(of, name): unknown {
+      const value: unknown = Reflect.get(of, name);
+      if (name === "popErrorScope" && isFull) {
+        return async () => (await of.popErrorScope(), { message: "out of memory" });
+      }
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+  using replay = await pixels(5000);
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, full, { columns: ["state"] });
+  (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  // So many rows need a larger buffer.
+  fill(replay, 3000, 50);
+  isFull = true;
+  for (let k = 0; k < 2; k++) {
+    await refused(() => gpu.getBatch(8, selector), "memory", /no memory for the rows of a column/);
+  }
+  isFull = false;
+  for (let k = 0; k < 5; k++) {
+    using batch = await gpu.getBatch(64, selector);
+    const state = await batch.state.read();
+    for (let pick = 0; pick < 64; pick++) {
+      assertEquals(state[pick * 25], (batch.action[pick] ?? 0) % 256);
+    }
+  }
+});
+
 onGpu.test("draws that were asked for at once come in their order", async () => {
   using device = await newDevice();
   using replay = await pixels();
@@ -207,6 +248,46 @@ native.test("a seat of a shared replay draws on its device while others record",
     assertEquals(reward.length, 16);
     const action = batch.action;
     for (let pick = 0; pick < 16; pick++) assertEquals(state[pick * 25], (action[pick] ?? 0) % 256);
+  }
+});
+
+native.test("a replay whose rows are mostly on the disk has all of them on the device", async () => {
+  if (!hasDevice) return;
+  using device = await newDevice();
+  const folder = await Deno.makeTempDir();
+  try {
+    const options = { capacity: 1000, state: uint8(1000), seed: 1 };
+    // A fifth of the rows.
+    using replay = await ExperienceReplay.open(folder, { ...options, resident: 200_000 });
+    using twin = await ExperienceReplay.create(options);
+    const [selector, same] = [
+      replay.newPickSelector(uniform()),
+      twin.newPickSelector(uniform()),
+    ];
+    using gpu = onDevice(replay, device, { columns: ["state"] });
+    let [episode, other] = [replay.newEpisode(), twin.newEpisode()];
+    for (let t = 0; t < 1000; t++) {
+      const frame = noise(1000, t + 1);
+      episode = replay.record(episode, frame, 0, 0);
+      other = twin.record(other, frame, 0, 0);
+      if (t % 200 < 199) continue;
+      await replay.flush();
+      using batch = await gpu.getBatch(50, selector);
+      const read = replay.durability?.residency?.readBlockCount;
+      using expected = twin.getBatch(50, same);
+      assertEquals(await batch.state.read(), expected.state);
+      assertEquals(await batch.nextState.read(), expected.nextState);
+      // The draw after it reads nothing, as the device has all rows.
+      (await gpu.getBatch(50, selector))[Symbol.dispose]();
+      twin.getBatch(50, same)[Symbol.dispose]();
+      assertEquals(replay.durability?.residency?.readBlockCount, read);
+    }
+    // Without the device, the same draw reads.
+    const read = replay.durability?.residency?.readBlockCount ?? 0;
+    replay.getBatch(50, selector)[Symbol.dispose]();
+    assertGreater(replay.durability?.residency?.readBlockCount ?? 0, read);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
   }
 });
 
