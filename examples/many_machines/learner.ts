@@ -145,7 +145,7 @@ async function ownShard(
     prefix: PREFIX,
   });
   return {
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await shard.close();
       replay[Symbol.dispose]();
     },
@@ -181,7 +181,7 @@ async function serveActions(
     writer: () => replayWriter(writer.replay, { flushSteps: 16 }),
   });
   return {
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await server.close({ timeoutMs: 10_000 });
       await writer.close({ timeoutMs: 10_000 });
     },
