@@ -16,7 +16,6 @@ import { integerOf, oneOf } from "../_options.ts";
 import * as apex from "../apex_cartpole/actor.ts";
 import { SETTINGS as APEX } from "../apex_cartpole/learner.ts";
 import * as impala from "../impala_cartpole/actor.ts";
-import { SETTINGS as IMPALA } from "../impala_cartpole/learner.ts";
 import * as r2d2 from "../r2d2_memory/agent.ts";
 import { type Architecture, ARCHITECTURES, SEED_ENVIRONMENTS } from "./architectures.ts";
 import { sayFigures } from "./_figures.ts";

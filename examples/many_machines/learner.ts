@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Batch, ExperienceReplay, float32, queue, type Schema } from "@exrp/replay";
+import { type Batch, ExperienceReplay, float32, queue } from "@exrp/replay";
 import { Broadcast, type BroadcastArrays } from "@exrp/replay/actors";
 import { CartPole } from "@exrp/replay/envs";
 import { sendBroadcast, serveInference } from "@exrp/replay/fleet";
