@@ -99,6 +99,10 @@ async function learnFromShards(
 
   const { batchSize } = as === "r2d2" ? r2d2.SETTINGS : apex.SETTINGS;
   const { evaluations } = learner.trained;
+  // Shards may have records of a learner before. Its steps do not count.
+  const recorded = (): number =>
+    shards.figures().shards.reduce((sum, { recorded }) => sum + recorded, 0);
+  const before = recorded();
   let [updates, step, told] = [0, 0, 0];
   let evaluateAt: number = r2d2.SETTINGS.evaluation.every;
   using _figures = sayFigures(connection, "learner", () => ({
@@ -109,7 +113,7 @@ async function learnFromShards(
       ...WAIT,
       beta: learner.beta(step),
     });
-    step = shards.figures().shards.reduce((sum, { recorded }) => sum + recorded, 0);
+    step = recorded() - before;
     const { priorities } = learner.learn(batch, step);
     if (learner instanceof r2d2.Learner && step >= evaluateAt) {
       learner.evaluate(step);
