@@ -7,6 +7,7 @@
 import { connect, type NatsConnection } from "npm:@nats-io/transport-node@3.4.0";
 import { join, resolve } from "node:path";
 import {
+  actorsMax,
   type Architecture,
   ARCHITECTURES,
   isStored,
@@ -161,9 +162,10 @@ export async function main(
     port: Number(options.port),
   };
   for (const [name, count] of Object.entries(counts)) {
-    const least = name === "seed" || name === "port" || name === "shards" ? 0 : 1;
-    if (Number.isSafeInteger(count) && count >= least) continue;
-    console.error(`--${name} must be a whole number from ${least}`);
+    const least = name === "steps" || name === "actors" ? 1 : 0;
+    const most = name === "actors" ? actorsMax(as) : name === "port" ? 65_535 : 1_000_000_000;
+    if (Number.isInteger(count) && count >= least && count <= most) continue;
+    console.error(`--${name} must be a whole number from ${least} to ${most}`);
     return 2;
   }
   if (isStored(as) ? counts.shards === 0 : Number(options.shards ?? 0) > 0) {

@@ -10,18 +10,18 @@ export function threadConnection(name: string): Connection & { close(): Promise<
   const local = localConnection();
   const channel = new BroadcastChannel(name);
   const [publish, close] = [local.publish.bind(local), local.close.bind(local)];
-  // Inboxes have numbers, and each thread has a number 0. So one that goes to other threads has this one's name in front.
+  // Inboxes of different threads may have the same name. So where an answer goes, the thread is named before the inbox.
   const here = `thread-${crypto.randomUUID()}.`;
 
   local.publish = (subject, payload, options) => {
-    publish(subject, payload, options);
-    const reply = options?.reply;
-    channel.postMessage([subject, payload?.slice(), reply && here + reply]);
+    if (subject.startsWith(here)) return publish(subject.slice(here.length), payload, options);
+    const to = options?.reply === undefined ? undefined : { reply: here + options.reply };
+    publish(subject, payload, to);
+    channel.postMessage([subject, payload?.slice(), to]);
   };
-  channel.onmessage = ({ data: [subject, payload, reply] }) => {
+  channel.onmessage = ({ data: [subject, payload, to] }) => {
     if (local.isClosed()) return;
-    const isMine = subject.startsWith(here);
-    publish(isMine ? subject.slice(here.length) : subject, payload, reply && { reply });
+    publish(subject.startsWith(here) ? subject.slice(here.length) : subject, payload, to);
   };
   local.close = () => {
     channel.close();

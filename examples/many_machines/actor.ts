@@ -16,9 +16,8 @@ import { integerOf, oneOf } from "../_options.ts";
 import * as apex from "../apex_cartpole/actor.ts";
 import { SETTINGS as APEX } from "../apex_cartpole/learner.ts";
 import * as impala from "../impala_cartpole/actor.ts";
-import { SETTINGS as IMPALA } from "../impala_cartpole/learner.ts";
 import * as r2d2 from "../r2d2_memory/agent.ts";
-import { type Architecture, ARCHITECTURES, SEED_ENVIRONMENTS } from "./architectures.ts";
+import { actorsMax, type Architecture, ARCHITECTURES, SEED_ENVIRONMENTS } from "./architectures.ts";
 import { sayFigures } from "./_figures.ts";
 import { NAME, PREFIX } from "./names.ts";
 
@@ -98,10 +97,11 @@ export function parseJob(args: string[]): ActorJob & { readonly servers: string 
       servers: { type: "string", default: "127.0.0.1:4222" },
     },
   });
+  const as = oneOf("as", values.as, ARCHITECTURES);
+  const actors = integerOf("actors", values.actors, 1, actorsMax(as));
   return {
-    as: oneOf("as", values.as, ARCHITECTURES),
-    index: integerOf("index", values.index, 0, 9_999),
-    actors: integerOf("actors", values.actors, 1, 10_000),
+    ...{ as, actors },
+    index: integerOf("index", values.index, 0, actors - 1),
     seed: integerOf("seed", values.seed, 0, 1_000_000),
     servers: values.servers,
   };

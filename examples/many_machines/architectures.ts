@@ -26,6 +26,11 @@ export const STEPS: Readonly<Record<Architecture, number>> = {
 /** Environments of each actor of SEED RL. */
 export const SEED_ENVIRONMENTS = 4;
 
+/** How many actors there may be: those of R2D2, IMPALA and IMPACT share eight environments. */
+export function actorsMax(as: Architecture): number {
+  return as === "apex" || as === "seed" ? 10_000 : 8;
+}
+
 /** How many actors of the paper's schedule there are: each explores as much as its number says. */
 export function explorersOf(as: Architecture, actors: number): number {
   return as === "seed" ? actors * SEED_ENVIRONMENTS : actors;

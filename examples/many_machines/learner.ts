@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Batch, ExperienceReplay, float32, queue, type Schema } from "@exrp/replay";
+import { type Batch, ExperienceReplay, float32, queue } from "@exrp/replay";
 import { Broadcast, type BroadcastArrays } from "@exrp/replay/actors";
 import { CartPole } from "@exrp/replay/envs";
 import { sendBroadcast, serveInference } from "@exrp/replay/fleet";
@@ -99,6 +99,10 @@ async function learnFromShards(
 
   const { batchSize } = as === "r2d2" ? r2d2.SETTINGS : apex.SETTINGS;
   const { evaluations } = learner.trained;
+  // Shards may have records of a learner before. Its steps do not count.
+  const recorded = (): number =>
+    shards.figures().shards.reduce((sum, { recorded }) => sum + recorded, 0);
+  const before = recorded();
   let [updates, step, told] = [0, 0, 0];
   let evaluateAt: number = r2d2.SETTINGS.evaluation.every;
   using _figures = sayFigures(connection, "learner", () => ({
@@ -109,7 +113,7 @@ async function learnFromShards(
       ...WAIT,
       beta: learner.beta(step),
     });
-    step = shards.figures().shards.reduce((sum, { recorded }) => sum + recorded, 0);
+    step = recorded() - before;
     const { priorities } = learner.learn(batch, step);
     if (learner instanceof r2d2.Learner && step >= evaluateAt) {
       learner.evaluate(step);
@@ -145,7 +149,7 @@ async function ownShard(
     prefix: PREFIX,
   });
   return {
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await shard.close();
       replay[Symbol.dispose]();
     },
@@ -181,7 +185,7 @@ async function serveActions(
     writer: () => replayWriter(writer.replay, { flushSteps: 16 }),
   });
   return {
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await server.close({ timeoutMs: 10_000 });
       await writer.close({ timeoutMs: 10_000 });
     },

@@ -16,7 +16,7 @@ import { type Connection, localConnection } from "@exrp/replay/shards";
 import { parseArgs } from "node:util";
 import { integerOf, oneOf, runExample } from "../_options.ts";
 import { act, type ActorJob } from "./actor.ts";
-import { type Architecture, ARCHITECTURES, isStored, STEPS } from "./architectures.ts";
+import { actorsMax, type Architecture, ARCHITECTURES, isStored, STEPS } from "./architectures.ts";
 import { learn } from "./learner.ts";
 import { threadConnection } from "./_thread_connection.ts";
 import type { Job } from "./worker.ts";
@@ -213,7 +213,7 @@ export function parseOptions(args: string[]): Options | "help" {
   }
   return {
     ...{ as, in: place, servers: values.servers },
-    actors: integerOf("actors", values.actors, 1, place === "cluster" ? 10_000 : 8),
+    actors: integerOf("actors", values.actors, 1, place === "cluster" ? actorsMax(as) : 8),
     shards: hasShards ? integerOf("shards", values.shards ?? "1", 1, 1_000) : 0,
     seed: integerOf("seed", values.seed, 0, 1_000_000),
     steps: integerOf("steps", values.steps ?? `${STEPS[as]}`, 1, 1_000_000_000),

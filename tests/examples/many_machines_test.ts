@@ -42,8 +42,8 @@ for (const as of ARCHITECTURES) {
   native.test(`an agent of ${as} learns in one process`, () => learns(as, []));
 }
 
-native.test("an agent of SEED RL learns with actors in Workers", () =>
-  learns("seed", ["--in=workers"]));
+native.test("an agent of IMPACT learns with actors in Workers", () =>
+  learns("impact", ["--in=workers"]));
 
 Deno.test({
   name: "an agent of R2D2 learns with actors in processes of their own, over NATS",

@@ -34,7 +34,11 @@ Deno.test("a cluster without a NATS server, or with wrong options, is refused in
   assertMatch(await refused(["--as=a3c"]), /^2 --as is one of apex, .*, not "a3c"/);
   assertStrictEquals(
     await refused(["--actors=0"]),
-    "2 --actors must be a whole number from 1",
+    "2 --actors must be a whole number from 1 to 10000",
+  );
+  assertStrictEquals(
+    await refused(["--as=r2d2", "--actors=9"]),
+    "2 --actors must be a whole number from 1 to 8",
   );
   assertStrictEquals(
     await refused(["--as=impala", "--shards=2"]),
