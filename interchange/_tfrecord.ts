@@ -7,7 +7,7 @@
 
 import { lengthOf } from "../base/typed_arrays.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
-import { type Feature, readExample, writeExample } from "./_example.ts";
+import { type Feature, readExample, writeExample } from "./_tf_example.ts";
 import type { DataFile, NewFile } from "./_files.ts";
 import { NOTE, noted, noteOf } from "./_parquet.ts";
 import type { Rows, Table, TableColumn } from "./_table.ts";

@@ -9,7 +9,7 @@ import type { TableInfo } from "../tables/table.ts";
 import type { TablesInfo } from "../tables/tables_options.ts";
 
 /** The figures of one table, among those of {@linkcode ReverbServer}. */
-export interface TableFigures extends Omit<TableInfo, "insertsWaiting" | "samplersWaiting"> {
+export interface TableFigures extends TableInfo {
   /** Its name. */
   readonly name: string;
   /** How it draws, as the call that makes the rule. */
@@ -22,10 +22,6 @@ export interface TableFigures extends Omit<TableInfo, "insertsWaiting" | "sample
   readonly maxBytes: number;
   /** How often an item is drawn at most; 0 without a limit. */
   readonly maxTimesSampled: number;
-  /** Items that wait for the rate limiter. */
-  readonly waitingInserts: number;
-  /** Streams of samples that wait for the rate limiter. */
-  readonly waitingSamplers: number;
   /** The numbers of its rate limiter. */
   readonly rateLimiter: RateLimiterNumbers;
 }

@@ -12,15 +12,12 @@ export function tableFigures(tables: Tables, name: string): TableFigures {
   const table = tables.table(name);
   const { sampler, remover, rateLimiter, maxSize, maxBytes = 0, maxTimesSampled = 0 } =
     table.options;
-  const { insertsWaiting, samplersWaiting, ...counts } = table.info();
   return {
     name,
     sampler: ruleText(sampler.kind, sampler.options),
     remover: ruleText(remover.kind, remover.options),
     ...{ maxSize, maxBytes, maxTimesSampled },
-    ...counts,
-    waitingInserts: insertsWaiting,
-    waitingSamplers: samplersWaiting,
+    ...table.info(),
     rateLimiter: rateLimiter.numbers,
   };
 }

@@ -22,8 +22,8 @@ const ofTables: readonly Metric<TableFigures>[] = [
   ["unique_samples_total", "Items drawn at least once.", (it) => it.uniqueSamples],
   ["episodes", "Episodes of which something is stored.", (it) => it.episodes],
   ["deleted_episodes_total", "Episodes that went whole.", (it) => it.deletedEpisodes],
-  ["waiting_inserts", "Items that wait for the rate limiter.", (it) => it.waitingInserts],
-  ["waiting_samplers", "Streams that wait for samples.", (it) => it.waitingSamplers],
+  ["waiting_inserts", "Items that wait for the rate limiter.", (it) => it.insertsWaiting],
+  ["waiting_samplers", "Streams that wait for samples.", (it) => it.samplersWaiting],
   ["largest_priority", "The largest stored priority.", (it) => it.largestPriority],
   [
     "rate_limiter_difference",

@@ -125,7 +125,7 @@ function fillCell({ name, size, maxSize }: TableFigures): string {
 function fillColumns(rates: ReadonlyMap<string, Rates>): Column[] {
   return [
     ["fill", fillCell],
-    ["waiting in / out", (it) => `${count(it.waitingInserts)} / ${count(it.waitingSamplers)}`],
+    ["waiting in / out", (it) => `${count(it.insertsWaiting)} / ${count(it.samplersWaiting)}`],
     ["now", (it) => escape(stateWords(it)), true],
     ["items", (it) => `${count(it.size)} / ${count(it.maxSize)}`],
     [

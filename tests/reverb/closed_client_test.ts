@@ -17,7 +17,7 @@ Deno.test("what waits when its own client is closed says that the client was clo
     assertRejects(() => wait as Promise<unknown>, ReverbError, "the client was closed")
   );
   const waiting = (): (number | undefined)[] =>
-    site.server.figures().tables.map((table) => table.waitingInserts + table.waitingSamplers);
+    site.server.figures().tables.map((table) => table.insertsWaiting + table.samplersWaiting);
   await until("they wait", () => Math.max(...waiting().map((count) => count ?? 0)) === 2);
   await client.close();
   const errors = await Promise.all(said);

@@ -32,7 +32,7 @@ Deno.test("samplers that wait go on at once when a client gives the table anothe
   await insert(site.connection, "slow", 1n);
   const [first, second] = [client.getBatch("slow", 3), sample(site.connect(), "slow", 2)];
   const figures = () => site.server.figures().tables.find(({ name }) => name === "slow");
-  await until("both wait", () => figures()?.waitingSamplers === 2);
+  await until("both wait", () => figures()?.samplersWaiting === 2);
   await client.setRateLimiter("slow", minSize(1));
   assertEquals([(await first).size, (await second).length], [3, 2]);
   assertEquals(figures()?.rateLimiter.minSize, 1);
@@ -51,9 +51,9 @@ Deno.test("inserts that wait go on as far as the new rate limiter lets them, in 
     Array.from({ length: 6 }, (_, k) => client.insert([k], { line: 1 })),
   );
   const figures = () => site.server.figures().tables.find(({ name }) => name === "line");
-  await until("four wait", () => figures()?.waitingInserts === 4);
+  await until("four wait", () => figures()?.insertsWaiting === 4);
   await client.setRateLimiter("line", queue(4));
-  assertEquals([figures()?.size, figures()?.waitingInserts], [4, 2]);
+  assertEquals([figures()?.size, figures()?.insertsWaiting], [4, 2]);
   const open = samplesPerInsert(1, { minSize: 1, error: [0, Infinity] });
   await client.setRateLimiter("line", open);
   await inserts;

@@ -228,7 +228,7 @@ Deno.test("clients that leave items in a full queue, again and again, cost a bou
   const count = 10_000;
   for (let client = 0; client < 8; client++) {
     const connection = site.connect();
-    const before = figures()?.waitingInserts ?? 0;
+    const before = figures()?.insertsWaiting ?? 0;
     connection.open("InsertStream").send({
       chunks: [smallChunk(1n)],
       items: Array.from(
@@ -236,14 +236,14 @@ Deno.test("clients that leave items in a full queue, again and again, cost a bou
         (_, k) => smallItem(BigInt(client * count + k + 2), "line", 1, 1n),
       ),
     });
-    await until("they wait", () => figures()?.waitingInserts === before + count);
+    await until("they wait", () => figures()?.insertsWaiting === before + count);
     connection.close();
     await until("it is gone", () => site.server.figures().connections === 1);
   }
-  assertEquals(figures()?.waitingInserts, 65_536);
+  assertEquals(figures()?.insertsWaiting, 65_536);
   const keys = (await sample(site.connection, "line", 65_537)).map(({ info }) => info.item.key);
   assertEquals(keys, Array.from({ length: 65_537 }, (_, k) => BigInt(k + 1)));
-  assertEquals([site.server.figures().chunks, figures()?.waitingInserts], [0, 0]);
+  assertEquals([site.server.figures().chunks, figures()?.insertsWaiting], [0, 0]);
 });
 
 Deno.test("a request of HTTP/1.1 that trickles, and a preface that does, are closed after ten seconds", async () => {

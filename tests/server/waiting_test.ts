@@ -97,7 +97,7 @@ Deno.test("items that wait when their client is cut off still go in, each once",
     call.send({ chunks: [smallChunk(key)], items: [smallItem(key, "line", 1, key)] });
   }
   const figures = () => site.server.figures().tables.find(({ name }) => name === "line");
-  await until("two wait", () => figures()?.waitingInserts === 2);
+  await until("two wait", () => figures()?.insertsWaiting === 2);
   client.close();
   await until("it is gone", () => site.server.figures().connections === 1);
   const samples = await sample(site.connection, "line", 32);
@@ -112,9 +112,9 @@ Deno.test("a sampler that is cancelled takes nothing more", async () => {
   const client = site.connect();
   client.open("SampleStream").send({ table: "q", num_samples: 5n });
   const figures = () => site.server.figures().tables.find(({ name }) => name === "q");
-  await until("it waits", () => figures()?.waitingSamplers === 1);
+  await until("it waits", () => figures()?.samplersWaiting === 1);
   client.close();
-  await until("it waits no more", () => figures()?.waitingSamplers === 0);
+  await until("it waits no more", () => figures()?.samplersWaiting === 0);
   await insert(site.connection, "q", 1n);
   assertEquals((await infoOf(site.connection, "q"))["current_size"], 1n);
 });

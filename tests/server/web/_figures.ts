@@ -16,8 +16,8 @@ export const table: TableFigures = {
   episodes: 12,
   deletedEpisodes: 3,
   uniqueSamples: 200,
-  waitingInserts: 0,
-  waitingSamplers: 2,
+  insertsWaiting: 0,
+  samplersWaiting: 2,
   largestPriority: 7.5,
   rateLimiter: { ratio: 2, minSize: 100, differenceMin: 0, differenceMax: Number.MAX_VALUE },
 };
