@@ -18,7 +18,7 @@ import { SimulatedShard } from "./_simulated_shard.ts";
 const ACTORS = Number(Deno.env.get("EXRP_CROWD_ACTORS") ?? 40);
 const SHARDS = Number(Deno.env.get("EXRP_CROWD_SHARDS") ?? 8);
 const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
-const WRITE_MS = 3000;
+const WRITE_MS = 1500;
 const [BATCHES, SIZE] = [40, 50 * SHARDS];
 
 /** The least, the median and the largest of some numbers. */
