@@ -2,7 +2,7 @@
  * A rate limiter over all shards: it holds draws back by itself, and records by credits that it gives to shards.
  *
  * The sum of all credits never lets the difference of records and picks above the limiter's band by more than one chunk a shard. So a shard may record up to its credit without asking, and
- * what is known here of shards may be old.
+ * what is known here of shards may be old. Where a shard comes, helpings become smaller, and one that had a larger one may write the rest of it too much.
  *
  * @module
  */
@@ -93,15 +93,22 @@ export class Limits {
     for (const name of [...this.#credits.keys()]) if (!names.has(name)) this.#credits.delete(name);
     const inserted = this.#inserted(all);
     const most = Math.max(minSize, Math.floor((differenceMax + this.#drawn) / ratio));
+    // Small helpings, so that no shard sits on what others need.
+    const band = Math.max(1, (differenceMax - this.#numbers.differenceMin) / ratio);
+    const helping = Math.max(1, Math.floor(Math.min(band, most) / (2 * alive.length)));
+    if (isAll) {
+      // Helpings were larger while fewer shards were there. One that does not use the rest must not keep it.
+      for (const { name, recorded } of alive) {
+        const credit = this.#credits.get(name) ?? 0;
+        this.#credits.set(name, Math.min(credit, recorded + helping));
+      }
+    }
     const creditOf = ({ name, recorded }: Counted): number =>
       Math.max(this.#credits.get(name) ?? 0, recorded);
     const given = all.reduce((sum, shard) => sum + creditOf(shard) - shard.recorded, 0);
     // If too few records are left, so many may come in any case that there can be draws again.
     const missing = minSize - recordsOf(alive);
     let left = Math.max(most - inserted, missing) - given;
-    // Small helpings, so that no shard sits on what others need.
-    const band = Math.max(1, (differenceMax - this.#numbers.differenceMin) / ratio);
-    const helping = Math.max(1, Math.floor(Math.min(band, most) / (2 * alive.length)));
     const risen: (readonly [Counted, number])[] = [];
     for (const shard of alive) {
       const credit = creditOf(shard);

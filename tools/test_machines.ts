@@ -8,11 +8,12 @@ import { inRepository, seconds } from "./_repository.ts";
 
 const usage = `deno task test:machines [OPTION]
 
-Runs the tests of tests/machines for long: random schedules of faults on a simulated network, on all cores; a crowd of actors and shards in one
-process; draws from shards beside one replay's; and processes on machines of their own, which are killed under load. The last needs a NATS server and the
+Runs the tests of tests/machines and tests/fleet for long: random schedules of faults on a simulated network, on all cores; a crowd of actors and shards
+in one process; draws from shards beside one replay's; and processes on machines of their own, which are killed under load. The last needs a NATS server and the
 rights of root on Linux. A test that this machine can't run is named as ignored.
 
-  --schedules=N  how many schedules; 10000 by default
+  --schedules=N  how many schedules of shards; 10000 by default
+  --policies=N   how many schedules of weights, and how many of central inference; 1000 by default
   --actors=N     how many actors the crowd has; 1000 by default
   --shards=N     how many shards it has; 100 by default
   --draws=N      how many draws are compared; 10000000 by default
@@ -25,10 +26,10 @@ A 0 leaves a part out.`;
 /** How late the death of a shard may be noticed: by the median, and by nine of ten, in ms. A heartbeat that is missed for 0.9 s is a death. */
 const NOTICED_MS = [1000, 1500] as const;
 
-/** Runs tests of one file, as many processes side by side as there are environments; returns what they printed, or undefined where one failed. */
+/** Runs tests of some files, as many processes side by side as there are environments; returns what they printed, or undefined where one failed. */
 async function runTest(
   name: string,
-  file: string,
+  files: readonly string[],
   environments: readonly Record<string, string>[],
 ): Promise<string | undefined> {
   const begin = performance.now();
@@ -36,7 +37,7 @@ async function runTest(
     const child = new Deno.Command(Deno.execPath(), {
       args: [
         ...["test", "--lock=deno.lock", "--no-check", "--allow-all"],
-        `tests/machines/${file}_test.ts`,
+        ...files.map((file) => `tests/${file}_test.ts`),
       ],
       env,
       cwd: inRepository(),
@@ -83,6 +84,7 @@ async function main(args: readonly string[]): Promise<number> {
     args,
     {
       schedules: { type: "string", default: "10000" },
+      policies: { type: "string", default: "1000" },
       actors: { type: "string", default: "1000" },
       shards: { type: "string", default: "100" },
       draws: { type: "string", default: "10000000" },
@@ -100,13 +102,14 @@ async function main(args: readonly string[]): Promise<number> {
   }
   console.log(`seed ${seed}`);
   const memory = await memoryFolder();
-  const [schedules, actors, shards, draws, kills] = [
+  const [schedules, policies, actors, shards, draws, kills] = [
     options.schedules,
+    options.policies,
     options.actors,
     options.shards,
     options.draws,
     options.kills,
-  ].map(Number) as [number, number, number, number, number];
+  ].map(Number) as [number, number, number, number, number, number];
   let isGood = true;
   if (schedules > 0) {
     const cores = navigator.hardwareConcurrency;
@@ -117,20 +120,26 @@ async function main(args: readonly string[]): Promise<number> {
       // No two of them have a seed in common.
       EXRP_MACHINE_SEED: `${seed + core * each}`,
     }));
-    isGood = await runTest("schedules", "schedules", environments) !== undefined && isGood;
+    isGood = await runTest("schedules", ["machines/schedules"], environments) !== undefined &&
+      isGood;
+  }
+  if (policies > 0) {
+    const env = { EXRP_SCHEDULES: `${policies}`, EXRP_SEED: `${seed}` };
+    const files = ["fleet/broadcast", "fleet/inference"];
+    isGood = await runTest("weights and inference", files, [env]) !== undefined && isGood;
   }
   const seeded = { EXRP_MACHINE_SEED: `${seed}` };
   if (actors > 0 && shards > 0) {
     const env = { EXRP_CROWD_ACTORS: `${actors}`, EXRP_CROWD_SHARDS: `${shards}` };
-    isGood = await runTest("the crowd", "crowd", [{ ...memory, ...seeded, ...env }]) !==
+    isGood = await runTest("the crowd", ["machines/crowd"], [{ ...memory, ...seeded, ...env }]) !==
         undefined && isGood;
   }
   if (draws > 0) {
     const env = { ...seeded, EXRP_MACHINE_DRAWS: `${draws}` };
-    isGood = await runTest("draws", "draws", [env]) !== undefined && isGood;
+    isGood = await runTest("draws", ["machines/draws"], [env]) !== undefined && isGood;
   }
   if (kills > 0) {
-    const text = await runTest("kills", "kills", [{
+    const text = await runTest("kills", ["machines/kills"], [{
       ...seeded,
       EXRP_MACHINE_KILLS: `${kills}`,
     }]);

@@ -64,7 +64,7 @@ export class SimulatedLearner {
         }
         if (this.#fabric.below(4) > 0) shards.setPriority(batch, priorities);
         this.batches++;
-        await pause(1 + this.#fabric.below(20));
+        await pause(1 + this.#fabric.below(60));
       }
     }).catch((error) => {
       if (!this.#isOver) this.#fabric.fail(error);

@@ -8,7 +8,7 @@
 import { assert, assertEquals } from "../_assert.ts";
 import { runSchedule } from "./_schedule.ts";
 
-const SCHEDULES = Number(Deno.env.get("EXRP_MACHINE_SCHEDULES") ?? 40);
+const SCHEDULES = Number(Deno.env.get("EXRP_MACHINE_SCHEDULES") ?? 30);
 const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
 const isLogged = Deno.env.get("EXRP_MACHINE_LOG") !== undefined;
 const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
