@@ -54,7 +54,7 @@ Status Durable::beginRows() {
 
 Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
-  if (status == Status::ok) status = resident_.check();
+  if (status == Status::ok) status = resident_.checkLimit();
   if (status != Status::ok) return status;
   const LogStatus made = log_.create(disk_.get(), options.log);
   if (made != LogStatus::ok) {
