@@ -71,7 +71,7 @@ import {
   type GoalColumn,
   type HindsightOptions,
 } from "./read/hindsight_options.ts";
-import { type EpisodeRecords, RecordReader } from "./read/records.ts";
+import { allocateRows, type EpisodeRecords, RecordReader } from "./read/records.ts";
 import { type EndEpisodeOptions, Episodes, type NewEpisodeOptions } from "./record/episodes.ts";
 import { ManyRecorder } from "./record/many_recorder.ts";
 import type { BatchSteps, FlatRecorded, FlatSteps, ManySteps } from "./record/many_steps.ts";
@@ -1475,6 +1475,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
         core: source.#parts.core,
         handles: source.episodes().handle,
         episode: (handle) => source.episode(handle),
+        array: (k, count) => allocateRows(APPEND, source.#parts.reader.column(k), count),
         copy: (k, place, count, rows) =>
           source.#parts.reader.copyRun(APPEND, k, place, count, rows, 0),
         [Symbol.dispose]: () => source[Symbol.dispose](),

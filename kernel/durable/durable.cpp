@@ -54,7 +54,7 @@ Status Durable::beginRows() {
 
 Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
-  if (status == Status::ok) status = resident_.check();
+  if (status == Status::ok) status = resident_.checkLimit();
   if (status != Status::ok) return status;
   const LogStatus made = log_.create(disk_.get(), options.log);
   if (made != LogStatus::ok) {
@@ -453,6 +453,8 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
 Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
   if (status == LogStatus::ok) {
+    // So that who copies the folder behind a flush finds it at rest.
+    if (timeoutMs > 0) log_.awaitRemoval();
     // What was flushed before is lost where somebody has removed the folder since.
     const DiskError error = disk_->findFolder();
     if (error.isError()) log_.fail(error);  // so that the next call says it, too

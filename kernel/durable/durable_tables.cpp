@@ -61,6 +61,7 @@ Status DurableTables::failure() const {
 
 Status DurableTables::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
+  if (status == LogStatus::ok && timeoutMs > 0) log_.awaitRemoval();
   return status == LogStatus::ok ? Status::ok : logStatus(status, log_.failure().error);
 }
 

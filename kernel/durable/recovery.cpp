@@ -95,7 +95,7 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   evictedCount_ = 0;
   bool isChanged = false;
   Status status = takeWanted(wanted, &isChanged);
-  if (status == Status::ok) status = durable_.resident_.check();
+  if (status == Status::ok) status = durable_.resident_.checkLimit();
   durable_.resident_.open();
   if (status == Status::ok) status = readOldRows(report);
   report->evictedRecords = evictedCount_;

@@ -44,7 +44,7 @@ void ResidentRows::create(uint64_t limit, uint32_t capacity) {
   store.setSource(this);
 }
 
-Status ResidentRows::check() const { return limit_ < needed_ && isOn() ? tooSmall(needed_, limit_) : Status::ok; }
+Status ResidentRows::checkLimit() const { return limit_ < needed_ && isOn() ? tooSmall(needed_, limit_) : Status::ok; }
 
 void ResidentRows::end() {
   if (isOn()) book_.store().setSource(nullptr);

@@ -42,7 +42,7 @@ class ResidentRows final : public RowSource {
   /// For a replay that was just made, of this capacity.
   void create(uint64_t limit, uint32_t capacity);
   /// Status::log with EXRP_LOG_RESIDENT where the limit is too small for the replay. While a log is read, the replay may have another capacity for a while.
-  Status check() const;
+  Status checkLimit() const;
   bool isOn() const { return limit_ > 0; }
   /// The folder is only read, so what has changed can't be written. Then rows take more than the limit where they need it.
   void setReading(bool isReading) { isReading_ = isReading; }

@@ -37,7 +37,7 @@ class LateCopies {
   /// False: the caller copies.
   bool add(uint8_t* to, const uint8_t* from, size_t bytes) {
     if (bytes < bytesMin || added_ - made_.load(std::memory_order_acquire) >= countMax || !copies_.commit(countMax)) return false;
-    copies_[added_++ % countMax] = {to, from, bytes, frame_};
+    copies_[placeOf(added_++)] = {to, from, bytes, frame_};
     return true;
   }
   void drop() { added_ = published_.load(std::memory_order_relaxed); }
@@ -51,7 +51,7 @@ class LateCopies {
     const Lock lock(mutex_);
     const uint64_t end = published_.load(std::memory_order_acquire);
     for (uint64_t at = made_.load(std::memory_order_relaxed); at < end; ++at) {
-      const Copy& copy = copies_[at % countMax];
+      const Copy& copy = copies_[placeOf(at)];
       if (copy.frame > frame) return;
       memcpy(copy.to, copy.from, copy.bytes);
       made_.store(at + 1, std::memory_order_release);
@@ -60,7 +60,7 @@ class LateCopies {
   /// The same, for the caller that appends: it does not wait where a later one is being made.
   void makeOwn(uint64_t frame) {
     const uint64_t next = made_.load(std::memory_order_acquire);
-    if (next < published_.load(std::memory_order_relaxed) && copies_[next % countMax].frame <= frame) [[unlikely]] make(frame);
+    if (next < published_.load(std::memory_order_relaxed) && copies_[placeOf(next)].frame <= frame) [[unlikely]] make(frame);
   }
   /// Forgets all of them: the buffers go.
   void clear() {
@@ -76,6 +76,8 @@ class LateCopies {
     size_t bytes;
     uint64_t frame;
   };
+
+  static constexpr size_t placeOf(uint64_t number) { return static_cast<size_t>(number % countMax); }
 
   // Of the caller alone.
   uint64_t frame_ = 0;

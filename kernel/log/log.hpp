@@ -140,8 +140,7 @@ class Log {
   /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
-  /// The same, by the log's thread once it has nothing to write, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed
-  /// stays, without a word.
+  /// The same, by the log's thread, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed stays, without a word.
   void removeLater(uint32_t before);
   /// Waits until that is done.
   void awaitRemoval();

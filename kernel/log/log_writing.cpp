@@ -20,7 +20,8 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    if (workOnce(lock) || removeOnce(lock)) continue;
+    // Removal first: where the disk is behind, there is always something to write.
+    if (removeOnce(lock) || workOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);

@@ -14,10 +14,9 @@ import { dispose } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { type AnyColumnArray, Column, type DType, viewOf } from "../../schema/columns.ts";
-import { arrange, leavesOf } from "../../schema/state.ts";
+import { arrange } from "../../schema/state.ts";
 import type { ReplayCore } from "../core.ts";
 import { folderPath, isFolder } from "../durable/folder.ts";
-import { allocateRows } from "../read/records.ts";
 import { readSchema, type SnapshotSchema } from "../snapshot/snapshot_schema.ts";
 import { corruptItems, FileSections, SectionRows } from "./_file_sections.ts";
 
@@ -61,6 +60,8 @@ export interface Source extends Disposable {
     readonly firstPosition: number;
     readonly recordCount: number;
   };
+  /** An array for so many rows of a column. */
+  array(k: number, count: number): AnyColumnArray;
   /** Copies `count` rows of a column, from a place on, to the beginning of `rows`. */
   copy(k: number, place: readonly [number, number], count: number, rows: AnyColumnArray): void;
 }
@@ -97,14 +98,14 @@ async function appendFolder(
   );
   const most = Math.max(1, Math.floor(PIECE_BYTES / recordBytes));
   // Not for each piece: such arrays are many times as much memory before they are collected.
-  const room = columns.map(({ column }) => allocateRows(APPEND, column, most));
+  const room = columns.map((_, k) => source.array(k, most));
   let recordCount = 0;
   for (const handle of ended) {
     const { tag, ending, firstPosition, recordCount: size } = source.episode(handle);
     const finalState = oneState(
       core,
-      leaves.map(({ column }, k) => {
-        const row = allocateRows(APPEND, column, 1);
+      leaves.map((_, k) => {
+        const row = source.array(k, 1);
         source.copy(k, [handle, firstPosition + size], 1, row);
         return row;
       }),
