@@ -90,6 +90,8 @@ void ResidentRows::begin() {
   if (!isOn() && unread_.count() == 0) {
     unread_.stop();
     book_.store().setSource(nullptr, false);
+    for (Scratch<uint8_t>* each : {&marks_, &buffers_[0], &buffers_[1]}) Scratch<uint8_t>().swap(*each);
+    Scratch<uint32_t>().swap(stamps_);
   }
   if (++set_ == 0) {
     memset(stamps_.data(), 0, stamps_.committed() * sizeof(uint32_t));

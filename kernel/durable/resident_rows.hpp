@@ -91,7 +91,9 @@ class ResidentRows final : public RowSource {
   uint64_t rowBytes() const { return static_cast<uint64_t>(book_.store().columnBytes()) + static_cast<uint64_t>(ownBytes()); }
   /// Beside the columns of the store.
   double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
-  double memoryBytes() const { return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes(); }
+  double memoryBytes() const {
+    return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes();
+  }
   uint64_t readBlocks() const { return readBlocks_; }
   uint64_t readBytes() const { return readBytes_; }
 

@@ -54,6 +54,7 @@ class UnreadRows {
   bool is(uint32_t block) const { return block < blockEnd_ && marks_[block].load(std::memory_order_acquire) != read; }
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
   UnreadReport report();
+  double memoryBytes() const { return double{1} * blockEnd_ + jobs_.memoryBytes() + payload_.memoryBytes(); }
 
   /// To be held by the owner, as said above. Nothing where no thread was started.
   void lock() {
