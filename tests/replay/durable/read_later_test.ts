@@ -1,6 +1,6 @@
 /** Opening a large folder leaves older rows on the disk: who needs them reads them, or a thread does. Nobody else sees a difference, also where rows are damaged. */
 import { assert, assertEquals, assertGreater, assertStringIncludes } from "../../_assert.ts";
-import { ExperienceReplay, prioritized, uint8 } from "@exrp/replay";
+import { type Column, ExperienceReplay, prioritized, uint8 } from "@exrp/replay";
 import { native } from "../../_native.ts";
 import { until } from "../../_wait.ts";
 import { segmentsOf, withCopy, withFolder } from "./_folders.ts";
@@ -13,7 +13,9 @@ const SMALL = { segmentBytes: 2 ** 22, flushIntervalMs: 0 };
 const BOUNDED = { ...SMALL, resident: 20_000_000 };
 const OPTIONS = { capacity: LENGTH * EPISODES, state: uint8(BYTES), seed: 3 };
 
-function open(folder: string, options: object) {
+type Opened = ExperienceReplay<{ state: Column<"uint8", [number]> }>;
+
+function open(folder: string, options: object): Promise<Opened> {
   return ExperienceReplay.open(folder, { ...OPTIONS, ...options });
 }
 
@@ -38,8 +40,6 @@ async function fill(folder: string): Promise<void> {
     await replay.flush();
   }
 }
-
-type Opened = Awaited<ReturnType<typeof open>>;
 
 /** The numbers of what the next draws show. */
 function draws(replay: Opened, count: number): number[] {
@@ -83,7 +83,10 @@ native.test("rows are read when they are needed, or by a thread, and come to the
       assertGreater(count, 100);
       using whole = await open(copy, SMALL);
       assertEquals(draws(bounded, 10), draws(whole, 10));
-      assertEquals(bounded.episodes({ discount: 1 }).return, whole.episodes({ discount: 1 }).return);
+      assertEquals(
+        bounded.episodes({ discount: 1 }).return,
+        whole.episodes({ discount: 1 }).return,
+      );
       // The returns need the rewards of all records.
       assertEquals(unreadOf(bounded), 0);
       await until("all rows are in memory", () => unreadOf(whole) === 0);
@@ -108,7 +111,9 @@ native.test("unread records are updated, trimmed, evicted and saved like others"
           replay.update([third], [20], { state: stateOf(9999) });
           expected.set(second, -5).set(third, 9999);
           // Other records go, unread ones first, as the replay is full.
-          for (let k = 0; k < 10; k++) replay.record(replay.newEpisode(), stateOf(1), 0, 1, { finalState: stateOf(2) });
+          for (let k = 0; k < 10; k++) {
+            replay.record(replay.newEpisode(), stateOf(1), 0, 1, { finalState: stateOf(2) });
+          }
           using saved = await ExperienceReplay.create(OPTIONS);
           saved.newPickSelector(prioritized());
           await saved.unserialize(await replay.serialize());
@@ -117,7 +122,10 @@ native.test("unread records are updated, trimmed, evicted and saved like others"
         using again = await open(copy, options);
         const [second = 0, third = 0] = expected.keys();
         assertEquals(again.episodeRecords(second).reward[7], -5);
-        assertEquals(new DataView(again.episodeRecords(third).state.buffer).getUint32(20 * BYTES), 9999);
+        assertEquals(
+          new DataView(again.episodeRecords(third).state.buffer).getUint32(20 * BYTES),
+          9999,
+        );
         assert(!Array.from(again.episodes().handle).includes(0));
       });
     }
@@ -129,7 +137,7 @@ async function spoil(folder: string): Promise<{ readonly file: string; readonly 
   const byte = 2 ** 21;
   using opened = await Deno.open(`${folder}/${file}`, { write: true });
   await opened.seek(byte, Deno.SeekMode.Start);
-  await opened.write(crypto.getRandomValues(new Uint8Array(64)));
+  await opened.write(Uint8Array.from({ length: 64 }, (_, k) => 37 * k + 11));
   return { file, byte };
 }
 
