@@ -182,7 +182,8 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
                          view.drawnCount};
   Status status = Status::ok;
   const Gatherer& gatherer = view.gatherer(range.addresses);
-  if (store.source() == nullptr || (range.addresses && view.addressed->needsNoSource())) [[likely]] gatherer.gather(job);
+  const bool needsNone = range.addresses && view.addressed->needsNoSource() && store.source() != nullptr && !store.source()->hasUnread();
+  if (store.source() == nullptr || needsNone) [[likely]] gatherer.gather(job);
   else status = gatherInParts(view, gatherer, job);
   if (status != Status::ok) {
     if (isQueued) {

@@ -80,6 +80,7 @@ class ResidentRows final : public RowSource {
   Status fetch() override;
   bool isMissing(uint32_t block) const override { return unread_.is(block) || book_.store().packed().isAway(block); }
   bool isUnread(uint32_t block) const override { return unread_.is(block); }
+  bool hasUnread() const override { return unread_.count() > 0; }
   void freed(uint32_t block) override;
   void pause() override { unread_.lock(); }
   void resume() override { unread_.unlock(); }

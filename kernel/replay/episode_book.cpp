@@ -71,7 +71,7 @@ void EpisodeBook::appendBlock(uint32_t episode, uint32_t ordinal) {
 
 /// A block for an episode's next records. The rows of the one before are packed now, where those of the newest block may not leave memory.
 void EpisodeBook::addBlock(uint32_t episode) {
-  if (store_.source() != nullptr) [[unlikely]] pack(episodes_[episode].lastBlock);
+  if (store_.isBounded()) [[unlikely]] pack(episodes_[episode].lastBlock);
   appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
   store_.packed().open(episodes_[episode].lastBlock);
 }

@@ -34,6 +34,7 @@ class RowSource {
   virtual bool isMissing(uint32_t block) const = 0;
   /// Whether a block is unread.
   virtual bool isUnread(uint32_t block) const = 0;
+  virtual bool hasUnread() const = 0;
   /// A block has gone, with all its rows.
   virtual void freed(uint32_t block) = 0;
   /// No other thread writes rows until resume(): their memory may move.
