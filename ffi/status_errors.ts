@@ -206,10 +206,12 @@ export function segmentFile(segment: number): string {
 }
 
 /** Where the first damage lies that was not repaired, by the numbers of EXRP_RECOVERY_*; undefined if there is none. */
-export function damagePlace(report: Float64Array): string | undefined {
-  const segment = report[abi.EXRP_RECOVERY_DAMAGE_SEGMENT] ?? 0;
-  if (segment === 0) return undefined;
-  return `${segmentFile(segment)}, byte ${report[abi.EXRP_RECOVERY_DAMAGE_OFFSET]}`;
+export function damagePlace(
+  numbers: Float64Array,
+  at = abi.EXRP_RECOVERY_DAMAGE_SEGMENT,
+): string | undefined {
+  const [segment = 0, offset = 0] = numbers.subarray(at);
+  return segment === 0 ? undefined : `${segmentFile(segment)}, byte ${offset}`;
 }
 
 /** What is wrong with the log of a durable replay. */

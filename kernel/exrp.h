@@ -672,7 +672,17 @@ extern "C" {
 #define EXRP_DURABLE_INFO_ROW_BYTES 8      /* of rows in memory, with what reads and packs them */
 #define EXRP_DURABLE_INFO_READ_BLOCKS 9    /* that were read back, since it was opened */
 #define EXRP_DURABLE_INFO_READ_BYTES 10
-#define EXRP_DURABLE_INFO_COUNT 11
+#define EXRP_DURABLE_INFO_UNREAD_BLOCKS 11 /* whose rows are not in memory yet, nor known to be whole */
+/* what was found in such blocks since it was opened, beside what EXRP_RECOVERY_* said */
+#define EXRP_DURABLE_INFO_LOST_BLOCKS 12
+#define EXRP_DURABLE_INFO_REPAIRED 13
+#define EXRP_DURABLE_INFO_DAMAGE_SEGMENT 14
+#define EXRP_DURABLE_INFO_DAMAGE_OFFSET 15
+#define EXRP_DURABLE_INFO_COUNT 16
+/* If the rows of older blocks have more bytes in the log, exrp_durable_open() leaves most of them there. Another thread reads them afterwards, unless
+ * EXRP_CONFIG_RESIDENT_BYTES says otherwise, and a call that needs some reads them first. If they are damaged, it fails with EXRP_LOG_ROWS, and their episode is
+ * evicted with the next group once it has ended. In WebAssembly, and with EXRP_DURABLE_READS, all are read at once. */
+#define EXRP_READ_NOW_BYTES 67108864
 
 /* What exrp_folder_verify() found. */
 #define EXRP_VERIFY_SEGMENTS 0

@@ -32,6 +32,8 @@ Status parse(const double* options, uint32_t count, DurableOptions* parsed, exrp
   *wanted = {options[EXRP_DURABLE_CAPACITY], options[EXRP_DURABLE_CAPACITY_BYTES], options[EXRP_DURABLE_AGE_MAX]};
   parsed->groupBytes = static_cast<uint32_t>(options[EXRP_DURABLE_GROUP_BYTES]);
   parsed->hasState = options[EXRP_DURABLE_HAS_STATE] == 1;
+  // Without threads, nobody would read later. Who only reads wants to know what is damaged.
+  if (exrp::hasThreads && options[EXRP_DURABLE_IS_NEW] != EXRP_DURABLE_READS) parsed->readNowBytes = EXRP_READ_NOW_BYTES;
   return Status::ok;
 }
 
@@ -209,11 +211,17 @@ int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (!found.isDurable()) return;
     exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);
-    const exrp::ResidentRows& resident = found.durable->resident();
+    exrp::ResidentRows& resident = found.durable->resident();
     info[EXRP_DURABLE_INFO_RESIDENT_BYTES] = static_cast<double>(resident.limit());
     info[EXRP_DURABLE_INFO_ROW_BYTES] = static_cast<double>(resident.rowBytes());
     info[EXRP_DURABLE_INFO_READ_BLOCKS] = static_cast<double>(resident.readBlocks());
     info[EXRP_DURABLE_INFO_READ_BYTES] = static_cast<double>(resident.readBytes());
+    const exrp::UnreadReport unread = resident.unread().report();
+    info[EXRP_DURABLE_INFO_UNREAD_BLOCKS] = static_cast<double>(unread.unreadBlocks);
+    info[EXRP_DURABLE_INFO_LOST_BLOCKS] = static_cast<double>(unread.lostBlocks);
+    info[EXRP_DURABLE_INFO_REPAIRED] = static_cast<double>(unread.repairedCount);
+    info[EXRP_DURABLE_INFO_DAMAGE_SEGMENT] = unread.damage.segment;
+    info[EXRP_DURABLE_INFO_DAMAGE_OFFSET] = unread.damage.offset;
   });
 }
 

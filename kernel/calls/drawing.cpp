@@ -182,7 +182,8 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
                          view.drawnCount};
   Status status = Status::ok;
   const Gatherer& gatherer = view.gatherer(range.addresses);
-  if (store.source() == nullptr || (range.addresses && view.addressed->needsNoSource())) [[likely]] gatherer.gather(job);
+  const bool needsNone = range.addresses && view.addressed->needsNoSource() && store.source() != nullptr && !store.source()->hasUnread();
+  if (store.source() == nullptr || needsNone) [[likely]] gatherer.gather(job);
   else status = gatherInParts(view, gatherer, job);
   if (status != Status::ok) {
     if (isQueued) {
@@ -209,6 +210,7 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
   RowSource& source = *store.source();
   Locator locator;
   locator.create(store, view.picks.policy(), 0);
+  const bool addsRewards = view.picks.policy().returnToGo;
   const auto addBlocks = [&](uint32_t slot, bool isFirst) {
     const LocatedPick pick = locator.locate(job.episodes, slot);
     const uint32_t start = pick.position - pick.context - pick.back;
@@ -216,8 +218,13 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
     for (uint32_t steps = store.ordinalOf(pick.position) - store.ordinalOf(start); steps > 0; --steps) block = store.block(block).previous;
     for (uint32_t left = store.ordinalOf(start + pick.slotCount - 1) - store.ordinalOf(start);; --left, block = store.block(block).next) {
       if (!source.add(block, isFirst)) return false;
-      if (left == 0) return true;
+      if (left == 0) break;
     }
+    // Returns to go need all rewards up to the last one. They never leave memory again.
+    for (block = store.block(block).next; addsRewards && block != blockNone; block = store.block(block).next) {
+      if (source.isUnread(block) && !source.add(block, isFirst)) return false;
+    }
+    return true;
   };
   for (uint32_t first = 0, end = 0; first < job.range.count; first = end) {
     source.begin();

@@ -117,11 +117,29 @@ uint32_t fillTable(const StoredEpisodes& stored, const EpisodeFilter& filter, co
   return row;
 }
 
+/// Reads the unread blocks of those episodes whose rewards are to be summed. Rewards stay in memory then.
+Status readRewards(const StoredEpisodes& stored, const EpisodeFilter& filter) {
+  const Store& store = stored.store();
+  const EpisodeList& episodes = stored.episodes();
+  RowSource* const source = store.source();
+  if (source == nullptr || filter.rewardType == EXRP_TYPE_OTHER) return Status::ok;
+  Status status = Status::ok;
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone && status == Status::ok; episode = episodes[episode].newer) {
+    if (!filter.takes(episodes, episode)) continue;
+    for (uint32_t block = episodes[episode].firstBlock; block != blockNone && status == Status::ok; block = store.block(block).next) {
+      if (source->isUnread(block)) status = source->fetchOne(block);
+    }
+  }
+  source->begin();
+  return status;
+}
+
 }  // namespace
 
 Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeTable& table, uint32_t* listed) {
   const uint32_t count = replay.book().episodes().count();
   if (table.rowCount < count) return fail(Status::bufferSize, table.rowCount, count);
+  if (const Status status = readRewards(replay.book(), filter); status != Status::ok) return status;
   *listed = withNumbers(filter.rewardType, [&](auto read) { return fillTable(replay.book(), filter, table, read); });
   return Status::ok;
 }

@@ -123,14 +123,15 @@ void copyRuns(const Store& store, uint32_t column, const uint32_t* slots, uint32
   }
 }
 
-/// The same, where blocks may be on the disk only: as many runs at a time as there is memory for the blocks of.
+/// The same, where blocks may be on the disk only: as many runs at a time as there is memory for the blocks of. Rows of a column that is not packed, once they were
+/// read, never leave memory again.
 Status copyRunsInParts(const Store& store, uint32_t column, const uint32_t* slots, uint32_t count, uint32_t runLength, uint8_t* rows) {
   RowSource& source = *store.source();
   const size_t runBytes = size_t{runLength} * store.column(column).bytes;
   const auto addBlocks = [&](uint32_t slot, bool isFirst) {
     uint32_t block = store.blockOf(slot);
     for (uint32_t left = runLength + store.within(slot);; left -= store.blockLength(), block = store.block(block).next) {
-      if (!source.add(block, isFirst)) return false;
+      if ((store.isPacked(column) || source.isUnread(block)) && !source.add(block, isFirst)) return false;
       if (left <= store.blockLength()) return true;
     }
   };
@@ -145,6 +146,23 @@ Status copyRunsInParts(const Store& store, uint32_t column, const uint32_t* slot
 }
 
 uint32_t blockOf(const Store& store, uint32_t slot) { return slot == slotGone ? blockNone : store.blockOf(slot); }
+
+/// Reads the unread blocks of these rows of a column that is not packed: as many at a time as there is memory for.
+Status readUnread(const Store& store, const uint32_t* slots, uint32_t count) {
+  RowSource* const source = store.source();
+  if (source == nullptr) [[likely]] return Status::ok;
+  Status status = Status::ok;
+  const auto add = [&](uint32_t slot, bool isFirst) {
+    return slot == slotGone || !source->isUnread(store.blockOf(slot)) || source->add(store.blockOf(slot), isFirst);
+  };
+  for (uint32_t first = 0, end = 0; first < count && status == Status::ok; first = end) {
+    source->begin();
+    while (end < count && add(slots[end], end == first)) ++end;
+    status = source->fetch();
+  }
+  source->begin();
+  return status;
+}
 
 /// Takes the memory for overwriting these rows of a packed column. Each block may stay as large as a piece. Where blocks may be on the disk only, it reads them: all, as
 /// they stay in memory until they are written again.
@@ -167,7 +185,7 @@ Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, u
     const uint64_t now = packed.blockBytes(block);
     growth += now < packed.pieceBytes() ? packed.pieceBytes() - now : 0;
   }
-  if (source == nullptr) return packed.prepare(store.highWater(), openCount);
+  if (!store.isBounded()) return packed.prepare(store.highWater(), openCount);
   // Changed rows may gain less than those before, in each column. They leave their piece at once.
   const Status status = source->makeRoom(growth * store.packed().count());
   return status == Status::ok ? packed.prepare(store.highWater(), openCount > 0 ? 1 : 0) : status;
@@ -251,7 +269,7 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
   const Status status = findRows(replay, column < store.leaves().count() ? Find::states : Find::records, handles, positions, count, runLength, slots);
   if (status != Status::ok) return status;
   if (store.isKept(column)) copyKeptRows(replay, column, handles, positions, count, runLength, rows);
-  else if (store.source() != nullptr && store.isPacked(column)) return copyRunsInParts(store, column, slots, count, runLength, rows);
+  else if (store.source() != nullptr) return copyRunsInParts(store, column, slots, count, runLength, rows);
   else copyRuns(store, column, slots, count, runLength, rows);
   return Status::ok;
 }
@@ -259,7 +277,8 @@ Status getRows(const Replay& replay, ThreadScratch& thread, uint32_t column, con
 Status prepareRows(Replay& replay, ThreadScratch& thread, uint32_t column, const double* handles, const int32_t* positions, uint32_t count) {
   const Status status = findRowsToSet(replay, thread, column, handles, positions, count);
   Store& store = replay.book().store();
-  if (status != Status::ok || !store.isPacked(column)) return status;
+  if (status != Status::ok || store.isKept(column)) return status;
+  if (!store.isPacked(column)) return readUnread(store, thread.indices.data(), count);
   const Status prepared = preparePackedRows(store, column, thread.indices.data(), count);
   if (prepared != Status::ok && store.source() != nullptr) store.source()->begin();
   return prepared;
@@ -276,6 +295,7 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
   if (rowsBytes < needed) return fail(Status::bufferSize, rowsBytes, needed);
   const uint32_t* const slots = thread.indices.data();
   if (store.isPacked(column)) return setPackedRows(book, column, slots, count, rows, updated);
+  if (const Status read = store.isKept(column) ? Status::ok : readUnread(store, slots, count); read != Status::ok) return read;
   // Other seats may still copy from large rows.
   store.waitForCopies();
   *updated = 0;

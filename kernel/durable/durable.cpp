@@ -68,6 +68,7 @@ Status Durable::create(const DurableOptions& options) {
 
 Status Durable::close() {
   if (!log_.isOpen()) return Status::ok;
+  resident_.stop();
   if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
   snapshot_.endFor(this);
   frame_ = nullptr;
@@ -77,6 +78,7 @@ Status Durable::close() {
 }
 
 void Durable::abandon() {
+  resident_.stop();
   fail(LogStatus::closed);
   log_.abandon();
 }
@@ -330,7 +332,7 @@ void Durable::append(uint32_t type, std::initializer_list<LogPiece> pieces) {
 
 /// Reads the rows of a block that is to be written, unless they are in memory. What can't be read stays where it is. What is damaged is lost, whatever changes it.
 bool Durable::readBack(uint32_t block) {
-  const Status status = resident_.isAway(block) ? resident_.fetchOne(block) : Status::ok;
+  const Status status = resident_.isMissing(block) ? resident_.fetchOne(block) : Status::ok;
   LoggedRows& logged = replay_.book().part<LoggedRows>();
   const bool isDamaged = status == Status::log && errorDetail[0] == EXRP_LOG_ROWS && errorDetail[3] == 0;
   if (isDamaged) logged.lose(block);
@@ -419,6 +421,7 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
   // The log's own thread may have met it.
   if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
+  evictLost();
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   hasLeftOut_ = false;
   if (wants) freshenBlocks();
@@ -448,6 +451,16 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   if (wants && hasLeftOut_) writtenBytes_ = 0;
   if (!hasFailed_) pumpCheckpoint(options_.pumpBytes);
   return hasFailed_ ? failure() : Status::ok;
+}
+
+/// Episodes of blocks that were found damaged when they were read first go: open ones once they have ended.
+void Durable::evictLost() {
+  const EpisodeBook& book = replay_.book();
+  resident_.unread().takeLost([&](uint32_t block) {
+    const Episode& episode = book.episodes()[book.store().head(block).episode];
+    const HandleHead head = {static_cast<double>(episode.handle), 0, 0};
+    if (episode.ended() && replay_.evictEpisode(head.handle) == Status::ok) put(Command::evictEpisode, {{&head, sizeof head}});
+  });
 }
 
 Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {

@@ -41,6 +41,8 @@ struct DurableOptions {
   bool hasState = false;
   /// Whether records are taken after the log has failed.
   bool goesOn = false;
+  /// If the rows of older blocks have more bytes, opening a log reads only those that it needs; the others are read later.
+  uint64_t readNowBytes = UINT64_MAX;
 };
 
 class Durable final : private RowWriter {
@@ -119,7 +121,7 @@ class Durable final : private RowWriter {
   LogStatus failedBy() const { return failedBy_; }
   Status failure() const;
   Log& stream() { return log_; }
-  const ResidentRows& resident() const { return resident_; }
+  ResidentRows& resident() { return resident_; }
   double memoryBytes() const {
     return sizeof(Durable) + made_.memoryBytes() + places_.memoryBytes() + episodes_.memoryBytes() + state_.memoryBytes() + resident_.memoryBytes();
   }
@@ -154,6 +156,7 @@ class Durable final : private RowWriter {
   bool listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const;
   void beginCheckpoint();
   void pumpCheckpoint(uint64_t budget);
+  void evictLost();
   void finishFlushed();
   void removeOld();
   Status openLog(const DurableOptions& options);

@@ -97,6 +97,7 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   Status status = takeWanted(wanted, &isChanged);
   if (status == Status::ok) status = durable_.resident_.checkLimit();
   durable_.resident_.open();
+  if (status == Status::ok) status = leaveUnread();
   if (status == Status::ok) status = readOldRows(report);
   report->evictedRecords = evictedCount_;
   if (status != Status::ok) return status;
@@ -118,7 +119,9 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   if (adoptEpisodes(replay_, 1)) durable_.put(Command::adopt, {});
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
-  return durable_.hasFailed_ ? durable_.failure() : Status::ok;
+  if (durable_.hasFailed_) return durable_.failure();
+  durable_.resident_.startReading(durable_.options_.log.isThreaded);
+  return Status::ok;
 }
 
 /// Makes changes of rows again. Where they change more than may be in memory, what has changed is written meanwhile, and then in a group of its own: no
@@ -628,7 +631,63 @@ bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
   return statistics.check(replay_.book()) == 0;
 }
 
-/// Reads the rows of blocks that were written before the checkpoint, and lists the episodes of blocks whose rows are lost.
+/// Marks the blocks whose rows are needed at once: the newest one of each open episode, which gets more of them, and those in which rows are to be changed again.
+Status Recovery::markNeeded(Scratch<uint8_t>& marks) const {
+  const EpisodeBook& book = replay_.book();
+  const Store& store = book.store();
+  if (!marks.commit(store.highWater())) return fail(Status::memory, store.highWater());
+  const EpisodeList& episodes = book.episodes();
+  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
+    if (!episodes[episode].ended()) marks[episodes[episode].lastBlock] = 1;
+  }
+  for (Bytes left(updates_.data(), updateBytes_); left.left() > 0;) {
+    CommandHead command = {};
+    if (!left.head(&command)) return unfit();
+    Bytes arguments(left.take(padded(uint64_t{command.bytes})), command.bytes);
+    PicksHead head = {};
+    if (left.isShort() || !arguments.head(&head)) return unfit();
+    const auto* const handles = reinterpret_cast<const double*>(arguments.take(uint64_t{head.count} * sizeof(double)));
+    const auto* const positions = reinterpret_cast<const int32_t*>(arguments.take(uint64_t{head.count} * sizeof(int32_t)));
+    if (arguments.isShort()) return unfit();
+    for (uint32_t k = 0; k < head.count; ++k) {
+      if (book.checkHandle(handles[k]) != Status::ok) continue;
+      const uint32_t block = book.blocks().find(store, static_cast<uint64_t>(handles[k]), store.ordinalOf(static_cast<uint32_t>(positions[k])));
+      if (block != blockNone) marks[block] = 1;
+    }
+  }
+  return Status::ok;
+}
+
+/// Leaves the rows of older blocks on the disk, where they are many, but for those that are needed at once.
+Status Recovery::leaveUnread() {
+  EpisodeBook& book = replay_.book();
+  const Store& store = book.store();
+  LoggedRows& logged = book.part<LoggedRows>();
+  const auto isOld = [&](uint32_t block) {
+    return store.isTaken(block) && logged.isUnread(block) && logged.place(block).segment != 0 && book.rowsOf(block).count > 0;
+  };
+  uint64_t bytes = 0;
+  for (uint32_t block = 0; block < store.highWater(); ++block) bytes += isOld(block) ? logged.place(block).bytes : 0;
+  if (bytes <= durable_.options_.readNowBytes) return Status::ok;
+  UnreadRows& unread = durable_.resident_.unread();
+  Scratch<uint8_t> needed;
+  const Status status = markNeeded(needed);
+  if (status != Status::ok) return status;
+  if (!unread.create(store.highWater())) return fail(Status::memory, store.highWater());
+  const uint64_t bytesMax = loggedBlockBytesMax(store);
+  for (uint32_t block = 0; block < store.highWater(); ++block) {
+    if (needed[block] != 0 || !isOld(block)) continue;
+    const LogPlace place = logged.place(block);
+    if (place.bytes > bytesMax) return unfit();
+    book.changing(block);
+    logged.setWritten(block, place);
+    unread.add(block);
+  }
+  durable_.resident_.beginUnread();
+  return Status::ok;
+}
+
+/// Reads the rows of blocks that were written before the checkpoint and not left unread, and lists the episodes of blocks whose rows are lost.
 Status Recovery::readOldRows(RecoveryReport* report) {
   EpisodeBook& book = replay_.book();
   const LoggedRows& logged = book.part<LoggedRows>();

@@ -1,10 +1,11 @@
 // Recovery: makes a replay from its log, as it was when its last whole group ended.
 //
 // It loads the newest checkpoint, and then makes the calls of each group again, with rows of zeros. The rows follow at the end of the group, as no
-// decision depends on what is in them. The rows of older blocks are read from their places in the end. Then changes of rows are made again.
+// decision depends on what is in them. The rows of older blocks are read from their places in the end, or later, where they have many bytes (unread_rows.hpp). Then
+// changes of rows are made again.
 //
 // Thread safety: none: nobody else has the replay yet.
-// Cost: reads the log from the checkpoint on, and the rows of all blocks; a draw costs what choosing costs. It takes the memory of the largest group.
+// Cost: reads the log from the checkpoint on, and the rows of blocks; a draw costs what choosing costs. It takes the memory of the largest group.
 #pragma once
 
 #include "kernel/calls/drawing.hpp"
@@ -76,6 +77,8 @@ class Recovery final : private LogVisitor {
   Status applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, bool isLate);
   bool applyCarried(const uint8_t* payload, uint32_t bytes);
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
+  Status leaveUnread();
+  Status markNeeded(Scratch<uint8_t>& marks) const;
   Status readOldRows(RecoveryReport* report);
   Status updateRows();
   bool give(const uint8_t* state, uint32_t bytes, bool hasState);

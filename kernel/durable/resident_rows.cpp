@@ -41,14 +41,26 @@ void ResidentRows::create(uint64_t limit, uint32_t capacity) {
   changedBytes_ = 0;
   if (marks_.committed() > 0) memset(marks_.data(), 0, marks_.committed());
   begin();
-  store.setSource(this);
+  store.setSource(this, true);
 }
 
 Status ResidentRows::checkLimit() const { return limit_ < needed_ && isOn() ? tooSmall(needed_, limit_) : Status::ok; }
 
 void ResidentRows::end() {
-  if (isOn()) book_.store().setSource(nullptr);
+  unread_.stop();
+  if (book_.store().source() == this) book_.store().setSource(nullptr, false);
   limit_ = 0;
+}
+
+void ResidentRows::beginUnread() {
+  if (unread_.count() > 0) book_.store().setSource(this, isOn());
+}
+
+void ResidentRows::freed(uint32_t block) {
+  if (!unread_.is(block)) return;
+  unread_.lock();
+  unread_.done(block);
+  unread_.unlock();
 }
 
 /// Takes the memory for what is known of a block.
@@ -74,6 +86,13 @@ void ResidentRows::changing(uint32_t block) {
 // ---- sets ----
 
 void ResidentRows::begin() {
+  // All is in memory, and stays there.
+  if (!isOn() && unread_.count() == 0) {
+    unread_.stop();
+    book_.store().setSource(nullptr, false);
+    for (Scratch<uint8_t>* each : {&marks_, &buffers_[0], &buffers_[1]}) Scratch<uint8_t>().swap(*each);
+    Scratch<uint32_t>().swap(stamps_);
+  }
   if (++set_ == 0) {
     memset(stamps_.data(), 0, stamps_.committed() * sizeof(uint32_t));
     set_ = 1;
@@ -98,17 +117,10 @@ bool ResidentRows::add(uint32_t block, bool isFirst) {
     return isFirst;
   }
   if (stamps_[block] == set_) return true;
-  const bool isMissing = packed.isAway(block);
-  const uint64_t bytes = isMissing ? readCost(block) : packed.blockBytes(block);
-  if (setMax_ == 0) {
-    // Half of what there is beside the rows that never leave.
-    uint64_t packedBytes = packed.waitingBytes();
-    for (uint32_t at = 0; at < packed.count(); ++at) packedBytes += packed.of(packed.column(at)).packedBytes();
-    const uint64_t others = rowBytes() - std::min(packedBytes, rowBytes());
-    setMax_ = std::max<uint64_t>(1, (limit_ - std::min(others, limit_)) / 2);
-  }
-  if (!isFirst && setBytes_ + bytes > setMax_) return false;
-  if (isMissing && isOpen_) {
+  const bool isAbsent = isMissing(block);
+  const uint64_t bytes = isAbsent ? readCost(block) : packed.blockBytes(block);
+  if (isOn() && !takes(bytes, isFirst)) return false;
+  if (isAbsent && isOpen_) {
     if (!missing_.commit(missingCount_ + 1)) {
       isMemoryShort_ = true;
       return isFirst;
@@ -122,6 +134,19 @@ bool ResidentRows::add(uint32_t block, bool isFirst) {
   return true;
 }
 
+/// Whether a set with a block more has room.
+bool ResidentRows::takes(uint64_t bytes, bool isFirst) {
+  const PackedColumns& packed = book_.store().packed();
+  if (setMax_ == 0) {
+    // Half of what there is beside the rows that never leave.
+    uint64_t packedBytes = packed.waitingBytes();
+    for (uint32_t at = 0; at < packed.count(); ++at) packedBytes += packed.of(packed.column(at)).packedBytes();
+    const uint64_t others = rowBytes() - std::min(packedBytes, rowBytes());
+    setMax_ = std::max<uint64_t>(1, (limit_ - std::min(others, limit_)) / 2);
+  }
+  return isFirst || setBytes_ + bytes <= setMax_;
+}
+
 Status ResidentRows::fetch() {
   if (missingCount_ == 0 && !isMemoryShort_) [[likely]] return Status::ok;
   const Status status = fetchMissing();
@@ -131,6 +156,19 @@ Status ResidentRows::fetch() {
 }
 
 Status ResidentRows::fetchMissing() {
+  unread_.lock();
+  // Some may have been read meanwhile.
+  uint32_t count = 0;
+  for (uint32_t at = 0; at < missingCount_; ++at) {
+    if (isMissing(missing_[at].block)) missing_[count++] = missing_[at];
+  }
+  missingCount_ = count;
+  const Status status = readMissing();
+  unread_.unlock();
+  return status;
+}
+
+Status ResidentRows::readMissing() {
   Store& store = book_.store();
   const auto bufferBytes = static_cast<size_t>(loggedBlockBytesMax(store));
   const uint32_t columns = store.packed().count();
@@ -141,25 +179,28 @@ Status ResidentRows::fetchMissing() {
   // What leaves for them gives them its memory.
   keepSpare(true);
   const Status status = makeRoom(missingBytes_);
-  for (uint32_t at = 0; at < missingCount_ && status == Status::ok; ++at) takeMemory(missing_[at], &parts_[size_t{at} * columns]);
+  for (uint32_t at = 0; at < missingCount_ && status == Status::ok; ++at) takeMemory(missing_[at], parts_.data() + size_t{at} * columns);
   keepSpare(false);
   if (status != Status::ok) return status;
   const auto work = [](const void* context, uint32_t piece, uint32_t thread) {
     auto& self = *static_cast<ResidentRows*>(const_cast<void*>(context));
-    self.readOne(self.missing_[piece], &self.parts_[size_t{piece} * self.book_.store().packed().count()], self.buffers_[thread]);
+    self.readOne(self.missing_[piece], self.parts_.data() + size_t{piece} * self.book_.store().packed().count(), self.buffers_[thread]);
   };
   SecondThread::share(missingCount_, work, this);
   const Missing* failed = nullptr;
   for (uint32_t at = 0; at < missingCount_; ++at) {
     const Missing& missing = missing_[at];
     if (missing.status != LogStatus::ok) {
+      const bool isDamaged = missing.status == LogStatus::damaged || missing.status == LogStatus::unknown;
+      if (isDamaged && unread_.is(missing.block)) unread_.lose(missing.block, missing.place);
       if (failed == nullptr) failed = &missing;
       continue;
     }
     for (uint32_t k = 0; k < columns; ++k) {
-      const Part& part = parts_[size_t{at} * columns + k];
+      const RowPart& part = parts_[size_t{at} * columns + k];
       store.packed().of(store.packed().column(k)).adopt(missing.block, part.data, part.bytes, part.count);
     }
+    unread_.done(missing.block);
     ++readBlocks_;
     readBytes_ += missing.place.bytes;
   }
@@ -184,7 +225,8 @@ ResidentRows::Layout ResidentRows::guess(const Missing& missing) const {
   const uint32_t end = now.first + now.count;
   const uint32_t columns = store.packed().count();
   const bool isKnown = missing.place.segment != 0 && !book_.part<LoggedRows>().isLost(missing.block);
-  if (!isKnown || plainBytes_ == 0 || columns > partsMax || missing.place.bytes <= sizeof(LoggedBlockHead)) return {};
+  // Of an unread block, the narrow columns are needed, too.
+  if (!isKnown || unread_.is(missing.block) || plainBytes_ == 0 || columns > partsMax || missing.place.bytes <= sizeof(LoggedBlockHead)) return {};
   const uint32_t bytes = missing.place.bytes - uint32_t{sizeof(LoggedBlockHead)};
   const uint32_t count = bytes / plainBytes_;
   const uint32_t tail = bytes % plainBytes_;
@@ -198,7 +240,7 @@ ResidentRows::Layout ResidentRows::guess(const Missing& missing) const {
 }
 
 /// Takes the memory for the rows of a block whose layout can be told. Without memory for one, the frame is read as a whole first.
-void ResidentRows::takeMemory(Missing& missing, Part* parts) {
+void ResidentRows::takeMemory(Missing& missing, RowPart* parts) {
   Store& store = book_.store();
   const Layout layout = guess(missing);
   missing.layout = layout;
@@ -217,7 +259,7 @@ void ResidentRows::takeMemory(Missing& missing, Part* parts) {
 // ---- reading, also by the second thread ----
 
 /// Reads the rows of a block. Where it fails, no part has memory.
-void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const {
+void ResidentRows::readOne(Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer) {
   LogFailure failure;
   missing.status = missing.layout.leadBytes > 0 ? readGuessed(missing, parts, buffer, &failure) : LogStatus::unknown;
   missing.system = failure.error.system;
@@ -228,20 +270,22 @@ void ResidentRows::readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buff
   }
   if (missing.status == LogStatus::disk) return;
   uint32_t type = 0;
-  const bool isLost = missing.place.segment == 0 || book_.part<LoggedRows>().isLost(missing.block);
+  bool isRepaired = false;
+  const uint32_t block = missing.block;
+  const bool isUnreadYet = unread_.is(block);
+  const bool isLost = missing.place.segment == 0 || book_.part<LoggedRows>().isLost(block) || unread_.isLost(block);
   missing.status = isLost || missing.place.bytes > buffer.committed() ? LogStatus::damaged : LogStatus::ok;
-  if (missing.status == LogStatus::ok) missing.status = log_.read(missing.place, buffer.data(), &type, &failure);
+  if (missing.status == LogStatus::ok) missing.status = log_.read(missing.place, buffer.data(), &type, &failure, &isRepaired);
   missing.system = missing.status == LogStatus::disk ? failure.error.system : 0;
   if (missing.status != LogStatus::ok) return;
-  missing.status = takeParts(missing, type, buffer.data(), parts);
-  if (missing.status == LogStatus::ok) return;
-  for (uint32_t k = 0; k < book_.store().packed().count(); ++k) {
-    if (parts[k].data != nullptr) PackedColumn::freeBytes(parts[k].data);
-  }
+  if (isRepaired && isUnreadYet) unread_.noteRepair();
+  const BlockRows rows = book_.rowsOf(block);
+  const RowRange now = {static_cast<uint16_t>(rows.first), static_cast<uint16_t>(rows.first + rows.count)};
+  missing.status = takeRows(book_.store(), block, now, isUnreadYet, type, buffer.data(), missing.place.bytes, parts);
 }
 
 /// Reads the rows to where they belong. `disk` where it can't be read, and another status where the frame is another one, or damaged.
-LogStatus ResidentRows::readGuessed(const Missing& missing, Part* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const {
+LogStatus ResidentRows::readGuessed(const Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const {
   const Store& store = book_.store();
   const Layout& layout = missing.layout;
   const uint32_t columns = store.packed().count();
@@ -265,38 +309,6 @@ LogStatus ResidentRows::readGuessed(const Missing& missing, Part* parts, Scratch
   memcpy(&said, buffer.data() + layout.leadBytes - sizeof said, sizeof said);
   const bool isPacked = said == layout.packedBytes && checkPacked({parts[0].data, parts[0].bytes, store.column(store.packed().column(0)).bytes, parts[0].count});
   return isPacked ? LogStatus::ok : LogStatus::unknown;
-}
-
-/// Copies the rows of the packed columns out of a frame.
-LogStatus ResidentRows::takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const {
-  const Store& store = book_.store();
-  const uint32_t block = missing.block;
-  LoggedBlockHead head = {};
-  if (!isOfRows(type) || missing.place.bytes < sizeof head) return LogStatus::damaged;
-  memcpy(&head, payload, sizeof head);
-  const BlockRows now = book_.rowsOf(block);
-  const uint32_t within = store.within(head.position);
-  const uint32_t end = within + head.rowCount;
-  const bool isRight = head.handle == store.handleOf(block) && store.ordinalOf(head.position) == store.head(block).ordinal() && within <= now.first &&
-                       end == now.first + now.count && checkLoggedBlock(store, head, type == packedRowsFrame, payload, missing.place.bytes) != nullptr;
-  if (!isRight) return LogStatus::damaged;
-  LogStatus status = LogStatus::ok;
-  uint32_t at = 0;
-  forEachLoggedColumn(store, head, type == packedRowsFrame, payload, [&](uint32_t column, const uint8_t* rows, uint32_t packedBytes) {
-    if (!store.isPacked(column) || status != LogStatus::ok) return;
-    const uint32_t rowBytes = store.column(column).bytes;
-    // Plain rows stand where they would be had none been trimmed.
-    const uint32_t skipped = packedBytes > 0 ? 0 : within * rowBytes;
-    const uint32_t bytes = packedBytes > 0 ? packedBytes : head.rowCount * rowBytes;
-    uint8_t* const data = PackedColumn::newBytes(skipped + bytes);
-    if (data == nullptr) {
-      status = LogStatus::memory;
-      return;
-    }
-    memcpy(data + skipped, rows, bytes);
-    parts[at++] = {data, skipped + bytes, end};
-  });
-  return status;
 }
 
 // ---- room ----
@@ -338,6 +350,7 @@ uint64_t ResidentRows::dropOne() {
 }
 
 Status ResidentRows::makeRoom(uint64_t bytes) {
+  if (!isOn()) return Status::ok;
   Store& store = book_.store();
   uint64_t taken = rowBytes();
   if (taken + bytes <= limit_) [[likely]] return Status::ok;

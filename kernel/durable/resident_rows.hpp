@@ -1,7 +1,7 @@
-// ResidentRows: the rows of a durable replay that is larger than memory. It lets blocks leave memory whose rows are on the disk, and reads them back from their
-// places in the log.
+// ResidentRows: the rows of a durable replay that are on the disk only, as the replay is larger than memory, or was just opened (UnreadRows). It reads blocks from
+// their places in the log, and lets them leave memory again where that has a limit.
 //
-// All that rows take in memory stays below a limit: the narrow columns, and those that some records keep, which never leave; the pieces of open blocks; the rows of
+// With one, all that rows take in memory stays below a limit: the narrow columns, and those that some records keep, which never leave; the pieces of open blocks; the rows of
 // sealed blocks; and what reads and packs them. A block may leave once it is sealed, and the rows that it has now are on the disk. Then the log is its only place, and each
 // time its rows are wanted they are read and their checksum is verified. What can't be read is an error with its place; other rows are not concerned.
 //
@@ -16,6 +16,7 @@
 #pragma once
 
 #include "kernel/base/scratch.hpp"
+#include "kernel/durable/unread_rows.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/episode_book.hpp"
 #include "kernel/store/logged_block.hpp"
@@ -43,6 +44,7 @@ class ResidentRows final : public RowSource {
   void create(uint64_t limit, uint32_t capacity);
   /// Status::log with EXRP_LOG_RESIDENT where the limit is too small for the replay. While a log is read, the replay may have another capacity for a while.
   Status checkLimit() const;
+  /// Whether there is a limit.
   bool isOn() const { return limit_ > 0; }
   /// The folder is only read, so what has changed can't be written. Then rows take more than the limit where they need it.
   void setReading(bool isReading) { isReading_ = isReading; }
@@ -50,9 +52,17 @@ class ResidentRows final : public RowSource {
   void open() { isOpen_ = true; }
   void end();
 
+  /// Blocks that nobody needed yet. Once they were added, beginUnread() lets who needs them read them.
+  UnreadRows& unread() { return unread_; }
+  void beginUnread();
+  /// Where memory has no limit, lets a thread read the others, until stop().
+  void startReading(bool isThreaded) {
+    if (isThreaded && !isOn()) unread_.start();
+  }
+  void stop() { unread_.stop(); }
+
   /// A block was written as it is.
   void written(uint32_t block);
-  bool isAway(uint32_t block) const { return isOn() && book_.store().packed().isAway(block); }
   /// Whether so much has changed since it was written that it should be written again.
   bool isPressed() const { return isOn() && changedBytes_ > limit_ / 8; }
   /// Calls `use` with each block that is in memory only because it has changed since it was written.
@@ -68,6 +78,12 @@ class ResidentRows final : public RowSource {
   void begin() override;
   bool add(uint32_t block, bool isFirst) override;
   Status fetch() override;
+  bool isMissing(uint32_t block) const override { return unread_.is(block) || book_.store().packed().isAway(block); }
+  bool isUnread(uint32_t block) const override { return unread_.is(block); }
+  bool hasUnread() const override { return unread_.count() > 0; }
+  void freed(uint32_t block) override;
+  void pause() override { unread_.lock(); }
+  void resume() override { unread_.unlock(); }
   void changing(uint32_t block) override;
   Status makeRoom(uint64_t bytes) override;
 
@@ -76,7 +92,9 @@ class ResidentRows final : public RowSource {
   uint64_t rowBytes() const { return static_cast<uint64_t>(book_.store().columnBytes()) + static_cast<uint64_t>(ownBytes()); }
   /// Beside the columns of the store.
   double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
-  double memoryBytes() const { return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes(); }
+  double memoryBytes() const {
+    return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes();
+  }
   uint64_t readBlocks() const { return readBlocks_; }
   uint64_t readBytes() const { return readBytes_; }
 
@@ -100,28 +118,24 @@ class ResidentRows final : public RowSource {
     int32_t system;  // where the disk failed
     Layout layout;
   };
-  /// The rows of one column of it.
-  struct Part {
-    uint8_t* data;
-    uint32_t bytes;
-    uint32_t count;
-  };
 
   bool prepare(uint32_t block);
+  bool takes(uint64_t bytes, bool isFirst);
   Status fetchMissing();
+  Status readMissing();
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
   uint64_t dropOne();
   Layout guess(const Missing& missing) const;
-  void takeMemory(Missing& missing, Part* parts);
+  void takeMemory(Missing& missing, RowPart* parts);
   void keepSpare(bool keeps);
-  LogStatus readGuessed(const Missing& missing, Part* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const;
-  void readOne(Missing& missing, Part* parts, Scratch<uint8_t>& buffer) const;
-  LogStatus takeParts(const Missing& missing, uint32_t type, const uint8_t* payload, Part* parts) const;
+  LogStatus readGuessed(const Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const;
+  void readOne(Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer);
 
   EpisodeBook& book_;
   Log& log_;
   RowWriter& writer_;
+  UnreadRows unread_{book_, log_};
   uint64_t limit_ = 0;
   uint64_t needed_ = 0;      // at least, by the capacity
   uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
@@ -140,7 +154,7 @@ class ResidentRows final : public RowSource {
   Scratch<Missing> missing_;  // of the set
   uint32_t missingCount_ = 0;
   bool isMemoryShort_ = false;
-  Scratch<Part> parts_;  // of each of them, one for each packed column
+  Scratch<RowPart> parts_;  // of each of them, one for each packed column
   Scratch<uint8_t> buffers_[2];  // of a thread
 };
 

@@ -137,7 +137,8 @@ class Log {
   /// frame: read() tells more, and repairs it.
   LogStatus readParts(const LogPlace& place, const DiskPart* parts, uint32_t count, uint32_t* type, LogFailure* failure);
 
-  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time, and nobody reads in them meanwhile.
+  /// Removes the segments before this one, the oldest first; never the last one. One thread at a time. Who reads in one meanwhile may not find it. On
+  /// Windows, that one may then stay until the next call.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
   /// The same, by the log's thread, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed stays, without a word.

@@ -25,7 +25,7 @@ class ReadFiles {
 
   DiskError take(Disk& disk, uint32_t segment, Taken* taken);
   void giveBack(Disk& disk, const Taken& taken);
-  /// Closes the files of segments before this one. Nobody has taken one of them.
+  /// Closes the files of segments before this one that nobody has taken. One that somebody has is closed by a later call.
   void closeBefore(Disk& disk, uint64_t segment);
 
  private:

@@ -17,7 +17,7 @@ Status EpisodeBook::create(const ReplayConfig& config) {
 
 Status EpisodeBook::prepare(uint32_t recordCount, uint32_t episodeCount, uint32_t blockCount, uint32_t openCount) {
   Status status = Status::ok;
-  if (store_.source() != nullptr) [[unlikely]] {
+  if (store_.isBounded()) [[unlikely]] {
     // The rows; and of each episode that gets some, the block that they fill, whose rows leave their piece, and the one that they begin.
     const uint64_t blockBytes = store_.packed().pieceBytes();
     const uint64_t most = uint64_t{1} + (recordCount < episodeCount ? recordCount : episodeCount);
@@ -71,7 +71,7 @@ void EpisodeBook::appendBlock(uint32_t episode, uint32_t ordinal) {
 
 /// A block for an episode's next records. The rows of the one before are packed now, where those of the newest block may not leave memory.
 void EpisodeBook::addBlock(uint32_t episode) {
-  if (store_.source() != nullptr) [[unlikely]] pack(episodes_[episode].lastBlock);
+  if (store_.isBounded()) [[unlikely]] pack(episodes_[episode].lastBlock);
   appendBlock(episode, store_.ordinalOf(episodes_[episode].count));
   store_.packed().open(episodes_[episode].lastBlock);
 }
@@ -85,7 +85,7 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
   recordCount_ += count;
   recordedCount_ += count;
   listeners_.forEach([&](auto& each) { each.appended(*this, episode, from, priorities); });
-  if (needsBlock(episode)) seal(entry.lastBlock, store_.source() == nullptr);
+  if (needsBlock(episode)) seal(entry.lastBlock, !store_.isBounded());
 }
 
 /// No more rows come to a block. Where rows may leave memory, those of the newest block may not: it `packs` once its episode goes on or ends, and its piece is
@@ -136,7 +136,7 @@ void EpisodeBook::endAtLastState(uint32_t episode) {
   --recordCount_;
   noteEnd(episode, EXRP_EPISODE_TRUNCATED, entry.count + 1);
   if (!isSealed) seal(entry.lastBlock);
-  else if (store_.source() != nullptr) pack(entry.lastBlock);
+  else if (store_.isBounded()) pack(entry.lastBlock);
 }
 
 void EpisodeBook::noteEnd(uint32_t episode, uint16_t state, uint32_t openCount) {
@@ -164,6 +164,7 @@ void EpisodeBook::trim(uint32_t episode, uint32_t to) {
 void EpisodeBook::dropFirstBlock(uint32_t episode) {
   const uint32_t block = episodes_[episode].firstBlock;
   listeners_.forEach([&](auto& each) { each.freed(*this, block); });
+  if (store_.source() != nullptr) [[unlikely]] store_.source()->freed(block);
   store_.kept().carry(block);
   store_.packed().give(block);
   blocks_.moveFirst(episodes_[episode].handle, store_.head(block).ordinal(), block, store_.block(block).next);
@@ -186,6 +187,7 @@ void EpisodeBook::remove(uint32_t episode, bool mayGoOn) {
   uint32_t blockCount = 0;
   for (uint32_t block = entry.firstBlock; block != blockNone; block = store_.block(block).next) {
     listeners_.forEach([&](auto& each) { each.freed(*this, block); });
+    if (store_.source() != nullptr) [[unlikely]] store_.source()->freed(block);
     blocks_.remove(entry.handle, ordinal + blockCount, block);
     store_.packed().give(block);
     ++blockCount;

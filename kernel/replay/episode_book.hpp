@@ -105,7 +105,7 @@ class EpisodeBook final : public StoredEpisodes {
     if (store_.packed().count() == 0) return;
     const BlockRows rows = rowsOf(block);
     // Where there is none, the next record that needs a block says so.
-    if (store_.source() != nullptr) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
+    if (store_.isBounded()) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
     if (rows.count > 0) store_.packed().pack(block, rows.first + rows.count);
   }
   void seal(uint32_t block, bool packs = true);

@@ -91,10 +91,16 @@ void PickViews::endAddresses() {
 Status PickViews::readNormalized(const StoredEpisodes& stored, const TransformedBatches& batches, const ColumnStatistics& statistics) {
   const Store& store = stored.store();
   bool needsRows = false;
-  batches.forEachNormalized([&](uint32_t column, uint32_t) { needsRows |= store.isPacked(column) && statistics.find(column) == nullptr; });
+  bool needsPacked = false;
+  batches.forEachNormalized([&](uint32_t column, uint32_t) {
+    if (statistics.find(column) != nullptr) return;
+    needsRows = true;
+    needsPacked |= store.isPacked(column);
+  });
   Status status = Status::ok;
   for (uint32_t block = 0; needsRows && block < store.highWater() && status == Status::ok; ++block) {
-    if (store.isTaken(block) && store.packed().isAway(block) && stored.rowsOf(block).count > 0) status = store.source()->fetchOne(block);
+    const bool isWanted = needsPacked ? store.source()->isMissing(block) : store.source()->isUnread(block);
+    if (isWanted && store.isTaken(block) && stored.rowsOf(block).count > 0) status = store.source()->fetchOne(block);
   }
   return status;
 }

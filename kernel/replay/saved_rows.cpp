@@ -85,7 +85,7 @@ void SavedRows::pass(uint32_t count) {
 
 /// Reads the rows of a block from the disk, where they are there only.
 Status SavedRows::readBlock(const Store& store, uint32_t block) {
-  return store.source() != nullptr && store.packed().isAway(block) ? store.source()->fetchOne(block) : Status::ok;
+  return store.source() != nullptr && store.source()->isMissing(block) ? store.source()->fetchOne(block) : Status::ok;
 }
 
 void SavedRows::copyAside(const Store& store, uint32_t block) {

@@ -49,7 +49,7 @@ Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t
         if (made == 0) return fail(Status::bufferSize, size, static_cast<double>(needed));
         break;
       }
-      if (store.source() != nullptr && store.packed().count() > 0 && store.packed().isAway(block)) [[unlikely]] {
+      if (store.source() != nullptr && store.source()->isMissing(block)) [[unlikely]] {
         const Status status = store.source()->fetchOne(block);
         if (status != Status::ok && made == 0) return status;
         if (status != Status::ok) break;

@@ -136,7 +136,7 @@ void PackedColumn::reclaim() {
 }
 
 double PackedColumn::memoryBytes(uint32_t blockCount) const {
-  return places_.takenBytes(blockCount) + pieces_.memoryBytes() + room_.memoryBytes() + static_cast<double>(packedBytes_);
+  return places_.takenBytes(blockCount) + pieces_.memoryBytes() + room_.memoryBytes() + static_cast<double>(packedBytes());
 }
 
 }  // namespace exrp

@@ -13,6 +13,8 @@
 // Without memory for packed rows, a block keeps its piece.
 #pragma once
 
+#include <atomic>
+
 #include "kernel/base/error.hpp"
 #include "kernel/base/scratch.hpp"
 #include "kernel/packing/packed_rows.hpp"
@@ -79,12 +81,17 @@ class PackedColumn {
   void keepSpare(bool keeps);
   /// The same as replace(), of memory of newBytes().
   void adopt(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count);
+  /// The same, of a block that has no rows. Another thread may do it, where its caller sees to it that nobody else looks at the block, and that no memory moves.
+  void adoptFirst(uint32_t block, const uint8_t* data, uint32_t bytes, uint32_t count) {
+    firstBytes_.fetch_add(takenBytes(bytes), std::memory_order_relaxed);
+    places_[block] = {data, bytes, count};
+  }
   /// What so many bytes of packed rows take.
   static constexpr uint64_t takenBytes(uint64_t bytes) { return sizeof(Head) + bytes; }
   /// What the packed rows of a block take; 0 where it has none.
   uint64_t blockBytes(uint32_t block) const { return isPacked(block) ? takenBytes(places_[block].bytes) : 0; }
   /// What all packed rows take, those included that wait.
-  uint64_t packedBytes() const { return packedBytes_; }
+  uint64_t packedBytes() const { return packedBytes_ + firstBytes_.load(std::memory_order_relaxed); }
   /// Of packed rows that were given back, and wait for copies.
   uint64_t waitingBytes() const { return waitingBytes_; }
   /// Pieces that were used before, and are nobody's now.
@@ -120,7 +127,8 @@ class PackedColumn {
   ReservedArray<Place> places_;  // by block
   PiecePool pieces_;
   Scratch<uint8_t> room_;  // for packing
-  uint64_t packedBytes_ = 0;  // those that wait, too
+  uint64_t packedBytes_ = 0;  // those that wait, too; it may wrap around, as it has not those that adoptFirst() took
+  std::atomic<uint64_t> firstBytes_ = 0;
   uint64_t waitingBytes_ = 0;
   Head* waiting_ = nullptr;  // packed rows that were given back while others copied, in that order
   Head* lastWaiting_ = nullptr;

@@ -88,6 +88,14 @@ void Store::findBases() {
 }
 
 Status Store::prepareBlocks(uint32_t count, uint32_t openCount) {
+  if (source_ == nullptr) [[likely]] return prepareMemory(count, openCount);
+  source_->pause();
+  const Status status = prepareMemory(count, openCount);
+  source_->resume();
+  return status;
+}
+
+Status Store::prepareMemory(uint32_t count, uint32_t openCount) {
   if (packed_.count() > 0) {
     const Status packed = packed_.prepare(preparedCount(count), openCount);
     if (packed != Status::ok) return packed;
@@ -114,7 +122,7 @@ void Store::readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to
   if (!isPacked(column)) return copyRows(to, stride, at(column, slot), strides_[column], bytes, count);
   const PackedColumn& packed = packed_.of(column);
   const uint32_t block = blockOf(slot);
-  if (!packed.hasRows(block) && source_ != nullptr) [[unlikely]] source_->fetchOne(block);
+  if (source_ != nullptr && source_->isMissing(block)) [[unlikely]] source_->fetchOne(block);
   if (packed.hasRows(block)) {
     unpackRows(packed.rowsOf(block), within(slot), count, to, stride);
     return;

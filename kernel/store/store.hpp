@@ -76,7 +76,12 @@ class Store : public BlockPool {
   bool isPacked(uint32_t column) const { return (packedBits_ >> column & 1) != 0; }
   /// Where rows come from that are not in memory; null where all are.
   RowSource* source() const { return source_; }
-  void setSource(RowSource* source) { source_ = source; }
+  /// `isBounded`: rows may leave memory again.
+  void setSource(RowSource* source, bool isBounded) {
+    source_ = source;
+    isBounded_ = source != nullptr && isBounded;
+  }
+  bool isBounded() const { return isBounded_; }
   /// Whether a column has more than columnAloneBytes, and is kept for all records.
   bool isWide(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
@@ -140,6 +145,7 @@ class Store : public BlockPool {
   }
 
  private:
+  Status prepareMemory(uint32_t count, uint32_t openCount);
   void findBases();
 
   Column columns_[columnMax] = {};
@@ -157,6 +163,7 @@ class Store : public BlockPool {
   PackedColumns packed_;
   uint64_t packedBits_ = 0;  // which columns these are
   RowSource* source_ = nullptr;
+  bool isBounded_ = false;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   Births births_;

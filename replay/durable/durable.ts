@@ -32,13 +32,16 @@ const SNAPSHOT = "snapshot()";
 /** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the replay. */
 const WAIT_MS = 1000;
 
-/** What was found when a durable replay was opened: `recovered` of {@linkcode Durability}, with an example at {@linkcode ExperienceReplay.durability}. */
+/**
+ * What was found when a durable replay was opened, and since then in the records that `open` left to be read later. It is complete once
+ * `unreadBlockCount` of {@linkcode Durability} is 0. It is `recovered` of {@linkcode Durability}, with an example at {@linkcode ExperienceReplay.durability}.
+ */
 export interface Recovery {
   /** Bytes at the end of the log that were cut off: what a crash left half written, or what was not flushed as a whole. */
   readonly cutBytes: number;
   /** Parts of the log with a flipped bit that were repaired. */
   readonly repairedCount: number;
-  /** Blocks of records whose bytes are damaged. Their episodes were evicted. */
+  /** Blocks of records whose bytes are damaged. Their episodes were evicted, or are with the next flush or interval. */
   readonly lostBlockCount: number;
   /** Records that went, because the replay was opened with a smaller `capacity`, or other limits. */
   readonly evictedCount: number;
@@ -60,6 +63,11 @@ export interface Durability {
   readonly queuedBytes: number;
   /** Whether the log has failed. Then nothing is written any more, and `flush` says why. */
   readonly hasFailed: boolean;
+  /**
+   * Blocks of records that were not read since the replay was opened. While there are some, the first use of each may wait for the disk. Without the option
+   * `resident`, a thread of the library's own reads them.
+   */
+  readonly unreadBlockCount: number;
   /** The memory of rows; undefined without the option `resident`. */
   readonly residency: Residency | undefined;
 }
@@ -454,8 +462,14 @@ export class Durable {
     const core = this.#core;
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
     core.check("durability", core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
-    const { directory, recovered } = this.#open;
+    const { directory, recovered: opened } = this.#open;
     const number = (index: number): number => info[index] ?? 0;
+    const recovered = opened && {
+      ...opened,
+      repairedCount: opened.repairedCount + number(abi.EXRP_DURABLE_INFO_REPAIRED),
+      lostBlockCount: opened.lostBlockCount + number(abi.EXRP_DURABLE_INFO_LOST_BLOCKS),
+      damage: opened.damage ?? damagePlace(info, abi.EXRP_DURABLE_INFO_DAMAGE_SEGMENT),
+    };
     const limit = number(abi.EXRP_DURABLE_INFO_RESIDENT_BYTES);
     return {
       ...{ directory, recovered },
@@ -463,6 +477,7 @@ export class Durable {
       writtenBytes: info[abi.EXRP_DURABLE_INFO_WRITTEN_BYTES] ?? 0,
       queuedBytes: info[abi.EXRP_DURABLE_INFO_QUEUED_BYTES] ?? 0,
       hasFailed: info[abi.EXRP_DURABLE_INFO_FAILED] !== 0,
+      unreadBlockCount: number(abi.EXRP_DURABLE_INFO_UNREAD_BLOCKS),
       residency: limit === 0 ? undefined : {
         limit,
         rowBytes: number(abi.EXRP_DURABLE_INFO_ROW_BYTES),

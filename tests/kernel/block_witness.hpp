@@ -51,7 +51,7 @@ class BlockWitness final : public EpisodeListener {
     notes_[block].chunk = nullptr;
     const Store& store = stored.store();
     // Those of a block that is on the disk only, or still to be read from there, are not looked at. One that was read back has no rows that were trimmed before.
-    const bool isThere = store.source() == nullptr || (!store.packed().isAway(block) && stored.rowsOf(block).first == note.rows.first);
+    const bool isThere = store.source() == nullptr || (!store.source()->isMissing(block) && stored.rowsOf(block).first == note.rows.first);
     if (SealedChunk* const now = isThere ? sealBlock(store, block, note.rows) : nullptr; now != nullptr) {
       assert(now->bytes == note.chunk->bytes && memcmp(now->data(), note.chunk->data(), now->bytes) == 0 && "invariant 3");
       assert(now->checksum() == note.sum && "invariant 3");

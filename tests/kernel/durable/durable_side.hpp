@@ -39,6 +39,8 @@ inline DurableOptions smallDurable(Random& random) {
   options.pumpBytes = random.below(2) == 0 ? 1 + random.below(2000) : 4u << 20;
   options.hasState = random.below(6) == 0;
   options.goesOn = random.below(2) == 0;
+  // In half of them, what is older than the checkpoint is read when it is needed.
+  options.readNowBytes = random.below(2) == 0 ? UINT64_MAX : random.below(2) * 1000;
   return options;
 }
 

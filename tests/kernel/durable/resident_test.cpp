@@ -91,7 +91,7 @@ int32_t readStates(const Side& side, double episode, std::vector<float>* states)
 LogPlace placeOf(const Side& side, double episode) {
   const EpisodeBook& book = side.instance().replay.book();
   const uint32_t block = book.episodes()[book.findEpisode(episode)].firstBlock;
-  CHECK(residentOf(side).isAway(block));
+  CHECK(book.store().packed().isAway(block));
   return book.part<LoggedRows>().place(block);
 }
 

@@ -7,8 +7,10 @@
 //
 // In half of them, rows may leave memory, and all that may do leave it between calls.
 //
-// A disk that lies may lose what was flushed. At the end, a bit is flipped: it must be found, and cost nothing. Then the rows of a block are spoiled: that
-// is named, and costs its episode.
+// In half of the openings, older rows are read later: by whoever needs them, or one block after the other between calls.
+//
+// A disk that lies may lose what was flushed. At the end, a bit is flipped: it must be found, and cost nothing. Or the rows of a block are spoiled, before the folder is
+// opened, or once it is open, where they were not read yet: that is named, and costs its episode.
 //
 // EXRP_CRASH_SCHEDULES sets how many schedules are run, and EXRP_CRASH_SEED the first seed.
 #include <algorithm>
@@ -32,7 +34,7 @@ constexpr uint64_t usualCount = 10000;
 
 struct Totals {
   uint64_t lives = 0, calls = 0, crashes = 0, kills = 0, failures = 0, failedOpens = 0, lies = 0, groups = 0, lost = 0, checkpoints = 0, flips = 0,
-           found = 0, spoiled = 0, readBlocks = 0;
+           found = 0, spoiled = 0, spoiledLate = 0, readBlocks = 0, unread = 0, refused = 0;
 };
 
 #define REQUIRE(condition)                   \
@@ -131,13 +133,12 @@ class Schedule {
       const bool isMadeAlready = status == Status::log && reason() == LogStatus::exists && !exists_;
       if (isMadeAlready) status = openDurable(side_, disk_, options_, false, &report);
       if (status == Status::ok) {
-        if (exists_ || isMadeAlready) took(report);
-        exists_ = true;
-        if (!isGood_) return false;
         // Another failure may come later.
         disk_.failAt(UINT64_MAX, 0);
         disk_.failReadAt(UINT64_MAX, 0);
-        return true;
+        if (exists_ || isMadeAlready) took(report);
+        exists_ = true;
+        return isGood_;
       }
       ++totals_.failedOpens;
       side_.destroy();
@@ -160,7 +161,9 @@ class Schedule {
   void took(const RecoveryReport& report) {
     const uint64_t groups = report.groupCount;
     REQUIRE(groups == durable().groupCount() && groups >= base_ && groups <= base_ + groupEnds_.size());
-    if (isLying_ && (report.isDamaged || report.lostBlocks > 0)) {
+    // Of what it lied about, rows may be missing that nobody has read yet.
+    if (isLying_) readAll();
+    if (isLying_ && (report.isDamaged || report.lostBlocks > 0 || unread().report().lostBlocks > 0)) {
       ++totals_.lies;
       REQUIRE(broken(side_.id()) == 0);
       isTwinOf_ = false;
@@ -171,7 +174,23 @@ class Schedule {
     totals_.groups += groups - base_;
     totals_.lost += base_ + groupEnds_.size() - groups;
     catchUp(groups);
-    if (isGood_) compare();
+    totals_.unread += unread().count();
+    // To compare reads all rows. So some calls come first: they come to what they come to with the twin, or they are not compared before the next life.
+    if (isGood_ && (unread().count() == 0 || random_.below(2) == 0)) compare();
+  }
+
+  UnreadRows& unread() { return durable().resident().unread(); }
+
+  /// Whether rows may leave memory.
+  bool isBounded() { return side_.instance().replay.book().store().isBounded(); }
+
+  /// Reads all that was not read, one block after the other, as a thread or as calls do.
+  void readAll() {
+    if (!isBounded() && random_.below(2) == 0) return unread().readNext(UINT32_MAX);
+    Store& store = side_.instance().replay.book().store();
+    for (uint32_t block = 0; block < store.highWater(); ++block) {
+      if (unread().is(block) && store.source()->fetchOne(block) != Status::ok) ++totals_.refused;
+    }
   }
 
   /// Lets the twin make the calls up to the end of a group, and begin a new life.
@@ -198,7 +217,7 @@ class Schedule {
   void step() {
     // It asks for more than there can be, and so all leaves that may.
     RowSource* const source = side_.instance().replay.book().store().source();
-    if (source != nullptr && random_.below(3) == 0) CHECK(source->makeRoom(uint64_t{1} << 40) != Status::ok);
+    if (isBounded() && random_.below(3) == 0) CHECK(source->makeRoom(uint64_t{1} << 40) != Status::ok);
     const uint64_t before = durable().resident().readBlocks();
     act();
     totals_.readBlocks += durable().resident().readBlocks() - before;
@@ -215,6 +234,7 @@ class Schedule {
       made_.push_back(std::move(made));
       ++totals_.calls;
     } else if (choice < 89) {
+      if (!isBounded()) unread().readNext(random_.below(4));
       durable().stream().work();
     } else if (choice < 97) {
       flush(choice < 92);
@@ -339,10 +359,15 @@ class Schedule {
     if (status != Status::ok) return fault("a flipped bit", number(status));
     REQUIRE(!report.isDamaged && report.lostBlocks == 0);
     if (isRead) REQUIRE(report.repairedCount == 1);
-    totals_.found += report.repairedCount;
+    const uint64_t repairedCount = report.repairedCount;
     report.repairedCount = 0;
     took(report);
+    if (isGood_) readAll();
+    if (isGood_) compare();
     if (!isGood_) return;
+    const UnreadReport late = unread().report();
+    REQUIRE(late.unreadBlocks == 0 && late.lostBlocks == 0 && repairedCount + late.repairedCount <= 1);
+    totals_.found += repairedCount + late.repairedCount;
     durable().abandon();
     side_.destroy();
     disk_.setFiles(files);
@@ -350,20 +375,56 @@ class Schedule {
 
   /// The rows of one block are no longer what they were. This is named, and its episode goes.
   void spoil(const LogPlace& place, double episode) {
+    const bool isLate = random_.below(2) == 0;
+    if (!isLate) spoil(place);
+    side_.seats = {calls_.makeReplay()};
+    RecoveryReport report;
+    const Status status = openDurable(side_, disk_, options_, false, &report);
+    if (status != Status::ok) return fault("spoiled rows", number(status));
+    const bool isUnread = isUnreadAt(place);
+    if (isLate) {
+      REQUIRE(!report.isDamaged && report.lostBlocks == 0);
+      // What is in memory by now may be the only one that is whole, or leave memory and be lost.
+      if (!isUnread && isBounded()) return;
+      spoil(place);
+      ++totals_.spoiledLate;
+    }
+    ++totals_.spoiled;
+    readAll();
+    const UnreadReport late = unread().report();
+    const uint64_t lostBlocks = report.lostBlocks + late.lostBlocks;
+    REQUIRE(late.repairedCount == 0 && report.repairedCount == 0 && late.unreadBlocks == late.lostBlocks && lostBlocks <= 1);
+    REQUIRE(late.lostBlocks == (isUnread ? 1u : 0u) && (late.lostBlocks == 0 || late.damage == place.position()));
+    REQUIRE(isLate || isUnread || (report.isDamaged && report.damage == place.position()));
+    double ticket = 0;
+    if (late.lostBlocks == 1) {
+      // An open episode stays until it has ended.
+      uint32_t numbers[3] = {};
+      CHECK_EQUAL(exrp_episode_counts(side_.id(), &episode, 1, numbers, numbers + 1, numbers + 2), 0);
+      if (numbers[2] == EXRP_EPISODE_OPEN) CHECK_EQUAL(exrp_episode_evict(side_.id(), episode), 0);
+      REQUIRE(exrp_durable_group(side_.id(), nullptr, 0, 0, &ticket) == 0);
+    }
+    REQUIRE(unread().count() == 0);
+    // Where it was written once more for a checkpoint only, its rows are also at an older place.
+    if (lostBlocks == 1) CHECK_EQUAL(exrp_episode_evict(twin_.id(), episode), 0);
+    compare();
+  }
+
+  bool isUnreadAt(const LogPlace& place) {
+    const EpisodeBook& book = side_.instance().replay.book();
+    bool isThere = false;
+    for (uint32_t block = 0; block < book.store().highWater(); ++block) {
+      isThere = isThere || (unread().is(block) && book.part<LoggedRows>().place(block).position() == place.position());
+    }
+    return isThere;
+  }
+
+  void spoil(const LogPlace& place) {
     Bytes& bytes = disk_.content(SegmentName(place.segment).text);
     for (uint32_t k = 0; k < 12; ++k) {
       uint8_t& byte = bytes[place.offset + frameHeadBytes + (k * (place.bytes - 1)) / 11];
       byte = static_cast<uint8_t>(byte ^ (1 + random_.below(255)));
     }
-    side_.seats = {calls_.makeReplay()};
-    RecoveryReport report;
-    const Status status = openDurable(side_, disk_, options_, false, &report);
-    if (status != Status::ok) return fault("spoiled rows", number(status));
-    ++totals_.spoiled;
-    REQUIRE(report.isDamaged && report.damage == place.position() && report.lostBlocks <= 1 && report.repairedCount == 0);
-    // Where it was written once more for a checkpoint only, its rows are also at an older place.
-    if (report.lostBlocks == 1) CHECK_EQUAL(exrp_episode_evict(twin_.id(), episode), 0);
-    compare();
   }
 
   Random random_;
@@ -413,6 +474,9 @@ int main() {
   say("flipped bits", totals.flips);
   say("of them read", totals.found);
   say("spoiled", totals.spoiled);
+  say("of them once it was open", totals.spoiledLate);
+  say("unread blocks", totals.unread);
+  say("of them refused", totals.refused);
   say("blocks that were read back", totals.readBlocks);
   std::printf("\n");
   return checkResult("durable/schedules");

@@ -1,9 +1,10 @@
 // A durable replay that several threads share, on the system's disk: some record, one draws and sets priorities, one flushes and waits, and one comes and
 // goes. The log's thread writes beside them, and checkpoints are made. The folder is then opened again, and the replay saves the same bytes.
 //
-// A second part has one thread, and a log that ends groups by time.
+// A second part has one thread, and a log that ends groups by time. In a third one, older rows are read by a thread while others record, draw, change and evict.
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -127,10 +128,115 @@ void byTime() {
   side.destroy();
 }
 
+/// A disk whose reads take a while.
+class SlowDisk final : public ForwardingDisk {
+ public:
+  using ForwardingDisk::ForwardingDisk;
+  DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    return ForwardingDisk::read(file, offset, bytes, size, readBytes);
+  }
+};
+
+double unreadCount(uint32_t id) {
+  double info[EXRP_DURABLE_INFO_COUNT] = {};
+  CHECK_EQUAL(exrp_durable_info(id, info, EXRP_DURABLE_INFO_COUNT), 0);
+  CHECK_EQUAL(info[EXRP_DURABLE_INFO_LOST_BLOCKS], 0.0);
+  return info[EXRP_DURABLE_INFO_UNREAD_BLOCKS];
+}
+
+/// Draws, and writes over rows with what they are.
+void drawAndUpdate(uint32_t id, Random& random) {
+  Batch batch(id, 16);
+  CHECK_EQUAL(batch.draw(id, 0, 0.4), 0);
+  batch.check();
+  const uint32_t column = random.below(2) * 2;
+  const uint32_t rowBytes = column == 0 ? stateBytes() : 4;
+  const std::vector<double> handles = batch.handles();
+  const std::vector<int32_t> positions = batch.positions();
+  uint32_t updated = 0;
+  const uint8_t* const rows = batch.part(EXRP_BATCH_COLUMN + column);
+  CHECK_EQUAL(exrp_rows_set(id, column, handles.data(), positions.data(), 4, rows, 4.0 * rowBytes, &updated), 0);
+}
+
+/// A replay is opened whose older rows a thread reads, and is closed at the end, or while that thread reads.
+void reopened(uint32_t compression, bool isClosedEarly) {
+  stateCount = 300;
+  TestSetup setup = setupOf(2000);
+  setup.compression = compression;
+  const TestFolder folder;
+  std::unique_ptr<Disk> disk(folder.disk());
+  DurableOptions options = optionsOf(1);
+  Side side = {{setup.create()}};
+  CHECK(openDurable(side, *disk, options, true, nullptr) == Status::ok);
+  addSelector(side.id(), prioritized());
+  Random random(5, compression);
+  const auto record = [](uint32_t id, uint32_t writer, uint32_t episode, Random& numbers) {
+    double handle = 0;
+    CHECK_EQUAL(exrp_episode_create(id, &handle), 0);
+    Steps steps(id, 1 + numbers.below(60));
+    CHECK_EQUAL(steps.record(id, &handle, writer, episode, 0, EXRP_RECORD_ENDS, numbers), 0);
+  };
+  for (uint32_t episode = 0; episode < 100; ++episode) record(side.id(), 9, episode, random);
+  CHECK(side.instance().durable->close() == Status::ok);
+  side.destroy();
+
+  SlowDisk slow(*disk);
+  options.readNowBytes = 0;
+  side.seats = {setup.create()};
+  RecoveryReport report;
+  CHECK(openDurable(side, slow, options, false, &report) == Status::ok);
+  CHECK(unreadCount(side.id()) > 20);
+  if (isClosedEarly) {
+    drawAndUpdate(side.id(), random);
+    CHECK(unreadCount(side.id()) > 0);
+  } else {
+    const Ticket ticket(side.id());
+    std::atomic<uint32_t> writing = writerCount;
+    std::vector<std::thread> threads;
+    for (uint32_t writer = 0; writer < writerCount; ++writer) {
+      threads.emplace_back([&, writer] {
+        Random numbers(11, writer);
+        const uint32_t id = ticket.attach();
+        for (uint32_t episode = 0; episode < 20 || unreadCount(id) > 0; ++episode) record(id, writer, episode, numbers);
+        --writing;
+        CHECK_EQUAL(exrp_replay_destroy(id), 0);
+      });
+    }
+    threads.emplace_back([&] {
+      Random numbers(12, 0);
+      const uint32_t id = ticket.attach();
+      while (writing.load() > 0) drawAndUpdate(id, numbers);
+      CHECK_EQUAL(exrp_replay_destroy(id), 0);
+    });
+    for (std::thread& thread : threads) thread.join();
+    CHECK_EQUAL(unreadCount(side.id()), 0.0);
+  }
+  CHECK(side.instance().durable->close() == Status::ok);
+  side.instance().durable.reset();
+  options.readNowBytes = UINT64_MAX;
+  Side again = {{setup.create()}};
+  CHECK(openDurable(again, *disk, options, false, &report) == Status::ok);
+  CHECK_EQUAL(report.lostBlocks + report.repairedCount, 0u);
+  // One that was closed early has rows no more.
+  reopenTwin(side);
+  const char* const what = isClosedEarly ? nullptr : difference(again, side);
+  if (what != nullptr) std::printf("%s\n", what);
+  CHECK(what == nullptr);
+  for (uint32_t draws = 0; draws < 50; ++draws) drawAndUpdate(again.id(), random);
+  again.destroy();
+  side.destroy();
+  stateCount = 5;
+}
+
 }  // namespace
 
 int main() {
   together();
   byTime();
+  for (const uint32_t compression : {EXRP_COMPRESSION_NONE, EXRP_COMPRESSION_FAST}) {
+    reopened(compression, false);
+    reopened(compression, true);
+  }
   return checkResult("durable/threads");
 }

@@ -1,0 +1,111 @@
+#include "kernel/durable/unread_rows.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "kernel/store/logged_rows.hpp"
+
+namespace exrp {
+
+bool UnreadRows::create(uint32_t blockEnd) {
+  marks_.reset(new (std::nothrow) std::atomic<uint8_t>[blockEnd]());
+  blockEnd_ = marks_ == nullptr ? 0 : blockEnd;
+  return marks_ != nullptr;
+}
+
+void UnreadRows::add(uint32_t block) {
+  marks_[block].store(unread, std::memory_order_relaxed);
+  count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void UnreadRows::done(uint32_t block) {
+  if (!is(block)) return;
+  // Release: who sees it sees the rows.
+  marks_[block].store(read, std::memory_order_release);
+  count_.fetch_sub(1, std::memory_order_release);
+}
+
+void UnreadRows::lose(uint32_t block, const LogPlace& place) {
+  if (isLost(block)) return;
+  marks_[block].store(lost, std::memory_order_release);
+  const Lock lock(listMutex_);
+  if (lostBlocks_.fetch_add(1, std::memory_order_relaxed) == 0) damage_ = place.position();
+  // Without memory for the list, it stays, and who needs it is told.
+  if (list_.commit(lostCount_ + 1)) list_[lostCount_++] = block;
+}
+
+UnreadReport UnreadRows::report() {
+  const Lock lock(listMutex_);
+  return {count(), lostBlocks_.load(std::memory_order_relaxed), repaired_.load(std::memory_order_relaxed), damage_};
+}
+
+// ---- the thread ----
+
+bool UnreadRows::listJobs() {
+  const Store& store = book_.store();
+  jobCount_ = jobAt_ = 0;
+  if (!jobs_.commit(count()) || !payload_.commit(static_cast<size_t>(loggedBlockBytesMax(store)))) return false;
+  for (uint32_t block = 0; block < blockEnd_; ++block) {
+    if (!is(block)) continue;
+    const BlockRows rows = book_.rowsOf(block);
+    const RowRange range = {static_cast<uint16_t>(rows.first), static_cast<uint16_t>(rows.first + rows.count)};
+    jobs_[jobCount_++] = {book_.part<LoggedRows>().place(block), block, range};
+  }
+  Job* const first = jobs_.data();
+  std::sort(first, first + jobCount_, [](const Job& a, const Job& b) { return a.place.position().packed() < b.place.position().packed(); });
+  return true;
+}
+
+void UnreadRows::start() {
+  if (count() == 0 || !listJobs()) return;
+  isEnding_.store(false);
+  thread_.start([](void* self) { static_cast<UnreadRows*>(self)->run(); }, this);
+}
+
+void UnreadRows::stop() {
+  isEnding_.store(true);
+  thread_.join();
+  Scratch<Job>().swap(jobs_);
+  Scratch<uint8_t>().swap(payload_);
+  jobCount_ = jobAt_ = 0;
+}
+
+void UnreadRows::run() {
+  while (jobAt_ < jobCount_ && !isEnding_.load(std::memory_order_relaxed)) readJob(jobs_[jobAt_++]);
+}
+
+void UnreadRows::readNext(uint32_t count) {
+  if (jobCount_ == 0 && !listJobs()) return;
+  for (; count > 0 && jobAt_ < jobCount_; --count) readJob(jobs_[jobAt_++]);
+}
+
+void UnreadRows::readJob(const Job& job) {
+  {
+    // Who needs rows now reads first.
+    const Lock lock(mutex_);
+    if (!is(job.block) || isLost(job.block)) return;
+  }
+  uint32_t type = 0;
+  LogFailure failure;
+  bool isRepaired = false;
+  LogStatus status = log_.read(job.place, payload_.data(), &type, &failure, &isRepaired);
+  const Lock lock(mutex_);
+  // Somebody else may have read it, or it has gone, and its segment, too.
+  if (!is(job.block) || isLost(job.block)) return;
+  if (isRepaired) noteRepair();
+  if (status == LogStatus::ok) status = put(job, type);
+  if (status == LogStatus::ok) done(job.block);
+  else if (status == LogStatus::damaged || status == LogStatus::unknown) lose(job.block, job.place);
+}
+
+/// Under the mutex: copies the rows to their place.
+LogStatus UnreadRows::put(const Job& job, uint32_t type) {
+  Store& store = book_.store();
+  const LogStatus status = takeRows(store, job.block, job.rows, true, type, payload_.data(), job.place.bytes, parts_);
+  for (uint32_t k = 0; status == LogStatus::ok && k < store.packed().count(); ++k) {
+    store.packed().of(store.packed().column(k)).adoptFirst(job.block, parts_[k].data, parts_[k].bytes, parts_[k].count);
+  }
+  return status;
+}
+
+}  // namespace exrp
