@@ -44,7 +44,7 @@ async function pack(): Promise<readonly string[]> {
   const isKernel = ({ path }: { path: string }): boolean => path.startsWith("prebuilt/");
   let code = unpackedSize;
   for (const file of files) if (isKernel(file)) code -= file.size;
-  assert(code <= 2_700_000, `without kernels, the package has ${code} bytes`);
+  assert(code <= 2_800_000, `without kernels, the package has ${code} bytes`);
   await Deno.copyFile(shop.at(filename), join(folder, filename));
   console.log(`npm: ${unpackedSize} bytes unpacked, ${code} without kernels`);
   return [join(folder, filename), ...await packNeeded(folder, shop)];
