@@ -453,13 +453,12 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   return hasFailed_ ? failure() : Status::ok;
 }
 
-/// Episodes of blocks that were found damaged when they were read first go: open ones once they have ended.
+/// Episodes of blocks that were found damaged when they were read first go, open ones, too: nobody may ever end them.
 void Durable::evictLost() {
   const EpisodeBook& book = replay_.book();
   resident_.unread().takeLost([&](uint32_t block) {
-    const Episode& episode = book.episodes()[book.store().head(block).episode];
-    const HandleHead head = {static_cast<double>(episode.handle), 0, 0};
-    if (episode.ended() && replay_.evictEpisode(head.handle) == Status::ok) put(Command::evictEpisode, {{&head, sizeof head}});
+    const HandleHead head = {book.handleAt(book.store().head(block).episode), 0, 0};
+    if (replay_.evictEpisode(head.handle) == Status::ok) put(Command::evictEpisode, {{&head, sizeof head}});
   });
 }
 

@@ -97,10 +97,12 @@ Status PickViews::readNormalized(const StoredEpisodes& stored, const Transformed
     needsRows = true;
     needsPacked |= store.isPacked(column);
   });
+  // The store forgets it once all rows are read, which a thread may do meanwhile.
+  RowSource& source = *store.source();
   Status status = Status::ok;
   for (uint32_t block = 0; needsRows && block < store.highWater() && status == Status::ok; ++block) {
-    const bool isWanted = needsPacked ? store.source()->isMissing(block) : store.source()->isUnread(block);
-    if (isWanted && store.isTaken(block) && stored.rowsOf(block).count > 0) status = store.source()->fetchOne(block);
+    const bool isWanted = needsPacked ? source.isMissing(block) : source.isUnread(block);
+    if (isWanted && store.isTaken(block) && stored.rowsOf(block).count > 0) status = source.fetchOne(block);
   }
   return status;
 }
