@@ -37,6 +37,8 @@ export class Limits {
   readonly #counts = new Map<string, Count>();
   #oldLeft: number;
   #drawn = 0;
+  /** The shard whose credit rose last. The others come before it the next time: if few records may come, one shard would get all of them. */
+  #lastRisen = "";
 
   /** The limits of a rule. */
   constructor({ numbers }: RateLimiter) {
@@ -110,12 +112,14 @@ export class Limits {
     const missing = minSize - recordsOf(alive);
     let left = Math.max(most - inserted, missing) - given;
     const risen: (readonly [Counted, number])[] = [];
-    for (const shard of alive) {
+    const first = alive.findIndex(({ name }) => name === this.#lastRisen) + 1;
+    for (const shard of [...alive.slice(first), ...alive.slice(0, first)]) {
       const credit = creditOf(shard);
       const wanted = shard.recorded + helping - credit;
       const more = Math.max(0, Math.min(wanted, left));
       left -= more;
       this.#credits.set(shard.name, credit + more);
+      if (more > 0) this.#lastRisen = shard.name;
       if (more > 0 || isAll) risen.push([shard, credit + more]);
     }
     return risen;

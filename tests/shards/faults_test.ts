@@ -251,6 +251,27 @@ Deno.test("records that were there at first count for no draw, and a dead shard 
   }
 });
 
+Deno.test("where few records may come, each shard gets its turn", () => {
+  const [batch, chunk] = [64, 100];
+  const limits = new Limits(samplesPerInsert(batch, { minSize: 500, error: 200 * batch }));
+  const incarnation = "0".repeat(32);
+  const shards = ["a", "b", "c"].map((name) => ({ name, incarnation, recorded: 0, records: 0 }));
+  const credits = new Map<string, number>();
+  for (let k = 0; k < 10_000; k++) {
+    if (limits.mayDraw(batch, shards, shards)) limits.drew(batch);
+    for (const [{ name }, most] of limits.credits(shards, shards, false)) credits.set(name, most);
+    // Each always has a chunk that waits, and takes the whole of it once it may record one more.
+    for (const shard of shards) {
+      if ((credits.get(shard.name) ?? 0) <= shard.recorded) continue;
+      shard.recorded += chunk;
+      shard.records += chunk;
+    }
+  }
+  const recorded = shards.map((shard) => shard.recorded);
+  assert(Math.max(...recorded) > 2000, `${recorded}`);
+  assert(Math.max(...recorded) <= 1.5 * Math.min(...recorded), `${recorded}`);
+});
+
 Deno.test("a limit that was lost on its way is sent again", async () => {
   const hub = localConnection();
   await using a = await localShard(hub, "a", []);
