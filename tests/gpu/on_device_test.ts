@@ -126,6 +126,66 @@ onGpu.test("a batch that was handed back is used again, and close() frees all", 
   assertEquals([...await batch.action.read()], [...batch.pickPosition]);
 });
 
+onGpu.test("close() while a draw is under way frees what the draw makes, too", async () => {
+  using device = await newDevice();
+  for (let turns = 0; turns < 24; turns++) {
+    using replay = await pixels(5000);
+    const selector = replay.newPickSelector(uniform());
+    fill(replay, 50);
+    const gpu = onDevice(replay, device, { columns: ["state"] });
+    if (turns % 2 === 1) {
+      // So the next draw needs larger buffers only.
+      (await gpu.getBatch(8, selector))[Symbol.dispose]();
+      fill(replay, 3000);
+    }
+    const drawn = gpu.getBatch(8, selector).catch((error: ReplayError) => error.code);
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    gpu.close();
+    const result = await drawn;
+    // The draw may have been done before.
+    if (typeof result === "string") assertEquals(result, "disposed");
+    else await refused(() => result.state.read(), "disposed", /close\(\) has freed/);
+    assertEquals(gpu.deviceBytes, 0);
+    // An error of the device would come now.
+    await device.queue.onSubmittedWorkDone();
+  }
+});
+
+onGpu.test("waits for the device leave nothing behind", async () => {
+  using device = await newDevice();
+  let count = 0;
+  const lost: PromiseLike<GPUDeviceLostInfo> = {
+    then: (...rest) => (count++, device.lost.then(...rest)),
+  };
+  const watched = new Proxy(device, {
+    get(of, name): unknown {
+      if (name === "lost") return lost;
+      const value: unknown = Reflect.get(of, name);
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, watched, { columns: ["state"] });
+  for (let k = 0; k < 40; k++) (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  assertEquals(count, 1);
+});
+
+onGpu.test("a copy of a device that is lost is an error in words", async () => {
+  const device = await newDevice();
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  const batch = await gpu.getBatch(8, selector);
+  // The library has not heard of it at the first copy.
+  device.destroy();
+  await refused(() => batch.state.read(), "device", /read\(\)/);
+  await device.lost;
+  await refused(() => batch.state.read(), "device", /device was lost/);
+});
+
 onGpu.test("a device that is lost is an error in words, and the replay goes on", async () => {
   const device = await newDevice();
   using replay = await pixels();
