@@ -21,9 +21,13 @@ export class Allocator<B extends DeviceBuffer> {
   /** Makes buffers of `device`. */
   constructor(device: Device<B>) {
     this.device = device;
+    // A device may live longer than what nobody closed, so it holds on to nothing.
+    const weak = new WeakRef(this);
     device.lost.then(({ reason, message }) => {
-      this.#lost = message === "" ? reason : `${reason}: ${message}`;
-      for (const end of this.#waiting) end();
+      const allocator = weak.deref();
+      if (allocator === undefined) return;
+      allocator.#lost = message === "" ? reason : `${reason}: ${message}`;
+      for (const end of allocator.#waiting) end();
     });
   }
 

@@ -5,10 +5,12 @@ import {
   assertGreater,
   assertLess,
   assertRejects,
+  assertStrictEquals,
   assertThrows,
 } from "../_assert.ts";
 import { native } from "../_native.ts";
 import { noise } from "../_noise.ts";
+import { runProgram } from "../ffi/_program.ts";
 import { refused } from "../_refused.ts";
 import {
   every,
@@ -170,6 +172,39 @@ onGpu.test("waits for the device leave nothing behind", async () => {
   using gpu = onDevice(replay, watched, { columns: ["state"] });
   for (let k = 0; k < 40; k++) (await gpu.getBatch(8, selector))[Symbol.dispose]();
   assertEquals(count, 1);
+});
+
+onGpu.test("a device holds nothing of replays that were forgotten", async () => {
+  const code = `
+import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+import { onDevice } from "@exrp/replay/gpu";
+import { newDevice } from "${new URL("_device.ts", import.meta.url)}";
+import { pause, until } from "${new URL("../_wait.ts", import.meta.url)}";
+using device = await newDevice();
+const buffers = [];
+const create = device.createBuffer.bind(device);
+device.createBuffer = (of) => {
+  const buffer = create(of);
+  buffers.push(new WeakRef(buffer));
+  return buffer;
+};
+async function useOnce() {
+  const replay = await ExperienceReplay.create({ capacity: 100, state: uint8(9) });
+  const selector = replay.newPickSelector(uniform());
+  replay.record(replay.newEpisode(), new Uint8Array(9), 0, 0, { finalState: new Uint8Array(9) });
+  (await onDevice(replay, device, { columns: ["state"] }).getBatch(1, selector))[Symbol.dispose]();
+}
+for (let k = 0; k < 5; k++) await useOnce();
+await until("the buffers are forgotten", async () => {
+  await pause(1);
+  globalThis.gc();
+  return buffers.every((buffer) => buffer.deref() === undefined);
+});
+console.log(buffers.length >= 20);
+device.destroy();
+`;
+  const { out, error } = await runProgram(code, ["--allow-all", "--v8-flags=--expose-gc"]);
+  assertStrictEquals(out, "true", error);
 });
 
 onGpu.test("a copy of a device that is lost is an error in words", async () => {
