@@ -8,18 +8,26 @@ import { ReplayError } from "../base/errors.ts";
 import { bytesText } from "../base/inspect.ts";
 import type { Device, DeviceBuffer } from "./device.ts";
 
-/** Makes buffers of a device, and hears when it has gone. */
+/** Makes buffers of a device until it is closed, and hears when the device has gone. */
 export class Allocator<B extends DeviceBuffer> {
   readonly device: Device<B>;
   #lost: string | undefined;
+  #isClosed = false;
+  /** Ends the waits for the device. */
+  readonly #waiting = new Set<() => void>();
   /** Those that were made, and neither freed nor forgotten. */
   readonly #buffers = new Set<B>();
 
   /** Makes buffers of `device`. */
   constructor(device: Device<B>) {
     this.device = device;
+    // A device may live longer than what nobody closed, so it holds on to nothing.
+    const weak = new WeakRef(this);
     device.lost.then(({ reason, message }) => {
-      this.#lost = message === "" ? reason : `${reason}: ${message}`;
+      const allocator = weak.deref();
+      if (allocator === undefined) return;
+      allocator.#lost = message === "" ? reason : `${reason}: ${message}`;
+      for (const end of allocator.#waiting) end();
     });
   }
 
@@ -30,8 +38,14 @@ export class Allocator<B extends DeviceBuffer> {
     return bytes;
   }
 
-  /** Throws where the device has gone. */
+  /** Throws where it was closed, or the device has gone. */
   check(operation: string): void {
+    if (this.#isClosed) {
+      throw new ReplayError(
+        "disposed",
+        `${operation}: close() has freed the columns on the device`,
+      );
+    }
     if (this.#lost === undefined) return;
     throw new ReplayError(
       "device",
@@ -39,10 +53,25 @@ export class Allocator<B extends DeviceBuffer> {
     );
   }
 
+  /** Waits until the device has done what it was asked, or is lost. */
+  async idle(): Promise<void> {
+    if (this.#lost !== undefined) return;
+    // A race with `device.lost` would leave something at that promise for each wait.
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        this.#waiting.delete(end);
+        resolve();
+      };
+      this.#waiting.add(end);
+      this.device.queue.onSubmittedWorkDone().then(end, end);
+    });
+  }
+
   /**
    * Makes buffers.
    *
-   * @throws {ReplayError} `limit` if the device takes no buffer of a size. `memory` if it has no memory for them. `device` if it was lost.
+   * @throws {ReplayError} `limit` if the device takes no buffer of a size. `memory` if it has no memory for them. `device` if it was lost. `disposed` if this was
+   * closed, while it waited for the device, too.
    */
   async make(
     operation: string,
@@ -67,16 +96,16 @@ export class Allocator<B extends DeviceBuffer> {
       device.createBuffer({ size, usage, label: `replay: ${what}` })
     );
     const error = await device.popErrorScope();
-    this.check(operation);
-    if (!error) {
+    if (!error && !this.#isClosed && this.#lost === undefined) {
       for (const buffer of made) this.#buffers.add(buffer);
       return made;
     }
     for (const buffer of made) buffer.destroy();
+    this.check(operation);
     const bytes = bytesText(sizes.reduce((sum, size) => sum + size, 0));
     throw new ReplayError(
       "memory",
-      `${operation}: the device has no memory for ${what}, ${bytes} (${error.message})`,
+      `${operation}: the device has no memory for ${what}, ${bytes} (${error?.message})`,
     );
   }
 
@@ -91,8 +120,9 @@ export class Allocator<B extends DeviceBuffer> {
     for (const buffer of buffers) buffer.destroy();
   }
 
-  /** Frees all buffers. */
+  /** Frees all buffers, and makes none any more. */
   close(): void {
+    this.#isClosed = true;
     this.free([...this.#buffers]);
   }
 }

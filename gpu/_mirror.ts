@@ -159,6 +159,7 @@ export class Mirror<B extends DeviceBuffer> {
         for (const column of this.columns) await this.#growColumn(operation, column, slotCount);
         this.#slotCount = slotCount;
       }
+      this.#allocator.check(operation);
     } catch (error) {
       // The kernel takes the rows of the piece for uploaded. So all of them go up again, if there is a next time.
       this.end();
@@ -182,6 +183,7 @@ export class Mirror<B extends DeviceBuffer> {
       if (before !== undefined && before.size >= size) continue;
       const usage = USAGE.storage | USAGE.copyFrom | USAGE.copyTo;
       const [made] = await this.#allocator.make(operation, [size], usage, "the rows of a column");
+      this.#allocator.check(operation); // it may have been closed meanwhile
       if (made === undefined) return;
       if (before !== undefined) {
         const commands = device.createCommandEncoder();

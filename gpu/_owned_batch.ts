@@ -4,6 +4,7 @@
  * @module
  */
 
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { showAs } from "../base/inspect.ts";
 import { dispose } from "../base/platform.ts";
 import type { OwnedBatch } from "../replay/draw/owned_batch.ts";
@@ -38,6 +39,7 @@ class OwnedArray<B extends DeviceBuffer> implements DeviceArray<B> {
 
   async read(): Promise<AnyColumnArray> {
     const allocator = this.#allocator;
+    allocator.check("read()");
     const { device } = allocator;
     const { size } = this.buffer;
     const usage = USAGE.mapRead | USAGE.copyTo;
@@ -50,6 +52,9 @@ class OwnedArray<B extends DeviceBuffer> implements DeviceArray<B> {
       const bytes = copy.getMappedRange().slice(0, this.byteLength);
       copy.unmap();
       return viewOf(this.dtype, bytes, 0, this.#count);
+    } catch (error) {
+      allocator.check("read()");
+      throw new ReplayError("device", `read(): the device gives no copy (${reasonOf(error)})`);
     } finally {
       allocator.free([copy]);
     }

@@ -172,6 +172,7 @@ export class Plan<B extends DeviceBuffer> {
       const [made] = await allocator.make(operation, [numbers.byteLength], usage, "parameters");
       if (this.#parameters !== undefined) allocator.free([this.#parameters]);
       this.#parameters = made;
+      allocator.check(operation); // it may have been closed meanwhile
       allocator.device.queue.writeBuffer(made as never, 0, numbers);
       this.#chunkCounts = counts;
     }

@@ -19,7 +19,11 @@ export interface DeviceArray<B extends DeviceBuffer = DeviceBuffer> {
   readonly shape: readonly number[];
   /** Its bytes. The buffer may have up to 3 more. */
   readonly byteLength: number;
-  /** Copies it to the memory of the program. This waits for the device: it is for tests and for a look. */
+  /**
+   * Copies it to the memory of the program. This waits for the device: it is for tests and for a look.
+   *
+   * @throws {ReplayError} `device` if the device was lost. `disposed` if the {@linkcode DeviceReplay} was closed. `memory` if the device has no memory for a copy.
+   */
   read(): Promise<AnyColumnArray>;
 }
 

@@ -5,7 +5,6 @@
  */
 
 import { checkNumber, show } from "../base/checks.ts";
-import { ReplayError } from "../base/errors.ts";
 import { bytesText, showAs } from "../base/inspect.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
@@ -163,9 +162,6 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
 
   /** Throws where nothing can be drawn any more. */
   #check(): void {
-    if (this.#isClosed) {
-      throw new ReplayError("disposed", `${GET}: close() has freed the columns on the device`);
-    }
     this.#allocator.check(GET);
     this.#core.checkUsable(GET);
   }
@@ -175,7 +171,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     const plan = await this.#plan(size, selector);
     if (++this.#drawnCount % MARK_EVERY === 0) {
       await this.#mark;
-      this.#mark = this.#done();
+      this.#mark = this.#allocator.idle();
     }
     for (let round = 0;; round++) {
       const buffers = await plan.prepare(GET);
@@ -189,7 +185,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
         });
         if (piece instanceof OwnedDeviceBatch) return piece;
         await this.#mirror.take(GET, piece);
-        if (piece.isMore) await this.#done();
+        if (piece.isMore) await this.#allocator.idle();
         plan.give(buffers);
       } catch (error) {
         plan.give(buffers);
@@ -237,12 +233,6 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     // Someone may have its buffers still, so they are not freed.
     forgotten.register(made, () => this.#allocator.forget(buffers), token);
     return made;
-  }
-
-  /** Waits until the device has done what it was asked, or is lost. */
-  async #done(): Promise<void> {
-    const { device } = this.#allocator;
-    await Promise.race([device.queue.onSubmittedWorkDone(), device.lost]).catch(() => {});
   }
 
   /** How batches of this size of the selector's view are made. */

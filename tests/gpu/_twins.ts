@@ -43,7 +43,7 @@ interface Setup {
   readonly state: unknown;
   readonly extra: Column;
   readonly pick: PickOptions;
-  readonly columns: readonly ("state" | "action" | "extras.more")[];
+  readonly columns: readonly ("state" | "action" | "reward" | "extras.more")[];
   readonly capacity: number;
   readonly blockLength: number | undefined;
   readonly segmentLength: number | undefined;
@@ -125,7 +125,7 @@ function anySetup(random: RandomStream): Setup {
       ["state"],
       ["state", "extras.more"],
       ["extras.more"],
-      ["action", "state"],
+      ["action", "state", "reward"],
     ]),
     capacity: 60 + random.below(200),
     blockLength: oneOf(random, [undefined, 4, 16]),
@@ -367,7 +367,9 @@ export async function drawEqual(
     const setup = anySetup(random);
     const where = `EXRP_SEED=${seed}, setup ${k}: ${JSON.stringify(setup)}`;
     using twins = await Twins.make(setup, random);
-    for (let step = random.below(100); step > 0; step--) twins.record();
+    // Of some replays, rows have gone before they are on a device.
+    const before = oneOf(random, [100, 2 * setup.capacity]);
+    for (let step = random.below(before); step > 0; step--) twins.record();
     const [plain, mirrored] = twins.replays;
     using gpu = onDevice(mirrored, device, { columns: setup.columns as readonly "state"[] });
     for (let draw = 0; draw < PER_SETUP; draw++) {

@@ -5,10 +5,12 @@ import {
   assertGreater,
   assertLess,
   assertRejects,
+  assertStrictEquals,
   assertThrows,
 } from "../_assert.ts";
 import { native } from "../_native.ts";
 import { noise } from "../_noise.ts";
+import { runProgram } from "../ffi/_program.ts";
 import { refused } from "../_refused.ts";
 import {
   every,
@@ -124,6 +126,99 @@ onGpu.test("a batch that was handed back is used again, and close() frees all", 
   using again = onDevice(replay, device, { columns: ["action"] });
   using batch = await again.getBatch(8, selector);
   assertEquals([...await batch.action.read()], [...batch.pickPosition]);
+});
+
+onGpu.test("close() while a draw is under way frees what the draw makes, too", async () => {
+  using device = await newDevice();
+  for (let turns = 0; turns < 24; turns++) {
+    using replay = await pixels(5000);
+    const selector = replay.newPickSelector(uniform());
+    fill(replay, 50);
+    const gpu = onDevice(replay, device, { columns: ["state"] });
+    if (turns % 2 === 1) {
+      // So the next draw needs larger buffers only.
+      (await gpu.getBatch(8, selector))[Symbol.dispose]();
+      fill(replay, 3000);
+    }
+    const drawn = gpu.getBatch(8, selector).catch((error: ReplayError) => error.code);
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    gpu.close();
+    const result = await drawn;
+    // The draw may have been done before.
+    if (typeof result === "string") assertEquals(result, "disposed");
+    else await refused(() => result.state.read(), "disposed", /close\(\) has freed/);
+    assertEquals(gpu.deviceBytes, 0);
+    // An error of the device would come now.
+    await device.queue.onSubmittedWorkDone();
+  }
+});
+
+onGpu.test("waits for the device leave nothing behind", async () => {
+  using device = await newDevice();
+  let count = 0;
+  const lost: PromiseLike<GPUDeviceLostInfo> = {
+    then: (...rest) => (count++, device.lost.then(...rest)),
+  };
+  const watched = new Proxy(device, {
+    get(of, name): unknown {
+      if (name === "lost") return lost;
+      const value: unknown = Reflect.get(of, name);
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, watched, { columns: ["state"] });
+  for (let k = 0; k < 40; k++) (await gpu.getBatch(8, selector))[Symbol.dispose]();
+  assertEquals(count, 1);
+});
+
+onGpu.test("a device holds nothing of replays that were forgotten", async () => {
+  const code = `
+import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
+import { onDevice } from "@exrp/replay/gpu";
+import { newDevice } from "${new URL("_device.ts", import.meta.url)}";
+import { pause, until } from "${new URL("../_wait.ts", import.meta.url)}";
+using device = await newDevice();
+const buffers = [];
+const create = device.createBuffer.bind(device);
+device.createBuffer = (of) => {
+  const buffer = create(of);
+  buffers.push(new WeakRef(buffer));
+  return buffer;
+};
+async function useOnce() {
+  const replay = await ExperienceReplay.create({ capacity: 100, state: uint8(9) });
+  const selector = replay.newPickSelector(uniform());
+  replay.record(replay.newEpisode(), new Uint8Array(9), 0, 0, { finalState: new Uint8Array(9) });
+  (await onDevice(replay, device, { columns: ["state"] }).getBatch(1, selector))[Symbol.dispose]();
+}
+for (let k = 0; k < 5; k++) await useOnce();
+await until("the buffers are forgotten", async () => {
+  await pause(1);
+  globalThis.gc();
+  return buffers.every((buffer) => buffer.deref() === undefined);
+});
+console.log(buffers.length >= 20);
+device.destroy();
+`;
+  const { out, error } = await runProgram(code, ["--allow-all", "--v8-flags=--expose-gc"]);
+  assertStrictEquals(out, "true", error);
+});
+
+onGpu.test("a copy of a device that is lost is an error in words", async () => {
+  const device = await newDevice();
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  const batch = await gpu.getBatch(8, selector);
+  // The library has not heard of it at the first copy.
+  device.destroy();
+  await refused(() => batch.state.read(), "device", /read\(\)/);
+  await device.lost;
+  await refused(() => batch.state.read(), "device", /device was lost/);
 });
 
 onGpu.test("a device that is lost is an error in words, and the replay goes on", async () => {
