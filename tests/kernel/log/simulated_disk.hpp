@@ -8,7 +8,7 @@
 //   - It may lie: sync() says that all is well, and does nothing.
 //   - flip() changes a bit on the disk.
 //
-// After crash(), all calls fail until restart(). Thread safety: none.
+// After crash(), all calls fail until restart(). Thread safety: any thread may make the calls of Disk; no other call may be under way beside one of the test.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
+#include "kernel/base/sync.hpp"
 #include "kernel/log/disk.hpp"
 
 namespace exrp::test {
@@ -118,6 +119,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError open(const char* name, OpenFile how, FileId* file) override {
+    const Lock lock(mutex_);
     *file = noFile;
     if (const DiskError error = call(DiskCall::open, how == OpenFile::fresh); error.isError()) return error;
     const auto found = names_.find(name);
@@ -132,15 +134,20 @@ class SimulatedDisk final : public Disk {
     return {};
   }
 
-  DiskError close(FileId file) override { return open_.erase(file) == 1 ? DiskError{} : DiskError{DiskCall::close, EBADF}; }
+  DiskError close(FileId file) override {
+    const Lock lock(mutex_);
+    return open_.erase(file) == 1 ? DiskError{} : DiskError{DiskCall::close, EBADF};
+  }
 
   DiskError size(FileId file, uint64_t* bytes) override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::size, false); error.isError()) return error;
     *bytes = at(file).cache.size();
     return {};
   }
 
   DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
+    const Lock lock(mutex_);
     *readBytes = 0;
     if (const DiskError error = call(DiskCall::read, false); error.isError()) return error;
     const Bytes& cache = at(file).cache;
@@ -151,6 +158,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override {
+    const Lock lock(mutex_);
     const DiskError error = call(DiskCall::write, true);
     if (error.isError()) {
       if (isDown_ || size == 0) return error;
@@ -164,6 +172,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError sync(FileId file) override {
+    const Lock lock(mutex_);
     const DiskError error = call(DiskCall::sync, true);
     if (isDown_) return error;
     File& synced = at(file);
@@ -184,12 +193,14 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError truncate(FileId file, uint64_t bytes) override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::truncate, true); error.isError()) return error;
     change(at(file), {0, {}, bytes});
     return {};
   }
 
   DiskError rename(const char* from, const char* to) override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::rename, true); error.isError()) return error;
     const auto found = names_.find(from);
     if (found == names_.end()) return {DiskCall::rename, ENOENT};
@@ -198,6 +209,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError remove(const char* name) override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::remove, true); error.isError()) return error;
     if (!names_.contains(name)) return {DiskCall::remove, ENOENT};
     change({{}, nullptr, name});
@@ -205,6 +217,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError list(DiskFiles* files) override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::list, false); error.isError()) return error;
     for (const auto& [name, node] : names_) {
       if (!files->add(name.c_str(), node->cache.size())) return {DiskCall::list, 0};
@@ -213,6 +226,7 @@ class SimulatedDisk final : public Disk {
   }
 
   DiskError syncFolder() override {
+    const Lock lock(mutex_);
     if (const DiskError error = call(DiskCall::syncFolder, true); error.isError()) return error;
     if (random_.uniform() < lying_) {
       hasLied_ = true;
@@ -223,7 +237,10 @@ class SimulatedDisk final : public Disk {
     return {};
   }
 
-  DiskError findFolder() override { return call(DiskCall::check, false); }
+  DiskError findFolder() override {
+    const Lock lock(mutex_);
+    return call(DiskCall::check, false);
+  }
 
   DiskError freeBytes(uint64_t* bytes) override {
     *bytes = uint64_t{1} << 40;
@@ -373,6 +390,7 @@ class SimulatedDisk final : public Disk {
     for (uint64_t at = sector; at < end; ++at) made[at] = chosen->bytes[at - sector];
   }
 
+  Mutex mutex_;  // the second thread reads beside the caller
   Random random_;
   std::vector<Old> old_;
   std::map<std::string, Node> names_;
