@@ -105,7 +105,8 @@ function show({ architecture, seconds, programs, shards, actors, learner, deaths
         each.version && learner ? Math.max(0, learner.version - each.version) : "", silence(each.silentMs)])),
     ...add("Programs", ["", "process", "runs for", "started again"],
       programs.map((each) => [each.name, each.pid ?? { text: "none", bad: true }, whole(each.seconds) + " s", each.restarts])),
-    ...add("Deaths", ["", "how", "ago"], deaths.map((each) => [each.name, each.how, whole(each.secondsAgo) + " s"])),
+    ...add("Deaths", ["", "how", "ago"], deaths.length === 0 ? [["none"]]
+      : deaths.map((each) => [each.name, each.how, whole(each.secondsAgo) + " s"])),
   );
 }
 
