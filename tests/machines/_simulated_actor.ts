@@ -7,7 +7,7 @@
 import { type ShardWriter, shardWriter } from "@exrp/replay/shards";
 import { pause } from "../_wait.ts";
 import type { Fabric, Peer } from "../shards/_fabric.ts";
-import { type Numbered, step } from "../shards/_numbered.ts";
+import { batchOf, manyOf, type Numbered, step } from "../shards/_numbered.ts";
 
 /** Options of a {@linkcode SimulatedActor}. */
 export interface ActorOptions {
@@ -105,15 +105,7 @@ export class SimulatedActor {
     const episodes = Float64Array.from(this.written, () => replay.newEpisode());
     while (!this.#isOver) {
       const steps = [...this.written.keys()].map((k) => this.#step(k));
-      await replay.whenReady(() =>
-        replay.recordBatch(episodes, {
-          state: steps.flatMap(({ state }) => state),
-          action: steps.map(({ action }) => action),
-          reward: steps.map(({ reward }) => reward),
-          nextState: steps.flatMap(({ nextState }) => nextState),
-          terminated: steps.map(({ terminated }) => terminated),
-        } as never)
-      );
+      await replay.whenReady(() => replay.recordBatch(episodes, batchOf(steps) as never));
       for (const k of this.written.keys()) this.written[k] = (this.written[k] ?? 0) + 1;
       await this.#rest();
     }
@@ -131,9 +123,7 @@ export class SimulatedActor {
         const isLast = this.#fabric.below(5) === 0;
         await replay.whenReady(() =>
           episodes[k] = replay.recordMany(episodes[k] as number, {
-            state: steps.flatMap(({ state }) => state),
-            action: steps.map(({ action }) => action),
-            reward: steps.map(({ reward }) => reward),
+            ...manyOf(steps),
             ...isLast ? { finalState: steps.at(-1)?.nextState } : {},
           } as never)
         );

@@ -72,3 +72,28 @@ export function step(actor: number, number: number, isLast: boolean): NumberedSt
     truncated: false,
   };
 }
+
+/** Steps of one episode, as `recordMany` takes them. */
+export function manyOf(steps: readonly NumberedStep[]): {
+  state: number[];
+  action: number[];
+  reward: number[];
+} {
+  return {
+    state: steps.flatMap(({ state }) => state),
+    action: steps.map(({ action }) => action),
+    reward: steps.map(({ reward }) => reward),
+  };
+}
+
+/** A step of each episode, as `recordBatch` takes them. */
+export function batchOf(steps: readonly NumberedStep[]): ReturnType<typeof manyOf> & {
+  nextState: number[];
+  terminated: boolean[];
+} {
+  return {
+    ...manyOf(steps),
+    nextState: steps.flatMap(({ nextState }) => nextState),
+    terminated: steps.map(({ terminated }) => terminated),
+  };
+}

@@ -12,7 +12,7 @@ import { serveShard, type Shard, type ShardWriter, shardWriter } from "@exrp/rep
 import type { ExperienceReplay } from "@exrp/replay";
 import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";
-import { type Numbered, numbersOf, openNumbered, step } from "./_numbered.ts";
+import { batchOf, manyOf, type Numbered, numbersOf, openNumbered, step } from "./_numbered.ts";
 
 const SCHEDULES = Number(Deno.env.get("EXRP_SHARD_SCHEDULES") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 311);
@@ -140,22 +140,12 @@ class TestActor {
     let one = replay.newEpisode();
     while (this.written < count && !this.isDead) {
       const steps = [0, 1].map((k) => step(this.number, this.written + k, this.random(15) === 0));
-      await replay.whenReady(() =>
-        replay.recordBatch(episodes, {
-          state: steps.flatMap(({ state }) => state),
-          action: steps.map(({ action }) => action),
-          reward: steps.map(({ reward }) => reward),
-          nextState: steps.flatMap(({ nextState }) => nextState),
-          terminated: steps.map(({ terminated }) => terminated),
-        } as never)
-      );
+      await replay.whenReady(() => replay.recordBatch(episodes, batchOf(steps) as never));
       this.written += 2;
       const many = [0, 1, 2].map((k) => step(this.number, this.written + k, false));
       await replay.whenReady(() =>
         one = replay.recordMany(one, {
-          state: many.flatMap(({ state }) => state),
-          action: many.map(({ action }) => action),
-          reward: many.map(({ reward }) => reward),
+          ...manyOf(many),
           ...this.random(5) === 0 ? { finalState: [0, 0] } : {},
         } as never)
       );
