@@ -382,11 +382,9 @@ Deno.test("fifty thousand episodes end in the shard that an actor has left", asy
 
 Deno.test("a draw that is on its way ends by its timeout, and by its signal", async () => {
   const hub = localConnection();
-  let held = 0;
   let onHeld = (): void => {};
   const served = losing(hub, (_subject, { 0: a, 1: b, 2: c }) => {
     const isPicks = a === 0x58 && b === 0x50 && c === 0x4b;
-    if (isPicks) held++;
     if (isPicks) onHeld();
     return isPicks;
   });
@@ -399,8 +397,8 @@ Deno.test("a draw that is on its way ends by its timeout, and by its signal", as
   onHeld = () => control.abort(new Error("enough"));
   await assertRejects(() => learner.getBatch(4, { signal: control.signal }), Error, "enough");
   await assertRejects(() => learner.getBatch(4, { timeoutMs: 1 }), Error, "after 1 ms");
-  // Nobody had waited for it to be given up.
-  assertEquals([held, learner.figures().redrawn], [2, 0]);
+  // Nobody had waited for it to be given up. A slow machine may end the second draw before it has asked.
+  assertEquals(learner.figures().redrawn, 0);
 });
 
 Deno.test("a shard closes though nobody takes its last words", async () => {
