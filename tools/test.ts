@@ -5,7 +5,7 @@
  */
 import { readArguments } from "./_arguments.ts";
 import { add, type Count, inWords, type Job, none, one, program, runJobs } from "./_jobs.ts";
-import { listKernelJobs, nativeBuild, nativeTests } from "./_native_tests.ts";
+import { listKernelJobs, nativeBuild, nativeRecordings, nativeTests } from "./_native_tests.ts";
 import { exists, seconds } from "./_repository.ts";
 import { leftOut, listTypeScriptJobs, operations, pinned } from "./_typescript_tests.ts";
 
@@ -96,25 +96,38 @@ async function typeScriptJobs(all: boolean): Promise<readonly Job[]> {
   return await listTypeScriptJobs(all);
 }
 
-function typeScript(all: boolean): readonly Stage[] {
+// Many tests wait for most of their time.
+const width = 2 * navigator.hardwareConcurrency;
+
+/** What runs where nothing else is asked for. */
+const everyday: readonly Stage[] = [
+  { name: "kernel and checks", jobs: () => [kernel, ...checks] },
+  { name: "TypeScript tests", jobs: () => typeScriptJobs(false), width },
+];
+
+/** What is tested once CMake has built it. */
+const nativeStage: Stage = { name: "C++ tests", jobs: () => [nativeTests, ...listKernelJobs()] };
+
+/** What `--all` runs. The C++ build is one more job beside the TypeScript tests: its compilers take what these leave idle. */
+function everything(isNative: boolean): readonly Stage[] {
+  const build = isNative ? [nativeBuild] : [];
   return [
-    { name: "kernel and checks", jobs: () => [kernel, ...checks, ...all ? [packageCheck] : []] },
+    { name: "kernel and checks", jobs: () => [kernel, ...checks, packageCheck] },
     {
-      name: "TypeScript tests",
-      jobs: async () => [...all ? [site] : [], ...await typeScriptJobs(all)],
-      // Many tests wait for most of their time.
-      width: 2 * navigator.hardwareConcurrency,
+      name: isNative ? "TypeScript tests, C++ build" : "TypeScript tests",
+      jobs: async () => [...build, site, ...await typeScriptJobs(true)],
+      width: width + build.length,
     },
+    ...isNative ? [nativeStage] : [],
   ];
 }
 
-function native(hasRecordings: boolean): readonly Stage[] {
-  return [
-    { name: "C++ build", jobs: () => [nativeBuild] },
-    { name: "CMake's library", jobs: () => listKernelJobs(hasRecordings) },
-    { name: "C++ tests", jobs: () => [nativeTests] },
-  ];
-}
+/** The recordings that the C++ tests repeat are of CMake's library here. */
+const native: readonly Stage[] = [
+  { name: "C++ build", jobs: () => [nativeBuild] },
+  { name: "recordings", jobs: () => [nativeRecordings] },
+  nativeStage,
+];
 
 /** Runs the stages, prints how they went, and returns what they tested. */
 async function runStages(stages: readonly Stage[]): Promise<Count> {
@@ -126,7 +139,7 @@ async function runStages(stages: readonly Stage[]): Promise<Count> {
     const start = performance.now();
     const { count, failed } = await runJobs(await jobs(), width);
     const time = seconds(performance.now() - start);
-    summary.push(`${name.padEnd(20)} ${time.padStart(7)}  ${inWords(count)}`);
+    summary.push(`${name.padEnd(28)} ${time.padStart(7)}  ${inWords(count)}`);
     total = add(total, count);
     names.push(...failed.map((job) => job.name));
     if (failed.some((job) => job.isNeeded) && index + 1 < stages.length) {
@@ -163,8 +176,9 @@ async function main(args: readonly string[]): Promise<number> {
   const isNative = (all || only === "native") && Deno.build.os !== "windows";
   const total = await runStages([
     ...only === "checks" ? [{ name: "checks", jobs: () => [...checks, packageCheck] }] : [],
-    ...only === undefined ? typeScript(all) : [],
-    ...isNative ? native(all) : [],
+    ...only === undefined && !all ? everyday : [],
+    ...all ? everything(isNative) : [],
+    ...only === "native" && isNative ? native : [],
   ]);
   console.log(`all took ${seconds(performance.now() - start)}`);
   if (only === undefined && !all) {
