@@ -20,7 +20,7 @@ import { ignoreErrors } from "../storage/file.ts";
 import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
 import { FOLDER, jsonOf, type RateLimiterJson, rateLimiterOf } from "./durable_config.ts";
-import type { LowTables } from "./low.ts";
+import type { KernelTables } from "./kernel_tables.ts";
 
 const OPEN = FOLDER.operation;
 const FLUSH = "flush()";
@@ -82,7 +82,7 @@ function startTimer(log: TablesLog, milliseconds: number): ReturnType<typeof set
 
 /** The log of a set of tables. */
 export class TablesLog {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
   readonly #tables: readonly TableCore[];
   readonly #directory: string;
   readonly #flushIntervalMs: number;
@@ -95,19 +95,19 @@ export class TablesLog {
    * @param isNew Whether the folder has no description yet. A log in which nothing happened is taken then: a crash came before the description.
    */
   constructor(
-    low: LowTables,
+    kernelTables: KernelTables,
     tables: readonly TableCore[],
     directory: string,
     isNew: boolean,
     options: CheckedDurable,
   ) {
-    this.#low = low;
+    this.#kernelTables = kernelTables;
     this.#tables = tables;
     this.#directory = directory;
     this.#flushIntervalMs = options.flushIntervalMs;
     const report = isNew
-      ? openNew(low, directory, options)
-      : openLog(low, directory, false, options);
+      ? openNew(kernelTables, directory, options)
+      : openLog(kernelTables, directory, false, options);
     this.#recovered = isNew ? undefined : {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
@@ -121,7 +121,7 @@ export class TablesLog {
   #takeState(size: number): void {
     if (size === 0) return;
     const bytes = new Uint8Array(size);
-    this.#low.call(OPEN, "exrp_tables_durable_state", bytes, size);
+    this.#kernelTables.call(OPEN, "exrp_tables_durable_state", bytes, size);
     const states: Readonly<Record<string, TableState>> = JSON.parse(
       new TextDecoder().decode(bytes),
     );
@@ -153,7 +153,7 @@ export class TablesLog {
 
   /** Writes on where the program makes no call that would. What fails is told by the next call. */
   tick(): boolean {
-    if (this.#low.isDisposed) return false;
+    if (this.#kernelTables.isDisposed) return false;
     ignoreErrors(() => this.note());
     return true;
   }
@@ -169,18 +169,24 @@ export class TablesLog {
     }));
     const bytes = new TextEncoder().encode(JSON.stringify(states));
     const ticket = new Float64Array(1);
-    this.#low.call(FLUSH, "exrp_tables_durable_note", bytes, lengthOf(bytes), ticket);
+    this.#kernelTables.call(FLUSH, "exrp_tables_durable_note", bytes, lengthOf(bytes), ticket);
     return ticket[0] ?? 0;
   }
 
   /** Waits until all that was done before is on the disk. */
   async flush(): Promise<void> {
-    const low = this.#low;
+    const kernelTables = this.#kernelTables;
     const ticket = this.note();
     for (;;) {
-      const status = await low.kernel.symbols.exrp_tables_durable_wait(low.id, ticket, WAIT_MS);
+      const status = await kernelTables.kernel.symbols.exrp_tables_durable_wait(
+        kernelTables.id,
+        ticket,
+        WAIT_MS,
+      );
       if (status === 0) break;
-      if (low.isDisposed) throw new ReplayError("disposed", `${FLUSH}: the tables are disposed`);
+      if (kernelTables.isDisposed) {
+        throw new ReplayError("disposed", `${FLUSH}: the tables are disposed`);
+      }
       // What failed is told on this thread.
       this.note();
     }
@@ -191,13 +197,13 @@ export class TablesLog {
   /** Writes the last state, before the tables are freed. What fails now was told before, or is told by nobody. */
   end(): void {
     clearInterval(this.#timer);
-    if (!this.#low.isDisposed) ignoreErrors(() => this.note());
+    if (!this.#kernelTables.isDisposed) ignoreErrors(() => this.note());
   }
 
   /** What is known of the folder. */
   get durability(): TablesDurability {
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    this.#low.call("durability", "exrp_tables_durable_info", info, lengthOf(info));
+    this.#kernelTables.call("durability", "exrp_tables_durable_info", info, lengthOf(info));
     return {
       directory: this.#directory,
       recovered: this.#recovered,
@@ -210,15 +216,15 @@ export class TablesLog {
 }
 
 /** Begins a log, or takes one in which nothing happened yet. */
-function openNew(low: LowTables, path: string, options: CheckedDurable): Float64Array {
+function openNew(kernelTables: KernelTables, path: string, options: CheckedDurable): Float64Array {
   try {
-    return openLog(low, path, true, options);
+    return openLog(kernelTables, path, true, options);
   } catch (error) {
     const hasLog = error instanceof ReplayError && error.status === abi.EXRP_STATUS_LOG &&
       error.detail[0] === abi.EXRP_LOG_EXISTS;
     if (!hasLog) throw error;
     let report: Float64Array | undefined;
-    ignoreErrors(() => report = openLog(low, path, false, options));
+    ignoreErrors(() => report = openLog(kernelTables, path, false, options));
     if (report?.[abi.EXRP_RECOVERY_GROUPS] !== 0) throw error;
     return report;
   }
@@ -226,7 +232,7 @@ function openNew(low: LowTables, path: string, options: CheckedDurable): Float64
 
 /** Makes a log, or reads one. */
 function openLog(
-  low: LowTables,
+  kernelTables: KernelTables,
   path: string,
   isNew: boolean,
   options: CheckedDurable,
@@ -248,6 +254,6 @@ function openLog(
     report,
     lengthOf(report),
   ] as const;
-  low.call(OPEN, "exrp_tables_durable_open", ...rest);
+  kernelTables.call(OPEN, "exrp_tables_durable_open", ...rest);
   return report;
 }

@@ -181,7 +181,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["durable_config.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
-    ["low.ts", "table_item.ts"],
+    ["kernel_tables.ts", "table_item.ts"],
   ],
   reverb: [
     ["mod.ts"],
