@@ -20,7 +20,7 @@
 #include <cstdint>
 
 #include "kernel/base/memory.hpp"
-#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/rules/eviction_policy.hpp"
 
 namespace exrp {
 

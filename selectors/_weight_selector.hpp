@@ -18,7 +18,7 @@
 #include <cmath>
 
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/sum_tree.hpp"
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "kernel/base/memory.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 
 namespace exrp {
 

@@ -20,7 +20,7 @@
 
 #include "kernel/base/memory.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 
 namespace exrp {
 

@@ -24,7 +24,7 @@
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 #include "selectors/_proportional_draw.hpp"
 #include "selectors/_rank_tree.hpp"
 #include "selectors/sum_tree.hpp"

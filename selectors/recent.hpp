@@ -15,7 +15,7 @@
 #pragma once
 
 #include "kernel/base/portable_math.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 #include "selectors/_age_order.hpp"
 
 namespace exrp {

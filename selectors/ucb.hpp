@@ -25,7 +25,7 @@
 
 #include "kernel/base/portable_math.hpp"
 #include "kernel/base/priority.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 #include "selectors/_score_tournament.hpp"
 #include "selectors/sum_tree.hpp"
 

@@ -6,7 +6,7 @@
 // P(i) = 1 / N, so importance weights (N P)^-beta are 1 whatever beta: weighted() is false.
 #pragma once
 
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 
 namespace exrp {
 

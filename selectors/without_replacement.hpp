@@ -9,7 +9,7 @@
 #include "kernel/base/error.hpp"
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
-#include "kernel/sockets/saved_selector.hpp"
+#include "kernel/rules/saved_selector.hpp"
 
 namespace exrp {
 

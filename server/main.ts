@@ -7,7 +7,7 @@ import { readConfigText, readOptions, runProgram, untilSignal } from "../base/pr
 import { platformFiles } from "../storage/files.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { readConfig, type ServerConfig } from "./config.ts";
-import { lowOf, Tables } from "../tables/tables.ts";
+import { kernelTablesOf, Tables } from "../tables/tables.ts";
 import { serve } from "./serve.ts";
 
 const usage = `deno task serve --config=FILE [OPTION]
@@ -125,7 +125,7 @@ async function run(
   const signalled = untilSignal(platform);
   console.log(`serving ${tables.names.join(", ")} on ${server.address}`);
   console.log(`status: http://${server.address}/`);
-  const { backend, why } = lowOf(tables).kernel;
+  const { backend, why } = kernelTablesOf(tables).kernel;
   if (backend !== "native") {
     console.log(
       `the tables run on WebAssembly, which is slower than the native kernel: ${why}`,

@@ -36,8 +36,8 @@ import { type Answer, UnaryCall } from "./calls/unary_call.ts";
 import type { CallFigures } from "./figures.ts";
 import type { GrpcCall, StartCall } from "../net/grpc/calls.ts";
 import { Status } from "../net/grpc/status.ts";
-import type { LowTables } from "../tables/low.ts";
-import { lowOf, type Tables } from "../tables/tables.ts";
+import type { KernelTables } from "../tables/kernel_tables.ts";
+import { kernelTablesOf, type Tables } from "../tables/tables.ts";
 import { serverInfo } from "./server_info.ts";
 import { setRateLimiter } from "./set_rate_limiter.ts";
 
@@ -63,7 +63,7 @@ export class Service implements CallOwner, Health {
   /** @inheritDoc */
   readonly startTimer: StartTimer;
   /** @inheritDoc */
-  readonly low: LowTables;
+  readonly kernelTables: KernelTables;
   /** @inheritDoc */
   isServing = true;
   readonly #tables: Tables;
@@ -93,7 +93,7 @@ export class Service implements CallOwner, Health {
     this.#onError = onError;
     this.heldChunkBytes = heldChunkBytes;
     this.startTimer = timers;
-    this.low = lowOf(tables);
+    this.kernelTables = kernelTablesOf(tables);
     this.#starts = this.#makeStarts();
   }
 
@@ -146,7 +146,7 @@ export class Service implements CallOwner, Health {
    * Why nothing can be served any more, where the program has disposed of the tables; undefined else. Whoever runs the server is told once.
    */
   get lost(): string | undefined {
-    if (!this.low.isDisposed) return undefined;
+    if (!this.kernelTables.isDisposed) return undefined;
     if (!this.#isLossTold) this.#onError(new ReplayError("disposed", tablesLost));
     this.#isLossTold = true;
     return tablesLost;
@@ -201,14 +201,14 @@ export class Service implements CallOwner, Health {
     add(HealthService.typeName, "Watch", (call) => new HealthWatch(call, this, this));
     unary("MutatePriorities", (message) => {
       namingTable(
-        () => this.low.mutate(message),
+        () => this.kernelTables.mutate(message),
         () => parseMessage(MutatePrioritiesRequestSchema, message).table,
       );
       return nothing;
     });
     unary("Reset", (message) => {
       const { table } = parseMessage(ResetRequestSchema, message);
-      namingTable(() => this.low.reset(this.low.numberOf(table)), () => table);
+      namingTable(() => this.kernelTables.reset(this.kernelTables.numberOf(table)), () => table);
       return nothing;
     });
     unary("ServerInfo", (message) => {

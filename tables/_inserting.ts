@@ -14,7 +14,7 @@ import type { Key, KeySource } from "../wire/keys.ts";
 import { NewRows } from "../wire/new_rows.ts";
 import type { ColumnData, KnownColumns } from "./_item_data.ts";
 import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
-import type { Inserter, LowTables } from "./low.ts";
+import type { Inserter, KernelTables } from "./kernel_tables.ts";
 
 /** One column of a new item: some rows of a column of a chunk. */
 export interface NewColumn {
@@ -50,13 +50,13 @@ export interface Insertion {
 
 /** The inserts of a set of tables. */
 export class Inserting {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
   readonly #keys: KeySource;
   readonly #rows = new NewRows();
   #idle: Inserter | undefined;
 
-  constructor(low: LowTables, keys: KeySource) {
-    this.#low = low;
+  constructor(kernelTables: KernelTables, keys: KeySource) {
+    this.#kernelTables = kernelTables;
     this.#keys = keys;
   }
 
@@ -66,7 +66,7 @@ export class Inserting {
     insertion: Insertion,
     options: TableWaitOptions,
   ): Promise<void> | undefined {
-    const inserter = this.#idle?.isOpen ? this.#idle : this.#low.inserter();
+    const inserter = this.#idle?.isOpen ? this.#idle : this.#kernelTables.inserter();
     this.#idle = undefined;
     try {
       inserter.insert(this.#numbersOf(insertion));
@@ -116,7 +116,7 @@ export class Inserting {
   ): Promise<void> {
     const late = (): ReplayError => {
       const counts = inserter.countWaiting(true);
-      const names = this.#low.names.filter((_, table) => (counts[table] ?? 0) > 0);
+      const names = this.#kernelTables.names.filter((_, table) => (counts[table] ?? 0) > 0);
       const { length } = insertion.items;
       return new ReplayError(
         "timeout",
@@ -129,7 +129,7 @@ export class Inserting {
     };
     await waitUntil<void>(options, (done, fail) => {
       const look = (): void => {
-        if (this.#low.isDisposed) return fail(disposedMeanwhile());
+        if (this.#kernelTables.isDisposed) return fail(disposedMeanwhile());
         const counts = inserter.countWaiting();
         learn(insertion, counts);
         if (sum(counts) === 0) done();

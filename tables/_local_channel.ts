@@ -9,7 +9,7 @@ import { dispose } from "../base/platform.ts";
 import { PREFIX_BYTES } from "../wire/message_writer.ts";
 import type { Call, CallEvents, Channel } from "../reverb/channel.ts";
 import { ReverbError, type ReverbErrorCode } from "../reverb/errors.ts";
-import type { Inserter, LowTables } from "./low.ts";
+import type { Inserter, KernelTables } from "./kernel_tables.ts";
 
 /** Room for the keys of some confirmed items. */
 const CONFIRMED_BYTES = 4096;
@@ -58,21 +58,21 @@ export class Outbox {
 
 /** What stands for a connection to a server. */
 export class LocalChannel implements Pick<Channel, "open" | "isClosed"> {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
 
-  constructor(low: LowTables) {
-    this.#low = low;
+  constructor(kernelTables: KernelTables) {
+    this.#kernelTables = kernelTables;
   }
 
   /** True once the tables are disposed. */
   get isClosed(): boolean {
-    return this.#low.isDisposed;
+    return this.#kernelTables.isDisposed;
   }
 
   /** Opens a stream of inserts. */
   open(_name: string, events: CallEvents): Call {
     try {
-      return new LocalCall(this.#low, events);
+      return new LocalCall(this.#kernelTables, events);
     } catch (error) {
       throw asReverbError(error);
     }
@@ -85,9 +85,9 @@ class LocalCall implements Call {
   #isFull = false;
   #isOver = false;
 
-  constructor(low: LowTables, events: CallEvents) {
+  constructor(kernelTables: KernelTables, events: CallEvents) {
     this.#events = events;
-    this.#inserter = low.inserter(() => this.#progress());
+    this.#inserter = kernelTables.inserter(() => this.#progress());
   }
 
   write(framed: Uint8Array): boolean {

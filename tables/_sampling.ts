@@ -18,7 +18,7 @@ import {
   EXRP_TABLES_INFO_MAX_TIMES_SAMPLED,
 } from "../ffi/symbols.ts";
 import { disposedMeanwhile, type TableWaitOptions } from "./_wait.ts";
-import type { LowTables, Sampler } from "./low.ts";
+import type { KernelTables, Sampler } from "./kernel_tables.ts";
 
 /** The first room for a message. It grows to what is needed. */
 const FIRST_BYTES = 2 ** 16;
@@ -32,13 +32,13 @@ interface Drawn {
 
 /** The samples of one table. */
 export class Sampling {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
   readonly #table: number;
   #idle: Sampler | undefined;
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_BYTES);
 
-  constructor(low: LowTables, table: number) {
-    this.#low = low;
+  constructor(kernelTables: KernelTables, table: number) {
+    this.#kernelTables = kernelTables;
     this.#table = table;
   }
 
@@ -54,7 +54,7 @@ export class Sampling {
     options: TableWaitOptions,
     isPartialAllowed: boolean,
   ): Uint8Array | Promise<Uint8Array> {
-    const sampler = this.#idle?.isOpen ? this.#idle : this.#low.sampler(this.#table);
+    const sampler = this.#idle?.isOpen ? this.#idle : this.#kernelTables.sampler(this.#table);
     this.#idle = undefined;
     const isNow = options.timeoutMs === 0 && !isPartialAllowed;
     const drawn: Drawn = { bytes: this.#bytes, size: 0, samples: 0 };
@@ -65,7 +65,7 @@ export class Sampling {
       );
       read(sampler, drawn);
       if (drawn.samples < count && isNow) {
-        const table = JSON.stringify(this.#low.names[this.#table]);
+        const table = JSON.stringify(this.#kernelTables.names[this.#table]);
         throw new ReplayError(
           "timeout",
           `${where}: table ${table} can't give ${count} samples now, by its items and its rate limiter, and timeoutMs is 0; nothing was drawn`,
@@ -94,9 +94,10 @@ export class Sampling {
   ): Promise<Uint8Array> {
     const late = (): ReplayError => {
       sampler.read(new Uint8Array(0));
-      const table = JSON.stringify(this.#low.names[this.#table]);
+      const table = JSON.stringify(this.#kernelTables.names[this.#table]);
       const { held } = sampler;
-      const removes = (this.#low.info(this.#table)[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] ?? 0) > 0;
+      const removes =
+        (this.#kernelTables.info(this.#table)[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] ?? 0) > 0;
       return new ReplayError(
         "timeout",
         `${where}: ${
@@ -110,7 +111,7 @@ export class Sampling {
     try {
       await waitUntil<void>(options, (done, fail) => {
         sampler.onReady = () => {
-          if (this.#low.isDisposed) return fail(disposedMeanwhile());
+          if (this.#kernelTables.isDisposed) return fail(disposedMeanwhile());
           try {
             read(sampler, drawn);
             if (drawn.samples >= count) done();
@@ -135,7 +136,7 @@ export class Sampling {
   }
 
   #giveBack(sampler: Sampler): void {
-    if (this.#idle === undefined && !this.#low.isDisposed) this.#idle = sampler;
+    if (this.#idle === undefined && !this.#kernelTables.isDisposed) this.#idle = sampler;
     else sampler[dispose]();
   }
 }

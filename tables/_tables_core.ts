@@ -11,12 +11,12 @@ import type { Inserting } from "./_inserting.ts";
 import type { KnownColumns } from "./_item_data.ts";
 import type { Sampling } from "./_sampling.ts";
 import type { Outbox } from "./_local_channel.ts";
-import type { LowTables } from "./low.ts";
+import type { KernelTables } from "./kernel_tables.ts";
 import type { FilledTableOptions } from "./table_options.ts";
 
 /** The parts of a set. */
 export interface TablesCore {
-  readonly low: LowTables;
+  readonly kernelTables: KernelTables;
   readonly encoder: ChunkEncoder;
   readonly decoder: SampleDecoder;
   /** Where the keys of chunks, items and episodes come from. */

@@ -8,25 +8,21 @@
  */
 
 import { ReplayError } from "../base/errors.ts";
-import { unref } from "../base/platform.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
-import { browserFolder } from "../ffi/browser_folder.ts";
 import { damagePlace } from "../ffi/status_errors.ts";
 import * as abi from "../ffi/symbols.ts";
 import { dtypeOfName } from "../reverb/dtypes.ts";
 import { rowSpec } from "../reverb/tensor.ts";
+import { beginLog, logState, openLog, startTimer, waitForDisk } from "../storage/durable_log.ts";
 import type { CheckedDurable } from "../storage/durable_options.ts";
 import { ignoreErrors } from "../storage/file.ts";
 import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
 import { FOLDER, jsonOf, type RateLimiterJson, rateLimiterOf } from "./durable_config.ts";
-import type { LowTables } from "./low.ts";
+import type { KernelTables } from "./kernel_tables.ts";
 
 const OPEN = FOLDER.operation;
 const FLUSH = "flush()";
-
-/** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the tables. */
-const WAIT_MS = 1000;
 
 /** What was found when durable tables were opened: `recovered` of {@linkcode TablesDurability}. */
 export interface TablesRecovery {
@@ -70,19 +66,9 @@ interface TableState {
   readonly columns: readonly ColumnJson[] | undefined;
 }
 
-/** Calls `tick` again and again, until the tables are disposed or forgotten. The timer keeps neither them nor the program. */
-function startTimer(log: TablesLog, milliseconds: number): ReturnType<typeof setInterval> {
-  const kept = new WeakRef(log);
-  const timer = setInterval(() => {
-    if (kept.deref()?.tick() !== true) clearInterval(timer);
-  }, milliseconds);
-  unref(timer);
-  return timer;
-}
-
 /** The log of a set of tables. */
 export class TablesLog {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
   readonly #tables: readonly TableCore[];
   readonly #directory: string;
   readonly #flushIntervalMs: number;
@@ -95,19 +81,21 @@ export class TablesLog {
    * @param isNew Whether the folder has no description yet. A log in which nothing happened is taken then: a crash came before the description.
    */
   constructor(
-    low: LowTables,
+    kernelTables: KernelTables,
     tables: readonly TableCore[],
     directory: string,
     isNew: boolean,
     options: CheckedDurable,
   ) {
-    this.#low = low;
+    this.#kernelTables = kernelTables;
     this.#tables = tables;
     this.#directory = directory;
     this.#flushIntervalMs = options.flushIntervalMs;
-    const report = isNew
-      ? openNew(low, directory, options)
-      : openLog(low, directory, false, options);
+    const openAs = (asNew: boolean): Float64Array<ArrayBuffer> =>
+      openLog(directory, options, asNew, (...rest) => {
+        kernelTables.call(OPEN, "exrp_tables_durable_open", ...rest);
+      });
+    const report = isNew ? beginLog(openAs) : openAs(false);
     this.#recovered = isNew ? undefined : {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
       repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
@@ -121,7 +109,7 @@ export class TablesLog {
   #takeState(size: number): void {
     if (size === 0) return;
     const bytes = new Uint8Array(size);
-    this.#low.call(OPEN, "exrp_tables_durable_state", bytes, size);
+    this.#kernelTables.call(OPEN, "exrp_tables_durable_state", bytes, size);
     const states: Readonly<Record<string, TableState>> = JSON.parse(
       new TextDecoder().decode(bytes),
     );
@@ -148,12 +136,12 @@ export class TablesLog {
   begin(): void {
     for (const { known } of this.#tables) known.onLearned = () => ignoreErrors(() => this.note());
     this.note();
-    if (this.#flushIntervalMs > 0) this.#timer = startTimer(this, this.#flushIntervalMs);
+    this.#timer = startTimer(this, this.#flushIntervalMs);
   }
 
   /** Writes on where the program makes no call that would. What fails is told by the next call. */
   tick(): boolean {
-    if (this.#low.isDisposed) return false;
+    if (this.#kernelTables.isDisposed) return false;
     ignoreErrors(() => this.note());
     return true;
   }
@@ -169,85 +157,42 @@ export class TablesLog {
     }));
     const bytes = new TextEncoder().encode(JSON.stringify(states));
     const ticket = new Float64Array(1);
-    this.#low.call(FLUSH, "exrp_tables_durable_note", bytes, lengthOf(bytes), ticket);
+    this.#kernelTables.call(FLUSH, "exrp_tables_durable_note", bytes, lengthOf(bytes), ticket);
     return ticket[0] ?? 0;
   }
 
   /** Waits until all that was done before is on the disk. */
   async flush(): Promise<void> {
-    const low = this.#low;
+    const kernelTables = this.#kernelTables;
     const ticket = this.note();
-    for (;;) {
-      const status = await low.kernel.symbols.exrp_tables_durable_wait(low.id, ticket, WAIT_MS);
-      if (status === 0) break;
-      if (low.isDisposed) throw new ReplayError("disposed", `${FLUSH}: the tables are disposed`);
-      // What failed is told on this thread.
-      this.note();
-    }
-    // A browser opens the next files meanwhile.
-    await browserFolder(this.#directory)?.settled;
+    const { symbols } = kernelTables.kernel;
+    await waitForDisk(
+      this.#directory,
+      (milliseconds) => symbols.exrp_tables_durable_wait(kernelTables.id, ticket, milliseconds),
+      () => {
+        if (kernelTables.isDisposed) {
+          throw new ReplayError("disposed", `${FLUSH}: the tables are disposed`);
+        }
+        // What failed is told on this thread.
+        this.note();
+      },
+    );
   }
 
   /** Writes the last state, before the tables are freed. What fails now was told before, or is told by nobody. */
   end(): void {
     clearInterval(this.#timer);
-    if (!this.#low.isDisposed) ignoreErrors(() => this.note());
+    if (!this.#kernelTables.isDisposed) ignoreErrors(() => this.note());
   }
 
   /** What is known of the folder. */
   get durability(): TablesDurability {
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    this.#low.call("durability", "exrp_tables_durable_info", info, lengthOf(info));
+    this.#kernelTables.call("durability", "exrp_tables_durable_info", info, lengthOf(info));
     return {
       directory: this.#directory,
       recovered: this.#recovered,
-      logBytes: info[abi.EXRP_DURABLE_INFO_LOG_BYTES] ?? 0,
-      writtenBytes: info[abi.EXRP_DURABLE_INFO_WRITTEN_BYTES] ?? 0,
-      queuedBytes: info[abi.EXRP_DURABLE_INFO_QUEUED_BYTES] ?? 0,
-      hasFailed: info[abi.EXRP_DURABLE_INFO_FAILED] !== 0,
+      ...logState(info),
     };
   }
-}
-
-/** Begins a log, or takes one in which nothing happened yet. */
-function openNew(low: LowTables, path: string, options: CheckedDurable): Float64Array {
-  try {
-    return openLog(low, path, true, options);
-  } catch (error) {
-    const hasLog = error instanceof ReplayError && error.status === abi.EXRP_STATUS_LOG &&
-      error.detail[0] === abi.EXRP_LOG_EXISTS;
-    if (!hasLog) throw error;
-    let report: Float64Array | undefined;
-    ignoreErrors(() => report = openLog(low, path, false, options));
-    if (report?.[abi.EXRP_RECOVERY_GROUPS] !== 0) throw error;
-    return report;
-  }
-}
-
-/** Makes a log, or reads one. */
-function openLog(
-  low: LowTables,
-  path: string,
-  isNew: boolean,
-  options: CheckedDurable,
-): Float64Array {
-  const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
-  numbers[abi.EXRP_DURABLE_IS_NEW] = Number(isNew);
-  numbers[abi.EXRP_DURABLE_FLUSH_INTERVAL_MS] = options.flushIntervalMs;
-  numbers[abi.EXRP_DURABLE_SEGMENT_BYTES] = options.segmentBytes;
-  numbers[abi.EXRP_DURABLE_QUEUE_BYTES] = options.queueBytes;
-  numbers[abi.EXRP_DURABLE_CHECKPOINT_BYTES] = options.segmentBytes;
-  numbers[abi.EXRP_DURABLE_GOES_ON] = Number(options.whenDiskFails === "memory");
-  const report = new Float64Array(abi.EXRP_RECOVERY_COUNT);
-  const bytes = new TextEncoder().encode(path);
-  const rest = [
-    bytes,
-    lengthOf(bytes),
-    numbers,
-    lengthOf(numbers),
-    report,
-    lengthOf(report),
-  ] as const;
-  low.call(OPEN, "exrp_tables_durable_open", ...rest);
-  return report;
 }

@@ -14,13 +14,13 @@ import { dispose } from "../base/platform.ts";
 import { type Kernel, openKernel } from "../ffi/library.ts";
 import { OldRecords } from "../reverb/checkpoint/old_records.ts";
 import { readFromPieces } from "../storage/io.ts";
-import { CHUNK, ITEM, type LowTables } from "./low.ts";
+import { CHUNK, ITEM, type KernelTables } from "./kernel_tables.ts";
 import { type CheckpointFiles, findCheckpoint, unpacked } from "./reverb_checkpoint/files.ts";
 import { Pieces } from "./reverb_checkpoint/pieces.ts";
 import { readRecords } from "./reverb_checkpoint/records.ts";
 import { readTableRecord, type TableRecord } from "./reverb_checkpoint/table_record.ts";
 import { TABLE_SIZE_MAX, type TableOptions } from "./table_options.ts";
-import { lowOf, replaceContents, restoreTables, Tables } from "./tables.ts";
+import { kernelTablesOf, replaceContents, restoreTables, Tables } from "./tables.ts";
 import type { TablesOptions } from "./tables_options.ts";
 
 /** What a checkpoint may unpack to, where nothing else is said: 16 GiB. */
@@ -128,7 +128,7 @@ export async function readReverbCheckpoint(
   });
   try {
     checkFit(where, records, (name) => tables.table(name).options.maxSize);
-    await fill(lowOf(tables));
+    await fill(kernelTablesOf(tables));
     return tables;
   } catch (error) {
     tables[dispose]();
@@ -184,7 +184,12 @@ export async function loadReverbCheckpoint(
   checkOptions(where, options, ["maxBytes"]);
   const maxBytes = checkMaxBytes(where, options.maxBytes);
   const files = findCheckpoint(where, folder);
-  const { records, fill } = await openCheckpoint(lowOf(tables).kernel, where, files, maxBytes);
+  const { records, fill } = await openCheckpoint(
+    kernelTablesOf(tables).kernel,
+    where,
+    files,
+    maxBytes,
+  );
   const { names } = tables;
   for (const { name } of records) {
     if (names.includes(name)) continue;
@@ -228,7 +233,7 @@ function checkFit(
 interface OpenCheckpoint {
   readonly records: readonly TableRecord[];
   /** Loads all chunks and items into a fresh set that has the tables. */
-  readonly fill: (low: LowTables) => Promise<ReverbCheckpointCounts>;
+  readonly fill: (kernelTables: KernelTables) => Promise<ReverbCheckpointCounts>;
 }
 
 async function openCheckpoint(
@@ -272,10 +277,10 @@ async function openCheckpoint(
     throw new ReplayError("snapshot-corrupt", `${where}: ${show(files.tables)} has no table`);
   }
 
-  const fill = async (low: LowTables): Promise<ReverbCheckpointCounts> => {
+  const fill = async (kernelTables: KernelTables): Promise<ReverbCheckpointCounts> => {
     const { chunks, items } = files;
     const paths = { [CHUNK]: chunks, [ITEM]: items ?? files.tables };
-    const pieces = new Pieces(low, where, paths, records);
+    const pieces = new Pieces(kernelTables, where, paths, records);
     const old = records.some(({ oldItems }) => oldItems.count > 0) ? new OldRecords() : undefined;
     await each(chunks, (record) => pieces.add(CHUNK, old?.chunk(record) ?? record));
     for (const { oldItems } of records) {

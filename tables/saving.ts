@@ -41,7 +41,7 @@ import {
 } from "../storage/frames.ts";
 import type { ColumnShape } from "../reverb/check_item.ts";
 import type { TableCore } from "./_tables_core.ts";
-import { CHUNK, type LowTables, TABLE } from "./low.ts";
+import { CHUNK, type KernelTables, TABLE } from "./kernel_tables.ts";
 
 /** Snapshots of tables. */
 export const TABLES_KIND: SnapshotKind = { magic: "EXRPTABL", version: 2, of: "tables" };
@@ -52,7 +52,7 @@ const KERNEL_PIECE_BYTES = PIECE_BYTES_MAX - FRAME_OVERHEAD_BYTES;
 /** A path to a column has at most so many names. */
 const PATH_LENGTH_MAX = 1000;
 
-type Saving = ReturnType<LowTables["save"]>;
+type Saving = ReturnType<KernelTables["save"]>;
 
 /** A selector, as it is saved. */
 type RuleSchema = Fields<typeof rule>;
@@ -100,22 +100,22 @@ function column(where: string, value: unknown): ColumnShape {
 /** Tables of a snapshot that was read and found sound. */
 export interface LoadedTables {
   /** The tables in the kernel. */
-  readonly low: LowTables;
+  readonly kernelTables: KernelTables;
   /** What is known of the columns of each table. */
   readonly columns: ReadonlyMap<string, readonly ColumnShape[]>;
 }
 
 /** The pieces of a snapshot of tables, each with memory of its own. */
 export function* writeTables(
-  low: LowTables,
+  kernelTables: KernelTables,
   tables: readonly TableCore[],
   mark?: Mark,
 ): Generator<Uint8Array<ArrayBuffer>> {
-  const { kernel } = low;
-  const saving = low.save(KERNEL_PIECE_BYTES);
+  const { kernel } = kernelTables;
+  const saving = kernelTables.save(KERNEL_PIECE_BYTES);
   try {
     const first = saving.next(); // takes the snapshot now
-    const begin = encodeBegin(kernel, TABLES_KIND, schemaOf(low, tables, mark));
+    const begin = encodeBegin(kernel, TABLES_KIND, schemaOf(kernelTables, tables, mark));
     yield* encodeAll(kernel, begin, framesOf(kernel, first, saving));
   } finally {
     saving.return();
@@ -137,7 +137,7 @@ function* framesOf(
 }
 
 function schemaOf(
-  low: LowTables,
+  kernelTables: KernelTables,
   tables: readonly TableCore[],
   checkpoint: Mark | undefined,
 ): object {
@@ -146,7 +146,7 @@ function schemaOf(
     checkpoint,
     tables: tables.map(({ name, number, options, known }) => {
       const { sampler, remover, rateLimiter, signature, ...limits } = options;
-      const info = low.info(number);
+      const info = kernelTables.info(number);
       return {
         name,
         size: info[EXRP_TABLES_INFO_SIZE],
@@ -171,11 +171,14 @@ function ruleSchema(
 }
 
 /** Reads a snapshot into a new set of tables. */
-export function* readTables(low: LowTables, tables: readonly TableCore[]): Reading<LoadedTables> {
-  const reader = new FrameReader(low.kernel, TABLES_KIND);
+export function* readTables(
+  kernelTables: KernelTables,
+  tables: readonly TableCore[],
+): Reading<LoadedTables> {
+  const reader = new FrameReader(kernelTables.kernel, TABLES_KIND);
   const schema = readSchema("", yield* reader.begin());
   checkFits(tables, schema);
-  const fresh = low.fresh();
+  const fresh = kernelTables.fresh();
   let isDone = false;
   try {
     for (let index = 0; yield* reader.isNext("TABL", index); index++) {
@@ -192,7 +195,7 @@ export function* readTables(low: LowTables, tables: readonly TableCore[]): Readi
   for (const table of schema.tables) {
     if (table.columns !== undefined) columns.set(table.name, table.columns);
   }
-  return { low: fresh, columns };
+  return { kernelTables: fresh, columns };
 }
 
 /** What may be wrong with a chunk or an item, by the rule of kernel/tables/saving.hpp. */

@@ -417,7 +417,7 @@ export class Table<D = StepData> {
     const updates = removerPriorities === undefined
       ? { keys, priorities }
       : { keys, priorities, removerPriorities };
-    this.#core.low.mutate(mutationOf(where, this.name, { updates }));
+    this.#core.kernelTables.mutate(mutationOf(where, this.name, { updates }));
   }
 
   /**
@@ -426,18 +426,20 @@ export class Table<D = StepData> {
    * @throws {ReplayError} `disposed`.
    */
   delete(keys: ArrayLike<bigint>): void {
-    this.#core.low.mutate(mutationOf("delete()", this.name, { deletes: Array.from(keys) }));
+    this.#core.kernelTables.mutate(
+      mutationOf("delete()", this.name, { deletes: Array.from(keys) }),
+    );
   }
 
   /** Removes all items, and sets all counts to 0, those of the rate limiter too. Items that wait may go in now. */
   clear(): void {
     this.#table.known.forget();
-    this.#core.low.reset(this.#table.number);
+    this.#core.kernelTables.reset(this.#table.number);
   }
 
   /** What the table holds, and what it has counted. */
   info(): TableInfo {
-    const info = this.#core.low.info(this.#table.number);
+    const info = this.#core.kernelTables.info(this.#table.number);
     const at = (index: number): number => info[index] ?? 0;
     return {
       size: at(abi.EXRP_TABLES_INFO_SIZE),
@@ -478,13 +480,13 @@ export class Table<D = StepData> {
     checkOptions(where, options, ["limit"]);
     const { limit = this.size } = options;
     if (options.limit !== undefined) checkInteger(`${where}: limit`, limit, 1, 2 ** 32 - 1);
-    return this.#core.low.items(this.#table.number, 0, Math.min(limit, this.size));
+    return this.#core.kernelTables.items(this.#table.number, 0, Math.min(limit, this.size));
   }
 
   /** Whether the rate limiter lets `count` items in now. */
   canInsert(count = 1): boolean {
     checkInteger("canInsert(): count", count, 1, 2 ** 32 - 1);
-    return this.#core.low.canInsert(this.#table.number, count);
+    return this.#core.kernelTables.canInsert(this.#table.number, count);
   }
 
   /**
@@ -493,7 +495,7 @@ export class Table<D = StepData> {
    */
   canSample(count = 1): boolean {
     checkInteger("canSample(): count", count, 1, 2 ** 32 - 1);
-    return this.#core.low.canSample(this.#table.number, count);
+    return this.#core.kernelTables.canSample(this.#table.number, count);
   }
 
   /**
@@ -519,7 +521,7 @@ export class Table<D = StepData> {
     const where = "setRateLimiter(): rateLimiter";
     checkRateLimiter(where, rateLimiter);
     checkForTable(where, rateLimiter, this.#table.options);
-    this.#core.low.setRateLimiter(this.#table.number, kernelNumbers(rateLimiter.numbers));
+    this.#core.kernelTables.setRateLimiter(this.#table.number, kernelNumbers(rateLimiter.numbers));
     this.#table.options = { ...this.#table.options, rateLimiter };
     this.#shared.noteChange?.();
   }
@@ -531,7 +533,7 @@ export class Table<D = StepData> {
   }
 
   #info(index: number): number {
-    return this.#core.low.info(this.#table.number)[index] ?? 0;
+    return this.#core.kernelTables.info(this.#table.number)[index] ?? 0;
   }
 }
 

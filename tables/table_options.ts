@@ -14,7 +14,7 @@ import { type Signature, structuredOf } from "../reverb/signature.ts";
 import { oldest } from "../selectors/age_end.ts";
 import { NativeSelector } from "../selectors/native_selector.ts";
 import { uniform } from "../selectors/uniform.ts";
-import type { LowTableOptions } from "./low.ts";
+import type { KernelTableOptions } from "./kernel_tables.ts";
 
 /** The most items of a table. */
 export const TABLE_SIZE_MAX = 2 ** 28;
@@ -128,6 +128,6 @@ function checkRule(where: string, rule: unknown): void {
 }
 
 /** A table as the kernel takes it. */
-export function lowTable(name: string, options: FilledTableOptions): LowTableOptions {
+export function kernelTable(name: string, options: FilledTableOptions): KernelTableOptions {
   return { ...options, name, rateLimiter: kernelNumbers(options.rateLimiter.numbers) };
 }

@@ -71,11 +71,11 @@ import {
 import { type LoadedTables, readTables, writeTables } from "./saving.ts";
 import type { TableCore, TablesCore } from "./_tables_core.ts";
 import { beginWait, WAIT_NAMES } from "./_wait.ts";
-import { LowTables } from "./low.ts";
+import { KernelTables } from "./kernel_tables.ts";
 import { checkTableNames } from "./table_names.ts";
 import { Table } from "./table.ts";
 import type { InsertIntoOptions, TablesInfo, TablesOptions } from "./tables_options.ts";
-import { fillTableOptions, lowTable } from "./table_options.ts";
+import { fillTableOptions, kernelTable } from "./table_options.ts";
 
 /** The options of {@linkcode Tables.create}. */
 const NAMES = ["tables", "seed", "backend", "kernelPath", "kernelCache"];
@@ -103,8 +103,8 @@ function checkTables(
   return filled;
 }
 
-/** The low door to the same tables: messages in, messages out. Servers use it. */
-export let lowOf: (tables: Tables) => LowTables;
+/** The same tables in the kernel: messages in, messages out. Servers use them. */
+export let kernelTablesOf: (tables: Tables) => KernelTables;
 
 /** Makes tables as a checkpoint has them: a rate limiter is taken as it is, even if inserts and samples deadlock unless a client deletes items. */
 export let restoreTables: (options: TablesOptions) => Promise<Tables>;
@@ -123,7 +123,7 @@ export let writeCheckpoint: (
 export let replaceContents: (
   tables: Tables,
   operation: string,
-  fill: (fresh: LowTables) => void | Promise<void>,
+  fill: (fresh: KernelTables) => void | Promise<void>,
 ) => Promise<void>;
 
 /**
@@ -170,16 +170,16 @@ export class Tables implements Disposable {
   }
 
   static {
-    lowOf = (tables) => tables.#core.low;
+    kernelTablesOf = (tables) => tables.#core.kernelTables;
     restoreTables = (options) => Tables.#create(options, false);
     writeCheckpoint = (tables, mark) =>
-      writeTables(tables.#core.low, [...tables.#tables.values()], mark);
+      writeTables(tables.#core.kernelTables, [...tables.#tables.values()], mark);
     replaceContents = async (tables, operation, fill) => {
       tables.#checkQuiet(operation);
-      const fresh = tables.#core.low.fresh();
+      const fresh = tables.#core.kernelTables.fresh();
       try {
         await fill(fresh);
-        tables.#adopt(operation, { low: fresh, columns: new Map() });
+        tables.#adopt(operation, { kernelTables: fresh, columns: new Map() });
       } catch (error) {
         fresh[dispose]();
         throw error;
@@ -267,7 +267,7 @@ export class Tables implements Disposable {
     const made = await Tables.#of(kernel, config);
     try {
       const log = new TablesLog(
-        made.#shared.low,
+        made.#shared.kernelTables,
         [...made.#tables.values()],
         path,
         json === undefined,
@@ -279,7 +279,7 @@ export class Tables implements Disposable {
       made.#log = log;
       made.#shared.noteChange = () => log.note();
     } catch (error) {
-      made.#shared.low[dispose]();
+      made.#shared.kernelTables[dispose]();
       throw error;
     }
     return made;
@@ -296,18 +296,18 @@ export class Tables implements Disposable {
 
   static async #of(kernel: Kernel, { tables, seed }: TablesConfig): Promise<Tables> {
     await freeForgotten(kernel);
-    const low = LowTables.create(
+    const kernelTables = KernelTables.create(
       kernel,
-      tables.map(({ name, options }) => lowTable(name, options)),
+      tables.map(({ name, options }) => kernelTable(name, options)),
       seed,
     );
     const keys = new KeySource();
     const core: TablesCore = {
-      low,
+      kernelTables,
       encoder: new ChunkEncoder(kernel),
       decoder: new SampleDecoder(kernel),
       keys,
-      inserting: new Inserting(low, keys),
+      inserting: new Inserting(kernelTables, keys),
       outbox: new Outbox(),
     };
     return new Tables(
@@ -316,7 +316,7 @@ export class Tables implements Disposable {
         name,
         number,
         options,
-        sampling: new Sampling(low, number),
+        sampling: new Sampling(kernelTables, number),
         known: new KnownColumns(options.signature),
       })),
     );
@@ -338,8 +338,10 @@ export class Tables implements Disposable {
    * ```
    */
   async flush(): Promise<void> {
-    const { low } = this.#core;
-    if (low.isDisposed) throw new ReplayError("disposed", "flush(): the tables are disposed");
+    const { kernelTables } = this.#core;
+    if (kernelTables.isDisposed) {
+      throw new ReplayError("disposed", "flush(): the tables are disposed");
+    }
     if (this.#log === undefined) {
       throw new ReplayError(
         "file",
@@ -385,7 +387,7 @@ export class Tables implements Disposable {
   #find(name: string): TableCore {
     const table = this.#tables.get(name);
     if (table !== undefined) return table;
-    this.#core.low.numberOf(name); // throws
+    this.#core.kernelTables.numberOf(name); // throws
     throw new ReplayError("table-unknown", `there is no table ${show(name)}`);
   }
 
@@ -494,14 +496,14 @@ export class Tables implements Disposable {
   }
 
   #door(): WriterDoor {
-    const { low, encoder, outbox } = this.#core;
+    const { kernelTables, encoder, outbox } = this.#core;
     const signatures = new Map(
       [...this.#tables].map(([name, { options }]) => [
         name,
         options.signature && flatSignature(options.signature),
       ]),
     );
-    const stream = new ItemStream(new LocalChannel(low), outbox.add);
+    const stream = new ItemStream(new LocalChannel(kernelTables), outbox.add);
     const note: WriterDoor["note"] = (where, table, columns) => {
       this.#tables.get(table)?.known.note(where, columns);
     };
@@ -510,7 +512,7 @@ export class Tables implements Disposable {
 
   /** What the whole set holds. */
   info(): TablesInfo {
-    const info = this.#core.low.storeInfo();
+    const info = this.#core.kernelTables.storeInfo();
     return {
       chunks: info[EXRP_TABLES_STORE_CHUNKS] ?? 0,
       chunkBytes: info[EXRP_TABLES_STORE_CHUNK_BYTES] ?? 0,
@@ -554,8 +556,8 @@ export class Tables implements Disposable {
    */
   serialize(target: SerializeTarget): Promise<void>;
   async serialize(target?: SerializeTarget): Promise<Uint8Array<ArrayBuffer> | void> {
-    const { low } = this.#core;
-    const pieces = writeTables(low, [...this.#tables.values()]);
+    const { kernelTables } = this.#core;
+    const pieces = writeTables(kernelTables, [...this.#tables.values()]);
     if (target === undefined) return writeToBytes({ pieces });
     await writeTo(target, { pieces });
   }
@@ -589,30 +591,35 @@ export class Tables implements Disposable {
   async unserialize(source: UnserializeSource): Promise<void> {
     const operation = "unserialize()";
     this.#checkQuiet(operation);
-    const reading = readFrom(source, readTables(this.#core.low, [...this.#tables.values()]));
+    const reading = readFrom(
+      source,
+      readTables(this.#core.kernelTables, [...this.#tables.values()]),
+    );
     const loaded = reading instanceof Promise ? await reading : reading;
     try {
       this.#adopt(operation, loaded);
     } catch (error) {
-      loaded.low[dispose]();
+      loaded.kernelTables[dispose]();
       throw error;
     }
   }
 
   /** Throws unless nobody would lose tables that take the place of these. */
   #checkQuiet(operation: string): void {
-    const { low } = this.#core;
-    if (low.isDisposed) throw new ReplayError("disposed", `${operation}: the tables are disposed`);
+    const { kernelTables } = this.#core;
+    if (kernelTables.isDisposed) {
+      throw new ReplayError("disposed", `${operation}: the tables are disposed`);
+    }
     if (this.#log !== undefined) {
       throw new ReplayError(
         "busy",
         `${operation}: durable tables have their own folder, and take no snapshot; load the snapshot into tables of create()`,
       );
     }
-    if (low.isSaving) {
+    if (kernelTables.isSaving) {
       throw new ReplayError("busy", `${operation}: a snapshot of these tables is being written`);
     }
-    const open = low.toldCount;
+    const open = kernelTables.toldCount;
     if (open === 0) return;
     throw new ReplayError(
       "busy",
@@ -623,9 +630,9 @@ export class Tables implements Disposable {
   }
 
   /** Puts loaded tables in the place of what there is. */
-  #adopt(operation: string, { low: loaded, columns }: LoadedTables): void {
+  #adopt(operation: string, { kernelTables: loaded, columns }: LoadedTables): void {
     this.#checkQuiet(operation);
-    this.#core.low.takeOver(loaded);
+    this.#core.kernelTables.takeOver(loaded);
     for (const { name, known } of this.#tables.values()) known.load(columns.get(name));
   }
 
@@ -633,8 +640,8 @@ export class Tables implements Disposable {
   [dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    const { low } = this.#core;
+    const { kernelTables } = this.#core;
     this.#log?.end();
-    low[dispose]();
+    kernelTables[dispose]();
   }
 }

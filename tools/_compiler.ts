@@ -17,7 +17,7 @@ import { ToolError, type Zig } from "./_zig.ts";
 export const sourceFolders: readonly string[] = ["kernel", "selectors", "eviction"];
 
 /** What takes longest to compile begins first, or the other cores wait for it at the end. */
-const slowest = "kernel/sockets/rules.cpp";
+const slowest = "kernel/rules/native_rules.cpp";
 
 /** The name of WebAssembly among the targets. */
 export const wasm = "wasm32-wasi";

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernel/sockets/eviction_policy.hpp"
+#include "kernel/rules/eviction_policy.hpp"
 #include "kernel/store/episode_listener.hpp"
 
 namespace exrp {

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "kernel/sockets/rules.hpp"
+#include "kernel/rules/native_rules.hpp"
 
 namespace exrp {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernel/sockets/rules.hpp"
+#include "kernel/rules/native_rules.hpp"
 
 namespace exrp {
 

@@ -8,9 +8,9 @@
 // Cost: the block of each pick and the indices of the picks before it, about 3 cache lines a pick; the misses of many overlap.
 #pragma once
 
+#include "kernel/rules/pick_order.hpp"
 #include "kernel/store/block_index.hpp"
 #include "kernel/store/pick_index.hpp"
-#include "kernel/sockets/pick_order.hpp"
 
 namespace exrp {
 

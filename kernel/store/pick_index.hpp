@@ -16,11 +16,11 @@
 
 #include "kernel/base/memory.hpp"
 #include "kernel/base/prefetch.hpp"
+#include "kernel/rules/pick_selector.hpp"
 #include "kernel/store/initial_priorities.hpp"
 #include "kernel/store/journal.hpp"
 #include "kernel/store/pick_policy.hpp"
 #include "kernel/store/store.hpp"
-#include "kernel/sockets/pick_selector.hpp"
 
 namespace exrp {
 

@@ -28,7 +28,7 @@
 
 #include "kernel/base/queue.hpp"
 #include "kernel/base/rate_limiter.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/rules/pick_selector.hpp"
 #include "kernel/tables/chunk_store.hpp"
 #include "kernel/tables/insert_line.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "kernel/base/process.hpp"
 #include "kernel/base/whole_number.hpp"
-#include "kernel/sockets/rules.hpp"
+#include "kernel/rules/native_rules.hpp"
 #include "kernel/wire/reverb_fields.hpp"
 
 namespace exrp {

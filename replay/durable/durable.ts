@@ -9,7 +9,6 @@
 
 import { joinBytes } from "../../base/bytes.ts";
 import { ReplayError } from "../../base/errors.ts";
-import { unref } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import { browserFolder } from "../../ffi/browser_folder.ts";
 import { damagePlace, errorOfStatus } from "../../ffi/status_errors.ts";
@@ -21,6 +20,7 @@ import type { Drainer } from "../read/drainer.ts";
 import { enter, noted, type NotedSelector } from "../register/noted_selector.ts";
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
+import { beginLog, logState, openLog, startTimer, waitForDisk } from "../../storage/durable_log.ts";
 import type { CheckedDurable } from "../../storage/durable_options.ts";
 import type { Folder } from "./folder.ts";
 import { checkFree, checkName, type MadeSnapshot, makeSnapshot } from "./snapshots.ts";
@@ -28,9 +28,6 @@ import { checkFree, checkName, type MadeSnapshot, makeSnapshot } from "./snapsho
 const OPEN = "ExperienceReplay.open()";
 const FLUSH = "flush()";
 const SNAPSHOT = "snapshot()";
-
-/** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with the replay. */
-const WAIT_MS = 1000;
 
 /**
  * What was found when a durable replay was opened, and since then in the records that `open` left to be read later. It is complete once
@@ -126,22 +123,6 @@ function notDurable(operation: string, what: string): ReplayError {
   );
 }
 
-/** Whether an error of the kernel says this of a log. */
-function isLog(error: unknown, reason: number): boolean {
-  return error instanceof ReplayError && error.status === abi.EXRP_STATUS_LOG &&
-    error.detail[0] === reason;
-}
-
-/** Calls `tick` again and again, until the replay is disposed or forgotten. The timer keeps neither it nor the program. */
-function startTimer(durable: Durable, milliseconds: number): ReturnType<typeof setInterval> {
-  const kept = new WeakRef(durable);
-  const timer = setInterval(() => {
-    if (kept.deref()?.tick() !== true) clearInterval(timer);
-  }, milliseconds);
-  unref(timer);
-  return timer;
-}
-
 function wholePath(path: string): string {
   return browserFolder(path) === undefined ? filesFor(OPEN).path.resolve(path) : path;
 }
@@ -160,7 +141,6 @@ export class Durable {
       readonly recovered: Recovery | undefined;
     }
     | undefined;
-  #groupCount = 0;
   #flushIntervalMs = 0;
   #goesOn = false;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -180,33 +160,50 @@ export class Durable {
    * Begins the log of a folder, or reads it into this replay, which was just made. It gets the limits of the log, or these. Call {@linkcode begin} then.
    */
   open({ path, config }: Folder, options: CheckedDurable, limits?: Limits): void {
-    if (config === undefined) this.#openNew(path, options);
-    else this.#openLog(path, options, false, limits);
-    this.#core.durable = this;
+    const core = this.#core;
+    const isNew = config === undefined;
+    const given = isNew ? undefined : limits;
+    const more = new Map([
+      [abi.EXRP_DURABLE_GROUP_BYTES, 2 ** 20],
+      [abi.EXRP_DURABLE_CAPACITY, given?.capacity ?? abi.EXRP_DURABLE_KEEP],
+      [abi.EXRP_DURABLE_CAPACITY_BYTES, given?.capacityBytes ?? abi.EXRP_DURABLE_KEEP],
+      [abi.EXRP_DURABLE_AGE_MAX, given?.maxAge ?? abi.EXRP_DURABLE_KEEP],
+    ]);
+    const { symbols } = core.kernel;
+    const openAs = (asNew: boolean): Float64Array<ArrayBuffer> =>
+      openLog(path, options, asNew, (...rest) => {
+        core.check(OPEN, symbols.exrp_durable_open(core.id, ...rest));
+      }, more);
+    const report = isNew ? beginLog(openAs) : openAs(false);
+    const number = (index: number): number => report[index] ?? 0;
+    const recovered: Recovery = {
+      cutBytes: number(abi.EXRP_RECOVERY_TAIL_BYTES),
+      repairedCount: number(abi.EXRP_RECOVERY_REPAIRED),
+      lostBlockCount: number(abi.EXRP_RECOVERY_LOST_BLOCKS),
+      evictedCount: number(abi.EXRP_RECOVERY_EVICTED),
+      damage: damagePlace(report),
+    };
+    core.config = {
+      ...core.config,
+      capacity: number(abi.EXRP_RECOVERY_CAPACITY),
+      capacityBytes: number(abi.EXRP_RECOVERY_CAPACITY_BYTES),
+      maxAge: number(abi.EXRP_RECOVERY_AGE_MAX),
+    };
+    this.#open = {
+      directory: path,
+      whole: wholePath(path),
+      recovered: isNew ? undefined : recovered,
+    };
+    if (!isNew) this.#takeState(new Uint8Array(number(abi.EXRP_RECOVERY_STATE_BYTES)));
+    core.durable = this;
     this.#flushIntervalMs = options.flushIntervalMs;
     this.#goesOn = options.whenDiskFails === "memory";
-  }
-
-  /** Begins a log, or takes one in which nothing happened yet: a crash came before the file that describes its replay. */
-  #openNew(path: string, options: CheckedDurable): void {
-    try {
-      this.#openLog(path, options, true);
-    } catch (error) {
-      if (!isLog(error, abi.EXRP_LOG_EXISTS)) throw error;
-      let groupCount = NaN;
-      ignoreErrors(() => {
-        this.#openLog(path, options, false);
-        groupCount = this.#groupCount;
-      });
-      if (groupCount !== 0) throw error;
-      this.#open = { directory: path, whole: wholePath(path), recovered: undefined };
-    }
   }
 
   /** Writes down what the replay is at first, and goes on doing so. */
   begin(): void {
     this.#core.together(OPEN, () => this.note());
-    if (this.#flushIntervalMs > 0) this.#timer = startTimer(this, this.#flushIntervalMs);
+    this.#timer = startTimer(this, this.#flushIntervalMs);
   }
 
   /** Ends the group that is open, where the program makes no call that would. What fails is told by the next call. */
@@ -215,55 +212,6 @@ export class Durable {
     if (core.isDisposed) return false;
     ignoreErrors(() => core.together(FLUSH, () => this.note()));
     return true;
-  }
-
-  /** Makes a log, or reads one. */
-  #openLog(path: string, options: CheckedDurable, isNew: boolean, limits?: Limits): void {
-    const core = this.#core;
-    const { symbols } = core.kernel;
-    const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
-    numbers[abi.EXRP_DURABLE_IS_NEW] = options.readsOnly ? abi.EXRP_DURABLE_READS : Number(isNew);
-    numbers[abi.EXRP_DURABLE_FLUSH_INTERVAL_MS] = options.flushIntervalMs;
-    numbers[abi.EXRP_DURABLE_SEGMENT_BYTES] = options.segmentBytes;
-    numbers[abi.EXRP_DURABLE_QUEUE_BYTES] = options.queueBytes;
-    numbers[abi.EXRP_DURABLE_GROUP_BYTES] = 2 ** 20;
-    numbers[abi.EXRP_DURABLE_CHECKPOINT_BYTES] = options.segmentBytes;
-    numbers[abi.EXRP_DURABLE_GOES_ON] = Number(options.whenDiskFails === "memory");
-    numbers[abi.EXRP_DURABLE_CAPACITY] = limits?.capacity ?? abi.EXRP_DURABLE_KEEP;
-    numbers[abi.EXRP_DURABLE_CAPACITY_BYTES] = limits?.capacityBytes ?? abi.EXRP_DURABLE_KEEP;
-    numbers[abi.EXRP_DURABLE_AGE_MAX] = limits?.maxAge ?? abi.EXRP_DURABLE_KEEP;
-    const report = new Float64Array(abi.EXRP_RECOVERY_COUNT);
-    const bytes = new TextEncoder().encode(path);
-    const status = symbols.exrp_durable_open(
-      core.id,
-      bytes,
-      lengthOf(bytes),
-      numbers,
-      lengthOf(numbers),
-      report,
-      lengthOf(report),
-    );
-    core.check(OPEN, status);
-    this.#groupCount = report[abi.EXRP_RECOVERY_GROUPS] ?? 0;
-    const recovered: Recovery = {
-      cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
-      repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
-      lostBlockCount: report[abi.EXRP_RECOVERY_LOST_BLOCKS] ?? 0,
-      evictedCount: report[abi.EXRP_RECOVERY_EVICTED] ?? 0,
-      damage: damagePlace(report),
-    };
-    core.config = {
-      ...core.config,
-      capacity: report[abi.EXRP_RECOVERY_CAPACITY] ?? core.config.capacity,
-      capacityBytes: report[abi.EXRP_RECOVERY_CAPACITY_BYTES] ?? core.config.capacityBytes,
-      maxAge: report[abi.EXRP_RECOVERY_AGE_MAX] ?? core.config.maxAge,
-    };
-    this.#open = {
-      directory: path,
-      whole: wholePath(path),
-      recovered: isNew ? undefined : recovered,
-    };
-    if (!isNew) this.#takeState(new Uint8Array(report[abi.EXRP_RECOVERY_STATE_BYTES] ?? 0));
   }
 
   /** Takes over what TypeScript had of the replay. */
@@ -392,15 +340,16 @@ export class Durable {
   /** Waits until what a ticket stands for is on the disk. */
   async #flushed(operation: string, ticket: number): Promise<void> {
     const core = this.#core;
-    for (;;) {
-      const status = await core.kernel.symbols.exrp_durable_wait(core.id, ticket, WAIT_MS);
-      if (status === 0) break;
-      core.checkUsable(operation);
-      // What failed is told on this thread.
-      core.together(operation, () => this.note(operation));
-    }
-    // A browser opens the next files meanwhile.
-    if (this.#open !== undefined) await browserFolder(this.#open.directory)?.settled;
+    const { symbols } = core.kernel;
+    await waitForDisk(
+      this.#open?.directory,
+      (milliseconds) => symbols.exrp_durable_wait(core.id, ticket, milliseconds),
+      () => {
+        core.checkUsable(operation);
+        // What failed is told on this thread.
+        core.together(operation, () => this.note(operation));
+      },
+    );
   }
 
   /** Makes a snapshot of this moment, while the program goes on. */
@@ -473,10 +422,7 @@ export class Durable {
     const limit = number(abi.EXRP_DURABLE_INFO_RESIDENT_BYTES);
     return {
       ...{ directory, recovered },
-      logBytes: info[abi.EXRP_DURABLE_INFO_LOG_BYTES] ?? 0,
-      writtenBytes: info[abi.EXRP_DURABLE_INFO_WRITTEN_BYTES] ?? 0,
-      queuedBytes: info[abi.EXRP_DURABLE_INFO_QUEUED_BYTES] ?? 0,
-      hasFailed: info[abi.EXRP_DURABLE_INFO_FAILED] !== 0,
+      ...logState(info),
       unreadBlockCount: number(abi.EXRP_DURABLE_INFO_UNREAD_BLOCKS),
       residency: limit === 0 ? undefined : {
         limit,

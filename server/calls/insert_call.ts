@@ -11,7 +11,7 @@ import { InsertStreamRequestSchema } from "../../reverb/messages/reverb_pb.ts";
 import type { GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
 import { dispose } from "../../base/platform.ts";
-import type { Inserter } from "../../tables/low.ts";
+import type { Inserter } from "../../tables/kernel_tables.ts";
 import { CallError, type CallOwner, MethodCall, namingTable, parseMessage } from "./method_call.ts";
 
 /** The most bytes of one message of keys: a key takes at most ten. */
@@ -25,7 +25,7 @@ export class InsertCall extends MethodCall {
 
   constructor(call: GrpcCall, owner: CallOwner) {
     super("InsertStream", call, owner);
-    this.#inserter = owner.low.inserter(() => owner.touch(this));
+    this.#inserter = owner.kernelTables.inserter(() => owner.touch(this));
   }
 
   /** Whether everything that came is confirmed. */

@@ -7,7 +7,7 @@ import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/proto
 import { ReplayError, type ReplayErrorCode } from "../../base/errors.ts";
 import type { CallHandler, GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
-import type { LowTables } from "../../tables/low.ts";
+import type { KernelTables } from "../../tables/kernel_tables.ts";
 
 /** Why a call ends, as a status of gRPC and its words. */
 export class CallError extends Error {
@@ -76,7 +76,7 @@ export type StartTimer = (then: () => void, ms: number) => () => void;
 /** What calls need of the server. */
 export interface CallOwner {
   /** The tables. */
-  readonly low: LowTables;
+  readonly kernelTables: KernelTables;
   /** Its timers: those of the platform, or of a test. */
   readonly startTimer: StartTimer;
   /** Bytes of chunks that a stream of inserts may hold for items to come. */

@@ -8,7 +8,7 @@
 import { TIMER_MAX_MS } from "../../base/waits.ts";
 import { dispose } from "../../base/platform.ts";
 import { EXRP_ASK_FLOWING, EXRP_ASK_NOW, EXRP_ASK_WHOLE } from "../../ffi/symbols.ts";
-import type { Sampler } from "../../tables/low.ts";
+import type { Sampler } from "../../tables/kernel_tables.ts";
 import type { GrpcCall } from "../../net/grpc/calls.ts";
 import { Status } from "../../net/grpc/status.ts";
 import {
@@ -141,8 +141,9 @@ export class SampleCall extends MethodCall {
     if (this.#sampler !== undefined && this.#table === table) return this.#sampler;
     this.#sampler?.[dispose]();
     this.#sampler = undefined;
-    const { low } = this.owner;
-    const open = (): Sampler => low.sampler(low.numberOf(table), () => this.owner.touch(this));
+    const { kernelTables } = this.owner;
+    const open = (): Sampler =>
+      kernelTables.sampler(kernelTables.numberOf(table), () => this.owner.touch(this));
     this.#table = table;
     return this.#sampler = namingTable(open, () => table);
   }

@@ -16,7 +16,7 @@ import type { Files } from "../../storage/files.ts";
 import { type FolderKind, GenerationFolder } from "../../storage/folder.ts";
 import { TABLES_KIND } from "../../tables/saving.ts";
 import { loadReverbCheckpoint } from "../../tables/reverb_checkpoint.ts";
-import { lowOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
+import { kernelTablesOf, type Tables, writeCheckpoint } from "../../tables/tables.ts";
 import type { CheckpointFigures } from "../figures.ts";
 import type { Checkpointer } from "../service.ts";
 
@@ -97,7 +97,7 @@ export async function openCheckpoints(
   if (options.folder === undefined) {
     return { loaded: { path: await loadFrom(tables, options.from), damaged: [] } };
   }
-  const folder = new GenerationFolder(KIND, options.folder, lowOf(tables).kernel);
+  const folder = new GenerationFolder(KIND, options.folder, kernelTablesOf(tables).kernel);
   try {
     const loaded = options.load === false
       ? { path: undefined, damaged: [] }
@@ -229,7 +229,7 @@ export class Checkpoints implements Checkpointer {
 
   /** Waits until no snapshot that the program itself writes is open. */
   async #untilSaved(): Promise<void> {
-    for (let waited = 0; lowOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
+    for (let waited = 0; kernelTablesOf(this.#tables).isSaving; waited += BUSY_STEP_MS) {
       if (this.#isClosed && waited >= this.#busyMs) {
         throw new ReplayError(
           "busy",

@@ -10,7 +10,7 @@ import { EXRP_STATUS_DATA_CORRUPT, EXRP_STATUS_DATA_MISMATCH } from "../../ffi/s
 import { MessageWriter } from "../../wire/message_writer.ts";
 import { headOfItem, keyOfChunk } from "../../reverb/checkpoint/messages.ts";
 import { eachOfField } from "../../wire/fields.ts";
-import { CHUNK, ITEM, type LowTables, TABLE } from "../low.ts";
+import { CHUNK, ITEM, type KernelTables, TABLE } from "../kernel_tables.ts";
 import type { TableRecord } from "./table_record.ts";
 
 /** About how large a piece is. */
@@ -18,7 +18,7 @@ const PIECE_BYTES = 1 << 20;
 
 /** Loads a fresh set of tables. */
 export class Pieces {
-  readonly #low: LowTables;
+  readonly #kernelTables: KernelTables;
   readonly #where: string;
   readonly #paths: { readonly [field: number]: string };
   readonly #piece = new MessageWriter();
@@ -33,12 +33,12 @@ export class Pieces {
    * @param paths The files of the two kinds of records.
    */
   constructor(
-    low: LowTables,
+    kernelTables: KernelTables,
     where: string,
     paths: { readonly [CHUNK]: string; readonly [ITEM]: string },
     tables: readonly TableRecord[],
   ) {
-    this.#low = low;
+    this.#kernelTables = kernelTables;
     this.#where = where;
     this.#paths = paths;
     const piece = this.#piece;
@@ -64,13 +64,13 @@ export class Pieces {
   /** Ends loading, and returns how many records there were. */
   end(): { readonly chunks: number; readonly items: number } {
     this.#load();
-    this.#try(() => this.#low.loadEnd());
+    this.#try(() => this.#kernelTables.loadEnd());
     return { chunks: this.#loaded[CHUNK], items: this.#loaded[ITEM] };
   }
 
   #load(): void {
     const piece = this.#piece.message();
-    this.#try(() => this.#low.load(piece), piece);
+    this.#try(() => this.#kernelTables.load(piece), piece);
     this.#piece.reset();
     Object.assign(this.#loaded, this.#written);
   }
@@ -88,7 +88,7 @@ export class Pieces {
     const made = (code: ReplayError["code"], why: string): ReplayError =>
       new ReplayError(code, `${this.#where}: ${why}`, { cause: error });
     if (error.status === EXRP_STATUS_DATA_MISMATCH) {
-      const name = show(this.#low.names[field] ?? "");
+      const name = show(this.#kernelTables.names[field] ?? "");
       return made(
         "snapshot-mismatch",
         `the items of table ${name} have ${rule} bytes of data, but the table may have ${index} (maxBytes)`,
@@ -96,7 +96,7 @@ export class Pieces {
     }
     if (error.status !== EXRP_STATUS_DATA_CORRUPT) return error;
     if (field === TABLE) {
-      const name = show(this.#low.names[index] ?? "");
+      const name = show(this.#kernelTables.names[index] ?? "");
       const file = show(this.#paths[ITEM] ?? "");
       return made(
         "snapshot-corrupt",

@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/sockets/eviction_policy.hpp"
 #include "kernel/base/random.hpp"
+#include "kernel/rules/eviction_policy.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {

@@ -68,8 +68,10 @@ async function goOn(citizens: readonly Citizen[]): Promise<void> {
 }
 
 /** Streams of clients, and chunks and bytes of the server's tables. */
-function usage({ low, clientStreams }: Ours): { streams: number; chunks: number; bytes: number } {
-  const info = low.storeInfo();
+function usage(
+  { kernelTables, clientStreams }: Ours,
+): { streams: number; chunks: number; bytes: number } {
+  const info = kernelTables.storeInfo();
   const at = (index: number): number => info[index] ?? NaN;
   return {
     streams: clientStreams(),
@@ -118,7 +120,7 @@ Deno.test(`a client that is killed in the middle of an item, 240 times, is notic
     if (random(2) === 0) await socket.read();
   }
   // Whole items went in, the cut ones did not, and what only their clients kept is gone.
-  const size = (): unknown => ours.low.info(1)[abi.EXRP_TABLES_INFO_SIZE];
+  const size = (): unknown => ours.kernelTables.info(1)[abi.EXRP_TABLES_INFO_SIZE];
   await until("240 whole items are in", () => size() === 240);
   await until("only the citizens' streams are open", () => usage(ours).streams === 4);
   assertEquals(usage(ours).chunks, 200 + 240);
@@ -183,7 +185,7 @@ Deno.test("a writer whose inserts wait is held back, and others go on", async ()
   await until("the table is full", () => usage(ours).chunks >= 200);
   // What is beyond its windows ends its connection, as HTTP/2 says. What had come until then may wait.
   greedy.write(all).catch(() => {});
-  const info = (at: number): number => ours.low.info(2)[at] ?? NaN;
+  const info = (at: number): number => ours.kernelTables.info(2)[at] ?? NaN;
   await until("some wait", () => info(abi.EXRP_TABLES_INFO_INSERTS_WAITING) > 0);
   await pause(500);
   const waiting = info(abi.EXRP_TABLES_INFO_INSERTS_WAITING);

@@ -4,7 +4,7 @@
  */
 import { assertMatch, assertRejects } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
-import { LowSubject } from "./_low_subject.ts";
+import { KernelSubject } from "./_kernel_subject.ts";
 import { startOurs } from "./_ours.ts";
 import { besideReverb, plainTable, startReal } from "./_real.ts";
 import {
@@ -46,7 +46,7 @@ for (const rateLimiter of rateLimiters) {
     await inParallel(
       8,
       tables.map((table, index) => async (): Promise<void> => {
-        const ours = new LowSubject(kernel, table, seed);
+        const ours = new KernelSubject(kernel, table, seed);
         const theirs = new WireSubject(real.port, table.name);
         try {
           await runSideBySide(table, ours, theirs, seed + index);
@@ -69,7 +69,7 @@ besideReverb("a table that differs in its size, or in its rate limiter, is found
       { ...table, remover: { kind: "lifo" } } as const,
     ]
   ) {
-    const ours = new LowSubject(kernel, other, 1);
+    const ours = new KernelSubject(kernel, other, 1);
     const theirs = new WireSubject(real.port, table.name);
     await theirs.reset();
     const run = runSideBySide(table, ours, theirs, 7, { calls: 80, patienceMs: 1000 });

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/rules/pick_selector.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {

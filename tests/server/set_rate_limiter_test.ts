@@ -7,7 +7,7 @@ import type { RateLimiter } from "../../types.ts";
 import { Channel } from "../../reverb/channel.ts";
 import { Limiters, SetLimiterRequestSchema } from "../../reverb/messages/limiter_pb.ts";
 import { ReverbClient, ReverbError } from "../../reverb/mod.ts";
-import { lowOf } from "../../tables/tables.ts";
+import { kernelTablesOf } from "../../tables/tables.ts";
 import { Tables } from "../../tables/mod.ts";
 import { serve } from "../../server/mod.ts";
 import { besideReverb, plainTable, startReal } from "../reverb/_real.ts";
@@ -83,7 +83,7 @@ Deno.test("calls of the serving program go on, too, and see the new rate limiter
   const samples = table.getBatch(4);
   await client.setRateLimiter("t", samplesPerInsert(2, { minSize: 1, error: [0, 9] }));
   assertEquals((await samples).size, 4);
-  assertEquals(lowOf(own).canSample(0, 1), false);
+  assertEquals(kernelTablesOf(own).canSample(0, 1), false);
 });
 
 Deno.test("a rate limiter that the table can't keep is refused, and the table keeps its own", async () => {

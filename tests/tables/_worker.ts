@@ -1,11 +1,11 @@
 /** Makes tables with a stream and an item, says so, and never gives anything back. */
 import { openKernel } from "../../ffi/library.ts";
 import { oldest, uniform } from "../../mod.ts";
-import { LowTables } from "../../tables/low.ts";
+import { KernelTables } from "../../tables/kernel_tables.ts";
 import { chunk, insertMessage } from "./_messages.ts";
 
 const kernel = await openKernel({ backend: "native" });
-const tables = LowTables.create(kernel, [{
+const tables = KernelTables.create(kernel, [{
   name: "t",
   maxSize: 10,
   sampler: uniform(),

@@ -3,7 +3,7 @@ import { assert } from "../_assert.ts";
 import { openKernel } from "../../ffi/library.ts";
 import { EXRP_TABLES_STORE_CHUNKS, EXRP_TABLES_STORE_MEMORY_BYTES } from "../../ffi/symbols.ts";
 import { oldest, uniform } from "../../mod.ts";
-import { LowTables } from "../../tables/low.ts";
+import { KernelTables } from "../../tables/kernel_tables.ts";
 import { insertMessage } from "./_messages.ts";
 
 const COUNT = 30_000;
@@ -30,7 +30,7 @@ function column(chunkKey: bigint, k: number, size: number): Parameters<typeof in
 for (const [backend, bytesMax] of [["native", 700], ["wasm", 800]] as const) {
   Deno.test(`tables, ${backend}: a step of 140 bytes in four columns takes less than ${bytesMax} bytes`, async () => {
     const kernel = await openKernel({ backend });
-    using tables = LowTables.create(kernel, [{
+    using tables = KernelTables.create(kernel, [{
       name: "t",
       maxSize: COUNT,
       sampler: uniform(),

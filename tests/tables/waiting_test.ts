@@ -5,7 +5,7 @@ import { RandomStream } from "../../selectors/random_stream.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { tensor } from "../../reverb/mod.ts";
 import { Table, type TableBatch } from "../../tables/mod.ts";
-import { lowOf } from "../../tables/tables.ts";
+import { kernelTablesOf } from "../../tables/tables.ts";
 import { isSettled, onBoth } from "./_backends.ts";
 import { pause } from "../_wait.ts";
 
@@ -320,10 +320,10 @@ onBoth("who waits does not look again until something happens", async (create) =
   await queue.insert(1);
   const waits = [queue.insert(2), tables.insert(3, { q: 1 })];
   await isSettled(Promise.race(waits));
-  const low = lowOf(tables);
+  const kernelTables = kernelTablesOf(tables);
   let looks = 0;
-  const tellReady = low.tellReady.bind(low);
-  low.tellReady = () => (looks++, tellReady());
+  const tellReady = kernelTables.tellReady.bind(kernelTables);
+  kernelTables.tellReady = () => (looks++, tellReady());
   await pause(30);
   assertEquals(looks, 0);
   assertEquals(values(await queue.getBatch(3)), [1, 2, 3]);

@@ -1,4 +1,4 @@
-/** Every native rule has all that makes it one: its line in kernel/sockets/rules.cpp, its two files and its two tests. */
+/** Every native rule has all that makes it one: its line in kernel/rules/native_rules.cpp, its two files and its two tests. */
 import { assert, assertEquals } from "../_assert.ts";
 import { parseAbiHeader } from "../../tools/_abi_header.ts";
 import { house } from "./house/_house.ts";

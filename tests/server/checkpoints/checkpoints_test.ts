@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "../../_assert
 import { relative } from "node:path";
 import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
-import { lowOf } from "../../../tables/tables.ts";
+import { kernelTablesOf } from "../../../tables/tables.ts";
 import {
   drainOurs,
   filesOf,
@@ -45,7 +45,7 @@ Deno.test("a client's checkpoint() answers the path of a new file, and the next 
       const info = tables.table("p").info();
       assertEquals([info.size, info.inserts, info.samples], [20, 20, 7]);
       assertEquals(
-        lowOf(tables).items(1, 0, 20).map((item) => [
+        kernelTablesOf(tables).items(1, 0, 20).map((item) => [
           item.key,
           item.priority,
           item.removerPriority,

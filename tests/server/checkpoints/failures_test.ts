@@ -3,7 +3,7 @@ import { assert, assertEquals, assertExists, assertRejects } from "../../_assert
 import { ReplayError } from "@exrp/replay";
 import { serve } from "@exrp/replay/server";
 import { openCheckpoints } from "../../../server/checkpoints/checkpoints.ts";
-import { lowOf } from "../../../tables/tables.ts";
+import { kernelTablesOf } from "../../../tables/tables.ts";
 import { insert } from "../_served.ts";
 import { checkpointsIn, inFolder, namesIn } from "./_folder.ts";
 import { makeTables, serving } from "./_serving.ts";
@@ -59,7 +59,7 @@ Deno.test("a stop gives up where the program's own snapshot does not end, and th
     assertExists(checkpoints);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const stalled = tables.serialize(writable);
-    assert(lowOf(tables).isSaving);
+    assert(kernelTablesOf(tables).isSaving);
     // While the server runs, a checkpoint waits for as long as it takes.
     let isOver = false;
     const waiting = checkpoints.save().finally(() => isOver = true);

@@ -7,7 +7,7 @@ import { readConfig, serve } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { ReplayError } from "@exrp/replay";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { lowOf } from "../../../tables/tables.ts";
+import { kernelTablesOf } from "../../../tables/tables.ts";
 import { Connection, smallChunk, smallItem } from "../../reverb/_grpc.ts";
 import { addForeign, checkpointsIn, contentOf, inFolder, namesIn } from "./_folder.ts";
 import { type Program, startProgram, writeConfig } from "./_program.ts";
@@ -95,9 +95,9 @@ async function newestWhole(folder: string): Promise<{ path: string; held: Tables
 
 /** All keys of the tables, in order. */
 function keysOf(held: Tables): bigint[] {
-  const low = lowOf(held);
+  const kernelTables = kernelTablesOf(held);
   return held.names.flatMap((name, k) =>
-    low.items(k, 0, held.table(name).size).map(({ key }) => key)
+    kernelTables.items(k, 0, held.table(name).size).map(({ key }) => key)
   ).sort((a, b) => a < b ? -1 : 1);
 }
 

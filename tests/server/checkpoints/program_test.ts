@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "../../_assert.
 import { readConfig } from "@exrp/replay/server";
 import { Tables } from "@exrp/replay/tables";
 import { main } from "../../../server/main.ts";
-import { lowOf } from "../../../tables/tables.ts";
+import { kernelTablesOf } from "../../../tables/tables.ts";
 import { Connection, smallChunk, smallItem } from "../../reverb/_grpc.ts";
 import { besideReverb, runPython } from "../../reverb/_real.ts";
 import { insert } from "../_served.ts";
@@ -19,7 +19,7 @@ const onWindows = Deno.build.os === "windows";
 async function keysIn(path: string | undefined): Promise<Set<bigint>> {
   using held = await Tables.create({ tables: readConfig(JSON.stringify({ tables })).tables });
   await held.unserialize(path ?? "");
-  const items = lowOf(held).items(0, 0, held.table("u").size);
+  const items = kernelTablesOf(held).items(0, 0, held.table("u").size);
   return new Set(items.map(({ key }) => key));
 }
 

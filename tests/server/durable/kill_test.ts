@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "../../_assert.ts";
 import { Tables } from "@exrp/replay/tables";
 import { RandomStream } from "../../../selectors/random_stream.ts";
-import { lowOf } from "../../../tables/tables.ts";
+import { kernelTablesOf } from "../../../tables/tables.ts";
 import { Connection, smallChunk, smallItem } from "../../reverb/_grpc.ts";
 import { inFolder } from "../checkpoints/_folder.ts";
 import { startProgram, writeConfig } from "../checkpoints/_program.ts";
@@ -75,9 +75,9 @@ async function work(port: number, done: Done): Promise<void> {
 
 /** All keys of the tables, each in the table that it belongs to. */
 function keysOf(held: Tables): bigint[] {
-  const low = lowOf(held);
+  const kernelTables = kernelTablesOf(held);
   return held.names.flatMap((name, k) =>
-    low.items(k, 0, held.table(name).size).map(({ key }) => {
+    kernelTables.items(k, 0, held.table(name).size).map(({ key }) => {
       assertEquals(name, key % 5n === 0n ? "q" : "u");
       return key;
     })
@@ -126,7 +126,7 @@ Deno.test({
         assertEquals(keys.filter((key) => key >= done.nextKey), [], where);
         await checkData(held);
         const broken = new Int32Array(1);
-        lowOf(held).call("check", "exrp_tables_check", broken);
+        kernelTablesOf(held).call("check", "exrp_tables_check", broken);
         assertEquals(broken[0], 0, where);
         // What was confirmed and not flushed may be lost, and then nobody asks for it again.
         done.confirmed.splice(0, Infinity, ...done.confirmed.filter((key) => known.has(key)));

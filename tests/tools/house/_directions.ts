@@ -159,21 +159,36 @@ export const rules: readonly Rule[] = [
     ],
     planted: [
       [{ "base/bytes.ts": 'import "../ffi/library.ts";' }, "base/bytes.ts → ffi/library.ts"],
-      [{ "wire/keys.ts": 'import "../tables/low.ts";' }, "wire/keys.ts → tables/low.ts"],
+      [
+        { "wire/keys.ts": 'import "../tables/kernel_tables.ts";' },
+        "wire/keys.ts → tables/kernel_tables.ts",
+      ],
       [{ "rate_limiters/queue.ts": planted }, "rate_limiters/queue.ts → mod.ts"],
-      [{ "envs/mod.ts": 'import "../tables/low.ts";' }, "envs/mod.ts → tables/low.ts"],
+      [
+        { "envs/mod.ts": 'import "../tables/kernel_tables.ts";' },
+        "envs/mod.ts → tables/kernel_tables.ts",
+      ],
       [{ "examples/a.ts": 'import "../replay/core.ts";' }, "examples/a.ts → replay/core.ts"],
       [{ "examples/a.ts": 'import "@exrp/replay/testing";' }],
-      [{ "bench/a.ts": 'import "../tables/low.ts";' }, "bench/a.ts → tables/low.ts"],
+      [
+        { "bench/a.ts": 'import "../tables/kernel_tables.ts";' },
+        "bench/a.ts → tables/kernel_tables.ts",
+      ],
       [
         { "net/http2/a.ts": 'import "../../reverb/errors.ts";' },
         "net/http2/a.ts → reverb/errors.ts",
       ],
-      [{ "net/grpc/a.ts": 'import "../../tables/low.ts";' }, "net/grpc/a.ts → tables/low.ts"],
+      [
+        { "net/grpc/a.ts": 'import "../../tables/kernel_tables.ts";' },
+        "net/grpc/a.ts → tables/kernel_tables.ts",
+      ],
       [{ "net/http2/a.ts": 'import "../grpc/b.ts";' }, "net/http2/a.ts → net/grpc/b.ts"],
       [{ "server/a.ts": "" }, "server/a.ts is in no room of _plan.ts"],
       [{ "replay/record/a.ts": 'import "../draw/b.ts";' }, "replay/record/a.ts → replay/draw/b.ts"],
-      [{ "tables/low.ts": 'import "./tables.ts";' }, "tables/low.ts → tables/tables.ts runs up"],
+      [
+        { "tables/kernel_tables.ts": 'import "./tables.ts";' },
+        "tables/kernel_tables.ts → tables/tables.ts runs up",
+      ],
       [{ "tables/a.ts": "" }, "tables/a.ts is on no floor of _plan.ts"],
       [
         { "reverb/tensor.ts": 'import "./client.ts";' },

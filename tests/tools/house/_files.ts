@@ -83,7 +83,7 @@ export const rules: readonly Rule[] = [
       }).map(({ path }) => `${path} does not say what it is`),
     planted: [
       [
-        { "tables/a.ts": 'import "./low.ts";\n/** Tables. */' },
+        { "tables/a.ts": 'import "./kernel_tables.ts";\n/** Tables. */' },
         "tables/a.ts does not say what it is",
       ],
       [

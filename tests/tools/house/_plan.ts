@@ -165,7 +165,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["replay/", "tables/"],
     ["batches/"],
     ["store/"],
-    ["sockets/", "wire/", "log/", "packing/"],
+    ["rules/", "wire/", "log/", "packing/"],
     ["base/", "exrp.h"],
   ],
   tables: [
@@ -181,7 +181,7 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
     ["durable_config.ts"],
     ["table_options.ts", "table_names.ts", "_wait.ts"],
     // What hands messages to the kernel.
-    ["low.ts", "table_item.ts"],
+    ["kernel_tables.ts", "table_item.ts"],
   ],
   reverb: [
     ["mod.ts"],
@@ -204,8 +204,8 @@ export const floors: Readonly<Record<string, readonly (readonly string[])[]>> = 
 };
 
 /** The file of the kernel that knows rules by name, and what rules may include of the kernel. */
-export const rulesFile = "kernel/sockets/rules.cpp";
-export const seenByRules: readonly string[] = ["kernel/base/", "kernel/sockets/"];
+export const rulesFile = "kernel/rules/native_rules.cpp";
+export const seenByRules: readonly string[] = ["kernel/base/", "kernel/rules/"];
 
 /** The packages that the library imports, and the parts that do. Nothing that the everyday names need may import one. */
 export const packages: Readonly<Record<string, readonly string[]>> = {

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/rules/pick_selector.hpp"
 
 namespace exrp {
 

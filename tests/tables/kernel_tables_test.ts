@@ -1,4 +1,4 @@
-/** The low door of tables, on both kernels: what goes in comes out, and each refusal has its code and its words. */
+/** Tables of the kernel, on both kernels: what goes in comes out, and each refusal has its code and its words. */
 import { assert, assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { ReplayError } from "../../base/errors.ts";
 import { type Kernel, openKernel } from "../../ffi/library.ts";
@@ -13,12 +13,12 @@ import {
 } from "../../ffi/symbols.ts";
 import { highestPriority, oldest, uniform } from "../../mod.ts";
 import { power } from "../../selectors/mod.ts";
-import { type LowTableOptions, LowTables, type Sampler } from "../../tables/low.ts";
+import { type KernelTableOptions, KernelTables, type Sampler } from "../../tables/kernel_tables.ts";
 import { chunk, confirmedKeys, insertMessage, mutateMessage, samplesOf } from "./_messages.ts";
 
 const MIN_SIZE_1: readonly number[] = [1, 1, -Number.MAX_VALUE, Number.MAX_VALUE];
 
-function tableOf(name: string, options: Partial<LowTableOptions> = {}): LowTableOptions {
+function tableOf(name: string, options: Partial<KernelTableOptions> = {}): KernelTableOptions {
   return {
     name,
     maxSize: 10,
@@ -50,7 +50,7 @@ for (const backend of ["native", "wasm"] as const) {
   const name = (text: string): string => `tables, ${backend}: ${text}`;
 
   Deno.test(name("an item comes back as it went, and its key is confirmed"), () => {
-    using tables = LowTables.create(kernel, [tableOf("a"), tableOf("t")], 1);
+    using tables = KernelTables.create(kernel, [tableOf("a"), tableOf("t")], 1);
     using inserter = tables.inserter();
     const before = Date.now() - 1;
     const message = insertMessage(
@@ -96,7 +96,7 @@ for (const backend of ["native", "wasm"] as const) {
   });
 
   Deno.test(name("streams that wait are told when another call makes progress"), () => {
-    using tables = LowTables.create(
+    using tables = KernelTables.create(
       kernel,
       [tableOf("t", { sampler: oldest(), rateLimiter: [1, 1, 0, 2], maxTimesSampled: 1 })],
       1,
@@ -128,7 +128,7 @@ for (const backend of ["native", "wasm"] as const) {
   });
 
   Deno.test(name("a sample that does not fit says how many bytes it needs, and is kept"), () => {
-    using tables = LowTables.create(kernel, [tableOf("t", { sampler: oldest() })], 1);
+    using tables = KernelTables.create(kernel, [tableOf("t", { sampler: oldest() })], 1);
     using inserter = tables.inserter();
     inserter.feed(single(1n, "t", 1, 5000));
     using sampler = tables.sampler(0);
@@ -142,7 +142,7 @@ for (const backend of ["native", "wasm"] as const) {
   });
 
   Deno.test(name("each refusal has a code and says what is wrong, and nothing has changed"), () => {
-    using tables = LowTables.create(kernel, [
+    using tables = KernelTables.create(kernel, [
       tableOf("t", { sampler: highestPriority(), maxBytes: 500 }),
     ], 1);
     using inserter = tables.inserter();
@@ -193,7 +193,7 @@ for (const backend of ["native", "wasm"] as const) {
     name("what is closed or disposed gives everything back, and says so afterwards"),
     () => {
       const count = kernel.symbols.exrp_tables_count();
-      const tables = LowTables.create(kernel, [tableOf("t")], 1);
+      const tables = KernelTables.create(kernel, [tableOf("t")], 1);
       const inserter = tables.inserter();
       inserter.feed(insertMessage([chunk(1n, 1n)], []));
       assertEquals(tables.storeInfo()[EXRP_TABLES_STORE_CHUNKS], 1);
@@ -218,7 +218,7 @@ for (const backend of ["native", "wasm"] as const) {
   );
 
   Deno.test(name("a reset lets go of all items"), () => {
-    using tables = LowTables.create(kernel, [tableOf("t", { maxSize: 5000 })], 1);
+    using tables = KernelTables.create(kernel, [tableOf("t", { maxSize: 5000 })], 1);
     using inserter = tables.inserter();
     for (let key = 0n; key < 5000n; key++) inserter.feed(single(key));
     assertEquals(tables.info(0)[EXRP_TABLES_INFO_SIZE], 5000);
@@ -231,12 +231,12 @@ for (const backend of ["native", "wasm"] as const) {
 
   Deno.test(name("a loaded snapshot goes on as the saved tables do"), () => {
     const options = [tableOf("t", { maxSize: 100, sampler: power({ exponent: 0.5 }) })];
-    using tables = LowTables.create(kernel, options, 5);
+    using tables = KernelTables.create(kernel, options, 5);
     using inserter = tables.inserter();
     for (let key = 0n; key < 150n; key++) {
       inserter.feed(single(key, "t", Number(key % 7n), Number(key)));
     }
-    using other = LowTables.create(kernel, options, 6);
+    using other = KernelTables.create(kernel, options, 6);
     let count = 0;
     for (const piece of tables.save(1000)) {
       other.load(piece);
@@ -253,7 +253,7 @@ for (const backend of ["native", "wasm"] as const) {
       return readAll(sampler, 1 << 20).map(({ info }) => [info?.item?.key, info?.probability]);
     });
     assertEquals(drawn[0], drawn[1]);
-    using wrong = LowTables.create(kernel, [tableOf("u")], 5);
+    using wrong = KernelTables.create(kernel, [tableOf("u")], 5);
     const [first = new Uint8Array()] = tables.save();
     refused(() => wrong.load(first), "snapshot-mismatch", /another configuration/);
     refused(() => wrong.loadEnd(), "order", /pieces of a snapshot/);
@@ -264,7 +264,7 @@ Deno.test("tables: the same seed and the same messages give the same draws on bo
   const drawn: string[] = [];
   for (const backend of ["native", "wasm"] as const) {
     const kernel = await openKernel({ backend });
-    using tables = LowTables.create(kernel, [tableOf("t", { maxSize: 50 })], 42);
+    using tables = KernelTables.create(kernel, [tableOf("t", { maxSize: 50 })], 42);
     using inserter = tables.inserter();
     for (let key = 0n; key < 80n; key++) inserter.feed(single(key));
     using sampler = tables.sampler(0);

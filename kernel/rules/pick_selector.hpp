@@ -19,7 +19,7 @@
 
 #include "kernel/base/random.hpp"
 #include "kernel/base/status.hpp"
-#include "kernel/sockets/pick_order.hpp"
+#include "kernel/rules/pick_order.hpp"
 
 namespace exrp {
 

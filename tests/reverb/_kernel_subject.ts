@@ -1,17 +1,17 @@
-/** A table of ours behind its low door, as one of two tables that are driven side by side. */
+/** A table of ours in the kernel, as one of two tables that are driven side by side. */
 import type { Kernel } from "../../ffi/library.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { highestPriority, lowestPriority, newest, oldest, uniform } from "../../mod.ts";
 import type { NativeSelector } from "../../selectors/native_selector.ts";
 import { power } from "../../selectors/power.ts";
-import { type Inserter, LowTables } from "../../tables/low.ts";
+import { type Inserter, KernelTables } from "../../tables/kernel_tables.ts";
 import { smallChunk, smallItem } from "./_grpc.ts";
 import { decode, encode, type Message } from "./_proto.ts";
 import type { RealRateLimiter, RealSelector, RealTable } from "./_real.ts";
 import { type Counters, type Drawn, readInfo, type Subject } from "./_side_by_side.ts";
 
 /** Our rule for one of Reverb's selectors. */
-export function lowRule({ kind, exponent = 1 }: RealSelector): NativeSelector {
+export function kernelRule({ kind, exponent = 1 }: RealSelector): NativeSelector {
   switch (kind) {
     case "uniform":
       return uniform();
@@ -29,7 +29,7 @@ export function lowRule({ kind, exponent = 1 }: RealSelector): NativeSelector {
 }
 
 /** The four numbers of one of Reverb's rate limiters. */
-export function lowRateLimiter(rateLimiter: RealRateLimiter): readonly number[] {
+export function kernelRateLimiter(rateLimiter: RealRateLimiter): readonly number[] {
   switch (rateLimiter.kind) {
     case "min_size":
       return [1, rateLimiter.min_size, -Number.MAX_VALUE, Number.MAX_VALUE];
@@ -48,8 +48,8 @@ export function lowRateLimiter(rateLimiter: RealRateLimiter): readonly number[] 
 }
 
 /** A table of ours. */
-export class LowSubject implements Subject {
-  readonly #tables: LowTables;
+export class KernelSubject implements Subject {
+  readonly #tables: KernelTables;
   readonly #inserter: Inserter;
   readonly #name: string;
   readonly #confirmed: bigint[] = [];
@@ -57,13 +57,13 @@ export class LowSubject implements Subject {
 
   constructor(kernel: Kernel, table: RealTable, seed: number) {
     this.#name = table.name;
-    this.#tables = LowTables.create(kernel, [{
+    this.#tables = KernelTables.create(kernel, [{
       name: table.name,
       maxSize: table.max_size,
       maxTimesSampled: table.max_times_sampled ?? 0,
-      sampler: lowRule(table.sampler),
-      remover: lowRule(table.remover),
-      rateLimiter: lowRateLimiter(table.rateLimiter),
+      sampler: kernelRule(table.sampler),
+      remover: kernelRule(table.remover),
+      rateLimiter: kernelRateLimiter(table.rateLimiter),
     }], seed);
     this.#inserter = this.#tables.inserter();
   }

@@ -1,10 +1,10 @@
-// The native rules, each known by its number in exrp.h. kernel/sockets/rules.cpp, the only file that names rules, has the list.
+// The native rules, each known by its number in exrp.h. kernel/rules/native_rules.cpp, the only file that names rules, has the list.
 #pragma once
 
 #include <memory>
 
-#include "kernel/sockets/eviction_policy.hpp"
-#include "kernel/sockets/pick_selector.hpp"
+#include "kernel/rules/eviction_policy.hpp"
+#include "kernel/rules/pick_selector.hpp"
 
 namespace exrp {
 

@@ -1,5 +1,5 @@
 /**
- * The low door to a set of tables of the kernel: messages in, messages out. Servers use it, and `Tables` is built on it.
+ * A set of tables of the kernel: messages in, messages out. Servers use it, and `Tables` is built on it.
  *
  * An {@linkcode Inserter} is one stream of `InsertStreamRequest`, a {@linkcode Sampler} one of `SampleStreamResponse`. Nothing here waits.
  * What a rate limiter refuses stays in the kernel, and `onReady` of a stream is called once another call has made something ready for it.
@@ -7,7 +7,7 @@
  *
  * One thread uses a set. Messages are those of Reverb's service, without gRPC's five bytes before them.
  *
- * The file is long because it is the whole binding of the kernel's tables: `LowTables` and both kinds of streams hold each other's ids.
+ * The file is long because it is the whole binding of the kernel's tables: `KernelTables` and both kinds of streams hold each other's ids.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import type { NewRows } from "../wire/new_rows.ts";
 import type { TableItem } from "./table_item.ts";
 
 /** A rule as the kernel takes it: {@linkcode NativeSelector} has both. */
-export interface LowRule {
+export interface KernelRule {
   /** An `EXRP_SELECTOR_` constant of `kernel/exrp.h`. */
   readonly native: number;
   /** Its options. */
@@ -29,7 +29,7 @@ export interface LowRule {
 }
 
 /** One table of a set. */
-export interface LowTableOptions {
+export interface KernelTableOptions {
   /** The name by which messages know it. */
   readonly name: string;
   /** Items, 1 to 2^28. */
@@ -39,9 +39,9 @@ export interface LowTableOptions {
   /** An item goes once it was sampled so often; 0 for no limit. */
   readonly maxTimesSampled?: number;
   /** What chooses the items to sample. */
-  readonly sampler: LowRule;
+  readonly sampler: KernelRule;
   /** What chooses the item that goes. */
-  readonly remover: LowRule;
+  readonly remover: KernelRule;
   /** The numbers of its rate limiter, in the order of EXRP_RATE_LIMITER_*. */
   readonly rateLimiter: readonly number[];
 }
@@ -75,7 +75,7 @@ type SetCall = keyof KernelSymbols & `exrp_${"tables" | "inserter" | "sampler"}_
 type Rest<F> = F extends (id: number, ...rest: infer R) => number ? R : never;
 
 /** A set of tables in the kernel, by the numbers of its tables. */
-export class LowTables implements Disposable {
+export class KernelTables implements Disposable {
   /** The kernel. */
   readonly kernel: Kernel;
   /** The names of the tables, in order of their numbers. */
@@ -85,7 +85,7 @@ export class LowTables implements Disposable {
   readonly #streams = new Map<number, { readonly onReady: (() => void) | undefined }>();
   readonly #awake = new Uint32Array(AWAKE_COUNT);
   readonly #awakeCount = new Uint32Array(1);
-  readonly #options: LowTableOptions[];
+  readonly #options: KernelTableOptions[];
   readonly #seed: number;
   #isTelling = false;
   #isSaving = false;
@@ -93,7 +93,7 @@ export class LowTables implements Disposable {
   private constructor(
     kernel: Kernel,
     id: number,
-    options: readonly LowTableOptions[],
+    options: readonly KernelTableOptions[],
     seed: number,
   ) {
     this.kernel = kernel;
@@ -110,7 +110,7 @@ export class LowTables implements Disposable {
    * @param seed A whole number, 0 to 2^53. The same seed and the same calls give the same draws.
    * @throws {ReplayError} `argument`, `limit` or `memory`, as the kernel says.
    */
-  static create(kernel: Kernel, tables: readonly LowTableOptions[], seed: number): LowTables {
+  static create(kernel: Kernel, tables: readonly KernelTableOptions[], seed: number): KernelTables {
     const config = Float64Array.from([seed, tables.length, ...tables.flatMap(tableNumbers)]);
     const id = new Uint32Array(1);
     const operation = "Tables.create()";
@@ -119,7 +119,7 @@ export class LowTables implements Disposable {
       operation,
       kernel.symbols.exrp_tables_create(config, lengthOf(config), id),
     );
-    const made = new LowTables(kernel, id[0] ?? 0, tables, seed);
+    const made = new KernelTables(kernel, id[0] ?? 0, tables, seed);
     try {
       for (const [table, { name }] of tables.entries()) {
         const bytes = encoder.encode(name);
@@ -137,12 +137,12 @@ export class LowTables implements Disposable {
   }
 
   /** An empty set of the same names, rules and seed, with the rate limiters that this one has now. */
-  fresh(): LowTables {
-    return LowTables.create(this.kernel, this.#options, this.#seed);
+  fresh(): KernelTables {
+    return KernelTables.create(this.kernel, this.#options, this.#seed);
   }
 
   /** Takes over all that another set of the same tables has, which is disposed then. Nothing may be saved in either. Streams of this one are closed. */
-  takeOver(other: LowTables): void {
+  takeOver(other: KernelTables): void {
     registry.unregister(this);
     registry.unregister(other);
     destroy({ kernel: this.kernel, id: this.#id });
@@ -380,7 +380,7 @@ export class LowTables implements Disposable {
 }
 
 /** The numbers of one table, as `exrp_tables_create` takes them. */
-function tableNumbers(options: LowTableOptions): readonly number[] {
+function tableNumbers(options: KernelTableOptions): readonly number[] {
   const { maxSize, maxBytes = 0, maxTimesSampled = 0, rateLimiter, sampler, remover } = options;
   return [
     maxSize,
@@ -398,12 +398,12 @@ type Streams = Map<number, { readonly onReady: (() => void) | undefined }>;
 class Stream implements Disposable {
   /** Called when another call has made something of this stream ready, and when the set is disposed. */
   onReady: (() => void) | undefined;
-  protected readonly tables: LowTables;
+  protected readonly tables: KernelTables;
   protected readonly id: number;
   readonly #streams: Streams;
 
   protected constructor(
-    tables: LowTables,
+    tables: KernelTables,
     streams: Streams,
     onReady: (() => void) | undefined,
     open: (id: Uint32Array<ArrayBuffer>) => number,
@@ -444,8 +444,8 @@ class Stream implements Disposable {
 export class Inserter extends Stream {
   readonly #info = new Float64Array(abi.EXRP_INSERTER_COUNT);
 
-  /** Opens a stream; {@linkcode LowTables.inserter} does. */
-  constructor(tables: LowTables, streams: Streams, onReady?: () => void) {
+  /** Opens a stream; {@linkcode KernelTables.inserter} does. */
+  constructor(tables: KernelTables, streams: Streams, onReady?: () => void) {
     const { symbols } = tables.kernel;
     super(tables, streams, onReady, (id) => symbols.exrp_inserter_open(tables.id, id));
   }
@@ -553,8 +553,8 @@ export class Inserter extends Stream {
 export class Sampler extends Stream {
   readonly #info = new Float64Array(abi.EXRP_SAMPLER_COUNT);
 
-  /** Opens a stream; {@linkcode LowTables.sampler} does. */
-  constructor(tables: LowTables, streams: Streams, table: number, onReady?: () => void) {
+  /** Opens a stream; {@linkcode KernelTables.sampler} does. */
+  constructor(tables: KernelTables, streams: Streams, table: number, onReady?: () => void) {
     const { symbols } = tables.kernel;
     super(tables, streams, onReady, (id) => symbols.exrp_sampler_open(tables.id, table, id));
   }

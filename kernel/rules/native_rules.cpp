@@ -2,7 +2,7 @@
 //
 // To add a rule, write its .hpp and its .ts, its two tests, a number in exrp.h, and its include and its line here. No other file of the
 // kernel names it.
-#include "kernel/sockets/rules.hpp"
+#include "kernel/rules/native_rules.hpp"
 
 #include <new>
 #include <utility>
