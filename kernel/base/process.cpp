@@ -123,6 +123,9 @@ struct Key {
   bool isMade;
 };
 
+/// Of a set of cores. Where there are more than 4,096, calls that take one fail.
+[[maybe_unused]] constexpr uint32_t coreWords = 64;
+
 }  // namespace
 
 void keepLoaded() {
@@ -171,8 +174,8 @@ void* functionOfProgram(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 
 uint32_t coreCount() {
 #if defined(__linux__)
-  // As taskset and containers limit it. Where there are more than 4,096 cores, the call fails.
-  uint64_t mask[64] = {};
+  // As taskset and containers limit it.
+  uint64_t mask[coreWords] = {};
   uint32_t count = 0;
   if (sched_getaffinity(0, sizeof mask, reinterpret_cast<cpu_set_t*>(mask)) == 0) {
     for (const uint64_t word : mask) count += static_cast<uint32_t>(std::popcount(word));
@@ -182,6 +185,33 @@ uint32_t coreCount() {
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   return online > 1 ? static_cast<uint32_t>(online) : 1;
 }
+
+#endif
+
+#if defined(__linux__)
+
+uint32_t coreOfCaller() {
+  const int core = sched_getcpu();
+  return core < 0 ? noCore : static_cast<uint32_t>(core);
+}
+
+// A handle is a number in glibc and a pointer in musl.
+uintptr_t handleOfCaller() { return (uintptr_t)pthread_self(); }
+
+void leaveCore(uintptr_t thread, uint32_t core) {
+  uint64_t mask[coreWords] = {};
+  auto* const cores = reinterpret_cast<cpu_set_t*>(mask);
+  if (core >= 64 * coreWords || sched_getaffinity(0, sizeof mask, cores) != 0) return;
+  mask[core / 64] &= ~(uint64_t{1} << core % 64);
+  // The system refuses an empty set.
+  pthread_setaffinity_np((pthread_t)thread, sizeof mask, cores);
+}
+
+#else
+
+uint32_t coreOfCaller() { return noCore; }
+uintptr_t handleOfCaller() { return 0; }
+void leaveCore(uintptr_t, uint32_t) {}
 
 #endif
 

@@ -1,5 +1,5 @@
 // keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends. numberOfThisCopy: tells copies of it apart.
-// startThread, coreCount: a thread of the kernel's own, and whether it would have a core.
+// startThread, coreCount, handleOfCaller, coreOfCaller, leaveCore: a thread of the kernel's own, and which core it has.
 //
 // A binding unloads a library when the isolate that opened it ends, but another thread may still run kernel code then. A terminated
 // Worker runs no finalizer, so the kernel itself frees the replays of a thread that ends.
@@ -42,5 +42,13 @@ void* functionOfProgram(const char* name);
 
 /// The cores that this process may use; 1 in WebAssembly.
 uint32_t coreCount();
+
+/// The core that the caller runs on now; noCore where the system does not tell. Only Linux does.
+constexpr uint32_t noCore = UINT32_MAX;
+uint32_t coreOfCaller();
+/// The caller, for leaveCore().
+uintptr_t handleOfCaller();
+/// From now on, a thread runs on any core that the caller may use but `core`. Where there is no other, nothing changes.
+void leaveCore(uintptr_t thread, uint32_t core);
 
 }  // namespace exrp

@@ -46,25 +46,35 @@ bool SecondThread::begin(Job* job) {
     isTaken_.store(false, std::memory_order_release);
     return false;
   }
+  keepOff(coreOfCaller());
   job_ = job;
   wanted_.notify_all();
   return true;
 }
 
+/// Under the mutex. The system is told only where the caller has come to another core.
+void SecondThread::keepOff(uint32_t core) {
+  if (handle_ == 0 || core == leftCore_) return;
+  leaveCore(handle_, core);
+  leftCore_ = core;
+}
+
 /// To be called when no piece is left. Waits until the second thread has done its last.
 void SecondThread::end() {
-  {
-    const Lock lock(mutex_);
-    job_ = nullptr;
-  }
+  Lock lock(mutex_);
+  job_ = nullptr;
+  lock.unlock();
   // Acquire: what the second thread wrote is seen.
-  while (isInside_.load(std::memory_order_acquire)) yieldThread();
+  for (uint32_t looks = 0; isInside_.load(std::memory_order_acquire) && looks < looksMax; ++looks) pauseCore();
+  lock.lock();
+  while (isInside_.load(std::memory_order_acquire)) lock.wait(left_);
   isTaken_.store(false, std::memory_order_release);
 }
 
 void SecondThread::serve() {
   SecondThread& self = *onlyOne<SecondThread>();
   Lock lock(self.mutex_);
+  self.handle_ = handleOfCaller();
   while (true) {
     while (self.job_ == nullptr) lock.wait(self.wanted_);
     Job* const job = self.job_;
@@ -75,6 +85,7 @@ void SecondThread::serve() {
     // The job may be gone after this.
     self.isInside_.store(false, std::memory_order_release);
     lock.lock();
+    self.left_.notify_all();
   }
 }
 

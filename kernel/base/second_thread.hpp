@@ -4,6 +4,9 @@
 // and both threads take the next piece from one counter. So where the other core is busy, the caller does what nobody takes. It waits at most
 // for the one piece that the second thread is at.
 //
+// On Linux the second thread keeps off the caller's core. Left to itself, the system wakes it there on a virtual machine whose other cores
+// sleep, because it takes them for cores that the host has lent to others. Then the threads take turns in place of working at once.
+//
 // The second thread touches nothing once share() has returned. So it never outlives what a caller gave it: a Worker that is terminated first
 // finishes the call that it is in.
 //
@@ -17,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "kernel/base/process.hpp"
 #include "kernel/base/sync.hpp"
 
 namespace exrp {
@@ -45,14 +49,21 @@ class SecondThread {
     uint32_t run(uint32_t thread);
   };
 
+  /// About 10 us, which a piece takes: the caller looks so often whether it is done, and sleeps then.
+  static constexpr uint32_t looksMax = 250;
+
   static void serve();
   bool begin(Job* job);
+  void keepOff(uint32_t core);
   void end();
 
   Mutex mutex_;
   Condition wanted_;
+  Condition left_;
   Job* job_ = nullptr;                    // under the mutex
   bool hasStarted_ = false;               // under the mutex
+  uintptr_t handle_ = 0;                  // under the mutex; 0 until it runs
+  uint32_t leftCore_ = noCore;            // under the mutex
   std::atomic<bool> isTaken_ = false;     // by a caller
   std::atomic<bool> isInside_ = false;    // the second thread is in the job
   std::atomic<uint64_t> helpedCount_ = 0;  // pieces

@@ -35,7 +35,7 @@ class ShortLock {
   bool lock(MayWait mayWait, uint32_t patience = shortPatience) {
     for (uint32_t tries = 0; tries < spinCount; ++tries) {
       if (tryLock()) return true;
-      pause();
+      pauseCore();
     }
     for (uint32_t slept = 0; !tryLock(); ++slept) {
       if (slept >= patience && reserve()) return lockReserved(mayWait, slept);
@@ -73,7 +73,7 @@ class ShortLock {
     for (;; ++slept) {
       for (uint32_t tries = 0; tries < 2 * spinCount; ++tries) {
         if (!take()) {
-          pause();
+          pauseCore();
           continue;
         }
         endReservation();
@@ -88,13 +88,6 @@ class ShortLock {
     }
   }
 
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
   static void sleep(uint32_t turn) {
     // Of the shortest sleep, systems make some 50 us.
     sleepThread(turn < shortCount ? 1 : 200);

@@ -1,5 +1,5 @@
-// Mutex, Condition, Lock, yieldThread, sleepThread, steadyMilliseconds: the system's locks and its clock, or empty ones where there is one
-// thread only.
+// Mutex, Condition, Lock, pauseCore, yieldThread, sleepThread, steadyMilliseconds: the system's locks and its clock, or empty ones where there
+// is one thread only.
 //
 // Those of the C++ library throw, so they bring its exceptions along, and with them the reader of unwind tables: a twentieth of the kernel.
 //
@@ -18,6 +18,15 @@
 #endif
 
 namespace exrp {
+
+/// Some nanoseconds in a loop that waits for another core.
+inline void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 #if defined(__wasm__)
 

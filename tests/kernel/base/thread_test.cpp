@@ -1,9 +1,12 @@
 // Thread: what it ran for is done, and seen, once join() returns. Condition: a wait of some milliseconds ends by itself, and by a notice.
+// leaveCore: the thread may run on the other cores only.
 #include "kernel/base/thread.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <thread>  // for the tests under TSan
 
+#include "kernel/base/process.hpp"
 #include "tests/kernel/check.hpp"
 
 using namespace exrp;
@@ -29,9 +32,44 @@ void body(void* context) {
   shared.changed.notify_all();
 }
 
+struct Waiting {
+  std::atomic<uintptr_t> handle = 0;
+  std::atomic<bool> isOver = false;
+};
+
+/// On Linux, a thread may run on each core that its maker may use but the one that it left. The last core is left by nobody.
+void leavesCores() {
+#if defined(__linux__)
+  Waiting waiting;
+  Thread thread;
+  const auto wait = [](void* context) {
+    Waiting& self = *static_cast<Waiting*>(context);
+    self.handle = handleOfCaller();
+    while (!self.isOver) sleepThread(100);
+  };
+  CHECK(thread.start(wait, &waiting));
+  while (waiting.handle == 0) sleepThread(100);
+  cpu_set_t own;
+  CHECK_EQUAL(sched_getaffinity(0, sizeof own, &own), 0);
+  CHECK(coreOfCaller() < CPU_SETSIZE && CPU_ISSET(coreOfCaller(), &own));
+  for (uint32_t core = 0; core < CPU_SETSIZE; ++core) {
+    leaveCore(waiting.handle, core);
+    cpu_set_t expected = own;
+    if (CPU_COUNT(&own) > 1) CPU_CLR(core, &expected);
+    cpu_set_t found;
+    CHECK_EQUAL(pthread_getaffinity_np((pthread_t)waiting.handle.load(), sizeof found, &found), 0);
+    CHECK(CPU_EQUAL(&expected, &found));
+  }
+  leaveCore(waiting.handle, noCore - 1);
+  waiting.isOver = true;
+  thread.join();
+#endif
+}
+
 }  // namespace
 
 int main() {
+  leavesCores();
   Shared shared;
   Thread thread;
   CHECK(!thread.isStarted());
