@@ -59,7 +59,7 @@ function losing(
 /** The random name of the only shard's process. */
 function incarnationOf(connection: Connection): Promise<string> {
   return new Promise((resolve) => {
-    const heard = connection.subscribe("exrp.beat", {
+    const heard = connection.subscribe("exrp.beat.a", {
       callback: (_error, { data }) => {
         heard.unsubscribe();
         resolve(readBeat(data).incarnation);
@@ -480,7 +480,7 @@ Deno.test("if all priorities are 0, shards are drawn from as one replay", async 
 Deno.test("a heartbeat with an infinite sum is damaged", async () => {
   const connection = localConnection();
   let beat = "";
-  connection.subscribe("exrp.beat", {
+  connection.subscribe("exrp.beat.a", {
     callback: (_error, { data }) => beat = new TextDecoder().decode(data),
   });
   await using _a = await localShard(connection, "a", [1]);
