@@ -477,7 +477,7 @@ Deno.test("if all priorities are 0, shards are drawn from as one replay", async 
   assertEquals([...probability], [1, 1]);
 });
 
-Deno.test("a heartbeat with an infinite sum is damaged", async () => {
+Deno.test("a heartbeat with an infinite sum, or an impossible count of writers, is damaged", async () => {
   const connection = localConnection();
   let beat = "";
   connection.subscribe("exrp.beat.a", {
@@ -487,4 +487,8 @@ Deno.test("a heartbeat with an infinite sum is damaged", async () => {
   await until("a heartbeat came", () => beat !== "");
   const bad = beat.replace(/"sum":[\d.]+/, '"sum":1e999');
   assertThrows(() => readBeat(new TextEncoder().encode(bad)), Error, "sum is");
+  for (const writers of ["-1", "0.5", "65537", "1e300", "null"]) {
+    const lie = beat.replace(/"writers":\d+/, `"writers":${writers}`);
+    assertThrows(() => readBeat(new TextEncoder().encode(lie)), Error, "writers is");
+  }
 });
