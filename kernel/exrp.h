@@ -667,7 +667,7 @@ extern "C" {
 #define EXRP_DURABLE_INFO_SYNCS 3
 #define EXRP_DURABLE_INFO_QUEUED_BYTES 4
 #define EXRP_DURABLE_INFO_SEGMENTS 5
-#define EXRP_DURABLE_INFO_LOG_BYTES 6 /* of all segments */
+#define EXRP_DURABLE_INFO_LOG_BYTES 6 /* of all segments, with what waits for the disk */
 #define EXRP_DURABLE_INFO_RESIDENT_BYTES 7 /* EXRP_CONFIG_RESIDENT_BYTES */
 #define EXRP_DURABLE_INFO_ROW_BYTES 8      /* of rows in memory, with what reads and packs them */
 #define EXRP_DURABLE_INFO_READ_BLOCKS 9    /* that were read back, since it was opened */

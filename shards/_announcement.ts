@@ -11,6 +11,7 @@ import { configOf } from "../replay/share/share_note.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnyPickPolicy } from "../schema/pick_options.ts";
 import { ReplayError } from "../base/errors.ts";
+import { ACTORS_MAX } from "./_ledger.ts";
 import { checkToken, readJson, refused, WIRE_VERSION } from "./_wire.ts";
 
 /** What a selector of a shard has. */
@@ -39,6 +40,8 @@ export interface Beat {
   readonly recorded: number;
   /** Bytes of chunks that wait for a rate limiter. */
   readonly waitingBytes: number;
+  /** How many writers sent it something lately. */
+  readonly writers: number;
   /** Whether it confirms what is on its disk, and not only in its memory. */
   readonly isDurable: boolean;
   /** Its selectors, in order. */
@@ -80,6 +83,12 @@ function numberOf(from: Readonly<Record<string, unknown>>, name: string): number
   throw refused(`${name} is ${JSON.stringify(value)}`);
 }
 
+function countOf(from: Readonly<Record<string, unknown>>, name: string, most: number): number {
+  const value = numberOf(from, name);
+  if (Number.isInteger(value) && value <= most) return value;
+  throw refused(`${name} is ${value}, and at most ${most} are possible`);
+}
+
 /** A heartbeat, checked field by field. */
 export function readBeat(bytes: Uint8Array): Beat {
   return beatOf(readJson(bytes));
@@ -102,6 +111,7 @@ function beatOf(from: Readonly<Record<string, unknown>>): Beat {
     records: numberOf(from, "records"),
     recorded: numberOf(from, "recorded"),
     waitingBytes: numberOf(from, "waitingBytes"),
+    writers: countOf(from, "writers", ACTORS_MAX),
     isDurable: isDurable === true,
     selectors: selectors.map((each: unknown) => {
       const figures = (each ?? {}) as Readonly<Record<string, unknown>>;

@@ -19,6 +19,8 @@ export interface ActorEntry {
   readonly streams: Map<number, number>;
   /** When it was heard of last, by the clock of `performance.now()`. */
   seen: number;
+  /** When a chunk of it came last, by the same clock; `-Infinity` if none has since this process began. */
+  wrote: number;
   /** It has said that it sends no more. Its name is kept for a while, because a chunk may come again behind that. */
   isGone: boolean;
   /** The latest chunk that was refused, and why. Each confirmation says so, because one may be lost. */
@@ -54,6 +56,13 @@ export class Ledger {
     return count;
   }
 
+  /** How many of these sent a chunk since then. */
+  writersSince(time: number): number {
+    let count = 0;
+    for (const { isGone, wrote } of this.#actors.values()) if (!isGone && wrote >= time) count++;
+    return count;
+  }
+
   /** What is known of an actor. */
   find(id: string): ActorEntry | undefined {
     return this.#actors.get(id);
@@ -65,7 +74,7 @@ export class Ledger {
     if (entry === undefined) {
       entry = {
         ...{ id, last: 0, streams: new Map(), seen: performance.now() },
-        ...{ isGone: false, refused: undefined },
+        ...{ wrote: -Infinity, isGone: false, refused: undefined },
       };
       this.#actors.set(id, entry);
       this.changed();

@@ -1,14 +1,15 @@
 /**
  * Which shards there are: found by a question to all, kept by their heartbeats.
  *
- * A shard that says nothing for {@link DEAD_MS} counts as dead. Only this end's clock decides, so clocks of machines need not agree.
+ * A shard that says nothing for {@link DEAD_MS} counts as dead. Only this end's clock decides, so clocks of machines need not agree. Who needs only some shards hears only
+ * those: with many actors and shards, most messages would be heartbeats.
  *
  * @module
  */
 
 import type { Connection, ConnectionSubscription } from "./connection.ts";
 import { type Announcement, type Beat, readAnnouncement, readBeat } from "./_announcement.ts";
-import { randomId, type Subjects } from "./_wire.ts";
+import { randomId, refused, type Subjects } from "./_wire.ts";
 
 /** Three heartbeats and a half. */
 export const DEAD_MS = 900;
@@ -24,6 +25,7 @@ export interface Member {
   announcement: Announcement;
   /** Its latest heartbeat. */
   beat: Beat;
+  /** Whether it was heard of lately. Of those that nobody listens to, this is not known, and false. */
   isAlive: boolean;
   /** When it was heard of last. */
   heard: number;
@@ -50,34 +52,23 @@ export class Members {
   readonly #subjects: Subjects;
   readonly #events: MembersEvents;
   readonly #inbox: string;
-  readonly #subscriptions: ConnectionSubscription[];
+  readonly #answers: ConnectionSubscription;
+  /** Whose heartbeats are heard: by name, or those of `*`. */
+  readonly #beats = new Map<string, ConnectionSubscription>();
   readonly #timer: ReturnType<typeof setInterval>;
   /** When a look was made last: a program that stood still has heard nobody, and that is no sign of death. */
   #looked = performance.now();
   #asked = -Infinity;
   #isAsking = true;
 
-  /** Begins to look for shards. */
+  /** Begins to look for shards, and hears of all. */
   constructor(connection: Connection, subjects: Subjects, events: MembersEvents) {
     this.#connection = connection;
     this.#subjects = subjects;
     this.#events = events;
     this.#inbox = subjects.inbox(randomId());
-    const listen = (subject: string, take: (data: Uint8Array) => void): ConnectionSubscription =>
-      connection.subscribe(subject, {
-        callback: (error, { data }) => {
-          if (error !== null) return events.refused(error);
-          try {
-            take(data);
-          } catch {
-            this.damaged++;
-          }
-        },
-      });
-    this.#subscriptions = [
-      listen(this.#inbox, (data) => this.#announced(readAnnouncement(data))),
-      listen(subjects.beat, (data) => this.#heard(readBeat(data))),
-    ];
+    this.#answers = this.#listen(this.#inbox, (data) => this.#announced(readAnnouncement(data)));
+    this.follow();
     this.#ask();
     this.#timer = setInterval(() => this.#look(), LOOK_MS);
   }
@@ -87,16 +78,47 @@ export class Members {
     return [...this.all.values()].filter(({ isAlive }) => isAlive);
   }
 
+  /** Hears only these shards from now on; all, if none are named. Nothing is known any more of the others' lives. */
+  follow(names?: Iterable<string>): void {
+    const wanted = new Set(names ?? ["*"]);
+    for (const name of wanted) {
+      if (this.#beats.has(name)) continue;
+      const subscription = this.#listen(this.#subjects.beat(name), (data, subject) => {
+        const beat = readBeat(data);
+        if (subject !== this.#subjects.beat(beat.name)) throw refused("it has another's name");
+        this.#heard(beat);
+      });
+      this.#beats.set(name, subscription);
+    }
+    for (const [name, subscription] of this.#beats) {
+      if (wanted.has(name)) continue;
+      this.#beats.delete(name);
+      leave(subscription);
+    }
+    if (names === undefined) return;
+    for (const member of this.all.values()) if (!wanted.has(member.name)) member.isAlive = false;
+  }
+
   /** Looks no more. */
   end(): void {
     clearInterval(this.#timer);
-    for (const subscription of this.#subscriptions) {
-      try {
-        subscription.unsubscribe();
-      } catch {
-        // The connection has ended.
-      }
-    }
+    for (const subscription of [this.#answers, ...this.#beats.values()]) leave(subscription);
+  }
+
+  #listen(
+    subject: string,
+    take: (data: Uint8Array, subject: string) => void,
+  ): ConnectionSubscription {
+    return this.#connection.subscribe(subject, {
+      callback: (error, message) => {
+        if (error !== null) return this.#events.refused(error);
+        try {
+          take(message.data, message.subject);
+        } catch {
+          this.damaged++;
+        }
+      },
+    });
   }
 
   #ask(): void {
@@ -157,5 +179,13 @@ export class Members {
       if (now - member.heard > DEAD_MS) this.#left(member);
     }
     if ((this.#isAsking || this.all.size === 0) && now - this.#asked > FIND_MS) this.#ask();
+  }
+}
+
+function leave(subscription: ConnectionSubscription): void {
+  try {
+    subscription.unsubscribe();
+  } catch {
+    // The connection has ended.
   }
 }

@@ -20,6 +20,8 @@ export interface CallSink {
   readonly checkOpen: () => void;
   /** Takes a call. It copies the payload. */
   add(call: Call): void;
+  /** Hears that an episode has ended, behind the call that ended it. */
+  ended(): void;
 }
 
 /** What is known of a stream of steps. */
@@ -89,7 +91,7 @@ export class NotingKernel {
         const stream = open(handle);
         if (typeof stream === "number") return stream;
         this.#add(handle, stream, { kind: CALL.row, flags, count: 1, payload: bytes });
-        this.#ended(handle, stream, 1, flags);
+        if (this.#ended(handle, stream, 1, flags)) sink.ended();
         return 0;
       },
       exrp_record_many: (_id, episode, steps, size, count, flags, done) => {
@@ -98,8 +100,8 @@ export class NotingKernel {
         if (typeof stream === "number") return stream;
         const bytes = (steps as Uint8Array).subarray(0, size);
         this.#add(handle, stream, this.#packed(CALL.many, flags, count, bytes));
-        this.#ended(handle, stream, count, flags);
         (done as Uint32Array)[0] = count;
+        if (this.#ended(handle, stream, count, flags)) sink.ended();
         return 0;
       },
       exrp_record_batch: (_id, episodes, steps, size, count, flags, done) => {
@@ -122,10 +124,13 @@ export class NotingKernel {
         payload.set(call.payload, head);
         this.#sink.add({ ...call, payload, stream: 0, tag: 0 });
         const from = this.#flagsOf(count);
+        let hasEnded = false;
         for (const [k, handle] of handles.entries()) {
-          this.#ended(handle, this.#streams.get(handle) as Stream, 1, bytes[from + k] ?? 0);
+          const stream = this.#streams.get(handle) as Stream;
+          if (this.#ended(handle, stream, 1, bytes[from + k] ?? 0)) hasEnded = true;
         }
         (done as Uint32Array)[0] = count;
+        if (hasEnded) sink.ended();
         return 0;
       },
       exrp_record_flat: (_id, episode, steps, size, count, flags, done, episodes) => {
@@ -143,6 +148,7 @@ export class NotingKernel {
         const numbers = done as Uint32Array;
         [numbers[0], numbers[1]] = [count, 1];
         (episodes as Float64Array)[0] = handle;
+        if (last >= 0) sink.ended();
         return 0;
       },
       exrp_episode_end: (_id, handle, final, size, flags, ended) => {
@@ -154,6 +160,7 @@ export class NotingKernel {
           this.#sink.add({ kind: CALL.end, flags, count: 0, stream: handle, tag: 0, payload });
         }
         this.#streams.delete(handle);
+        sink.ended();
         return 0;
       },
       exrp_episode_info: (_id, handle, info) => {
@@ -205,11 +212,21 @@ export class NotingKernel {
     this.#sink.add({ ...call, stream: handle, tag: 0 });
   }
 
-  /** What became of a stream's episode by its latest record. */
-  #ended(handle: number, stream: Stream, count: number, flags: number): void {
-    if ((flags & abi.EXRP_RECORD_ENDS) === 0) stream.count += count;
-    else if ((flags & abi.EXRP_RECORD_BEGINS) !== 0) stream.count = 0;
+  /** Whether no episode is open that has records. */
+  get isBetweenEpisodes(): boolean {
+    for (const { count } of this.#streams.values()) if (count > 0) return false;
+    return true;
+  }
+
+  /** Notes what became of a stream's episode by its latest record: whether it has ended. */
+  #ended(handle: number, stream: Stream, count: number, flags: number): boolean {
+    if ((flags & abi.EXRP_RECORD_ENDS) === 0) {
+      stream.count += count;
+      return false;
+    }
+    if ((flags & abi.EXRP_RECORD_BEGINS) !== 0) stream.count = 0;
     else this.#streams.delete(handle);
+    return true;
   }
 
   #packed(

@@ -43,6 +43,8 @@ const BATCH_BYTES_MAX = 2 ** 28;
 const LAYOUTS_MAX = 256;
 /** So long the name of an actor that has ended is kept. */
 const GONE_MS = 60_000;
+/** Who sent nothing for so long is no writer any more. Who waits for an answer sends again within 8 s. */
+const WRITER_MS = 10_000;
 /** The most characters of the reason why a chunk was refused. */
 const REASON_MAX = 1000;
 
@@ -151,6 +153,7 @@ export class ShardReplay {
       records: info[abi.EXRP_INFO_RECORD_COUNT],
       recorded: info[abi.EXRP_INFO_RECORDED_COUNT],
       ...{ waitingBytes: this.#waitingBytes, isDurable: this.#isDurable },
+      writers: this.#ledger.writersSince(performance.now() - WRITER_MS),
       selectors: this.#register.entries.map((entry) => this.#figuresOf(entry)),
     };
   }
@@ -207,7 +210,7 @@ export class ShardReplay {
     const known = this.#ledger.find(actor);
     const waiting = this.#waiting.get(actor);
     const last = (known?.last ?? 0) + (waiting?.chunks.length ?? 0);
-    if (known !== undefined) known.seen = performance.now();
+    if (known !== undefined) known.seen = known.wrote = performance.now();
     if (number > last + 1) {
       // It was dropped for lack of room, so it will be sent again without a word.
       if (waiting?.isFull === true) return;
@@ -226,6 +229,7 @@ export class ShardReplay {
       return this.#answer(CONFIRM.refused, actor, reply, said, why);
     }
     const entry = known ?? this.#ledger.entry(actor);
+    entry.wrote = entry.seen;
     if (waiting !== undefined || !this.#isAllowed(chunk)) {
       if (this.#waitingBytes + bytesOf(chunk) > WAITING_MAX) {
         if (waiting !== undefined) waiting.isFull = true;

@@ -31,15 +31,17 @@ export const MAGIC = {
 export class Subjects {
   /** Asks all shards for their announcement. */
   readonly find: string;
-  /** Every shard's heartbeats. */
-  readonly beat: string;
   readonly #prefix: string;
 
   /** The subjects of the shards with this prefix. */
   constructor(prefix: string) {
     this.#prefix = prefix;
     this.find = `${prefix}.find`;
-    this.beat = `${prefix}.beat`;
+  }
+
+  /** The heartbeats of a shard, or of `*` for all. */
+  beat(name: string): string {
+    return `${this.#prefix}.beat.${name}`;
   }
 
   /** A shard's own: of one kind, or `*` for all. */

@@ -193,7 +193,7 @@ export class Shard implements AsyncDisposable {
     });
     listen(subjects.shard(name, "bye"), (data) => inner.forget(data));
     let rival = "";
-    listen(subjects.beat, (data) => {
+    listen(subjects.beat(name), (data) => {
       const beat = readBeat(data);
       if (beat.name !== name || beat.isLast || beat.incarnation >= inner.incarnation) return;
       // A single one may be damaged.
@@ -252,7 +252,7 @@ export class Shard implements AsyncDisposable {
     clearInterval(this.#timer);
     try {
       // Others need not wait until it is silent for long.
-      this.#connection.publish(this.#subjects.beat, this.#inner.beat(true));
+      this.#connection.publish(this.#subjects.beat(this.name), this.#inner.beat(true));
     } catch {
       // The connection has ended, or the replay.
     }
@@ -280,7 +280,8 @@ export class Shard implements AsyncDisposable {
   }
 
   #beat(): void {
-    this.#guard(() => this.#connection.publish(this.#subjects.beat, this.#inner.beat()));
+    const subject = this.#subjects.beat(this.name);
+    this.#guard(() => this.#connection.publish(subject, this.#inner.beat()));
   }
 
   #draw(data: Uint8Array, reply: string): void {

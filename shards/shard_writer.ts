@@ -4,7 +4,7 @@
  * @module
  */
 
-import { checkInteger } from "../base/checks.ts";
+import { checkInteger, checkNumber } from "../base/checks.ts";
 import { ReplayError } from "../base/errors.ts";
 import { checkOptions } from "../base/option_names.ts";
 import { dispose } from "../base/platform.ts";
@@ -19,6 +19,7 @@ import { type Connection, type ConnectionSubscription, payloadMax } from "./conn
 import { schemaText } from "./_announcement.ts";
 import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_calls.ts";
 import { readConfirm } from "./_confirm.ts";
+import { fewerWriters, Home } from "./_home.ts";
 import { Link } from "./_link.ts";
 import { type Member, Members } from "./_members.ts";
 import { NotingKernel } from "./_noting_kernel.ts";
@@ -33,8 +34,13 @@ const CHOICE_MS = 100;
 export interface ShardWriterOptions extends WaitOptions {
   /** What the subjects of the shards begin with; `"exrp"` by default. */
   readonly prefix?: string;
-  /** The name of the only shard to write to. By default, it is the one with fewer records of two at random, and another one if that one dies. */
+  /** The name of the only shard to write to. By default, it is the one with fewer writers of two at random, and another one if that one dies or has too many. */
   readonly shard?: string;
+  /**
+   * How many milliseconds it stays at least where it has gone of its own accord, as its shard had more writers than another: 30,000 by default, from 100 on. It compares
+   * shards six times as often. `Infinity`: it goes only if its shard dies.
+   */
+  readonly stayMs?: number;
   /** Records go off once they have so many bytes: from 1 KiB; 256 KiB by default, and at most what the connection carries. */
   readonly chunkBytes?: number;
   /** Records go off after so many milliseconds at the latest: 50 by default. */
@@ -90,13 +96,14 @@ export async function shardWriter<S extends Schema = AnySchema>(
   options: ShardWriterOptions = {},
 ): Promise<ShardWriter<S>> {
   checkOptions(WHERE, options, [
-    ...["prefix", "shard", "chunkBytes", "sendIntervalMs", "unconfirmedBytes"],
+    ...["prefix", "shard", "stayMs", "chunkBytes", "sendIntervalMs", "unconfirmedBytes"],
     ...["timeoutMs", "signal"],
   ]);
   const { prefix = "exrp", shard, chunkBytes = 2 ** 18, sendIntervalMs = 50 } = options;
-  const { unconfirmedBytes = 2 ** 24, timeoutMs = 10_000, signal } = options;
+  const { unconfirmedBytes = 2 ** 24, stayMs = 30_000, timeoutMs = 10_000, signal } = options;
   const subjects = new Subjects(checkToken(`${WHERE}: prefix`, prefix, true));
   if (shard !== undefined) checkToken(`${WHERE}: shard`, shard);
+  if (stayMs !== Infinity) checkNumber(`${WHERE}: stayMs`, stayMs, 100, 2 ** 53);
   checkInteger(`${WHERE}: chunkBytes`, chunkBytes, 1024, 2 ** 26);
   checkInteger(`${WHERE}: sendIntervalMs`, sendIntervalMs, 1, 60_000);
   checkInteger(`${WHERE}: unconfirmedBytes`, unconfirmedBytes, 2 ** 16, 2 ** 40);
@@ -119,7 +126,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
           const choiceMs = shard === undefined ? Math.min(CHOICE_MS, left / 2) : 0;
           timer ??= setTimeout(() => {
             isDone = true;
-            const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard };
+            const limits = { chunkBytes, sendIntervalMs, unconfirmedBytes, shard, stayMs };
             done({ kernel, connection, subjects, members, hub, limits, first: member });
           }, choiceMs);
         },
@@ -152,6 +159,7 @@ interface WriterLimits {
   readonly sendIntervalMs: number;
   readonly unconfirmedBytes: number;
   readonly shard: string | undefined;
+  readonly stayMs: number;
 }
 
 /**
@@ -189,8 +197,11 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   readonly #limits: WriterLimits;
   readonly #timers: ReturnType<typeof setInterval>[];
   readonly #callBytesMax: number;
+  readonly #chooser: Home | undefined;
   #home: Link;
   #moves = 0;
+  /** Chunks that were sent again on ways that are not there any more. */
+  #repeated = 0;
   #failure: ReplayError | undefined;
   #isClosed = false;
 
@@ -213,6 +224,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#noting = new NotingKernel(kernel, {
       checkOpen: () => this.#checkOpen(),
       add: (call) => this.#add(call),
+      ended: () => this.#chooser?.ended(),
     });
     const { announcement } = first;
     this.#schema = announcement.schema;
@@ -228,10 +240,20 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
       },
     });
     hub.came = (member) => this.#came(member);
-    hub.left = () => this.#rehome();
+    hub.left = () => this.#chooser?.look();
     hub.refused = (error) => this.#fail(error);
-    this.#home = this.#linkOf(first.name);
-    this.#rehome(true);
+    const fit = members.alive.filter((member) => this.#fits(member));
+    this.#home = this.#linkOf(limits.shard ?? fewerWriters(fit)?.name ?? first.name);
+    if (limits.shard === undefined) {
+      this.#chooser = new Home(members, {
+        home: () => this.#home.shard,
+        linked: () => [...this.#links.keys()],
+        isBetweenEpisodes: () => this.#noting.isBetweenEpisodes,
+        fits: (member) => this.#fits(member),
+        move: (name) => this.#move(name),
+      }, limits.stayMs);
+    }
+    members.follow([this.#home.shard]);
     this.#timers = [
       setInterval(() => this.#seal(), limits.sendIntervalMs),
       setInterval(() => this.#look(), TICK_MS),
@@ -240,7 +262,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
 
   /** What it has done. */
   figures(): ShardWriterFigures {
-    let repeated = 0;
+    let repeated = this.#repeated;
     for (const link of this.#links.values()) repeated += link.repeated;
     return {
       shard: this.#home.shard,
@@ -290,9 +312,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   async close(options: WaitOptions = {}): Promise<void> {
     if (this.#isClosed) return;
     await this.flush(options);
-    for (const { shard, actor, isUsed } of this.#links.values()) {
-      if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
-    }
+    for (const link of this.#links.values()) this.#sayGoodbye(link);
     this.#connection.flush().catch(() => {});
     this.abandon();
   }
@@ -373,26 +393,29 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     for (const [name, link] of this.#links) {
       if (this.#members.all.get(name)?.isAlive) link.look();
     }
-    if (!this.#isHomeAlive) this.#rehome();
-  }
-
-  get #isHomeAlive(): boolean {
-    return this.#members.all.get(this.#home.shard)?.isAlive === true;
+    this.#chooser?.look();
   }
 
   #hear(data: Uint8Array): void {
     try {
       const confirm = readConfirm(data);
       const link = this.#links.get(confirm.shard);
-      if (link?.actor === confirm.actor && link.hear(confirm)) this.#core.changed();
+      if (link?.actor !== confirm.actor || !link.hear(confirm)) return;
+      if (this.#leave(link)) this.#chooser?.left();
+      this.#core.changed();
     } catch {
       this.#members.damaged++;
     }
   }
 
-  #came({ name, announcement }: Member): void {
+  #fits({ announcement }: Member): boolean {
+    return schemaText(announcement.config) === this.#schemaText;
+  }
+
+  #came(member: Member): void {
+    const { name } = member;
     const link = this.#links.get(name);
-    if (schemaText(announcement.config) !== this.#schemaText) {
+    if (!this.#fits(member)) {
       if (link !== undefined && !link.isEmpty) {
         const words = `the shard ${name} has other columns than before`;
         this.#fail(new ReplayError("shard-mismatch", words));
@@ -400,7 +423,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
       return;
     }
     link?.resend();
-    if (!this.#isHomeAlive) this.#rehome();
+    this.#chooser?.look();
   }
 
   #fail(error: ReplayError): void {
@@ -408,27 +431,30 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     this.#core.changed();
   }
 
-  /** Goes on with another shard, if there is one: its open episodes end in the old one, and others begin in the new one. */
-  #rehome(isFirst = false): void {
-    if (this.#limits.shard !== undefined || (!isFirst && this.#isHomeAlive)) return;
-    const fit = this.#members.alive.filter(({ announcement }) =>
-      schemaText(announcement.config) === this.#schemaText
-    );
-    if (fit.length === 0) return;
-    // Of two at random, the one with fewer records: so many actors that begin at once do not all take the same one.
-    const at = Math.floor(Math.random() * fit.length);
-    const next = at + 1 + Math.floor(Math.random() * (fit.length - 1));
-    const [a, b] = [fit[at], fit[next % fit.length]];
-    const best = (a?.beat.recorded ?? 0) <= (b?.beat.recorded ?? 0) ? a : b;
-    if (best === undefined || best.name === this.#home.shard) return;
+  /** Goes on with another shard: its open episodes end in the old one, and others begin in the new one. */
+  #move(name: string): void {
     const payload = new Uint8Array(0);
     for (const stream of this.#noting.moveStreams()) {
       this.#put({ kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload }, false);
     }
-    this.#home.seal();
-    this.#home = this.#linkOf(best.name);
-    if (!isFirst) this.#moves++;
+    const old = this.#home;
+    old.seal();
+    this.#home = this.#linkOf(name);
+    this.#leave(old);
+    this.#moves++;
     this.#core.changed();
+  }
+
+  /** Ends the way to a shard that it has left, once all is confirmed. Who comes again has another name, so the shard may forget this one. */
+  #leave(link: Link): boolean {
+    if (link === this.#home || link.bytes > 0) return false;
+    this.#sayGoodbye(link);
+    this.#repeated += link.repeated;
+    return this.#links.delete(link.shard);
+  }
+
+  #sayGoodbye({ shard, actor, isUsed }: Link): void {
+    if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
   }
 
   #linkOf(name: string): Link {

@@ -335,6 +335,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       return {
         ...{ name, isAlive: isAlive && differs === undefined, differs, picks, sum },
         ...{ records: beat.records, recorded: this.#recorded.get(name) ?? beat.recorded },
+        writers: beat.writers,
       };
     });
     const damaged = this.#wishes.damaged + this.#members.damaged;

@@ -61,6 +61,8 @@ export interface ShardState {
   readonly records: number;
   /** Records that were ever written to it. */
   readonly recorded: number;
+  /** Writers that sent it something within the last 10 s. */
+  readonly writers: number;
   /** Picks of the selector. */
   readonly picks: number;
   /** The sum of their weights. */

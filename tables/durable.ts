@@ -42,7 +42,7 @@ export interface TablesDurability {
   readonly directory: string;
   /** What was found when it was opened; undefined if the folder was new. */
   readonly recovered: TablesRecovery | undefined;
-  /** Bytes of all files of the log. */
+  /** Bytes of all files of the log, with those that wait for the disk. */
   readonly logBytes: number;
   /** Bytes that were written since the tables were opened. */
   readonly writtenBytes: number;

@@ -56,7 +56,7 @@ class Ear {
         },
       });
     };
-    listen(`${PREFIX}.beat`, this.shards);
+    listen(`${PREFIX}.beat.*`, this.shards);
     listen(`${FIGURES}.*`, this.parts);
   }
 }

@@ -65,10 +65,10 @@ inline void tellLog(Log& log, LogStatus failedBy, double* info) {
   info[EXRP_DURABLE_INFO_WRITTEN_BYTES] = static_cast<double>(counts.writtenBytes);
   info[EXRP_DURABLE_INFO_SYNCS] = static_cast<double>(counts.syncCount);
   info[EXRP_DURABLE_INFO_QUEUED_BYTES] = static_cast<double>(counts.queuedBytes);
+  info[EXRP_DURABLE_INFO_LOG_BYTES] = static_cast<double>(counts.logBytes);
   LogSegments segments;
   if (log.segments(&segments) != LogStatus::ok) return;
   info[EXRP_DURABLE_INFO_SEGMENTS] = static_cast<double>(segments.count);
-  for (size_t at = 0; at < segments.count; ++at) info[EXRP_DURABLE_INFO_LOG_BYTES] += static_cast<double>(segments.segments[at].bytes);
 }
 
 }  // namespace exrp

@@ -1,4 +1,6 @@
 // What others ask a log for while it is written: frames by their places, its segments, its counts and its failure.
+#include <algorithm>
+
 #include "kernel/log/log.hpp"
 
 namespace exrp {
@@ -137,6 +139,9 @@ LogCounts Log::counts() {
   const Lock lock(mutex_);
   LogCounts counts = counts_;
   counts.queuedBytes = queued_;
+  // A segment that the disk does not have yet gets its head first.
+  for (size_t k = 0; k < segments_.count; ++k) counts.logBytes += std::max(segments_.segments[k].bytes, uint64_t{segmentHeadBytes});
+  for (const Buffer* each = first_; each != nullptr; each = each->next) counts.logBytes += each->filled.load(std::memory_order_acquire) - each->written;
   return counts;
 }
 

@@ -52,7 +52,7 @@ export interface Durability {
   readonly directory: string;
   /** What was found when it was opened; undefined if the folder was new. */
   readonly recovered: Recovery | undefined;
-  /** Bytes of all files of the log. */
+  /** Bytes of all files of the log, with those that wait for the disk. */
   readonly logBytes: number;
   /** Bytes that were written since the replay was opened. */
   readonly writtenBytes: number;

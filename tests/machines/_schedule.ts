@@ -29,6 +29,8 @@ export interface ScheduleFigures {
   readonly records: number;
   readonly batches: number;
   readonly redrawn: number;
+  /** How often an actor that lived at the end had gone on to another shard. */
+  readonly moves: number;
   /** Records that power cuts took before they were confirmed. */
   readonly lost: number;
   /** By how many records a limit over all shards was exceeded at most, where no shard died and where one did. */
@@ -133,6 +135,7 @@ class Schedule {
       records: await this.#check(),
       batches: this.#batches,
       redrawn: this.#redrawn,
+      moves: this.#actors.reduce((sum, { writer }) => sum + (writer?.figures().moves ?? 0), 0),
       lost: this.#shards.reduce((sum, { lost }) => sum + lost, 0),
       above: this.#above,
       aboveAfterDeaths: this.#aboveAfterDeaths,
@@ -163,6 +166,8 @@ class Schedule {
       records: 30 + fabric.below(370),
       chunkBytes: 1024 + fabric.below(3000),
       unconfirmedBytes: 2 ** 16,
+      // Some compare shards all the time, so that they move among faults.
+      stayMs: fabric.below(2) === 0 ? 100 + fabric.below(2000) : 30_000,
     });
     this.#actors.push(actor);
     actor.begin();

@@ -18,6 +18,8 @@ export interface ActorOptions {
   readonly records: number;
   readonly chunkBytes: number;
   readonly unconfirmedBytes: number;
+  /** How long it stays where it has gone of its own accord; the default of writers by default. */
+  readonly stayMs?: number;
   /** Whether it records step by step; by chance it may record otherwise. */
   readonly isPlain?: boolean;
 }
@@ -47,9 +49,9 @@ export class SimulatedActor {
   begin(): void {
     const { peer } = this;
     peer.run(async () => {
-      const { chunkBytes, unconfirmedBytes } = this.options;
+      const { chunkBytes, unconfirmedBytes, stayMs } = this.options;
       this.writer = await shardWriter<Numbered>(peer.connect(), {
-        ...{ chunkBytes, unconfirmedBytes },
+        ...{ chunkBytes, unconfirmedBytes, ...stayMs === undefined ? {} : { stayMs } },
         sendIntervalMs: 5 + this.#fabric.below(45),
         timeoutMs: 3_600_000,
       });

@@ -59,7 +59,7 @@ function losing(
 /** The random name of the only shard's process. */
 function incarnationOf(connection: Connection): Promise<string> {
   return new Promise((resolve) => {
-    const heard = connection.subscribe("exrp.beat", {
+    const heard = connection.subscribe("exrp.beat.a", {
       callback: (_error, { data }) => {
         heard.unsubscribe();
         resolve(readBeat(data).incarnation);
@@ -477,14 +477,18 @@ Deno.test("if all priorities are 0, shards are drawn from as one replay", async 
   assertEquals([...probability], [1, 1]);
 });
 
-Deno.test("a heartbeat with an infinite sum is damaged", async () => {
+Deno.test("a heartbeat with an infinite sum, or an impossible count of writers, is damaged", async () => {
   const connection = localConnection();
   let beat = "";
-  connection.subscribe("exrp.beat", {
+  connection.subscribe("exrp.beat.a", {
     callback: (_error, { data }) => beat = new TextDecoder().decode(data),
   });
   await using _a = await localShard(connection, "a", [1]);
   await until("a heartbeat came", () => beat !== "");
   const bad = beat.replace(/"sum":[\d.]+/, '"sum":1e999');
   assertThrows(() => readBeat(new TextEncoder().encode(bad)), Error, "sum is");
+  for (const writers of ["-1", "0.5", "65537", "1e300", "null"]) {
+    const lie = beat.replace(/"writers":\d+/, `"writers":${writers}`);
+    assertThrows(() => readBeat(new TextEncoder().encode(lie)), Error, "writers is");
+  }
 });

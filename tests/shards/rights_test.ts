@@ -49,14 +49,14 @@ Deno.test({
 
       // An actor limits nobody, and is no shard.
       let beats = 0;
-      learners.subscribe("exrp.beat", {
+      learners.subscribe("exrp.beat.a", {
         callback: (_error, { data }) => {
           if (data.length === 1) beats++;
         },
       });
       const { incarnation = "" } = learner.keysOf(batch).origins[0] ?? {};
       actors.publish("exrp.shard.a.limit", limitBytes(incarnation, 0));
-      actors.publish("exrp.beat", new Uint8Array(1));
+      actors.publish("exrp.beat.a", new Uint8Array(1));
       await actors.flush();
       await record();
       assertEquals([replay.recordCount, beats, shard.figures().damaged], [2, 0, 0]);

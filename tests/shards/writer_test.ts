@@ -4,10 +4,26 @@ import { until } from "../_wait.ts";
 import { bool, ExperienceReplay, float32, int32, uint8, uniform } from "@exrp/replay";
 import { ActorWriter } from "@exrp/replay/actors";
 import { replayWriter } from "@exrp/replay/learner";
-import { connectShards, localConnection, serveShard, shardWriter } from "@exrp/replay/shards";
+import {
+  type Connection,
+  connectShards,
+  localConnection,
+  serveShard,
+  type ShardWriter,
+  shardWriter,
+} from "@exrp/replay/shards";
 import { LossyNet } from "./_lossy.ts";
 import { localShard } from "./_local.ts";
 import { testRandom } from "../replay/_helpers.ts";
+
+/** A writer that has written a record. */
+async function writerOf(connection: Connection, options: object): Promise<ShardWriter> {
+  const writer = await shardWriter(connection, options);
+  const replay = writer.replay as unknown as Recording;
+  replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  await writer.flush();
+  return writer;
+}
 
 interface Recording {
   newEpisode(options?: object): number;
@@ -166,16 +182,16 @@ Deno.test("a writer holds records back while too much is not confirmed, and goes
   assertEquals(writer.figures().moves, 1);
 });
 
-Deno.test("a writer takes the shard with fewer records, whichever answers first", async () => {
+Deno.test("a writer takes the shard with fewer writers, whichever answers first", async () => {
   const connection = localConnection();
-  await using _a = await localShard(connection, "a", [1, 2, 3]);
-  await using b = await localShard(connection, "b", []);
+  await using _a = await localShard(connection, "a", []);
+  await using _first = await writerOf(connection, { shard: "a" });
+  await using _b = await localShard(connection, "b", [1, 2, 3]);
   for (let k = 0; k < 8; k++) {
     const writer = await shardWriter(connection);
     assertEquals(writer.figures(), { ...writer.figures(), shard: "b", moves: 0 });
     writer.abandon();
   }
-  assertEquals(b.shard.name, "b");
 });
 
 Deno.test("a shard that comes back without its records gets what is left under another name", async () => {

@@ -1,0 +1,196 @@
+/**
+ * Writers spread over shards, also over one that died and came back, on the simulated network. `EXRP_MACHINE_SEED` is the seed.
+ *
+ * @module
+ */
+
+import { type ShardWriter, shardWriter } from "@exrp/replay/shards";
+import { assert, assertEquals } from "../_assert.ts";
+import { pause } from "../_wait.ts";
+import { isWorth } from "../../shards/_home.ts";
+import { Fabric, type Peer } from "../shards/_fabric.ts";
+import { type Numbered, numbersOf, step } from "../shards/_numbered.ts";
+import { SimulatedShard } from "./_simulated_shard.ts";
+
+const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
+const ignore = Deno.env.get("EXRP_BACKEND") === "wasm";
+/** A fifth of the default: a writer compares shards once a second. Virtual time costs processor time, too. */
+const STAY_MS = 6000;
+/** Within so long, in virtual time, writers must have spread. */
+const SPREAD_MS = 5 * STAY_MS;
+const EPISODE = 10;
+
+/** Writes a numbered record three times a second, about. */
+class Writing {
+  written = 0;
+  isEnough = false;
+  isDone = false;
+  writer: ShardWriter<Numbered> | undefined;
+
+  constructor(fabric: Fabric, peer: Peer, actor: number) {
+    peer.run(async () => {
+      const options = { timeoutMs: 3_600_000, stayMs: STAY_MS, sendIntervalMs: 250 };
+      const { replay } = this.writer = await shardWriter<Numbered>(peer.connect(), options);
+      let episode = replay.newEpisode();
+      while (!this.isEnough) {
+        const one = step(actor, this.written, this.written % EPISODE === EPISODE - 1);
+        episode = replay.recordStep(episode, one as never);
+        this.written++;
+        await pause(200 + fabric.below(200));
+      }
+      await this.writer.close();
+      this.isDone = true;
+    }).catch((error) => fabric.fail(error));
+  }
+
+  get shard(): string {
+    return this.writer?.figures().shard ?? "";
+  }
+
+  get moves(): number {
+    return this.writer?.figures().moves ?? 0;
+  }
+}
+
+/** How many writers each shard has. */
+function counts(shards: readonly SimulatedShard[], actors: readonly Writing[]): number[] {
+  return shards.map(({ name }) => actors.filter(({ shard }) => shard === name).length);
+}
+
+/** Whether nobody would go on to another shard. */
+function isSpread(numbers: readonly number[]): boolean {
+  return !isWorth(Math.max(...numbers), Math.min(...numbers));
+}
+
+async function begin(fabric: Fabric, folder: string, count: number): Promise<SimulatedShard[]> {
+  const shards = Array.from(
+    { length: count },
+    (_, k) => new SimulatedShard(fabric, `shard-${k}`, `${folder}/${k}`),
+  );
+  for (const shard of shards) shard.begin();
+  await fabric.until("all shards serve", () => shards.every(({ isServing }) => isServing));
+  return shards;
+}
+
+/** Ends all; each record that was written is there once. Returns how many episodes there are. */
+async function end(
+  fabric: Fabric,
+  shards: readonly SimulatedShard[],
+  actors: readonly Writing[],
+): Promise<number> {
+  for (const actor of actors) actor.isEnough = true;
+  await fabric.until("all actors are done", () => actors.every(({ isDone }) => isDone));
+  const there = new Map<number, number[]>();
+  let episodes = 0;
+  for (const { replay } of shards) {
+    if (replay === undefined) throw new Error("a shard is gone");
+    episodes += replay.episodes().handle.length;
+    for (const [actor, numbers] of numbersOf(replay)) {
+      there.set(actor, [...there.get(actor) ?? [], ...numbers]);
+    }
+  }
+  for (const [k, { written }] of actors.entries()) {
+    const numbers = (there.get(k) ?? []).sort((a, b) => a - b);
+    assertEquals(numbers, Array.from({ length: written }, (_, number) => number));
+  }
+  for (const shard of shards) {
+    shard.peer.kill();
+    await shard.bury();
+  }
+  return episodes;
+}
+
+async function simulate(
+  name: string,
+  run: (fabric: Fabric, folder: string) => Promise<void>,
+): Promise<void> {
+  const fabric = new Fabric({ seed: SEED, loss: 0.001, delayMs: [0.05, 2] });
+  const folder = await Deno.makeTempDir({ prefix: `exrp-${name}-` });
+  try {
+    await fabric.run(() => run(fabric, folder));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test({
+  name: `actors that begin at once spread over shards, and go back to one that died (seed ${SEED})`,
+  ignore,
+  fn: () =>
+    simulate("balance", async (fabric, folder) => {
+      const shards = await begin(fabric, folder, 3);
+      const actors = Array.from(
+        { length: 15 },
+        (_, k) => new Writing(fabric, fabric.peer(`actor-${k}`), k),
+      );
+      const spread = (): boolean => {
+        const all = counts(shards, actors);
+        return all.reduce((sum, each) => sum + each) === actors.length && isSpread(all);
+      };
+      await fabric.until("they spread", spread, SPREAD_MS);
+      const [dead] = shards as [SimulatedShard];
+      dead.peer.kill({ silent: true });
+      const left = (): boolean => actors.every(({ shard }) => shard !== dead.name);
+      await fabric.until(`all leave ${dead.name}`, left, 5000);
+      await dead.bury();
+      dead.begin();
+      await fabric.until(`${dead.name} has its share again`, spread, SPREAD_MS);
+      // Who has waited for the end of an episode sees that, and then all stay.
+      await fabric.pause(2000);
+      const moves = actors.map((actor) => actor.moves);
+      await fabric.pause(2 * STAY_MS);
+      assertEquals(actors.map((actor) => actor.moves), moves);
+      const episodes = await end(fabric, shards, actors);
+      // A death cuts the episodes of its actors, and so does a move to which no episode's end came in time. The last ones are open.
+      const whole = actors.reduce((sum, { written }) => sum + Math.ceil(written / EPISODE), 0);
+      const moved = moves.reduce((sum, each) => sum + each);
+      assert(
+        episodes <= whole + moved,
+        `${episodes} episodes, ${whole} whole ones, ${moved} moves`,
+      );
+    }),
+});
+
+/** Says after each heartbeat of a shard what it lies about its writers. */
+function lie(peer: Peer, name: string, writers: () => number): void {
+  peer.run(() => {
+    const connection = peer.connect();
+    let said = "";
+    connection.subscribe(`exrp.beat.${name}`, {
+      callback: (_error, { data }) => {
+        const text = new TextDecoder().decode(data);
+        if (text === said) return;
+        said = text.replace(/"writers":\d+/, `"writers":${writers()}`);
+        connection.publish(`exrp.beat.${name}`, new TextEncoder().encode(said));
+      },
+    });
+  });
+}
+
+Deno.test({
+  name: `a shard that lies about its writers costs others a move now and then (seed ${SEED})`,
+  ignore,
+  fn: async () => {
+    let k = 0;
+    const turns = (): number => k++ % 40 < 20 ? 0 : 60_000;
+    for (const lies of [() => 0, () => 60_000, turns]) {
+      await simulate("lies", async (fabric, folder) => {
+        const shards = await begin(fabric, folder, 3);
+        lie(fabric.peer("liar"), "shard-0", lies);
+        const actors = Array.from(
+          { length: 6 },
+          (_, actor) => new Writing(fabric, fabric.peer(`actor-${actor}`), actor),
+        );
+        const { now } = fabric;
+        await fabric.pause(4 * STAY_MS);
+        const most = 1 + Math.ceil((fabric.now - now) / STAY_MS);
+        for (const { moves } of actors) assert(moves <= most, `${moves} moves`);
+        if (lies() === 60_000) {
+          const all = counts(shards, actors);
+          assert(isSpread(all.slice(1)), `${all.join()} writers`);
+        }
+        await end(fabric, shards, actors);
+      });
+    }
+  },
+});
