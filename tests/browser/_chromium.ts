@@ -44,10 +44,16 @@ export async function launchIn(profile: string, more: readonly string[] = []): P
   });
 }
 
+/** Switches with which a browser has a device of WebGPU, by a driver in software. */
+export const SOFTWARE_GPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] as const;
+
 /** Opens a tab in a browser of its own, and closes both at the end. */
-export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
+export async function withTab(
+  fn: (tab: Tab) => Promise<void>,
+  more: readonly string[] = [],
+): Promise<void> {
   const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
-  const browser = await launchIn(profile);
+  const browser = await launchIn(profile, more);
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(TIMEOUT_MS);
@@ -69,8 +75,12 @@ export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
 }
 
 /** A test with a tab. Where there is no Chromium, it is skipped, and its name says why. */
-export function inChromium(what: string, fn: (tab: Tab) => Promise<void>): void {
-  withChromium(what, () => withTab(fn));
+export function inChromium(
+  what: string,
+  fn: (tab: Tab) => Promise<void>,
+  more: readonly string[] = [],
+): void {
+  withChromium(what, () => withTab(fn, more));
 }
 
 /** A test that begins browsers by itself. */
