@@ -24,7 +24,7 @@ function numberOf(name: string, usual: number, max: number): number {
 
 const state = document.documentElement.dataset;
 const seed = numberOf("seed", 1, 1_000_000);
-const steps = Math.max(1, numberOf("steps", 800, 1_000_000));
+const steps = Math.max(1, numberOf("steps", 1000, 1_000_000));
 const chart = new ShareChart(element("curve"), steps);
 const context = (element("room") as HTMLCanvasElement).getContext("2d");
 

@@ -23,7 +23,7 @@ const HELP =
 Usage: deno task drq:gpu [options]
 
   --seed <number>     for the room, the network, the actions, the picks and the shifts; 1 by default
-  --steps <number>    environment steps; 800 by default
+  --steps <number>    environment steps; 1000 by default
   -h, --help          print this
 
 The learning curve goes to the folder out.
@@ -41,7 +41,7 @@ export function parseOptions(args: string[]): Options | "help" {
     args,
     options: {
       seed: { type: "string", default: "1" },
-      steps: { type: "string", default: "800" },
+      steps: { type: "string", default: "1000" },
       help: { type: "boolean", short: "h", default: false },
     },
   });

@@ -94,6 +94,7 @@ const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript",
   txt: "text/plain; charset=utf-8",
+  wasm: "application/wasm",
 };
 
 /** A plain server of static files. It sends no header but the type. */
@@ -120,10 +121,14 @@ export class Site implements AsyncDisposable {
         if (!pathname.startsWith(path)) return none();
         const name = pathname.slice(path.length) || "index.html";
         if (!await exists(join(folder, name))) return none();
+        const headers = {
+          "content-type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
+        };
+        if (name.endsWith(".wasm")) {
+          return new Response(await Deno.readFile(join(folder, name)), { headers });
+        }
         const text = change(name, await Deno.readTextFile(join(folder, name)));
-        if (text === undefined) return none();
-        const type = TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream";
-        return new Response(text, { headers: { "content-type": type } });
+        return text === undefined ? none() : new Response(text, { headers });
       },
     );
     this.url = `http://127.0.0.1:${this.#server.addr.port}${path}`;

@@ -7,7 +7,7 @@ import { parseOptions } from "../../examples/gpu_pixels/main.ts";
 import { onGpu } from "../gpu/_device.ts";
 
 Deno.test("DrQ on a device refuses flags that are wrong", () => {
-  assertEquals(parseOptions(["--seed", "0"]), { seed: 0, steps: 800 });
+  assertEquals(parseOptions(["--seed", "0"]), { seed: 0, steps: 1_000 });
   assertStrictEquals(parseOptions(["-h"]), "help");
   for (const args of [["--seed", "-1"], ["--seeds", "2"], ["--steps", "0"], ["drq"]]) {
     assertThrows(() => parseOptions(args), TypeError);
