@@ -40,10 +40,10 @@ export interface Transitions {
 }
 
 /** The same, on jax-js (which wants type aliases here). */
-type Rows = { [Column in keyof Transitions]: np.Array };
+export type Rows = { [Column in keyof Transitions]: np.Array };
 
 /** Everything that an update changes: the weights of both networks, and what Adam remembers. */
-type Learner = { online: np.Array; target: np.Array; adam: AdamState };
+export type Learner = { online: np.Array; target: np.Array; adam: AdamState };
 
 /** Quadratic near zero, linear further out, so that one surprise cannot upset the network. */
 function huber(error: np.Array): np.Array {

@@ -156,7 +156,8 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     const { beta = 1 } = options ?? {};
     checkNumber(`${GET}: beta`, beta, 0, 2 ** 53);
     const drawn = this.#before.then(() => this.#draw(size, selector, beta));
-    this.#before = drawn.catch(() => {});
+    // Not the batch: what forgets its buffers holds on to this object, so it would never be forgotten.
+    this.#before = drawn.then(() => {}, () => {});
     return await drawn;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Makes the page that trains an agent in the browser: `deno task page`. `--help` says what it writes.
+ * Makes the pages that train agents in the browser: `deno task page`. `--help` says what it writes.
  *
  * `deno bundle` joins the modules: it reads the import map, npm's packages and the lock file as Deno does. It leaves new syntax as it is,
  * such as `using`, which many browsers can't read. So esbuild then translates each file for older browsers, and makes it small.
@@ -14,17 +14,17 @@ import { ToolError } from "./_zig.ts";
 
 const usage = `deno task page [OPTION]
 
-Makes the page that trains an agent in the browser, in out/page: static files that any server can hand out, under any path.
+Makes the pages that train agents in the browser, in out/page: static files that any server can hand out, under any path.
 Try it by \`python3 -m http.server --directory out/page\`.
 
   --out=FOLDER   writes into this folder instead; it is emptied first
   --help         prints this`;
 
 const SOURCE = "examples/browser";
-/** What the page and its worker begin with. */
-const ENTRIES = ["page.ts", "worker.ts"];
+/** What the page, its worker, and the page for GPUs begin with. */
+const ENTRIES = ["page.ts", "worker.ts", "gpu.ts"];
 /** What is handed out as it is. */
-const PLAIN = ["index.html", "page.css", "THIRD_PARTY.txt"];
+const PLAIN = ["index.html", "gpu.html", "page.css", "THIRD_PARTY.txt"];
 
 /** The oldest browsers that have what the page needs: vector instructions of WebAssembly, and workers that are modules. */
 const BROWSERS = ["chrome91", "firefox114", "safari16.4"];

@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 /**
- * The page's charts, drawn by uPlot: the learning curve, the priorities, and the ages of what was drawn.
+ * The pages' charts, drawn by uPlot: learning curves, the priorities, and the ages of what was drawn.
  *
  * @module
  */
@@ -152,6 +152,30 @@ export class LearningChart {
         }),
       ],
     };
+  }
+}
+
+/** The share of episodes that reach the goal, over the steps of one run. */
+export class ShareChart {
+  readonly #chart: Chart;
+  readonly #steps: number;
+
+  constructor(host: HTMLElement, steps: number) {
+    this.#chart = new Chart(host);
+    this.#steps = steps;
+  }
+
+  /** Draws the evaluations. */
+  draw(evaluations: readonly CurvePoint[]): void {
+    const stroke = runColour(0, false);
+    this.#chart.draw("", () => ({
+      scales: { x: { time: false, range: [0, this.#steps] }, y: { range: [0, 1.05] } },
+      axes: [
+        axis("environment steps", { size: X_SIZE }),
+        axis("share of episodes", { splits: [0, 0.25, 0.5, 0.75, 1], size: 44 }),
+      ],
+      series: [{}, { stroke, width: 3, points: { show: true, size: 7, fill: colour("--paper") } }],
+    }), [evaluations.map(({ step }) => step), evaluations.map((point) => point.return)]);
   }
 }
 

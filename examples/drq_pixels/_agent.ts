@@ -29,7 +29,10 @@ export const SETTINGS = {
   evaluation: { every: 200, episodes: 100 }, // steps between evaluations; episodes in each
 };
 
-const MODEL = compile([[SIDE * SIDE, 128], [128, 64], [64, GridMaze.actionCount]]);
+/** Inputs and outputs of the network's layers: from the numbers of a picture to a value for each action. */
+export const LAYERS = [[SIDE * SIDE, 128], [128, 64], [64, GridMaze.actionCount]] as const;
+
+const MODEL = compile(LAYERS);
 /** From greys to the numbers that the network takes. It is a float32, so the agent computes what batches have, to the bit. */
 const SCALE = Math.fround(1 / 255);
 

@@ -44,10 +44,16 @@ export async function launchIn(profile: string, more: readonly string[] = []): P
   });
 }
 
+/** Switches with which a browser has a device of WebGPU, by a driver in software. */
+export const SOFTWARE_GPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] as const;
+
 /** Opens a tab in a browser of its own, and closes both at the end. */
-export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
+export async function withTab(
+  fn: (tab: Tab) => Promise<void>,
+  more: readonly string[] = [],
+): Promise<void> {
   const profile = await Deno.makeTempDir({ prefix: "exrp_chromium_" });
-  const browser = await launchIn(profile);
+  const browser = await launchIn(profile, more);
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(TIMEOUT_MS);
@@ -69,8 +75,12 @@ export async function withTab(fn: (tab: Tab) => Promise<void>): Promise<void> {
 }
 
 /** A test with a tab. Where there is no Chromium, it is skipped, and its name says why. */
-export function inChromium(what: string, fn: (tab: Tab) => Promise<void>): void {
-  withChromium(what, () => withTab(fn));
+export function inChromium(
+  what: string,
+  fn: (tab: Tab) => Promise<void>,
+  more: readonly string[] = [],
+): void {
+  withChromium(what, () => withTab(fn, more));
 }
 
 /** A test that begins browsers by itself. */
@@ -84,6 +94,7 @@ const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript",
   txt: "text/plain; charset=utf-8",
+  wasm: "application/wasm",
 };
 
 /** A plain server of static files. It sends no header but the type. */
@@ -110,10 +121,14 @@ export class Site implements AsyncDisposable {
         if (!pathname.startsWith(path)) return none();
         const name = pathname.slice(path.length) || "index.html";
         if (!await exists(join(folder, name))) return none();
+        const headers = {
+          "content-type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
+        };
+        if (name.endsWith(".wasm")) {
+          return new Response(await Deno.readFile(join(folder, name)), { headers });
+        }
         const text = change(name, await Deno.readTextFile(join(folder, name)));
-        if (text === undefined) return none();
-        const type = TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream";
-        return new Response(text, { headers: { "content-type": type } });
+        return text === undefined ? none() : new Response(text, { headers });
       },
     );
     this.url = `http://127.0.0.1:${this.#server.addr.port}${path}`;

@@ -1,7 +1,7 @@
 /** Columns on a device of a browser, by its driver in software: batches are those of the replay, to the bit. `EXRP_GPU_BATCHES` says how many batches. */
 import { assertEquals, assertGreater } from "../_assert.ts";
 import { inRepository, run } from "../../tools/_repository.ts";
-import { launchIn, Site, withChromium } from "./_chromium.ts";
+import { launchIn, Site, SOFTWARE_GPU, withChromium } from "./_chromium.ts";
 
 const batchCount = Number(Deno.env.get("EXRP_GPU_BATCHES") ?? 80);
 const seed = Number(Deno.env.get("EXRP_SEED") ?? 33);
@@ -18,8 +18,7 @@ withChromium("batches on a browser's device are those of the replay, to the bit"
     const html = '<!DOCTYPE html><script type="module" src="_gpu_page.js"></script>';
     await Deno.writeTextFile(`${folder}/index.html`, html);
     await using site = new Site(folder);
-    const software = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
-    const browser = await launchIn(`${folder}/profile`, software);
+    const browser = await launchIn(`${folder}/profile`, SOFTWARE_GPU);
     try {
       const page = await browser.newPage();
       await page.goto(site.url);

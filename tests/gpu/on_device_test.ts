@@ -188,13 +188,16 @@ device.createBuffer = (of) => {
   buffers.push(new WeakRef(buffer));
   return buffer;
 };
-async function useOnce() {
+async function useOnce(k) {
   const replay = await ExperienceReplay.create({ capacity: 100, state: uint8(9) });
   const selector = replay.newPickSelector(uniform());
   replay.record(replay.newEpisode(), new Uint8Array(9), 0, 0, { finalState: new Uint8Array(9) });
-  (await onDevice(replay, device, { columns: ["state"] }).getBatch(1, selector))[Symbol.dispose]();
+  const gpu = onDevice(replay, device, { columns: ["state"] });
+  const batch = await gpu.getBatch(1, selector);
+  if (k % 2 === 0) batch[Symbol.dispose]();
+  if (k % 3 === 0) gpu.close();
 }
-for (let k = 0; k < 5; k++) await useOnce();
+for (let k = 0; k < 6; k++) await useOnce(k);
 await until("the buffers are forgotten", async () => {
   await pause(1);
   globalThis.gc();
