@@ -102,10 +102,15 @@ Deno.test("the package that is published has the plain sources, and deno publish
     );
     assertStrictEquals(packed, source, file);
   }
-  // The check itself sees what is wrong.
-  const path = join(out, "base/checks.ts");
-  await Deno.writeTextFile(path, 'export const wrong:number="";\n', { append: true });
-  await assertRejects(() => checkJsrPackage(out), Error, "is not assignable to type 'number'");
+});
+
+Deno.test("a package with a wrong type is refused", async () => {
+  await using folder = await FreshFolder.make();
+  const config = { name: "@exrp/wrong", version: "1.0.0", license: "MIT", exports: "./mod.ts" };
+  await folder.write("deno.json", JSON.stringify(config));
+  await folder.write("mod.ts", 'export const wrong: number = "";\n');
+  const check = checkJsrPackage(folder.path);
+  await assertRejects(() => check, Error, "is not assignable to type 'number'");
 });
 
 Deno.test("deno add, ten lines, a second run with no network and fewer permissions, and all entry points without one", async () => {

@@ -56,7 +56,7 @@ export interface RunOptions {
 }
 
 /** A package in a folder of its own. */
-export class Packed implements AsyncDisposable {
+export class Packed {
   private constructor(
     /** The folder that has all of it. */
     readonly root: string,
@@ -97,19 +97,25 @@ export class Packed implements AsyncDisposable {
     return await Deno.makeTempDir({ dir: this.root, prefix: "cache_" });
   }
 
-  /** Changes the text of a file of the package. */
-  async edit(file: string, change: (text: string) => string): Promise<void> {
-    const path = join(this.folder, file);
-    const before = await Deno.readTextFile(path);
-    const after = change(before);
-    if (after === before) throw new Error(`${file} was not changed`);
-    await Deno.writeTextFile(path, after);
+  /** Changes the text of a file of the package, until what it returns is disposed. */
+  edit(file: string, change: (text: string) => string): Promise<AsyncDisposable> {
+    return this.editBytes(file, (bytes) => {
+      const before = new TextDecoder().decode(bytes);
+      const after = change(before);
+      if (after === before) throw new Error(`${file} was not changed`);
+      return new TextEncoder().encode(after);
+    });
   }
 
-  /** Changes the bytes of a file of the package. */
-  async editBytes(file: string, change: (bytes: Uint8Array) => Uint8Array): Promise<void> {
+  /** Changes the bytes of a file of the package, until what it returns is disposed. */
+  async editBytes(
+    file: string,
+    change: (bytes: Uint8Array) => Uint8Array,
+  ): Promise<AsyncDisposable> {
     const path = join(this.folder, file);
-    await Deno.writeFile(path, change(await Deno.readFile(path)));
+    const before = await Deno.readFile(path);
+    await Deno.writeFile(path, change(before.slice()));
+    return { [Symbol.asyncDispose]: () => Deno.writeFile(path, before) };
   }
 
   /** Runs a program that imports the package. */
@@ -130,10 +136,6 @@ export class Packed implements AsyncDisposable {
     }).output();
     const decoder = new TextDecoder();
     return { status, out: decoder.decode(stdout).trim(), error: decoder.decode(stderr) };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Deno.remove(this.root, { recursive: true });
   }
 }
 

@@ -6,6 +6,9 @@ import { canMount, namesIn, ownModule, ownTarget, Packed, prebuild } from "./_pa
 const kernels = await Deno.makeTempDir({ prefix: "exrp_prebuilt_" });
 globalThis.addEventListener("unload", () => Deno.removeSync(kernels, { recursive: true }));
 await prebuild([ownTarget], kernels);
+/** All tests have one package, so that Deno compiles its modules once. A test that changes it puts back what was there. */
+const packed = await Packed.from(kernels);
+globalThis.addEventListener("unload", () => Deno.removeSync(packed.root, { recursive: true }));
 const mounts = await canMount();
 
 /** Records, draws, and prints the kernel's path or the error. */
@@ -33,7 +36,6 @@ function anyKernel(options = ""): string {
 const PATH = /\/exrp-[a-z0-9_-]+-[0-9a-f]{16}\.(so|dylib|dll)$/;
 
 Deno.test("the kernel is unpacked at the first start; later starts need no permission to write", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = join(await packed.newCache(), "made", "by", "it");
   const env = { EXRP_CACHE: cache };
   const first = await packed.run(program(), { env });
@@ -50,7 +52,6 @@ Deno.test("the kernel is unpacked at the first start; later starts need no permi
 });
 
 Deno.test("without permission the error names the flags, and those are enough", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   const code = program(`kernelCache: ${JSON.stringify(cache)}`);
   const refused = await packed.run(code, { flags: [] });
@@ -67,7 +68,6 @@ Deno.test("without permission the error names the flags, and those are enough", 
 });
 
 Deno.test("where WebAssembly runs for want of a permission, describe() has the missing flags and no more", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   const named = anyKernel(`kernelCache: ${JSON.stringify(cache)}`);
   const [read, write, ffi] = ["read", "write", "ffi"].map((each) => `--allow-${each}=${cache}`);
@@ -86,7 +86,6 @@ Deno.test("where WebAssembly runs for want of a permission, describe() has the m
 });
 
 Deno.test("where the file must be written and may not be, the error says so", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   const code = program(`kernelCache: ${JSON.stringify(cache)}`);
   const flags = [`--allow-read=${cache}`, `--allow-ffi=${cache}`];
@@ -98,7 +97,6 @@ Deno.test("where the file must be written and may not be, the error says so", as
 });
 
 Deno.test("without the environment and without the option, the error names both", async () => {
-  await using packed = await Packed.from(kernels);
   const flags = ["--allow-read", "--allow-write", "--allow-ffi"];
   const { out } = await packed.run(program(), { flags });
   assertMatch(
@@ -109,7 +107,6 @@ Deno.test("without the environment and without the option, the error names both"
 });
 
 Deno.test("where the environment names no folder, no permission is said to be missing", async () => {
-  await using packed = await Packed.from(kernels);
   const env = { HOME: "", XDG_CACHE_HOME: "", LOCALAPPDATA: "" };
   const { out } = await packed.run(program(), { env });
   assertMatch(out, /^ReplayError kernel-missing: .* no cache folder is known: no absolute path is/);
@@ -122,7 +119,6 @@ Deno.test({
   name: "the folder by default is that of the system's caches",
   ignore: Deno.build.os !== "linux",
   fn: async () => {
-    await using packed = await Packed.from(kernels);
     const home = await packed.newCache();
     const own = await packed.newCache();
     const plain = await packed.run(program(), { env: { HOME: home, XDG_CACHE_HOME: "" } });
@@ -136,7 +132,6 @@ Deno.test({
 });
 
 Deno.test("eight processes that unpack at once all succeed, and leave one file", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   const env = { EXRP_CACHE: cache };
   const all = await Promise.all(Array.from({ length: 8 }, () => packed.run(program(), { env })));
@@ -147,7 +142,6 @@ Deno.test("eight processes that unpack at once all succeed, and leave one file",
 });
 
 Deno.test("a file in the cache that is not whole is never loaded: it is replaced, or the error says so", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   const env = { EXRP_CACHE: cache };
   const { out: path } = await packed.run(program(), { env });
@@ -170,25 +164,25 @@ Deno.test("a file in the cache that is not whole is never loaded: it is replaced
 
 Deno.test("a module of the package that was changed is refused, and nothing of it is written", async () => {
   const file = `prebuilt/${ownModule}`;
-  const changes: [string, (packed: Packed) => Promise<void>, RegExp][] = [
+  const changes: [string, () => Promise<AsyncDisposable>, RegExp][] = [
     [
       "cut off",
-      (packed) => packed.editBytes(file, (bytes) => bytes.slice(0, -800)),
+      () => packed.editBytes(file, (bytes) => bytes.slice(0, -800)),
       /could not be loaded: [^]*--reload/,
     ],
     [
       "other bytes",
-      (packed) => packed.editBytes(file, (bytes) => bytes.fill(0x55, -800)),
+      () => packed.editBytes(file, (bytes) => bytes.fill(0x55, -800)),
       /could not be loaded: [^]*--reload/,
     ],
     [
       "away",
-      (packed) => packed.editBytes(file, (bytes) => bytes.slice(0, 8)),
+      () => packed.editBytes(file, (bytes) => bytes.slice(0, 8)),
       /could not be loaded: [^]*--reload/,
     ],
     [
       "another checksum",
-      (packed) =>
+      () =>
         packed.edit(
           "prebuilt/targets.ts",
           (text) => text.replace(/sha256: "(.*?)"/, `sha256: "${"0".repeat(64)}"`),
@@ -197,9 +191,8 @@ Deno.test("a module of the package that was changed is refused, and nothing of i
     ],
   ];
   for (const [name, change, words] of changes) {
-    await using packed = await Packed.from(kernels);
     const cache = await packed.newCache();
-    await change(packed);
+    await using _changed = await change();
     const { out } = await packed.run(program(), { env: { EXRP_CACHE: cache } });
     assertMatch(out, /^ReplayError kernel-missing: this package's kernel for /, name);
     assertMatch(out, words, name);
@@ -208,7 +201,6 @@ Deno.test("a module of the package that was changed is refused, and nothing of i
 });
 
 Deno.test("a Deno that does not expand Brotli is told which one does", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = await packed.newCache();
   // As Deno before 2.7 has it.
   const old = `globalThis.DecompressionStream = class extends DecompressionStream {
@@ -252,8 +244,7 @@ Deno.test("a WebAssembly kernel that was changed is refused, and the error says 
   ];
   const code = program().replace('"native"', '"wasm"');
   for (const [name, change, words] of changes) {
-    await using packed = await Packed.from(kernels);
-    await packed.edit("prebuilt/wasm32.ts", change);
+    await using _changed = await packed.edit("prebuilt/wasm32.ts", change);
     const { out, error } = await packed.run(code, { flags: [] });
     assertMatch(
       out,
@@ -265,8 +256,7 @@ Deno.test("a WebAssembly kernel that was changed is refused, and the error says 
 });
 
 Deno.test("a machine that the package has no kernel for is told which it has", async () => {
-  await using packed = await Packed.from(kernels);
-  await packed.edit(
+  await using _changed = await packed.edit(
     "prebuilt/targets.ts",
     (text) => text.replace(`"${ownTarget}"`, '"m68k-amiga"'),
   );
@@ -296,7 +286,6 @@ for (const [name, options, words] of disks) {
     name: `a cache folder that is ${name}: the error says so`,
     ignore: !mounts,
     fn: async () => {
-      await using packed = await Packed.from(kernels);
       const cache = await packed.newCache();
       const list = `\nfor (const { name } of Deno.readDirSync(${
         JSON.stringify(cache)
@@ -312,7 +301,6 @@ for (const [name, options, words] of disks) {
 }
 
 Deno.test("a cache folder that is a file: the error says so", async () => {
-  await using packed = await Packed.from(kernels);
   const cache = join(await packed.newCache(), "file");
   await Deno.writeTextFile(cache, "");
   const { out } = await packed.run(program(), { env: { EXRP_CACHE: cache } });
@@ -324,7 +312,6 @@ Deno.test("a cache folder that is a file: the error says so", async () => {
 });
 
 Deno.test("over HTTP: only the module of this machine is run, and importing runs none", async () => {
-  await using packed = await Packed.from(kernels);
   // A module of WebAssembly can't say that it runs, so one of TypeScript stands before each.
   const modules = [ownModule, "other.wasm"];
   await Deno.copyFile(
@@ -337,7 +324,7 @@ Deno.test("over HTTP: only the module of this machine is run, and importing runs
   }
   const entry =
     '\n  "other": { start: 0, size: 1, sha256: "", packedSize: 1, load: () => import("./other.wasm") },\n};';
-  await packed.edit(
+  await using _changed = await packed.edit(
     "prebuilt/targets.ts",
     (text) =>
       `console.log("targets.ts");\n${text.replace("\n};", entry).replaceAll(".wasm", ".wasm.ts")}`,
