@@ -115,7 +115,7 @@ Deno.test("the critics learn the rewards of what has weight, and the actor then 
       weight: Float32Array.from(action, (_, k) => k < count / 2 ? 1 : 0),
     };
     let errors = new Float32Array(count);
-    for (let update = 0; update < 600; update++) {
+    for (let update = 0; update < 300; update++) {
       const rates = { learning: 3e-3, target: 0.005 };
       errors = networks.updateCritics(batch, rates, random).tdError;
       networks.updateActor(state, 3e-3, random);
@@ -144,7 +144,7 @@ Deno.test("offline data has whole episodes, and the last is cut off", () => {
 Deno.test("the agents do the same for the same seed, and something else for each other way", async () => {
   const saved = structuredClone(SETTINGS);
   SETTINGS.sac.warmupSteps = 60;
-  SETTINGS.evaluation.every = 120;
+  SETTINGS.evaluation = { every: 120, episodes: 2 };
   try {
     const curve = async (change: Partial<Run>): Promise<string> =>
       JSON.stringify(await train({ ...RUN, steps: 240, ...change }));

@@ -384,13 +384,12 @@ const actions: Float32Array = batch.action;
 export { actions, states };
 `,
     );
-    const lib = ["es2022", "dom", "dom.asynciterable"];
+    const dom = ["dom", "dom.asynciterable"];
     for (
       const how of [
-        { module: "nodenext", lib: ["esnext", "dom", "dom.asynciterable"] },
         { module: "nodenext" }, // the compiler's own target and library
-        { module: "node16", target: "es2022", lib },
-        { module: "esnext", moduleResolution: "bundler", target: "es2022", lib },
+        { module: "node16", target: "es2022", lib: ["es2022", ...dom] },
+        { module: "esnext", moduleResolution: "bundler", lib: ["esnext", ...dom] },
       ]
     ) {
       const compilerOptions = {

@@ -63,15 +63,17 @@ for (const [count, bytes] of [[2 ** 16, 44], [2 ** 20, 41]] as const) {
       // The first draw adds up the weights, whose sums take memory then.
       then: ["smallBatch"],
     };
+    const isLarge = count > 2 ** 16;
     const shapes: Plan[] = [
       { ...full, length: 0 },
       { ...full, length: 100 },
-      { ...full, length: 200 },
+      ...isLarge ? [] : [{ ...full, length: 200 }],
       { ...full, length: 200, actors: 8 },
       { ...full, length: 1000 },
     ];
     for (const shape of shapes) {
-      for (const prioritized of [0, 1]) {
+      // The large ones take a second or two each, and what a table takes was seen in the others.
+      for (const prioritized of isLarge ? [1] : [0, 1]) {
         const plan: Plan = { ...shape, selectors: prioritized === 0 ? [] : ["prioritized"] };
         await hold(plan, ({ later: [filled] }) => {
           assert(filled);
