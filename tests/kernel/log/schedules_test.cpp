@@ -20,6 +20,12 @@ using namespace exrp::test;
 
 namespace {
 
+#if defined(EXRP_TEST_MEMORY)
+constexpr uint64_t usualCount = 1000;  // under a sanitizer
+#else
+constexpr uint64_t usualCount = 10000;
+#endif
+
 struct Totals {
   uint64_t lives = 0, crashes = 0, kills = 0, failures = 0, lies = 0, torn = 0, behind = 0, frames = 0, repaired = 0, damaged = 0, flipsInTail = 0;
 };
@@ -428,7 +434,7 @@ class Schedule {
 
 int main() {
   const uint64_t first = test::fromEnvironment("EXRP_LOG_SEED", 1);
-  const uint64_t count = test::fromEnvironment("EXRP_LOG_SCHEDULES", 10000);
+  const uint64_t count = test::fromEnvironment("EXRP_LOG_SCHEDULES", usualCount);
   Totals totals;
   uint64_t failed = 0;
   for (uint64_t seed = first; seed < first + count && failed < 5; ++seed) {
