@@ -78,7 +78,7 @@ const model = {
 } as const;
 
 /** How many schedules of fleets run. */
-const fleets = { all: "60", everyday: "20" } as const;
+const fleets = { all: "40", everyday: "20" } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
