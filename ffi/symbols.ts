@@ -190,8 +190,8 @@ export const symbols = {
   exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
-  /** `(replay, columns, column_count)` */
-  exrp_mirror_begin: { parameters: ["u32", "buffer", "u32"], result: "i32" },
+  /** `(replay, columns, column_count, packed)` */
+  exrp_mirror_begin: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
   /** `(replay)` */
   exrp_mirror_end: { parameters: ["u32"], result: "i32" },
   /** `(replay, rows, rows_size, runs, run_count, info)` */
@@ -694,7 +694,12 @@ export interface KernelSymbols {
   /** `exrp_batch_take` of kernel/exrp.h. */
   exrp_batch_take(replay: number, order: number): number;
   /** `exrp_mirror_begin` of kernel/exrp.h. */
-  exrp_mirror_begin(replay: number, columns: KernelBuffer, column_count: number): number;
+  exrp_mirror_begin(
+    replay: number,
+    columns: KernelBuffer,
+    column_count: number,
+    packed: KernelBuffer,
+  ): number;
   /** `exrp_mirror_end` of kernel/exrp.h. */
   exrp_mirror_end(replay: number): number;
   /** `exrp_mirror_read` of kernel/exrp.h. */
@@ -1601,7 +1606,9 @@ export const EXRP_MIRROR_MORE = 1;
 export const EXRP_MIRROR_SLOTS = 2;
 export const EXRP_MIRROR_BLOCK = 3;
 export const EXRP_MIRROR_COUNT = 4;
-export const EXRP_MIRROR_RUN_SLOT = 0;
-export const EXRP_MIRROR_RUN_SLOTS = 1;
-export const EXRP_MIRROR_RUN_BYTE = 2;
-export const EXRP_MIRROR_RUN_COUNT = 3;
+export const EXRP_MIRROR_RUN_COLUMN = 0;
+export const EXRP_MIRROR_RUN_SLOT = 1;
+export const EXRP_MIRROR_RUN_SLOTS = 2;
+export const EXRP_MIRROR_RUN_BYTE = 3;
+export const EXRP_MIRROR_RUN_PACKED = 4;
+export const EXRP_MIRROR_RUN_COUNT = 5;

@@ -1,8 +1,9 @@
 /**
- * The rows of some columns on a device: those of each column in buffers, a row at the number of its slot.
+ * The rows of some columns on a device: those of each column in buffers, a row at the number of its slot. Of a compressed column, the buffers have blocks where there
+ * is room for them, packed ones and those that get records.
  *
- * The buffers grow with the slots that the replay has used. The last of them doubles until it is as large as the device lets a shader reach at a time, and then the
- * next one begins.
+ * The buffers grow with what they hold. The last of them doubles up to 16 MiB, and then gets as much more at a time, until it is as large as the device lets a shader
+ * reach. Then the next one begins.
  *
  * @module
  */
@@ -14,6 +15,7 @@ import * as abi from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
 import type { Column, NamedColumn } from "../schema/columns.ts";
 import type { Allocator } from "./_allocator.ts";
+import { BlockHeap, NO_PLACE } from "./_block_heap.ts";
 import { type DeviceBuffer, USAGE } from "./device.ts";
 import { strideOf } from "./_shader.ts";
 
@@ -26,18 +28,78 @@ const PIECE_RUNS = 4096;
 /** Slots of the smallest buffer. */
 const SLOTS_MIN = 1024;
 
+/** Bytes of the smallest buffer of a compressed column. */
+const HEAP_BYTES_MIN = 64 * 2 ** 10;
+
+/** Up to so many bytes, the last buffer of a column doubles. */
+const STEP_BYTES = 16 * 2 ** 20;
+
+/** What stands before the rows of a block that are as they are. */
+const PLAIN_HEAD = new Uint8Array(4);
+
 /** The rows of one column. */
 export interface MirroredColumn<B> {
   /** The column's number in the replay. */
   readonly index: number;
   /** The column. */
   readonly column: Column;
-  /** Bytes of a row in the buffers. */
+  /** Bytes of a row as it is. */
   readonly rowBytes: number;
-  /** Slots of each buffer but the last, a power of two. */
-  readonly chunkSlots: number;
+  /** Bytes of what is counted in the buffers: of a row, or of a grain of a heap. */
+  readonly unitBytes: number;
+  /** Units of each buffer but the last. */
+  readonly chunkUnits: number;
+  /** Units of the smallest buffer. */
+  readonly leastUnits: number;
+  /** Where blocks stand, if they come packed. */
+  readonly heap: BlockHeap | undefined;
   /** The buffers. */
   readonly chunks: B[];
+}
+
+/** The mirror of a column without rows. */
+function newColumn<B>(
+  index: number,
+  { name, column }: NamedColumn,
+  blockLength: number,
+  comesPacked: boolean,
+  most: number,
+): MirroredColumn<B> {
+  const rowBytes = 4 * strideOf(column);
+  const blockBytes = comesPacked ? blockBytesMax(blockLength, rowBytes) : blockLength * rowBytes;
+  const heap = comesPacked ? new BlockHeap(blockBytes / 4, most / 4) : undefined;
+  const unitBytes = heap === undefined ? rowBytes : 4 * heap.grainWords;
+  const chunkUnits = heap?.chunkGrains ?? 2 ** Math.floor(Math.log2(most / rowBytes));
+  if (chunkUnits * unitBytes < blockBytes) {
+    throw new ReplayError(
+      "limit",
+      `onDevice(): ${blockLength} rows of ${name}, a block, take ${
+        bytesText(blockBytes)
+      }, and the device takes buffers of ${bytesText(most)}`,
+    );
+  }
+  const least = heap === undefined ? SLOTS_MIN : Math.ceil(HEAP_BYTES_MIN / unitBytes);
+  const leastUnits = Math.min(least, chunkUnits);
+  return { index, column, rowBytes, unitBytes, chunkUnits, leastUnits, heap, chunks: [] };
+}
+
+/** What a block takes at most: its rows packed with a key, and 8 bytes for each, or as they are. */
+function blockBytesMax(blockLength: number, rowBytes: number): number {
+  return (blockLength + 1) * (rowBytes + 8);
+}
+
+/** So many units for those that are needed: a power of two up to a step, and then steps. */
+function unitsFor(units: number, step: number): number {
+  return units > step
+    ? Math.ceil(units / Math.max(1, step)) * Math.max(1, step)
+    : Math.min(step, 2 ** Math.ceil(Math.log2(units)));
+}
+
+/** How many units the buffers of a column have. */
+function unitsOf({ chunks, chunkUnits, unitBytes }: MirroredColumn<DeviceBuffer>): number {
+  const last = chunks.at(-1);
+  if (last === undefined) return 0;
+  return (chunks.length - 1) * chunkUnits + Math.floor(last.size / unitBytes);
 }
 
 /** What was read of the replay and is to be uploaded. */
@@ -46,17 +108,36 @@ export interface Piece {
   readonly runCount: number;
   /** Whether there are more that the device lacks. */
   readonly isMore: boolean;
-  /** The buffers have to have so many slots before it is uploaded. */
-  readonly slotCount: number;
+}
+
+/** Rows of a column in a piece, or a block that has gone, which has no slots. */
+interface Run<B> {
+  readonly column: MirroredColumn<B>;
+  readonly slot: number;
+  readonly slots: number;
+  /** Where its bytes begin. */
+  readonly byte: number;
+  /** How many there are, if they are packed; else 0. */
+  readonly packed: number;
 }
 
 /** The mirror of some columns of a replay. */
 export class Mirror<B extends DeviceBuffer> {
   readonly columns: readonly MirroredColumn<B>[];
+  /** Slots of a block. */
+  readonly blockLength: number;
+  readonly #byIndex: ReadonlyMap<number, MirroredColumn<B>>;
   readonly #allocator: Allocator<B>;
   readonly #core: ReplayCore;
+  readonly #indices: Uint32Array<ArrayBuffer>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
   readonly #runs = new Uint32Array(PIECE_RUNS * abi.EXRP_MIRROR_RUN_COUNT);
+  /** Whether each column comes packed. */
+  readonly #packed: Uint32Array<ArrayBuffer>;
+  /** Places of blocks whose rows are as they are, since the piece was read. */
+  #plainPlaces: [column: MirroredColumn<B>, word: number][] = [];
+  /** Rows of the batch that is made. */
+  #scratch: B | undefined;
   #slotCount = 0;
   #uploadedBytes = 0;
   /** The replay's number in the kernel for which the kernel keeps a mirror; another one after a snapshot was loaded. */
@@ -76,29 +157,43 @@ export class Mirror<B extends DeviceBuffer> {
     this.#allocator = allocator;
     const { maxBufferSize, maxStorageBufferBindingSize } = allocator.device.limits;
     const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
-    const blockLength = core.info("onDevice()")[abi.EXRP_INFO_BLOCK_LENGTH] ?? 0;
-    this.columns = [...columns].sort(([a], [b]) => a - b).map(([index, { name, column }]) => {
-      const rowBytes = 4 * strideOf(column);
-      const chunkSlots = 2 ** Math.floor(Math.log2(most / rowBytes));
-      if (chunkSlots >= blockLength) return { index, column, rowBytes, chunkSlots, chunks: [] };
-      throw new ReplayError(
-        "limit",
-        `onDevice(): ${blockLength} rows of ${name}, a block, take ${
-          bytesText(blockLength * rowBytes)
-        }, and the device takes buffers of ${bytesText(most)}`,
+    this.blockLength = core.info("onDevice()")[abi.EXRP_INFO_BLOCK_LENGTH] ?? 0;
+    const sorted = [...columns].sort(([a], [b]) => a - b);
+    this.#indices = Uint32Array.from(sorted, ([index]) => index);
+    this.#packed = new Uint32Array(sorted.length);
+    this.#beginInKernel();
+    try {
+      this.columns = sorted.map(([index, column], k) =>
+        newColumn(index, column, this.blockLength, this.#packed[k] === 1, most)
       );
-    });
-    const blockBytes = blockLength * this.columns.reduce((sum, { rowBytes }) => sum + rowBytes, 0);
+    } catch (error) {
+      this.end();
+      throw error;
+    }
+    this.#byIndex = new Map(this.columns.map((column) => [column.index, column]));
+    const blockBytes = this.columns.reduce(
+      (sum, { rowBytes }) => sum + blockBytesMax(this.blockLength, rowBytes),
+      0,
+    );
     this.#bytes = new Uint8Array(Math.max(PIECE_BYTES, blockBytes));
-    this.begin();
   }
 
   /** Tells the kernel that there is a mirror. A snapshot that was loaded is another replay of the kernel, which has to be told again. The caller holds it. */
   begin(): void {
+    if (this.#core.id === this.#id) return;
+    this.#beginInKernel();
+    for (const { heap } of this.columns) heap?.clear();
+    this.#plainPlaces = [];
+  }
+
+  #beginInKernel(): void {
     const core = this.#core;
-    if (core.id === this.#id) return;
-    const indices = Uint32Array.from(this.columns, ({ index }) => index);
-    const status = core.kernel.symbols.exrp_mirror_begin(core.id, indices, lengthOf(indices));
+    const status = core.kernel.symbols.exrp_mirror_begin(
+      core.id,
+      this.#indices,
+      lengthOf(this.#indices),
+      this.#packed,
+    );
     if (status === abi.EXRP_STATUS_LIMIT) {
       throw new ReplayError(
         "limit",
@@ -111,7 +206,8 @@ export class Mirror<B extends DeviceBuffer> {
 
   /** The bytes of its memory outside the device. */
   get hostBytes(): number {
-    return this.#bytes.byteLength + this.#runs.byteLength;
+    const heaps = this.columns.reduce((sum, { heap }) => sum + (heap?.bytes ?? 0), 0);
+    return this.#bytes.byteLength + this.#runs.byteLength + heaps;
   }
 
   /** How many bytes of rows were uploaded. */
@@ -139,25 +235,54 @@ export class Mirror<B extends DeviceBuffer> {
       info,
     );
     core.check(operation, status);
+    const runCount = info[abi.EXRP_MIRROR_RUNS] ?? 0;
+    this.#slotCount = info[abi.EXRP_MIRROR_SLOTS] ?? 0;
+    for (let k = 0; k < runCount; k++) this.#placeRun(this.#run(k));
+    return { runCount, isMore: info[abi.EXRP_MIRROR_MORE] === 1 };
+  }
+
+  /** A run of the piece that was read last. */
+  #run(k: number): Run<B> {
+    const at = k * abi.EXRP_MIRROR_RUN_COUNT;
+    const number = (index: number): number => this.#runs[at + index] ?? 0;
     return {
-      runCount: info[abi.EXRP_MIRROR_RUNS] ?? 0,
-      isMore: info[abi.EXRP_MIRROR_MORE] === 1,
-      slotCount: info[abi.EXRP_MIRROR_SLOTS] ?? 0,
+      column: this.#byIndex.get(number(abi.EXRP_MIRROR_RUN_COLUMN)) as MirroredColumn<B>,
+      slot: number(abi.EXRP_MIRROR_RUN_SLOT),
+      slots: number(abi.EXRP_MIRROR_RUN_SLOTS),
+      byte: number(abi.EXRP_MIRROR_RUN_BYTE),
+      packed: number(abi.EXRP_MIRROR_RUN_PACKED),
     };
   }
 
-  /** Whether the buffers have room for a piece. */
-  hasRoom({ slotCount }: Piece): boolean {
-    return slotCount <= this.#slotCount;
+  /** Finds a place for the block of a run. */
+  #placeRun({ column, slot, slots, packed }: Run<B>): void {
+    const { heap, rowBytes } = column;
+    if (heap === undefined) return;
+    const block = Math.floor(slot / this.blockLength);
+    if (slots === 0) heap.free(block);
+    else if (packed > 0) heap.take(block, packed / 4, false);
+    else if (!heap.isPlain(block)) {
+      const word = heap.take(block, 1 + this.blockLength * rowBytes / 4, true);
+      this.#plainPlaces.push([column, word]);
+    }
+  }
+
+  /** Units that a column needs. */
+  #unitsNeeded({ heap }: MirroredColumn<B>): number {
+    return heap === undefined ? this.#slotCount : heap.end;
+  }
+
+  /** Whether the buffers have room for the piece that was read last. */
+  hasRoom(): boolean {
+    return this.columns.every((column) => this.#unitsNeeded(column) <= unitsOf(column));
   }
 
   /** Makes room for the piece that was read last, and uploads it. */
   async take(operation: string, piece: Piece): Promise<void> {
-    const { slotCount } = piece;
     try {
-      if (!this.hasRoom(piece)) {
-        for (const column of this.columns) await this.#growColumn(operation, column, slotCount);
-        this.#slotCount = slotCount;
+      for (const column of this.columns) {
+        if (this.#unitsNeeded(column) <= unitsOf(column)) continue;
+        await this.#growColumn(operation, column, this.#unitsNeeded(column));
       }
       this.#allocator.check(operation);
     } catch (error) {
@@ -170,16 +295,22 @@ export class Mirror<B extends DeviceBuffer> {
 
   async #growColumn(
     operation: string,
-    { rowBytes, chunkSlots, chunks }: MirroredColumn<B>,
-    slotCount: number,
+    { unitBytes, chunkUnits, leastUnits, heap, chunks }: MirroredColumn<B>,
+    unitCount: number,
   ): Promise<void> {
     const { device } = this.#allocator;
-    const count = Math.ceil(slotCount / chunkSlots);
+    if (heap !== undefined && unitCount * heap.grainWords > NO_PLACE) {
+      throw new ReplayError(
+        "limit",
+        `${operation}: a compressed column takes at most 16 GiB of a device`,
+      );
+    }
+    const count = Math.ceil(unitCount / chunkUnits);
     for (let k = Math.max(0, chunks.length - 1); k < count; k++) {
-      const slots = Math.min(chunkSlots, slotCount - k * chunkSlots);
+      const units = Math.min(chunkUnits, unitCount - k * chunkUnits);
       const before = chunks[k];
-      const needed = 2 ** Math.ceil(Math.log2(Math.max(slots, Math.min(SLOTS_MIN, chunkSlots))));
-      const size = (k < count - 1 ? chunkSlots : needed) * rowBytes;
+      const needed = unitsFor(Math.max(units, leastUnits), Math.floor(STEP_BYTES / unitBytes));
+      const size = (k < count - 1 ? chunkUnits : Math.min(needed, chunkUnits)) * unitBytes;
       if (before !== undefined && before.size >= size) continue;
       const usage = USAGE.storage | USAGE.copyFrom | USAGE.copyTo;
       const [made] = await this.#allocator.make(operation, [size], usage, "the rows of a column");
@@ -197,20 +328,66 @@ export class Mirror<B extends DeviceBuffer> {
 
   /** Uploads the piece that was read last. */
   upload({ runCount }: Piece): void {
-    const { queue } = this.#allocator.device;
+    for (const [column, word] of this.#plainPlaces.splice(0)) {
+      this.#write(column, 4 * word, PLAIN_HEAD, 0, PLAIN_HEAD.byteLength);
+    }
     for (let k = 0; k < runCount; k++) {
-      const at = k * abi.EXRP_MIRROR_RUN_COUNT;
-      const slot = this.#runs[at + abi.EXRP_MIRROR_RUN_SLOT] ?? 0;
-      const slots = this.#runs[at + abi.EXRP_MIRROR_RUN_SLOTS] ?? 0;
-      let from = this.#runs[at + abi.EXRP_MIRROR_RUN_BYTE] ?? 0;
-      for (const { rowBytes, chunkSlots, chunks } of this.columns) {
-        const chunk = chunks[Math.floor(slot / chunkSlots)];
-        const size = slots * rowBytes;
-        queue.writeBuffer(chunk as never, slot % chunkSlots * rowBytes, this.#bytes, from, size);
-        from += size;
-        this.#uploadedBytes += size;
+      const { column, slot, slots, byte, packed } = this.#run(k);
+      if (slots > 0) {
+        const size = packed > 0 ? packed : slots * column.rowBytes;
+        this.#write(column, this.#byteOf(column, slot, packed > 0), this.#bytes, byte, size);
       }
     }
+  }
+
+  /** Where the bytes of a run stand in the buffers of its column. */
+  #byteOf({ heap, rowBytes }: MirroredColumn<B>, slot: number, isPacked: boolean): number {
+    if (heap === undefined) return slot * rowBytes;
+    const begin = 4 * heap.wordOf(Math.floor(slot / this.blockLength));
+    return isPacked ? begin : begin + PLAIN_HEAD.byteLength + slot % this.blockLength * rowBytes;
+  }
+
+  /** Writes bytes into the buffers of a column. */
+  #write(
+    { chunks, unitBytes, chunkUnits }: MirroredColumn<B>,
+    to: number,
+    bytes: Uint8Array<ArrayBuffer>,
+    from: number,
+    size: number,
+  ): void {
+    const chunkBytes = chunkUnits * unitBytes;
+    const chunk = chunks[Math.floor(to / chunkBytes)];
+    const { queue } = this.#allocator.device;
+    queue.writeBuffer(chunk as never, to % chunkBytes, bytes, from, size);
+    this.#uploadedBytes += size;
+  }
+
+  /** The first word of the block of each address in the buffers of a compressed column; `places` gets them. An address has so many words. */
+  findPlaces(
+    { heap }: MirroredColumn<B>,
+    addresses: Uint32Array,
+    addressWords: number,
+    places: Uint32Array,
+  ): void {
+    for (let k = 0; k < places.length; k++) {
+      const address = addresses[k * addressWords] ?? 0;
+      const isRow = address !== 0 && address !== abi.EXRP_ADDRESS_ZEROS;
+      const block = Math.floor((address - abi.EXRP_ADDRESS_SLOT) / this.blockLength);
+      places[k] = isRow ? heap?.wordOf(block) ?? NO_PLACE : NO_PLACE;
+    }
+  }
+
+  /** Makes the buffer for the unpacked rows of an array large enough. */
+  async makeScratch(operation: string, bytes: number): Promise<void> {
+    if (bytes <= (this.#scratch?.size ?? 0)) return;
+    const [made] = await this.#allocator.make(operation, [bytes], USAGE.storage, "unpacked rows");
+    if (this.#scratch !== undefined) this.#allocator.free([this.#scratch]);
+    this.#scratch = made;
+  }
+
+  /** The buffer for the unpacked rows of an array. */
+  get scratch(): B | undefined {
+    return this.#scratch;
   }
 
   /** Tells the kernel that there is none any more. The next {@linkcode begin} begins anew. */

@@ -14,6 +14,7 @@ import { kernelTransforms, shownColumns } from "../schema/pick_transforms.ts";
 import type { Allocator } from "./_allocator.ts";
 import type { Mirror, MirroredColumn } from "./_mirror.ts";
 import { GROUP_SIZE, PARAMETER_COUNT, shaderOf } from "./_shader.ts";
+import { unpackShaderOf } from "./_unpack_shader.ts";
 import { type DeviceBuffer, USAGE } from "./device.ts";
 
 /** Offsets of what is bound are multiples of this, on every device. */
@@ -32,21 +33,40 @@ export interface PlannedPart {
   readonly byteLength: number;
 }
 
+/** A shader that is ready. */
+type Pipeline = { getBindGroupLayout(index: number): unknown };
+
 /** A column on the device, and the shader that gathers it. */
 interface Gathered<B> {
   readonly mirrored: MirroredColumn<B>;
-  readonly pipeline: { getBindGroupLayout(index: number): unknown };
+  readonly pipeline: Pipeline;
+  /** The shader that unpacks its rows before, if they are packed. */
+  readonly unpacks: Pipeline | undefined;
+  /** Words of an address. */
+  readonly addressWords: number;
   /** Bytes of its means and factors; 0 where it is not normalized. */
   readonly scaleBytes: number;
   /** Where they stand in what is uploaded. */
   readonly scalesAt: number;
 }
 
-/** A part, and where its addresses stand in what is uploaded. */
+/** A part, and where its addresses stand in what is uploaded, and the places that they lead to. */
 interface Filled<B> extends PlannedPart {
   readonly column: Gathered<B>;
   readonly at: number;
+  readonly placesAt: number;
+  readonly addressCount: number;
 }
+
+/** What is bound to a shader. */
+interface Bound<B> {
+  readonly buffer: B | undefined;
+  readonly offset?: number;
+  readonly size?: number;
+}
+
+/** Slots of no end. */
+const ALL_SLOTS = 0xffffffff;
 
 function aligned(bytes: number): number {
   return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
@@ -86,6 +106,7 @@ export class Plan<B extends DeviceBuffer> {
   readonly #view: number;
   readonly #core: ReplayCore;
   readonly #allocator: Allocator<B>;
+  readonly #mirror: Mirror<B>;
   readonly #columns: readonly Gathered<B>[];
   /** Addresses, means and factors. */
   readonly #staged: Uint8Array<ArrayBuffer>;
@@ -103,7 +124,7 @@ export class Plan<B extends DeviceBuffer> {
     mirror: Mirror<B>,
     view: number,
     layouts: { readonly layout: BatchLayout; readonly plain: BatchLayout },
-    make: (code: string) => Gathered<B>["pipeline"],
+    make: (code: string) => Pipeline,
   ) {
     const { layout, plain } = layouts;
     const { columns, leaves } = core.config;
@@ -126,9 +147,16 @@ export class Plan<B extends DeviceBuffer> {
           `getBatch(): ${name} is float64, which a device can't transform; leave it out of the columns of onDevice(), or out of the transforms`,
         );
       }
-      const { code, normalizes } = shaderOf({ stored, shown: column, transforms });
+      const isUnpacked = mirrored.heap !== undefined;
+      const shader = shaderOf({ stored, shown: column, transforms, isUnpacked });
+      const { code, normalizes, addressWords } = shader;
       const scaleBytes = normalizes ? 3 * 4 * stored.elementCount : 0;
-      return [index, { mirrored, pipeline: make(code), scaleBytes, scalesAt: place(scaleBytes) }];
+      const unpacks = isUnpacked
+        ? make(unpackShaderOf(stored, mirror.blockLength, addressWords))
+        : undefined;
+      const scalesAt = place(scaleBytes);
+      const pipeline = make(code);
+      return [index, { mirrored, pipeline, unpacks, addressWords, scaleBytes, scalesAt }];
     }));
     const isMirrored = (index: number): boolean => byIndex.has(index);
     const shownParts = partsOf(plain, leaves.length, isMirrored);
@@ -136,8 +164,12 @@ export class Plan<B extends DeviceBuffer> {
       const [, part] = shownParts[k] as [number, BatchPart];
       const at = place(bytesOf(addresses));
       const column = byIndex.get(index) as Gathered<B>;
-      return { addresses, shown: part, byteLength: bytesOf(part), column, at };
+      const addressCount = bytesOf(addresses) / 4 / column.addressWords;
+      const placesAt = column.unpacks === undefined ? 0 : place(4 * addressCount);
+      const byteLength = bytesOf(part);
+      return { addresses, shown: part, byteLength, column, at, placesAt, addressCount };
     });
+    this.#mirror = mirror;
     this.layout = layout;
     this.plain = plain;
     this.#view = view;
@@ -176,6 +208,10 @@ export class Plan<B extends DeviceBuffer> {
       allocator.device.queue.writeBuffer(made as never, 0, numbers);
       this.#chunkCounts = counts;
     }
+    const unpacked = this.parts.map(({ column: { unpacks, mirrored }, addressCount }) =>
+      unpacks === undefined ? 0 : addressCount * mirrored.rowBytes
+    );
+    await this.#mirror.makeScratch(operation, Math.max(0, ...unpacked));
     const spare = this.#spare.pop();
     if (spare !== undefined) return spare;
     const sizes = this.parts.map(({ byteLength }) => Math.max(4, Math.ceil(byteLength / 4) * 4));
@@ -183,17 +219,18 @@ export class Plan<B extends DeviceBuffer> {
     return await allocator.make(operation, sizes, usage, "a batch");
   }
 
-  /** The parameters of each run of a shader: of each part, one for each buffer of its column. */
+  /** The parameters of each run of a shader: of each part, one for each buffer of its column. Where rows are unpacked there, one more gathers them. */
   #parameterNumbers(): Uint8Array<ArrayBuffer> {
-    const runs = this.parts.flatMap(({ byteLength, column: { mirrored } }) =>
-      mirrored.chunks.map((_, k) => [
-        Math.ceil(byteLength / 4),
-        k * mirrored.chunkSlots,
-        mirrored.chunkSlots,
-        k === 0 ? 1 : 0,
-        0,
-      ])
-    );
+    const runs = this.parts.flatMap(({ byteLength, addressCount, column }) => {
+      const { mirrored: { chunks, chunkUnits, heap }, unpacks } = column;
+      const words = Math.ceil(byteLength / 4);
+      if (unpacks === undefined) {
+        return chunks.map((_, k) => [words, k * chunkUnits, chunkUnits, k === 0 ? 1 : 0, 0]);
+      }
+      const chunkWords = chunkUnits * (heap?.grainWords ?? 0);
+      const unpacking = chunks.map((_, k) => [addressCount, k * chunkWords, chunkWords, 0, 0]);
+      return [...unpacking, [words, 0, ALL_SLOTS, 1, 0]];
+    });
     const numbers = new Uint32Array(Math.max(1, runs.length) * ALIGNMENT / 4);
     for (const [k, run] of runs.entries()) numbers.set(run, k * ALIGNMENT / 4);
     return new Uint8Array(numbers.buffer);
@@ -203,8 +240,13 @@ export class Plan<B extends DeviceBuffer> {
   fill(operation: string, buffers: readonly B[], batch: Uint8Array<ArrayBuffer>): void {
     const { device } = this.#allocator;
     const staged = this.#staged;
-    for (const { addresses, at } of this.parts) {
+    for (const { addresses, at, placesAt, addressCount, column } of this.parts) {
       staged.set(batch.subarray(addresses.offset, addresses.offset + bytesOf(addresses)), at);
+      if (column.unpacks === undefined) continue;
+      const { mirrored, addressWords } = column;
+      const words = new Uint32Array(staged.buffer, at, addressCount * addressWords);
+      const places = new Uint32Array(staged.buffer, placesAt, addressCount);
+      this.#mirror.findPlaces(mirrored, words, addressWords, places);
     }
     for (const { mirrored: { index }, scaleBytes, scalesAt } of this.#columns) {
       if (scaleBytes === 0) continue;
@@ -221,11 +263,32 @@ export class Plan<B extends DeviceBuffer> {
     const commands = device.createCommandEncoder();
     const pass = commands.beginComputePass();
     let run = 0;
+    const buffer = this.#uploaded;
+    const dispatch = (pipeline: Pipeline, groups: number, bound: readonly Bound<B>[]): void => {
+      const parameters = { buffer: this.#parameters, offset: run++ * ALIGNMENT };
+      const first = { ...parameters, size: PARAMETER_COUNT * 4 };
+      if (groups > 0) this.#dispatch(pass, pipeline, groups, [first, ...bound]);
+    };
     for (const [k, part] of this.parts.entries()) {
-      for (const chunk of part.column.mirrored.chunks) {
-        if (part.byteLength > 0) this.#dispatch(pass, part, run, chunk, buffers[k] as B);
-        run++;
+      const { addresses, byteLength, addressCount, at, placesAt, column } = part;
+      const { pipeline, unpacks, scaleBytes, scalesAt, mirrored: { chunks } } = column;
+      const ofPicks = { buffer, offset: at, size: bytesOf(addresses) };
+      const scales = scaleBytes === 0 ? [] : [{ buffer, offset: scalesAt, size: scaleBytes }];
+      const gather = (rows: B | undefined): void => {
+        const groups = Math.ceil(byteLength / 4 / GROUP_SIZE);
+        const bound = [ofPicks, { buffer: rows }, { buffer: buffers[k] }, ...scales];
+        dispatch(pipeline, groups, bound);
+      };
+      if (unpacks === undefined) {
+        for (const chunk of chunks) gather(chunk);
+        continue;
       }
+      const { scratch } = this.#mirror;
+      const places = { buffer, offset: placesAt, size: 4 * addressCount };
+      for (const chunk of chunks) {
+        dispatch(unpacks, addressCount, [ofPicks, places, { buffer: chunk }, { buffer: scratch }]);
+      }
+      gather(scratch);
     }
     pass.end();
     device.queue.submit([commands.finish() as never]);
@@ -235,23 +298,13 @@ export class Plan<B extends DeviceBuffer> {
     pass: ReturnType<
       ReturnType<Allocator<B>["device"]["createCommandEncoder"]>["beginComputePass"]
     >,
-    { addresses, byteLength, at, column: { pipeline, scaleBytes, scalesAt } }: Filled<B>,
-    run: number,
-    chunk: B,
-    result: B,
+    pipeline: Pipeline,
+    groups: number,
+    resources: readonly Bound<B>[],
   ): void {
     const { device } = this.#allocator;
-    const uploaded = this.#uploaded;
-    const resources = [
-      { buffer: this.#parameters, offset: run * ALIGNMENT, size: PARAMETER_COUNT * 4 },
-      { buffer: uploaded, offset: at, size: bytesOf(addresses) },
-      { buffer: chunk },
-      { buffer: result },
-      ...(scaleBytes === 0 ? [] : [{ buffer: uploaded, offset: scalesAt, size: scaleBytes }]),
-    ];
     const entries = resources.map((resource, binding) => ({ binding, resource }));
     const layout = pipeline.getBindGroupLayout(0);
-    const groups = Math.ceil(byteLength / 4 / GROUP_SIZE);
     const x = Math.min(groups, device.limits.maxComputeWorkgroupsPerDimension);
     pass.setPipeline(pipeline as never);
     pass.setBindGroup(0, device.createBindGroup({ layout, entries } as never) as never);

@@ -27,6 +27,8 @@ export interface ShaderColumn {
   readonly shown: Column;
   /** Its transforms, as `kernelTransforms` has them. */
   readonly transforms: readonly (readonly number[])[];
+  /** Whether the rows stand in the order of their addresses, as they were unpacked for the batch. */
+  readonly isUnpacked: boolean;
 }
 
 /** A shader. */
@@ -35,6 +37,8 @@ export interface Shader {
   readonly code: string;
   /** Whether it reads means and factors. */
   readonly normalizes: boolean;
+  /** Words of an address. */
+  readonly addressWords: number;
 }
 
 /** Words of a row on the device. */
@@ -165,7 +169,7 @@ const TO_HALF = `fn toHalf(x: f32) -> u32 {
 
 /** The shader of a column. */
 export function shaderOf(column: ShaderColumn): Shader {
-  const { stored, shown, transforms } = column;
+  const { stored, shown, transforms, isUnpacked } = column;
   const kinds = transforms.map(([kind]) => kind);
   const isCropped = kinds.includes(abi.EXRP_TRANSFORM_CROP);
   const changes = kinds.some((kind) => kind !== abi.EXRP_TRANSFORM_CROP);
@@ -226,7 +230,7 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     let item = piece % ${rowPieces}u;
     if (at >= arrayLength(&addresses) / ${words}u) { break; }
     let address = addresses[at * ${words}u + ${abi.EXRP_ADDRESS_ROW}u];
-    let slot = address - ${abi.EXRP_ADDRESS_SLOT}u - p.first;
+    let slot = ${isUnpacked ? "at" : `address - ${abi.EXRP_ADDRESS_SLOT}u - p.first`};
     let isHere = address != 0u && address != ZEROS && slot < p.slots;
     if (${isMade}) {
       let row = select(NOWHERE, slot * ${stride}u, isHere);
@@ -238,5 +242,5 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
   part[word] = made;
 }
 `;
-  return { code, normalizes };
+  return { code, normalizes, addressWords: words };
 }

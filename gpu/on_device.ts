@@ -69,7 +69,8 @@ export interface DeviceReplay<
   readonly uploadedBytes: number;
   /**
    * Draws a batch. The selector picks what `getBatch` of the replay would pick. What was recorded since the last batch is uploaded before, and then 4 bytes for
-   * each row or frame that the batch shows, or 28 where pictures are cropped. The device gathers the rows and transforms them.
+   * each row or frame that the batch shows, or 28 where pictures are cropped; 4 more where the column is compressed. The device gathers the rows and transforms
+   * them.
    *
    * It resolves once the commands are with the device, which runs them in order: your own commands that follow see the batch. Calls draw in their order.
    *
@@ -103,6 +104,8 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
   readonly #allocator: Allocator<B>;
   readonly #mirror: Mirror<B>;
   readonly #plans = new Map<string, Plan<B>>();
+  /** Shaders that were made ready, by their code, which is the same for all sizes of batches. */
+  readonly #pipelines = new Map<string, ReturnType<Device["createComputePipeline"]>>();
   readonly #uncount: () => void;
   #drawnCount = 0;
   /** Done when the device has made the batches before a multiple of `MARK_EVERY`. */
@@ -199,7 +202,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
   #catchUp(isUrgent: boolean): Piece | undefined {
     while (true) {
       const piece = this.#mirror.read(GET);
-      if (!this.#mirror.hasRoom(piece) || (piece.isMore && !isUrgent)) return piece;
+      if (!this.#mirror.hasRoom() || (piece.isMore && !isUrgent)) return piece;
       this.#mirror.upload(piece);
       if (!piece.isMore) return undefined;
     }
@@ -251,11 +254,20 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
       this.#allocator,
       () =>
         new Plan(core, this.#allocator, this.#mirror, selector.view, { layout, plain }, (code) => {
+          const there = this.#pipelines.get(code);
+          if (there !== undefined) return there;
           const { device } = this.#allocator;
           const module = device.createShaderModule({ code, label: "replay" });
-          return device.createComputePipeline({ layout: "auto", compute: { module } } as never);
+          const compute = { module };
+          const pipeline = device.createComputePipeline({ layout: "auto", compute } as never);
+          this.#pipelines.set(code, pipeline);
+          return pipeline;
         }),
-    );
+    ).catch((error: unknown) => {
+      // Some of them were refused.
+      this.#pipelines.clear();
+      throw error;
+    });
     if (this.#plans.size >= PLANS_MAX) {
       for (const plan of this.#plans.values()) plan.retire();
       this.#plans.clear();

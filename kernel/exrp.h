@@ -754,10 +754,12 @@ extern "C" {
 #define EXRP_MIRROR_COUNT 4
 
 /* Indices into the numbers of a run of a mirror. */
-#define EXRP_MIRROR_RUN_SLOT 0   /* the first slot */
-#define EXRP_MIRROR_RUN_SLOTS 1  /* how many */
-#define EXRP_MIRROR_RUN_BYTE 2   /* where its rows begin: those of the first mirrored column, then those of the next */
-#define EXRP_MIRROR_RUN_COUNT 3
+#define EXRP_MIRROR_RUN_COLUMN 0 /* of which column */
+#define EXRP_MIRROR_RUN_SLOT 1   /* the first slot */
+#define EXRP_MIRROR_RUN_SLOTS 2  /* how many; 0: the block of that slot has gone, which is told of columns that come packed */
+#define EXRP_MIRROR_RUN_BYTE 3   /* where its bytes begin */
+#define EXRP_MIRROR_RUN_PACKED 4 /* bytes of all rows of a block: a uint32, how many rows, then packed rows with a plain key, in words. 0: rows as they are */
+#define EXRP_MIRROR_RUN_COUNT 5
 
 /* ---- the library ---- */
 
@@ -959,11 +961,13 @@ EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 /* ---- a mirror: the rows of some columns in other memory, as that of a GPU ---- */
 
 /* From now on this id has the replay's mirror of these columns, which lacks all rows. A mirror has the row of a slot at its number, and each row takes a multiple
- * of 4 bytes. EXRP_STATUS_LIMIT where another id has one. Columns that some records keep can't be mirrored. */
-EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count);
+ * of 4 bytes. `packed` gets 1 for each column whose sealed blocks may come packed (docs/internals/packing_format.md), and 0 for the others. EXRP_STATUS_LIMIT where
+ * another id has one. Columns that some records keep can't be mirrored. */
+EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed);
 /* It goes with the id, too. */
 EXRP_API int32_t exrp_mirror_end(uint32_t replay);
-/* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs. EXRP_STATUS_BUFFER_SIZE where not one block's fit.
+/* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs, of which a block has one for each column.
+ * EXRP_STATUS_BUFFER_SIZE where not one block's fit: those of a column may take (rows of a block + 1) x (bytes of a row + 8).
  * Until the mirror has all rows, batches with EXRP_BATCH_ADDRESSES are EXRP_STATUS_ORDER. */
 EXRP_API int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uint32_t* runs, uint32_t run_count, uint32_t* info);
 /* What this id's last batch with addresses was normalized by: of each element of the column the mean, then what is left of it, then the factor. An element x

@@ -540,13 +540,14 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indice
   });
 }
 
-int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count) {
+int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed) {
   return withWhole(replay, [&](Seat& at) {
     const exrp::Store& store = at.instance.replay.book().store();
     uint64_t bits = 0;
     for (uint32_t k = 0; k < column_count; ++k) {
       if (columns[k] >= store.columnCount() || store.isKept(columns[k])) return fail(Status::argument, 2, columns[k]);
       bits |= uint64_t{1} << columns[k];
+      packed[k] = exrp::MirroredRows::comesPacked(store, columns[k]) ? 1 : 0;
     }
     return bits == 0 ? fail(Status::argument, 3, 0) : at.instance.beginMirror(at, bits);
   });

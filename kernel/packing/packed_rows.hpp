@@ -68,6 +68,11 @@ inline bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count,
 /// Whether the bytes are the rows themselves, one after another.
 inline bool arePlain(const PackedRows& packed) { return packed.bytes == uint64_t{packed.rowBytes} * packed.count; }
 
+/// The bytes of packed rows whose key is as it is, whatever the form of theirs. 0 where they are plain, or damaged.
+size_t plainKeyBytes(const PackedRows& packed);
+/// Writes these bytes. False where the key is damaged; `out` then holds anything.
+bool copyWithPlainKey(const PackedRows& packed, uint8_t* out);
+
 /// Asks for the head of packed rows, and once that is there, for what some of the rows need. So a batch does not wait for memory: it asks for the
 /// heads of some picks ahead, and for the rows of the next.
 void prefetchPackedHead(const PackedRows& packed);

@@ -191,6 +191,25 @@ bool unpackRows(const PackedRows& packed, uint32_t first, uint32_t count, const 
   return true;
 }
 
+size_t plainKeyBytes(const PackedRows& packed) {
+  if (arePlain(packed)) return 0;
+  Block block(packed);
+  return block.open() ? packed.bytes - block.keyBytes() + packed.rowBytes : 0;
+}
+
+bool copyWithPlainKey(const PackedRows& packed, uint8_t* out) {
+  Block block(packed);
+  if (!block.open()) return false;
+  if (block.isKeyPlain()) {
+    memcpy(out, packed.data, packed.bytes);
+    return true;
+  }
+  const size_t keyBegin = packed.bytes - block.keyBytes();
+  memcpy(out, packed.data, keyBegin);
+  out[0] = packedKeyPlain;
+  return lz4Decode(block.key(), block.keyBytes(), out + keyBegin, packed.rowBytes);
+}
+
 void prefetchPackedHead(const PackedRows& packed) {
   prefetchLineFar(packed.data);
   prefetchLineFar(packed.data + (packed.bytes < lineBytes ? 0 : lineBytes - 1));

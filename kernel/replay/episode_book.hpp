@@ -106,7 +106,9 @@ class EpisodeBook final : public StoredEpisodes {
     const BlockRows rows = rowsOf(block);
     // Where there is none, the next record that needs a block says so.
     if (store_.isBounded()) [[unlikely]] (void)store_.source()->makeRoom(store_.packed().pieceBytes());
-    if (rows.count > 0) store_.packed().pack(block, rows.first + rows.count);
+    if (rows.count == 0) return;
+    store_.packed().pack(block, rows.first + rows.count);
+    listeners_.forEach([&](auto& each) { each.packed(*this, block); });
   }
   void seal(uint32_t block, bool packs = true);
   void noteBirths(uint32_t episode, uint32_t count);

@@ -48,6 +48,8 @@ class EpisodeListener {
 
   /// A block gets no more rows: it is full, or its episode has ended.
   void sealed(const StoredEpisodes&, uint32_t /*block*/) {}
+  /// The rows of a sealed block were packed, where that gains.
+  void packed(const StoredEpisodes&, uint32_t /*block*/) {}
   /// A row of a block is about to get other values. It may be told for each row.
   void changing(const StoredEpisodes&, uint32_t /*block*/) {}
   /// A block of an episode goes. Its rows are still there.

@@ -30,38 +30,71 @@ Status MirroredRows::reserve(size_t blocks) {
   return from_.commit(blocks) && blocks_.commit(blocks) ? Status::ok : fail(Status::memory, 8.0 * static_cast<double>(blocks));
 }
 
+uint32_t MirroredRows::packedBytes(const Store& store, uint32_t column, uint32_t block) {
+  if (!comesPacked(store, column) || !store.packed().of(column).isPacked(block)) return 0;
+  const auto bytes = static_cast<uint32_t>(plainKeyBytes(store.packed().of(column).rowsOf(block)));
+  return bytes == 0 ? 0 : (uint32_t{sizeof(uint32_t)} + bytes + 3u) & ~3u;
+}
+
 Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t size, Run* runs, uint32_t* count) {
   const Store& store = stored.store();
-  uint32_t slotBytes = 0;
-  for (uint32_t column = 0; column < store.columnCount(); ++column) slotBytes += (columns_ >> column & 1) != 0 ? rowBytes(store, column) : 0;
+  const auto forEachColumn = [&](auto visit) {
+    for (uint32_t column = 0; column < store.columnCount(); ++column) {
+      if ((columns_ >> column & 1) != 0) visit(column);
+    }
+  };
   const uint32_t most = *count;
   uint32_t used = 0, made = 0;
   for (; blockCount_ > 0; --blockCount_) {
     const uint32_t block = blocks_[blockCount_ - 1];
-    const BlockRows rows = stored.rowsOf(block);
-    // A block that went, and was not taken again, has none.
-    const uint32_t end = store.isTaken(block) ? rows.first + rows.count : 0;
+    const bool isTaken = store.isTaken(block);
+    const BlockRows rows = isTaken ? stored.rowsOf(block) : BlockRows{};
+    const uint32_t end = rows.first + rows.count;
     uint32_t first = from_[block] - 1;
     if (first < rows.first) first = rows.first;
-    if (first < end) {
-      const uint64_t needed = uint64_t{end - first} * slotBytes;
-      if (made == most || needed > size - used) {
-        if (made == 0) return fail(Status::bufferSize, size, static_cast<double>(needed));
-        break;
+    // A block that went, and was not taken again, has no row.
+    const bool hasRows = isTaken && first < end;
+    if (hasRows && store.source() != nullptr && store.source()->isMissing(block)) [[unlikely]] {
+      const Status status = store.source()->fetchOne(block);
+      if (status != Status::ok && made == 0) return status;
+      if (status != Status::ok) break;
+    }
+    const auto isTold = [&](uint32_t column) { return !isTaken && comesPacked(store, column); };
+    uint64_t needed = 0;
+    uint32_t runCount = 0;
+    forEachColumn([&](uint32_t column) {
+      if (!hasRows) {
+        runCount += isTold(column) ? 1 : 0;
+        return;
       }
-      if (store.source() != nullptr && store.source()->isMissing(block)) [[unlikely]] {
-        const Status status = store.source()->fetchOne(block);
-        if (status != Status::ok && made == 0) return status;
-        if (status != Status::ok) break;
+      ++runCount;
+      const uint32_t packed = packedBytes(store, column, block);
+      needed += packed > 0 ? packed : uint64_t{end - first} * rowBytes(store, column);
+    });
+    if (runCount > most - made || needed > size - used) {
+      if (made == 0) return fail(Status::bufferSize, size, static_cast<double>(needed));
+      break;
+    }
+    forEachColumn([&](uint32_t column) {
+      if (!hasRows) {
+        if (isTold(column)) runs[made++] = {column, store.firstSlot(block), 0, used, 0};
+        return;
+      }
+      const uint32_t packed = packedBytes(store, column, block);
+      if (packed > 0) {
+        const PackedColumn& of = store.packed().of(column);
+        const uint32_t rowCount = of.packedCount(block);
+        memcpy(bytes + used, &rowCount, sizeof rowCount);
+        copyWithPlainKey(of.rowsOf(block), bytes + used + sizeof rowCount);
+        runs[made++] = {column, store.firstSlot(block), rowCount, used, packed};
+        used += packed;
+        return;
       }
       const uint32_t slot = store.firstSlot(block) + first;
-      runs[made++] = {slot, end - first, used};
-      for (uint32_t column = 0; column < store.columnCount(); ++column) {
-        if ((columns_ >> column & 1) == 0) continue;
-        store.readRows(column, slot, end - first, bytes + used, rowBytes(store, column));
-        used += (end - first) * rowBytes(store, column);
-      }
-    }
+      runs[made++] = {column, slot, end - first, used, 0};
+      store.readRows(column, slot, end - first, bytes + used, rowBytes(store, column));
+      used += (end - first) * rowBytes(store, column);
+    });
     from_[block] = 0;
   }
   *count = made;

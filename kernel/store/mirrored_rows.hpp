@@ -1,6 +1,7 @@
 // MirroredRows: which rows of some columns came or changed since a mirror of them was last brought up to date, as one in a GPU's memory.
 //
-// A mirror has the row of each slot at the slot's number. So it is told of rows that are written, and not of rows that go.
+// A mirror has the row of each slot at the slot's number. So it is told of rows that are written, and not of rows that go. Of a column whose blocks are packed it
+// has the packed rows of a block once there are some, and is told when a block goes, as that frees their memory.
 //
 // Thread safety: none of its own.
 // Invariants:
@@ -15,11 +16,13 @@ namespace exrp {
 
 class MirroredRows final : public EpisodeListener {
  public:
-  /// Rows of neighbouring slots, and where they begin in the bytes that were read: those of the first column, then those of the next.
+  /// Rows of a column, and where they begin in the bytes that were read.
   struct Run {
+    uint32_t column;
     uint32_t slot;
-    uint32_t count;
+    uint32_t count;   // neighbouring slots; 0: the block has gone
     uint32_t offset;
+    uint32_t packed;  // bytes of all rows of a block: how many rows, and then packed rows with a plain key; 0: rows as they are
   };
 
   /// From now on there is a mirror of the columns whose bits are in `columns`, which has no row yet. Status::memory leaves none.
@@ -27,13 +30,15 @@ class MirroredRows final : public EpisodeListener {
   void end();
   bool isOn() const { return isOn_; }
   uint64_t columns() const { return columns_; }
+  /// Whether packed rows of a column come to a mirror.
+  static bool comesPacked(const Store& store, uint32_t column) { return store.isPacked(column) && store.packed().packs(); }
   /// Whether the mirror has all rows.
   bool isCurrent() const { return blockCount_ == 0; }
 
   /// Bytes of a row of a column in a mirror.
   static uint32_t rowBytes(const Store& store, uint32_t column) { return (store.column(column).bytes + 3u) & ~3u; }
-  /// Copies rows that the mirror lacks, as long as there is room for those of a block, which the mirror has then. `runs` has room for `*count` of them and gets
-  /// as many as `*count` says then. Room for none is Status::bufferSize. Where rows can't be read from the disk, it is that failure, if there is no run before.
+  /// Copies rows that the mirror lacks, as long as there is room for those of a block, which the mirror has then. A block has a run for each column. `runs` has room
+  /// for `*count` of them and gets as many as `*count` says then. Room for none is Status::bufferSize. Where rows can't be read from the disk, it is that failure, if there is no run before.
   Status read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t size, Run* runs, uint32_t* count);
 
   // ---- what it hears ----
@@ -51,13 +56,25 @@ class MirroredRows final : public EpisodeListener {
     const BlockRows rows = stored.rowsOf(block);
     if (rows.hasFinal == 1) note(block, rows.first + rows.count - 1);
   }
+  void packed(const StoredEpisodes& stored, uint32_t block) {
+    if (!isOn_) [[likely]] return;
+    const Store& store = stored.store();
+    for (uint32_t column = 0; column < store.columnCount(); ++column) {
+      if ((columns_ >> column & 1) != 0 && packedBytes(store, column, block) > 0) return note(block, 0);
+    }
+  }
   void changing(const StoredEpisodes&, uint32_t block) {
     if (isOn_) [[unlikely]] note(block, 0);
+  }
+  void freed(const StoredEpisodes& stored, uint32_t block) {
+    if (isOn_ && stored.store().packed().packs()) [[unlikely]] note(block, 0);
   }
   double memoryBytes() const { return from_.memoryBytes() + blocks_.memoryBytes(); }
 
  private:
   Status reserve(size_t blocks);
+  /// Bytes of a run with the packed rows of a block; 0 where they are to come as they are.
+  static uint32_t packedBytes(const Store& store, uint32_t column, uint32_t block);
   /// The rows of a block from this one on.
   void note(uint32_t block, uint32_t from) {
     if (from_[block] == 0) blocks_[blockCount_++] = block;

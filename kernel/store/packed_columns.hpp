@@ -32,6 +32,8 @@ class PackedColumns {
   }
 
   uint32_t count() const { return count_; }
+  /// Whether the rows of a block get shorter where that gains.
+  bool packs() const { return count_ > 0 && form_.packs; }
   /// The index of the column that came `at`th.
   uint32_t column(uint32_t at) const { return indices_[at]; }
   PackedColumn& of(uint32_t column) { return packed_[columns_[column].group]; }

@@ -19,6 +19,28 @@ export async function newDevice(limits: GPUDeviceDescriptor["requiredLimits"] = 
   return Object.assign(device, { [Symbol.dispose]: () => device.destroy() });
 }
 
+/** The device, but for what `change` says of it. */
+export function changed(
+  device: GPUDevice,
+  change: (name: string | symbol) => unknown,
+): GPUDevice {
+  return new Proxy(device, {
+    get(of, name): unknown {
+      const value: unknown = Reflect.get(of, name);
+      return change(name) ?? (typeof value === "function" ? value.bind(of) : value);
+    },
+  });
+}
+
+/** The device, which has no memory left while it is full. */
+export function withoutMemory(device: GPUDevice, isFull: () => boolean): GPUDevice {
+  const refuse = async (): Promise<object> => {
+    await device.popErrorScope();
+    return { message: "out of memory" };
+  };
+  return changed(device, (name) => name === "popErrorScope" && isFull() ? refuse : undefined);
+}
+
 /** `onGpu.test()` is `Deno.test()` where there is a driver. */
 export const onGpu = {
   test(name: string, fn: () => void | Promise<void>): void {

@@ -48,6 +48,8 @@ interface Setup {
   readonly blockLength: number | undefined;
   readonly segmentLength: number | undefined;
   readonly compression: "none" | "fast" | "small";
+  /** Whether columns have pictures that change little, so that compression gains. */
+  readonly isStill: boolean;
 }
 
 /** One of a list. */
@@ -62,6 +64,16 @@ function anyShape(random: RandomStream): number[] {
     () => [2 + random.below(6), 2 + random.below(6)],
     () => [1 + random.below(3), 2 + random.below(5), 2 + random.below(5)],
     () => [12 + random.below(4), 12 + random.below(4)],
+  ])();
+}
+
+/** Of a picture. One in fifty has more than 16 KiB, whose packed form has numbers of 32 bits. */
+function stillShape(random: RandomStream): number[] {
+  if (random.below(50) === 0) return [130, 127 + random.below(4)];
+  return oneOf<() => number[]>(random, [
+    () => [12 + random.below(5), 12 + random.below(5)],
+    () => [1 + random.below(3), 9 + random.below(5), 16],
+    () => [20 + random.below(5), 21],
   ])();
 }
 
@@ -101,7 +113,11 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
 
 /** What a replay has, by these random numbers. */
 function anySetup(random: RandomStream): Setup {
-  const leaf = (): Column => oneOf(random, makers)(...anyShape(random));
+  const isStill = random.below(3) === 0;
+  const leaf = (): Column =>
+    isStill
+      ? oneOf(random, [uint8, uint8, ...makers])(...stillShape(random))
+      : oneOf(random, makers)(...anyShape(random));
   const isTree = random.below(3) === 0;
   const [image, speed, extra] = [leaf(), leaf(), leaf()];
   const length = oneOf(random, [1, 1, 1, 2, 5]);
@@ -130,7 +146,10 @@ function anySetup(random: RandomStream): Setup {
     capacity: 60 + random.below(200),
     blockLength: oneOf(random, [undefined, 4, 16]),
     segmentLength: oneOf(random, [undefined, 50]),
-    compression: oneOf(random, ["none", "none", "fast", "small"]),
+    compression: isStill
+      ? oneOf(random, ["fast", "small"])
+      : oneOf(random, ["none", "none", "fast", "small"]),
+    isStill,
     pick: {
       length,
       stack,
@@ -152,9 +171,9 @@ function anySetup(random: RandomStream): Setup {
   };
 }
 
-/** A value of a column. */
-function anyValue(random: RandomStream, { dtype, elementCount }: Column): number[] {
-  const number: Readonly<Record<Column["dtype"], () => number>> = {
+/** A number of a column. */
+function anyNumber(random: RandomStream, { dtype }: Column): number {
+  const numbers: Readonly<Record<Column["dtype"], () => number>> = {
     uint8: () => random.below(256),
     int8: () => random.below(256) - 128,
     int16: () => random.below(65536) - 32768,
@@ -164,16 +183,47 @@ function anyValue(random: RandomStream, { dtype, elementCount }: Column): number
     float32: () => random.uniform() * 20 - 10,
     float64: () => random.uniform() * 20 - 10,
   };
-  return Array.from({ length: elementCount }, number[dtype]);
+  return numbers[dtype]();
+}
+
+/** What pictures change from. */
+const pictures = new WeakMap<Column, number[]>();
+
+/** A picture like those before, with some runs of other numbers or of one; or now and then one that has nothing of them. */
+function stillValue(random: RandomStream, column: Column): number[] {
+  const { elementCount: length } = column;
+  if (random.below(15) === 0) return Array.from({ length }, () => anyNumber(random, column));
+  let picture = pictures.get(column);
+  if (picture === undefined) {
+    const few = Array.from({ length: 5 }, () => anyNumber(random, column));
+    picture = Array.from({ length }, (_, k) => few[Math.floor(k / 9) % 5] as number);
+    pictures.set(column, picture);
+  }
+  // Changes that stay make rows like the one before, and others rows like the key.
+  const made = random.below(3) === 0 ? picture : [...picture];
+  for (let runs = oneOf(random, [0, 1, 4, 4, 4, 100]); runs > 0; runs--) {
+    const begin = random.below(length);
+    const end = Math.min(length, begin + oneOf(random, [1, 1, 2, 5, 20, 250]));
+    const one = anyNumber(random, column);
+    const isFill = random.below(2) === 0;
+    for (let k = begin; k < end; k++) made[k] = isFill ? one : anyNumber(random, column);
+  }
+  return [...made];
+}
+
+/** A value of a column. */
+function anyValue(random: RandomStream, column: Column, isStill: boolean): number[] {
+  if (isStill) return stillValue(random, column);
+  return Array.from({ length: column.elementCount }, () => anyNumber(random, column));
 }
 
 function columnOf(value: unknown): value is Column {
   return typeof value === "object" && value !== null && "elementCount" in value;
 }
 
-function anyState(random: RandomStream, state: unknown): unknown {
+function anyState(random: RandomStream, state: unknown, isStill: boolean): unknown {
   const one = (column: Column): unknown => {
-    const values = anyValue(random, column);
+    const values = anyValue(random, column, isStill);
     return column.shape.length === 0 ? values[0] : values;
   };
   if (columnOf(state)) return one(state);
@@ -237,14 +287,17 @@ class Twins implements Disposable {
   /** The same record in both; some end their episode. */
   record(): void {
     const random = this.#random;
-    const { state, extra } = this.#setup;
+    const { state, extra, isStill } = this.#setup;
     const at = random.below(this.#episodes.length);
-    const one = anyState(random, state);
-    const more = extra.shape.length === 0 ? anyValue(random, extra)[0] : anyValue(random, extra);
+    const one = anyState(random, state, isStill);
+    const values = anyValue(random, extra, isStill);
+    const more = extra.shape.length === 0 ? values[0] : values;
     const ends = random.below(12) === 0;
     const rest = {
       extras: { more },
-      ...(ends ? { finalState: anyState(random, state), truncated: random.below(2) === 0 } : {}),
+      ...(ends
+        ? { finalState: anyState(random, state, isStill), truncated: random.below(2) === 0 }
+        : {}),
     };
     const [action, reward] = [random.below(9), random.uniform() * 2 - 1];
     const handles = this.#episodes[at] as [number, number];
@@ -265,14 +318,14 @@ class Twins implements Disposable {
   /** Other values for records that are stored. */
   update(): void {
     const random = this.#random;
-    const { state } = this.#setup;
+    const { state, isStill } = this.#setup;
     if (!columnOf(state)) return;
     const [handle] = this.#episodes[random.below(this.#episodes.length)] as [number, number];
     const [plain] = this.replays;
     const { recordCount, firstPosition } = plain.episode(handle);
     if (recordCount === 0) return;
     const position = firstPosition + random.below(recordCount);
-    const values = anyValue(random, state);
+    const values = anyValue(random, state, isStill);
     for (const replay of this.replays) {
       replay.update([handle], [position], { state: values } as never);
     }

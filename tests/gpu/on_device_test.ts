@@ -24,7 +24,7 @@ import {
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
 import { toFloat32 } from "@exrp/replay/transforms";
-import { hasDevice, newDevice, onGpu } from "./_device.ts";
+import { changed, hasDevice, newDevice, onGpu, withoutMemory } from "./_device.ts";
 
 async function pixels(capacity = 100, pick: object = {}): Promise<
   ExperienceReplay<{ state: ReturnType<typeof uint8<[5, 5]>> }>
@@ -70,13 +70,11 @@ onGpu.test("a column of several buffers is gathered from all of them", async () 
   // The smallest buffer that has a block of these rows.
   using device = await newDevice();
   const limits = { ...{ maxBufferSize: 4096, maxStorageBufferBindingSize: 4096 } };
-  const small = new Proxy(device, {
-    get(of, name): unknown {
-      const value: unknown = Reflect.get(of, name);
-      if (name === "limits") return { ...limits, maxComputeWorkgroupsPerDimension: 3 };
-      return typeof value === "function" ? value.bind(of) : value;
-    },
-  });
+  const groups = { maxComputeWorkgroupsPerDimension: 3 };
+  const small = changed(
+    device,
+    (name) => name === "limits" ? { ...limits, ...groups } : undefined,
+  );
   using replay = await pixels(600, { stack: 2 });
   const selector = replay.newPickSelector(uniform());
   using gpu = onDevice(replay, small, { columns: ["state"] });
@@ -159,13 +157,7 @@ onGpu.test("waits for the device leave nothing behind", async () => {
   const lost: PromiseLike<GPUDeviceLostInfo> = {
     then: (...rest) => (count++, device.lost.then(...rest)),
   };
-  const watched = new Proxy(device, {
-    get(of, name): unknown {
-      if (name === "lost") return lost;
-      const value: unknown = Reflect.get(of, name);
-      return typeof value === "function" ? value.bind(of) : value;
-    },
-  });
+  const watched = changed(device, (name) => name === "lost" ? lost : undefined);
   using replay = await pixels();
   const selector = replay.newPickSelector(uniform());
   fill(replay, 50);
@@ -248,15 +240,7 @@ onGpu.test("a device that is lost is an error in words, and the replay goes on",
 onGpu.test("a device without memory is an error in words, and no row is missing later", async () => {
   using device = await newDevice();
   let isFull = false;
-  const full = new Proxy(device, {
-    get(of, name): unknown {
-      const value: unknown = Reflect.get(of, name);
-      if (name === "popErrorScope" && isFull) {
-        return async () => (await of.popErrorScope(), { message: "out of memory" });
-      }
-      return typeof value === "function" ? value.bind(of) : value;
-    },
-  });
+  const full = withoutMemory(device, () => isFull);
   using replay = await pixels(5000);
   const selector = replay.newPickSelector(uniform());
   fill(replay, 50);
@@ -312,6 +296,21 @@ onGpu.test("a snapshot that is loaded is on the device at the next batch", async
   for (const [k, position] of batch.pickPosition.entries()) {
     assertEquals(state[k * 25], position);
   }
+});
+
+onGpu.test("a shader is made ready once for batches of all sizes", async () => {
+  using device = await newDevice();
+  let count = 0;
+  const watched = changed(device, (name) => {
+    if (name === "createComputePipeline") count++;
+    return undefined;
+  });
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, watched, { columns: ["state"] });
+  for (let size = 1; size < 50; size++) (await gpu.getBatch(size, selector))[Symbol.dispose]();
+  assertEquals(count, 1);
 });
 
 onGpu.test("a rule that looks at candidates does not draw on a device", async () => {
