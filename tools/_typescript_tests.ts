@@ -59,6 +59,7 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/examples/apex_cartpole_test.ts",
     "tests/examples/cliffwalk_test.ts",
     "tests/examples/continuous_control_test.ts",
+    "tests/examples/gpu_pixels_test.ts",
     "tests/examples/half_offline_test.ts",
     "tests/examples/impala_cartpole_test.ts",
     "tests/examples/many_machines_test.ts",

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { assertStrictEquals } from "../_assert.ts";
+import { onGpu } from "../gpu/_device.ts";
 import { native } from "../_native.ts";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
@@ -17,6 +18,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   "continuous_control/main.ts": ["--steps", "1200", "--replay", "prioritized:3"],
   "dqn_cartpole.ts": ["--steps", "1500", "--seed", "1"],
   "drq_pixels/main.ts": ["--steps", "220", "--seed", "1"],
+  "gpu_pixels/main.ts": ["--steps", "5", "--seed", "1"],
   "impala_cartpole/main.ts": ["--steps", "2048", "--seed", "1"],
   "many_machines/main.ts": ["--steps=600"],
   "one_agent/main.ts": ["--on=replay", "--steps=1000"],
@@ -37,6 +39,9 @@ const PERMISSIONS: Readonly<Record<string, readonly string[]>> = {
 /** Programs that WebAssembly can't run. */
 const NATIVE = new Set(["apex_cartpole/main.ts", "many_machines/main.ts"]);
 
+/** Programs that need a driver for WebGPU. */
+const ON_GPU = new Set(["gpu_pixels/main.ts"]);
+
 /** A program is a file of the folder, or `main.ts` of a folder in it. */
 const names = [...Deno.readDirSync(EXAMPLES)]
   .map(({ isFile, name }) => isFile ? name : `${name}/main.ts`)
@@ -46,7 +51,7 @@ const names = [...Deno.readDirSync(EXAMPLES)]
 
 for (const name of names) {
   // They share a replay among threads, or have a durable one.
-  const { test } = NATIVE.has(name) ? native : Deno;
+  const { test } = NATIVE.has(name) ? native : ON_GPU.has(name) ? onGpu : Deno;
   test(`examples/${name} runs`, async () => {
     const permissions = PERMISSIONS[name] ??
       (ARGUMENTS[name] === undefined

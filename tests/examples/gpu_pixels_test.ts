@@ -14,6 +14,15 @@ Deno.test("DrQ on a device refuses flags that are wrong", () => {
   }
 });
 
+Deno.test("the guide quotes the agent", async () => {
+  const read = async (path: string): Promise<string> =>
+    (await Deno.readTextFile(new URL(`../../${path}`, import.meta.url))).replaceAll(/\s+/g, " ");
+  const guide = await read("docs/gpu.md");
+  const quoted = /``` *ts ignore (using batch = .*?) ```/.exec(guide)?.[1];
+  assert(quoted !== undefined);
+  assert((await read("examples/gpu_pixels/_agent.ts")).includes(quoted), quoted);
+});
+
 onGpu.test("DrQ on a device has the losses of DrQ without one, and little is sent", async () => {
   const saved = { ...SETTINGS };
   Object.assign(SETTINGS, { warmupSteps: 20, batchSize: 64, updatesPerStep: 1 });
