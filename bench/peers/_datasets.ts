@@ -121,6 +121,7 @@ export function listCalls({ kind, batches, updates, adds, memory }: Dataset): st
     calls.push(...batches.map((size) => `sample ${size} with next obs`));
     calls.push(...batches.map((size) => `add 1, sample ${size}`));
   }
+  if (kind === "images") calls.push(...batches.map((size) => `sample ${size}, frames once`));
   calls.push(...updates.map((size) => `update ${size}`));
   calls.push(...updates.map((size) => `turn ${size}`));
   calls.push(...adds.map((count) => `add ${count}`));

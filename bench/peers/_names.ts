@@ -4,8 +4,8 @@
  * @module
  */
 
-/** Ours with fresh and with reused outputs. */
-export const OURS: readonly string[] = ["exrp", "exrp, into"];
+/** Ours with fresh outputs, with reused ones, and with fresh ones that are handed back. */
+export const OURS: readonly string[] = ["exrp", "exrp, into", "exrp, using"];
 
 /** These are not libraries. A user without a library writes them. */
 export const BY_HAND: readonly string[] = [

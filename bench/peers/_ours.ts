@@ -17,10 +17,11 @@ import {
 import { ACTION_SIZE, type Dataset, EPISODE_LENGTH, FRAME_SIDE, STATE_SIZE } from "./_datasets.ts";
 import { type BatchColumn, type DrawnBatch, episodeColumns, episodeFrames } from "./_records.ts";
 
-/** One call, and the same call with reused outputs if it has any. */
+/** One call, and the same call with reused outputs, and with outputs that are handed back, if it has any. */
 export interface OurCall<Result = unknown> {
   readonly fresh: () => Result;
   readonly into?: () => Result;
+  readonly using?: () => void;
 }
 
 /** A filled replay. */
@@ -219,12 +220,30 @@ async function openImages(dataset: Dataset): Promise<OpenedHere> {
     replay.recordMany(replay.newEpisode(), steps);
   }
   const calls = new Map<string, OurCall>();
+  const compact = replay.newPickView({ stack: 4, stackCompact: true }).newPickSelector(uniform());
+  const draws = <B extends Disposable>(fresh: () => B, into: (batch: B) => B): OurCall => {
+    const batch = fresh();
+    const handedBack = (): void => {
+      using one = fresh();
+      void one;
+    };
+    return { fresh, into: () => into(batch), using: handedBack };
+  };
   for (const size of dataset.batches) {
-    const into = replay.getBatch(size, selector);
-    calls.set(`sample ${size}`, {
-      fresh: () => replay.getBatch(size, selector),
-      into: () => replay.getBatch(size, selector, { into }),
-    });
+    calls.set(
+      `sample ${size}`,
+      draws(
+        () => replay.getBatch(size, selector),
+        (into) => replay.getBatch(size, selector, { into }),
+      ),
+    );
+    calls.set(
+      `sample ${size}, frames once`,
+      draws(
+        () => replay.getBatch(size, compact),
+        (into) => replay.getBatch(size, compact, { into }),
+      ),
+    );
   }
   const frame = frames.slice(9 * bytes, 10 * bytes);
   let episode = replay.newEpisode();
@@ -233,26 +252,29 @@ async function openImages(dataset: Dataset): Promise<OpenedHere> {
       episode = replay.record(episode, frame, 0, 0);
     },
   });
-  const drawn = (): DrawnBatch => {
-    const { state, nextState, size } = replay.getBatch(256, selector);
-    const corner = (values: Uint8Array, at: number): BatchColumn => ({
-      shape: [size, 4],
-      values: Uint8Array.from({ length: 4 * size }, (_, k) => values[k * bytes + at] ?? 0),
-    });
-    return {
-      columns: new Map([
-        ["obs", corner(state, 0)],
-        ["obs_last", corner(state, bytes - 1)],
-        ["next_obs", corner(nextState, 0)],
-        ["next_obs_last", corner(nextState, bytes - 1)],
-      ]),
-      crosses: false,
-      pairs: false,
-    };
+  /** The first and last bytes of four frames of each pick, which has `count` frames, from the frame `first` on. */
+  const corners = (frames: Uint8Array, count: number, first: number, name: string) =>
+    [[name, 0], [`${name}_last`, bytes - 1]].map(([called, at]): [string, BatchColumn] => [
+      String(called),
+      {
+        shape: [256, 4],
+        values: Uint8Array.from(
+          { length: 4 * 256 },
+          (_, k) => frames[((k >> 2) * count + first + k % 4) * bytes + Number(at)] ?? 0,
+        ),
+      },
+    ]);
+  const drawn = (): DrawnBatch[] => {
+    const { state, nextState } = replay.getBatch(256, selector);
+    const once = replay.getBatch(256, compact).state;
+    return [
+      [...corners(state, 4, 0, "obs"), ...corners(nextState, 4, 0, "next_obs")],
+      [...corners(once, 5, 0, "obs"), ...corners(once, 5, 1, "next_obs")],
+    ].map((columns) => ({ columns: new Map(columns), crosses: false, pairs: false }));
   };
   return {
     calls,
-    check: () => [drawn()],
+    check: drawn,
     bytes: replay.describe().memory.total,
     note: "It stores one frame a step. Each batch makes its stacks and next stacks.",
     [Symbol.dispose]: () => replay[Symbol.dispose](),

@@ -24,6 +24,7 @@ import {
 import { type OpenedHere, openOurs, OurClock } from "./_ours.ts";
 import { type Options, parseOptions, USAGE, UsageError } from "./_options.ts";
 import { measureOurMemory } from "./_our_memory.ts";
+import { OURS } from "./_names.ts";
 import { tablesOf } from "./_report.ts";
 import { checkFrames, checkVectors, ContentError, type DrawnBatch } from "./_records.ts";
 import { withPart } from "./_part.ts";
@@ -37,9 +38,8 @@ import {
 } from "./_results.ts";
 import { WorkerError, WorkerProcess } from "./_worker_process.ts";
 
-/** The names of ours, with fresh and with reused outputs. */
+/** The name of ours with fresh outputs. */
 const FRESH = "exrp";
-const INTO = "exrp, into";
 
 /** One peer that can be measured. */
 interface Peer extends PeerName {
@@ -257,21 +257,15 @@ async function openPeer(run: Run, dataset: Dataset, peer: Peer): Promise<Timed[]
   }
 }
 
-/** Makes two systems of ours: with fresh outputs, and with reused ones if there are outputs. */
-function timedOurs(opened: OpenedHere): Timed[] {
-  const clock = new OurClock();
-  return [
-    {
-      system: FRESH,
-      time: (call, seconds) =>
-        clock.time(opened.calls.get(call)?.fresh ?? missingCall(call), seconds),
-    },
-    {
-      system: INTO,
-      time: (call, seconds) =>
-        clock.time(opened.calls.get(call)?.into ?? missingCall(call), seconds),
-    },
-  ];
+/** Makes the systems of ours that have a call: with fresh outputs, with reused ones, and with those that are handed back. */
+function timedOurs(opened: OpenedHere, clock: OurClock, call: string): Timed[] {
+  const { fresh, into, using: handedBack } = opened.calls.get(call) ?? missingCall(call);
+  return [fresh, into, handedBack].flatMap((own, k) =>
+    own === undefined ? [] : [{
+      system: OURS[k] ?? FRESH,
+      time: (_: string, seconds: number) => clock.time(own, seconds),
+    }]
+  );
 }
 
 function missingCall(call: string): never {
@@ -312,16 +306,17 @@ async function measure(run: Run, dataset: Dataset, group: readonly Peer[]): Prom
   if (!ours.check().every((batch) => run.check(dataset, FRESH, batch))) return;
   const theirs: Timed[] = [];
   for (const peer of group) theirs.push(...await openPeer(run, dataset, peer));
-  const [fresh, into] = timedOurs(ours);
+  const clock = new OurClock();
   for (const call of listCalls(dataset)) {
     const has = (system: string) =>
       !run.rows.some((row) =>
         row.group === dataset.group && row.capacity === dataset.capacity && row.call === call &&
         row.system === system && row.why !== undefined
       );
-    const systems = theirs.filter(({ system }) => has(system));
-    if (into !== undefined && ours.calls.get(call)?.into !== undefined) systems.unshift(into);
-    if (fresh !== undefined) systems.unshift(fresh);
+    const systems = [
+      ...timedOurs(ours, clock, call),
+      ...theirs.filter(({ system }) => has(system)),
+    ];
     await run.takeTurns(dataset, call, systems);
   }
   for (const { worker } of group) {
@@ -338,7 +333,7 @@ async function main(options: Options): Promise<number> {
   ) as { version: string };
   const { commit } = await origin("peers");
   const packages = { deno: Deno.version.deno, v8: Deno.version.v8 };
-  for (const name of [FRESH, INTO]) {
+  for (const name of OURS) {
     run.systems.set(name, { name, version: packageVersion.version, threads: "one", packages });
   }
   const found = await findPeers(run, options);

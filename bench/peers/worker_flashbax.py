@@ -215,6 +215,7 @@ class Flashbax(Peer):
             held.add(chunk)
         one = {"obs": chunk["obs"][:, :1]}
         calls = {f"sample {n}": held.sampler(build(n)) for n in dataset["batches"]}
+        calls |= {f"{name}, frames once": call for name, call in calls.items()}
         calls["add 1"] = lambda: held.add(one)
         draw = held.sampler(build(256))
 

@@ -27,7 +27,7 @@ BatchPool::Block* BatchPool::take(size_t bytes) {
   if (bytes > bytesMax_ || bytes_ > bytesMax_ - bytes) return nullptr;
   auto* const made = new (std::nothrow) Block;
   if (made == nullptr) return nullptr;
-  if (!made->memory.create(bytes, Pages::small) || !made->memory.commit(bytes)) {
+  if (!made->memory.create(bytes, Pages::huge) || !made->memory.commit(bytes)) {
     delete made;
     return nullptr;
   }

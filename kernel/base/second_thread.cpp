@@ -40,14 +40,17 @@ void SecondThread::share(uint32_t count, Work work, const void* context) {
 /// Offers a job. False where another caller is served, or where the system gives no thread.
 bool SecondThread::begin(Job* job) {
   if (isTaken_.exchange(true, std::memory_order_acquire)) return false;
-  const Lock lock(mutex_);
-  if (!hasStarted_) hasStarted_ = startThread(serve);
-  if (!hasStarted_) {
-    isTaken_.store(false, std::memory_order_release);
-    return false;
+  {
+    const Lock lock(mutex_);
+    if (!hasStarted_) hasStarted_ = startThread(serve);
+    if (!hasStarted_) {
+      isTaken_.store(false, std::memory_order_release);
+      return false;
+    }
+    keepOff(coreOfCaller());
+    job_ = job;
   }
-  keepOff(coreOfCaller());
-  job_ = job;
+  // Woken under the mutex, it would sleep once more.
   wanted_.notify_all();
   return true;
 }
