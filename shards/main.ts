@@ -13,6 +13,7 @@ import { insideOf } from "../replay/experience_replay.ts";
 import { noted } from "../replay/register/noted_selector.ts";
 import { platformFiles } from "../storage/files.ts";
 import { readShardConfig, type ShardConfig } from "./config.ts";
+import type { Connection } from "./connection.ts";
 import { serveShard } from "./serve_shard.ts";
 
 const usage = `deno task shard --config=FILE [OPTION]
@@ -78,7 +79,10 @@ function makeSelectors(
  * Connects to NATS. Where a server refuses the password, the client leaves the socket before that has ended. Nobody listens to its errors then, and one would end the
  * program in the place of the client's own error.
  */
-async function connectNats(name: string, nats: ShardConfig["nats"]) {
+async function connectNats(
+  name: string,
+  nats: ShardConfig["nats"],
+): Promise<Connection & { close(): Promise<void> }> {
   const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
   const servers = String(nats["servers"] ?? "127.0.0.1:4222").replaceAll(/[^,/]*@/g, "");
   console.log(`connecting to ${servers}`);
