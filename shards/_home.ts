@@ -36,7 +36,7 @@ export function fewerWriters(members: readonly Member[]): Member | undefined {
   return (a?.beat.writers ?? 0) <= (b?.beat.writers ?? 0) ? a : b;
 }
 
-/** Whether it is worth a move from a shard with so many writers to one with so many. Then both keep more than what chance makes of equal shares. */
+/** Whether a writer should move from a shard with so many writers to one with so many. Smaller differences are what chance makes of equal shares. */
 export function isWorth(from: number, to: number): boolean {
   return from - to >= Math.max(2, to / 4);
 }
@@ -72,9 +72,11 @@ export class Home {
     const own = this.#own;
     if (own?.isAlive !== true) {
       this.#goal = undefined;
-      if (!this.#hasListened(now)) return;
+      const hasListened = this.#hasListened(now);
       const other = fewerWriters(this.#others());
-      if (other !== undefined) this.#go(other.name);
+      // Where the network was away, its own shard comes back with the others, and a little later than the first.
+      if (other === undefined) this.#listensSince = now;
+      else if (hasListened) this.#go(other.name);
       return;
     }
     if (this.#goal !== undefined) return this.#approach(own, now);

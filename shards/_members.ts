@@ -83,12 +83,16 @@ export class Members {
     const wanted = new Set(names ?? ["*"]);
     for (const name of wanted) {
       if (this.#beats.has(name)) continue;
-      const subscription = this.#listen(this.#subjects.beat(name), (data, subject) => {
+      const take = (data: Uint8Array, subject: string): void => {
         const beat = readBeat(data);
         if (subject !== this.#subjects.beat(beat.name)) throw refused("it has another's name");
         this.#heard(beat);
-      });
-      this.#beats.set(name, subscription);
+      };
+      try {
+        this.#beats.set(name, this.#listen(this.#subjects.beat(name), take));
+      } catch {
+        // The connection has ended.
+      }
     }
     for (const [name, subscription] of this.#beats) {
       if (wanted.has(name)) continue;

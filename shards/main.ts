@@ -4,6 +4,7 @@
  * @module
  */
 
+import { reasonOf } from "../base/errors.ts";
 import { deno, environmentVariable } from "../base/platform.ts";
 import { ExperienceReplay } from "../mod.ts";
 import { readConfigText, readOptions, runProgram, untilSignal } from "../base/program.ts";
@@ -12,6 +13,7 @@ import { insideOf } from "../replay/experience_replay.ts";
 import { noted } from "../replay/register/noted_selector.ts";
 import { platformFiles } from "../storage/files.ts";
 import { readShardConfig, type ShardConfig } from "./config.ts";
+import type { Connection } from "./connection.ts";
 import { serveShard } from "./serve_shard.ts";
 
 const usage = `deno task shard --config=FILE [OPTION]
@@ -73,19 +75,40 @@ function makeSelectors(
   for (const rule of selectors.slice(entries.length)) replay.newPickSelector(rule);
 }
 
+/**
+ * Connects to NATS. Where a server refuses the password, the client leaves the socket before that has ended. Nobody listens to its errors then, and one would end the
+ * program in the place of the client's own error.
+ */
+async function connectNats(
+  name: string,
+  nats: ShardConfig["nats"],
+): Promise<Connection & { close(): Promise<void> }> {
+  const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
+  const servers = String(nats["servers"] ?? "127.0.0.1:4222").replaceAll(/[^,/]*@/g, "");
+  console.log(`connecting to ${servers}`);
+  globalThis.addEventListener("error", (event) => {
+    const { code } = (event.error ?? {}) as { readonly code?: unknown };
+    if (code === "ECONNRESET" || code === "EPIPE") event.preventDefault();
+  });
+  const patience = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
+  try {
+    return await connect({ ...patience, name: `shard ${name}`, ...nats });
+  } catch (error) {
+    if ((error as Error).name !== "AuthorizationError") throw error;
+    const words = `NATS at ${servers} refuses the user or the password that "nats" of the file has`;
+    throw new Error(`${words}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
 /** Serves until a signal comes, or the disk fails. */
 async function run(platform: typeof Deno, args: Arguments): Promise<void> {
   const config = await readFile(platform, args);
   const { name, prefix, directory, flushIntervalMs, nats, replay: options } = config;
-  const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
   const flushes = flushIntervalMs === undefined ? {} : { flushIntervalMs };
   using opened = await ExperienceReplay.open(directory, { ...options, ...flushes });
   const replay = opened as ExperienceReplay;
   makeSelectors(replay, config);
-  const servers = String(nats["servers"] ?? "127.0.0.1:4222");
-  console.log(`connecting to ${servers.replaceAll(/[^,/]*@/g, "")}`);
-  const patience = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
-  const connection = await connect({ ...patience, name: `shard ${name}`, ...nats });
+  const connection = await connectNats(name, nats);
   try {
     const shard = await serveShard(replay, connection, { name, prefix });
     // Who reads the next line may send a signal at once.

@@ -27,9 +27,9 @@ class Writing {
   isDone = false;
   writer: ShardWriter<Numbered> | undefined;
 
-  constructor(fabric: Fabric, peer: Peer, actor: number) {
+  constructor(fabric: Fabric, peer: Peer, actor: number, stayMs = STAY_MS) {
     peer.run(async () => {
-      const options = { timeoutMs: 3_600_000, stayMs: STAY_MS, sendIntervalMs: 250 };
+      const options = { timeoutMs: 3_600_000, stayMs, sendIntervalMs: 250 };
       const { replay } = this.writer = await shardWriter<Numbered>(peer.connect(), options);
       let episode = replay.newEpisode();
       while (!this.isEnough) {
@@ -148,6 +148,46 @@ Deno.test({
         episodes <= whole + moved,
         `${episodes} episodes, ${whole} whole ones, ${moved} moves`,
       );
+    }),
+});
+
+Deno.test({
+  name: "a writer whose connection has ended looks for no other shard, and throws nothing",
+  ignore,
+  fn: () =>
+    simulate("ended", async (fabric, folder) => {
+      const shards = await begin(fabric, folder, 1);
+      const peer = fabric.peer("actor");
+      let writer: ShardWriter | undefined;
+      peer.run(async () => {
+        const connection = peer.connect();
+        writer = await shardWriter(connection);
+        await connection.close();
+      }).catch((error) => fabric.fail(error));
+      await fabric.until("it writes", () => writer !== undefined);
+      await fabric.pause(3000);
+      writer?.abandon();
+      await end(fabric, shards, []);
+    }),
+});
+
+Deno.test({
+  name: "a writer stays at its shard where the network was away",
+  ignore,
+  fn: () =>
+    simulate("away", async (fabric, folder) => {
+      const shards = await begin(fabric, folder, 3);
+      const actors = Array.from(
+        { length: 4 },
+        (_, k) => new Writing(fabric, fabric.peer(`actor-${k}`), k, Infinity),
+      );
+      await fabric.pause(1000);
+      for (let k = 0; k < 5; k++) {
+        fabric.restartHub(2000);
+        await fabric.pause(4000);
+      }
+      assertEquals(actors.map(({ moves }) => moves), [0, 0, 0, 0]);
+      await end(fabric, shards, actors);
     }),
 });
 

@@ -87,7 +87,7 @@ class Fleet {
     for (const name of SHARDS) this.beginShard(name);
     for (const shard of this.shards.values()) await shard.until("serving");
     for (const name of ["actor-0", "actor-1", "actor-2"]) {
-      // One after the other: each takes the shard with the fewest records, so most have some.
+      // One after the other: each takes the shard with fewer writers of two, so most have some.
       await this.beginActor(name).until("confirmed");
     }
     this.beginLearner();

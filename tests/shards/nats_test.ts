@@ -52,7 +52,7 @@ Deno.test({
     const names = ["a", "b"];
     const shards = new Map(names.map((name) => [name, beginShard(name)]));
     await Promise.all([...shards.values()].map((shard) => shard.until("serving")));
-    // One after the other: each takes the shard with the fewest records, so both have some, and the learner can go on with either.
+    // One after the other: each takes the shard with the fewest writers, so both have some, and the learner can go on with either.
     const actors: Program[] = [];
     for (let k = 0; k < 3; k++) {
       const actor = new Program("tests/shards/_actor.ts", [server.address, "200", `${k}`]);

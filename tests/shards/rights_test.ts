@@ -13,6 +13,42 @@ import { NUMBERED } from "./_numbered.ts";
 const nats = await findNats();
 
 Deno.test({
+  name: "a shard whose password is refused says so",
+  ignore: nats === undefined || onWasm,
+  fn: async () => {
+    const users = 'authorization { users: [{ user: shard, password: "right" }] }';
+    const server = await startNats(nats as string, users);
+    const folder = await Deno.makeTempDir();
+    const path = `${folder}/shard.json`;
+    const config = {
+      ...{ name: "a", nats: { servers: server.address, user: "shard", pass: "wrong" } },
+      replay: { capacity: 100, state: "float32()" },
+    };
+    await Deno.writeTextFile(path, JSON.stringify(config));
+    try {
+      // The server resets the connection sooner or later than the client ends it.
+      const runs = Array.from({ length: 4 }, (_, k) =>
+        new Deno.Command(Deno.execPath(), {
+          args: [
+            ...["run", "-A", "--no-check", "--quiet", "--lock=deno.lock", "shards/main.ts"],
+            ...["--config", path, "--directory", `${folder}/${k}`],
+          ],
+          cwd: inRepository(),
+          stderr: "piped",
+        }).output());
+      for (const { code, stderr } of await Promise.all(runs)) {
+        const said =
+          `shard: NATS at ${server.address} refuses the user or the password that "nats" of the file has: Authorization Violation\n`;
+        assertEquals([new TextDecoder().decode(stderr), code], [said, 1]);
+      }
+    } finally {
+      await server.kill();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
   name: "shards, actors and learners have the rights of the guide, and others are errors",
   ignore: nats === undefined || onWasm,
   fn: async () => {

@@ -285,9 +285,37 @@ void refusedMemory() {
   }
 }
 
+/// The bytes of a log follow from what was appended, however much of it is on the disk; in the end, they are those of its files.
+void countsWhatWaits() {
+  SimulatedDisk disk(1), slowDisk(1);
+  LogOptions options = smallOptions();
+  options.queueBytes = 1 << 20;
+  Log log, slow;
+  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  CHECK_EQUAL(slow.create(&slowDisk, options), LogStatus::ok);
+  for (int k = 0; k < 60; ++k) {
+    CHECK_EQUAL(put(log, numbered(k)), LogStatus::ok);
+    CHECK_EQUAL(put(slow, numbered(k)), LogStatus::ok);
+    if (k % 7 == 3) {
+      CHECK_EQUAL(log.flush(), LogStatus::ok);
+      (void)slow.requestFlush();
+    }
+    while (log.work()) {}
+    CHECK_EQUAL(log.counts().logBytes, slow.counts().logBytes);
+  }
+  CHECK(log.counts().segmentCount > 3);
+  const uint64_t bytes = log.counts().logBytes;
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+  CHECK_EQUAL(slow.close(), LogStatus::ok);
+  uint64_t there = 0;
+  for (const auto& [name, content] : disk.files()) there += name.rfind("log-", 0) == 0 ? content.size() : 0;
+  CHECK_EQUAL(there, bytes);
+}
+
 }  // namespace
 
 int main() {
+  countsWhatWaits();
   syncsOnce();
   refuses();
   failsForGood();

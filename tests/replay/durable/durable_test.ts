@@ -346,3 +346,21 @@ Deno.test({
       assertEquals(again.recordCount, 2);
     }),
 });
+
+test("logBytes follows from what was recorded, whatever the disk has of it", async (folder) => {
+  const both = [await small(`${folder}/a`), await small(`${folder}/b`)] as const;
+  for (let k = 0; k < 100; k++) {
+    const [one, other] = both.map((replay) => {
+      fill(replay, 1, 20);
+      return replay.flush().then(() => replay.durability?.logBytes);
+    });
+    assertEquals(await one, await other);
+  }
+  const [{ durability: { logBytes } = { logBytes: 0 } }] = both;
+  for (const replay of both) replay[Symbol.dispose]();
+  let bytes = 0;
+  for await (const { name } of Deno.readDir(`${folder}/a`)) {
+    if (name.startsWith("log-")) bytes += (await Deno.stat(`${folder}/a/${name}`)).size;
+  }
+  assert(bytes >= logBytes, `${bytes} bytes are there, and logBytes was ${logBytes}`);
+});
