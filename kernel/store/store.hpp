@@ -99,6 +99,11 @@ class Store : public BlockPool {
   /// not loaded yet, or can't be read, are zero.
   void readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, size_t stride) const;
 
+  /// Whether memory for rows that nobody has touched yet comes in huge pages.
+  void allowHugeRows(bool allows) {
+    for (uint32_t group = 0; group < groupCount_; ++group) groups_[group].allowHuge(allows);
+  }
+
   Births& births() { return births_; }
   const Births& births() const { return births_; }
 
