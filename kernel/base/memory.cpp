@@ -56,6 +56,7 @@ void* reserveMemory(Reservation* reservation) {
 void* commitMemory(void* base, size_t, size_t to, Reservation*) {
   return isGranted() && VirtualAlloc(base, to, MEM_COMMIT, PAGE_READWRITE) != nullptr ? base : nullptr;
 }
+void allowHugePages(void*, size_t, const Reservation&, bool) {}
 void releaseMemory(void* base, const Reservation&) { VirtualFree(base, 0, MEM_RELEASE); }
 double pagesBytes(size_t used, size_t, const Reservation&) { return static_cast<double>(roundUp(used, smallPageBytes)); }
 
@@ -216,6 +217,14 @@ void* reserveMemory(Reservation* reservation) { return isGranted() ? reserve(res
 void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation) {
   if (!isGranted() || !makeUsable(base, from, to, *reservation)) return nullptr;
   return placeAfter(base, to, reservation);
+}
+
+void allowHugePages(void* base, size_t committed, const Reservation& reservation, bool allows) {
+#if defined(MADV_HUGEPAGE)
+  if (isHuge(0, committed, reservation)) madvise(base, wholeHuge(reservation.expectedBytes), allows ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#else
+  (void)base, (void)committed, (void)reservation, (void)allows;
+#endif
 }
 
 void releaseMemory(void* base, const Reservation& reservation) { munmap(base, reservation.reservedBytes); }

@@ -43,6 +43,8 @@ void* reserveMemory(Reservation* reservation);
 /// Makes the first `to` bytes of a reservation usable. The first `from` bytes are usable already. Returns where the memory is now; null
 /// on failure, when nothing has changed.
 void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation);
+/// Whether pages of Pages::huge that nobody has touched yet are huge ones, of which `committed` bytes are committed. Advice, as huge pages are.
+void allowHugePages(void* base, size_t committed, const Reservation& reservation, bool allows);
 /// Gives back a reservation.
 void releaseMemory(void* base, const Reservation& reservation);
 /// Makes the memory at `old` (null: none) `bytes` long and keeps what it held, as far as that fits. The memory may move. On failure it
@@ -111,6 +113,11 @@ class ReservedArray {
   /// Makes elements 0..count-1 usable. Cheap to call again with a count already committed.
   bool commit(uint64_t wanted) {
     return wanted <= committed_ || grow(wanted);
+  }
+
+  /// Whether a page that nobody has touched yet is a huge one. A huge page is slow to come by: who touches few elements of many pages wants small ones.
+  void allowHuge(bool allows) {
+    if (committed_ > 0) allowHugePages(data_, committed_ * sizeof(T), reservation_, allows);
   }
 
   /// Bytes of memory that the array takes when elements 0..count-1 were touched.

@@ -117,6 +117,8 @@ void* commitMemory(void* base, size_t from, size_t to, Reservation* reservation)
   return base;
 }
 
+void allowHugePages(void*, size_t, const Reservation&, bool) {}
+
 void releaseMemory(void* base, const Reservation& reservation) { runs().give(base, reservation.roomBytes); }
 
 /// What is committed was set to zero, and so takes memory.

@@ -203,7 +203,7 @@ Status Recording::prepareSteps(Steps* steps, uint32_t count, uint32_t episodeCou
     const uint8_t* const from = steps->bytes + steps->layout.columns[column];
     if (store.isKept(column)) steps->kept[steps->keptCount++] = {from, column};
     else if (store.isPacked(column)) steps->packed[steps->packedCount++] = {from, column};
-    else steps->dense[steps->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
+    else if (!store.doRowsComeLater()) steps->dense[steps->denseCount++] = {from, store.at(column, 0), store.stride(column), store.column(column).bytes};
   }
   return Status::ok;
 }

@@ -147,6 +147,7 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   std::construct_at(&replay_);
   status = replay_.create(config, pick, isPassing);
   if (status == Status::ok) status = durable_.beginRows();
+  replay_.book().store().setRowsComeLater(leavesRows_);
   if (status == Status::ok) status = makeAgain();
   if (status == Status::ok) status = sections.give(durable_.snapshot_, config.capacity);
   return status == Status::ok ? place(placed) : status;

@@ -56,6 +56,7 @@ Status again(Status status) { return status == Status::ok || status == Status::m
 
 Status Recovery::open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted) {
   const Status status = read(options, report, wanted);
+  replay_.book().store().setRowsComeLater(false);
   // Nothing of a replay that is not whole gets into the log.
   if (status != Status::ok) durable_.abandon();
   return status;
@@ -74,6 +75,12 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   if (state == CheckpointFileState::repaired) ++report->repairedCount;
   groupEnd_ = from;
   isLoading_ = from.segment != 0;
+  LogSegments segments;
+  if (const LogStatus listed = listSegments(*durable_.disk_, &segments, &failure); listed != LogStatus::ok) return logStatus(listed, failure.error);
+  uint64_t bytes = 0;
+  for (size_t k = 0; k < segments.count; ++k) bytes += segments.segments[k].bytes;
+  leavesRows_ = bytes > options.readNowBytes;
+  replay_.book().store().setRowsComeLater(leavesRows_);
   LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
   report->repairedCount += scan.repairedCount;
   report->tailBytes = scan.tailBytes;
@@ -200,7 +207,7 @@ bool Recovery::keepFrame(const LogFrame& frame) {
     status_ = fail(Status::memory, static_cast<double>(byteCount_ + room));
     return false;
   }
-  frames_[frameCount_++] = {frame.place, frame.type, byteCount_};
+  frames_[frameCount_++] = {frame.place, frame.type, frame.isRepaired, byteCount_};
   if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
   byteCount_ += room;
   return true;
@@ -284,7 +291,7 @@ bool Recovery::endCheckpoint() {
   frameCount_ = byteCount_ = 0;
   for (size_t k = 0; k < count; ++k) {
     const KeptFrame& kept = frames[k];
-    const LogFrame frame = {kept.place, kept.type, bytes.data() + kept.at, false};
+    const LogFrame frame = {kept.place, kept.type, bytes.data() + kept.at, kept.isRepaired};
     if (!this->frame(frame)) return false;
   }
   return true;
@@ -331,7 +338,8 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
     const KeptFrame& kept = frames_[at];
     const uint8_t* const from = bytes_.data() + kept.at;
     bool isRight = true;
-    if (isOfRows(kept.type)) status_ = applyRows(kept.type, kept.place, from, false);
+    // A frame that was repaired is read now: else its repair would be told twice.
+    if (isOfRows(kept.type)) status_ = applyRows(kept.type, kept.place, from, leavesRows_ && !kept.isRepaired ? Rows::left : Rows::now);
     if (kept.type == carriedFrame) isRight = applyCarried(from, kept.place.bytes);
     if (kept.type == statisticsFrame) isRight = applyStatistics(from, kept.place.bytes);
     if (!isRight) return false;
@@ -567,7 +575,8 @@ Status Recovery::setFinalState(uint32_t column, double handle, uint32_t position
 
 // ---- rows ----
 
-Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, bool isLate) {
+Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, Rows when) {
+  const bool isLate = when == Rows::late;
   Bytes left(payload, place.bytes);
   LoggedBlockHead head = {};
   if (!left.head(&head)) return unfit();
@@ -586,16 +595,23 @@ Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* 
   const uint8_t* const next = checkLoggedBlock(store, head, isPacked, payload, place.bytes);
   if (next == nullptr || next + stateBytes != payload + place.bytes) return unfit();
   book.changing(block);
-  Status read = store.source() == nullptr ? Status::ok : store.source()->makeRoom(place.bytes + 2 * store.packed().pieceBytes());
-  if (read == Status::ok) read = readLoggedBlock(store, block, head, isPacked, book.isFull(block), payload);
-  if (read != Status::ok) return read;
+  if (when == Rows::left) {
+    readLoggedKept(store, block, head, isPacked, payload);
+    // The rows of zeros that the calls left.
+    if (book.isFull(block)) store.packed().give(block);
+  } else {
+    Status read = store.source() == nullptr ? Status::ok : store.source()->makeRoom(place.bytes + 2 * store.packed().pieceBytes());
+    if (read == Status::ok) read = readLoggedBlock(store, block, head, isPacked, book.isFull(block), payload);
+    if (read != Status::ok) return read;
+  }
   if (stateBytes > 0 && !isLate) {
     const uint32_t episode = store.head(block).episode;
     const uint32_t recordCount = book.episodes()[episode].count;
     if (book.part<NextStates>().find(episode, recordCount) == nullptr) return unfit();
     memcpy(book.part<NextStates>().reserve(episode, recordCount), next, stateBytes);
   }
-  book.part<LoggedRows>().setWritten(block, place);
+  if (when == Rows::left) book.part<LoggedRows>().setPlace(block, place, false);
+  else book.part<LoggedRows>().setWritten(block, place);
   durable_.resident_.written(block);
   return Status::ok;
 }
@@ -681,6 +697,7 @@ Status Recovery::leaveUnread() {
     if (place.bytes > bytesMax) return unfit();
     book.changing(block);
     logged.setWritten(block, place);
+    book.store().packed().give(block);
     unread.add(block);
   }
   durable_.resident_.beginUnread();
@@ -707,7 +724,7 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type, &failure, &isRepaired);
     if (isRepaired) ++report->repairedCount;
     if (read == LogStatus::ok) {
-      const Status status = isOfRows(type) ? applyRows(type, place, payload.data(), true) : unfit();
+      const Status status = isOfRows(type) ? applyRows(type, place, payload.data(), Rows::late) : unfit();
       if (status != Status::ok) return status;
       // They were another block's.
       if (logged.isUnread(block)) return unfit();

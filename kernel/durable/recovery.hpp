@@ -1,11 +1,12 @@
 // Recovery: makes a replay from its log, as it was when its last whole group ended.
 //
-// It loads the newest checkpoint, and then makes the calls of each group again, with rows of zeros. The rows follow at the end of the group, as no
-// decision depends on what is in them. The rows of older blocks are read from their places in the end, or later, where they have many bytes (unread_rows.hpp). Then
-// changes of rows are made again.
+// It loads the newest checkpoint, and then makes the calls of each group again, with rows of zeros, or with none. The rows follow at the end of the group, as no
+// decision depends on what is in them. In a large log, they stay at their places, as those of the checkpoint do. These are read in the end, or later, where they
+// have many bytes (unread_rows.hpp). Then changes of rows are made again.
 //
 // Thread safety: none: nobody else has the replay yet.
-// Cost: reads the log from the checkpoint on, and the rows of blocks; a draw costs what choosing costs. It takes the memory of the largest group.
+// Cost: reads the log from the checkpoint on, and the rows of blocks that are not left; a draw costs what choosing costs. It takes the memory of the largest
+// group, and of what a replay keeps beside its rows.
 #pragma once
 
 #include "kernel/calls/drawing.hpp"
@@ -74,7 +75,9 @@ class Recovery final : private LogVisitor {
   Status applyPicks(Command command, const uint8_t* bytes, uint32_t count);
   void setKeptRow(uint32_t column, double handle, uint32_t position, const uint8_t* row);
   Status setFinalState(uint32_t column, double handle, uint32_t position, const uint8_t* row);
-  Status applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, bool isLate);
+  /// When the rows of a frame are put into their block: with its group, later than that, or later by whoever needs them.
+  enum class Rows : uint8_t { now, late, left };
+  Status applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, Rows when);
   bool applyCarried(const uint8_t* payload, uint32_t bytes);
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
   Status leaveUnread();
@@ -86,6 +89,7 @@ class Recovery final : private LogVisitor {
   struct KeptFrame {
     LogPlace place;
     uint32_t type;
+    bool isRepaired;
     size_t at;  // in bytes_
   };
 
@@ -97,6 +101,7 @@ class Recovery final : private LogVisitor {
   Status status_ = Status::ok;  // why the scan was ended
 
   bool isLoading_ = false;    // a checkpoint, whose end has not come
+  bool leavesRows_ = false;   // those of groups: they stay on the disk as those of a checkpoint do
   bool hasSkippedRecords_ = false;
   LogPosition groupEnd_;
   uint64_t groupCount_ = 0;

@@ -164,6 +164,7 @@ Status ResidentRows::fetchMissing() {
   }
   missingCount_ = count;
   const Status status = readMissing();
+  unread_.noteFetch();
   unread_.unlock();
   return status;
 }

@@ -6,6 +6,14 @@
 #include "kernel/store/logged_rows.hpp"
 
 namespace exrp {
+namespace {
+
+constexpr uint32_t awaitMs = 1000;
+/// What could not be read is tried again after so long, then after twice as long, and so on.
+constexpr uint32_t retryMs = 1000;
+constexpr uint32_t retryMsMax = 60000;
+
+}  // namespace
 
 bool UnreadRows::create(uint32_t blockEnd) {
   marks_.reset(new (std::nothrow) std::atomic<uint8_t>[blockEnd]());
@@ -59,11 +67,17 @@ bool UnreadRows::listJobs() {
 void UnreadRows::start() {
   if (count() == 0 || !listJobs()) return;
   isEnding_.store(false);
+  book_.store().allowHugeRows(false);
   thread_.start([](void* self) { static_cast<UnreadRows*>(self)->run(); }, this);
+  if (!thread_.isStarted()) book_.store().allowHugeRows(true);
 }
 
 void UnreadRows::stop() {
-  isEnding_.store(true);
+  {
+    const Lock lock(mutex_);
+    isEnding_.store(true);
+    awaited_.notify_all();
+  }
   thread_.join();
   Scratch<Job>().swap(jobs_);
   Scratch<uint8_t>().swap(payload_);
@@ -71,7 +85,29 @@ void UnreadRows::stop() {
 }
 
 void UnreadRows::run() {
-  while (jobAt_ < jobCount_ && !isEnding_.load(std::memory_order_relaxed)) readJob(jobs_[jobAt_++]);
+  wait(awaitMs, true);
+  {
+    const Lock lock(mutex_);
+    book_.store().allowHugeRows(true);
+  }
+  for (uint32_t pause = retryMs; jobCount_ > 0 && !isEnding_.load(std::memory_order_relaxed); pause = std::min(2 * pause, retryMsMax)) {
+    for (jobAt_ = 0; jobAt_ < jobCount_ && !isEnding_.load(std::memory_order_relaxed);) readJob(jobs_[jobAt_++]);
+    size_t count = 0;
+    for (size_t at = 0; at < jobCount_; ++at) {
+      if (is(jobs_[at].block) && !isLost(jobs_[at].block)) jobs_[count++] = jobs_[at];
+    }
+    jobCount_ = count;
+    if (count > 0) wait(pause, false);
+  }
+}
+
+/// Waits so long, or until it is to end, or `untilFetch`.
+void UnreadRows::wait(uint32_t milliseconds, bool untilFetch) {
+  const uint64_t until = steadyMilliseconds() + milliseconds;
+  Lock lock(mutex_);
+  for (uint64_t now = 0; !isEnding_.load(std::memory_order_relaxed) && !(untilFetch && hasFetched_) && (now = steadyMilliseconds()) < until;) {
+    lock.waitFor(awaited_, static_cast<uint32_t>(until - now));
+  }
 }
 
 void UnreadRows::readNext(uint32_t count) {

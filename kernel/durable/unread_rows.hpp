@@ -1,8 +1,9 @@
 // UnreadRows: the blocks of a replay that was just opened whose rows are still on the disk only. Who needs one reads it first (ResidentRows). Meanwhile, a thread of
-// its own reads one after the other, in order of their places in the log, until all are in memory.
+// its own reads one after the other, in order of their places in the log, until all are in memory. It begins once somebody has read what the first call needs, or after
+// a second. Until then, memory for rows comes in small pages: the first draw needs few rows that lie far apart, and a huge page is cleared for each of them.
 //
 // A block whose rows are damaged, by whomever that is found, is told by lost(), and its episode goes with the next group. One that can't be read for now stays
-// unread.
+// unread, and the thread comes back to it.
 //
 // Thread safety: the owner makes one call at a time, as those of a replay are. Its own thread only writes rows of unread blocks, and only under the mutex. So the owner holds it
 // while it reads such a block itself, frees one, or lets the memory of rows move. Who sees that a block is not unread sees its rows.
@@ -67,6 +68,11 @@ class UnreadRows {
   void done(uint32_t block);
   /// Under the mutex: its rows, which are at this place, are damaged.
   void lose(uint32_t block, const LogPlace& place);
+  /// Under the mutex: somebody has read what a call needs. The thread may begin.
+  void noteFetch() {
+    if (!hasFetched_) awaited_.notify_all();
+    hasFetched_ = true;
+  }
   void noteRepair() { repaired_.fetch_add(1, std::memory_order_relaxed); }
   /// Whether it is known that a block is damaged.
   bool isLost(uint32_t block) const { return block < blockEnd_ && marks_[block].load(std::memory_order_acquire) == lost; }
@@ -102,6 +108,7 @@ class UnreadRows {
   void readJob(const Job& job);
   LogStatus put(const Job& job, uint32_t type);
   void run();
+  void wait(uint32_t milliseconds, bool untilFetch);
 
   EpisodeBook& book_;
   Log& log_;
@@ -112,6 +119,8 @@ class UnreadRows {
   std::atomic<uint64_t> lostBlocks_ = 0;
 
   Mutex mutex_;
+  Condition awaited_;  // the first fetch, or the end
+  bool hasFetched_ = false;  // under the mutex
   Mutex listMutex_;
   // Under listMutex_.
   Scratch<uint32_t> list_;

@@ -123,7 +123,10 @@ void EpisodeBook::noteBirths(uint32_t episode, uint32_t count) {
 void EpisodeBook::end(uint32_t episode, const StateRef& finalState, bool isTruncated) {
   const uint32_t slot = takeSlot(episode);
   const StateLeaves& leaves = store_.leaves();
-  for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) memcpy(store_.rowAt(leaf, slot), finalState.leaf(leaf, leaves.bytes(leaf)), leaves.bytes(leaf));
+  for (uint32_t leaf = 0; leaf < leaves.count(); ++leaf) {
+    if (store_.doRowsComeLater() && !store_.isPacked(leaf)) continue;
+    memcpy(store_.rowAt(leaf, slot), finalState.leaf(leaf, leaves.bytes(leaf)), leaves.bytes(leaf));
+  }
   noteEnd(episode, isTruncated ? EXRP_EPISODE_TRUNCATED : EXRP_EPISODE_TERMINATED, episodes_[episode].count);
   seal(episodes_[episode].lastBlock);
 }
@@ -202,10 +205,12 @@ void EpisodeBook::remove(uint32_t episode, bool mayGoOn) {
 
 // ---- loading ----
 
-void EpisodeBook::restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount) {
+Status EpisodeBook::restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount, uint32_t recordCount) {
   nextHandle_ = nextHandle;
   recordedCount_ = recordedCount;
   evictedCount_ = evictedCount;
+  // At once, so that the index does not grow again and again.
+  return blocks_.prepare(store_, recordCount / store_.blockLength());
 }
 
 Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag) {
@@ -219,7 +224,11 @@ Status EpisodeBook::restore(uint64_t handle, uint32_t first, uint32_t count, uin
   const Status status = prepare(0, 1, end - begin + 1, 1);
   if (status != Status::ok) return status;
   const uint32_t episode = add(handle, tag, begin);
-  for (uint32_t ordinal = begin + 1; ordinal < end; ++ordinal) appendBlock(episode, ordinal);
+  for (uint32_t ordinal = begin + 1; ordinal < end; ++ordinal) {
+    // By the time that it is needed, its line is there.
+    blocks_.prefetchTable(handle, ordinal + 16);
+    appendBlock(episode, ordinal);
+  }
   episodes_[episode].count = count;
   episodes_[episode].state = known.state;
   episodes_.setFirst(episode, first);

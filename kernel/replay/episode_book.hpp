@@ -84,7 +84,8 @@ class EpisodeBook final : public StoredEpisodes {
 
   // ---- loading, into a replay that was just made ----
 
-  void restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount);
+  /// Of the records, so many are stored.
+  Status restoreCounts(uint64_t nextHandle, uint64_t recordedCount, uint64_t evictedCount, uint32_t recordCount);
   /// Adds an episode with room for its records from `first` on, which are not there yet.
   Status restore(uint64_t handle, uint32_t first, uint32_t count, uint32_t state, int32_t tag);
   /// A block got its last row. It is packed at once where no more come: all rows of a replay may need more memory than there is.

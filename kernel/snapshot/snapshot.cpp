@@ -86,9 +86,13 @@ uint32_t Snapshot::slotOf(uint32_t episode, uint32_t position) const {
   return store.slotAt(block, position);
 }
 
-/// The slot of `position`, where `before` is that of the position before, or UINT32_MAX. The slots of a block follow one another.
+/// The slot of `position`, where `before` is that of an earlier position of the episode, or UINT32_MAX. Mostly it is in the same block, or in the next one.
 uint32_t Snapshot::slotAfter(uint32_t before, uint32_t episode, uint32_t position) const {
-  return before == UINT32_MAX || replay_.book().store().within(position) == 0 ? slotOf(episode, position) : before + 1;
+  const Store& store = replay_.book().store();
+  if (before == UINT32_MAX) return slotOf(episode, position);
+  const uint32_t block = store.blockOf(before);
+  const uint32_t blocks = store.ordinalOf(position) - store.head(block).ordinal();
+  return blocks == 0 ? store.slotAt(block, position) : blocks == 1 ? store.slotAt(store.block(block).next, position) : slotOf(episode, position);
 }
 
 /// The first position of a run of trimLength(), or the oldest of the episode.
@@ -118,7 +122,8 @@ void Snapshot::readItems(uint32_t section, uint32_t episode, uint32_t begin, uin
       slot = slotAfter(slot, episode, episodes.first(episode) + item);
       putItem(to, double{replay_.picks().initialPriorities().get(slot)});
     } else if (section == EXRP_SECTION_BIRTHS) {
-      putItem(to, uint64_t{store.births().at(slotOf(episode, birthPositionOf(episode, item)))});
+      slot = slotAfter(slot, episode, birthPositionOf(episode, item));
+      putItem(to, uint64_t{store.births().at(slot)});
     } else {
       const bool isNext = section == EXRP_SECTION_NEXT_STATES;
       memcpy(to, isNext ? replay_.book().part<NextStates>().find(episode, episodes[episode].count) : keptRowOf(section, episode, item), bytes);

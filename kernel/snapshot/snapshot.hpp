@@ -86,7 +86,8 @@ class Snapshot {
   Status writeOrphans(double first, uint32_t count, const uint8_t* items);
   Status writePicks(PickIndex& picks, uint32_t section, double first, uint32_t count, const uint8_t* items);
   Status writeTransforms(double first, uint32_t count, const uint8_t* items);
-  bool isLoaded() const { return loadItem_ == shapeOf(loadSection_ - 1).itemCount; }
+  void beginSection(uint32_t number);
+  bool isLoaded() const { return loadItem_ == loadShape_.itemCount; }
 
   // Items that belong to episodes: how many there are, where each is, and how it is copied.
   uint32_t itemBytesOf(uint32_t section) const;
@@ -100,7 +101,7 @@ class Snapshot {
   template <typename NumberOf>
   double sumOf(NumberOf numberOf) const;
   template <typename Visit>
-  void visitItems(uint32_t section, double first, uint32_t count, Visit visit) const;
+  void visitItems(uint32_t section, double first, uint32_t count, Visit visit);
 
   Replay& replay_;
   // Saving.
@@ -110,12 +111,15 @@ class Snapshot {
   Scratch<uint8_t> items_;
   // Both.
   uint64_t numberedAt_ = never;
+  uint32_t visited_ = episodeNone;  // the episode that visitItems() came to,
+  double visitedBefore_ = 0;        // and how many items those before it have
   ReservedArray<uint32_t> ordinals_;  // episode -> ordinal by age
   ReservedArray<uint32_t> numbered_;  // ordinal -> episode
   ReservedArray<EvictionItem> evictionItems_;
   // Loading.
   uint32_t loadSection_ = 0;       // 1 + the section that is being loaded
   double loadItem_ = 0;            // its next item
+  Shape loadShape_ = {};           // what it has: counting that goes through all episodes
   uint64_t loadExpected_[3] = {};  // episodes, records, orphans
 };
 

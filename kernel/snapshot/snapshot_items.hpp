@@ -70,12 +70,15 @@ double Snapshot::sumOf(NumberOf numberOf) const {
 }
 
 /// Calls `visit` with each episode that has some of the items `first`..first + count - 1, and with the numbers in it of the first one and of
-/// that behind the last one. They come in order of episode and time.
+/// that behind the last one. They come in order of episode and time. Where `first` is not 0, it goes on behind the call before.
 template <typename Visit>
-void Snapshot::visitItems(uint32_t section, double first, uint32_t count, Visit visit) const {
+void Snapshot::visitItems(uint32_t section, double first, uint32_t count, Visit visit) {
   const EpisodeList& episodes = replay_.book().episodes();
-  double before = 0;
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone && count > 0; episode = episodes[episode].newer) {
+  uint32_t episode = first == 0 ? episodes.oldest() : visited_;
+  double before = first == 0 ? 0 : visitedBefore_;
+  for (; episode != episodeNone && count > 0; episode = episodes[episode].newer) {
+    visited_ = episode;
+    visitedBefore_ = before;
     const uint32_t items = itemsOf(section, episode);
     const uint32_t skipped = before + items <= first ? items : before < first ? static_cast<uint32_t>(first - before) : 0;
     const uint32_t taken = items - skipped < count ? items - skipped : count;

@@ -27,21 +27,23 @@ Status Snapshot::write(uint32_t section, double first, uint32_t count, const uin
   if (section >= sectionCount()) return fail(Status::argument, 2, section);
   const bool isNew = replay_.book().episodes().count() == 0 && replay_.book().nextHandle() == 0;
   if (loadSection_ == 0 && (section != 0 || !isNew)) return fail(Status::order, section, 0, first);
-  if (loadSection_ == 0) loadSection_ = 1;
+  if (loadSection_ == 0) beginSection(1);
   // A section that is complete makes way for the next that has items.
-  while (loadSection_ - 1 < section && isLoaded()) {
-    ++loadSection_;
-    loadItem_ = 0;
-  }
+  while (loadSection_ - 1 < section && isLoaded()) beginSection(loadSection_ + 1);
   if (loadSection_ - 1 != section || first != loadItem_) return fail(Status::order, section, loadItem_, first);
-  const Shape shape = shapeOf(section);
-  if (first + count > shape.itemCount) return corrupt(section, first, ruleCounts);
-  const double needed = double{1} * count * shape.itemBytes;
+  if (first + count > loadShape_.itemCount) return corrupt(section, first, ruleCounts);
+  const double needed = double{1} * count * loadShape_.itemBytes;
   if (itemsBytes < needed) return fail(Status::bufferSize, itemsBytes, needed);
   if (count == 0) return Status::ok;
   const Status status = writePiece(section, first, count, items);
   if (status == Status::ok) loadItem_ += count;
   return status;
+}
+
+void Snapshot::beginSection(uint32_t number) {
+  loadSection_ = number;
+  loadItem_ = 0;
+  loadShape_ = number <= sectionCount() ? shapeOf(number - 1) : Shape{};
 }
 
 Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, const uint8_t* items) {
@@ -54,6 +56,9 @@ Status Snapshot::writePiece(uint32_t section, double first, uint32_t count, cons
         if (!writeItem(section, episode, item, slot, items)) status = corrupt(section, at, ruleSelector);
       }
     });
+    // Who tries again looks for the place from the beginning.
+    if (status != Status::ok) visited_ = replay_.book().episodes().oldest();
+    if (status != Status::ok) visitedBefore_ = 0;
     return status;
   }
   switch (section) {
@@ -102,7 +107,8 @@ Status Snapshot::writeCounters(const uint8_t* items) {
     if (status != Status::ok) return status;
     replay_.picks().initialPriorities().begin();
   }
-  replay_.book().restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount);
+  const Status status = replay_.book().restoreCounts(item.nextHandle, item.recordedCount, item.evictedCount, static_cast<uint32_t>(item.recordCount));
+  if (status != Status::ok) return status;
   loadExpected_[0] = item.episodeCount;
   loadExpected_[1] = item.recordCount;
   loadExpected_[2] = item.orphanCount;
@@ -142,20 +148,45 @@ Status Snapshot::writePicks(PickIndex& picks, uint32_t section, double first, ui
   Status status = numberEpisodes();
   if (status == Status::ok) status = picks.prepare(count, store.highWater() << store.blockShift());
   if (status != Status::ok) return status;
-  for (uint32_t at = 0; at < count; ++at) {
+  const EpisodeBook& book = replay_.book();
+  const PickPolicy& policy = picks.policy();
+  uint32_t known = episodeNone;  // the ordinal of the episode that the next four belong to
+  uint32_t episode = episodeNone;
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  uint32_t block = blockNone;
+  for (uint32_t at = 0, run = 1; at < count; at += run) {
     const auto item = itemAt<PickItem>(items, at);
-    if (item.episode >= replay_.book().episodes().count()) return corrupt(section, first + at, rulePick);
-    const Episode& episode = replay_.book().episodes()[numbered_[item.episode]];
-    const PickPolicy& policy = picks.policy();
-    const uint32_t begin = policy.validBegin(replay_.book().episodes().first(numbered_[item.episode]));
-    const uint32_t end = replay_.book().hasPicks(policy, numbered_[item.episode]) ? policy.validEnd(episode.count, episode.ended()) : 0;
+    if (item.episode >= book.episodes().count()) return corrupt(section, first + at, rulePick);
+    if (item.episode != known) {
+      known = item.episode;
+      episode = numbered_[known];
+      const Episode& entry = book.episodes()[episode];
+      begin = policy.validBegin(book.episodes().first(episode));
+      end = book.hasPicks(policy, episode) ? policy.validEnd(entry.count, entry.ended()) : 0;
+      block = blockNone;
+    }
     if (item.position < begin || item.position >= end || item.position % policy.stride != 0) {
       return corrupt(section, first + at, rulePick);
     }
-    const uint32_t block = replay_.book().blocks().find(store, episode.handle, store.ordinalOf(item.position));
+    // Mostly picks come in the order in which their records came.
+    const uint32_t ordinal = store.ordinalOf(item.position);
+    if (block != blockNone && store.head(block).ordinal() + 1 == ordinal) block = store.block(block).next;
+    else if (block == blockNone || store.head(block).ordinal() != ordinal) block = book.blockAt(book.episodes()[episode], item.position);
     const uint32_t slot = store.slotAt(block, item.position);
-    if (picks.indexOf(slot) != pickNone) return corrupt(section, first + at, rulePick);
-    picks.push(slot);
+    const uint32_t inBlock = store.blockLength() - store.within(item.position);
+    uint32_t most = policy.stride > 1 ? 1 : inBlock < end - item.position ? inBlock : end - item.position;
+    if (most > count - at) most = count - at;
+    const auto goesOn = [&](uint32_t by) {
+      const auto next = itemAt<PickItem>(items, at + by);
+      return next.episode == item.episode && next.position == item.position + by;
+    };
+    for (run = 1; run < most && goesOn(run);) ++run;
+    for (uint32_t k = 0; k < run; ++k) {
+      if (picks.indexOf(slot + k) != pickNone) return corrupt(section, first + at + k, rulePick);
+    }
+    if (run == 1) picks.push(slot);
+    else picks.pushRun(slot, run);
   }
   return Status::ok;
 }
@@ -194,7 +225,7 @@ Status Snapshot::writeTransforms(double first, uint32_t count, const uint8_t* it
   return status;
 }
 
-/// `slot` is that of the item before, where this is known. False for a priority that can't be. Whether births can be, check() says in the end.
+/// `slot` is that of an item before, where one is known. False for a priority that can't be. Whether births can be, check() says in the end.
 bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint32_t& slot, const uint8_t* from) {
   Store& store = replay_.book().store();
   const EpisodeList& episodes = replay_.book().episodes();
@@ -212,7 +243,8 @@ bool Snapshot::writeItem(uint32_t section, uint32_t episode, uint32_t item, uint
     const uint32_t next = (position & ~(run - 1)) + run;
     const uint32_t end = next < episodes[episode].count ? next : episodes[episode].count;
     for (uint32_t to = position; to < end; to = (to & ~(length - 1)) + length) {
-      store.births().set(slotOf(episode, to), birth + (to - position));
+      slot = slotAfter(slot, episode, to);
+      store.births().set(slot, birth + (to - position));
     }
   } else if (section == EXRP_SECTION_NEXT_STATES) {
     memcpy(replay_.book().part<NextStates>().reserve(episode, episodes[episode].count), from, itemBytesOf(section));
@@ -270,15 +302,12 @@ void Snapshot::setCapacity(uint8_t* counters, uint64_t capacity) { memcpy(counte
 
 Status Snapshot::skipRecords() {
   const Status status = write(EXRP_SECTION_RECORDS, 0, 0, nullptr, 0);
-  if (status == Status::ok) loadItem_ = shapeOf(EXRP_SECTION_RECORDS).itemCount;
+  if (status == Status::ok) loadItem_ = loadShape_.itemCount;
   return status;
 }
 
 Status Snapshot::end() {
-  while (loadSection_ > 0 && loadSection_ - 1 < sectionCount() && isLoaded()) {
-    ++loadSection_;
-    loadItem_ = 0;
-  }
+  while (loadSection_ > 0 && loadSection_ - 1 < sectionCount() && isLoaded()) beginSection(loadSection_ + 1);
   if (loadSection_ - 1 != sectionCount()) return fail(Status::order, sectionCount(), loadItem_, loadSection_);
   const bool whole = replay_.book().episodes().count() == loadExpected_[0] && replay_.book().recordCount() == loadExpected_[1];
   if (!whole) return corrupt(sectionCount(), 0, ruleWhole);

@@ -85,11 +85,16 @@ int32_t BlockIndex::check(const Store& store) const {
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (!store.isTaken(block)) continue;
     ++takenCount;
+    const uint32_t ahead = block + 16;
+    if (ahead < store.highWater() && store.isTaken(ahead)) prefetchTable(store.handleOf(ahead), store.head(ahead).ordinal());
     const uint64_t handle = store.handleOf(block);
     const uint32_t ordinal = store.head(block).ordinal();
-    if (find(store, handle, ordinal) != block || findEpisode(store, handle) != store.head(block).episode) return 1;
+    if (find(store, handle, ordinal) != block) return 1;
     passesOf(hashOf(handle, ordinal), block);
-    if (store.block(block).previous != blockNone || ordinal == 0) continue;
+    // The others of an episode have its handle.
+    if (store.block(block).previous != blockNone) continue;
+    if (findEpisode(store, handle) != store.head(block).episode) return 1;
+    if (ordinal == 0) continue;
     ++firstCount;
     passesOf(hashOf(handle, 0), block);
   }

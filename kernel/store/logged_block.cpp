@@ -19,6 +19,14 @@ void forEachKept(const Store& store, const LoggedBlockHead& head, Visit visit) {
   }
 }
 
+/// Copies these rows, which begin at `from`, into a block.
+void copyKept(Store& store, uint32_t block, const LoggedBlockHead& head, const uint8_t* from) {
+  forEachKept(store, head, [&](uint32_t column, uint32_t at) {
+    memcpy(store.kept().at(column, block, at), from, store.column(column).bytes);
+    from += store.column(column).bytes;
+  });
+}
+
 /// Calls visit(column) for each wide column.
 template <typename Visit>
 void forEachWide(const Store& store, Visit visit) {
@@ -164,11 +172,12 @@ Status readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head
     else memcpy(to, rows, bytes);
     if (isSealed) packed.pack(block, end);
   });
-  forEachKept(store, head, [&](uint32_t column, uint32_t at) {
-    memcpy(store.kept().at(column, block, at), from, store.column(column).bytes);
-    from += store.column(column).bytes;
-  });
+  copyKept(store, block, head, from);
   return status;
+}
+
+void readLoggedKept(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, const uint8_t* from) {
+  if (store.kept().count() > 0) copyKept(store, block, head, forEachLoggedColumn(store, head, isPacked, from, [](uint32_t, const uint8_t*, uint32_t) {}));
 }
 
 }  // namespace exrp

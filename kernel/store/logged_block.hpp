@@ -59,5 +59,7 @@ const uint8_t* checkLoggedBlock(const Store& store, const LoggedBlockHead& head,
 /// Reads such rows, which were checked, into a block, which has their episode and positions. `isSealed`: no more rows come to the block. Status::memory may
 /// leave it with some of them.
 Status readLoggedBlock(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, bool isSealed, const uint8_t* from);
+/// Reads only those of columns that some records keep.
+void readLoggedKept(Store& store, uint32_t block, const LoggedBlockHead& head, bool isPacked, const uint8_t* from);
 
 }  // namespace exrp

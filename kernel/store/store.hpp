@@ -82,6 +82,9 @@ class Store : public BlockPool {
     isBounded_ = source != nullptr && isBounded;
   }
   bool isBounded() const { return isBounded_; }
+  /// Recovery makes calls again whose rows it has apart. Until it ends, nobody needs to copy rows to columns that are not packed: so these take no memory.
+  void setRowsComeLater(bool comeLater) { rowsComeLater_ = comeLater; }
+  bool doRowsComeLater() const { return rowsComeLater_; }
   /// Whether a column has more than columnAloneBytes, and is kept for all records.
   bool isWide(uint32_t column) const { return columns_[column].bytes > columnAloneBytes && !isKept(column); }
   /// Whether the rows of a column stand one after another with nothing between them, each of more than columnAloneBytes.
@@ -95,6 +98,11 @@ class Store : public BlockPool {
   /// Copies the rows of a column from `slot` on, `count` of one block, to places `stride` bytes apart. Not for columns that some records keep. Rows that are
   /// not loaded yet, or can't be read, are zero.
   void readRows(uint32_t column, uint32_t slot, uint32_t count, uint8_t* to, size_t stride) const;
+
+  /// Whether memory for rows that nobody has touched yet comes in huge pages.
+  void allowHugeRows(bool allows) {
+    for (uint32_t group = 0; group < groupCount_; ++group) groups_[group].allowHuge(allows);
+  }
 
   Births& births() { return births_; }
   const Births& births() const { return births_; }
@@ -164,6 +172,7 @@ class Store : public BlockPool {
   uint64_t packedBits_ = 0;  // which columns these are
   RowSource* source_ = nullptr;
   bool isBounded_ = false;
+  bool rowsComeLater_ = false;
   uint32_t blockLength_ = 0;
   uint32_t blockShift_ = 0;
   Births births_;

@@ -128,14 +128,19 @@ void byTime() {
   side.destroy();
 }
 
-/// A disk whose reads take a while.
+/// A disk whose reads take a while, and may be refused.
 class SlowDisk final : public ForwardingDisk {
  public:
   using ForwardingDisk::ForwardingDisk;
   DiskError read(FileId file, uint64_t offset, uint8_t* bytes, size_t size, size_t* readBytes) override {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-    return ForwardingDisk::read(file, offset, bytes, size, readBytes);
+    if (!isRefusing) return ForwardingDisk::read(file, offset, bytes, size, readBytes);
+    ++refused;
+    return {DiskCall::read, EIO};
   }
+
+  std::atomic<bool> isRefusing = false;
+  std::atomic<uint32_t> refused = 0;
 };
 
 double unreadCount(uint32_t id) {
@@ -159,8 +164,12 @@ void drawAndUpdate(uint32_t id, Random& random) {
   CHECK_EQUAL(exrp_rows_set(id, column, handles.data(), positions.data(), 4, rows, 4.0 * rowBytes, &updated), 0);
 }
 
-/// A replay is opened whose older rows a thread reads, and is closed at the end, or while that thread reads.
-void reopened(uint32_t compression, bool isClosedEarly) {
+enum class Reopened { closedEarly, together, refused };
+
+/// A replay is opened whose rows a thread reads. It is closed while that thread reads, or at the end: after others recorded, drew and changed, or after the thread alone has
+/// read all, also what it could not read at first.
+void reopened(uint32_t compression, Reopened how) {
+  const bool isClosedEarly = how == Reopened::closedEarly;
   stateCount = 300;
   TestSetup setup = setupOf(2000);
   setup.compression = compression;
@@ -190,6 +199,13 @@ void reopened(uint32_t compression, bool isClosedEarly) {
   if (isClosedEarly) {
     drawAndUpdate(side.id(), random);
     CHECK(unreadCount(side.id()) > 0);
+  } else if (how == Reopened::refused) {
+    const auto moment = std::chrono::milliseconds(1);
+    slow.isRefusing = true;
+    while (slow.refused < 10) std::this_thread::sleep_for(moment);
+    CHECK(unreadCount(side.id()) > 0);
+    slow.isRefusing = false;
+    while (unreadCount(side.id()) > 0) std::this_thread::sleep_for(moment);
   } else {
     const Ticket ticket(side.id());
     std::atomic<uint32_t> writing = writerCount;
@@ -235,8 +251,9 @@ int main() {
   together();
   byTime();
   for (const uint32_t compression : {EXRP_COMPRESSION_NONE, EXRP_COMPRESSION_FAST}) {
-    reopened(compression, false);
-    reopened(compression, true);
+    reopened(compression, Reopened::together);
+    reopened(compression, Reopened::closedEarly);
   }
+  reopened(EXRP_COMPRESSION_NONE, Reopened::refused);
   return checkResult("durable/threads");
 }
