@@ -355,7 +355,7 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
     if (hasFailed()) return LogStatus::disk;
     most = options_.queueBytes - options_.queueBytes / 4;
     if (!options_.isWaiting) return LogStatus::full;
-    if (options_.isThreaded ? !help(lock) : !workOnce(lock)) lock.wait(done_);
+    if (!help(lock) && (options_.isThreaded || !workOnce(lock))) lock.wait(done_);
   }
   if (hasFailed()) return LogStatus::disk;
   if (isBeginning && !segments_.segments.commit(segments_.count + 1)) return LogStatus::memory;
@@ -471,14 +471,12 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
     if (disk_ == nullptr) return LogStatus::closed;
     if (hasFailed()) return LogStatus::disk;
     if (ticket > flushTo_) return LogStatus::argument;
-    if (options_.isThreaded ? help(lock) : workOnce(lock)) continue;
-    if (timeoutMs == never) {
-      lock.wait(done_);
-      continue;
-    }
-    const uint64_t now = steadyMilliseconds();
-    if (now >= until) return LogStatus::timeout;
-    lock.waitFor(done_, static_cast<uint32_t>(until - now));
+    if (!options_.isThreaded && workOnce(lock)) continue;
+    const uint64_t now = timeoutMs == never ? 0 : steadyMilliseconds();
+    if (timeoutMs != never && now >= until) return LogStatus::timeout;
+    if (help(lock)) continue;
+    if (timeoutMs == never) lock.wait(done_);
+    else lock.waitFor(done_, static_cast<uint32_t>(until - now));
   }
   return LogStatus::ok;
 }

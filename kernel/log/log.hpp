@@ -6,7 +6,8 @@
 //
 //   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
-// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, checksums, and the removal of segments.
+// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, checksums, and the removal of segments. So
+// does who waits for a flush.
 //
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.

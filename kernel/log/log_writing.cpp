@@ -57,7 +57,7 @@ bool Log::removeOnce(Lock& lock) {
 
 /// For a thread that waits while the thread writes: removes segments, or makes the next buffer ready to be written. False: none is left.
 bool Log::help(Lock& lock) {
-  if (hasFailed()) return false;
+  if (!options_.isThreaded || hasFailed()) return false;
   if (removeOnce(lock)) return true;
   if (sealing_ != nullptr) return false;
   // The first one is being written.
