@@ -1,6 +1,6 @@
 /**
- * What a durable replay costs beside one in memory: a record, a prioritized turn, and a flush beside a bare write and sync of as many bytes. Then images without
- * pause beside a bare file, and `serialize` beside `cp` and `sync`.
+ * What a durable replay costs beside one in memory: a record, a prioritized turn, and a flush beside a bare write and sync of as many bytes. Then `serialize` beside
+ * `cp` and `sync`. `images_to_disk.ts` has images without pause.
  *
  * Of records, it is the time of the processor on this thread (Linux), which other programs change less than the clock's.
  *
@@ -128,37 +128,9 @@ for (const bytes of [4096, 65_536, 262_144, 1_048_576]) {
 }
 
 {
-  const [frames, recordBytes] = [72_000, 7064];
+  const frames = 72_000;
   const folder = await Deno.makeTempDir();
   const row = crypto.getRandomValues(new Uint8Array(7056));
-  const speeds: [number[], number[]] = [[], []];
-  const speed = (start: number): number => frames * recordBytes / (performance.now() - start) / 1e3;
-  for (let round = 0; round < 3; round++) {
-    const path = `${folder}/${round}`;
-    {
-      using replay = await ExperienceReplay.open(path, { capacity: 12_000, state: uint8(84, 84) });
-      let episode = replay.newEpisode();
-      for (let k = 0; k < 13_000; k++) episode = replay.record(episode, row, 1, 0.5);
-      await replay.flush();
-      const start = performance.now();
-      for (let k = 0; k < frames; k++) episode = replay.record(episode, row, 1, 0.5);
-      await replay.flush();
-      speeds[0].push(speed(start));
-    }
-    {
-      using bare = await Deno.open(`${path}.bare`, { create: true, write: true });
-      const block = new Uint8Array(2 ** 20).fill(7);
-      const start = performance.now();
-      for (let k = 0; k < frames * recordBytes; k += block.length) await bare.write(block);
-      await bare.syncData();
-      speeds[1].push(speed(start));
-    }
-    await Deno.remove(path, { recursive: true });
-    await Deno.remove(`${path}.bare`);
-  }
-  const show = (all: number[]): string => all.map((each) => each.toFixed(0)).join(", ");
-  console.log(`images without pause: ${show(speeds[0])} MB/s, a bare file ${show(speeds[1])} MB/s`);
-
   using replay = await ExperienceReplay.create({ capacity: frames, state: uint8(84, 84) });
   let episode = replay.newEpisode();
   for (let k = 0; k < frames; k++) episode = replay.record(episode, row, 1, 0.5);

@@ -4,7 +4,8 @@
 // because in the library they would be 8 KiB that can't be compressed.
 //
 // Thread safety: any thread.
-// Cost: 61 ns for 1 KB by the instructions of x86-64, 490 ns by the tables (one thread of an AMD EPYC).
+// Cost: 61 ns for 1 KB by the instructions of x86-64, 490 ns by the tables; 18 ns for each KB of a long piece where vectors of 512 bits can be multiplied (one
+// thread of an AMD EPYC).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,13 @@ namespace exrp {
 constexpr uint32_t checksumPolynomial = 0x82F63B78u;
 /// The remainder of x times this one.
 constexpr uint32_t timesX(uint32_t remainder) { return (remainder >> 1) ^ ((remainder & 1) != 0 ? checksumPolynomial : 0u); }
+
+/// The remainder of x^power.
+constexpr long long powerOfX(size_t power) {
+  uint32_t remainder = 1u << 31;
+  for (size_t k = 0; k < power; ++k) remainder = timesX(remainder);
+  return remainder;
+}
 
 #if defined(EXRP_CRC32)
 
@@ -46,12 +54,7 @@ EXRP_CRC32 inline uint32_t checksumFast(uint32_t seed, const uint8_t* bytes, siz
   // that stands for the bytes behind them, without carries; the instruction itself multiplies by x^33.
   constexpr size_t lane = 64;
   using Pair = long long __attribute__((vector_size(16)));
-  constexpr auto behind = [](size_t count) {
-    uint32_t power = 1u << 31;
-    for (size_t k = 33; k < 8 * count; ++k) power = timesX(power);
-    return static_cast<long long>(power);
-  };
-  constexpr Pair powers = {behind(2 * lane), behind(lane)};
+  constexpr Pair powers = {powerOfX(16 * lane - 33), powerOfX(8 * lane - 33)};
   for (; size >= 3 * lane; size -= 3 * lane, bytes += 3 * lane) {
     uint32_t second = 0;
     uint32_t third = 0;
@@ -68,6 +71,43 @@ EXRP_CRC32 inline uint32_t checksumFast(uint32_t seed, const uint8_t* bytes, siz
   for (; size > 0; --size, ++bytes) crc = checksumByte(crc, *bytes);
   return ~crc;
 }
+
+#if defined(EXRP_WIDE_PRODUCTS)
+
+/// Less is checksumFast()'s.
+constexpr size_t wideBytesMin = 1024;
+
+/// checksum() of at least 256 bytes, for hasWideProducts() only. Four vectors go over the bytes. With each step, their 16 lanes of 128 bits are multiplied by the power of x
+/// that stands for the bytes that they pass, without carries. In the end they stand for all bytes before, so the instructions go on from them.
+EXRP_WIDE_PRODUCTS inline uint32_t checksumWide(uint32_t seed, const uint8_t* bytes, size_t size) {
+  using Vector = long long __attribute__((vector_size(64)));
+  constexpr size_t step = 4 * sizeof(Vector);
+  // The lower half of a lane comes before the higher one. A product stands for x times as much, and a remainder lies in the lower half of its own.
+  constexpr long long first = powerOfX(8 * step + 31);
+  constexpr long long second = powerOfX(8 * step - 33);
+  constexpr Vector powers = {first, second, first, second, first, second, first, second};
+  Vector sums[4];
+  __builtin_memcpy(sums, bytes, step);
+  sums[0] ^= Vector{static_cast<long long>(uint64_t{static_cast<uint32_t>(~seed)})};
+  for (bytes += step, size -= step; size >= step; size -= step, bytes += step) {
+    for (size_t k = 0; k < 4; ++k) {
+      Vector next;
+      __builtin_memcpy(&next, bytes + k * sizeof next, sizeof next);
+#if defined(__clang__)
+      sums[k] = __builtin_ia32_pclmulqdq512(sums[k], powers, 0x00) ^ __builtin_ia32_pclmulqdq512(sums[k], powers, 0x11) ^ next;
+#else
+      sums[k] = __builtin_ia32_vpclmulqdq_v8di(sums[k], powers, 0x00) ^ __builtin_ia32_vpclmulqdq_v8di(sums[k], powers, 0x11) ^ next;
+#endif
+    }
+  }
+  uint8_t lanes[step];
+  __builtin_memcpy(lanes, sums, step);
+  uint32_t crc = 0;
+  for (size_t at = 0; at < step; at += 8) crc = checksumWord(crc, wordAt(lanes + at));
+  return checksumFast(~crc, bytes, size);
+}
+
+#endif
 
 #endif
 
@@ -111,6 +151,12 @@ inline uint32_t checksumByTables(uint32_t seed, const uint8_t* bytes, size_t siz
 
 /// Continues from `seed`, which is 0 for the first piece.
 inline uint32_t checksum(uint32_t seed, const uint8_t* bytes, size_t size) {
+#if defined(EXRP_WIDE_PRODUCTS)
+  if (size >= wideBytesMin) {
+    static const bool isWide = hasWideProducts();
+    if (isWide) return checksumWide(seed, bytes, size);
+  }
+#endif
 #if defined(EXRP_CRC32)
   static const bool isFast = hasCrc32();
   if (isFast) return checksumFast(seed, bytes, size);

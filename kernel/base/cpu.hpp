@@ -1,5 +1,6 @@
 // hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, which may use F16C too, and those marked EXRP_CRC32,
-// which compute CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined.
+// which compute CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined. hasWideProducts: those marked EXRP_WIDE_PRODUCTS, which multiply
+// without carries in vectors of 512 bits.
 // isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
@@ -14,6 +15,7 @@
 
 #define EXRP_AVX2 __attribute__((target("avx2,f16c,popcnt")))
 #define EXRP_CRC32 __attribute__((target("sse4.2,crc32,pclmul")))
+#define EXRP_WIDE_PRODUCTS __attribute__((target("avx512f,vpclmulqdq,sse4.2,crc32,pclmul")))
 
 namespace exrp {
 
@@ -23,17 +25,22 @@ inline bool hasFeatures(unsigned needed) {
   return __get_cpuid(1, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[2] & needed) == needed;
 }
 
-inline bool detectAvx2() {
+/// Whether the system saves these registers (XCR0) when it switches threads.
+inline bool savesRegisters(unsigned needed) {
   constexpr unsigned osxsave = 1u << 27;
-  constexpr unsigned avx = 1u << 28;
-  constexpr unsigned popcnt = 1u << 23;
-  constexpr unsigned f16c = 1u << 29;  // older than AVX2
-  if (!hasFeatures(osxsave | avx | popcnt | f16c)) return false;
-  // XCR0: the system saves both halves of the vector registers when it switches threads.
+  if (!hasFeatures(osxsave)) return false;
   unsigned low = 0;
   unsigned high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0u));
-  if ((low & 6u) != 6u) return false;
+  return (low & needed) == needed;
+}
+
+inline bool detectAvx2() {
+  constexpr unsigned avx = 1u << 28;
+  constexpr unsigned popcnt = 1u << 23;
+  constexpr unsigned f16c = 1u << 29;  // older than AVX2
+  // Both halves of the vector registers.
+  if (!hasFeatures(avx | popcnt | f16c) || !savesRegisters(6u)) return false;
   constexpr unsigned avx2 = 1u << 5;
   unsigned registers[4] = {};
   return __get_cpuid_count(7, 0, &registers[0], &registers[1], &registers[2], &registers[3]) != 0 && (registers[1] & avx2) != 0;
@@ -49,6 +56,16 @@ inline bool hasCrc32() {
   constexpr unsigned sse42 = 1u << 20;
   constexpr unsigned pclmul = 1u << 1;
   return hasFeatures(sse42 | pclmul);
+}
+
+inline bool hasWideProducts() {
+  constexpr unsigned avx512f = 1u << 16;
+  constexpr unsigned vpclmulqdq = 1u << 10;
+  // All 32 registers, with all 512 bits.
+  if (!hasCrc32() || !savesRegisters(0xE6u)) return false;
+  unsigned registers[4] = {};
+  const bool isThere = __get_cpuid_count(7, 0, &registers[0], &registers[1], &registers[2], &registers[3]) != 0;
+  return isThere && (registers[1] & avx512f) != 0 && (registers[2] & vpclmulqdq) != 0;
 }
 
 /// True for processors of Intel. docs/internals/performance.md, "On Intel machines", has the figures.

@@ -196,6 +196,11 @@ void Log::stop() {
     wanted_.notify_all();
   }
   thread_.join();
+  {
+    // Who waits may still be in help().
+    Lock lock(mutex_);
+    while (sealing_ != nullptr || isRemoving_) lock.wait(done_);
+  }
   late_.clear();
   files_.closeBefore(*disk_, UINT64_MAX);
   if (file_ != noFile) disk_->close(file_);
@@ -350,7 +355,7 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
     if (hasFailed()) return LogStatus::disk;
     most = options_.queueBytes - options_.queueBytes / 4;
     if (!options_.isWaiting) return LogStatus::full;
-    if (options_.isThreaded || !workOnce(lock)) lock.wait(done_);
+    if (!help(lock) && (options_.isThreaded || !workOnce(lock))) lock.wait(done_);
   }
   if (hasFailed()) return LogStatus::disk;
   if (isBeginning && !segments_.segments.commit(segments_.count + 1)) return LogStatus::memory;
@@ -390,6 +395,7 @@ Log::Buffer* Log::takeBuffer(uint32_t capacity) {
   }
   buffer->written = 0;
   buffer->isDone = false;
+  buffer->isSealed = false;
   buffer->filled.store(0, std::memory_order_relaxed);
   buffer->next = nullptr;
   return buffer;
@@ -466,13 +472,11 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
     if (hasFailed()) return LogStatus::disk;
     if (ticket > flushTo_) return LogStatus::argument;
     if (!options_.isThreaded && workOnce(lock)) continue;
-    if (timeoutMs == never) {
-      lock.wait(done_);
-      continue;
-    }
-    const uint64_t now = steadyMilliseconds();
-    if (now >= until) return LogStatus::timeout;
-    lock.waitFor(done_, static_cast<uint32_t>(until - now));
+    const uint64_t now = timeoutMs == never ? 0 : steadyMilliseconds();
+    if (timeoutMs != never && now >= until) return LogStatus::timeout;
+    if (help(lock)) continue;
+    if (timeoutMs == never) lock.wait(done_);
+    else lock.waitFor(done_, static_cast<uint32_t>(until - now));
   }
   return LogStatus::ok;
 }

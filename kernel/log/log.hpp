@@ -6,6 +6,9 @@
 //
 //   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
+// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, checksums, and the removal of segments. So
+// does who waits for a flush.
+//
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
 // what failed first. What was flushed before stays on the disk. Open the folder again to go on.
 //
@@ -168,6 +171,7 @@ class Log {
     uint32_t offset;               // of its first byte in the segment
     uint32_t written;              // bytes from its first on; whoever writes changes it
     bool isDone;                   // it gets no more bytes; under the mutex
+    bool isSealed;                 // by help(); under the mutex
     std::atomic<uint32_t> filled;  // whole frames; only the caller adds
     Buffer* next;
   };
@@ -187,11 +191,12 @@ class Log {
   bool rewrite(const char* name, uint32_t from, uint32_t to);
 
   bool workOnce(Lock& lock);
+  bool help(Lock& lock);
   bool writePart(const Buffer& buffer, uint32_t until);
   bool beginSegment(uint32_t segment);
   bool syncFile();
   bool failWith(DiskError error, const char* name);
-  void seal(const Buffer& buffer, uint32_t until);
+  void seal(const Buffer& buffer, uint32_t until, bool isOfFrames, bool isOfMarks);
   uint64_t filledEnd() const;
   bool removeOnce(Lock& lock);
   static void serve(void* log);
@@ -222,7 +227,9 @@ class Log {
   uint64_t queued_ = 0;    // bytes of buffers that are done and not written
   uint64_t flushTo_ = 0;   // all before is to be synced
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
-  bool isWriting_ = false;  // somebody writes, outside of the mutex
+  bool isWriting_ = false;   // somebody writes, outside of the mutex
+  bool isRemoving_ = false;  // somebody removes segments, outside of it
+  Buffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
   uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
   LogSegments segments_;

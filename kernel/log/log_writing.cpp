@@ -20,8 +20,9 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    // Removal first: where the disk is behind, there is always something to write.
-    if (removeOnce(lock) || workOnce(lock)) continue;
+    // Removal first: there may always be something to write. Only where the caller will soon wait does it remove them.
+    const bool isBehind = queued_ > options_.queueBytes / 2 && !hasFailed();
+    if ((!isBehind && removeOnce(lock)) || workOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);
@@ -42,20 +43,42 @@ void Log::serve() {
 
 /// Removes the segments that are to go. False: there are none. Afterwards, done_ is told.
 bool Log::removeOnce(Lock& lock) {
-  if (removeBefore_ == 0) return false;
+  if (removeBefore_ == 0 || isRemoving_) return false;
   const uint32_t before = removeBefore_;
+  isRemoving_ = true;
   lock.unlock();
   if (!hasFailed()) removeSegments(before);
   lock.lock();
+  isRemoving_ = false;
   if (removeBefore_ == before) removeBefore_ = 0;
+  done_.notify_all();
+  return true;
+}
+
+/// For a thread that waits while the thread writes: removes segments, or makes the next buffer ready to be written. False: none is left.
+bool Log::help(Lock& lock) {
+  if (!options_.isThreaded || hasFailed()) return false;
+  if (removeOnce(lock)) return true;
+  if (sealing_ != nullptr) return false;
+  // The first one is being written.
+  Buffer* buffer = first_ == nullptr ? nullptr : first_->next;
+  while (buffer != nullptr && buffer->isSealed) buffer = buffer->next;
+  if (buffer == nullptr || !buffer->isDone) return false;
+  sealing_ = buffer;
+  lock.unlock();
+  seal(*buffer, buffer->filled.load(std::memory_order_relaxed), true, false);
+  lock.lock();
+  sealing_ = nullptr;
+  buffer->isSealed = true;
+  wanted_.notify_all();
   done_.notify_all();
   return true;
 }
 
 /// Does the next piece: writes to the end of a buffer that is done, or to what is to be flushed, and syncs. False: there is none.
 bool Log::workOnce(Lock& lock) {
-  if (isWriting_ || hasFailed()) return false;
   Buffer* const buffer = first_;
+  if (isWriting_ || hasFailed() || (buffer != nullptr && buffer == sealing_)) return false;
   const bool isFlushing = flushTo_ > synced_.load(std::memory_order_relaxed);
   uint32_t until = 0;
   bool isSyncing = false;
@@ -109,7 +132,7 @@ bool Log::workOnce(Lock& lock) {
 
 bool Log::writePart(const Buffer& buffer, uint32_t until) {
   if (written_.segment != buffer.segment && !beginSegment(buffer.segment)) return false;
-  seal(buffer, until);
+  seal(buffer, until, !buffer.isSealed, true);
   const uint32_t offset = buffer.offset + buffer.written;
   const DiskError error = disk_->write(file_, offset, buffer.bytes + buffer.written, until - buffer.written);
   if (error.isError()) return failWith(error, SegmentName(buffer.segment).text);
@@ -155,24 +178,28 @@ bool Log::failWith(DiskError error, const char* name) {
   return false;
 }
 
-/// Makes the late copies of the frames that are to be written, computes their checksums, and says in marks what is on the disk.
-void Log::seal(const Buffer& buffer, uint32_t until) {
+/// Makes the late copies of the frames that are to be written, and computes their checksums. Says in marks what is on the disk: only who writes them next knows that.
+void Log::seal(const Buffer& buffer, uint32_t until, bool isOfFrames, bool isOfMarks) {
   const uint32_t seed = frameSeed(logId_, buffer.segment);
   for (uint32_t at = buffer.written; at < until;) {
     uint8_t* const frame = buffer.bytes + at;
-    late_.make(LogPosition{buffer.segment, buffer.offset + at}.packed());
     FrameHead head;
     memcpy(&head, frame, sizeof head);
-    if (head.type == markType) {
+    const bool isMark = head.type == markType;
+    const uint32_t offset = buffer.offset + at;
+    at += wholeFrameBytes(head.bytes);
+    if (isMark ? !isOfMarks : !isOfFrames) continue;
+    if (isMark) {
       const LogPosition synced = LogPosition::unpacked(synced_.load(std::memory_order_relaxed));
       const SyncedMark mark = {synced.segment, synced.offset};
       memcpy(frame + frameHeadBytes, &mark, sizeof mark);
+    } else {
+      late_.make(LogPosition{buffer.segment, offset}.packed());
     }
     head.payloadSum = checksum(0, frame + frameHeadBytes, padded(head.bytes));
-    head.sum = frameHeadSum(seed, buffer.offset + at, head);
+    head.sum = frameHeadSum(seed, offset, head);
     // Only these: others may read the rest of the head now.
     memcpy(frame + 8, &head.payloadSum, 8);
-    at += wholeFrameBytes(head.bytes);
   }
 }
 

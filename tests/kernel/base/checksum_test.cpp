@@ -32,6 +32,9 @@ void agrees(Random& random, size_t size) {
 #if defined(EXRP_CRC32)
   if (hasCrc32()) CHECK_EQUAL(checksumFast(seed, bytes, size), expected);
 #endif
+#if defined(EXRP_WIDE_PRODUCTS)
+  if (hasWideProducts() && size >= 256) CHECK_EQUAL(checksumWide(seed, bytes, size), expected);
+#endif
   const size_t cut = random.below(static_cast<uint32_t>(size + 1));
   CHECK_EQUAL(checksum(checksum(seed, bytes, cut), bytes + cut, size - cut), expected);
 }
@@ -45,6 +48,9 @@ int main() {
   for (int round = 0; round < 50; ++round) agrees(random, random.below(20000));
 #if defined(EXRP_CRC32)
   std::printf("the processor has instructions: %d\n", hasCrc32() ? 1 : 0);
+#endif
+#if defined(EXRP_WIDE_PRODUCTS)
+  std::printf("it multiplies wide vectors: %d\n", hasWideProducts() ? 1 : 0);
 #endif
   return test::checkResult("checksum");
 }

@@ -1,6 +1,7 @@
 // The log's thread, beside a caller that appends, and others that read, wait and remove: each frame is read as it was appended, whenever; who
 // waits for a flush is woken, also by a failure; and logs are closed with whatever is still to be done.
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,7 +20,7 @@ using exrp::test::SimulatedDisk;
 namespace {
 
 /// A simulated disk for many threads.
-class LockedDisk final : public Disk {
+class LockedDisk : public Disk {
  public:
   explicit LockedDisk(uint64_t seed) : disk_(seed) {}
   template <typename Body>
@@ -51,6 +52,27 @@ class LockedDisk final : public Disk {
  private:
   std::mutex mutex_;
   SimulatedDisk disk_;
+};
+
+/// One whose writes may have to wait.
+class SlowDisk final : public LockedDisk {
+ public:
+  using LockedDisk::LockedDisk;
+  DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override {
+    isAsked.store(true);
+    while (isStopped.load()) sleepThread(200);
+    return LockedDisk::write(file, offset, bytes, size);
+  }
+  bool has(uint32_t segment) {
+    DiskFiles files;
+    CHECK(!list(&files).isError());
+    bool isThere = false;
+    for (size_t k = 0; k < files.count; ++k) isThere = isThere || std::string(files.files[k].name) == SegmentName(segment).text;
+    return isThere;
+  }
+
+  std::atomic<bool> isStopped = false;
+  std::atomic<bool> isAsked = false;
 };
 
 LogOptions optionsOf(Random& random) {
@@ -121,11 +143,20 @@ void beside(uint64_t seed) {
   std::vector<std::thread> threads;
   for (uint64_t k = 0; k < 2; ++k) threads.emplace_back([&, k] { readerOf(log, shared, seed * 10 + k); });
   const uint32_t count = 600;
+  std::deque<std::string> texts;  // what is copied late stays
   for (uint32_t number = 0; number < count; ++number) {
     const uint32_t size = random.below(random.below(10) == 0 ? 6000 : 400);
-    const std::string text = textOf(number, size);
+    const std::string& text = texts.emplace_back(textOf(number, size));
     LogPlace place;
-    CHECK_EQUAL(log.append(1 + number % 5, text.data(), size, &place), LogStatus::ok);
+    if (random.below(2) == 0) {
+      CHECK_EQUAL(log.append(1 + number % 5, text.data(), size, &place), LogStatus::ok);
+    } else {
+      uint8_t* payload = nullptr;
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
+      CHECK_EQUAL(log.begin(size, &payload), LogStatus::ok);
+      if (!log.late()->add(payload, bytes, size)) memcpy(payload, bytes, size);
+      CHECK_EQUAL(log.end(1 + number % 5, size, &place), LogStatus::ok);
+    }
     {
       const std::lock_guard<std::mutex> lock(shared.mutex);
       shared.places.push_back(place);
@@ -206,6 +237,49 @@ void failing(uint64_t seed) {
   for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == texts[k]);
 }
 
+/// While the log's thread waits for the disk, a caller that waits for room, or for a flush, removes segments.
+void whoWaitsHelps(bool isForRoom) {
+  SlowDisk disk(3);
+  Log log;
+  LogOptions options;
+  options.segmentBytes = 4096;
+  options.bufferBytes = 1024;
+  options.queueBytes = 8192;
+  options.flushIntervalMs = 0;
+  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  uint32_t count = 0;
+  LogPlace place;
+  const auto append = [&] {
+    const std::string text = textOf(count++, 300);
+    CHECK_EQUAL(log.append(1, text.data(), 300, &place), LogStatus::ok);
+  };
+  while (place.segment < 4) append();
+  CHECK_EQUAL(log.flush(), LogStatus::ok);
+  CHECK(disk.has(1) && disk.has(2));
+  disk.isAsked.store(false);
+  disk.isStopped.store(true);
+  // Less than the queue takes.
+  for (uint32_t k = 0; k < 8; ++k) append();
+  while (!disk.isAsked.load()) sleepThread(200);
+  log.removeLater(3);
+  const uint64_t ticket = isForRoom ? 0 : log.requestFlush();
+  std::thread waiting([&] {
+    for (uint32_t k = 0; isForRoom && k < 100; ++k) append();
+    if (!isForRoom) CHECK_EQUAL(log.waitFlushed(ticket), LogStatus::ok);
+  });
+  while (disk.has(2)) sleepThread(200);
+  CHECK(!disk.has(1) && disk.has(3));
+  disk.isStopped.store(false);
+  waiting.join();
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+  LogListener listener;
+  LogScan scan;
+  CHECK_EQUAL(scanLog(disk, {}, listener, &scan), LogStatus::ok);
+  CHECK(listener.damages.empty() && !listener.texts.empty());
+  const size_t gone = count - listener.texts.size();
+  for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == textOf(static_cast<uint32_t>(gone + k), 300));
+}
+
 /// A log syncs by itself after the interval, and sleeps where there is nothing to sync.
 void byItself() {
   LockedDisk disk(9);
@@ -244,5 +318,7 @@ int main() {
     if (k % 4 == 0) log.abandon();
   }
   byItself();
+  whoWaitsHelps(true);
+  whoWaitsHelps(false);
   return test::checkResult("log/threads");
 }
