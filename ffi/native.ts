@@ -63,7 +63,8 @@ function openAt(path: string, hint: string): KernelSymbols {
   }
   try {
     checkVersion(`the kernel at ${path}`, probe.symbols.exrp_abi_version(), hint);
-    return Deno.dlopen(path, symbols).symbols;
+    // The engine keeps Deno's own object as a dictionary, in which it looks each function up at each call.
+    return { ...Deno.dlopen(path, symbols).symbols };
   } catch (error) {
     probe.close();
     if (error instanceof ReplayError) throw error;

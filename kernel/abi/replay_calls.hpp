@@ -59,7 +59,7 @@ int32_t withRoom(uint32_t id, uint32_t count, uint32_t needed, Use use) {
 /// The same call, refused while the replay is being loaded, as its parts do not fit yet.
 template <typename Use>
 auto onceWhole(Use use) {
-  return [use](Seat& seat) {
+  return [use](Seat& seat) __attribute__((always_inline)) {
     const Status status = seat.instance.snapshot.checkWhole();
     return status == Status::ok ? callWith(use, seat) : status;
   };

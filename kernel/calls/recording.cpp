@@ -127,7 +127,8 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   flags &= ~uint32_t{EXRP_RECORD_PRIORITY | EXRP_RECORD_NEXT_STATE | EXRP_RECORD_TAG};
   if (!flagsPossible(flags)) return fail(Status::argument, 4, flags);
   uint32_t episode = episodeNone;
-  Status status = replay_.openEpisode(handle, guessFor(handle), &episode);
+  uint32_t& guess = guessFor(handle);
+  Status status = replay_.openEpisode(handle, guess, &episode);
   if (status == Status::ok) status = readyPriorities(hasPriority ? row + rowPriority : nullptr, 0, 1);
   const bool asItIs = status == Status::ok && replay_.forgetting().fitsAsItIs(episode, flags) && replay_.picks().hasRoomForOne();
   NextStates& nextStates = replay_.book().part<NextStates>();
@@ -140,7 +141,7 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   }
   if (hasPriority) replay_.picks().initialPriorities().begin();
   Store& store = replay_.book().store();
-  const uint32_t slot = replay_.takeSlot(&episode, [&] { return StateRef{row, rowColumns_, 0}; });
+  const uint32_t slot = asItIs ? replay_.book().nextSlot(episode) : replay_.takeSlot(&episode, [&] { return StateRef{row, rowColumns_, 0}; });
   giveTag(tags, episode, 0);
   for (uint32_t group = 0; group < store.groupCount(); ++group) {
     copyRow(store.groupRow(group, slot), row + rowGroups_[group], store.groupStride(group));
@@ -157,9 +158,9 @@ Status Recording::record(uint8_t* row, uint32_t flags) {
   replay_.publish(&episode, 1, hasPriority ? row + rowPriority : nullptr, flags, finalState);
   giveTag(tags, episode, 0);
   if (hasNextState && flags == 0) nextStates.set(episode, replay_.book().episodes()[episode].count, finalState());
-  handle = replay_.book().handleAt(episode);
-  guessFor(handle) = episode;
-  memcpy(row, &handle, sizeof handle);
+  const double next = replay_.book().handleAt(episode);
+  (next == handle ? guess : guessFor(next)) = episode;
+  memcpy(row, &next, sizeof next);
   return Status::ok;
 }
 

@@ -85,7 +85,7 @@ void EpisodeBook::append(uint32_t episode, uint32_t count, const uint8_t* priori
   recordCount_ += count;
   recordedCount_ += count;
   listeners_.forEach([&](auto& each) { each.appended(*this, episode, from, priorities); });
-  if (needsBlock(episode)) seal(entry.lastBlock, !store_.isBounded());
+  if (store_.within(entry.count) == 0) seal(entry.lastBlock, !store_.isBounded());
 }
 
 /// No more rows come to a block. Where rows may leave memory, those of the newest block may not: it `packs` once its episode goes on or ends, and its piece is

@@ -63,8 +63,10 @@ class EpisodeBook final : public StoredEpisodes {
   /// The slot after the episode's last record, in a new block where the last one is full.
   uint32_t takeSlot(uint32_t episode) {
     if (needsBlock(episode)) [[unlikely]] addBlock(episode);
-    return store_.slotAt(episodes_[episode].lastBlock, episodes_[episode].count);
+    return nextSlot(episode);
   }
+  /// The same, of an episode whose last block has room.
+  uint32_t nextSlot(uint32_t episode) const { return store_.slotAt(episodes_[episode].lastBlock, episodes_[episode].count); }
   /// Counts the `count` records that were copied to the episode's next slots, all in one block. `priorities` are doubles, or null.
   void append(uint32_t episode, uint32_t count, const uint8_t* priorities);
   /// Ends an open episode that holds records.
