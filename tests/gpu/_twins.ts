@@ -405,8 +405,10 @@ async function sameBatch(
   return await compare(where, pick(plain), pick(shown));
 }
 
-/** Batches of each pair of replays. */
+/** Batches of each pair of replays, of few batches and of many: to make shaders ready takes longer than to run them. */
 const PER_SETUP = 8;
+const PER_SETUP_OF_MANY = 24;
+const MANY = 1000;
 
 /** Draws so many batches of random replays with and without a device. Refuses what differs; returns how many arrays were on the device. */
 export async function drawEqual(
@@ -415,7 +417,8 @@ export async function drawEqual(
   batchCount: number,
 ): Promise<number> {
   let arrays = 0;
-  for (let k = 0; k * PER_SETUP < batchCount; k++) {
+  const perSetup = batchCount < MANY ? PER_SETUP : PER_SETUP_OF_MANY;
+  for (let k = 0; k * perSetup < batchCount; k++) {
     const random = new RandomStream(seed, k);
     const setup = anySetup(random);
     const where = `EXRP_SEED=${seed}, setup ${k}: ${JSON.stringify(setup)}`;
@@ -425,7 +428,7 @@ export async function drawEqual(
     for (let step = random.below(before); step > 0; step--) twins.record();
     const [plain, mirrored] = twins.replays;
     using gpu = onDevice(mirrored, device, { columns: setup.columns as readonly "state"[] });
-    for (let draw = 0; draw < PER_SETUP; draw++) {
+    for (let draw = 0; draw < perSetup; draw++) {
       for (let step = random.below(60); step > 0; step--) twins.record();
       if (random.below(2) === 0) twins.update();
       if (plain.pickCount === 0) continue;
