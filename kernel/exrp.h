@@ -1024,7 +1024,7 @@ EXRP_API int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* ep
 /* The numbers of a log, EXRP_DRAWS_*. Snapshots have no logs. */
 EXRP_API int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count);
 /* The latest noted draws of a log, in no order: triples (slot; number of the record, modulo 2^32; its age when it was drawn, at most
- * 2^32 - 1). No two picks have the same first two numbers. Which draws are noted: kernel/calls/draw_log.hpp. There are as many triples as
+ * 2^32 - 1). No two picks have the same first two numbers. Which draws are noted: kernel/calls/draw_statistics.hpp. There are as many triples as
  * EXRP_DRAWS_NOTED_COUNT says, at most EXRP_LIMIT_NOTED; `draws` has at least three numbers for each. */
 EXRP_API int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count);
 

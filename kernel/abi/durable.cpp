@@ -11,7 +11,7 @@ using exrp::closedLog;
 using exrp::Durable;
 using exrp::DurableOptions;
 using exrp::fail;
-using exrp::Instance;
+using exrp::ReplayInstance;
 using exrp::number;
 using exrp::Path;
 using exrp::registry;
@@ -37,7 +37,7 @@ Status parse(const double* options, uint32_t count, DurableOptions* parsed, exrp
   return Status::ok;
 }
 
-Status open(Instance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
+Status open(ReplayInstance& found, ThreadScratch& thread, const char* path, const double* numbers, uint32_t count, double* report) {
   DurableOptions options;
   exrp::WantedLimits wanted;
   Status status = parse(numbers, count, &options, &wanted);
@@ -132,7 +132,7 @@ int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_si
 }
 
 int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     if (!found.isDurable()) return closedLog();
     if (state_size < found.durable->stateBytes()) return fail(Status::bufferSize, state_size, found.durable->stateBytes());
     if (found.durable->stateBytes() > 0) memcpy(state, found.durable->state(), found.durable->stateBytes());
@@ -141,7 +141,7 @@ int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size)
 }
 
 int32_t exrp_durable_group(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* ticket) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     if (!found.isDurable()) return closedLog();
     const Status status = found.durable->endGroup(state, state_size, has_state != 0);
     if (status == Status::ok && has_state == 2) found.durable->leaveGroupsToCaller();
@@ -160,7 +160,7 @@ int32_t exrp_durable_wait(uint32_t replay, double ticket, uint32_t timeout_ms) {
 }
 
 int32_t exrp_durable_seal(uint32_t replay, const uint8_t* state, uint32_t state_size, uint32_t has_state, double* copy, uint32_t copy_count) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     if (!found.isDurable()) return closedLog();
     if (copy_count < EXRP_COPY_COUNT) return fail(Status::bufferSize, copy_count, EXRP_COPY_COUNT);
     exrp::SealedFolder sealed;
@@ -190,7 +190,7 @@ int32_t exrp_durable_copy(uint32_t replay, const uint8_t* path, uint32_t path_si
 }
 
 int32_t exrp_durable_unseal(uint32_t replay) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     if (!found.isDurable()) return closedLog();
     found.durable->unseal();
     return Status::ok;
@@ -207,7 +207,7 @@ int32_t exrp_folder_verify(const uint8_t* path, uint32_t path_size, uint32_t of_
 }
 
 int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](Instance& found) {
+  return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](ReplayInstance& found) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (!found.isDurable()) return;
     exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);

@@ -23,7 +23,7 @@ Status statusOf(Use use, Arguments&... arguments) {
 template <typename Use>
 Status callWith(Use use, Seat& seat) {
   if constexpr (std::is_invocable_v<Use, Seat&>) return statusOf(use, seat);
-  else if constexpr (std::is_invocable_v<Use, Instance&, ThreadScratch&>) return statusOf(use, seat.instance, seat.scratch);
+  else if constexpr (std::is_invocable_v<Use, ReplayInstance&, ThreadScratch&>) return statusOf(use, seat.instance, seat.scratch);
   else return statusOf(use, seat.instance);
 }
 

@@ -1,11 +1,11 @@
 // ReplayRegistry: the seats of the process by integer id, and how many use each replay.
 //
 // Thread safety: any thread may call.
-// Invariants: 1. Instance::userCount counts the seats of a replay, and the threads that are in attach() or between remove() and free().
+// Invariants: 1. ReplayInstance::userCount counts the seats of a replay, and the threads that are in attach() or between remove() and free().
 #pragma once
 
 #include "kernel/abi/registry.hpp"
-#include "kernel/sharing/instance.hpp"
+#include "kernel/sharing/replay_instance.hpp"
 
 namespace exrp {
 
@@ -29,7 +29,7 @@ class ReplayRegistry : public Registry<Seat, EXRP_LIMIT_REPLAYS> {
   }
 
   /// The replay of this serial, kept until release(). Null where it has no seat left.
-  Instance* keep(double serial) {
+  ReplayInstance* keep(double serial) {
     const Lock lock(mutex_);
     Seat* const seat = at(first([&](const Seat& each) { return static_cast<double>(each.instance.serial) == serial; }));
     if (seat == nullptr) return nullptr;
@@ -37,7 +37,7 @@ class ReplayRegistry : public Registry<Seat, EXRP_LIMIT_REPLAYS> {
     return &seat->instance;
   }
   /// One user of the replay less. True where it was the last: the caller frees the replay.
-  bool release(Instance& instance) {
+  bool release(ReplayInstance& instance) {
     const Lock lock(mutex_);
     return --instance.userCount == 0;
   }

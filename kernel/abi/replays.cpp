@@ -17,7 +17,7 @@
 
 using exrp::Command;
 using exrp::fail;
-using exrp::Instance;
+using exrp::ReplayInstance;
 using exrp::inTurn;
 using exrp::number;
 using exrp::onceWhole;
@@ -41,13 +41,13 @@ Status checkRows(double rowsSize, uint32_t rowBytes, uint32_t count, double pack
 }
 
 /// One user of the replay less; the last one frees it.
-void release(Instance& instance) {
+void release(ReplayInstance& instance) {
   if (registry()->release(instance)) delete &instance;
 }
 
 /// Frees a seat that the registry has no more, and the replay with its last seat.
 void vacate(Seat* seat, bool threadEnded) {
-  Instance& instance = seat->instance;
+  ReplayInstance& instance = seat->instance;
   instance.dismiss(*seat, threadEnded);
   delete seat;
   release(instance);
@@ -60,7 +60,7 @@ void threadEnded(uint64_t thread) {
 }
 
 /// A seat of the calling thread; null where there is no memory for it.
-std::unique_ptr<Seat> newSeat(Instance& instance) {
+std::unique_ptr<Seat> newSeat(ReplayInstance& instance) {
   std::unique_ptr<Seat> made(new (std::nothrow) Seat(instance));
   if (made != nullptr) made->owner = exrp::callingOwner();
   return made;
@@ -90,17 +90,17 @@ int32_t withRecords(uint32_t id, Count count, Use use) {
 }
 
 /// Notes a call that has changed a durable replay.
-Status noted(Status status, Instance& instance, exrp::Command command, std::initializer_list<exrp::LogPiece> pieces) {
+Status noted(Status status, ReplayInstance& instance, exrp::Command command, std::initializer_list<exrp::LogPiece> pieces) {
   if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->note(command, pieces);
   return status;
 }
-Status noted(Status status, Instance& instance, exrp::Command command, double handle, uint32_t number = 0) {
+Status noted(Status status, ReplayInstance& instance, exrp::Command command, double handle, uint32_t number = 0) {
   if (status == Status::ok && instance.isDurable()) [[unlikely]] instance.durable->noteHandle(command, handle, number);
   return status;
 }
 
 /// Records one step, and notes it. It is apart, so that a replay in memory only pays for nothing but the question.
-[[gnu::noinline]] Status recordNoted(Instance& instance, uint8_t* row, uint32_t flags) {
+[[gnu::noinline]] Status recordNoted(ReplayInstance& instance, uint8_t* row, uint32_t flags) {
   double before = 0;
   memcpy(&before, row, sizeof before);
   Status status = instance.durable->mayRecord();
@@ -111,7 +111,7 @@ Status noted(Status status, Instance& instance, exrp::Command command, double ha
 
 /// Records many steps, and notes it. `handles` are written over: one, or one for each step.
 template <typename Use>
-Status recordNoted(Instance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
+Status recordNoted(ReplayInstance& instance, exrp::Command command, const double* handles, const uint8_t* steps, uint32_t count, uint32_t flags,
                    const uint32_t* done, Use use) {
   if (!instance.isDurable()) [[likely]] return use();
   exrp::Durable* const durable = instance.durable.get();
@@ -137,7 +137,7 @@ exrp::BatchRange rangeOf(uint32_t first, uint32_t count, uint32_t total) {
 /// Calls `use` with the replay, the seat's scratch and one of the views.
 template <typename Use>
 int32_t withView(uint32_t id, uint32_t view, Use use) {
-  return withReplay(id, [&](Instance& instance, ThreadScratch& thread) {
+  return withReplay(id, [&](ReplayInstance& instance, ThreadScratch& thread) {
     exrp::PickView* found = instance.replay.picks().findView(view);
     return found == nullptr ? Status::argument : statusOf(use, instance, thread, *found);
   });
@@ -178,9 +178,9 @@ int32_t exrp_replay_create(const double* config, uint32_t config_count, const do
                            const uint32_t* columns, uint32_t column_count, uint32_t* replay) {
   if (registry() == nullptr) return number(fail(Status::memory, sizeof(exrp::ReplayRegistry)));
   const std::unique_ptr<exrp::ReplayConfig> parsed(new (std::nothrow) exrp::ReplayConfig);
-  std::unique_ptr<Instance> made(new (std::nothrow) Instance(registry()->nextSerial()));
+  std::unique_ptr<ReplayInstance> made(new (std::nothrow) ReplayInstance(registry()->nextSerial()));
   std::unique_ptr<Seat> first = made == nullptr ? nullptr : newSeat(*made);
-  if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(Instance) + sizeof(Seat)));
+  if (parsed == nullptr || first == nullptr) return number(fail(Status::memory, sizeof(ReplayInstance) + sizeof(Seat)));
   exrp::PickPolicy pick;
   Status status = exrp::PickPolicy::parse(policy, policy_count, 3, &pick);
   if (status == Status::ok) status = exrp::ReplayConfig::parse(config, config_count, pick, columns, column_count, parsed.get());
@@ -201,7 +201,7 @@ uint32_t exrp_replay_count(void) { return registry() == nullptr ? 0 : registry()
 
 int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_INFO_COUNT, [&](Seat& seat) {
-    const Instance& found = seat.instance;
+    const ReplayInstance& found = seat.instance;
     found.replay.info(info);
     info[EXRP_INFO_INDEX_BYTES] += found.statistics.memoryBytes();
     info[EXRP_INFO_MEMORY_BYTES] += found.memoryBytes(seat);
@@ -209,7 +209,7 @@ int32_t exrp_replay_info(uint32_t replay, double* info, uint32_t info_count) {
 }
 
 int32_t exrp_replay_check(uint32_t replay, int32_t* broken) {
-  return withReplay(replay, [&](Instance& found) { *broken = found.replay.check(); });
+  return withReplay(replay, [&](ReplayInstance& found) { *broken = found.replay.check(); });
 }
 
 int32_t exrp_replay_share(uint32_t replay, double* ticket, uint32_t ticket_count) {
@@ -230,7 +230,7 @@ int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count, uint32_t
   if (registry() == nullptr || ticket[EXRP_TICKET_KERNEL] != registry()->kernel) {
     return number(fail(Status::ticket, EXRP_TICKET_OTHER_KERNEL));
   }
-  Instance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
+  ReplayInstance* const found = registry()->keep(ticket[EXRP_TICKET_REPLAY]);
   const double serial = ticket[EXRP_TICKET_SERIAL];
   if (found == nullptr) return number(fail(Status::ticket, EXRP_TICKET_GONE));
   std::unique_ptr<Seat> made = newSeat(*found);
@@ -276,18 +276,18 @@ int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count) {
 }
 
 int32_t exrp_share_reap(uint32_t replay, uint32_t* reaped) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     *reaped = found.sharing.endedCount;
     found.sharing.endedCount = 0;
   });
 }
 
 int32_t exrp_share_note_set(uint32_t replay, const uint8_t* note, uint32_t note_size) {
-  return withReplay(replay, [&](Instance& found) { return found.sharing.setNote(note, note_size); });
+  return withReplay(replay, [&](ReplayInstance& found) { return found.sharing.setNote(note, note_size); });
 }
 
 int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     const exrp::Sharing& sharing = found.sharing;
     if (note_size < sharing.noteSize()) return fail(Status::bufferSize, note_size, sharing.noteSize());
     if (sharing.noteSize() > 0) memcpy(note, sharing.note(), sharing.noteSize());
@@ -296,7 +296,7 @@ int32_t exrp_share_note_get(uint32_t replay, uint8_t* note, uint32_t note_size) 
 }
 
 int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     const exrp::Store& store = found.replay.book().store();
     const uint32_t needed = EXRP_ROW_COLUMN + store.columnCount() + store.leaves().count() - 1;
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
@@ -306,23 +306,24 @@ int32_t exrp_row_layout(uint32_t replay, double* offsets, uint32_t offset_count)
 }
 
 int32_t exrp_episode_create(uint32_t replay, double* episode) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.createEpisode(episode), found, Command::createEpisode, {}); });
+  return withWhole(replay, [&](ReplayInstance& found) { return noted(found.replay.createEpisode(episode), found, Command::createEpisode, {}); });
 }
 
 int32_t exrp_episode_tag(uint32_t replay, double episode, int32_t tag) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.tagEpisode(episode, tag), found, Command::tagEpisode, episode, static_cast<uint32_t>(tag));
+  return withWhole(replay, [&](ReplayInstance& found) {
+    return noted(found.replay.tagEpisode(episode, tag), found, Command::tagEpisode, episode, static_cast<uint32_t>(tag));
   });
 }
 
 int32_t exrp_record(uint32_t replay, uint8_t* row, uint32_t row_size, uint32_t flags) {
-  return withRecords(replay, [] { return 1u; }, [&](Instance& found) {
+  return withRecords(replay, [] { return 1u; }, [&](ReplayInstance& found) {
     if (row_size < found.recording.rowBytes()) return fail(Status::bufferSize, row_size, found.recording.rowBytes());
     return found.isDurable() ? recordNoted(found, row, flags) : found.recording.record(row, flags);
   });
 }
 
 int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     const uint32_t needed = EXRP_STEPS_COLUMN + found.replay.book().store().columnCount();
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     return found.recording.stepsLayout(count, offsets);
@@ -332,7 +333,7 @@ int32_t exrp_steps_layout(uint32_t replay, uint32_t count, double* offsets, uint
 int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps, double steps_size, uint32_t count, uint32_t flags,
                          uint32_t* done) {
   return withRecords(replay, [&] { return recordsAsked(count, done); },
-                     [&](Instance& found) {
+                     [&](ReplayInstance& found) {
                        return recordNoted(found, Command::recordMany, episode, steps, count, flags, done,
                                           [&] { return found.recording.recordMany(episode, steps, steps_size, count, flags, done); });
                      });
@@ -340,7 +341,7 @@ int32_t exrp_record_many(uint32_t replay, double* episode, const uint8_t* steps,
 
 int32_t exrp_record_batch(uint32_t replay, double* episodes, const uint8_t* steps, double steps_size, uint32_t count,
                           uint32_t flags, uint32_t* done) {
-  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](Instance& found, ThreadScratch& thread) {
+  return withRecords(replay, [&] { return recordsAsked(count, done); }, [&](ReplayInstance& found, ThreadScratch& thread) {
     return recordNoted(found, Command::recordBatch, episodes, steps, count, flags, done,
                        [&] { return found.recording.recordBatch(thread, episodes, steps, steps_size, count, flags, done); });
   });
@@ -354,7 +355,7 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
     for (uint32_t step = 0; asked > 0 && step < count && step < steps_size; ++step) asked -= steps[step] == EXRP_RECORD_FINAL ? 1 : 0;
     return asked;
   };
-  return withRecords(replay, records, [&](Instance& found) {
+  return withRecords(replay, records, [&](ReplayInstance& found) {
     if (episode_count < count) return fail(Status::bufferSize, episode_count, count);
     return recordNoted(found, Command::recordFlat, episode, steps, count, flags, done,
                        [&] { return found.recording.recordFlat(episode, steps, steps_size, count, flags, done, episodes); });
@@ -363,7 +364,7 @@ int32_t exrp_record_flat(uint32_t replay, double* episode, const uint8_t* steps,
 
 int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_state, uint32_t final_state_size, uint32_t flags,
                          uint32_t* ended) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     uint64_t leaves[exrp::leafMax];
     const auto needed = static_cast<double>(found.replay.book().store().leaves().layOut(0, 1, leaves));
     if (final_state_size < needed) return fail(Status::bufferSize, final_state_size, needed);
@@ -372,35 +373,37 @@ int32_t exrp_episode_end(uint32_t replay, double episode, const uint8_t* final_s
 }
 
 int32_t exrp_episode_evict(uint32_t replay, double episode) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.evictEpisode(episode), found, Command::evictEpisode, episode); });
+  return withWhole(replay, [&](ReplayInstance& found) { return noted(found.replay.evictEpisode(episode), found, Command::evictEpisode, episode); });
 }
 
 int32_t exrp_replay_clear(uint32_t replay) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.clear(), found, Command::clear, {}); });
+  return withWhole(replay, [&](ReplayInstance& found) { return noted(found.replay.clear(), found, Command::clear, {}); });
 }
 
 int32_t exrp_episode_trim(uint32_t replay, double episode, uint32_t position) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.trimEpisode(episode, position), found, Command::trimEpisode, episode, position);
+  return withWhole(replay, [&](ReplayInstance& found) {
+    return noted(found.replay.trimEpisode(episode, position), found, Command::trimEpisode, episode, position);
   });
 }
 
 int32_t exrp_open_trim(uint32_t replay, double* episode, double* first_position) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.trimOpen(episode, first_position), found, Command::trimOpen, {}); });
+  return withWhole(replay, [&](ReplayInstance& found) { return noted(found.replay.trimOpen(episode, first_position), found, Command::trimOpen, {}); });
 }
 
 int32_t exrp_records_release(uint32_t replay, double episode, uint32_t position) {
-  return withWhole(replay, [&](Instance& found) { return noted(found.replay.releaseRecords(episode, position), found, Command::release, episode, position);
+  return withWhole(replay, [&](ReplayInstance& found) {
+    return noted(found.replay.releaseRecords(episode, position), found, Command::release, episode, position);
   });
 }
 
 int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_EPISODE_INFO_COUNT, [&](Instance& found) { return found.replay.episodeInfo(episode, info); });
+  return withRoom(replay, info_count, EXRP_EPISODE_INFO_COUNT, [&](ReplayInstance& found) { return found.replay.episodeInfo(episode, info); });
 }
 
 int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
                            uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns, uint32_t row_count,
                            uint32_t* listed) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     exrp::EpisodeFilter parsed;
     const Status status = exrp::EpisodeFilter::parse(found.replay, filter, filter_count, &parsed);
     const exrp::EpisodeTable table = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
@@ -410,21 +413,21 @@ int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filte
 
 int32_t exrp_episode_counts(uint32_t replay, const double* episodes, uint32_t count, uint32_t* record_counts, uint32_t* first_positions,
                             uint32_t* states) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     return exrp::countRecords(found.replay, episodes, count, record_counts, first_positions, states);
   });
 }
 
 int32_t exrp_rows_get(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count,
                       uint32_t run_length, uint8_t* rows, double rows_size) {
-  return withReplay(replay, [&](Instance& found, ThreadScratch& thread) {
+  return withReplay(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
     return exrp::getRows(found.replay, thread, column, episodes, positions, count, run_length, rows, rows_size);
   });
 }
 
 int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count, const uint8_t* rows,
                       double rows_size, uint32_t* updated) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
     const Status status = exrp::setRows(found.replay, thread, column, episodes, positions, count, rows, rows_size, updated);
     if (status == Status::ok && found.isDurable()) [[unlikely]] {
       found.durable->noteRows(column, episodes, positions, rows, found.replay.book().store().column(column).bytes, count);
@@ -434,22 +437,24 @@ int32_t exrp_rows_set(uint32_t replay, uint32_t column, const double* episodes, 
 }
 
 int32_t exrp_rows_prepare(uint32_t replay, uint32_t column, const double* episodes, const int32_t* positions, uint32_t count) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) { return exrp::prepareRows(found.replay, thread, column, episodes, positions, count); });
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
+    return exrp::prepareRows(found.replay, thread, column, episodes, positions, count);
+  });
 }
 
 int32_t exrp_next_states_get(uint32_t replay, const double* episodes, uint32_t count, uint8_t* there, uint8_t* next_states,
                              double next_states_size) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     return exrp::getNextStates(found.replay, episodes, count, there, next_states, next_states_size);
   });
 }
 
 int32_t exrp_episode_actors(uint32_t replay, const double* episodes, uint32_t count, uint32_t* actors) {
-  return withReplay(replay, [&](Instance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
+  return withReplay(replay, [&](ReplayInstance& found) { return exrp::listActors(found.replay, episodes, count, actors); });
 }
 
 int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t policy_count, uint32_t* view) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     exrp::PickPolicy parsed;
     const Status status = exrp::PickPolicy::parse(policy, policy_count, 2, &parsed);
     if (status != Status::ok) return status;
@@ -458,11 +463,11 @@ int32_t exrp_pick_view_create(uint32_t replay, const double* policy, uint32_t po
 }
 
 int32_t exrp_pick_view_info(uint32_t replay, uint32_t view, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_PICK_VIEW_INFO_COUNT, [&](Instance& found) { return found.replay.picks().info(view, info); });
+  return withRoom(replay, info_count, EXRP_PICK_VIEW_INFO_COUNT, [&](ReplayInstance& found) { return found.replay.picks().info(view, info); });
 }
 
 int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers, uint32_t number_count, uint32_t* count) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     const exrp::ColumnStatistics& statistics = found.replay.book().part<exrp::ColumnStatistics>();
     if (column >= found.replay.book().store().columnCount()) return fail(Status::argument, 2, column);
     const exrp::ColumnStatistics::Of* const of = statistics.find(column);
@@ -482,7 +487,7 @@ int32_t exrp_column_statistics(uint32_t replay, uint32_t column, double* numbers
 
 int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, const double* options, uint32_t option_count,
                              uint32_t* selector) {
-  return withWhole(replay, [&](Instance& found) { 
+  return withWhole(replay, [&](ReplayInstance& found) { 
     const exrp::SelectorHead head = {view, kind};
     return noted(found.replay.createSelector(view, kind, options, option_count, selector), found, Command::createSelector,
                  {{&head, sizeof head}, {options, option_count * uint32_t{sizeof(double)}}});
@@ -491,7 +496,7 @@ int32_t exrp_selector_create(uint32_t replay, uint32_t view, uint32_t kind, cons
 
 int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions,
                           const uint8_t* priorities, uint32_t priority_size, uint32_t count, uint32_t* applied) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
     const Status status = found.drawing.setPriority(thread, selector, episodes, positions, priorities, priority_size, count, applied);
     if (status == Status::ok && found.isDurable()) [[unlikely]] {
       found.durable->notePicks(Command::setPriority, selector, episodes, positions, priorities, priority_size, count);
@@ -502,13 +507,13 @@ int32_t exrp_priority_set(uint32_t replay, uint32_t selector, const double* epis
 
 int32_t exrp_priority_get(uint32_t replay, uint32_t selector, const double* episodes, const int32_t* positions, uint32_t count,
                           double* priorities) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
     return found.drawing.getPriority(thread, selector, episodes, positions, count, priorities);
   });
 }
 
 int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double* offsets, uint32_t offset_count) {
-  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
     const uint32_t needed = found.drawing.partCount(at);
     if (offset_count < needed) return fail(Status::bufferSize, offset_count, needed);
     const auto [first, picks, total, addresses] = rangeOf(0, 0, count);
@@ -517,7 +522,7 @@ int32_t exrp_batch_layout(uint32_t replay, uint32_t view, uint32_t count, double
 }
 
 int32_t exrp_batch_check(uint32_t replay, uint32_t selector, uint32_t count) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) { return found.drawing.checkDraw(thread, selector, count); });
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) { return found.drawing.checkDraw(thread, selector, count); });
 }
 
 int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint32_t count, uint32_t total, double beta,
@@ -530,7 +535,7 @@ int32_t exrp_batch_get(uint32_t replay, uint32_t selector, uint32_t first, uint3
 int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indices, const double* probabilities, uint32_t first,
                           uint32_t count, uint32_t total, double beta, double probability_min, uint32_t weighted, uint8_t* batch,
                           double batch_size) {
-  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
     Status status = found.snapshot.checkWhole();
     if (status != Status::ok) return status;
     status = found.drawing.gatherBatch(thread, at, indices, probabilities, rangeOf(first, count, total), beta, probability_min, weighted != 0, batch,
@@ -575,7 +580,7 @@ int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uin
 }
 
 int32_t exrp_mirror_scales(uint32_t replay, uint32_t view, uint32_t column, float* scales, uint32_t scale_count) {
-  return withView(replay, view, [&](Instance& found, ThreadScratch& thread, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch& thread, exrp::PickView& at) {
     const exrp::Store& store = found.replay.book().store();
     if (thread.addressed == nullptr || at.addressed == nullptr) return fail(Status::order);
     if (column >= store.columnCount()) return fail(Status::argument, 3, column);
@@ -604,20 +609,20 @@ int32_t exrp_batch_take(uint32_t replay, double order) {
 
 int32_t exrp_pick_find(uint32_t replay, uint32_t view, const double* episodes, const int32_t* positions, uint32_t count,
                        uint32_t* indices) {
-  return withView(replay, view, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.findPicks(at.picks, episodes, positions, count, indices);
   });
 }
 
 int32_t exrp_pick_list(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* episodes, int32_t* positions) {
-  return withView(replay, view, [&](Instance& found, ThreadScratch&, exrp::PickView& at) {
+  return withView(replay, view, [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) {
     return found.drawing.listPicks(at.picks, first, count, episodes, positions);
   });
 }
 
 int32_t exrp_pick_priorities(uint32_t replay, uint32_t view, uint32_t first, uint32_t count, double* priorities) {
   return withView(replay, view,
-                   [&](Instance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
+                   [&](ReplayInstance& found, ThreadScratch&, exrp::PickView& at) { return found.drawing.listPriorities(at.picks, first, count, priorities); });
 }
 
 int32_t exrp_journal_open(uint32_t replay, uint32_t view) {
@@ -629,12 +634,12 @@ int32_t exrp_journal_open(uint32_t replay, uint32_t view) {
 }
 
 int32_t exrp_journal_count(uint32_t replay, uint32_t view, uint32_t* count) {
-  return withView(replay, view, [&](Instance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
+  return withView(replay, view, [&](ReplayInstance&, ThreadScratch&, exrp::PickView& at) { *count = static_cast<uint32_t>(at.picks.journal().count()); });
 }
 
 int32_t exrp_journal_read(uint32_t replay, uint32_t view, uint32_t* events, uint32_t event_count, uint32_t* read_count) {
   return withView(replay, view,
-                  [&](Instance&, ThreadScratch&, exrp::PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
+                  [&](ReplayInstance&, ThreadScratch&, exrp::PickView& at) { *read_count = at.picks.journal().read(events, event_count); });
 }
 
 int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t number_count) {
@@ -642,7 +647,7 @@ int32_t exrp_rate_limiter_set(uint32_t replay, const double* numbers, uint32_t n
 }
 
 int32_t exrp_rate_limiter_info(uint32_t replay, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_RATE_LIMITER_COUNT, [&](Instance& found) { return found.rateLimiter().info(info); });
+  return withRoom(replay, info_count, EXRP_RATE_LIMITER_COUNT, [&](ReplayInstance& found) { return found.rateLimiter().info(info); });
 }
 
 int32_t exrp_rate_limiter_grant(uint32_t replay, uint32_t count) {
@@ -655,7 +660,7 @@ int32_t exrp_rate_limiter_grant_end(uint32_t replay, uint32_t count) {
 
 int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_count, double* counts, double* summary,
                          uint32_t summary_count) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
     return found.statistics.recordAges({edges, edge_count, counts}, summary);
   });
@@ -663,7 +668,7 @@ int32_t exrp_record_ages(uint32_t replay, const double* edges, uint32_t edge_cou
 
 int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, const double* edges, uint32_t edge_count, double* counts,
                            double* summary, uint32_t summary_count) {
-  return withWhole(replay, [&](Instance& found, ThreadScratch& thread) {
+  return withWhole(replay, [&](ReplayInstance& found, ThreadScratch& thread) {
     if (what > EXRP_SUMS_TOTAL) return fail(Status::argument, 3, what);
     if (summary_count < EXRP_SUMMARY_NUMBERS) return fail(Status::bufferSize, summary_count, EXRP_SUMMARY_NUMBERS);
     return found.statistics.sums(thread, selector, what, {edges, edge_count, counts}, summary);
@@ -671,22 +676,22 @@ int32_t exrp_selector_sums(uint32_t replay, uint32_t selector, uint32_t what, co
 }
 
 int32_t exrp_draws_note(uint32_t replay, uint32_t log, const double* episodes, const int32_t* positions, uint32_t count) {
-  return withWhole(replay, [&](Instance& found) {
+  return withWhole(replay, [&](ReplayInstance& found) {
     const exrp::DrawHead head = {log, count};
     return noted(found.statistics.noteAt(log, episodes, positions, count), found, Command::noteDraws, {{&head, sizeof head}});
   });
 }
 
 int32_t exrp_draws_info(uint32_t replay, uint32_t log, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, EXRP_DRAWS_INFO_COUNT, [&](Instance& found) { return found.statistics.info(log, info); });
+  return withRoom(replay, info_count, EXRP_DRAWS_INFO_COUNT, [&](ReplayInstance& found) { return found.statistics.info(log, info); });
 }
 
 int32_t exrp_draws_read(uint32_t replay, uint32_t log, uint32_t* draws, uint32_t draws_count) {
-  return withReplay(replay, [&](Instance& found) { return found.statistics.read(log, draws, draws_count); });
+  return withReplay(replay, [&](ReplayInstance& found) { return found.statistics.read(log, draws, draws_count); });
 }
 
 int32_t exrp_section_info(uint32_t replay, uint32_t section, double* info, uint32_t info_count) {
-  return withRoom(replay, info_count, 2, [&](Instance& found) { return found.snapshot.info(section, info); });
+  return withRoom(replay, info_count, 2, [&](ReplayInstance& found) { return found.snapshot.info(section, info); });
 }
 
 int32_t exrp_replay_save_begin(uint32_t replay) {
@@ -701,7 +706,7 @@ int32_t exrp_replay_save_end(uint32_t replay) {
 }
 
 int32_t exrp_section_read(uint32_t replay, uint32_t section, double first, uint32_t count, uint8_t* items, double items_size) {
-  return withReplay(replay, [&](Instance& found) {
+  return withReplay(replay, [&](ReplayInstance& found) {
     return found.snapshot.read(section, first, count, items, items_size);
   });
 }

@@ -1,7 +1,7 @@
 // hasAvx2, hasCrc32: whether this processor and its system can run functions marked EXRP_AVX2, which may use F16C too, and those marked EXRP_CRC32,
 // which compute CRC-32C. Where no processor of the kind can, EXRP_CRC32 is not defined. hasWideProducts: those marked EXRP_WIDE_PRODUCTS, which multiply
 // without carries in vectors of 512 bits.
-// isIntel: whether Intel made it; only the speed depends on it (kernel/batches/plain_walk_native.cpp).
+// isIntel: whether Intel made it; only the speed depends on it (kernel/batches/pipelined_copier_native.cpp).
 //
 // The kernel is built for the baseline of each processor kind. Where vectors of 256 bits are faster, a function marked EXRP_AVX2 stands
 // beside a plain one, and both give the same bits. An object that uses them calls hasAvx2() once, when it is created.

@@ -12,7 +12,7 @@ Status AddressedBatches::create(const Store& store, const PickPolicy& policy, ui
     needsNoSource_ = needsNoSource_ && (isAddressed || !store.isPacked(column));
   }
   if (policy.transformCount == 0) {
-    maker_.create(store, policy, recordCountMax, PlainWalk::tuningFor(policy), nullptr, true, {columns, shownBytes_});
+    maker_.create(store, policy, recordCountMax, PipelinedCopier::tuningFor(policy), nullptr, true, {columns, shownBytes_});
     return Status::ok;
   }
   transformed_.reset(new (std::nothrow) TransformedBatches);

@@ -11,35 +11,35 @@ uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 }  // namespace
 
-void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
+void BatchMaker::create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PipelinedCopier::Tuning& tuning,
                         const ColumnTransform* reward, bool canQueue, const AddressedColumns& addressed) {
   store_ = &store;
   policy_ = policy;
   if (canQueue) large_.useQueue(store.copiesPlace());
   // The flights know stored rewards only, and rows.
-  if (addressed.columns == 0 && (reward == nullptr || !policy.hasReturns())) walk_.create(store, policy, tuning);
+  if (addressed.columns == 0 && (reward == nullptr || !policy.hasReturns())) pipelined_.create(store, policy, tuning);
   window_.create(store, policy, recordCountMax, reward, canQueue, addressed);
 }
 
 Status BatchMaker::createScratch(uint32_t, BatchScratch* scratch) const {
-  const size_t bytes = walk_.takes() ? walk_.joinedBytes() : 0;
+  const size_t bytes = pipelined_.takes() ? pipelined_.joinedBytes() : 0;
   return scratch->joined.commit(bytes) ? window_.createScratch(&scratch->window) : fail(Status::memory, static_cast<double>(bytes));
 }
 
-void BatchMaker::gather(const GatherJob& job) const { walk_.takes() ? copyFlights(job) : copyRing(job); }
+void BatchMaker::gather(const GatherJob& job) const { pipelined_.takes() ? copyFlights(job) : copyRing(job); }
 
 // ---- the flights ----
 
 void BatchMaker::copyFlights(const GatherJob& job) const {
-  walk_.run(
+  pipelined_.run(
       job, job.scratch.joined.data(),
-      [&](const WalkedPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
+      [&](const FlightPick& pick, size_t index) { window_.copy(job.episodes, pick.slot, index, job.target, job.scratch.window); },
       [&](uint32_t slot) {
         prefetchLineFar(&store_->block(store_->blockOf(slot)));
         prefetchRows(slot, policy_.length, uint64_t{1} << store_->column(0).group);
         store_->packed().prefetch(store_->blockOf(slot));
       },
-      [&](const WalkedPick& pick, bool isWhole, size_t index) {
+      [&](const FlightPick& pick, bool isWhole, size_t index) {
         copyKept(job, pick.slot, pick.position, index);
         if (isWhole) copyLargeColumns(pick.slot, index, job.target, job.scratch.window);
       });

@@ -2,10 +2,10 @@
 //
 // create() chooses a route once, by the pick policy and the columns:
 //
-// | route   | how picks are looked up          | how a pick is copied |
-// |---------|----------------------------------|----------------------|
-// | flights | kernel/batches/plain_walk.hpp    | a flight of picks at once, column by column; where it is not whole, as on the other route |
-// | window  | the ring, one pick after another | kernel/batches/window.hpp |
+// | route   | how picks are looked up             | how a pick is copied |
+// |---------|-------------------------------------|----------------------|
+// | flights | kernel/batches/pipelined_copier.hpp | a flight of picks at once, column by column; where it is not whole, as on the other route |
+// | window  | the ring, one pick after another    | kernel/batches/window_copier.hpp |
 //
 // - flights: the state and the reward are small, and a pick with what lies ahead of it is not very long. A batch holds only records, next
 //   states in any form, ends, and n-step returns of at most 64 steps.
@@ -27,8 +27,8 @@
 #include <memory>
 
 #include "kernel/batches/gatherer.hpp"
-#include "kernel/batches/plain_walk.hpp"
-#include "kernel/batches/window.hpp"
+#include "kernel/batches/pipelined_copier.hpp"
+#include "kernel/batches/window_copier.hpp"
 
 namespace exrp {
 
@@ -57,11 +57,11 @@ class BatchMaker final : public Gatherer {
  public:
   /// No episode has more than `recordCountMax` records.
   void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax) {
-    create(store, policy, recordCountMax, PlainWalk::tuningFor(policy));
+    create(store, policy, recordCountMax, PipelinedCopier::tuningFor(policy));
   }
   /// Returns are of rewards after `reward`, if that is not null. With `canQueue`, large copies may wait until the lock of a shared replay is given back.
   /// Of `addressed` columns, the batch gets addresses.
-  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PlainWalk::Tuning& tuning,
+  void create(const Store& store, const PickPolicy& policy, uint32_t recordCountMax, const PipelinedCopier::Tuning& tuning,
               const ColumnTransform* reward = nullptr, bool canQueue = true, const AddressedColumns& addressed = {});
   Status createScratch(uint32_t count, BatchScratch* scratch) const override;
   void gather(const GatherJob& job) const override;
@@ -89,7 +89,7 @@ class BatchMaker final : public Gatherer {
 
   const Store* store_ = nullptr;
   PickPolicy policy_;
-  PlainWalk walk_;
+  PipelinedCopier pipelined_;
   WindowCopier window_;
   LargeCopier large_;
 };

@@ -42,7 +42,7 @@ struct GatherJob {
   uint32_t* pickedEpisodes;  // gets the index of each pick's episode
   BatchScratch& scratch;
   uint64_t drawn = 0;  // batches, or parts of one, that the view has gathered before
-  const float* scales = nullptr;  // of the columns that a PlainWalk changes
+  const float* scales = nullptr;  // of the columns that a PipelinedCopier changes
 };
 
 class Gatherer {

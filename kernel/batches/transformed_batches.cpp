@@ -81,9 +81,9 @@ Status TransformedBatches::create(const Store& store, const PickPolicy& policy, 
     if (!part.isInPlace) storedBytes_ += wholeLines(storedBytes(part) * pickCount_);
     rowCount_ += part.rowsOf(pickCount_);
   }
-  const PlainWalk::Tuning tuning = PlainWalk::tuningFor(policy_);
+  const PipelinedCopier::Tuning tuning = PipelinedCopier::tuningFor(policy_);
   maker_.create(store, policy_, recordCountMax, tuning, transforms_.of[store.rewardColumn()].get(), false, addresses);
-  if (addressed == 0) walk_.create(store, policy_, tuning, &transforms_);
+  if (addressed == 0) pipelined_.create(store, policy_, tuning, &transforms_);
   return Status::ok;
 }
 
@@ -133,7 +133,7 @@ void TransformedBatches::gather(const GatherJob& job) const {
   const float* const rewardScales = job.scratch.scales.data() + transforms_.scaleAt[store_->rewardColumn()];
   job.scratch.window.rewardScales = rewardScales;
   const bool shared = isShared(job.range.count) && job.scratch.second != nullptr;
-  const uint32_t pickCount = walk_.takes() && !shared ? job.range.count : pickCount_;
+  const uint32_t pickCount = pipelined_.takes() && !shared ? job.range.count : pickCount_;
   const Call call = {*this, job, transformBits(seed_ ^ job.drawn), shared, pickCount};
   const uint32_t pieces = pickCount == 0 ? 0 : (job.range.count + pickCount - 1) / pickCount;
   if (!shared) {
@@ -155,12 +155,12 @@ void TransformedBatches::gatherPiece(const Call& call, uint32_t number, BatchScr
   const uint32_t left = job.range.count - done;
   const uint32_t count = left < call.pickCount ? left : call.pickCount;
   if (done > 0) job.picks.prefetchFirst(job.indices + done, count);
-  if (!walk_.takes()) return gatherStored(call, done, count, scratch);
+  if (!pipelined_.takes()) return gatherStored(call, done, count, scratch);
   const GatherJob some = {job.episodes, job.blocks, job.picks, job.indices + done, {job.range.first + done, count, job.range.total}, job.target,
                           job.pickedEpisodes + done, scratch, job.drawn, job.scratch.scales.data()};
-  walk_.run(
-      some, scratch.joined.data(), [&](const WalkedPick&, size_t index) { gatherStored(call, static_cast<uint32_t>(index) - job.range.first, 1, scratch); },
-      [](uint32_t) {}, [](const WalkedPick&, bool, size_t) {});
+  pipelined_.run(
+      some, scratch.joined.data(), [&](const FlightPick&, size_t index) { gatherStored(call, static_cast<uint32_t>(index) - job.range.first, 1, scratch); },
+      [](uint32_t) {}, [](const FlightPick&, bool, size_t) {});
 }
 
 /// Gathers picks as they are stored, and converts them then.

@@ -3,7 +3,7 @@
 // It lets a BatchMaker gather some picks at a time. The parts of columns with transforms go to scratch memory that fits the second-level cache, as they are
 // stored, and from there into the batch, as the batch shows them. Floats that stay floats are changed in the batch itself.
 //
-// Where all columns are small, and change_runs.hpp knows the operations of each, a PlainWalk changes rows while it copies them. It leaves some picks, and
+// Where all columns are small, and change_runs.hpp knows the operations of each, a PipelinedCopier changes rows while it copies them. It leaves some picks, and
 // these are gathered as above, one by one.
 //
 // Copies of large rows do not take place: the BatchMaker puts them into a queue, and the rows are converted from where they are stored. What goes to two
@@ -129,12 +129,12 @@ class TransformedBatches final : public Gatherer {
   const Store* store_ = nullptr;
   PickPolicy policy_;
   uint64_t seed_ = 0;
-  PlainWalk::Transforms transforms_;
+  PipelinedCopier::Transforms transforms_;
   uint32_t shownBytes_[columnMax] = {};
   const ColumnStatistics* statistics_ = nullptr;
   BatchMaker maker_;
-  PlainWalk walk_;      // changes small rows while it copies them, where it takes all columns
-  LargeCopier copier_;  // of columns without transforms
+  PipelinedCopier pipelined_;  // changes small rows while it copies them, where it takes all columns
+  LargeCopier copier_;         // of columns without transforms
   std::unique_ptr<Part[]> parts_;
   uint32_t partCount_ = 0;
   size_t pickBytes_ = 0;    // of a pick in all parts_, as it is stored

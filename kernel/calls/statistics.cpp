@@ -108,12 +108,12 @@ Status Statistics::sums(ThreadScratch& thread, uint32_t selector, uint32_t what,
 }
 
 void Statistics::note(uint32_t log, const PickIndex& picks, const uint32_t* indices, uint32_t count) {
-  DrawLog& draws = logs_[log];
+  DrawStatistics& draws = logs_[log];
   const uint32_t noted = draws.begin(count);
-  const uint64_t step = DrawLog::stepOf(noted, count);
+  const uint64_t step = DrawStatistics::stepOf(noted, count);
   const Store& store = replay_.book().store();
   for (uint32_t k = 0; k < noted; ++k) {
-    const uint32_t slot = picks.slot(indices[k * step >> DrawLog::stepShift]);
+    const uint32_t slot = picks.slot(indices[k * step >> DrawStatistics::stepShift]);
     draws.add(slot, store.births().at(slot), replay_.book().recordedCount());
   }
 }
@@ -124,13 +124,13 @@ Status Statistics::noteAt(uint32_t log, const double* handles, const int32_t* po
     if (const Status status = replay_.book().checkHandle(handles[k]); status != Status::ok) return status;
     if (positions[k] < 0) return fail(Status::argument, 4, positions[k]);
   }
-  DrawLog& draws = logs_[log];
+  DrawStatistics& draws = logs_[log];
   const uint32_t noted = draws.begin(count);
-  const uint64_t step = DrawLog::stepOf(noted, count);
+  const uint64_t step = DrawStatistics::stepOf(noted, count);
   const Store& store = replay_.book().store();
-  const auto positionOf = [&](uint32_t k) { return static_cast<uint32_t>(positions[k * step >> DrawLog::stepShift]); };
+  const auto positionOf = [&](uint32_t k) { return static_cast<uint32_t>(positions[k * step >> DrawStatistics::stepShift]); };
   replay_.book().blocks().findMany(
-      store, noted, [&](uint32_t k) { return static_cast<uint64_t>(handles[k * step >> DrawLog::stepShift]); },
+      store, noted, [&](uint32_t k) { return static_cast<uint64_t>(handles[k * step >> DrawStatistics::stepShift]); },
       [&](uint32_t k) { return store.ordinalOf(positionOf(k)); },
       [&](uint32_t k, uint32_t block) {
         if (block == blockNone) return;
@@ -158,7 +158,7 @@ Status Statistics::read(uint32_t log, uint32_t* draws, uint32_t drawsCount) cons
 
 double Statistics::memoryBytes() const {
   double bytes = 0;
-  for (const DrawLog& log : logs_) bytes += log.memoryBytes();
+  for (const DrawStatistics& log : logs_) bytes += log.memoryBytes();
   return bytes;
 }
 

@@ -8,7 +8,7 @@
 // It changes nothing that is saved.
 #pragma once
 
-#include "kernel/calls/draw_log.hpp"
+#include "kernel/calls/draw_statistics.hpp"
 #include "kernel/calls/thread_scratch.hpp"
 #include "kernel/replay/replay.hpp"
 
@@ -46,7 +46,7 @@ class Statistics {
 
  private:
   const Replay& replay_;
-  DrawLog logs_[EXRP_LIMIT_LOGS];
+  DrawStatistics logs_[EXRP_LIMIT_LOGS];
 };
 
 }  // namespace exrp

@@ -1,9 +1,8 @@
 #include "kernel/packing/lz4_block.hpp"
 
-#include <bit>
 #include <cstring>
 
-#include "kernel/base/copy_row.hpp"
+#include "kernel/base/repeats.hpp"
 
 namespace exrp {
 
@@ -19,35 +18,6 @@ constexpr size_t matchMargin = 12;
 constexpr int tableBits = 12;
 /// A length of four bits that goes on in further bytes.
 constexpr uint32_t longLength = 15;
-
-uint32_t load32(const uint8_t* at) {
-  uint32_t value = 0;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
-uint64_t load64(const uint8_t* at) {
-  uint64_t value = 0;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
-void copy8(uint8_t* to, const uint8_t* from) { RowValue<RowUnit8, 1>::copy(to, from, 8); }
-void copy16(uint8_t* to, const uint8_t* from) { RowValue<RowUnit16, 1>::copy(to, from, 16); }
-
-/// The place in the table for four bytes.
-uint32_t placeOf(uint32_t fourBytes) { return fourBytes * 0x9E3779B1u >> (32 - tableBits); }
-
-/// How many bytes from `a` and from `b` on are equal; `b` is the later one, and `end` ends both.
-size_t countEqual(const uint8_t* a, const uint8_t* b, const uint8_t* end) {
-  const uint8_t* const begin = b;
-  for (; end - b >= 8; a += 8, b += 8) {
-    const uint64_t difference = load64(a) ^ load64(b);
-    if (difference != 0) return static_cast<size_t>(b - begin) + static_cast<size_t>(std::countr_zero(difference)) / 8;
-  }
-  while (b < end && *a == *b) ++a, ++b;
-  return static_cast<size_t>(b - begin);
-}
 
 uint8_t* writeRest(uint8_t* out, size_t length) {
   if (length < longLength) return out;
@@ -74,38 +44,6 @@ uint8_t* writeSequence(uint8_t* out, const uint8_t* literals, size_t literalByte
   return writeRest(out, code);
 }
 
-typedef uint8_t Line __attribute__((vector_size(32), may_alias, aligned(1)));
-
-/// Room after a copy that the fast ways may write to.
-constexpr size_t copyMargin = 32;
-
-/// Copies by whole vectors: both ends have room for copyMargin more.
-EXRP_INLINE void copyWide(uint8_t* to, const uint8_t* from, size_t bytes) {
-  copy16(to, from);
-  copy16(to + 16, from + 16);
-  for (size_t done = 32; done < bytes; done += 16) copy16(to + done, from + done);
-}
-
-/// Copies earlier output to `out`, which has room for copyMargin more. The distance may be less than the length: the bytes between then repeat.
-EXRP_INLINE void copyMatch(uint8_t* out, size_t distance, size_t bytes) {
-  const uint8_t* from = out - distance;
-  if (distance >= 16) return copyWide(out, from, bytes);
-  if (distance == 1) {
-    const Line line = Line{} + *from;
-    for (size_t done = 0; done < bytes; done += sizeof line) *reinterpret_cast<Line*>(out + done) = line;
-    return;
-  }
-  if (distance >= 8) {
-    for (size_t done = 0; done < bytes; done += 8) copy8(out + done, from + done);
-    return;
-  }
-  // What is repeated, as often as it fits whole into the 8 bytes of one copy. No instruction waits for a store of single bytes.
-  uint64_t pattern = load64(from) & ((uint64_t{1} << (8 * distance)) - 1);
-  for (size_t width = distance; width < 8; width *= 2) pattern |= pattern << (8 * width);
-  const size_t step = distance < 5 ? 8 / distance * distance : distance;
-  for (size_t done = 0; done < bytes; done += step) memcpy(out + done, &pattern, sizeof pattern);
-}
-
 /// Reads the rest of a length. False where the input ends before it, or where it is beyond any output.
 bool readRest(const uint8_t*& in, const uint8_t* end, size_t& length) {
   if (length < longLength) return true;
@@ -129,7 +67,7 @@ size_t lz4Encode(const uint8_t* in, size_t bytes, uint8_t* out) {
     const uint8_t* const limit = end - matchMargin;
     const uint8_t* at = in + 1;
     const auto remember = [&](const uint8_t* place) {
-      uint32_t& entry = table[placeOf(load32(place))];
+      uint32_t& entry = table[placeOf(load32(place), tableBits)];
       const uint8_t* const earlier = in + entry;
       entry = static_cast<uint32_t>(place - in);
       return earlier;
@@ -189,12 +127,12 @@ bool lz4Decode(const uint8_t* in, size_t inBytes, uint8_t* out, size_t bytes) {
     if (distance - 1 >= static_cast<size_t>(out - begin)) return false;
     const auto room = static_cast<size_t>(end - out);
     if (room >= length + copyMargin) [[likely]] {
-      copyMatch(out, distance, length);
+      copyRepeated(out, distance, length);
     } else {
       if (length > room) return false;
       // Pictures often end with one long match.
       size_t done = 0;
-      if (length > copyMargin) copyMatch(out, distance, done = length - copyMargin);
+      if (length > copyMargin) copyRepeated(out, distance, done = length - copyMargin);
       for (; done < length; ++done) out[done] = (out - distance)[done];
     }
     out += length;

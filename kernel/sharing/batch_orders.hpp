@@ -12,7 +12,7 @@
 //
 // Thread safety: runFor() may be called from any thread, and while the caller's thread is in any call on the replay; all else is the
 // caller's thread's. Whoever draws has set isDrawing_, and nobody else of the seat touches the replay then: the caller's thread comes here
-// first (Instance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
+// first (ReplayInstance::finishOrders), and waits no longer than the batches take. guard_ guards everything else, for a moment. No lock is held
 // between two calls. guard_ is open while `draw` is called, so that `draw` may take the lock of a shared replay.
 // Invariants:
 //   1. The flags count the orders that were given and are not carried out; the count falls only when one is wholly done.

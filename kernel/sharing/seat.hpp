@@ -14,12 +14,12 @@
 
 namespace exrp {
 
-class Instance;
+class ReplayInstance;
 
 struct Seat {
-  explicit Seat(Instance& at) : instance(at) {}
+  explicit Seat(ReplayInstance& at) : instance(at) {}
 
-  Instance& instance;
+  ReplayInstance& instance;
   CallFlags flags;
   ThreadScratch scratch;
   BatchOrders orders{flags};

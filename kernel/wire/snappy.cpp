@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "kernel/base/repeats.hpp"
+
 namespace exrp {
 
 namespace {
@@ -18,28 +20,6 @@ constexpr uint64_t pieceBytes = 65536;
 /// The search reads 8 bytes from any place that it looks at, so it stops this far from a piece's end.
 constexpr uint64_t searchMargin = 15;
 constexpr int tableBitsMax = 14;
-
-uint32_t load32(const uint8_t* at) {
-  uint32_t value = 0;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
-uint64_t load64(const uint8_t* at) {
-  uint64_t value = 0;
-  memcpy(&value, at, sizeof value);
-  return value;
-}
-
-void copy8(uint8_t* to, const uint8_t* from) {
-  const uint64_t value = load64(from);
-  memcpy(to, &value, sizeof value);
-}
-
-void copy16(uint8_t* to, const uint8_t* from) {
-  copy8(to, from);
-  copy8(to + 8, from + 8);
-}
 
 uint8_t* writeVarint(uint8_t* out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *out++ = static_cast<uint8_t>(value | 0x80);
@@ -98,20 +78,6 @@ uint8_t* writeCopy(uint8_t* out, uint64_t distance, uint64_t bytes) {
   return out;
 }
 
-/// How many bytes from `a` and from `b` on are equal; `b` is the later one, and `end` ends both.
-uint64_t countEqual(const uint8_t* a, const uint8_t* b, const uint8_t* end) {
-  const uint8_t* const begin = b;
-  for (; end - b >= 8; a += 8, b += 8) {
-    const uint64_t difference = load64(a) ^ load64(b);
-    if (difference != 0) return static_cast<uint64_t>(b - begin + std::countr_zero(difference) / 8);
-  }
-  while (b < end && *a == *b) ++a, ++b;
-  return static_cast<uint64_t>(b - begin);
-}
-
-/// The place in the table for four bytes.
-uint32_t placeOf(uint32_t fourBytes, int bits) { return fourBytes * 0x9E3779B1u >> (32 - bits); }
-
 /// Encodes one piece. The table remembers, for the hash of four bytes, where they stood last.
 uint8_t* encodePiece(const uint8_t* piece, uint64_t bytes, uint16_t* table, int bits, uint8_t* out) {
   const uint8_t* const end = piece + bytes;
@@ -150,31 +116,6 @@ uint8_t* encodePiece(const uint8_t* piece, uint64_t bytes, uint16_t* table, int 
     }
     ++at;
   }
-}
-
-/// Room after `out` that copyEarlier() may write to.
-constexpr uint64_t copyMargin = 80;
-
-/// Copies at most 64 bytes of earlier output to `out`, which has copyMargin. The distance may be less than the length: the bytes between then
-/// repeat.
-void copyEarlier(uint8_t* out, uint64_t distance, uint64_t bytes) {
-  const uint8_t* from = out - distance;
-  if (distance >= 16) {
-    copy16(out, from);
-    for (uint64_t done = 16; done < bytes; done += 16) copy16(out + done, from + done);
-    return;
-  }
-  if (distance >= 8) {
-    copy8(out, from);
-    for (uint64_t done = 8; done < bytes; done += 8) copy8(out + done, from + done);
-    return;
-  }
-  // What is repeated, as often as it fits whole into the 8 bytes of one copy.
-  uint8_t pattern[8] = {};
-  for (uint64_t k = 0; k < distance; ++k) pattern[k] = from[k];
-  const uint64_t step = distance < 5 ? 8 / distance * distance : distance;
-  for (uint64_t k = distance; k < 8; ++k) pattern[k] = pattern[k - distance];
-  for (uint64_t done = 0; done < bytes; done += step) copy8(out + done, pattern);
 }
 
 /// A copy element by its first byte.
@@ -298,8 +239,8 @@ bool snappyDecode(const uint8_t* in, uint64_t inBytes, uint8_t* out, uint64_t by
     in += 1 + head.distanceBytes;
     uint64_t length = head.length;
     if (distance - 1 >= static_cast<uint64_t>(out - outBegin)) return false;
-    if (outLeft >= copyMargin) {
-      copyEarlier(out, distance, length);
+    if (outLeft >= length + copyMargin) {
+      copyRepeated(out, static_cast<size_t>(distance), static_cast<size_t>(length));
     } else {
       if (outLeft < length) {
         if (isWhole) return false;

@@ -1,15 +1,15 @@
 // Statistics: what is noted of draws, ages and weights, by the C interface.
-#include "kernel/calls/draw_log.hpp"
+#include "kernel/calls/draw_statistics.hpp"
 
 #include "tests/kernel/test_replay.hpp"
 
-using exrp::DrawLog;
+using exrp::DrawStatistics;
 using namespace exrp::test;
 
 namespace {
 
 void aLogNotesManyPicksAtFirstAndFewLater() {
-  DrawLog log;
+  DrawStatistics log;
   for (uint32_t batch = 0; batch < 32; ++batch) {
     const uint32_t noted = log.begin(100);
     CHECK_EQUAL(noted, 32u);
@@ -27,12 +27,12 @@ void aLogNotesManyPicksAtFirstAndFewLater() {
 
 void theNotedPicksAreSpreadOverTheBatch() {
   for (const uint32_t count : {1u, 5u, 31u, 32u, 33u, 100u, 16777216u}) {
-    DrawLog log;
+    DrawStatistics log;
     const uint32_t noted = log.begin(count);
-    const uint64_t step = DrawLog::stepOf(noted, count);
+    const uint64_t step = DrawStatistics::stepOf(noted, count);
     uint64_t before = 0;
     for (uint32_t k = 0; k < noted; ++k) {
-      const uint64_t place = k * step >> DrawLog::stepShift;
+      const uint64_t place = k * step >> DrawStatistics::stepShift;
       CHECK(place < count && (k == 0 || place > before));
       CHECK(place + 1 >= uint64_t{k} * count / noted);
       before = place;

@@ -1,5 +1,5 @@
-// The route "flights" (kernel/batches/plain_walk.hpp) writes the same batches, to the byte, whatever the size of its flights and the cache for
-// look-ups. So a test on one kind of processor covers what others run. plain_walk_test.ts compares them with those of the other route.
+// The route "flights" (kernel/batches/pipelined_copier.hpp) writes the same batches, to the byte, whatever the size of its flights and the cache for
+// look-ups. So a test on one kind of processor covers what others run. pipelined_copier_test.ts compares them with those of the other route.
 #include "tests/kernel/batches/torn_replay.hpp"
 
 using namespace exrp;
@@ -34,7 +34,7 @@ int main() {
       {32, EXRP_NEXT_STATE_NONE, EXRP_PICK_ENDS, 0, true, 8},
       {5, EXRP_NEXT_STATE_COPY, EXRP_PICK_ALLOW_SHORT, 3, false, 12},
   };
-  const PlainWalk::Tuning tunings[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};
+  const PipelinedCopier::Tuning tunings[] = {{8, false}, {16, false}, {16, true}, {24, true}, {32, false}, {32, true}};
   uint32_t drawn = 0;
   for (const Setup& setup : setups) {
     double policy[EXRP_POLICY_COUNT] = {};
@@ -46,16 +46,16 @@ int main() {
     policy[EXRP_POLICY_REWARD_TYPE] = EXRP_TYPE_FLOAT32;
     policy[EXRP_POLICY_N_STEP] = setup.nStep;
     TornReplay replay({setup.stateCount, setup.hasBeside}, policy);
-    PlainWalk walk;
-    walk.create(replay.store(), replay.policy, tunings[0]);
-    CHECK(walk.takes());
+    PipelinedCopier copier;
+    copier.create(replay.store(), replay.policy, tunings[0]);
+    CHECK(copier.takes());
     BatchMaker own;
     own.create(replay.store(), replay.policy, 100);
     for (const uint32_t count : {1u, 7u, 15u, 16u, 17u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 256u, 1000u}) {
       const std::vector<uint32_t> indices = replay.choose(count);
       BatchScratch scratch;
       const std::vector<uint8_t> batch = replay.gather(own, indices, scratch);
-      for (const PlainWalk::Tuning& tuning : tunings) {
+      for (const PipelinedCopier::Tuning& tuning : tunings) {
         BatchMaker maker;
         maker.create(replay.store(), replay.policy, 100, tuning);
         CHECK(replay.gather(maker, indices, scratch) == batch);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernel/base/random.hpp"
-#include "kernel/sharing/instance.hpp"
+#include "kernel/sharing/replay_instance.hpp"
 #include "tests/kernel/check.hpp"
 
 namespace exrp::test {
@@ -62,7 +62,7 @@ class TornReplay {
   }
 
   PickPolicy policy;
-  Instance instance{1};
+  ReplayInstance instance{1};
 
  private:
   /// Five episodes at a time, so that their blocks are torn.

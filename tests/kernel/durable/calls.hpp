@@ -19,7 +19,7 @@ struct Side {
   std::vector<uint32_t> seats;
 
   uint32_t id() const { return seats[0]; }
-  Instance& instance() const { return registry()->find(id())->instance; }
+  ReplayInstance& instance() const { return registry()->find(id())->instance; }
   /// Gives back all seats but the first, whose open episodes end. Then the first, which frees the replay.
   void destroy() {
     while (!seats.empty()) {

@@ -13,7 +13,7 @@ namespace exrp::test {
 /// Begins a log on a disk, or reads the one that is there.
 inline Status openDurable(const Side& side, Disk& disk, const DurableOptions& options, bool isNew, RecoveryReport* report) {
   Seat& seat = *registry()->find(side.id());
-  Instance& found = seat.instance;
+  ReplayInstance& found = seat.instance;
   std::unique_ptr<Durable> made(new Durable(found.replay, found.snapshot, found.statistics));
   Status status = made->takeDisk(std::make_unique<BorrowedDisk>(disk));
   if (status == Status::ok && isNew) status = made->create(options);
@@ -77,7 +77,7 @@ inline const char* difference(const Side& one, const Side& other, const std::vec
     return text;
   }
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) {
-    const Instance& first = one.instance();
+    const ReplayInstance& first = one.instance();
     if (first.statistics.drawnCount(log) != other.instance().statistics.drawnCount(log)) return "draws that were counted";
   }
   return nullptr;

@@ -1,10 +1,10 @@
-#include "kernel/sharing/instance.hpp"
+#include "kernel/sharing/replay_instance.hpp"
 
 #include <cstring>
 
 namespace exrp {
 
-Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
+Status ReplayInstance::create(const ReplayConfig& config, const PickPolicy& pick) {
   const Status status = replay.create(config, pick);
   if (status == Status::ok) recording.create();
   return status;
@@ -12,7 +12,7 @@ Status Instance::create(const ReplayConfig& config, const PickPolicy& pick) {
 
 // ---- calls, and batches ordered ahead ----
 
-Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
+Status ReplayInstance::enter(Seat& seat, bool* taken, uint32_t patience) {
   if (!seat.flags.isShared() || sharing.isHeldBy(seat)) return Status::ok;
   Status status = sharing.take(seat, patience);
   if (status != Status::ok) return status;
@@ -27,7 +27,7 @@ Status Instance::enter(Seat& seat, bool* taken, uint32_t patience) {
   return Status::ok;
 }
 
-void Instance::leave(Seat& seat) {
+void ReplayInstance::leave(Seat& seat) {
   replay.book().store().setCopies(nullptr);
   sharing.giveBack();
   if (seat.scratch.copies.isEmpty()) return;
@@ -35,15 +35,15 @@ void Instance::leave(Seat& seat) {
   seat.scratch.copies.unpin();
 }
 
-Status Instance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
-                            double* order) {
+Status ReplayInstance::orderBatch(Seat& seat, uint32_t selector, uint32_t count, double beta, uint8_t* batch, double batchBytes,
+                                  double* order) {
   const double id = seat.orders.give({0, selector, count, beta, batch, batchBytes, Status::ok, {}, false, false});
   if (id == 0) return fail(Status::ordersFull, EXRP_LIMIT_ORDERS);
   *order = id;
   return Status::ok;
 }
 
-Status Instance::takeBatch(Seat& seat, double order) {
+Status ReplayInstance::takeBatch(Seat& seat, double order) {
   Status status = Status::ok;
   if (seat.orders.take(order, &status)) return status;
   finishOrders(seat);
@@ -51,7 +51,7 @@ Status Instance::takeBatch(Seat& seat, double order) {
 }
 
 /// Where the seat holds the lock, its own thread waits for this draw before its next call, and before it gives the lock back.
-Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
+Status ReplayInstance::carryOut(Seat& seat, const BatchOrder& order) {
   const Turn turn(seat);
   Status status = turn.status();
   if (status == Status::ok) status = snapshot.checkWhole();
@@ -62,7 +62,7 @@ Status Instance::carryOut(Seat& seat, const BatchOrder& order) {
 // ---- the rate limiter ----
 
 /// A new rule begins like a new replay that has just got its first minSize records, or as many as there are.
-Status Instance::setRateLimiter(Seat& seat, const double* numbers, uint32_t count) {
+Status ReplayInstance::setRateLimiter(Seat& seat, const double* numbers, uint32_t count) {
   RateLimiter made;
   const uint64_t recorded = replay.book().recordedCount();
   uint64_t inserts = recorded;
@@ -89,13 +89,13 @@ Status Instance::setRateLimiter(Seat& seat, const double* numbers, uint32_t coun
   return Status::ok;
 }
 
-RateLimiter& Instance::rateLimiter() {
+RateLimiter& ReplayInstance::rateLimiter() {
   const auto inserts = static_cast<int64_t>(replay.book().recordedCount() - uncounted_);
   rateLimiter_.setCounts({inserts, rateLimiter_.counts().samples, inserts - static_cast<int64_t>(replay.book().recordCount())});
   return rateLimiter_;
 }
 
-Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
+Status ReplayInstance::getBatch(Seat& seat, uint32_t selector, BatchRange range, double beta, uint8_t* batch, double batchBytes) {
   seat.scratch.isChosen = false;
   Status status = seat.isGranted ? Status::ok : allows(EXRP_ALLOW_SAMPLES, range.count);
   if (status == Status::ok) status = drawing.getBatch(seat.scratch, selector, range, beta, batch, batchBytes);
@@ -112,7 +112,7 @@ Status Instance::getBatch(Seat& seat, uint32_t selector, BatchRange range, doubl
 
 // ---- a mirror ----
 
-Status Instance::beginMirror(Seat& seat, uint64_t columns) {
+Status ReplayInstance::beginMirror(Seat& seat, uint64_t columns) {
   MirroredRows& mirrored = replay.book().part<MirroredRows>();
   if (mirrored.isOn()) return fail(Status::limit, 1);
   seat.scratch.addressed.reset(new (std::nothrow) BatchScratch[EXRP_LIMIT_PICK_VIEWS]);
@@ -124,7 +124,7 @@ Status Instance::beginMirror(Seat& seat, uint64_t columns) {
   return status;
 }
 
-void Instance::endMirror(Seat& seat) {
+void ReplayInstance::endMirror(Seat& seat) {
   if (!seat.hasMirror) return;
   seat.hasMirror = false;
   seat.scratch.addressed.reset();
@@ -132,13 +132,13 @@ void Instance::endMirror(Seat& seat) {
   replay.book().part<MirroredRows>().end();
 }
 
-Status Instance::grantSamples(Seat& seat, uint32_t count) {
+Status ReplayInstance::grantSamples(Seat& seat, uint32_t count) {
   const Status status = allows(EXRP_ALLOW_SAMPLES, count);
   seat.isGranted = status == Status::ok;
   return status;
 }
 
-Status Instance::endGrant(Seat& seat, uint32_t count) {
+Status ReplayInstance::endGrant(Seat& seat, uint32_t count) {
   seat.isGranted = false;
   rateLimiter_.sampled(count);
   return Status::ok;
@@ -146,7 +146,7 @@ Status Instance::endGrant(Seat& seat, uint32_t count) {
 
 // ---- seats ----
 
-Status Instance::share(Seat& seat, uint32_t* ticket) {
+Status ReplayInstance::share(Seat& seat, uint32_t* ticket) {
   if (!hasThreads) return fail(Status::notSharable, EXRP_SHARE_NO_THREADS);
   if (replay.eviction() == nullptr) return fail(Status::notSharable, EXRP_SHARE_OWN_EVICTION);
   if (replay.picks().isJournalOpen()) return fail(Status::notSharable, EXRP_SHARE_JOURNAL);
@@ -158,7 +158,7 @@ Status Instance::share(Seat& seat, uint32_t* ticket) {
   return sharing.issue(ticket);
 }
 
-Status Instance::admit(Seat& seat) {
+Status ReplayInstance::admit(Seat& seat) {
   Status status = sharing.take(seat);
   if (status != Status::ok) return status;
   if (!sharing.isIssued(seat.ticket)) status = fail(Status::ticket, EXRP_TICKET_GONE);
@@ -170,13 +170,13 @@ Status Instance::admit(Seat& seat) {
 }
 
 /// Ends the open episodes of a seat.
-void Instance::abandon(uint16_t writer) {
+void ReplayInstance::abandon(uint16_t writer) {
   endEpisodesOf(replay, writer);
   const uint64_t number = writer;
   if (isDurable()) durable->note(Command::abandon, {{&number, sizeof number}});
 }
 
-void Instance::dismiss(Seat& seat, bool threadEnded) {
+void ReplayInstance::dismiss(Seat& seat, bool threadEnded) {
   if (!seat.flags.isShared()) return;
   const bool holds = sharing.isHeldBy(seat);
   // Where the thread holds the lock by another seat, that serves, too.
@@ -191,7 +191,7 @@ void Instance::dismiss(Seat& seat, bool threadEnded) {
   if (taken) sharing.giveBack();
 }
 
-Status Instance::revoke(const Seat& seat, uint32_t ticket) {
+Status ReplayInstance::revoke(const Seat& seat, uint32_t ticket) {
   if (!sharing.isIssued(ticket)) return fail(Status::argument, 2, ticket);
   sharing.revoke(ticket);
   for (Seat* other = sharing.seats(); other != nullptr; other = other->next) {
@@ -203,7 +203,7 @@ Status Instance::revoke(const Seat& seat, uint32_t ticket) {
   return Status::ok;
 }
 
-Status Instance::hold(Seat& seat) {
+Status ReplayInstance::hold(Seat& seat) {
   if (!seat.flags.isShared()) return Status::ok;
   if (!sharing.isHeldBy(seat)) {
     bool taken = false;
@@ -216,15 +216,15 @@ Status Instance::hold(Seat& seat) {
   return Status::ok;
 }
 
-Status Instance::endHold(Seat& seat) {
+Status ReplayInstance::endHold(Seat& seat) {
   if (!seat.flags.isShared()) return Status::ok;
   if (!sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
   if (sharing.endHold(seat)) sharing.giveBack();
   return Status::ok;
 }
 
-double Instance::memoryBytes(const Seat& seat) const {
-  double bytes = static_cast<double>(sizeof(Instance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
+double ReplayInstance::memoryBytes(const Seat& seat) const {
+  double bytes = static_cast<double>(sizeof(ReplayInstance)) + statistics.memoryBytes() + snapshot.memoryBytes() + sharing.noteSize();
   if (isDurable()) bytes += durable->memoryBytes();
   if (!seat.flags.isShared()) return bytes + seat.memoryBytes();
   for (const Seat* each = sharing.seats(); each != nullptr; each = each->next) bytes += each->memoryBytes();

@@ -1,4 +1,4 @@
-// PlainWalk: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, ends, and
+// PipelinedCopier: the route "flights" of kernel/batches/batch.hpp. It copies the commonest batches: records, next states in any form, ends, and
 // n-step returns. Columns beside the group of the small ones are left to the caller: large columns, and those that some records keep.
 //
 // All leaves of the state and the reward must lie side by side in one group of the store, and a pick with what lies ahead of it must have at most pickBytesMax
@@ -14,13 +14,13 @@
 // cache.
 //
 // WebAssembly can't ask for anything, and each access of memory costs more there. So the three stages have two versions:
-// plain_walk_native.cpp, and plain_walk_wasm.cpp.
+// pipelined_copier_native.cpp, and pipelined_copier_wasm.cpp.
 //
 // Thread safety: after create() it changes nothing but the batch, so many threads may share it.
 // Invariants:
 //   1. It writes what the window route would write, to the byte.
 //   2. The size of its flights, and the cache for look-ups, change the speed alone.
-// Cost: near that of moving the bytes (docs/internals/performance.md, "The plain walk"); no allocation.
+// Cost: near that of moving the bytes (docs/internals/performance.md, "The pipelined copier"); no allocation.
 #pragma once
 
 #include <memory>
@@ -32,12 +32,12 @@
 namespace exrp {
 
 /// A pick as it was looked up.
-struct WalkedPick {
+struct FlightPick {
   uint32_t slot;
   uint32_t position;
 };
 
-class PlainWalk {
+class PipelinedCopier {
  public:
   /// How it looks picks up.
   struct Tuning {
@@ -82,7 +82,7 @@ class PlainWalk {
       Flight& flight = ring[done % flightsAhead];
       const size_t first = job.range.first + done * flightCount;
       const int32_t* const positions = job.target.pickPosition + first;
-      const auto pickAt = [&](uint32_t k) { return WalkedPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
+      const auto pickAt = [&](uint32_t k) { return FlightPick{flight.slots[k], static_cast<uint32_t>(positions[k])}; };
       const uint32_t cutCount = lookUp(job, done, &flight);
       const uint32_t apartCount = copy(job, done, cutCount, &flight, joined);
       for (uint32_t at = 0; at < apartCount; ++at) {
@@ -99,7 +99,7 @@ class PlainWalk {
   }
 
  private:
-  // Measured: docs/internals/performance.md, "The plain walk", and webassembly.md beside it for WebAssembly.
+  // Measured: docs/internals/performance.md, "The pipelined copier", and webassembly.md beside it for WebAssembly.
   static constexpr uint32_t flightMax = canPrefetch ? 32 : 256;
   static constexpr uint32_t flightsAhead = canPrefetch ? 2 : 1;
   static constexpr uint32_t laneCount = 8;  // picks that a vector holds a number of
@@ -172,8 +172,8 @@ class PlainWalk {
   uint32_t partCount_ = 0;
   double powers_[nStepsMax] = {};  // of the discount
   float nStepDiscounts_[EXRP_LIMIT_N_STEPS] = {};
-  void (*find_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
-  uint32_t (*lookUp_)(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
+  void (*find_)(const PipelinedCopier& copier, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
+  uint32_t (*lookUp_)(const PipelinedCopier& copier, const GatherJob& job, uint32_t number, Flight* flight) = nullptr;
 };
 
 }  // namespace exrp

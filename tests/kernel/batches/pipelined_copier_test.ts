@@ -1,6 +1,6 @@
 /**
- * Batches that kernel/batches/plain_walk.hpp copies hold what the general ways copy: a twin whose states are large, which the walk doesn't
- * take, draws the same picks. Columns beside the walk's come in too: large ones, and those that are kept for some records only.
+ * Batches that kernel/batches/pipelined_copier.hpp copies hold what the general ways copy: a twin whose states are large, which the copier doesn't
+ * take, draws the same picks. Columns beside the copier's come in too: large ones, and those that are kept for some records only.
  *
  * @module
  */
@@ -32,7 +32,7 @@ type NumbersSchema = {
 };
 type Numbers = ExperienceReplay<NumbersSchema>;
 
-// 1 to 128 bytes: every width that the walk has a way of its own for, and those between; and large ones.
+// 1 to 128 bytes: every width that the copier has a way of its own for, and those between; and large ones.
 const actions: Column[] = [
   uint8(),
   int16(),
@@ -92,7 +92,7 @@ const parts = [
   "importanceWeight",
 ] as const;
 
-/** Numbers of a state that is too large for the walk. */
+/** Numbers of a state that is too large for the copier. */
 const WIDE = 40;
 
 interface Schema {
@@ -208,10 +208,10 @@ function recordInto(replay: Numbers, seed: number, schema: Schema, size: number)
   }
 }
 
-Deno.test("the plain walk copies what the general ways copy", () => compare("native"));
+Deno.test("the pipelined copier copies what the general ways copy", () => compare("native"));
 
 // Its flights are longer there, and it looks picks up in another way.
-Deno.test("the plain walk copies what the general ways copy, on WebAssembly", () =>
+Deno.test("the pipelined copier copies what the general ways copy, on WebAssembly", () =>
   compare("wasm"));
 
 async function compare(backend: Backend): Promise<void> {

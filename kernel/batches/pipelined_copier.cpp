@@ -1,4 +1,4 @@
-#include "kernel/batches/plain_walk.hpp"
+#include "kernel/batches/pipelined_copier.hpp"
 
 #include <cstring>
 
@@ -6,7 +6,7 @@
 
 namespace exrp {
 
-void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tuning& tuning, const Transforms* transforms) {
+void PipelinedCopier::create(const Store& store, const PickPolicy& policy, const Tuning& tuning, const Transforms* transforms) {
   const bool single = policy.length == 1;
   const bool simple = policy.before == 0 && policy.stack == 1 && !policy.reversed && !policy.masks && !policy.returnToGo;
   const auto isBeside = [&](uint32_t column) { return store.isWide(column) || store.isKept(column); };
@@ -55,7 +55,7 @@ void PlainWalk::create(const Store& store, const PickPolicy& policy, const Tunin
   chooseStages();
 }
 
-PlainWalk::Part PlainWalk::partOf(const Store& store, uint32_t index, bool single, const Transforms* transforms) {
+PipelinedCopier::Part PipelinedCopier::partOf(const Store& store, uint32_t index, bool single, const Transforms* transforms) {
   const Column& column = store.column(index);
   const ColumnTransform* const transform = transforms == nullptr ? nullptr : transforms->of[index].get();
   return {index, column.offset, column.bytes, copyRunsOf(column.bytes, single, hasAvx2()), transform == nullptr ? column.bytes : transform->shownBytes(),
@@ -63,7 +63,7 @@ PlainWalk::Part PlainWalk::partOf(const Store& store, uint32_t index, bool singl
 }
 
 /// What is the same for all whole picks.
-void PlainWalk::fill(const GatherJob& job) const {
+void PipelinedCopier::fill(const GatherJob& job) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = job.range.first;
@@ -86,7 +86,7 @@ void PlainWalk::fill(const GatherJob& job) const {
 
 /// The sum of n rewards from each row on, each times its power of the discount, as the window path adds them up; of some picks at once, so that they
 /// don't wait for one another.
-void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
+void PipelinedCopier::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t length, uint32_t n, float* to) const {
   constexpr uint32_t pieceMax = 8;
   for (uint32_t row = 0; row < length; ++row) {
     for (uint32_t first = 0; first < count; first += pieceMax) {
@@ -106,7 +106,7 @@ void PlainWalk::copyReturns(const uint8_t* const* rows, uint32_t count, uint32_t
 }
 
 /// Puts right what the end of an episode, `left` records from the pick's first, changes.
-void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const {
+void PipelinedCopier::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left, bool terminated, size_t index) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t first = index * length;
@@ -139,7 +139,7 @@ void PlainWalk::mendEnd(const GatherJob& job, const uint8_t* row, uint32_t left,
 }
 
 /// Copies what of a flight's picks is whole; `cutCount` of them may be apart. Returns how many are.
-uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const {
+uint32_t PipelinedCopier::copy(const GatherJob& job, uint32_t number, uint32_t cutCount, Flight* flight, uint8_t* joined) const {
   const uint32_t first = number * tuning_.flightCount;
   const uint32_t count = sizeOf(job, number);
   if (cutCount == 0) {
@@ -191,14 +191,14 @@ uint32_t PlainWalk::copy(const GatherJob& job, uint32_t number, uint32_t cutCoun
 }
 
 /// Whether the rows of the pick that begins at a slot don't lie together.
-bool PlainWalk::isTorn(uint32_t slot) const {
+bool PipelinedCopier::isTorn(uint32_t slot) const {
   uint32_t run = store_->blockLength() - store_->within(slot);
   for (uint32_t block = store_->blockOf(slot); run <= reach_ && (store_->head(block).link & 1) != 0; ++block) run += store_->blockLength();
   return run <= reach_;
 }
 
 /// Copies the rows of a pick together, as far as its episode has them: `left` records and a final state. Where those are too few, zeros follow.
-void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
+void PipelinedCopier::join(uint32_t slot, uint32_t left, uint8_t* to) const {
   uint8_t* const rows = to;
   for (uint32_t rowCount = smaller(reach_, left) + 1; rowCount > 0;) {
     const uint32_t run = smaller(store_->blockLength() - store_->within(slot), rowCount);
@@ -215,13 +215,13 @@ void PlainWalk::join(uint32_t slot, uint32_t left, uint8_t* to) const {
 }
 
 /// Copies one column, and changes it where it has a transform.
-EXRP_INLINE void PlainWalk::copyColumn(const GatherJob& job, const Part& part, const Runs& runs, size_t offset, uint8_t* to, uint8_t* next) const {
+EXRP_INLINE void PipelinedCopier::copyColumn(const GatherJob& job, const Part& part, const Runs& runs, size_t offset, uint8_t* to, uint8_t* next) const {
   if (part.transform == nullptr) part.copy(runs, offset, part.bytes, to, next);
   else part.transform->gatherRuns(runs, offset, job.scales + part.scaleAt, to, next);
 }
 
 /// Copies a leaf of the state in all its parts. The picks go to places from `first` on.
-EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, const Leaf& leaf, const Runs& runs, size_t first) const {
+EXRP_INLINE void PipelinedCopier::copyLeaf(const GatherJob& job, const Leaf& leaf, const Runs& runs, size_t first) const {
   const BatchTarget& target = job.target;
   const size_t row = first * runs.length;
   if (leaf.nextState == EXRP_NEXT_STATE_OVERLAP) {
@@ -238,7 +238,7 @@ EXRP_INLINE void PlainWalk::copyLeaf(const GatherJob& job, const Leaf& leaf, con
 }
 
 /// Copies all parts of `count` whole picks.
-void PlainWalk::copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
+void PipelinedCopier::copyParts(const GatherJob& job, const uint8_t* const* rows, uint32_t first, uint32_t count) const {
   const BatchTarget& target = job.target;
   const uint32_t length = policy_.length;
   const size_t row = (job.range.first + first) * size_t{length};

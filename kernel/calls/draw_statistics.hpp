@@ -1,4 +1,4 @@
-// DrawLog: how many picks a selector drew, and what some of the latest were, so that stats() can say what a learner sees.
+// DrawStatistics: how many picks a selector drew, and what some of the latest were, so that stats() can say what a learner sees.
 //
 // It notes up to 32 picks of each batch, evenly spread. Once it has noted 1,024 picks, it notes up to 8 of every eighth batch, as more
 // would be felt in batches of 32. The newest `ringCount` of them are kept. A noted pick is known by its slot and its birth, which no other pick has: another record of the same slot was born later.
@@ -24,7 +24,7 @@ struct NotedPick {
   uint32_t age;    // records written since then; at its largest value it stays
 };
 
-class DrawLog {
+class DrawStatistics {
  public:
   static constexpr uint32_t ringCount = EXRP_LIMIT_NOTED;
   static constexpr uint32_t batchMax = 32;

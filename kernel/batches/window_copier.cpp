@@ -1,4 +1,4 @@
-#include "kernel/batches/window.hpp"
+#include "kernel/batches/window_copier.hpp"
 
 #include <cstring>
 

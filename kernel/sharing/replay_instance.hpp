@@ -1,4 +1,4 @@
-// Instance: one replay as the registry keeps it: its state, the parts that work on it, and what its seats share.
+// ReplayInstance: one replay as the registry keeps it: its state, the parts that work on it, and what its seats share.
 //
 // Each call comes by a seat. Where the replay is shared, a Turn takes the lock for the call. Else it costs nothing. Large rows are copied
 // after the lock is given back (kernel/store/copy_queue.hpp).
@@ -18,9 +18,9 @@
 
 namespace exrp {
 
-class Instance {
+class ReplayInstance {
  public:
-  explicit Instance(uint64_t number) : serial(number) {}
+  explicit ReplayInstance(uint64_t number) : serial(number) {}
   Status create(const ReplayConfig& config, const PickPolicy& pick);
 
   // ---- calls, and batches ordered ahead ----

@@ -1,5 +1,5 @@
-// How PlainWalk looks picks up, but for WebAssembly, which has a file of its own: plain_walk_wasm.cpp.
-#include "kernel/batches/plain_walk.hpp"
+// How PipelinedCopier looks picks up, but for WebAssembly, which has a file of its own: pipelined_copier_wasm.cpp.
+#include "kernel/batches/pipelined_copier.hpp"
 
 #if !defined(__wasm__)
 
@@ -11,12 +11,12 @@ namespace exrp {
 
 /// Processors of Intel have few buffers for lines that are on their way, so short flights through the first cache take less there. Measured
 /// for single records.
-PlainWalk::Tuning PlainWalk::tuningFor(const PickPolicy& policy) {
+PipelinedCopier::Tuning PipelinedCopier::tuningFor(const PickPolicy& policy) {
   const bool isSingle = policy.length == 1 && policy.nStepCount == 0;
   return isSingle && isIntel() ? Tuning{16, true} : Tuning{32, false};
 }
 
-void PlainWalk::ask(const PickIndex& view, const uint32_t* indices, uint32_t count) const {
+void PipelinedCopier::ask(const PickIndex& view, const uint32_t* indices, uint32_t count) const {
   const uint32_t* const slots = view.slots();
   if (tuning_.isNear) {
     for (uint32_t k = 0; k < count; ++k) prefetchLine(slots + indices[k]);
@@ -25,7 +25,7 @@ void PlainWalk::ask(const PickIndex& view, const uint32_t* indices, uint32_t cou
   }
 }
 
-struct PlainWalk::Stages {
+struct PipelinedCopier::Stages {
   typedef uint32_t Lanes __attribute__((vector_size(4 * laneCount), may_alias));
 
   static Lanes* lanes(uint32_t* numbers) { return static_cast<Lanes*>(static_cast<void*>(numbers)); }
@@ -39,32 +39,32 @@ struct PlainWalk::Stages {
   }
 
   /// Asks for the rows of a torn pick beyond its first block.
-  static void prefetchTorn(const PlainWalk& walk, uint32_t slot) {
-    const Store& store = *walk.store_;
+  static void prefetchTorn(const PipelinedCopier& copier, uint32_t slot) {
+    const Store& store = *copier.store_;
     uint32_t next = store.block(store.blockOf(slot)).next;
     uint32_t run = store.blockLength() - store.within(slot);
-    while (run <= walk.reach_ && next != blockNone) {
-      const uint32_t left = walk.reach_ + 1 - run;
+    while (run <= copier.reach_ && next != blockNone) {
+      const uint32_t left = copier.reach_ + 1 - run;
       const uint32_t rowCount = smaller(left, store.blockLength());
-      prefetchSpan<prefetchLineFar>(store.groupRow(0, store.firstSlot(next)), rowCount * walk.stride_);
+      prefetchSpan<prefetchLineFar>(store.groupRow(0, store.firstSlot(next)), rowCount * copier.stride_);
       run += rowCount;
-      if (run <= walk.reach_) next = store.block(next).next;
+      if (run <= copier.reach_) next = store.block(next).next;
     }
   }
 
   /// `lines`: of each pick's rows; 0 where that isn't known before. `prefetch`: for what look-ups read.
   template <uint32_t lines, void (*prefetch)(const void*)>
-  static void find(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
-    const Store& store = *walk.store_;
+  static void find(const PipelinedCopier& copier, const GatherJob& job, uint32_t number, Flight* flight) {
+    const Store& store = *copier.store_;
     const uint32_t* const slots = job.picks.slots();
-    const uint32_t* const indices = job.indices + number * walk.tuning_.flightCount;
+    const uint32_t* const indices = job.indices + number * copier.tuning_.flightCount;
     const BlockHead* const heads = store.heads();
     const uint8_t* const rows = store.groupRow(0, 0);
     const uint32_t blockShift = store.blockShift();
-    const size_t stride = walk.stride_;
-    const size_t lastByte = walk.lastByte_;
-    const uint32_t lineCount = lines == 0 ? walk.lines_ : lines;
-    const uint32_t count = walk.sizeOf(job, number);
+    const size_t stride = copier.stride_;
+    const size_t lastByte = copier.lastByte_;
+    const uint32_t lineCount = lines == 0 ? copier.lines_ : lines;
+    const uint32_t count = copier.sizeOf(job, number);
     uint32_t k = 0;
     for (; k < count; ++k) {
       const uint32_t slot = slots[indices[k]];
@@ -80,14 +80,14 @@ struct PlainWalk::Stages {
 
   /// In two loops: all episodes are asked for before the first is read.
   template <void (*prefetch)(const void*)>
-  static uint32_t lookUp(const PlainWalk& walk, const GatherJob& job, uint32_t number, Flight* flight) {
-    const BlockHead* const heads = walk.store_->heads();
+  static uint32_t lookUp(const PipelinedCopier& copier, const GatherJob& job, uint32_t number, Flight* flight) {
+    const BlockHead* const heads = copier.store_->heads();
     const Episode* const episodes = &job.episodes[0];
-    const uint32_t blockShift = walk.store_->blockShift();
+    const uint32_t blockShift = copier.store_->blockShift();
     const uint32_t blockLength = 1u << blockShift;
-    const uint32_t reach = walk.reach_;
-    const uint32_t begin = number * walk.tuning_.flightCount;
-    const uint32_t count = walk.sizeOf(job, number);
+    const uint32_t reach = copier.reach_;
+    const uint32_t begin = number * copier.tuning_.flightCount;
+    const uint32_t count = copier.sizeOf(job, number);
     alignas(sizeof(Lanes)) uint32_t owners[flightMax];
     alignas(sizeof(Lanes)) uint32_t positions[flightMax];
     alignas(sizeof(Lanes)) uint32_t cut[flightMax];
@@ -112,7 +112,7 @@ struct PlainWalk::Stages {
     memcpy(job.pickedEpisodes + begin, owners, count * sizeof *owners);
     if (anyOf(anyTorn)) {
       for (uint32_t k = 0; k < count; ++k) {
-        if (cut[k] != 0) prefetchTorn(walk, flight->slots[k]);
+        if (cut[k] != 0) prefetchTorn(copier, flight->slots[k]);
       }
     }
     double* const pickEpisode = job.target.pickEpisode + job.range.first + begin;
@@ -140,15 +140,15 @@ struct PlainWalk::Stages {
   }
 
   template <void (*prefetch)(const void*)>
-  static void choose(PlainWalk* walk) {
+  static void choose(PipelinedCopier* copier) {
     constexpr decltype(find_) ofLines[] = {find<0, prefetch>, find<1, prefetch>, find<2, prefetch>, find<3, prefetch>,
                                            find<4, prefetch>, find<5, prefetch>, find<6, prefetch>};
-    walk->find_ = ofLines[walk->lines_ < sizeof ofLines / sizeof *ofLines ? walk->lines_ : 0];
-    walk->lookUp_ = lookUp<prefetch>;
+    copier->find_ = ofLines[copier->lines_ < sizeof ofLines / sizeof *ofLines ? copier->lines_ : 0];
+    copier->lookUp_ = lookUp<prefetch>;
   }
 };
 
-void PlainWalk::chooseStages() {
+void PipelinedCopier::chooseStages() {
   if (tuning_.isNear) Stages::choose<prefetchLine>(this);
   else Stages::choose<prefetchLineFar>(this);
 }
