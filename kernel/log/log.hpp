@@ -147,7 +147,7 @@ class Log {
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
   /// The same, by the log's thread, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed stays, without a word.
   void removeLater(uint32_t before);
-  /// Waits until that is done.
+  /// Returns once that is done. Where nobody removes them yet, this one does.
   void awaitRemoval();
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);

@@ -121,7 +121,9 @@ void Log::removeLater(uint32_t before) {
 
 void Log::awaitRemoval() {
   Lock lock(mutex_);
-  while (removeBefore_ != 0 && disk_ != nullptr) lock.wait(done_);
+  while (removeBefore_ != 0 && disk_ != nullptr) {
+    if (!removeOnce(lock)) lock.wait(done_);
+  }
 }
 
 LogStatus Log::segments(LogSegments* segments) {
