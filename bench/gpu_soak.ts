@@ -8,8 +8,8 @@
  *
  * Deno keeps the memory of a destroyed device until the collector takes its object, and the collector doesn't know how large it is. So it is asked to run then.
  *
- * The first third is to warm up. Then the most of the last third is compared with the most of the second one. The memory of the process may be a tenth more, as
- * the collector takes its time; what the replay counts, and what the device counts, 2 %. Linux only.
+ * The first third of the devices is to warm up. Then the most with the last third is compared with the most with the second one. The memory of the process may be a
+ * tenth more, as the collector takes its time; what the replay counts, and what the device counts, 2 %. Linux only.
  *
  * @module
  */
@@ -141,6 +141,12 @@ console.log(
 );
 while (Date.now() - begin < length) await useReplay();
 
+// A third has both kinds of replays.
+const third = Math.floor(samples.length / 3);
+if (third < 2 * DEVICES) {
+  console.log(`BAD   ${samples.length} devices are too few to judge`);
+  Deno.exit(1);
+}
 let failed = 0;
 for (
   const [what, of, more] of [
@@ -150,9 +156,9 @@ for (
   ] as const
 ) {
   const most = (from: number, to: number): number =>
-    Math.max(...samples.filter(({ at }) => at >= from && at < to).map((each) => each[of]));
-  const [before, after] = [most(1 / 3, 2 / 3), most(2 / 3, Infinity)];
-  const isGood = after > 0 && after <= before * more;
+    Math.max(0, ...samples.slice(from, to).map((each) => each[of]));
+  const [before, after] = [most(third, 2 * third), most(2 * third, 3 * third)];
+  const isGood = after <= before * more;
   console.log(
     `${isGood ? "good" : "BAD "}  ${what}: at most ${mb(before)} MB, then ${mb(after)} MB`,
   );
