@@ -24,7 +24,7 @@ const SOURCE = "examples/browser";
 /** What the page, its worker, and the page for GPUs begin with. */
 const ENTRIES = ["page.ts", "worker.ts", "gpu.ts"];
 /** What is handed out as it is. */
-const PLAIN = ["index.html", "gpu.html", "page.css", "THIRD_PARTY.txt"];
+const PLAIN = ["index.html", "gpu.html", "start.js", "page.css", "THIRD_PARTY.txt"];
 
 /** The oldest browsers that have what the page needs: vector instructions of WebAssembly, and workers that are modules. */
 const BROWSERS = ["chrome91", "firefox114", "safari16.4"];
