@@ -32,6 +32,9 @@ uint32_t coreCount() { return 1; }
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 #include <bit>
 #include <csignal>
@@ -195,23 +198,24 @@ uint32_t coreOfCaller() {
   return core < 0 ? noCore : static_cast<uint32_t>(core);
 }
 
-// A handle is a number in glibc and a pointer in musl.
-uintptr_t handleOfCaller() { return (uintptr_t)pthread_self(); }
+uint32_t threadOfCaller() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 
-void leaveCore(uintptr_t thread, uint32_t core) {
+void leaveCore(uint32_t thread, uint32_t core) {
   uint64_t mask[coreWords] = {};
   auto* const cores = reinterpret_cast<cpu_set_t*>(mask);
   if (core >= 64 * coreWords || sched_getaffinity(0, sizeof mask, cores) != 0) return;
+  // A process that was forked has its parent's numbers, but only one thread. The number may be another process's by now.
+  if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return;
   mask[core / 64] &= ~(uint64_t{1} << core % 64);
   // The system refuses an empty set.
-  pthread_setaffinity_np((pthread_t)thread, sizeof mask, cores);
+  sched_setaffinity(static_cast<pid_t>(thread), sizeof mask, cores);
 }
 
 #else
 
 uint32_t coreOfCaller() { return noCore; }
-uintptr_t handleOfCaller() { return 0; }
-void leaveCore(uintptr_t, uint32_t) {}
+uint32_t threadOfCaller() { return 0; }
+void leaveCore(uint32_t, uint32_t) {}
 
 #endif
 

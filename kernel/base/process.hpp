@@ -1,5 +1,5 @@
 // keepLoaded, callingThread: keep the library loaded, and call a function when a thread ends. numberOfThisCopy: tells copies of it apart.
-// startThread, coreCount, handleOfCaller, coreOfCaller, leaveCore: a thread of the kernel's own, and which core it has.
+// startThread, coreCount, threadOfCaller, coreOfCaller, leaveCore: a thread of the kernel's own, and which core it has.
 //
 // A binding unloads a library when the isolate that opened it ends, but another thread may still run kernel code then. A terminated
 // Worker runs no finalizer, so the kernel itself frees the replays of a thread that ends.
@@ -46,9 +46,9 @@ uint32_t coreCount();
 /// The core that the caller runs on now; noCore where the system does not tell. Only Linux does.
 constexpr uint32_t noCore = UINT32_MAX;
 uint32_t coreOfCaller();
-/// The caller, for leaveCore().
-uintptr_t handleOfCaller();
-/// From now on, a thread runs on any core that the caller may use but `core`. Where there is no other, nothing changes.
-void leaveCore(uintptr_t thread, uint32_t core);
+/// The system's number of the calling thread, for leaveCore().
+uint32_t threadOfCaller();
+/// From now on, a thread of this process runs on any core that the caller may use but `core`. Where there is no other, or no such thread, nothing changes.
+void leaveCore(uint32_t thread, uint32_t core);
 
 }  // namespace exrp

@@ -57,8 +57,8 @@ bool SecondThread::begin(Job* job) {
 
 /// Under the mutex. The system is told only where the caller has come to another core.
 void SecondThread::keepOff(uint32_t core) {
-  if (handle_ == 0 || core == leftCore_) return;
-  leaveCore(handle_, core);
+  if (thread_ == 0 || core == leftCore_) return;
+  leaveCore(thread_, core);
   leftCore_ = core;
 }
 
@@ -77,7 +77,7 @@ void SecondThread::end() {
 void SecondThread::serve() {
   SecondThread& self = *onlyOne<SecondThread>();
   Lock lock(self.mutex_);
-  self.handle_ = handleOfCaller();
+  self.thread_ = threadOfCaller();
   while (true) {
     while (self.job_ == nullptr) lock.wait(self.wanted_);
     Job* const job = self.job_;

@@ -62,7 +62,7 @@ class SecondThread {
   Condition left_;
   Job* job_ = nullptr;                    // under the mutex
   bool hasStarted_ = false;               // under the mutex
-  uintptr_t handle_ = 0;                  // under the mutex; 0 until it runs
+  uint32_t thread_ = 0;                   // under the mutex; 0 until it runs
   uint32_t leftCore_ = noCore;            // under the mutex
   std::atomic<bool> isTaken_ = false;     // by a caller
   std::atomic<bool> isInside_ = false;    // the second thread is in the job

@@ -33,7 +33,7 @@ void body(void* context) {
 }
 
 struct Waiting {
-  std::atomic<uintptr_t> handle = 0;
+  std::atomic<uint32_t> thread = 0;
   std::atomic<bool> isOver = false;
 };
 
@@ -44,23 +44,23 @@ void leavesCores() {
   Thread thread;
   const auto wait = [](void* context) {
     Waiting& self = *static_cast<Waiting*>(context);
-    self.handle = handleOfCaller();
+    self.thread = threadOfCaller();
     while (!self.isOver) sleepThread(100);
   };
   CHECK(thread.start(wait, &waiting));
-  while (waiting.handle == 0) sleepThread(100);
+  while (waiting.thread == 0) sleepThread(100);
   cpu_set_t own;
   CHECK_EQUAL(sched_getaffinity(0, sizeof own, &own), 0);
   CHECK(coreOfCaller() < CPU_SETSIZE && CPU_ISSET(coreOfCaller(), &own));
   for (uint32_t core = 0; core < CPU_SETSIZE; ++core) {
-    leaveCore(waiting.handle, core);
+    leaveCore(waiting.thread, core);
     cpu_set_t expected = own;
     if (CPU_COUNT(&own) > 1) CPU_CLR(core, &expected);
     cpu_set_t found;
-    CHECK_EQUAL(pthread_getaffinity_np((pthread_t)waiting.handle.load(), sizeof found, &found), 0);
+    CHECK_EQUAL(sched_getaffinity(static_cast<pid_t>(waiting.thread.load()), sizeof found, &found), 0);
     CHECK(CPU_EQUAL(&expected, &found));
   }
-  leaveCore(waiting.handle, noCore - 1);
+  leaveCore(waiting.thread, noCore - 1);
   waiting.isOver = true;
   thread.join();
 #endif
