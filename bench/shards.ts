@@ -10,8 +10,16 @@
 
 import { connectShards } from "@exrp/replay/shards";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
+import { readArguments } from "../tools/_arguments.ts";
 import { findNats, startNats } from "../tools/_nats.ts";
 import { inRepository } from "../tools/_repository.ts";
+
+const options = readArguments(
+  Deno.args,
+  { filter: { type: "string" } },
+  "deno task bench:shards [--filter=rows|frames|linear|learner|batches]: shards over NATS on this machine",
+);
+if (typeof options === "number") Deno.exit(options);
 
 const path = await findNats();
 if (path === undefined) {
@@ -19,7 +27,7 @@ if (path === undefined) {
   Deno.exit(1);
 }
 
-const only = Deno.args.find((each) => each.startsWith("--filter="))?.slice(9) ?? "";
+const only = options.filter ?? "";
 const [row, frame] = ["float32(17)", "uint8(84, 84)"];
 
 function deno(script: string, args: readonly string[]): Deno.ChildProcess {
