@@ -70,7 +70,7 @@ export class Home {
   look(): void {
     const now = performance.now();
     const own = this.#own;
-    if (own?.isAlive !== true) {
+    if (!this.#isUsable(own)) {
       this.#goal = undefined;
       const hasListened = this.#hasListened(now);
       const other = fewerWriters(this.#others());
@@ -88,7 +88,7 @@ export class Home {
   /** Goes to its goal, if an episode has just ended and no other is open. */
   ended(): void {
     const own = this.#own;
-    if (this.#goal !== undefined && own?.isAlive === true) this.#approach(own, performance.now());
+    if (this.#goal !== undefined && this.#isUsable(own)) this.#approach(own, performance.now());
   }
 
   /** A shard that was left has confirmed all. */
@@ -105,6 +105,11 @@ export class Home {
 
   get #own(): Member | undefined {
     return this.#members.all.get(this.#owner.home());
+  }
+
+  /** Whether a shard is there, and has the same columns: one that comes back may have others. */
+  #isUsable(member: Member | undefined): member is Member {
+    return member?.isAlive === true && this.#owner.fits(member);
   }
 
   #others(): Member[] {
@@ -139,7 +144,7 @@ export class Home {
   #approach(own: Member, now: number): void {
     const { name, until } = this.#goal as { name: string; until: number };
     const goal = this.#members.all.get(name);
-    const isStill = goal?.isAlive === true && isWorth(own.beat.writers, goal.beat.writers);
+    const isStill = this.#isUsable(goal) && isWorth(own.beat.writers, goal.beat.writers);
     if (isStill && now < until && !this.#owner.isBetweenEpisodes()) return;
     this.#goal = undefined;
     if (!isStill) return this.#rest();

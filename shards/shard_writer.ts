@@ -16,7 +16,6 @@ import { replayOver } from "../replay/experience_replay.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
-import { schemaText } from "./_announcement.ts";
 import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_calls.ts";
 import { readConfirm } from "./_confirm.ts";
 import { fewerWriters, Home } from "./_home.ts";
@@ -190,7 +189,6 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   readonly #members: Members;
   readonly #noting: NotingKernel;
   readonly #schema: number;
-  readonly #schemaText: string;
   readonly #inbox: string;
   readonly #subscription: ConnectionSubscription;
   readonly #links = new Map<string, Link>();
@@ -228,7 +226,6 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     });
     const { announcement } = first;
     this.#schema = announcement.schema;
-    this.#schemaText = schemaText(announcement.config);
     this.#core = new ReplayCore(this.#noting.kernel, smallConfig(announcement.config));
     this.#noting.core = this.#core;
     this.replay = replayOver(this.#core) as unknown as ExperienceReplay<S>;
@@ -408,8 +405,9 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     }
   }
 
+  /** Whether a shard has the same columns, as a checksum says: the shard takes chunks by that, too. */
   #fits({ announcement }: Member): boolean {
-    return schemaText(announcement.config) === this.#schemaText;
+    return announcement.schema === this.#schema;
   }
 
   #came(member: Member): void {

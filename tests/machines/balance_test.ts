@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type ShardWriter, shardWriter } from "@exrp/replay/shards";
+import { ExperienceReplay, int32, uniform } from "@exrp/replay";
+import { serveShard, type ShardWriter, shardWriter } from "@exrp/replay/shards";
 import { assert, assertEquals } from "../_assert.ts";
 import { pause } from "../_wait.ts";
 import { isWorth } from "../../shards/_home.ts";
@@ -190,6 +191,97 @@ Deno.test({
       }
       assertEquals(actors.map(({ moves }) => moves), [0, 0, 0, 0]);
       await end(fabric, shards, actors);
+    }),
+});
+
+/** Begins a shard of this name, whose records have one number more. */
+async function beginOther(fabric: Fabric, name: string): Promise<Peer> {
+  const peer = fabric.peer(name);
+  const replay = await fabric.outside(
+    ExperienceReplay.create({ capacity: 1000, state: int32(3), action: int32() }),
+  );
+  replay.newPickSelector(uniform());
+  peer.run(async () => {
+    await (await serveShard(replay as unknown as ExperienceReplay, peer.connect(), { name }))
+      .closed;
+  }).catch((error) => fabric.fail(error));
+  return peer;
+}
+
+Deno.test({
+  name: "a writer goes to no shard that has come back with other columns",
+  ignore,
+  fn: () =>
+    simulate("columns", async (fabric, folder) => {
+      const [shard] = await begin(fabric, folder, 1) as [SimulatedShard];
+      const actors = Array.from(
+        { length: 5 },
+        (_, k) => new Writing(fabric, fabric.peer(`actor-${k}`), k, Infinity),
+      );
+      // Its episode does not end, so it waits before it moves. Who listens to a shard that it does not write to wants to go there.
+      const peer = fabric.peer("waiting");
+      const goal = "shard-1";
+      let wants = false;
+      let writer: ShardWriter<Numbered> | undefined;
+      peer.run(async () => {
+        const connection = peer.connect();
+        const subscribe = connection.subscribe.bind(connection);
+        connection.subscribe = (subject, options) => {
+          if (subject === `exrp.beat.${goal}`) wants = true;
+          return subscribe(subject, options);
+        };
+        writer = await shardWriter<Numbered>(connection, { stayMs: 4 * STAY_MS });
+        writer.replay.recordStep(writer.replay.newEpisode(), step(5, 0, false) as never);
+      }).catch((error) => fabric.fail(error));
+      await fabric.until("all write", () => [...actors, { writer }].every((each) => each.writer));
+      const other = new SimulatedShard(fabric, goal, `${folder}/1`);
+      other.begin();
+      await fabric.until(`a writer wants to go to ${goal}`, () => wants, 10 * SPREAD_MS);
+      other.peer.kill({ silent: true });
+      await other.bury();
+      const changed = await beginOther(fabric, goal);
+      await fabric.pause(2 * STAY_MS);
+      assertEquals(writer?.figures(), { ...writer?.figures(), shard: "shard-0", moves: 0 });
+      writer?.abandon();
+      changed.kill();
+      await end(fabric, [shard], actors);
+    }),
+});
+
+Deno.test({
+  name: "a writer leaves its shard if that has come back with other columns",
+  ignore,
+  fn: () =>
+    simulate("changed", async (fabric, folder) => {
+      const [shard] = await begin(fabric, folder, 1) as [SimulatedShard];
+      const peer = fabric.peer("actor");
+      let writer: ShardWriter<Numbered> | undefined;
+      let isDone = false;
+      const record = async (number: number): Promise<void> => {
+        const { replay } = writer as ShardWriter<Numbered>;
+        replay.recordStep(replay.newEpisode(), step(0, number, true) as never);
+        await writer?.flush();
+        isDone = true;
+      };
+      peer.run(async () => {
+        writer = await shardWriter<Numbered>(peer.connect(), { stayMs: Infinity });
+        await record(0);
+      }).catch((error) => fabric.fail(error));
+      await fabric.until("it has written", () => isDone);
+      const other = new SimulatedShard(fabric, "shard-1", `${folder}/1`);
+      other.begin();
+      await fabric.until("another one serves", () => other.isServing);
+      // So soon that the writer does not take it for dead.
+      shard.peer.kill({ silent: true });
+      const changed = await beginOther(fabric, shard.name);
+      await fabric.pause(STAY_MS);
+      isDone = false;
+      peer.run(() => record(1)).catch((error) => fabric.fail(error));
+      await fabric.until("the other one has the next record", () => isDone);
+      assertEquals(writer?.figures().shard, "shard-1");
+      writer?.abandon();
+      for (const one of [changed, other.peer]) one.kill();
+      for (const one of [shard, other]) await one.bury();
     }),
 });
 
