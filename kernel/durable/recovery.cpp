@@ -46,6 +46,7 @@ class Bytes {
 };
 
 Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
+bool isUnfit(Status status) { return status == Status::log && errorDetail[0] == EXRP_LOG_UNFIT; }
 
 /// What a call comes to that had succeeded before: where it fails now, the log is of another replay, or of another library.
 Status again(Status status) { return status == Status::ok || status == Status::memory || status == Status::log ? status : unfit(); }
@@ -79,6 +80,12 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   if (const LogStatus listed = listSegments(*durable_.disk_, &segments, &failure); listed != LogStatus::ok) return logStatus(listed, failure.error);
   uint64_t bytes = 0;
   for (size_t k = 0; k < segments.count; ++k) bytes += segments.segments[k].bytes;
+  // Without a checkpoint, nothing stands for what came before.
+  if (from.segment == 0 && segments.count > 0 && segments.segments[0].segment != 1) {
+    report->isDamaged = true;
+    report->damage = {1, 0};
+    return fail(Status::log, static_cast<double>(LogStatus::damaged), 1, 0);
+  }
   leavesRows_ = bytes > options.readNowBytes;
   replay_.book().store().setRowsComeLater(leavesRows_);
   LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
@@ -340,6 +347,12 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
     bool isRight = true;
     // A frame that was repaired is read now: else its repair would be told twice.
     if (isOfRows(kept.type)) status_ = applyRows(kept.type, kept.place, from, leavesRows_ && !kept.isRepaired ? Rows::left : Rows::now);
+    // More was damaged than the bit that was repaired, so its rows are lost.
+    if (kept.isRepaired && isOfRows(kept.type) && isUnfit(status_)) {
+      if (!report_->isDamaged) report_->damage = kept.place.position();
+      report_->isDamaged = true;
+      status_ = Status::ok;
+    }
     if (kept.type == carriedFrame) isRight = applyCarried(from, kept.place.bytes);
     if (kept.type == statisticsFrame) isRight = applyStatistics(from, kept.place.bytes);
     if (!isRight) return false;
@@ -722,13 +735,15 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     LogFailure failure;
     bool isRepaired = false;
     if (read == LogStatus::ok) read = durable_.log_.read(place, payload.data(), &type, &failure, &isRepaired);
-    if (isRepaired) ++report->repairedCount;
     if (read == LogStatus::ok) {
-      const Status status = isOfRows(type) ? applyRows(type, place, payload.data(), Rows::late) : unfit();
-      if (status != Status::ok) return status;
+      Status status = isOfRows(type) ? applyRows(type, place, payload.data(), Rows::late) : unfit();
       // They were another block's.
-      if (logged.isUnread(block)) return unfit();
-      continue;
+      if (status == Status::ok && logged.isUnread(block)) status = unfit();
+      if (status != Status::ok && !(isRepaired && isUnfit(status))) return status;
+      if (status == Status::ok && isRepaired) ++report->repairedCount;
+      if (status == Status::ok) continue;
+      // More was damaged than the bit that was repaired.
+      read = LogStatus::damaged;
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);

@@ -74,6 +74,12 @@ Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* repor
   const LogStatus found = findCheckpoint(*durable_.disk_, &from_, &state, &failed);
   if (found != LogStatus::ok) return logStatus(found, failed.error);
   isLoading_ = from_.segment != 0;
+  // Without a checkpoint, nothing stands for what came before.
+  if (!isLoading_ && segments.count > 0 && segments.segments[0].segment != 1) {
+    report->isDamaged = true;
+    report->damage = {1, 0};
+    return fail(Status::log, static_cast<double>(LogStatus::damaged), 1, 0);
+  }
   LogScan scan;
   const LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from_, *this, &scan);
   report->repairedCount = scan.repairedCount + (state == CheckpointFileState::repaired ? 1 : 0);

@@ -266,6 +266,65 @@ void namedCheckpoint() {
   twin.destroy();
 }
 
+/// More than a bit of some rows is damaged, in a way that looks like one flipped bit. They are lost, and their episode goes, but nothing else.
+void damageLikeOneBit() {
+  // With `isOld`, the rows lie before the checkpoint.
+  for (const bool isOld : {true, false}) {
+    DurableOptions options = optionsOf();
+    if (!isOld) options.checkpointBytes = UINT64_MAX;
+    SimulatedDisk disk(10);
+    Side twin = opened(disk, options, true, setupOf(300));
+    for (int k = 0; k < 12; ++k) {
+      record(twin, 20);
+      CHECK_EQUAL(flush(twin), 0);
+    }
+    CHECK(twin.instance().durable->close() == Status::ok);
+    twin.instance().durable.reset();
+    CHECK_EQUAL(disk.has(checkpointName), isOld);
+    const EpisodeBook& book = twin.instance().replay.book();
+    const uint32_t block = book.episodes()[book.episodes().oldest()].firstBlock;
+    const auto episode = static_cast<double>(book.store().handleOf(block));
+    const LogPlace place = book.part<LoggedRows>().place(block);
+    uint8_t* const payload = disk.content(SegmentName(place.segment).text).data() + place.offset + frameHeadBytes;
+    // The polynomial of the checksum changes no checksum. It goes over the handle.
+    uint64_t handle = 0;
+    memcpy(&handle, payload, sizeof handle);
+    handle ^= uint64_t{checksumPolynomial} << 1 | 1;
+    memcpy(payload, &handle, sizeof handle);
+    payload[place.bytes / 2] ^= 4;
+    RecoveryReport report;
+    Side side = opened(disk, options, false, setupOf(300), &report);
+    CHECK(report.isDamaged && report.lostBlocks == 1 && report.damage == place.position());
+    CHECK_EQUAL(exrp_episode_evict(twin.id(), episode), 0);
+    checkSame(side, twin);
+    side.destroy();
+    twin.destroy();
+  }
+}
+
+/// A log without a checkpoint has lost its first segment. What the others have is not all of a replay.
+void lostBeginning() {
+  SimulatedDisk disk(11);
+  DurableOptions options = optionsOf();
+  options.checkpointBytes = UINT64_MAX;
+  Side side = opened(disk, options, true, setupOf(300));
+  // The second segment has no group, so no number of a group tells.
+  while (!disk.has(SegmentName(2).text)) {
+    record(side, 20);
+    side.instance().durable->stream().work();
+  }
+  side.instance().durable->abandon();
+  side.destroy();
+  auto files = disk.files();
+  files.erase(SegmentName(1).text);
+  disk.setFiles(files);
+  side = {{setupOf(300).create()}};
+  RecoveryReport report;
+  CHECK_EQUAL(openDurable(side, disk, options, false, &report), Status::log);
+  CHECK(reason() == LogStatus::damaged && errorDetail[1] == 1 && errorDetail[2] == 0 && report.isDamaged);
+  side.destroy();
+}
+
 /// A block is written whole, with all rows that it has. Many blocks that are half full, or one that is large, are not written again for each row.
 void writtenOnce() {
   for (const bool isLarge : {true, false}) {
@@ -446,6 +505,8 @@ int main() {
   gone();
   namedCheckpoint();
   provenByTail();
+  damageLikeOneBit();
+  lostBeginning();
   writtenOnce();
   boundedFolder();
   return checkResult("durable/promises");
