@@ -25,7 +25,8 @@ LogStatus takeRows(Store& store, uint32_t block, RowRange now, bool isUnread, ui
   const uint32_t within = store.within(head.position);
   const uint32_t end = within + head.rowCount;
   const bool isOfBlock = head.handle == store.handleOf(block) && store.ordinalOf(head.position) == store.head(block).ordinal();
-  const bool isRight = isOfBlock && within <= now.first && end == now.end && checkLoggedBlock(store, head, isPacked, payload, bytes) != nullptr;
+  const bool isSameEnd = end == now.end && head.recordEnd == head.position - within + now.recordEnd;
+  const bool isRight = isOfBlock && within <= now.first && isSameEnd && checkLoggedBlock(store, head, isPacked, payload, bytes) != nullptr;
   if (!isRight) return LogStatus::damaged;
   const uint32_t slot = store.slotAt(block, head.position);
   if (isUnread && joinedRowBytes(store) > 0) memcpy(store.groupRow(0, slot), payload + sizeof head, size_t{head.rowCount} * joinedRowBytes(store));

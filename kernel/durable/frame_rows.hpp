@@ -9,10 +9,14 @@
 
 namespace exrp {
 
-/// Of a block: which rows it has, from its first slot on.
+/// Of a block: which rows it has, from its first slot on. Only a final state may stand behind its last record.
 struct RowRange {
+  explicit RowRange(const BlockRows& rows)
+      : first(static_cast<uint16_t>(rows.first)), end(static_cast<uint16_t>(rows.first + rows.count)), recordEnd(static_cast<uint16_t>(end - rows.hasFinal)) {}
+  RowRange() = default;
   uint16_t first;
   uint16_t end;
+  uint16_t recordEnd;
 };
 
 /// The rows of one packed column, in memory of PackedColumn::newBytes().

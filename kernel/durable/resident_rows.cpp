@@ -280,8 +280,7 @@ void ResidentRows::readOne(Missing& missing, RowPart* parts, Scratch<uint8_t>& b
   missing.system = missing.status == LogStatus::disk ? failure.error.system : 0;
   if (missing.status != LogStatus::ok) return;
   if (isRepaired && isUnreadYet) unread_.noteRepair();
-  const BlockRows rows = book_.rowsOf(block);
-  const RowRange now = {static_cast<uint16_t>(rows.first), static_cast<uint16_t>(rows.first + rows.count)};
+  const RowRange now(book_.rowsOf(block));
   missing.status = takeRows(book_.store(), block, now, isUnreadYet, type, buffer.data(), missing.place.bytes, parts);
 }
 

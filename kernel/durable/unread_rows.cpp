@@ -55,9 +55,7 @@ bool UnreadRows::listJobs() {
   if (!jobs_.commit(count()) || !payload_.commit(static_cast<size_t>(loggedBlockBytesMax(store)))) return false;
   for (uint32_t block = 0; block < blockEnd_; ++block) {
     if (!is(block)) continue;
-    const BlockRows rows = book_.rowsOf(block);
-    const RowRange range = {static_cast<uint16_t>(rows.first), static_cast<uint16_t>(rows.first + rows.count)};
-    jobs_[jobCount_++] = {book_.part<LoggedRows>().place(block), block, range};
+    jobs_[jobCount_++] = {book_.part<LoggedRows>().place(block), block, RowRange(book_.rowsOf(block))};
   }
   Job* const first = jobs_.data();
   std::sort(first, first + jobCount_, [](const Job& a, const Job& b) { return a.place.position().packed() < b.place.position().packed(); });
