@@ -24,7 +24,14 @@ async function importAndKill(file: string, folder: string, milliseconds: number)
     args: ["run", "-A", "--no-check", "--quiet", program, "import", "d4rl", file, folder],
     ...{ stdout: "null", stderr: "null" },
   }).spawn();
-  const killed = setTimeout(() => child.kill("SIGKILL"), milliseconds);
+  const killed = setTimeout(() => {
+    try {
+      child.kill("SIGKILL");
+    } catch (error) {
+      // It ended by itself a moment ago, and nobody has told us yet.
+      if (!(error instanceof TypeError)) throw error;
+    }
+  }, milliseconds);
   await child.status;
   clearTimeout(killed);
   const elapsed = performance.now() - start;
