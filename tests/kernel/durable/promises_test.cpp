@@ -1,5 +1,5 @@
 // What a durable replay promises, case by case: where the disk fails, where it can't be read, where the folder is removed, and what is refused before
-// anything is made.
+// anything is made. The file is long because each promise has a case of its own.
 #include <unistd.h>
 
 #include <algorithm>
