@@ -88,7 +88,7 @@ LogStatus findCheckpoint(Disk& disk, LogPosition* found, CheckpointFileState* st
   LogSegments segments;
   status = listSegments(disk, &segments, failure);
   // A log that has its beginning needs no checkpoint.
-  if (status != LogStatus::ok || segments.count == 0 || segments.segments[0].segment == 1) return status;
+  if (status != LogStatus::ok || segments.hasBeginning()) return status;
   CheckpointSearch search;
   LogScan scan;
   status = scanLog(disk, {}, search, &scan);

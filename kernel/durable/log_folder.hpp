@@ -18,6 +18,9 @@ inline Status logStatus(LogStatus status, const DiskError& error) {
   return fail(Status::log, static_cast<double>(status), static_cast<double>(error.call), error.system);
 }
 
+/// The log is damaged there, so that it can't be read.
+inline Status damagedAt(LogPosition at) { return fail(Status::log, static_cast<double>(LogStatus::damaged), at.segment, at.offset); }
+
 /// Takes the lock of a folder.
 inline Status lockLogFolder(const std::unique_ptr<Disk>& disk) {
   bool isTaken = false;

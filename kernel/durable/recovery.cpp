@@ -81,10 +81,9 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   uint64_t bytes = 0;
   for (size_t k = 0; k < segments.count; ++k) bytes += segments.segments[k].bytes;
   // Without a checkpoint, nothing stands for what came before.
-  if (from.segment == 0 && segments.count > 0 && segments.segments[0].segment != 1) {
-    report->isDamaged = true;
-    report->damage = {1, 0};
-    return fail(Status::log, static_cast<double>(LogStatus::damaged), 1, 0);
+  if (from.segment == 0 && !segments.hasBeginning()) {
+    report->noteDamage({1, 0});
+    return damagedAt(report->damage);
   }
   leavesRows_ = bytes > options.readNowBytes;
   replay_.book().store().setRowsComeLater(leavesRows_);
@@ -93,10 +92,10 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
   report->tailBytes = scan.tailBytes;
   if (opened == LogStatus::stopped) {
     if (status_ != Status::ok) return again(status_);
-    return fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
+    return damagedAt(report->damage);
   }
   if (opened != LogStatus::ok) return logStatus(opened, scan.failure.error);
-  if (isLoading_) return fail(Status::log, static_cast<double>(LogStatus::damaged), from.segment, from.offset);
+  if (isLoading_) return damagedAt(from);
   return goOn(from, wanted, report);
 }
 
@@ -157,8 +156,7 @@ Status Recovery::updateRows() {
 
 bool Recovery::damage(const LogDamage& damage) {
   if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return true;
-  if (!report_->isDamaged) report_->damage = damage.at;
-  report_->isDamaged = true;
+  report_->noteDamage(damage.at);
   // The rows of one block can be done without; nothing else can.
   return damage.kind == LogDamageKind::payload && isOfRows(damage.type);
 }
@@ -349,8 +347,7 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
     if (isOfRows(kept.type)) status_ = applyRows(kept.type, kept.place, from, leavesRows_ && !kept.isRepaired ? Rows::left : Rows::now);
     // More was damaged than the bit that was repaired, so its rows are lost.
     if (kept.isRepaired && isOfRows(kept.type) && isUnfit(status_)) {
-      if (!report_->isDamaged) report_->damage = kept.place.position();
-      report_->isDamaged = true;
+      report_->noteDamage(kept.place.position());
       status_ = Status::ok;
     }
     if (kept.type == carriedFrame) isRight = applyCarried(from, kept.place.bytes);
@@ -747,8 +744,7 @@ Status Recovery::readOldRows(RecoveryReport* report) {
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
-    if (!report->isDamaged) report->damage = place.position();
-    report->isDamaged = true;
+    report->noteDamage(place.position());
     ++report->lostBlocks;
     if (!lost_.commit(lostCount_ + 1)) return fail(Status::memory, 8);
     lost_[lostCount_++] = static_cast<double>(book.store().handleOf(block));

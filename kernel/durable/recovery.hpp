@@ -25,6 +25,11 @@ struct RecoveryReport {
   bool isDamaged = false;
   uint32_t stateBytes = 0;
   uint64_t evictedRecords = 0;  // for the limits that were asked for
+
+  void noteDamage(LogPosition at) {
+    if (!isDamaged) damage = at;
+    isDamaged = true;
+  }
 };
 
 /// Other limits than those of the log; EXRP_DURABLE_KEEP where they stay.

@@ -75,20 +75,19 @@ Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* repor
   if (found != LogStatus::ok) return logStatus(found, failed.error);
   isLoading_ = from_.segment != 0;
   // Without a checkpoint, nothing stands for what came before.
-  if (!isLoading_ && segments.count > 0 && segments.segments[0].segment != 1) {
-    report->isDamaged = true;
-    report->damage = {1, 0};
-    return fail(Status::log, static_cast<double>(LogStatus::damaged), 1, 0);
+  if (!isLoading_ && !segments.hasBeginning()) {
+    report->noteDamage({1, 0});
+    return damagedAt(report->damage);
   }
   LogScan scan;
   const LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from_, *this, &scan);
   report->repairedCount = scan.repairedCount + (state == CheckpointFileState::repaired ? 1 : 0);
   report->tailBytes = scan.tailBytes;
   if (opened == LogStatus::stopped) {
-    return status_ != Status::ok ? status_ : fail(Status::log, static_cast<double>(LogStatus::damaged), report->damage.segment, report->damage.offset);
+    return status_ != Status::ok ? status_ : damagedAt(report->damage);
   }
   if (opened != LogStatus::ok) return logStatus(opened, scan.failure.error);
-  Status status = isLoading_ ? fail(Status::log, static_cast<double>(LogStatus::damaged), from_.segment, from_.offset) : readChunks(report);
+  Status status = isLoading_ ? damagedAt(from_) : readChunks(report);
   if (status == Status::ok) {
     tables_.goOnFrom(now_, batchCount_);
     durable_.begin();
@@ -103,8 +102,7 @@ Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* repor
 
 bool TablesRecovery::damage(const LogDamage& damage) {
   if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return true;
-  if (!report_->isDamaged) report_->damage = damage.at;
-  report_->isDamaged = true;
+  report_->noteDamage(damage.at);
   // A chunk can be done without; nothing else can.
   return damage.kind == LogDamageKind::payload && damage.type == chunkFrame;
 }
@@ -370,8 +368,7 @@ Status TablesRecovery::readChunks(RecoveryReport* report) {
     if (read == LogStatus::ok && type == chunkFrame) continue;
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::ok && read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
-    if (!report->isDamaged) report->damage = place.position();
-    report->isDamaged = true;
+    report->noteDamage(place.position());
     store.setLogged(chunk, {});
   }
   return Status::ok;

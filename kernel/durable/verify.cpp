@@ -48,7 +48,7 @@ LogStatus Verify::scanOnce(Disk& disk) {
   status = scanLog(disk, {}, *this, &scan_);
   if (isMemoryShort_) return LogStatus::memory;
   if (status != LogStatus::ok && status != LogStatus::damaged) return status;
-  const bool isBegun = from_.segment != 0 ? checkpoint_ == Checkpoint::whole : segments.segments[0].segment == 1;
+  const bool isBegun = from_.segment != 0 ? checkpoint_ == Checkpoint::whole : segments.hasBeginning();
   const Flaw lost = {LogDamageKind::missing, FlawCost::all, from_.segment != 0 ? from_ : LogPosition{1, 0}, 0};
   if ((status == LogStatus::damaged || !isBegun) && !add(lost)) return LogStatus::memory;
   // What lies before the checkpoint is needed only where rows are.

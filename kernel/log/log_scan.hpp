@@ -87,6 +87,8 @@ struct LogSegments {
   Scratch<LogSegment> segments;  // in order. A power cut may bring some back that were removed, so there may be gaps
   size_t count = 0;
 
+  /// Whether nothing was removed at the front, as that is only done once a checkpoint stands for it.
+  bool hasBeginning() const { return count == 0 || segments[0].segment == 1; }
   /// Which one has this number; `count` where none has.
   size_t find(uint32_t segment) const;
 
