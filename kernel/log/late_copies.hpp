@@ -48,13 +48,24 @@ class LateCopies {
   void make(uint64_t frame) {
     // Acquire: who sees that a copy was made sees its bytes.
     if (made_.load(std::memory_order_acquire) == published_.load(std::memory_order_acquire)) return;
-    const Lock lock(mutex_);
-    const uint64_t end = published_.load(std::memory_order_acquire);
-    for (uint64_t at = made_.load(std::memory_order_relaxed); at < end; ++at) {
-      const Copy& copy = copies_[placeOf(at)];
+    Lock lock(mutex_);
+    while (true) {
+      const uint64_t next = made_.load(std::memory_order_relaxed);
+      if (next == published_.load(std::memory_order_acquire)) return;
+      const Copy copy = copies_[placeOf(next)];
       if (copy.frame > frame) return;
+      if (isCopying_) {
+        lock.wait(copied_);
+        continue;
+      }
+      // Outside of the mutex: one who makes later copies holds up nobody whose own ones are made.
+      isCopying_ = true;
+      lock.unlock();
       memcpy(copy.to, copy.from, copy.bytes);
-      made_.store(at + 1, std::memory_order_release);
+      lock.lock();
+      isCopying_ = false;
+      made_.store(next + 1, std::memory_order_release);
+      copied_.notify_all();
     }
   }
   /// The same, for the caller that appends: it does not wait where a later one is being made.
@@ -64,7 +75,8 @@ class LateCopies {
   }
   /// Forgets all of them: the buffers go.
   void clear() {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
+    while (isCopying_) lock.wait(copied_);
     added_ = published_.load(std::memory_order_relaxed);
     made_.store(added_, std::memory_order_relaxed);
   }
@@ -86,6 +98,8 @@ class LateCopies {
   std::atomic<uint64_t> published_ = 0;
   std::atomic<uint64_t> made_ = 0;  // under the mutex
   Mutex mutex_;
+  Condition copied_;
+  bool isCopying_ = false;  // somebody makes the next one, outside of the mutex
   Scratch<Copy> copies_;  // a ring
 };
 
