@@ -14,6 +14,7 @@ namespace {
 constexpr uint32_t spareMax = 64;  // memory that was given back would come in pages again, which takes as long as the copy into it
 constexpr uint32_t spareKept = 8;
 constexpr uint32_t never = UINT32_MAX;
+constexpr uint32_t lineBytes = 64;
 
 bool isPossible(const LogOptions& options) {
   return options.segmentBytes >= 4096 && options.segmentBytes <= segmentBytesMax && options.bufferBytes >= 256 &&
@@ -209,13 +210,13 @@ void Log::stop() {
   while (first_ != nullptr) {
     Buffer* const buffer = first_;
     first_ = buffer->next;
-    std::free(buffer->bytes);
+    std::free(buffer->memory);
     delete buffer;
   }
   while (spare_ != nullptr) {
     Buffer* const buffer = spare_;
     spare_ = buffer->next;
-    std::free(buffer->bytes);
+    std::free(buffer->memory);
     delete buffer;
   }
   spareCount_ = 0;
@@ -369,6 +370,7 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
   last_ = buffer;
   filling_ = buffer;
   next_ = begin;
+  buffer->bytes = buffer->memory + ((begin.offset - reinterpret_cast<uintptr_t>(buffer->memory)) & (lineBytes - 1));
   at_ = buffer->bytes;
   const uint64_t inSegment = segmentEnd > begin.offset ? segmentEnd - begin.offset : 0;
   limit_ = at_ + std::max<uint64_t>(needed, std::min<uint64_t>(buffer->capacity - markBytes, inSegment));
@@ -386,9 +388,9 @@ Log::Buffer* Log::takeBuffer(uint32_t capacity) {
   } else {
     buffer = new (std::nothrow) Buffer{};
     if (buffer == nullptr) return nullptr;
-    buffer->bytes = static_cast<uint8_t*>(resizeMemory(nullptr, capacity));
+    buffer->memory = static_cast<uint8_t*>(resizeMemory(nullptr, size_t{capacity} + lineBytes));
     buffer->capacity = capacity;
-    if (buffer->bytes == nullptr) {
+    if (buffer->memory == nullptr) {
       delete buffer;
       return nullptr;
     }
@@ -409,7 +411,7 @@ void Log::giveBuffer(Buffer* buffer) {
     ++spareCount_;
     return;
   }
-  std::free(buffer->bytes);
+  std::free(buffer->memory);
   delete buffer;
 }
 
@@ -419,7 +421,7 @@ void Log::freeSpare() {
     Buffer* const buffer = spare_;
     spare_ = buffer->next;
     --spareCount_;
-    std::free(buffer->bytes);
+    std::free(buffer->memory);
     delete buffer;
   }
 }

@@ -145,7 +145,8 @@ class Log {
   /// Windows, that one may then stay until the next call.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
-  /// The same, by the log's thread, as a large file takes milliseconds to remove. Where there is none, at once. What can't be removed stays, without a word.
+  /// The same, by the log's thread once it has nothing to write, or has written as much as may wait. Where there is no thread, at once. What can't be removed stays,
+  /// without a word.
   void removeLater(uint32_t before);
   /// Returns once that is done. Where nobody removes them yet, this one does.
   void awaitRemoval();
@@ -165,7 +166,8 @@ class Log {
 
  private:
   struct Buffer {
-    uint8_t* bytes;
+    uint8_t* memory;
+    uint8_t* bytes;  // in it, so that they lie in their cache lines as in the segment: the system copies them faster
     uint32_t capacity;
     uint32_t segment;
     uint32_t offset;               // of its first byte in the segment
@@ -232,6 +234,7 @@ class Log {
   Buffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
   uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
+  uint64_t removeFrom_ = 0;    // once so many bytes were written, removal comes before what is to be written
   LogSegments segments_;
   LogCounts counts_;
   LogFailure failure_;

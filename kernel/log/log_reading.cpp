@@ -114,6 +114,7 @@ LogStatus Log::removeSegments(uint32_t before, LogFailure* failure) {
 
 void Log::removeLater(uint32_t before) {
   Lock lock(mutex_);
+  if (removeBefore_ == 0) removeFrom_ = counts_.writtenBytes + options_.queueBytes;
   removeBefore_ = before;
   if (!thread_.isStarted()) removeOnce(lock);
   else wanted_.notify_all();

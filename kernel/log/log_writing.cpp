@@ -20,9 +20,9 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    // Removal first: there may always be something to write. Only where the caller will soon wait does it remove them.
-    const bool isBehind = queued_ > options_.queueBytes / 2 && !hasFailed();
-    if ((!isBehind && removeOnce(lock)) || workOnce(lock)) continue;
+    // Removal comes last, as others may wait for what is to be written, and then they remove. But there may always be something to write, and nobody who waits.
+    const bool isRemovalLate = removeBefore_ != 0 && counts_.writtenBytes >= removeFrom_;
+    if ((isRemovalLate && removeOnce(lock)) || workOnce(lock) || removeOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);

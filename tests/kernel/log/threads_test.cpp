@@ -1,5 +1,5 @@
 // The log's thread, beside a caller that appends, and others that read, wait and remove: each frame is read as it was appended, whenever; who
-// waits for a flush is woken, also by a failure; and logs are closed with whatever is still to be done.
+// waits for a flush is woken, also by a failure; segments are removed, also where the disk is always behind; and logs are closed with whatever is still to be done.
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -60,7 +60,8 @@ class SlowDisk final : public LockedDisk {
   using LockedDisk::LockedDisk;
   DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override {
     isAsked.store(true);
-    while (isStopped.load()) sleepThread(200);
+    while (isStopped.load() && allowed.load() == 0) sleepThread(200);
+    if (isStopped.load()) allowed.fetch_sub(1);
     return LockedDisk::write(file, offset, bytes, size);
   }
   bool has(uint32_t segment) {
@@ -72,6 +73,7 @@ class SlowDisk final : public LockedDisk {
   }
 
   std::atomic<bool> isStopped = false;
+  std::atomic<uint32_t> allowed = 0;  // writes, while it is stopped
   std::atomic<bool> isAsked = false;
 };
 
@@ -280,6 +282,34 @@ void whoWaitsHelps(bool isForRoom) {
   for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == textOf(static_cast<uint32_t>(gone + k), 300));
 }
 
+/// The disk is always behind, and nobody waits. Still segments are removed.
+void nobodyWaits() {
+  SlowDisk disk(4);
+  Log log;
+  LogOptions options;
+  options.segmentBytes = 4096;
+  options.bufferBytes = 1024;
+  options.queueBytes = 8192;
+  options.flushIntervalMs = 0;
+  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  const std::string text = textOf(0, 300);
+  LogPlace place;
+  const auto append = [&] { CHECK_EQUAL(log.append(1, text.data(), 300, &place), LogStatus::ok); };
+  while (place.segment < 4) append();
+  CHECK_EQUAL(log.flush(), LogStatus::ok);
+  disk.isStopped.store(true);
+  for (uint32_t turn = 0; turn < 60 && disk.has(2); ++turn) {
+    // More than half of what may wait, and less than all.
+    while (log.counts().queuedBytes < 5800) append();
+    if (turn == 0) log.removeLater(3);
+    disk.allowed.store(1);
+    while (disk.allowed.load() > 0 && disk.has(2)) sleepThread(200);
+  }
+  CHECK(!disk.has(1) && !disk.has(2) && disk.has(3));
+  disk.isStopped.store(false);
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+}
+
 /// A log syncs by itself after the interval, and sleeps where there is nothing to sync.
 void byItself() {
   LockedDisk disk(9);
@@ -320,5 +350,6 @@ int main() {
   byItself();
   whoWaitsHelps(true);
   whoWaitsHelps(false);
+  nobodyWaits();
   return test::checkResult("log/threads");
 }
