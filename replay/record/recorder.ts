@@ -127,12 +127,24 @@ type LooseOptions = Readonly<Partial<Record<(typeof OPTIONS)[number], unknown>>>
 /** A step as it comes. */
 type LooseStep = Readonly<Partial<Record<(typeof STEP_PARTS)[number], unknown>>>;
 
-/** Writes single records into one replay. */
+/** The error for a value whose code recorded into the same replay while it was read. */
+function interrupted(operation: string): ReplayError {
+  return new ReplayError(
+    "busy",
+    `${operation}: a value given to it recorded into the same replay while it was read`,
+  );
+}
+
+/**
+ * Writes single records into one replay. The engine inlines a whole call only where all its functions together have less than 920 bytes of
+ * bytecode, and that saves a sixth of its time. So what is seldom needed stands in functions of its own.
+ */
 export class Recorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
   readonly #row: Row;
   readonly #extraNames: readonly string[];
+  readonly #hasExtras: boolean;
   readonly #keepsNextState: boolean;
 
   /** Records into the replay of `core`. `row` holds each record until the kernel has it. */
@@ -141,6 +153,7 @@ export class Recorder {
     this.#rules = rules;
     this.#row = row;
     this.#extraNames = core.config.extraNames;
+    this.#hasExtras = this.#extraNames.length > 0;
     this.#keepsNextState = core.config.keepNextState;
   }
 
@@ -153,9 +166,7 @@ export class Recorder {
     options: LooseOptions | undefined,
   ): number {
     const turn = this.#writeRow("record()", episode, state, action, reward);
-    let flags = 0;
-    if (options !== undefined) flags = this.#writeOptions(options);
-    else writeExtras("record()", undefined, this.#extraNames, this.#row.extras);
+    const flags = options === undefined && !this.#hasExtras ? 0 : this.#writeOptions(options);
     return this.#store("record()", episode, turn, flags);
   }
 
@@ -190,7 +201,9 @@ export class Recorder {
     const isTerminated = checkFlag("recordStep(): terminated", terminated);
     const isTruncated = truncated !== undefined &&
       checkFlag("recordStep(): truncated", truncated);
-    writeExtras(operation, extras, this.#extraNames, this.#row.extras);
+    if (this.#hasExtras || extras !== undefined) {
+      writeExtras(operation, extras, this.#extraNames, this.#row.extras);
+    }
     let given = this.#writePriority(operation, priority);
     if (tag !== undefined) given |= this.#writeTag(operation, tag);
     if (nextState === undefined) {
@@ -218,7 +231,7 @@ export class Recorder {
     action: unknown,
     reward: unknown,
   ): number {
-    checkEpisode(operation, episode);
+    if (typeof episode !== "number") checkEpisode(operation, episode);
     const row = this.#row;
     const turn = ++row.turn;
     row.operation.name = operation;
@@ -229,18 +242,13 @@ export class Recorder {
   }
 
   #store(operation: string, episode: number, turn: number, flags: number): number {
-    if (this.#row.turn !== turn) {
-      throw new ReplayError(
-        "busy",
-        `${operation}: a value given to it recorded into the same replay while it was read`,
-      );
-    }
+    const row = this.#row;
+    if (row.turn !== turn) throw interrupted(operation);
     const core = this.#core;
-    const { bytes, byteCount, view } = this.#row;
+    const { view } = row;
     view.setFloat64(0, episode, true);
-    let status = core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
-    if (status === abi.EXRP_STATUS_FULL) status = this.#storeInRoom(flags);
-    if (status !== 0) core.check(operation, status);
+    const status = core.kernel.symbols.exrp_record(core.id, row.bytes, row.byteCount, flags);
+    if (status !== 0) this.#storeAfter(operation, status, flags);
     core.changed();
     const handle = view.getFloat64(0, true);
     const { eviction, selectors } = this.#rules;
@@ -249,18 +257,21 @@ export class Recorder {
     return handle;
   }
 
-  /** Stores the row once there is room. The policy is the user's code: if it records something itself, that must not replace this record. */
-  #storeInRoom(flags: number): number {
+  /** Stores the row once there is room, where that is what the first try lacked. */
+  #storeAfter(operation: string, first: number, flags: number): void {
     const core = this.#core;
+    if (first !== abi.EXRP_STATUS_FULL) throw core.error(operation, first);
     const { bytes, byteCount } = this.#row;
+    // The policy is the user's code: if it records something itself, that must not replace this record.
     const row = bytes.slice();
-    return callWithRoom(core, this.#rules, () => {
+    const status = callWithRoom(core, this.#rules, () => {
       bytes.set(row);
       return core.kernel.symbols.exrp_record(core.id, bytes, byteCount, flags);
     });
+    core.check(operation, status);
   }
 
-  #writeOptions(options: LooseOptions): number {
+  #writeOptions(options: LooseOptions = {}): number {
     checkOptions("record()", options, OPTIONS, FINAL_STATE_HINTS);
     const { finalState, truncated, extras, priority } = options;
     const given = this.#writePriority("record()", priority);

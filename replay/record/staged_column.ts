@@ -75,15 +75,8 @@ export class StagedColumn {
    * @throws {RangeError} When there is another number of elements, or a number is out of range.
    */
   write(value: unknown): void {
-    const { view } = this;
-    if (this.#isScalar) {
-      view[0] = this.#fits(value) ? value : this.#element(value, -1);
-    } else if (kindOf(value) === this.#kind && lengthOf(value as AnyColumnArray) === this.#length) {
-      const values = value as AnyColumnArray;
-      if (this.#isShort) {
-        for (let k = 0; k < this.#length; k++) view[k] = values[k] as number;
-      } else view.set(values);
-    } else this.#copy(this.check(value), 0, this.#length, 0);
+    if (this.#isScalar && this.#fits(value)) this.view[0] = value;
+    else this.#writeOther(value);
     if (this.#isFinite) this.checkFinite();
   }
 
@@ -140,6 +133,19 @@ export class StagedColumn {
         view[k]
       } as ${dtype}; this replay takes only finite states, actions and rewards (checkFinite)`,
     );
+  }
+
+  /** Writes all but a single number that is stored as it is. */
+  #writeOther(value: unknown): void {
+    const { view } = this;
+    if (this.#isScalar) {
+      view[0] = this.#element(value, -1);
+    } else if (kindOf(value) === this.#kind && lengthOf(value as AnyColumnArray) === this.#length) {
+      const values = value as AnyColumnArray;
+      if (this.#isShort) {
+        for (let k = 0; k < this.#length; k++) view[k] = values[k] as number;
+      } else view.set(values);
+    } else this.#copy(this.check(value), 0, this.#length, 0);
   }
 
   /** Writes `count` elements, those of `values` from `first` on, to `at`. */
