@@ -82,7 +82,7 @@ export interface DeviceReplay<
    *
    * It resolves once the commands are with the device, which runs them in order: your own commands that follow see the batch. Calls draw in their order.
    *
-   * @throws {TypeError} For an unknown option or one of the wrong kind, or if the device can't transform a column.
+   * @throws {TypeError} For an unknown option or one of the wrong kind, or a selector that looks at the columns of candidates.
    * @throws {RangeError} For a number out of its range.
    * @throws {ReplayError} `device` if the device was lost: the replay goes on without it. `limit` if an array is larger than the device takes. `memory` if memory
    * runs out. `empty`, `foreign-selector`, `rate-limiter` and others as `getBatch` of a replay.

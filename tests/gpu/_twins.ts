@@ -82,10 +82,9 @@ const makers = typeof Float16Array === "function" ? [...MAKERS, float16 as Maker
 
 /** Transforms that fit a column. */
 function anyTransforms(random: RandomStream, column: Column): unknown[] {
-  const { shape, dtype } = column;
+  const { shape } = column;
   const list: unknown[] = [];
-  const isFloat64 = dtype === "float64";
-  if (!isFloat64 && random.below(3) === 0) {
+  if (random.below(3) === 0) {
     list.push(normalize({ clip: random.below(2) === 0 ? false : 2 }));
   }
   const [height = 0, width = 0] = shape.slice(-2);
@@ -102,7 +101,6 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
   } else if (moves === 1) {
     list.push(randomShift(1 + random.below(4)));
   }
-  if (isFloat64) return list;
   if (random.below(2) === 0) {
     list.push(toFloat32({ scale: random.uniform(), offset: random.below(2) * random.uniform() }));
   }
