@@ -446,6 +446,14 @@ onGpu.test("what can't be is refused in words", async () => {
   assert(words(() => on(["extras.hidden"])).includes("is kept by one record in 4"));
   assert(words(() => on(["state"], null)).includes("requestAdapter() gives null"));
   assert(words(() => onDevice({} as never, device, { columns: [] })).includes("takes a replay"));
+  const limits = { maxBufferSize: 64, maxStorageBufferBindingSize: 64 };
+  const small = changed(device, (name) => name === "limits" ? limits : undefined);
+  const error = assertThrows(() => on(["state"], small), ReplayError);
+  assertEquals(error.code, "limit");
+  assert(
+    /rows of state, a block, take .*, and the device takes buffers of 64/.test(error.message),
+    error.message,
+  );
   const selector = replay.newPickSelector(uniform());
   replay.record(replay.newEpisode(), [1, 2], 0, 0, {
     extras: { hidden: new Float32Array(8), more: [1, 2] },
