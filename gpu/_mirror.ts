@@ -160,8 +160,7 @@ export class Mirror<B extends DeviceBuffer> {
     this.#core = core;
     this.#hostCopy = hostCopy;
     this.#allocator = allocator;
-    const { maxBufferSize, maxStorageBufferBindingSize } = allocator.device.limits;
-    const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
+    const most = allocator.bufferBytesMax;
     this.blockLength = core.info("onDevice()")[abi.EXRP_INFO_BLOCK_LENGTH] ?? 0;
     const sorted = [...columns].sort(([a], [b]) => a - b);
     this.#indices = Uint32Array.from(sorted, ([index]) => index);
@@ -218,10 +217,9 @@ export class Mirror<B extends DeviceBuffer> {
     symbols.exrp_error_detail(detail, lengthOf(detail));
     const [, index = -1] = detail;
     if (index >= 0) {
+      const name = index < config.leaves.length ? "state" : config.columns[index]?.name;
       return new TypeError(
-        `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, and columns lacks ${
-          config.columns[index]?.name
-        }: each batch would read it from the disk; add it`,
+        `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, and columns lacks ${name}: each batch would read it from the disk; add it`,
       );
     }
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);

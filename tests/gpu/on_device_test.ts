@@ -95,6 +95,23 @@ onGpu.test("a column of several buffers is gathered from all of them", async () 
   await refused(() => gpu.getBatch(200, selector), "limit", /a batch needs a buffer of/);
 });
 
+onGpu.test("a device that takes buffers of any size gets those that shaders can count", async () => {
+  using device = await newDevice();
+  const limits = { ...{ maxBufferSize: 2 ** 40, maxStorageBufferBindingSize: 2 ** 40 } };
+  const groups = { maxComputeWorkgroupsPerDimension: 65535 };
+  const large = changed(
+    device,
+    (name) => name === "limits" ? { ...limits, ...groups } : undefined,
+  );
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, large, { columns: ["state"] });
+  using batch = await gpu.getBatch(8, selector);
+  const state = await batch.state.read();
+  for (const [k, t] of batch.action.entries()) assertEquals(state[k * 25], t);
+});
+
 onGpu.test("a batch that was handed back is used again, and close() frees all", async () => {
   using device = await newDevice();
   using replay = await pixels();
