@@ -190,8 +190,8 @@ export const symbols = {
   exrp_batch_run: { parameters: ["u32", "f64", "buffer", "f64"], result: "i32", nonblocking: true },
   /** `(replay, order)` */
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
-  /** `(replay, columns, column_count, packed)` */
-  exrp_mirror_begin: { parameters: ["u32", "buffer", "u32", "buffer"], result: "i32" },
+  /** `(replay, columns, column_count, packed, host_copy)` */
+  exrp_mirror_begin: { parameters: ["u32", "buffer", "u32", "buffer", "u32"], result: "i32" },
   /** `(replay)` */
   exrp_mirror_end: { parameters: ["u32"], result: "i32" },
   /** `(replay, rows, rows_size, runs, run_count, info)` */
@@ -699,6 +699,7 @@ export interface KernelSymbols {
     columns: KernelBuffer,
     column_count: number,
     packed: KernelBuffer,
+    host_copy: number,
   ): number;
   /** `exrp_mirror_end` of kernel/exrp.h. */
   exrp_mirror_end(replay: number): number;
@@ -1553,7 +1554,8 @@ export const EXRP_DURABLE_INFO_LOST_BLOCKS = 12;
 export const EXRP_DURABLE_INFO_REPAIRED = 13;
 export const EXRP_DURABLE_INFO_DAMAGE_SEGMENT = 14;
 export const EXRP_DURABLE_INFO_DAMAGE_OFFSET = 15;
-export const EXRP_DURABLE_INFO_COUNT = 16;
+export const EXRP_DURABLE_INFO_KEPT_BYTES = 16;
+export const EXRP_DURABLE_INFO_COUNT = 17;
 export const EXRP_READ_NOW_BYTES = 67108864;
 export const EXRP_VERIFY_SEGMENTS = 0;
 export const EXRP_VERIFY_BYTES = 1;

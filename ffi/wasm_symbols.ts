@@ -139,7 +139,7 @@ export const wasmSymbols = {
   },
   exrp_batch_run: { parameters: ["u32", "f64", "out u8", "f64"], result: "i32" },
   exrp_batch_take: { parameters: ["u32", "f64"], result: "i32" },
-  exrp_mirror_begin: { parameters: ["u32", "in u32", "u32", "out u32"], result: "i32" },
+  exrp_mirror_begin: { parameters: ["u32", "in u32", "u32", "out u32", "u32"], result: "i32" },
   exrp_mirror_end: { parameters: ["u32"], result: "i32" },
   exrp_mirror_read: {
     parameters: ["u32", "out u8", "u32", "out u32", "u32", "out u32"],

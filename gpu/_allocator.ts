@@ -8,6 +8,9 @@ import { ReplayError } from "../base/errors.ts";
 import { bytesText } from "../base/inspect.ts";
 import type { Device, DeviceBuffer } from "./device.ts";
 
+/** Larger buffers are not made, as shaders count bytes in 32 bits. */
+const BUFFER_BYTES_MAX = 2 ** 31;
+
 /** Makes buffers of a device until it is closed, and hears when the device has gone. */
 export class Allocator<B extends DeviceBuffer> {
   readonly device: Device<B>;
@@ -29,6 +32,12 @@ export class Allocator<B extends DeviceBuffer> {
       allocator.#lost = message === "" ? reason : `${reason}: ${message}`;
       for (const end of allocator.#waiting) end();
     });
+  }
+
+  /** The bytes of the largest buffer that a shader can reach. */
+  get bufferBytesMax(): number {
+    const { maxBufferSize, maxStorageBufferBindingSize } = this.device.limits;
+    return Math.min(maxBufferSize, maxStorageBufferBindingSize, BUFFER_BYTES_MAX);
   }
 
   /** The bytes of all buffers that were made and not freed. */
@@ -79,9 +88,7 @@ export class Allocator<B extends DeviceBuffer> {
     usage: number,
     what: string,
   ): Promise<B[]> {
-    const { device } = this;
-    const { maxBufferSize, maxStorageBufferBindingSize } = device.limits;
-    const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
+    const { device, bufferBytesMax: most } = this;
     for (const size of sizes) {
       if (size <= most) continue;
       throw new ReplayError(

@@ -134,6 +134,7 @@ export class Mirror<B extends DeviceBuffer> {
   readonly #runs = new Uint32Array(PIECE_RUNS * abi.EXRP_MIRROR_RUN_COUNT);
   /** Whether each column comes packed. */
   readonly #packed: Uint32Array<ArrayBuffer>;
+  readonly #hostCopy: boolean;
   /** Places of blocks whose rows are as they are, since the piece was read. */
   #plainPlaces: [column: MirroredColumn<B>, word: number][] = [];
   /** Rows of the batch that is made. */
@@ -144,19 +145,22 @@ export class Mirror<B extends DeviceBuffer> {
   #id: number | undefined;
 
   /**
-   * Begins the mirror of these columns, which has no row yet.
+   * Begins the mirror of these columns, which has no row yet. Without `hostCopy`, rows leave memory once they are here and on the disk.
    *
-   * @throws {ReplayError} `limit` if another mirror of the replay is there, or a block of rows is too large for the device.
+   * @throws {ReplayError} `limit` if another mirror of the replay is there, or a block of rows is too large for the device. Without `hostCopy`, `file` if the
+   * replay is in memory only.
+   * @throws {TypeError} Without `hostCopy`, if no row of the replay can leave memory, or rows of another column would.
    */
   constructor(
     core: ReplayCore,
     allocator: Allocator<B>,
     columns: ReadonlyMap<number, NamedColumn>,
+    hostCopy: boolean,
   ) {
     this.#core = core;
+    this.#hostCopy = hostCopy;
     this.#allocator = allocator;
-    const { maxBufferSize, maxStorageBufferBindingSize } = allocator.device.limits;
-    const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
+    const most = allocator.bufferBytesMax;
     this.blockLength = core.info("onDevice()")[abi.EXRP_INFO_BLOCK_LENGTH] ?? 0;
     const sorted = [...columns].sort(([a], [b]) => a - b);
     this.#indices = Uint32Array.from(sorted, ([index]) => index);
@@ -193,6 +197,7 @@ export class Mirror<B extends DeviceBuffer> {
       this.#indices,
       lengthOf(this.#indices),
       this.#packed,
+      this.#hostCopy ? 1 : 0,
     );
     if (status === abi.EXRP_STATUS_LIMIT) {
       throw new ReplayError(
@@ -200,8 +205,34 @@ export class Mirror<B extends DeviceBuffer> {
         "onDevice(): the replay is on a device already; close that one first",
       );
     }
+    if (status === abi.EXRP_STATUS_ARGUMENT && !this.#hostCopy) throw this.#needsHostCopy();
     core.check("onDevice()", status);
     this.#id = core.id;
+  }
+
+  /** Why rows can't leave memory: what the kernel has just refused. */
+  #needsHostCopy(): Error {
+    const { id, config, kernel: { symbols } } = this.#core;
+    const detail = new Float64Array(4);
+    symbols.exrp_error_detail(detail, lengthOf(detail));
+    const [, index = -1] = detail;
+    if (index >= 0) {
+      const name = index < config.leaves.length ? "state" : config.columns[index]?.name;
+      return new TypeError(
+        `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, and columns lacks ${name}: each batch would read it from the disk; add it`,
+      );
+    }
+    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
+    symbols.exrp_durable_info(id, info, lengthOf(info));
+    if (info[abi.EXRP_DURABLE_INFO_OPEN] === 1) {
+      return new TypeError(
+        "onDevice(): hostCopy: false lets rows leave memory, and this replay was opened without the option resident; give ExperienceReplay.open() one, which is the limit while no device has the rows",
+      );
+    }
+    return new ReplayError(
+      "file",
+      "onDevice(): hostCopy: false lets rows leave memory, and this replay is in memory only: with the device, they would be lost; make it by ExperienceReplay.open(directory, { resident, … })",
+    );
   }
 
   /** The bytes of its memory outside the device. */

@@ -6,7 +6,6 @@
 
 import { ReplayError } from "../base/errors.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
-import * as abi from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
 import type { BatchLayout, BatchPart } from "../replay/draw/batch_layout.ts";
 import { type NamedColumn, VIEWS } from "../schema/columns.ts";
@@ -139,14 +138,8 @@ export class Plan<B extends DeviceBuffer> {
     };
     const byIndex = new Map(mirror.columns.map((mirrored): [number, Gathered<B>] => {
       const { index, column: stored } = mirrored;
-      const { name, column } = shown[index] as NamedColumn;
+      const { column } = shown[index] as NamedColumn;
       const transforms = lists[index] ?? [];
-      const isChanged = transforms.some(([kind]) => kind !== abi.EXRP_TRANSFORM_CROP);
-      if (stored.dtype === "float64" && isChanged) {
-        throw new TypeError(
-          `getBatch(): ${name} is float64, which a device can't transform; leave it out of the columns of onDevice(), or out of the transforms`,
-        );
-      }
       const isUnpacked = mirrored.heap !== undefined;
       const shader = shaderOf({ stored, shown: column, transforms, isUnpacked });
       const { code, normalizes, addressWords } = shader;

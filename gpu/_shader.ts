@@ -52,8 +52,9 @@ function float(value: number): string {
   return `bitcast<f32>(${bits}u)`;
 }
 
-/** How an element becomes a float; float64 is none of them. */
-const LOADS: Readonly<Record<Exclude<DType, "float64">, string>> = {
+/** How an element becomes a float. */
+const LOADS: Readonly<Record<DType, string>> = {
+  float64: "ofDouble(rows[row + 2u * item], rows[row + 2u * item + 1u])",
   float32: "bitcast<f32>(rows[row + item])",
   float16: "ofHalf(itemOf(row, item, 2u))",
   uint8: "f32(itemOf(row, item, 1u))",
@@ -145,6 +146,29 @@ const OF_HALF = `fn ofHalf(half: u32) -> f32 {
 }
 `;
 
+/** Rounds to the nearest float, and to the even one of two that are as near. */
+const OF_DOUBLE = `fn ofDouble(low: u32, high: u32) -> f32 {
+  let sign = high & 0x80000000u;
+  let exponent = (high >> 20u) & 0x7ffu;
+  let fraction = ((high & 0xfffffu) << 3u) | (low >> 29u);
+  let rest = low & 0x1fffffffu;
+  if (exponent == 0x7ffu) { return bitcast<f32>(sign | 0x7f800000u | select(0u, 0x400000u, (fraction | rest) != 0u)); }
+  if (exponent > 1150u) { return bitcast<f32>(sign | 0x7f800000u); }
+  if (exponent > 896u) {
+    let isUp = rest > 0x10000000u || (rest == 0x10000000u && (fraction & 1u) == 1u);
+    return bitcast<f32>(sign | ((((exponent - 896u) << 23u) | fraction) + select(0u, 1u, isUp)));
+  }
+  if (exponent < 873u) { return bitcast<f32>(sign); }
+  let whole = fraction | 0x800000u;
+  let shift = 897u - exponent;
+  let small = whole >> shift;
+  let left = whole & ((1u << shift) - 1u);
+  let half = 1u << (shift - 1u);
+  let isUp = left > half || (left == half && (rest != 0u || (small & 1u) == 1u));
+  return bitcast<f32>(sign | (small + select(0u, 1u, isUp)));
+}
+`;
+
 /** Both products are exact, so that the sum alone is rounded. */
 const OF_WHOLE =
   `fn ofWhole(x: i32) -> f32 { return kept(f32(x >> 16u) * 65536.0) + f32(x & 0xffff); }
@@ -194,11 +218,10 @@ export function shaderOf(column: ShaderColumn): Shader {
     : ["bitcast<u32>(numberOf(row, source(at, item)))", 32];
   const rowPieces = shown.elementBytes * shown.elementCount * 8 / pieceBits;
   const perWord = 32 / pieceBits;
-  const zeroLoad = stored.dtype === "float64" ? "0.0" : LOADS[stored.dtype];
   const number = changes
     ? `fn numberOf(row: u32, item: u32) -> f32 {
   var x = 0.0;
-  if (row != NOWHERE) { x = ${zeroLoad}; }
+  if (row != NOWHERE) { x = ${LOADS[stored.dtype]}; }
   ${stepsOf(transforms, stored.elementCount).join("\n  ")}
   return x;
 }
@@ -212,7 +235,9 @@ export function shaderOf(column: ShaderColumn): Shader {
 const NOWHERE = 0xffffffffu;
 ${KEPT}${stored.dtype === "float16" && changes ? OF_HALF : ""}${
     stored.dtype === "int32" && changes ? OF_WHOLE : ""
-  }${isHalf ? TO_HALF : ""}fn itemOf(row: u32, item: u32, bytes: u32) -> u32 {
+  }${stored.dtype === "float64" && changes ? OF_DOUBLE : ""}${
+    isHalf ? TO_HALF : ""
+  }fn itemOf(row: u32, item: u32, bytes: u32) -> u32 {
   let byte = item * bytes;
   return (rows[row + (byte >> 2u)] >> ((byte & 3u) * 8u)) & ((1u << (bytes * 8u)) - 1u);
 }

@@ -45,6 +45,12 @@ export type DeviceColumn<S extends Schema = AnySchema> =
 export interface OnDeviceOptions<Names extends string = string> {
   /** The columns that are mirrored. Take the large ones: an address takes 4 bytes, so a column of a few numbers gains nothing. */
   readonly columns: readonly Names[];
+  /**
+   * Whether the program keeps its rows in memory, too; true by default. With `false`, they leave memory once they are on the disk and on the device. This needs a
+   * durable replay that was opened with `resident`, and all columns of more than 128 bytes a record on the device. Who reads rows without the device reads them
+   * from the disk. After `close`, `resident` is the limit again.
+   */
+  readonly hostCopy?: boolean;
 }
 
 /** The options of `getBatch` of what {@linkcode onDevice} makes. */
@@ -63,6 +69,8 @@ export interface DeviceReplay<
 > extends Disposable {
   /** The names of the columns. */
   readonly columns: readonly Names[];
+  /** The option `hostCopy`. */
+  readonly hostCopy: boolean;
   /** The bytes on the device: rows, and batches that were not handed back or are kept for later ones. `memoryBytes` of the replay has them, too. */
   readonly deviceBytes: number;
   /** How many bytes were uploaded until now: new rows, and for each batch the addresses of its rows. */
@@ -74,7 +82,7 @@ export interface DeviceReplay<
    *
    * It resolves once the commands are with the device, which runs them in order: your own commands that follow see the batch. Calls draw in their order.
    *
-   * @throws {TypeError} For an unknown option or one of the wrong kind, or if the device can't transform a column.
+   * @throws {TypeError} For an unknown option or one of the wrong kind, or a selector that looks at the columns of candidates.
    * @throws {RangeError} For a number out of its range.
    * @throws {ReplayError} `device` if the device was lost: the replay goes on without it. `limit` if an array is larger than the device takes. `memory` if memory
    * runs out. `empty`, `foreign-selector`, `rate-limiter` and others as `getBatch` of a replay.
@@ -98,6 +106,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
   /** You see it under this name. */
   static readonly name = "DeviceReplay";
   readonly columns: readonly string[];
+  readonly hostCopy: boolean;
   readonly #core: ReplayCore;
   readonly #plain: Drawer;
   readonly #drawer: Drawer;
@@ -121,18 +130,23 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
     device: Device<B>,
     names: readonly string[],
     columns: ReadonlyMap<number, NamedColumn>,
+    hostCopy: boolean,
   ) {
+    this.hostCopy = hostCopy;
     this.columns = Object.freeze([...names]);
     this.#core = core;
     this.#plain = drawer;
     this.#drawer = drawer.withAddresses(new Set(columns.keys()));
     this.#allocator = new Allocator(device);
-    this.#mirror = core.together("onDevice()", () => new Mirror(core, this.#allocator, columns));
+    this.#mirror = core.together(
+      "onDevice()",
+      () => new Mirror(core, this.#allocator, columns, hostCopy),
+    );
     const host = core.countBuffers(() => {
       const plans = [...this.#plans.values()];
       return this.#mirror.hostBytes + plans.reduce((sum, { hostBytes }) => sum + hostBytes, 0);
     });
-    const onDevice = core.countDevice(() => this.deviceBytes);
+    const onDevice = core.countDevice(() => this.deviceBytes, hostCopy);
     this.#uncount = () => {
       this.#drawer.uncount();
       host();
@@ -293,8 +307,10 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
 
 showAs(
   OwnedDeviceReplay,
-  ({ columns, deviceBytes }) =>
-    `DeviceReplay of ${columns.join(", ")}, ${bytesText(deviceBytes)} on the device`,
+  ({ columns, deviceBytes, hostCopy }) =>
+    `DeviceReplay of ${columns.join(", ")}, ${bytesText(deviceBytes)} on the device${
+      hostCopy ? "" : ", without a host copy"
+    }`,
 );
 
 /** The columns of these names, by their numbers. */
@@ -333,8 +349,10 @@ function columnsNamed(
  * A device has what you asked for, and by default buffers of up to 256 MiB, of which a shader reaches 128 MiB at a time. Larger columns are in several buffers.
  * Larger batches need a device that you asked for more.
  *
- * @throws {TypeError} For an unknown option or column, no device, or a column that only some records keep.
- * @throws {ReplayError} `limit` if the replay is on a device already, or a block of its rows is too large for the device's buffers. `disposed` or `busy`.
+ * @throws {TypeError} For an unknown option or column, no device, or a column that only some records keep. With `hostCopy: false`, if the replay was opened without
+ * `resident`, or a column of more than 128 bytes a record is missing.
+ * @throws {ReplayError} `limit` if the replay is on a device already, or a block of its rows is too large for the device's buffers. `file` with `hostCopy: false` if
+ * the replay is in memory only. `disposed` or `busy`.
  * @example
  * ```ts
  * import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
@@ -368,7 +386,7 @@ export function onDevice<S extends Schema, D extends Device, const Names extends
 ): DeviceReplay<S, Names, ReturnType<D["createBuffer"]>> {
   const core = coreOf("onDevice()", replay);
   core.checkUsable("onDevice()");
-  checkOptions("onDevice()", options, ["columns"]);
+  checkOptions("onDevice()", options, ["columns", "hostCopy"]);
   if (typeof device?.createBuffer !== "function") {
     throw new TypeError(
       `onDevice() takes a GPUDevice, got ${
@@ -382,8 +400,12 @@ export function onDevice<S extends Schema, D extends Device, const Names extends
       `onDevice(): columns must be a list of names, such as ["state"], got ${show(names)}`,
     );
   }
+  const hostCopy: unknown = options.hostCopy ?? true;
+  if (typeof hostCopy !== "boolean") {
+    throw new TypeError(`onDevice(): hostCopy must be true or false, got ${show(hostCopy)}`);
+  }
   const chosen = columnsNamed(core, names);
   const { drawer } = insideOf(replay as unknown as ExperienceReplay);
-  const made = new OwnedDeviceReplay(core, drawer, device, options.columns, chosen);
+  const made = new OwnedDeviceReplay(core, drawer, device, options.columns, chosen, hostCopy);
   return made as unknown as DeviceReplay<S, Names, ReturnType<D["createBuffer"]>>;
 }

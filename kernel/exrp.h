@@ -678,7 +678,8 @@ extern "C" {
 #define EXRP_DURABLE_INFO_REPAIRED 13
 #define EXRP_DURABLE_INFO_DAMAGE_SEGMENT 14
 #define EXRP_DURABLE_INFO_DAMAGE_OFFSET 15
-#define EXRP_DURABLE_INFO_COUNT 16
+#define EXRP_DURABLE_INFO_KEPT_BYTES 16 /* of rows in memory, as far as they may leave: EXRP_DURABLE_INFO_RESIDENT_BYTES, or less while there is a mirror without a host copy */
+#define EXRP_DURABLE_INFO_COUNT 17
 /* If the rows of older blocks have more bytes in the log, exrp_durable_open() leaves most of them there. Another thread reads them afterwards, unless
  * EXRP_CONFIG_RESIDENT_BYTES says otherwise, and a call that needs some reads them first. If they are damaged, it fails with EXRP_LOG_ROWS, and their episode is
  * evicted with the next group once it has ended. In WebAssembly, and with EXRP_DURABLE_READS, all are read at once. */
@@ -962,8 +963,9 @@ EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 
 /* From now on this id has the replay's mirror of these columns, which lacks all rows. A mirror has the row of a slot at its number, and each row takes a multiple
  * of 4 bytes. `packed` gets 1 for each column whose sealed blocks may come packed (docs/internals/packing_format.md), and 0 for the others. EXRP_STATUS_LIMIT where
- * another id has one. Columns that some records keep can't be mirrored. */
-EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed);
+ * another id has one. Columns that some records keep can't be mirrored. Where `host_copy` is 0, rows leave memory once the mirror has them and they are on the disk, as
+ * long as it is there: EXRP_STATUS_ARGUMENT [5, -1] where rows can't leave memory, or [5, column] where this column could, and is not mirrored. */
+EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed, uint32_t host_copy);
 /* It goes with the id, too. */
 EXRP_API int32_t exrp_mirror_end(uint32_t replay);
 /* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs, of which a block has one for each column.

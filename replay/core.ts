@@ -75,7 +75,7 @@ export class ReplayCore {
   #handle: ReplayHandle;
   #busyWith: string | undefined;
   readonly #buffers = new Set<() => number>();
-  readonly #devices = new Set<() => number>();
+  readonly #devices = new Map<() => number, boolean>();
 
   /**
    * Creates the replay in the kernel, or takes the seat at a replay that is there. Once it is durable, its rows take up to `residentBytes` of memory; 0 is no
@@ -232,15 +232,20 @@ export class ReplayCore {
     return () => void this.#buffers.delete(bytes);
   }
 
-  /** The same of memory of a device. */
-  countDevice(bytes: () => number): () => void {
-    this.#devices.add(bytes);
+  /** The same of memory of a device; whether the rows there are in the program's memory, too. */
+  countDevice(bytes: () => number, hostCopy: boolean): () => void {
+    this.#devices.set(bytes, hostCopy);
     return () => void this.#devices.delete(bytes);
   }
 
   /** The bytes that are on devices. */
   get deviceBytes(): number {
-    return [...this.#devices].reduce((sum, bytes) => sum + bytes(), 0);
+    return [...this.#devices.keys()].reduce((sum, bytes) => sum + bytes(), 0);
+  }
+
+  /** Whether rows that are on a device are in the program's memory, too. */
+  get hostCopy(): boolean {
+    return ![...this.#devices.values()].includes(false);
   }
 
   /**

@@ -68,6 +68,8 @@ export interface MemoryDescription {
   readonly index: number;
   /** What a device has of it, by `onDevice` of `@exrp/replay/gpu`; 0 without one. */
   readonly device: number;
+  /** False where rows leave memory once a device has them, by `hostCopy: false` of `onDevice`. */
+  readonly hostCopy: boolean;
 }
 
 /** A replay, as {@linkcode ReplayView.describe} describes it. `String(description)` is a table for people. */
@@ -169,6 +171,7 @@ function describeNow(core: ReplayCore, register: Register): ReplayDescription {
         stored: number(abi.EXRP_INFO_STORED_BYTES),
         index: number(abi.EXRP_INFO_INDEX_BYTES),
         device: core.deviceBytes,
+        hostCopy: core.hostCopy,
       },
       seatCount: core.shared && core.shareInfo("describe()")[abi.EXRP_SHARE_INFO_SEATS],
       kernel: kernel.path,
@@ -216,7 +219,9 @@ export function describedRows(description: ReplayDescription): TextRow[] {
       "memory",
       `${bytesText(memory.total)}: columns ${bytesText(memory.columns)}, index ${
         bytesText(memory.index)
-      }${memory.device === 0 ? "" : `, on a device ${bytesText(memory.device)}`}`,
+      }${memory.device === 0 ? "" : `, on a device ${bytesText(memory.device)}`}${
+        memory.hostCopy ? "" : " without a host copy"
+      }`,
     ],
     [
       "layout",

@@ -545,7 +545,7 @@ int32_t exrp_batch_gather(uint32_t replay, uint32_t view, const uint32_t* indice
   });
 }
 
-int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed) {
+int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed, uint32_t host_copy) {
   return withWhole(replay, [&](Seat& at) {
     const exrp::Store& store = at.instance.replay.book().store();
     uint64_t bits = 0;
@@ -554,7 +554,7 @@ int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t col
       bits |= uint64_t{1} << columns[k];
       packed[k] = exrp::MirroredRows::comesPacked(store, columns[k]) ? 1 : 0;
     }
-    return bits == 0 ? fail(Status::argument, 3, 0) : at.instance.beginMirror(at, bits);
+    return bits == 0 ? fail(Status::argument, 3, 0) : at.instance.beginMirror(at, bits, host_copy != 0);
   });
 }
 
@@ -571,6 +571,7 @@ int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uin
     uint32_t made = run_count;
     const Status status = mirrored.read(at.instance.replay.book(), rows, rows_size, reinterpret_cast<exrp::MirroredRows::Run*>(runs), &made);
     if (status != Status::ok) return status;
+    if (at.instance.isDurable()) at.instance.durable->resident().mirrored(reinterpret_cast<const exrp::MirroredRows::Run*>(runs), made);
     info[EXRP_MIRROR_RUNS] = made;
     info[EXRP_MIRROR_MORE] = mirrored.isCurrent() ? 0 : 1;
     info[EXRP_MIRROR_SLOTS] = store.highWater() << store.blockShift();

@@ -1,6 +1,7 @@
 // Durable: commands, groups and checkpoints. The file is long because each of them shares the frame that is open.
 #include "kernel/durable/durable.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernel/durable/checkpoint_file.hpp"
@@ -310,7 +311,8 @@ void Durable::goOn() {
   const uint64_t recordBytes = replay_.book().store().recordBytes();
   const uint64_t fresh = pendingBytes_ + rows.newRows() * recordBytes;
   // Blocks are written whole. Where many are half full, a group waits until it writes at most twice what came.
-  const bool isWorth = fresh >= options_.groupBytes && 2 * fresh >= rows.unwrittenRows() * recordBytes;
+  const uint64_t groupBytes = resident_.isOn() ? std::min<uint64_t>(options_.groupBytes, resident_.keptBytes() / flushedPart) : options_.groupBytes;
+  const bool isWorth = fresh >= groupBytes && 2 * fresh >= rows.unwrittenRows() * recordBytes;
   // The log's thread counts the intervals, so that no call looks at a clock.
   const bool isOver = intervalsSeen_ != log_.intervalCount();
   if (!isOver && !isWorth && !resident_.isPressed()) return;
@@ -443,7 +445,7 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
     }
     isPending_ = false;
     pendingBytes_ = 0;
-    if (!hasFailed_ && resident_.isOn() && log_.position().packed() - log_.flushed().packed() > resident_.limit() / flushedPart) log_.requestFlush();
+    if (!hasFailed_ && resident_.isOn() && log_.position().packed() - log_.flushed().packed() > resident_.keptBytes() / flushedPart) log_.requestFlush();
   }
   // The log before a checkpoint goes, with the changes of rows in it.
   if (!hasFailed_ && wants && !hasLeftOut_) beginCheckpoint();

@@ -48,6 +48,7 @@ Status ResidentRows::checkLimit() const { return limit_ < needed_ && isOn() ? to
 
 void ResidentRows::end() {
   unread_.stop();
+  endLean();
   if (book_.store().source() == this) book_.store().setSource(nullptr, false);
   limit_ = 0;
 }
@@ -72,7 +73,7 @@ void ResidentRows::written(uint32_t block) {
     const uint64_t bytes = book_.store().packed().pieceBytes();
     changedBytes_ -= changedBytes_ < bytes ? changedBytes_ : bytes;
   }
-  marks_[block] = used;
+  marks_[block] = static_cast<uint8_t>((marks_[block] & listed) | used);
 }
 
 void ResidentRows::changing(uint32_t block) {
@@ -202,6 +203,7 @@ Status ResidentRows::readMissing() {
       store.packed().of(store.packed().column(k)).adopt(missing.block, part.data, part.bytes, part.count);
     }
     unread_.done(missing.block);
+    if (isLean_) list(missing.block);
     ++readBlocks_;
     readBytes_ += missing.place.bytes;
   }
@@ -328,6 +330,14 @@ bool ResidentRows::mayLeave(uint32_t block) const {
   return !isOpen_ || LogPosition{place.segment, place.offset + wholeFrameBytes(place.bytes)}.packed() <= log_.flushed().packed();
 }
 
+/// Lets a block leave. Returns what it took.
+uint64_t ResidentRows::drop(uint32_t block) {
+  PackedColumns& packed = book_.store().packed();
+  const uint64_t bytes = packed.blockBytes(block);
+  packed.give(block);
+  return bytes;
+}
+
 /// Lets the next block leave that was not used for a while. Returns what it took; 0 where none may.
 uint64_t ResidentRows::dropOne() {
   Store& store = book_.store();
@@ -342,11 +352,60 @@ uint64_t ResidentRows::dropOne() {
       marks_[block] &= static_cast<uint8_t>(~used);
       continue;
     }
-    const uint64_t bytes = store.packed().blockBytes(block);
-    store.packed().give(block);
-    return bytes;
+    return drop(block);
   }
   return 0;
+}
+
+// ---- for a mirror ----
+
+void ResidentRows::beginLean() { isLean_ = true; }
+
+void ResidentRows::endLean() {
+  for (uint32_t at = 0; at < presentCount_; ++at) marks_[present_[at]] &= static_cast<uint8_t>(~listed);
+  Scratch<uint32_t>().swap(present_);
+  presentCount_ = 0;
+  isLean_ = false;
+}
+
+/// Without memory, the block leaves as others do.
+void ResidentRows::list(uint32_t block) {
+  if (!prepare(block) || (marks_[block] & listed) != 0 || !present_.commit(size_t{presentCount_} + 1)) return;
+  marks_[block] |= listed;
+  present_[presentCount_++] = block;
+}
+
+void ResidentRows::mirrored(const MirroredRows::Run* runs, uint32_t count) {
+  if (!isLean_ || !isOn()) return;
+  for (uint32_t at = 0; at < count; ++at) {
+    if (runs[at].count > 0) list(book_.store().blockOf(runs[at].slot));
+  }
+  dropMirrored();
+}
+
+/// Lets blocks leave that the mirror has, the first ones of the list first.
+void ResidentRows::dropMirrored() {
+  const Store& store = book_.store();
+  const MirroredRows& mirror = book_.part<MirroredRows>();
+  book_.store().packed().reclaim();
+  // What others still copy from leaves with the copies.
+  const uint64_t waiting = store.packed().waitingBytes();
+  uint64_t taken = rowBytes() - std::min(waiting, rowBytes());
+  if (taken <= keptBytes()) return;
+  // Nobody uses the set that was read last.
+  begin();
+  uint32_t left = 0;
+  for (uint32_t at = 0; at < presentCount_; ++at) {
+    const uint32_t block = present_[at];
+    bool isGone = !store.isTaken(block) || store.packed().isAway(block);
+    if (!isGone && taken > keptBytes() && mirror.has(block) && mayLeave(block)) {
+      taken -= std::min(taken, drop(block));
+      isGone = true;
+    }
+    if (isGone) marks_[block] &= static_cast<uint8_t>(~listed);
+    else present_[left++] = block;
+  }
+  presentCount_ = left;
 }
 
 Status ResidentRows::makeRoom(uint64_t bytes) {

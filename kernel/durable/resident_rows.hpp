@@ -7,19 +7,26 @@
 //
 // Which block leaves, a clock says: its hand passes those that were used since it came by.
 //
+// While a mirror is to have the only copy beside the disk, it is *lean*: whenever the mirror has read, the blocks leave that it has, the oldest first, until rows take no more
+// than they need at least. What is not on the disk yet, and what the mirror lacks, still may take up to the limit. So nothing is refused that would not be without.
+//
 // Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
 // Invariants:
 //   1. A block without rows here has a place in the log, and its rows there are those that it has.
 //   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more, and where a folder is only read.
-// Cost: 5 bytes a block; a comparison for each call that records; for each block that is read back, one read of its frame and its checksum, and a copy where its layout was
+//   3. While it is lean, each block with rows that the mirror has is in the list of those that may leave, unless there was no memory for the list.
+// Cost: 5 bytes a block, and 4 for each that is in memory while it is lean; a comparison for each call that records; for each block that is read back, one read of its frame and its checksum, and a copy where its layout was
 // not foreseen. Where nothing may leave, the caller waits for the log's next sync.
 #pragma once
+
+#include <algorithm>
 
 #include "kernel/base/scratch.hpp"
 #include "kernel/durable/unread_rows.hpp"
 #include "kernel/log/log.hpp"
 #include "kernel/replay/episode_book.hpp"
 #include "kernel/store/logged_block.hpp"
+#include "kernel/store/mirrored_rows.hpp"
 
 namespace exrp {
 
@@ -64,7 +71,7 @@ class ResidentRows final : public RowSource {
   /// A block was written as it is.
   void written(uint32_t block);
   /// Whether so much has changed since it was written that it should be written again.
-  bool isPressed() const { return isOn() && changedBytes_ > limit_ / 8; }
+  bool isPressed() const { return isOn() && changedBytes_ > keptBytes() / 8; }
   /// Calls `use` with each block that is in memory only because it has changed since it was written.
   template <typename Use>
   void forEachChanged(Use use) {
@@ -72,6 +79,16 @@ class ResidentRows final : public RowSource {
       if ((marks_[block] & changed) != 0 && book_.store().isTaken(block)) use(block);
     }
   }
+
+  // ---- for a mirror ----
+
+  /// From now on it is lean, for a mirror that has just begun. The owner sees to it that the mirror has all packed columns.
+  void beginLean();
+  void endLean();
+  /// The mirror has read these rows.
+  void mirrored(const MirroredRows::Run* runs, uint32_t count);
+  /// How much rows take that may leave memory, once all has left that may: the limit, or less while it is lean.
+  uint64_t keptBytes() const { return isLean_ ? std::min(limit_, needed_) : limit_; }
 
   // ---- RowSource ----
 
@@ -93,7 +110,7 @@ class ResidentRows final : public RowSource {
   /// Beside the columns of the store.
   double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
   double memoryBytes() const {
-    return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes();
+    return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes() + present_.memoryBytes();
   }
   uint64_t readBlocks() const { return readBlocks_; }
   uint64_t readBytes() const { return readBytes_; }
@@ -101,6 +118,7 @@ class ResidentRows final : public RowSource {
  private:
   static constexpr uint8_t used = 1;     // since the hand came by
   static constexpr uint8_t changed = 2;  // since it was written
+  static constexpr uint8_t listed = 4;   // in the list of those that are to leave
 
   /// How a frame lies in the log, as far as that can be told before it was read: the head with the narrow columns, the rows of each packed column, and what is behind.
   struct Layout {
@@ -125,7 +143,10 @@ class ResidentRows final : public RowSource {
   Status readMissing();
   uint64_t readCost(uint32_t block) const;
   bool mayLeave(uint32_t block) const;
+  uint64_t drop(uint32_t block);
   uint64_t dropOne();
+  void list(uint32_t block);
+  void dropMirrored();
   Layout guess(const Missing& missing) const;
   void takeMemory(Missing& missing, RowPart* parts);
   void keepSpare(bool keeps);
@@ -141,6 +162,7 @@ class ResidentRows final : public RowSource {
   uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
   bool isReading_ = false;
+  bool isLean_ = false;
   uint32_t hand_ = 0;
   uint32_t set_ = 1;  // its number
   uint64_t setBytes_ = 0;
@@ -151,6 +173,8 @@ class ResidentRows final : public RowSource {
   uint64_t readBytes_ = 0;
   Scratch<uint32_t> stamps_;  // by block: the last set that it was in
   Scratch<uint8_t> marks_;    // by block
+  Scratch<uint32_t> present_;  // while it is lean: blocks that are to leave
+  uint32_t presentCount_ = 0;
   Scratch<Missing> missing_;  // of the set
   uint32_t missingCount_ = 0;
   bool isMemoryShort_ = false;

@@ -112,15 +112,24 @@ Status ReplayInstance::getBatch(Seat& seat, uint32_t selector, BatchRange range,
 
 // ---- a mirror ----
 
-Status ReplayInstance::beginMirror(Seat& seat, uint64_t columns) {
+Status ReplayInstance::beginMirror(Seat& seat, uint64_t columns, bool hostCopy) {
   MirroredRows& mirrored = replay.book().part<MirroredRows>();
   if (mirrored.isOn()) return fail(Status::limit, 1);
+  if (!hostCopy) {
+    if (!isDurable() || !durable->resident().isOn()) return fail(Status::argument, 5, -1);
+    // A block leaves with all its columns, and a batch would read the others from the disk.
+    const PackedColumns& packed = replay.book().store().packed();
+    for (uint32_t at = 0; at < packed.count(); ++at) {
+      if ((columns >> packed.column(at) & 1) == 0) return fail(Status::argument, 5, packed.column(at));
+    }
+  }
   seat.scratch.addressed.reset(new (std::nothrow) BatchScratch[EXRP_LIMIT_PICK_VIEWS]);
   Status status = seat.scratch.addressed == nullptr ? fail(Status::memory, sizeof(BatchScratch) * EXRP_LIMIT_PICK_VIEWS) : Status::ok;
   if (status == Status::ok) status = replay.picks().beginAddresses(replay.book().store(), replay.book().part<ColumnStatistics>(), columns);
   if (status == Status::ok) status = mirrored.begin(replay.book(), columns);
   seat.hasMirror = true;
   if (status != Status::ok) endMirror(seat);
+  else if (!hostCopy) durable->resident().beginLean();
   return status;
 }
 
@@ -130,6 +139,7 @@ void ReplayInstance::endMirror(Seat& seat) {
   seat.scratch.addressed.reset();
   replay.picks().endAddresses();
   replay.book().part<MirroredRows>().end();
+  if (isDurable()) durable->resident().endLean();
 }
 
 Status ReplayInstance::grantSamples(Seat& seat, uint32_t count) {

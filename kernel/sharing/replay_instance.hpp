@@ -58,8 +58,8 @@ class ReplayInstance {
 
   // ---- a mirror ----
 
-  /// There is one at a time: of some columns, of which the seat draws addresses from now on.
-  Status beginMirror(Seat& seat, uint64_t columns);
+  /// There is one at a time: of some columns, of which the seat draws addresses from now on. Without `hostCopy`, rows that it has leave memory.
+  Status beginMirror(Seat& seat, uint64_t columns, bool hostCopy);
   void endMirror(Seat& seat);
 
   // ---- seats ----

@@ -32,6 +32,8 @@ class MirroredRows final : public EpisodeListener {
   uint64_t columns() const { return columns_; }
   /// Whether packed rows of a column come to a mirror.
   static bool comesPacked(const Store& store, uint32_t column) { return store.isPacked(column) && store.packed().packs(); }
+  /// Whether the mirror has all rows of a block.
+  bool has(uint32_t block) const { return from_[block] == 0; }
   /// Whether the mirror has all rows.
   bool isCurrent() const { return blockCount_ == 0; }
 

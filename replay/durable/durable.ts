@@ -88,6 +88,11 @@ export interface Durability {
 export interface Residency {
   /** The option `resident`. */
   readonly limit: number;
+  /**
+   * How much may stay in memory once all else is on the disk: the limit, or what rows need at least while a device has them, by `hostCopy: false` of `onDevice` of
+   * `@exrp/replay/gpu`.
+   */
+  readonly keptBytes: number;
   /** Bytes of memory that rows take now, with what reads and packs them. */
   readonly rowBytes: number;
   /** How many blocks were read back from the disk since the replay was opened. */
@@ -426,6 +431,7 @@ export class Durable {
       unreadBlockCount: number(abi.EXRP_DURABLE_INFO_UNREAD_BLOCKS),
       residency: limit === 0 ? undefined : {
         limit,
+        keptBytes: number(abi.EXRP_DURABLE_INFO_KEPT_BYTES),
         rowBytes: number(abi.EXRP_DURABLE_INFO_ROW_BYTES),
         readBlockCount: number(abi.EXRP_DURABLE_INFO_READ_BLOCKS),
         readBytes: number(abi.EXRP_DURABLE_INFO_READ_BYTES),

@@ -16,7 +16,7 @@ Object.assign(globalThis, {
     device.addEventListener("uncapturederror", (event) => {
       errors.push((event as GPUUncapturedErrorEvent).error.message);
     });
-    const arrays = await drawEqual(device, seed, batchCount);
+    const { arrays } = await drawEqual(device, seed, batchCount);
     device.destroy();
     return { arrays, errors };
   },

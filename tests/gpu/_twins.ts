@@ -82,10 +82,9 @@ const makers = typeof Float16Array === "function" ? [...MAKERS, float16 as Maker
 
 /** Transforms that fit a column. */
 function anyTransforms(random: RandomStream, column: Column): unknown[] {
-  const { shape, dtype } = column;
+  const { shape } = column;
   const list: unknown[] = [];
-  const isFloat64 = dtype === "float64";
-  if (!isFloat64 && random.below(3) === 0) {
+  if (random.below(3) === 0) {
     list.push(normalize({ clip: random.below(2) === 0 ? false : 2 }));
   }
   const [height = 0, width = 0] = shape.slice(-2);
@@ -102,7 +101,6 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
   } else if (moves === 1) {
     list.push(randomShift(1 + random.below(4)));
   }
-  if (isFloat64) return list;
   if (random.below(2) === 0) {
     list.push(toFloat32({ scale: random.uniform(), offset: random.below(2) * random.uniform() }));
   }
@@ -112,8 +110,7 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
 }
 
 /** What a replay has, by these random numbers. */
-function anySetup(random: RandomStream): Setup {
-  const isStill = random.below(3) === 0;
+function anySetup(random: RandomStream, isStill = random.below(3) === 0): Setup {
   const leaf = (): Column =>
     isStill
       ? oneOf(random, [uint8, uint8, ...makers])(...stillShape(random))
@@ -168,6 +165,16 @@ function anySetup(random: RandomStream): Setup {
         : {}),
       ...(isTransformed ? { transform: transform as PickOptions["transform"] } : {}),
     } as PickOptions,
+  };
+}
+
+/** The same, of wide columns in small blocks, so that many may leave memory. All of these have to be on the device. */
+function anySetupWithoutHostCopy(random: RandomStream): Setup {
+  return {
+    ...anySetup(random, true),
+    columns: ["state", "extras.more"],
+    blockLength: 4,
+    compression: oneOf(random, ["none", "small"]),
   };
 }
 
@@ -255,26 +262,31 @@ class Twins implements Disposable {
       () => uniform(),
       () => prioritized({ alpha: 0.7 }),
       () => highestPriority(),
-      // One in TypeScript, whose picks the kernel gathers, and one of two others.
-      () => new SurpriseFirst(),
       () => mixture([{ rule: prioritized(), share: 1 }, { rule: uniform(), share: 2 }]),
+      // One in TypeScript, whose picks the kernel gathers. Durable replays take none.
+      ...(replays[1].durability === undefined ? [() => new SurpriseFirst()] : []),
     ];
     const [a, b] = replays;
     this.selectors = rules.map((rule) => [a.newPickSelector(rule()), b.newPickSelector(rule())]);
   }
 
-  static async make(setup: Setup, random: RandomStream): Promise<Twins> {
+  /** The second one is in this folder, if there is one. */
+  static async make(setup: Setup, random: RandomStream, folder?: string): Promise<Twins> {
     const { state, extra, pick, capacity, blockLength, segmentLength, compression } = setup;
     const seed = random.below(1000);
-    const make = async (): Promise<AnyReplay> =>
-      await ExperienceReplay.create({
-        ...{ capacity, seed, pick, compression },
-        ...(blockLength === undefined ? {} : { blockLength }),
-        ...(segmentLength === undefined ? {} : { segmentLength }),
-        state: state as Column,
-        extras: { more: extra },
-      });
-    const twins = new Twins(setup, random, [await make(), await make()]);
+    const options = {
+      ...{ capacity, seed, pick, compression },
+      ...(blockLength === undefined ? {} : { blockLength }),
+      ...(segmentLength === undefined ? {} : { segmentLength }),
+      state: state as Column,
+      extras: { more: extra },
+    };
+    const twins = new Twins(setup, random, [
+      await ExperienceReplay.create(options),
+      folder === undefined
+        ? await ExperienceReplay.create(options)
+        : await ExperienceReplay.open(folder, { ...options, resident: RESIDENT }),
+    ]);
     for (let k = 0; k < 3; k++) twins.#begin();
     return twins;
   }
@@ -405,29 +417,50 @@ async function sameBatch(
   return await compare(where, pick(plain), pick(shown));
 }
 
+/** So much that no row leaves memory but those that the device has. */
+const RESIDENT = 2 ** 30;
+
 /** Batches of each pair of replays, of few batches and of many: to make shaders ready takes longer than to run them. */
 const PER_SETUP = 8;
 const PER_SETUP_OF_MANY = 24;
 const MANY = 1000;
 
-/** Draws so many batches of random replays with and without a device. Refuses what differs; returns how many arrays were on the device. */
+/** How many blocks were read from the disk since the replay was opened. */
+function blocksRead(replay: AnyReplay): number {
+  return replay.durability?.residency?.readBlockCount ?? 0;
+}
+
+/** What was drawn. */
+interface Drawn {
+  /** How many arrays were on the device. */
+  readonly arrays: number;
+  /** How many blocks others than the device's batches read from the disk. */
+  readonly blocks: number;
+}
+
+/**
+ * Draws so many batches of random replays with and without a device. Refuses what differs. With `newFolder`, which makes folders, those on the device are durable and
+ * have no host copy; then batches without the device are compared, too, and no batch on the device may read from the disk.
+ */
 export async function drawEqual(
   device: GPUDevice,
   seed: number,
   batchCount: number,
-): Promise<number> {
-  let arrays = 0;
+  newFolder?: (name: string) => string,
+): Promise<Drawn> {
+  let [arrays, blocks] = [0, 0];
   const perSetup = batchCount < MANY ? PER_SETUP : PER_SETUP_OF_MANY;
   for (let k = 0; k * perSetup < batchCount; k++) {
     const random = new RandomStream(seed, k);
-    const setup = anySetup(random);
+    const setup = newFolder === undefined ? anySetup(random) : anySetupWithoutHostCopy(random);
     const where = `EXRP_SEED=${seed}, setup ${k}: ${JSON.stringify(setup)}`;
-    using twins = await Twins.make(setup, random);
+    using twins = await Twins.make(setup, random, newFolder?.(`twin_${k}`));
     // Of some replays, rows have gone before they are on a device.
     const before = oneOf(random, [100, 2 * setup.capacity]);
     for (let step = random.below(before); step > 0; step--) twins.record();
     const [plain, mirrored] = twins.replays;
-    using gpu = onDevice(mirrored, device, { columns: setup.columns as readonly "state"[] });
+    const columns = setup.columns as readonly "state"[];
+    using gpu = onDevice(mirrored, device, { columns, hostCopy: newFolder === undefined });
     for (let draw = 0; draw < perSetup; draw++) {
       for (let step = random.below(60); step > 0; step--) twins.record();
       if (random.below(2) === 0) twins.update();
@@ -436,7 +469,11 @@ export async function drawEqual(
       const size = 1 + random.below(20);
       const beta = random.uniform();
       const expected = plain.getBatch(size, first, { beta });
+      // What is on the disk leaves memory with the next batch.
+      if (newFolder !== undefined && draw % 2 === 1) await mirrored.flush();
+      const before = blocksRead(mirrored);
       using batch = await gpu.getBatch(size, second, { beta });
+      same(`${where}, draw ${draw}: blocks read`, before, blocksRead(mirrored));
       // What comes and goes now is none of the batch's business.
       const reading = sameBatch(`${where}, draw ${draw}`, expected, batch);
       for (let step = random.below(60); step > 0; step--) twins.record();
@@ -444,7 +481,12 @@ export async function drawEqual(
       const priorities = Float32Array.from({ length: size }, () => random.uniform());
       plain.setPriority(first, expected, priorities);
       mirrored.setPriority(second, batch.pickEpisode, batch.pickPosition, priorities);
+      if (newFolder === undefined || draw % 3 > 0 || plain.pickCount === 0) continue;
+      using fromHost = mirrored.getBatch(size, second);
+      const inHost = plain.getBatch(size, first);
+      await sameBatch(`${where}, draw ${draw} without the device`, inHost, fromHost);
     }
+    blocks += blocksRead(mirrored);
   }
-  return arrays;
+  return { arrays, blocks };
 }

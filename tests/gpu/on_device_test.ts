@@ -24,6 +24,7 @@ import {
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
 import { toFloat32 } from "@exrp/replay/transforms";
+import { RandomStream } from "../../selectors/random_stream.ts";
 import { changed, hasDevice, newDevice, onGpu, withoutMemory } from "./_device.ts";
 
 async function pixels(capacity = 100, pick: object = {}): Promise<
@@ -92,6 +93,23 @@ onGpu.test("a column of several buffers is gathered from all of them", async () 
     assertEquals(next, expected.nextState);
   }
   await refused(() => gpu.getBatch(200, selector), "limit", /a batch needs a buffer of/);
+});
+
+onGpu.test("a device that takes buffers of any size gets those that shaders can count", async () => {
+  using device = await newDevice();
+  const limits = { ...{ maxBufferSize: 2 ** 40, maxStorageBufferBindingSize: 2 ** 40 } };
+  const groups = { maxComputeWorkgroupsPerDimension: 65535 };
+  const large = changed(
+    device,
+    (name) => name === "limits" ? { ...limits, ...groups } : undefined,
+  );
+  using replay = await pixels();
+  const selector = replay.newPickSelector(uniform());
+  fill(replay, 50);
+  using gpu = onDevice(replay, large, { columns: ["state"] });
+  using batch = await gpu.getBatch(8, selector);
+  const state = await batch.state.read();
+  for (const [k, t] of batch.action.entries()) assertEquals(state[k * 25], t);
 });
 
 onGpu.test("a batch that was handed back is used again, and close() frees all", async () => {
@@ -388,13 +406,51 @@ native.test("a replay whose rows are mostly on the disk has all of them on the d
   }
 });
 
+onGpu.test("a device makes the nearest floats of doubles, as the replay does", async () => {
+  using device = await newDevice();
+  const random = new RandomStream(64, 1);
+  const view = new DataView(new ArrayBuffer(8));
+  const numbers = [
+    0,
+    -0,
+    5e-324,
+    2 ** -150,
+    -(2 ** -149),
+    1.5 * 2 ** -149,
+    2 ** -126,
+    1e39,
+    Infinity,
+  ];
+  while (numbers.length < 4000) {
+    // Of all exponents that floats have, and some more. The last bits of most say that two floats are nearly as near.
+    const exponent = 860 + random.below(310);
+    view.setUint32(0, random.below(2) << 31 | exponent << 20 | random.next() & 0xfffff);
+    const ends = [0, 0x10000000, 0x10000001, 0xfffffff];
+    view.setUint32(4, random.next() & 0xe0000000 | (ends[random.below(5)] ?? random.next() >>> 3));
+    numbers.push(view.getFloat64(0));
+  }
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float64(numbers.length),
+    pick: { transform: { state: [toFloat32()] } },
+  });
+  replay.record(replay.newEpisode(), numbers, 0, 0, { finalState: numbers });
+  const selector = replay.newPickSelector(uniform());
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  using batch = await gpu.getBatch(1, selector);
+  const state = await batch.state.read() as Float32Array;
+  const bits = (of: Float32Array): Uint32Array =>
+    new Uint32Array(of.buffer, of.byteOffset, of.length);
+  assertEquals(bits(state), bits(Float32Array.from(numbers)));
+  assertEquals(bits(replay.getBatch(1, selector).state as unknown as Float32Array), bits(state));
+});
+
 onGpu.test("what can't be is refused in words", async () => {
   using device = await newDevice();
   using replay = await ExperienceReplay.create({
     capacity: 100,
-    state: float64(2),
+    state: float32(2),
     extras: { hidden: every(4, float32(8)), more: float32(2) },
-    pick: { transform: { state: [toFloat32()] } },
   });
   const on = (columns: unknown, to: unknown = device): unknown =>
     onDevice(replay, to as GPUDevice, { columns } as never);
@@ -407,13 +463,20 @@ onGpu.test("what can't be is refused in words", async () => {
   assert(words(() => on(["extras.hidden"])).includes("is kept by one record in 4"));
   assert(words(() => on(["state"], null)).includes("requestAdapter() gives null"));
   assert(words(() => onDevice({} as never, device, { columns: [] })).includes("takes a replay"));
+  const limits = { maxBufferSize: 64, maxStorageBufferBindingSize: 64 };
+  const small = changed(device, (name) => name === "limits" ? limits : undefined);
+  const error = assertThrows(() => on(["state"], small), ReplayError);
+  assertEquals(error.code, "limit");
+  assert(
+    /rows of state, a block, take .*, and the device takes buffers of 64/.test(error.message),
+    error.message,
+  );
   const selector = replay.newPickSelector(uniform());
   replay.record(replay.newEpisode(), [1, 2], 0, 0, {
     extras: { hidden: new Float32Array(8), more: [1, 2] },
     finalState: [3, 4],
   });
   using gpu = on(["state"]) as DeviceReplay & Disposable;
-  await assertRejects(() => gpu.getBatch(1, selector as never), TypeError);
   await assertRejects(() => gpu.getBatch(1, selector as never, { size: 1 } as never), TypeError);
   await assertRejects(() => gpu.getBatch(1, selector as never, { beta: -1 }), RangeError);
   await assertRejects(() => gpu.getBatch(0, selector as never), RangeError);

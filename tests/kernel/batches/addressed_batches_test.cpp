@@ -44,7 +44,7 @@ struct Mirror {
 
   explicit Mirror(uint32_t id, uint32_t rowBytes = narrow) : replay(id), stateBytes(rowBytes) {
     const uint32_t state = 0;
-    CHECK_EQUAL(exrp_mirror_begin(replay, &state, 1, &isPacked), 0);
+    CHECK_EQUAL(exrp_mirror_begin(replay, &state, 1, &isPacked, 1), 0);
   }
   /// Reads a piece of at most two blocks.
   void readPiece() {
@@ -191,14 +191,14 @@ void refusesStaleAddresses() {
   CHECK_EQUAL(exrp_batch_layout(id, 0, 4 + EXRP_BATCH_ADDRESSES, offsets.data(), EXRP_BATCH_COLUMN + 3), EXRP_STATUS_ORDER);
   const uint32_t wrong = 3;
   uint32_t packed = 0;
-  CHECK_EQUAL(exrp_mirror_begin(id, &wrong, 1, &packed), EXRP_STATUS_ARGUMENT);
-  CHECK_EQUAL(exrp_mirror_begin(id, &wrong, 0, &packed), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_mirror_begin(id, &wrong, 1, &packed, 1), EXRP_STATUS_ARGUMENT);
+  CHECK_EQUAL(exrp_mirror_begin(id, &wrong, 0, &packed, 1), EXRP_STATUS_ARGUMENT);
   uint32_t info[EXRP_MIRROR_COUNT] = {}, runs[EXRP_MIRROR_RUN_COUNT] = {};
   CHECK_EQUAL(exrp_mirror_read(id, bytes.data(), 4096, runs, 1, info), EXRP_STATUS_ORDER);
   {
     Mirror mirror(id);
     const uint32_t state = 0;
-    CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed), EXRP_STATUS_LIMIT);
+    CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed, 1), EXRP_STATUS_LIMIT);
     CHECK_EQUAL(draw(), EXRP_STATUS_ORDER);
     CHECK_EQUAL(exrp_mirror_read(id, bytes.data(), mirrorBytesOf(narrow), runs, 1, info), EXRP_STATUS_BUFFER_SIZE);
     float scales[3 * narrow] = {};
@@ -225,10 +225,10 @@ void goesWithItsId() {
   const uint32_t other = Ticket(id).attach();
   const uint32_t state = 0;
   uint32_t packed = 0;
-  CHECK_EQUAL(exrp_mirror_begin(other, &state, 1, &packed), 0);
-  CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed), EXRP_STATUS_LIMIT);
+  CHECK_EQUAL(exrp_mirror_begin(other, &state, 1, &packed, 1), 0);
+  CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed, 1), EXRP_STATUS_LIMIT);
   CHECK_EQUAL(exrp_replay_destroy(other), 0);
-  CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed), 0);
+  CHECK_EQUAL(exrp_mirror_begin(id, &state, 1, &packed, 1), 0);
   CHECK_EQUAL(exrp_replay_destroy(id), 0);
 }
 

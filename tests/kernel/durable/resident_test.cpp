@@ -308,6 +308,123 @@ void refusals() {
   CHECK(disk.fileNames().empty());
 }
 
+/// Begins a mirror of a column, with the only copy of its rows in memory.
+int32_t beginLean(const Side& side, uint32_t column) {
+  uint32_t packed = 0;
+  return exrp_mirror_begin(side.id(), &column, 1, &packed, 0);
+}
+
+/// Reads all that the mirror lacks.
+int32_t readMirror(const Side& side) {
+  std::vector<uint8_t> bytes(size_t{50000});
+  uint32_t runs[8 * EXRP_MIRROR_RUN_COUNT];
+  uint32_t info[EXRP_MIRROR_COUNT] = {0, 1, 0, 0};
+  int32_t status = 0;
+  while (status == 0 && info[EXRP_MIRROR_MORE] == 1) status = exrp_mirror_read(side.id(), bytes.data(), 50000, runs, 8, info);
+  return status;
+}
+
+/// A mirror has all rows, and memory as few as may be: those leave that are on the disk and in the mirror, and no sooner, although there is room for all.
+void leansOnMirror() {
+  constexpr double ample = 1 << 24;
+  SimulatedDisk disk(8);
+  DurableOptions options = optionsOf();
+  options.goesOn = true;
+  Side side = opened(disk, true, setupOf(ample, EXRP_COMPRESSION_NONE), options);
+  const ResidentRows& rows = residentOf(side);
+  for (uint32_t episode = 0; episode < 20; ++episode) CHECK_EQUAL(record(side, 30, episode), 0);
+  CHECK_EQUAL(flush(side), 0);
+  const uint64_t all = rows.rowBytes();
+  CHECK_EQUAL(rows.keptBytes(), rows.limit());
+  CHECK_EQUAL(beginLean(side, 0), 0);
+  const uint64_t kept = rows.keptBytes();
+  CHECK(kept < all / 3);
+  CHECK_EQUAL(rows.rowBytes(), all);
+  CHECK_EQUAL(readMirror(side), 0);
+  CHECK(rows.rowBytes() <= kept);
+  CHECK_EQUAL(rows.readBlocks(), uint64_t{0});
+  // Others read the disk. What they read stays until the mirror reads.
+  std::vector<float> states;
+  for (int round = 0; round < 2; ++round) {
+    for (uint32_t episode = 0; episode < 20; ++episode) {
+      CHECK_EQUAL(readStates(side, episode, &states), 0);
+      CHECK(states[0] == static_cast<float>(1000 * episode) && states[29 * width] == static_cast<float>(1000 * episode + 29));
+    }
+    CHECK(rows.rowBytes() > kept);
+    CHECK_EQUAL(readMirror(side), 0);
+    CHECK(rows.rowBytes() <= kept);
+  }
+  // Rows that have changed stay until they are on the disk again; the mirror gets them meanwhile.
+  const std::vector<float> row(width, 7);
+  uint32_t updated = 0;
+  for (uint32_t episode = 0; episode < 20; ++episode) {
+    const double handle = episode;
+    const int32_t position = 3;
+    CHECK_EQUAL(exrp_rows_set(side.id(), 0, &handle, &position, 1, reinterpret_cast<const uint8_t*>(row.data()), rowBytes, &updated), 0);
+  }
+  const uint64_t read = rows.readBlocks();
+  CHECK_EQUAL(readMirror(side), 0);
+  CHECK_EQUAL(rows.readBlocks(), read);
+  CHECK_EQUAL(flush(side), 0);
+  CHECK_EQUAL(readMirror(side), 0);
+  CHECK(rows.rowBytes() <= kept);
+  CHECK_EQUAL(readStates(side, 4, &states), 0);
+  CHECK(states[3 * width] == 7.0f && states[4 * width] == 4004.0f);
+  // A mirror that begins anew reads the disk. Where that fails, it says so, and lacks nothing later.
+  CHECK_EQUAL(exrp_mirror_end(side.id()), 0);
+  CHECK_EQUAL(rows.keptBytes(), rows.limit());
+  CHECK_EQUAL(beginLean(side, 0), 0);
+  disk.failReadAt(0, EIO);
+  CHECK_EQUAL(readMirror(side), EXRP_STATUS_LOG);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_ROWS});
+  disk.failReadAt(UINT64_MAX, 0);
+  CHECK_EQUAL(readMirror(side), 0);
+  CHECK(rows.rowBytes() <= kept);
+  // What goes leaves nothing behind in the list.
+  for (uint32_t n = 20; n < 60; ++n) {
+    CHECK_EQUAL(record(side, 30, n), 0);
+    if (n % 3 > 0) continue;
+    CHECK_EQUAL(flush(side), 0);
+    CHECK_EQUAL(readMirror(side), 0);
+    CHECK(rows.rowBytes() <= kept);
+  }
+  // What never gets to the disk never leaves memory.
+  disk.failAt(0, ENOSPC);
+  for (uint32_t n = 60; n < 80; ++n) CHECK_EQUAL(record(side, 30, n), 0);
+  CHECK_EQUAL(readMirror(side), 0);
+  CHECK(rows.rowBytes() > kept);
+  for (uint32_t episode = 62; episode < 80; ++episode) {
+    CHECK_EQUAL(readStates(side, episode, &states), 0);
+    CHECK_EQUAL(states[0], static_cast<float>(1000 * episode));
+  }
+  side.destroy();
+}
+
+/// Rows that no disk has, or that may not leave, keep their copy in memory; and so do those of a block with a column that the mirror lacks.
+void needsHostCopy() {
+  const auto isRefused = [](const Side& side, uint32_t mirrored, double column) {
+    CHECK_EQUAL(beginLean(side, mirrored), EXRP_STATUS_ARGUMENT);
+    CHECK(errorDetail[0] == 5 && errorDetail[1] == column);
+    // Nothing has begun.
+    CHECK_EQUAL(exrp_mirror_end(side.id()), 0);
+    uint32_t packed = 0;
+    CHECK_EQUAL(exrp_mirror_begin(side.id(), &mirrored, 1, &packed, 1), 0);
+    CHECK_EQUAL(exrp_mirror_end(side.id()), 0);
+  };
+  Side memory = {{setupOf(limit).create()}};
+  isRefused(memory, 0, -1);
+  memory.destroy();
+  SimulatedDisk disk(9);
+  Side plain = opened(disk, true, setupOf(0, EXRP_COMPRESSION_FAST));
+  isRefused(plain, 0, -1);
+  plain.destroy();
+  SimulatedDisk other(10);
+  Side side = opened(other, true, setupOf(limit));
+  isRefused(side, 1, 0);
+  CHECK_EQUAL(residentOf(side).keptBytes(), residentOf(side).limit());
+  side.destroy();
+}
+
 }  // namespace
 
 int main() {
@@ -318,5 +435,7 @@ int main() {
   diskFails();
   manyUpdates();
   refusals();
+  leansOnMirror();
+  needsHostCopy();
   return checkResult("durable/resident");
 }
