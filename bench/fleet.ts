@@ -96,7 +96,11 @@ async function measureWeights(
 }
 
 /** How many environment steps a second one server acts for. */
-async function measureInference(actors: number, environments: number): Promise<string> {
+async function measureInference(
+  actors: number,
+  environments: number,
+  isShared: boolean,
+): Promise<string> {
   using replay = await ExperienceReplay.create({ capacity: 2_000_000, state: float32(4) });
   const server = await serveInference(await connectHere(), "policy", {
     state: float32(4),
@@ -111,24 +115,29 @@ async function measureInference(actors: number, environments: number): Promise<s
     writer: () => replayWriter(replay),
   });
   let text = "";
-  await withProcesses(2, "actor.ts", [actors / 2, environments], async () => {
-    await new Promise((resolve) => setTimeout(resolve, 3000));
-    const [steps, batches, cpu, begin] = [
-      server.stepCount,
-      server.batchCount,
-      cpuUsage(),
-      performance.now(),
-    ];
-    await new Promise((resolve) => setTimeout(resolve, quick ? 1000 : 4000));
-    const seconds = (performance.now() - begin) / 1000;
-    const { user, system } = cpuUsage(cpu);
-    const stepCount = server.stepCount - steps;
-    text = [
-      Math.round(stepCount / seconds),
-      Math.round(stepCount / (server.batchCount - batches)),
-      ((user + system) / stepCount).toFixed(1),
-    ].join(" | ");
-  });
+  await withProcesses(
+    2,
+    "actor.ts",
+    [actors / 2, environments, isShared ? actors / 2 : 1],
+    async () => {
+      await new Promise((resolve) => setTimeout(resolve, 3000));
+      const [steps, batches, cpu, begin] = [
+        server.stepCount,
+        server.batchCount,
+        cpuUsage(),
+        performance.now(),
+      ];
+      await new Promise((resolve) => setTimeout(resolve, quick ? 1000 : 4000));
+      const seconds = (performance.now() - begin) / 1000;
+      const { user, system } = cpuUsage(cpu);
+      const stepCount = server.stepCount - steps;
+      text = [
+        Math.round(stepCount / seconds),
+        Math.round(stepCount / (server.batchCount - batches)),
+        ((user + system) / stepCount).toFixed(1),
+      ].join(" | ");
+    },
+  );
   await server.close();
   return text;
 }
@@ -149,12 +158,13 @@ try {
   }
   if ("inference".includes(filter)) {
     console.log(
-      "| actors | environments each | steps a second | a batch | server's processor time a step, µs |\n|---:|---:|---:|---:|---:|",
+      "| actors | environments each | connections | steps a second | a batch | server's processor time a step, µs |\n|---:|---:|---:|---:|---:|---:|",
     );
     for (const [actors, environments] of [[64, 16], [560, 16], [64, 1], [560, 1]] as const) {
-      console.log(
-        `| ${actors} | ${environments} | ${await measureInference(actors, environments)} |`,
-      );
+      for (const isShared of [false, true]) {
+        const figures = await measureInference(actors, environments, isShared);
+        console.log(`| ${actors} | ${environments} | ${isShared ? 2 : actors} | ${figures} |`);
+      }
     }
   }
 } finally {

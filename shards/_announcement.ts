@@ -96,15 +96,17 @@ export function readBeat(bytes: Uint8Array): Beat {
 
 function beatOf(from: Readonly<Record<string, unknown>>): Beat {
   const { name, incarnation, isDurable, selectors, version } = from;
+  checkToken("the name of a shard", name);
   if (version !== WIRE_VERSION) {
-    throw refused(`it has version ${JSON.stringify(version)}, and this library ${WIRE_VERSION}`);
+    const words = `the shard ${name} speaks version ${JSON.stringify(version)}`;
+    throw new ReplayError("shard-message", `${words}, and this library version ${WIRE_VERSION}`);
   }
   if (typeof incarnation !== "string" || !/^[0-9a-f]{32}$/.test(incarnation)) {
     throw refused("it names no process");
   }
   if (!Array.isArray(selectors) || selectors.length > 64) throw refused("it lists no selectors");
   return {
-    name: checkToken("the name of a shard", name),
+    name: name as string,
     incarnation,
     schema: numberOf(from, "schema"),
     capacity: numberOf(from, "capacity"),

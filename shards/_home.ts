@@ -131,8 +131,11 @@ export class Home {
     this.#compareAt = this.#next();
     const others = this.#others();
     const other = others[Math.floor(Math.random() * others.length)];
-    // Who still waits for a shard stays, so that no more than two hold its records.
-    if (other !== undefined && this.#owner.linked().length === 1) {
+    // Who still waits for a shard that lives stays, so that few hold its records. One that is gone may never come back.
+    const isWaiting = this.#owner.linked().some((name) =>
+      name !== own.name && this.#members.all.get(name)?.isAlive === true
+    );
+    if (other !== undefined && !isWaiting) {
       const [from, to] = [own.beat.writers, other.beat.writers];
       const isChosen = isWorth(from, to) && Math.random() < (from - to) / (2 * from);
       if (isChosen) this.#goal = { name: other.name, until: now + this.#stayMs / 6 };

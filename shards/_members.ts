@@ -7,6 +7,7 @@
  * @module
  */
 
+import { reasonOf } from "../base/errors.ts";
 import type { Connection, ConnectionSubscription } from "./connection.ts";
 import { type Announcement, type Beat, readAnnouncement, readBeat } from "./_announcement.ts";
 import { randomId, refused, type Subjects } from "./_wire.ts";
@@ -46,8 +47,9 @@ export interface MembersEvents {
 /** The shards of one prefix. */
 export class Members {
   readonly all: Map<string, Member> = new Map();
-  /** Messages that were not what they must be. */
+  /** Messages that were not what they must be, and what was wrong with the last one. */
   damaged = 0;
+  lastDamage: string | undefined;
   readonly #connection: Connection;
   readonly #subjects: Subjects;
   readonly #events: MembersEvents;
@@ -71,6 +73,11 @@ export class Members {
     this.follow();
     this.#ask();
     this.#timer = setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  /** What to say to who waited for shards in vain. */
+  get why(): string {
+    return this.lastDamage === undefined ? "" : `: ${this.lastDamage}`;
   }
 
   /** Those that are alive. */
@@ -118,8 +125,9 @@ export class Members {
         if (error !== null) return this.#events.refused(error);
         try {
           take(message.data, message.subject);
-        } catch {
+        } catch (error) {
           this.damaged++;
+          this.lastDamage = reasonOf(error);
         }
       },
     });

@@ -8,8 +8,8 @@
 
 import { ReplayError } from "../base/errors.ts";
 
-/** The version of the messages: every head has it. */
-export const WIRE_VERSION = 1;
+/** The version of all messages: heartbeats and announcements say it. A shard of another version is none for who hears it. */
+export const WIRE_VERSION = 2;
 
 /** The first bytes of each kind of message. */
 export const MAGIC = {

@@ -110,6 +110,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
   const kernel = await openKernel({});
   const wait = { timeoutMs, ...signal === undefined ? {} : { signal } };
   const begun = performance.now();
+  let why = (): string => "";
   const parts = await waitUntil<ConstructorParameters<typeof ShardWriter>[0]>(
     wait,
     (done, fail) => {
@@ -132,6 +133,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
         left: (member) => hub.left(member),
         refused: (error) => hub.refused(refusedBy(WHERE, error)),
       });
+      why = () => members.why;
       return () => {
         clearTimeout(timer);
         if (!isDone) members.end();
@@ -139,7 +141,10 @@ export async function shardWriter<S extends Schema = AnySchema>(
     },
     () => {
       const which = shard === undefined ? "no shard" : `no shard named ${shard}`;
-      return new ReplayError("timeout", `${WHERE}: ${which} was there within ${timeoutMs} ms`);
+      return new ReplayError(
+        "timeout",
+        `${WHERE}: ${which} was there within ${timeoutMs} ms${why()}`,
+      );
     },
   );
   return new ShardWriter<S>(parts);

@@ -211,7 +211,10 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       () => this.#alive().length >= count ? true : undefined,
       () => {
         const words = `${this.#alive().length} of ${count} shards were there`;
-        return new ReplayError("timeout", `${WHERE}: ${words} within ${options.timeoutMs} ms`);
+        return new ReplayError(
+          "timeout",
+          `${WHERE}: ${words} within ${options.timeoutMs} ms${this.#members.why}`,
+        );
       },
     );
     this.#isConnected = true;

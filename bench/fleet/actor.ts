@@ -1,5 +1,5 @@
 /**
- * A process of actors, each with a connection and some environments of its own, which ask for actions for ever.
+ * A process of actors, each with some environments of its own, which ask for actions for ever. They share some connections.
  *
  * @module
  */
@@ -9,9 +9,13 @@ import { CartPole } from "@exrp/replay/envs";
 import { inferenceClient } from "@exrp/replay/fleet";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 
-const [servers = "", actors = "1", environments = "1"] = Deno.args;
+const [servers = "", actors = "1", environments = "1", shared = "1"] = Deno.args;
 const count = Number(environments);
-for (let k = 0; k < Number(actors); k++) act(await connect({ servers }), k * 1000);
+let connection = await connect({ servers });
+for (let k = 0; k < Number(actors); k++) {
+  if (k > 0 && k % Number(shared) === 0) connection = await connect({ servers });
+  act(connection, k * 1000);
+}
 console.log("ready");
 
 async function act(connection: Awaited<ReturnType<typeof connect>>, seed: number): Promise<void> {

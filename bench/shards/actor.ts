@@ -1,7 +1,7 @@
 /**
  * An actor of `bench/shards.ts`: records rows into one shard as fast as it takes them, and says when all is confirmed.
  *
- * Arguments: the address of NATS, the shard, what to record (`rows` or `frames`), how many records, records of a call, at most how many a second, and the prefix.
+ * Arguments: the address of NATS, the shard, what to record (`rows` or `frames`), how many records, records of a call and at most how many a second.
  *
  * @module
  */
@@ -10,13 +10,12 @@ import { shardWriter } from "@exrp/replay/shards";
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 import { frames } from "./frames.ts";
 
-const [address = "", shard = "", what = "", countText = "", callText = "", rateText = "", prefix] =
+const [address = "", shard = "", what = "", countText = "", callText = "", rateText = ""] =
   Deno.args;
 const [count, call, rate] = [Number(countText), Number(callText), Number(rateText)];
 const connection = await connect({ servers: address });
 const writer = await shardWriter(connection, {
   shard,
-  ...prefix === undefined ? {} : { prefix },
   chunkBytes: 2 ** 19,
   unconfirmedBytes: 2 ** 23,
 });

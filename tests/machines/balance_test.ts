@@ -155,6 +155,32 @@ Deno.test({
 });
 
 Deno.test({
+  name: `writers spread, although a shard that is gone has not confirmed all (seed ${SEED})`,
+  ignore,
+  fn: () =>
+    simulate("gone", async (fabric, folder) => {
+      const [gone] = await begin(fabric, folder, 1) as [SimulatedShard];
+      const actors = Array.from(
+        { length: 5 },
+        (_, k) => new Writing(fabric, fabric.peer(`actor-${k}`), k),
+      );
+      await fabric.until("all write", () => actors.every(({ written }) => written > 0));
+      gone.peer.kill({ silent: true });
+      const others = [1, 2].map((k) => new SimulatedShard(fabric, `shard-${k}`, `${folder}/${k}`));
+      const [first, second] = others as [SimulatedShard, SimulatedShard];
+      first.begin();
+      const haveLeft = (): boolean => actors.every(({ shard }) => shard === first.name);
+      await fabric.until(`all leave ${gone.name}`, haveLeft, 5000);
+      for (const { writer } of actors) assert((writer?.figures().unconfirmedBytes ?? 0) > 0);
+      second.begin();
+      await fabric.until("they spread", () => isSpread(counts(others, actors)), SPREAD_MS);
+      await gone.bury();
+      gone.begin();
+      await end(fabric, [gone, ...others], actors);
+    }),
+});
+
+Deno.test({
   name: "a writer whose connection has ended looks for no other shard, and throws nothing",
   ignore,
   fn: () =>

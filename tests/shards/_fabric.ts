@@ -75,7 +75,7 @@ export class Fabric {
   #eventCount = 0;
   #messageCount = 0;
   #messageBytes = 0;
-  #outsideCount = 0;
+  readonly #outside = new Set<Promise<unknown>>();
   #current: Peer | undefined;
   #failure: unknown;
   #hasFailed = false;
@@ -183,11 +183,11 @@ export class Fabric {
 
   /** Waits for something that takes real time, such as a disk. No event runs meanwhile, so that the run stays the same. */
   async outside<T>(promise: Promise<T>): Promise<T> {
-    this.#outsideCount++;
+    this.#outside.add(promise);
     try {
       return await promise;
     } finally {
-      this.#outsideCount--;
+      this.#outside.delete(promise);
     }
   }
 
@@ -203,9 +203,11 @@ export class Fabric {
       const result = main();
       result.then(() => isDone = true, () => isDone = true);
       for (;;) {
-        do await new Promise<void>((resolve) => setImmediate(resolve)); while (
-          this.#outsideCount > 0
-        );
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        while (this.#outside.size > 0) {
+          await Promise.allSettled(this.#outside);
+          await new Promise<void>((resolve) => setImmediate(resolve));
+        }
         if (this.#hasFailed) throw this.#failure;
         if (isDone) return await result;
         const event = this.#events.pop();

@@ -141,6 +141,26 @@ Deno.test("a shard that answers with other sizes than it says is left out of the
   assert(learner.figures().redrawn >= 1);
 });
 
+Deno.test("a shard of another version is none, and who looks for it hears why", async () => {
+  const hub = localConnection();
+  const other: Connection = new Proxy(hub, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name) as unknown;
+      if (name !== "publish") return typeof value === "function" ? value.bind(target) : value;
+      return (subject: string, payload?: Uint8Array, options?: { reply?: string }) => {
+        const text = new TextDecoder().decode(payload);
+        const changed = new TextEncoder().encode(text.replace('"version":2', '"version":1'));
+        target.publish(subject, text.startsWith("{") ? changed : payload, options as never);
+      };
+    },
+  });
+  await using _a = await localShard(other, "a", [1]);
+  const words = "the shard a speaks version 1, and this library version 2";
+  await assertRejects(() => shardWriter(hub, { timeoutMs: 200 }), Error, words);
+  await assertRejects(() => connectShards(hub, { timeoutMs: 200 }), Error, words);
+  await assertRejects(() => localShard(hub, "a", [1]), Error, "is there already");
+});
+
 Deno.test("two shards can't have one name, and a shared replay is no shard", async () => {
   const hub = localConnection();
   await using a = await localShard(hub, "a", [1]);
