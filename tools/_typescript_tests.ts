@@ -7,7 +7,7 @@
 import { copyExamples } from "./_doc_examples.ts";
 import { inRepository, listTree } from "./_repository.ts";
 import { listPages } from "./_site_pages.ts";
-import { capture, type Count, type Job, none, type Result } from "./_jobs.ts";
+import { capture, type Count, type Job, none, one, type Result } from "./_jobs.ts";
 
 /** Folders whose every file is a job. */
 const split = ["tests/whole/model"];
@@ -88,7 +88,7 @@ export const operations: string = inRepository("build", "operations");
 const quoting = ["docs/quickstart.md", "docs/write_your_own_selector.md"];
 
 /** The code and the pages whose examples are run. */
-export async function listDocumented(): Promise<string[][]> {
+export async function listDocumented(): Promise<string[]> {
   const pages = ["README.md", ...await listPages()].filter((page) => !quoting.includes(page));
   const { publish } = JSON.parse(await Deno.readTextFile(inRepository("deno.json")));
   const code: string[] = [];
@@ -96,22 +96,43 @@ export async function listDocumented(): Promise<string[][]> {
     if (/^[a-z]+$/.test(path)) code.push(...await listTree(path, ".ts"));
     else if (/^[a-z]+\.ts$/.test(path)) code.push(path);
   }
-  return [code, pages];
+  return [...code, ...pages];
 }
 
-/** Runs the examples of files, and compares what they print with the comments behind it. */
-export async function testExamples(files: readonly string[]): Promise<Result> {
+/** The configuration for files outside of the repository. */
+const configured = ["--config", inRepository("deno.json")];
+
+/** Makes a folder with the examples of files while `use` runs, which gets the test file that runs them all. */
+async function withExamples<T>(
+  files: readonly string[],
+  use: (path: string) => Promise<T>,
+): Promise<T> {
   const folder = await Deno.makeTempDir();
   try {
-    return await denoTest([
-      "--config",
-      inRepository("deno.json"),
-      await copyExamples(folder, files),
-    ]);
+    return await use(await copyExamples(folder, files));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
 }
+
+/** Runs the examples of files, and compares what they print with the comments behind it. */
+export async function testExamples(
+  files: readonly string[],
+  ...args: readonly string[]
+): Promise<Result> {
+  return await withExamples(files, (path) => denoTest([...configured, ...args, path]));
+}
+
+/** Checks the types of the repository and of all examples together: each check of its own would check the library again. */
+export const typesJob: Job = {
+  name: "types",
+  run: async () =>
+    await withExamples(await listDocumented(), async (path) => {
+      const command = [Deno.execPath(), "check", "--quiet", pinned, ...configured, ".", path];
+      const { code, text } = await capture(command);
+      return { count: one(code === 0 ? "passed" : "failed"), text };
+    }),
+};
 
 /** Versions and contents of npm's packages are those of the lock file. */
 export const pinned = "--lock=deno.lock";
@@ -164,7 +185,7 @@ export async function listParts(): Promise<string[]> {
 }
 
 /**
- * The TypeScript tests and the examples of the documentation. `deno check` has checked the types before.
+ * The TypeScript tests and the examples of the documentation, whose types {@linkcode typesJob} has checked before.
  *
  * @param isAll Whether to run what takes long, too.
  */
@@ -203,14 +224,14 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
         EXRP_DURABLE_SEEDS: "4",
       }),
   };
-  const examples = (await listDocumented()).map((files, index): Job => ({
-    name: index === 0 ? "examples in docstrings" : "examples in docs/ and README.md",
-    run: () => testExamples(files),
-  }));
+  const examples: Job = {
+    name: "examples in docstrings, docs/ and README.md",
+    run: async () => testExamples(await listDocumented(), "--no-check"),
+  };
   const isFirst = (job: Job): boolean => first.includes(job.name);
   return [
     ...tests.filter(isFirst),
-    ...examples,
+    examples,
     wasm,
     ...tests.filter((job) => !isFirst(job)),
   ];

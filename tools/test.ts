@@ -7,7 +7,7 @@ import { readArguments } from "./_arguments.ts";
 import { add, type Count, inWords, type Job, none, one, program, runJobs } from "./_jobs.ts";
 import { listKernelJobs, nativeBuild, nativeRecordings, nativeTests } from "./_native_tests.ts";
 import { exists, seconds } from "./_repository.ts";
-import { leftOut, listTypeScriptJobs, operations, pinned } from "./_typescript_tests.ts";
+import { leftOut, listTypeScriptJobs, operations, pinned, typesJob } from "./_typescript_tests.ts";
 
 const usage = `deno task test [OPTION]
 
@@ -32,7 +32,7 @@ function rooms(): string[] {
 const checks: readonly Job[] = [
   deno("format", "fmt", "--check", "--quiet"),
   deno("lint", "lint", "--quiet"),
-  deno("types", "check", "--quiet", pinned),
+  typesJob,
   deno(
     "generated symbols",
     ...["run", "--quiet", "--allow-read", "--allow-env", "--allow-run"],

@@ -8,7 +8,7 @@
  */
 import { listDocumented, testExamples } from "./_typescript_tests.ts";
 
-const files = Deno.args.length > 0 ? Deno.args : (await listDocumented()).flat();
+const files = Deno.args.length > 0 ? Deno.args : await listDocumented();
 const { count, text } = await testExamples(files);
 console.log(text);
 console.log(`${count.passed} examples passed, ${count.failed} failed`);
