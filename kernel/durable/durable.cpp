@@ -497,14 +497,13 @@ void Durable::freshenBlocks() {
 uint32_t Durable::sparseFront() {
   const LoggedRows& logged = replay_.book().part<LoggedRows>();
   const Store& store = replay_.book().store();
-  for (uint32_t block = 0; block < store.highWater(); ++block) {
-    if (store.isTaken(block) && logged.isPutOff(block) && !readBack(block) && logged.isPutOff(block)) return 0;
-  }
   LogSegments segments;
   Scratch<uint64_t> live;
   if (log_.segments(&segments) != LogStatus::ok || segments.count == 0 || !live.commit(segments.count)) return 0;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
-    if (!store.isTaken(block) || logged.isLost(block)) continue;
+    if (!store.isTaken(block)) continue;
+    if (logged.isPutOff(block) && !readBack(block) && logged.isPutOff(block)) return 0;
+    if (logged.isLost(block)) continue;
     const LogPlace& place = logged.place(block);
     if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }

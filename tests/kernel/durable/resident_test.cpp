@@ -1,5 +1,5 @@
 // A durable replay that is larger than memory: the limit holds at every moment, blocks that can't be read are told with their place, and only what is on the disk
-// leaves memory.
+// leaves memory. A mirror reads what is on the disk only.
 #include <cerrno>
 
 #include "kernel/durable/verify.hpp"
@@ -45,7 +45,7 @@ Side opened(Disk& disk, bool isNew, const TestSetup& setup, const DurableOptions
 
 const ResidentRows& residentOf(const Side& side) { return side.instance().durable->resident(); }
 
-void checkLimit(const Side& side) { CHECK(residentOf(side).rowBytes() <= residentOf(side).limit()); }
+void checkLimit(const Side& side) { CHECK(!residentOf(side).isOn() || residentOf(side).rowBytes() <= residentOf(side).limit()); }
 
 /// Records an episode, whose states say which it is. Rewards do, too.
 int32_t record(const Side& side, uint32_t count, uint32_t number) {
@@ -425,6 +425,73 @@ void needsHostCopy() {
   side.destroy();
 }
 
+/// Reads all that a mirror of the states lacks, and returns how many rows came. Each is what was recorded.
+uint32_t readChecked(const Side& side) {
+  const Store& store = side.instance().replay.book().store();
+  std::vector<uint8_t> bytes(store.blockLength() * size_t{rowBytes} * 3);
+  uint32_t runs[8][EXRP_MIRROR_RUN_COUNT];
+  uint32_t info[EXRP_MIRROR_COUNT] = {};
+  uint32_t count = 0;
+  for (info[EXRP_MIRROR_MORE] = 1; info[EXRP_MIRROR_MORE] == 1;) {
+    if (exrp_mirror_read(side.id(), bytes.data(), static_cast<uint32_t>(bytes.size()), &runs[0][0], 8, info) != 0) return count;
+    checkLimit(side);
+    for (uint32_t run = 0; run < info[EXRP_MIRROR_RUNS]; ++run) {
+      const uint32_t* const said = runs[run];
+      for (uint32_t row = 0; row < said[EXRP_MIRROR_RUN_SLOTS]; ++row, ++count) {
+        const uint32_t slot = said[EXRP_MIRROR_RUN_SLOT] + row;
+        const uint32_t position = store.positionOf(slot);
+        std::vector<float> state(width);
+        memcpy(state.data(), bytes.data() + said[EXRP_MIRROR_RUN_BYTE] + size_t{row} * rowBytes, rowBytes);
+        std::vector<float> wanted(width, static_cast<float>(1000 * store.handleOf(slot >> store.blockShift()) + position));
+        if (position == 30) memset(wanted.data(), 1, rowBytes);
+        CHECK(state == wanted);
+      }
+    }
+  }
+  return count;
+}
+
+/// A mirror reads rows that are on the disk only: those that left memory, and those that nobody has read since the folder was opened.
+void mirrored() {
+  const uint32_t column = 0;
+  uint32_t packed = 1;
+  {
+    SimulatedDisk disk(11);
+    Side side = opened(disk, true, setupOf(limit));
+    fill(side);
+    const uint64_t before = residentOf(side).readBlocks();
+    CHECK_EQUAL(exrp_mirror_begin(side.id(), &column, 1, &packed, 1), 0);
+    CHECK_EQUAL(packed, 0u);
+    CHECK_EQUAL(readChecked(side), 20u * 31);
+    CHECK_EQUAL(residentOf(side).readBlocks() - before, uint64_t{40});
+    side.destroy();
+  }
+  SimulatedDisk disk(12);
+  Side side = opened(disk, true, setupOf(0));
+  for (uint32_t episode = 0; episode < 20; ++episode) CHECK_EQUAL(record(side, 30, episode), 0);
+  for (int turn = 0; turn < 2; ++turn) CHECK_EQUAL(flush(side), 0);
+  const EpisodeBook& book = side.instance().replay.book();
+  const LogPlace place = book.part<LoggedRows>().place(book.episodes()[book.findEpisode(5)].firstBlock);
+  side.destroy();
+  for (uint32_t at = 1000; at < 5000; at += 1000) disk.flip(SegmentName(place.segment).text, place.offset + at, 3);
+  DurableOptions options = optionsOf();
+  options.readNowBytes = 0;
+  Side again = opened(disk, false, setupOf(0), options);
+  const UnreadRows& unread = again.instance().durable->resident().unread();
+  CHECK(unread.count() > 30);
+  CHECK_EQUAL(exrp_mirror_begin(again.id(), &column, 1, &packed, 1), 0);
+  const uint32_t count = readChecked(again);
+  CHECK_EQUAL(errorDetail[0], double{EXRP_LOG_ROWS});
+  CHECK_EQUAL(errorDetail[1], double(place.segment));
+  CHECK_EQUAL(errorDetail[2], double(place.offset));
+  // Its episode goes with the next group. The mirror has all others then, and the whole block of that episode at most.
+  CHECK_EQUAL(flush(again), 0);
+  const uint32_t others = readChecked(again);
+  CHECK(count + others >= 19u * 31 && count + others < 20u * 31);
+  CHECK_EQUAL(unread.count(), 0u);
+  again.destroy();
+}
+
 }  // namespace
 
 int main() {
@@ -437,5 +504,6 @@ int main() {
   refusals();
   leansOnMirror();
   needsHostCopy();
+  mirrored();
   return checkResult("durable/resident");
 }
