@@ -145,8 +145,8 @@ class Log {
   /// Windows, that one may then stay until the next call.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
-  /// The same, by the log's thread once it has nothing to write, or has written as much as may wait. Where there is no thread, at once. What can't be removed stays,
-  /// without a word.
+  /// The same, by the log's thread, as a large file takes milliseconds to remove. While much waits for the disk, it is put off for a while. Where there is no thread, at
+  /// once. What can't be removed stays, without a word.
   void removeLater(uint32_t before);
   /// Returns once that is done. Where nobody removes them yet, this one does.
   void awaitRemoval();
@@ -234,7 +234,7 @@ class Log {
   Buffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
   uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
-  uint64_t removeFrom_ = 0;    // once so many bytes were written, removal comes before what is to be written
+  uint64_t removeFrom_ = 0;    // once so many bytes were written, it is not put off any more
   LogSegments segments_;
   LogCounts counts_;
   LogFailure failure_;

@@ -20,9 +20,10 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    // Removal comes last, as others may wait for what is to be written, and then they remove. But there may always be something to write, and nobody who waits.
-    const bool isRemovalLate = removeBefore_ != 0 && counts_.writtenBytes >= removeFrom_;
-    if ((isRemovalLate && removeOnce(lock)) || workOnce(lock) || removeOnce(lock)) continue;
+    // Removal first: there may always be something to write, and what is removed gives the disk room. Where the caller will soon wait, it removes them. But it may never
+    // come to that, so removal waits only until as much was written as may wait.
+    const bool isPutOff = queued_ > options_.queueBytes / 2 && counts_.writtenBytes < removeFrom_ && !hasFailed();
+    if ((!isPutOff && removeOnce(lock)) || workOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);
