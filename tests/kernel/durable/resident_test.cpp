@@ -1,5 +1,5 @@
 // A durable replay that is larger than memory: the limit holds at every moment, blocks that can't be read are told with their place, and only what is on the disk
-// leaves memory. A mirror reads what is on the disk only.
+// leaves memory. A mirror reads what is on the disk only. The file is long because all of it needs the same replay and the same disk.
 #include <cerrno>
 
 #include "kernel/durable/verify.hpp"
