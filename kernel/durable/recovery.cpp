@@ -5,6 +5,7 @@
 
 #include "kernel/calls/rows.hpp"
 #include "kernel/durable/checkpoint_file.hpp"
+#include "kernel/durable/payload.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
@@ -12,40 +13,6 @@
 namespace exrp {
 namespace {
 
-/// A number of 32 bits goes to that of the log, which may wrap around: what a file says is made wide first.
-uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
-
-/// Takes what is at the front of some bytes. Asked for more than there is, it gives null from then on.
-class Bytes {
- public:
-  Bytes(const uint8_t* bytes, uint64_t count) : at_(bytes), left_(count) {}
-  const uint8_t* take(uint64_t count) {
-    if (count > left_) {
-      left_ = 0;
-      isShort_ = true;
-      return nullptr;
-    }
-    const uint8_t* const taken = at_;
-    at_ += count;
-    left_ -= count;
-    return taken;
-  }
-  template <typename Head>
-  bool head(Head* head) {
-    const uint8_t* const from = take(sizeof(Head));
-    if (from != nullptr) memcpy(head, from, sizeof(Head));
-    return from != nullptr;
-  }
-  uint64_t left() const { return left_; }
-  bool isShort() const { return isShort_; }
-
- private:
-  const uint8_t* at_;
-  uint64_t left_;
-  bool isShort_ = false;
-};
-
-Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 bool isUnfit(Status status) { return status == Status::log && errorDetail[0] == EXRP_LOG_UNFIT; }
 
 /// What a call comes to that had succeeded before: where it fails now, the log is of another replay, or of another library.
@@ -142,7 +109,7 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
 Status Recovery::updateRows() {
   durable_.isRecovering_ = true;
   Status status = Status::ok;
-  for (Bytes left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
+  for (Payload left(updates_.data(), updateBytes_); status == Status::ok && left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return unfit();
     const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
@@ -233,7 +200,7 @@ bool Recovery::give(const uint8_t* state, uint32_t bytes, bool hasState) {
 // ---- the checkpoint ----
 
 bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
-  Bytes left(payload, bytes);
+  Payload left(payload, bytes);
   CheckpointHead head = {};
   if (!left.head(&head)) return false;
   if (head.version != durableVersion) {
@@ -266,7 +233,7 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
 }
 
 bool Recovery::loadSection(const uint8_t* payload, uint32_t bytes) {
-  Bytes left(payload, bytes);
+  Payload left(payload, bytes);
   SectionHead head = {};
   if (!left.head(&head)) return false;
   Snapshot& snapshot = durable_.snapshot_;
@@ -332,7 +299,7 @@ Status Recovery::place(const Placed& placed) {
 // ---- a group ----
 
 bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
-  Bytes left(payload, bytes);
+  Payload left(payload, bytes);
   GroupHead head = {};
   if (!left.head(&head) || head.number != groupCount_) return false;
   for (size_t at = 0; at < frameCount_; ++at) {
@@ -370,7 +337,7 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
 }
 
 bool Recovery::applyCommands(const uint8_t* bytes, uint32_t count) {
-  for (Bytes left(bytes, count); left.left() > 0;) {
+  for (Payload left(bytes, count); left.left() > 0;) {
     CommandHead head = {};
     if (!left.head(&head)) return false;
     const uint8_t* const arguments = left.take(padded(uint64_t{head.bytes}));
@@ -382,7 +349,7 @@ bool Recovery::applyCommands(const uint8_t* bytes, uint32_t count) {
 }
 
 Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
-  Bytes left(bytes, count);
+  Payload left(bytes, count);
   HandleHead handle = {};
   EpisodeBook& book = replay_.book();
   switch (command) {
@@ -462,7 +429,7 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
 
 /// Makes a pick view or a selector.
 Status Recovery::make(Command command, const uint8_t* bytes, uint32_t count) {
-  Bytes left(bytes, count);
+  Payload left(bytes, count);
   if (command == Command::createView) {
     PickPolicy parsed;
     uint32_t view = 0;
@@ -477,7 +444,7 @@ Status Recovery::make(Command command, const uint8_t* bytes, uint32_t count) {
 }
 
 Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t size) {
-  Bytes left(bytes, size);
+  Payload left(bytes, size);
   RecordsHead head = {};
   if (!left.head(&head) || head.count < 1 || head.count > EXRP_LIMIT_BATCH) return unfit();
   // No few bytes make room for many rows.
@@ -520,7 +487,7 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
 }
 
 Status Recovery::applyPicks(Command command, const uint8_t* bytes, uint32_t count) {
-  Bytes left(bytes, count);
+  Payload left(bytes, count);
   PicksHead head = {};
   if (!left.head(&head)) return unfit();
   const uint8_t* const handles = left.take(uint64_t{head.count} * sizeof(double));
@@ -587,7 +554,7 @@ Status Recovery::setFinalState(uint32_t column, double handle, uint32_t position
 
 Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* payload, Rows when) {
   const bool isLate = when == Rows::late;
-  Bytes left(payload, place.bytes);
+  Payload left(payload, place.bytes);
   LoggedBlockHead head = {};
   if (!left.head(&head)) return unfit();
   EpisodeBook& book = replay_.book();
@@ -627,7 +594,7 @@ Status Recovery::applyRows(uint32_t type, const LogPlace& place, const uint8_t* 
 }
 
 bool Recovery::applyCarried(const uint8_t* payload, uint32_t bytes) {
-  Bytes left(payload, bytes);
+  Payload left(payload, bytes);
   double handle = 0;
   if (!left.head(&handle)) return false;
   EpisodeBook& book = replay_.book();
@@ -645,7 +612,7 @@ bool Recovery::applyCarried(const uint8_t* payload, uint32_t bytes) {
 }
 
 bool Recovery::applyStatistics(const uint8_t* payload, uint32_t bytes) {
-  Bytes left(payload, bytes);
+  Payload left(payload, bytes);
   StatisticsHead head = {};
   if (!left.head(&head) || head.column >= replay_.book().store().columnCount()) return false;
   auto& statistics = replay_.book().part<ColumnStatistics>();
@@ -666,10 +633,10 @@ Status Recovery::markNeeded(Scratch<uint8_t>& marks) const {
   for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
     if (!episodes[episode].ended()) marks[episodes[episode].lastBlock] = 1;
   }
-  for (Bytes left(updates_.data(), updateBytes_); left.left() > 0;) {
+  for (Payload left(updates_.data(), updateBytes_); left.left() > 0;) {
     CommandHead command = {};
     if (!left.head(&command)) return unfit();
-    Bytes arguments(left.take(padded(uint64_t{command.bytes})), command.bytes);
+    Payload arguments(left.take(padded(uint64_t{command.bytes})), command.bytes);
     PicksHead head = {};
     if (left.isShort() || !arguments.head(&head)) return unfit();
     const auto* const handles = reinterpret_cast<const double*>(arguments.take(uint64_t{head.count} * sizeof(double)));

@@ -11,37 +11,10 @@ namespace {
 
 constexpr uint32_t drawnMax = 1 << 16;  // far more than any table draws at once
 
-uint64_t whole(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
-Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }
 /// A priority for the remover, or none.
 bool isOwn(double value) { return std::isnan(value) || isPriority(value); }
 
 }  // namespace
-
-/// Takes what is at the front of a payload.
-class TablesRecovery::Bytes {
- public:
-  Bytes(const uint8_t* bytes, uint64_t count) : at_(bytes), left_(count) {}
-  /// Null where there are not so many.
-  const uint8_t* take(uint64_t count) {
-    if (count > left_) return nullptr;
-    const uint8_t* const taken = at_;
-    at_ += count;
-    left_ -= count;
-    return taken;
-  }
-  template <typename Head>
-  bool head(Head* head) {
-    const uint8_t* const from = take(sizeof(Head));
-    if (from != nullptr) memcpy(head, from, sizeof(Head));
-    return from != nullptr;
-  }
-  uint64_t left() const { return left_; }
-
- private:
-  const uint8_t* at_;
-  uint64_t left_;
-};
 
 TablesRecovery::~TablesRecovery() {
   for (size_t k = 0; k < known_.count(); ++k) {
@@ -108,7 +81,7 @@ bool TablesRecovery::damage(const LogDamage& damage) {
 }
 
 bool TablesRecovery::frame(const LogFrame& frame) {
-  const Bytes from(frame.payload, frame.place.bytes);
+  const Payload from(frame.payload, frame.place.bytes);
   bool isRight = true;
   switch (frame.type) {
     case chunkFrame: break;  // those that are left are read in the end
@@ -132,7 +105,7 @@ bool TablesRecovery::frame(const LogFrame& frame) {
 }
 
 bool TablesRecovery::keep(const LogFrame& frame) {
-  const auto room = static_cast<size_t>(whole(frame.place.bytes));
+  const auto room = static_cast<size_t>(padded(frame.place.bytes));
   if (!frames_.commit(frameCount_ + 1) || !bytes_.commit(byteCount_ + room)) return noMemory(static_cast<double>(byteCount_ + room));
   frames_[frameCount_++] = {frame.type, frame.place.bytes, byteCount_};
   if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
@@ -142,7 +115,7 @@ bool TablesRecovery::keep(const LogFrame& frame) {
 
 bool TablesRecovery::apply(uint32_t type, const uint8_t* payload, uint32_t bytes) {
   ++changeCount_;
-  const Bytes from(payload, bytes);
+  const Payload from(payload, bytes);
   switch (type) {
     case insertFrame: return insert(from);
     case removeFrame:
@@ -159,7 +132,7 @@ bool TablesRecovery::apply(uint32_t type, const uint8_t* payload, uint32_t bytes
 
 // ---- the checkpoint ----
 
-bool TablesRecovery::giveState(Bytes from) {
+bool TablesRecovery::giveState(Payload from) {
   const auto bytes = static_cast<uint32_t>(from.left());
   if (!durable_.state_.commit(bytes)) return noMemory(bytes);
   if (bytes > 0) memcpy(durable_.state_.data(), from.take(bytes), bytes);
@@ -167,7 +140,7 @@ bool TablesRecovery::giveState(Bytes from) {
   return true;
 }
 
-bool TablesRecovery::beginCheckpoint(Bytes from) {
+bool TablesRecovery::beginCheckpoint(Payload from) {
   isBegun_ = true;
   ++changeCount_;
   TablesCheckpointHead head = {};
@@ -179,7 +152,7 @@ bool TablesRecovery::beginCheckpoint(Bytes from) {
   return head.tableCount == tables_.tableCount() && giveState(from);
 }
 
-bool TablesRecovery::loadTable(Bytes from) {
+bool TablesRecovery::loadTable(Payload from) {
   LoggedTable head = {};
   if (!from.head(&head)) return false;
   ItemTable* const table = tables_.findTable(head.table);
@@ -199,7 +172,7 @@ bool TablesRecovery::loadTable(Bytes from) {
   return status == Status::ok;
 }
 
-bool TablesRecovery::loadItems(Bytes from) {
+bool TablesRecovery::loadItems(Payload from) {
   while (from.left() > 0) {
     LoggedItem head = {};
     ItemBody* body = nullptr;
@@ -208,7 +181,7 @@ bool TablesRecovery::loadItems(Bytes from) {
     const size_t samplerBytes = table.sampler().itemBytes();
     const size_t removerBytes = table.remover().itemBytes();
     from.take((8 - head.trajectoryBytes % 8) % 8);
-    const uint8_t* const rules = from.take(whole(samplerBytes + removerBytes));
+    const uint8_t* const rules = from.take(padded(samplerBytes + removerBytes));
     const bool isRight = rules != nullptr && (begun_ >> head.table & 1) != 0 && int64_t{table.size()} < table.rateLimiter().counts().stored();
     const Status status = !isRight ? Status::dataCorrupt
                                    : table.loadItem({head.key, head.priority, body, head.timesSampled}, head.own, {rules, samplerBytes},
@@ -265,7 +238,7 @@ Chunk* TablesRecovery::chunkOf(const LoggedChunk& logged) {
 }
 
 /// Reads an item, checks it, and takes all memory for it in its table.
-bool TablesRecovery::readItem(Bytes& from, LoggedItem* head, ItemBody** body) {
+bool TablesRecovery::readItem(Payload& from, LoggedItem* head, ItemBody** body) {
   if (!from.head(head)) return false;
   ItemTable* const table = tables_.findTable(head->table);
   const bool isPossible = table != nullptr && isPriority(head->priority) && isOwn(head->own) && head->insertedAt >= 0 && head->insertedAt <= 0x1p53 &&
@@ -292,7 +265,7 @@ bool TablesRecovery::readItem(Bytes& from, LoggedItem* head, ItemBody** body) {
 
 // ---- changes ----
 
-bool TablesRecovery::insert(Bytes from) {
+bool TablesRecovery::insert(Payload from) {
   LoggedItem head = {};
   ItemBody* body = nullptr;
   if (!readItem(from, &head, &body)) return false;
@@ -300,7 +273,7 @@ bool TablesRecovery::insert(Bytes from) {
   return from.left() == 0;
 }
 
-bool TablesRecovery::change(uint32_t type, Bytes from) {
+bool TablesRecovery::change(uint32_t type, Payload from) {
   ItemChange change = {};
   if (!from.head(&change)) return false;
   ItemTable* const table = tables_.findTable(change.table);
@@ -314,7 +287,7 @@ bool TablesRecovery::change(uint32_t type, Bytes from) {
   return true;
 }
 
-bool TablesRecovery::draw(uint32_t type, Bytes from) {
+bool TablesRecovery::draw(uint32_t type, Payload from) {
   LoggedDraw draw = {};
   if (!from.head(&draw)) return false;
   ItemTable* const table = tables_.findTable(draw.table);
@@ -331,14 +304,14 @@ bool TablesRecovery::draw(uint32_t type, Bytes from) {
   return status == Status::ok;
 }
 
-bool TablesRecovery::setRateLimiter(Bytes from) {
+bool TablesRecovery::setRateLimiter(Payload from) {
   LoggedRateLimiter change = {};
   if (!from.head(&change) || change.table >= tables_.tableCount()) return false;
   return tables_.findTable(static_cast<uint32_t>(change.table))->rateLimiter().set(change.numbers, 3, 0) == Status::ok;
 }
 
 /// A chunk was written again. Items before name its old place, those behind the new one.
-bool TablesRecovery::move(Bytes from) {
+bool TablesRecovery::move(Payload from) {
   ChunkMove move = {};
   if (!from.head(&move)) return false;
   const uint32_t number = findPlace({move.fromSegment, move.fromOffset});

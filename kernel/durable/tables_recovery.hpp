@@ -8,6 +8,7 @@
 #pragma once
 
 #include "kernel/durable/durable_tables.hpp"
+#include "kernel/durable/payload.hpp"
 #include "kernel/durable/recovery.hpp"
 
 namespace exrp {
@@ -35,29 +36,28 @@ class TablesRecovery final : private LogVisitor {
     uint32_t bytes;
     size_t at;  // in bytes_
   };
-  class Bytes;
 
   bool frame(const LogFrame& frame) override;
   bool damage(const LogDamage& damage) override;
 
   bool apply(uint32_t type, const uint8_t* payload, uint32_t bytes);
   bool keep(const LogFrame& frame);
-  bool beginCheckpoint(Bytes from);
-  bool loadTable(Bytes from);
-  bool loadItems(Bytes from);
+  bool beginCheckpoint(Payload from);
+  bool loadTable(Payload from);
+  bool loadItems(Payload from);
   bool endCheckpoint();
-  bool giveState(Bytes from);
-  bool readItem(Bytes& from, LoggedItem* head, ItemBody** body);
+  bool giveState(Payload from);
+  bool readItem(Payload& from, LoggedItem* head, ItemBody** body);
   uint32_t findPlace(LogPosition place) const {
     return chunkOf_.find(place.packed(), [this](uint32_t number) { return known_[number].place.packed(); });
   }
   Chunk* chunkOf(const LoggedChunk& logged);
   bool addPlace(LogPosition place, Chunk* chunk);
-  bool insert(Bytes from);
-  bool change(uint32_t type, Bytes from);
-  bool draw(uint32_t type, Bytes from);
-  bool setRateLimiter(Bytes from);
-  bool move(Bytes from);
+  bool insert(Payload from);
+  bool change(uint32_t type, Payload from);
+  bool draw(uint32_t type, Payload from);
+  bool setRateLimiter(Payload from);
+  bool move(Payload from);
   Status readChunks(RecoveryReport* report);
   Status removeLost(RecoveryReport* report);
   bool noMemory(double bytes);

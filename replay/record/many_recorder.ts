@@ -55,7 +55,11 @@ export class ManyRecorder {
   readonly #core: ReplayCore;
   readonly #rules: UserRules;
   /** The staging rows of the latest call of each kind, for the next one. A call takes them out, as it may run the user's code. */
-  readonly #kept = new Map<string, ManyRows | undefined>();
+  readonly #kept: Record<string, ManyRows | undefined> = {
+    [MANY]: undefined,
+    [BATCH]: undefined,
+    [FLAT]: undefined,
+  };
 
   /** Records into the replay of `core`. */
   constructor(core: ReplayCore, rules: UserRules) {
@@ -63,7 +67,7 @@ export class ManyRecorder {
     this.#rules = rules;
     core.countBuffers(() => {
       let bytes = 0;
-      for (const rows of this.#kept.values()) bytes += rows?.memoryBytes ?? 0;
+      for (const rows of Object.values(this.#kept)) bytes += rows?.memoryBytes ?? 0;
       return bytes;
     });
   }
@@ -169,8 +173,8 @@ export class ManyRecorder {
 
   /** Staging rows for so many steps and at least so many of their next states, or for one final state by itself. */
   #rows(operation: string, count: number, finals: number | undefined): ManyRows {
-    const kept = this.#kept.get(operation);
-    this.#kept.set(operation, undefined);
+    const kept = this.#kept[operation];
+    this.#kept[operation] = undefined;
     const finalCount = finals ?? 1;
     if (kept?.count === count && kept.fits(finalCount)) return kept;
     return new ManyRows(this.#core, operation, count, finals, kept);
@@ -227,7 +231,7 @@ export class ManyRecorder {
       }
     }
     if (selectors.size > 0) selectors.recorded(core.id, count);
-    if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept.set(operation, steps);
+    if (steps.bytes.length <= KEPT_BYTES_MAX) this.#kept[operation] = steps;
   }
 }
 
@@ -327,7 +331,8 @@ function writeEnds(
   { terminated, truncated }: Loose,
   cut: number,
 ): number {
-  flags.fill(0);
+  // To fill a short array takes longer.
+  for (let k = 0; k < flags.length; k++) flags[k] = 0;
   let doneCount = 0;
   // If both are set the task has ended the episode, and there is nothing to bootstrap from.
   if (truncated !== undefined) {

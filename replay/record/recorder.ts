@@ -137,7 +137,7 @@ function interrupted(operation: string): ReplayError {
 
 /**
  * Writes single records into one replay. The engine inlines a whole call only where all its functions together have less than 920 bytes of
- * bytecode, and that saves a sixth of its time. So what is seldom needed stands in functions of its own.
+ * bytecode, and that saves an eighth of its time. So what is seldom needed stands in functions of its own.
  */
 export class Recorder {
   readonly #core: ReplayCore;
