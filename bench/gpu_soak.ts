@@ -1,6 +1,6 @@
 /**
- * Lets a replay with columns on a WebGPU device record, evict, draw and lose its device for ten minutes, and for 48 devices at least, and says whether it takes more and more memory:
- * `deno task gpu:soak`.
+ * Lets a replay with columns on a WebGPU device record, evict, draw and lose its device for ten minutes, and for 48 devices at least, and says whether it takes more
+ * and more memory: `deno task gpu:soak`.
  *
  * A turn records steps into a full pool, changes some, draws a batch by priority and sets new priorities. After a hundred turns, the columns leave the
  * device: by `close()`, or because the device is lost, in turns. Then the next device gets them. Each eighth time, the replay ends, too, and
