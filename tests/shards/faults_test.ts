@@ -492,3 +492,37 @@ Deno.test("a heartbeat with an infinite sum, or an impossible count of writers, 
     assertThrows(() => readBeat(new TextEncoder().encode(lie)), Error, "writers is");
   }
 });
+
+Deno.test("a disk that is full as a draw lets records in ends the shard, and the draw gets its picks", async () => {
+  const connection = localConnection();
+  const rateLimiter = samplesPerInsert(1, { minSize: 1, error: 2 });
+  using replay = await ExperienceReplay.create({ ...NUMBERED, rateLimiter });
+  replay.newPickSelector(uniform());
+  const shard = await serveShard(replay as never, connection, { name: "a" });
+  await using learner = await connectShards(connection);
+  const writer = await shardWriter(connection, { sendIntervalMs: 1 });
+  for (let n = 1; shard.figures().waitingBytes === 0; n++) {
+    record(writer, n);
+    const { recorded } = shard.figures();
+    const hasCome = (): boolean =>
+      shard.figures().waitingBytes > 0 || shard.figures().recorded > recorded;
+    await until("a record has come", hasCome);
+  }
+  // No disk can be filled at just this moment, so its error comes from here.
+  const { kernel } = coreOf("test", replay);
+  const { symbols } = kernel;
+  const full = {
+    ...symbols,
+    exrp_record: () => {
+      throw new ReplayError("disk", "the disk is full");
+    },
+  };
+  Object.assign(kernel, { symbols: full });
+  try {
+    assertEquals((await learner.getBatch(1)).size, 1);
+    assertEquals((await shard.closed as ReplayError).code, "disk");
+  } finally {
+    Object.assign(kernel, { symbols });
+    writer.abandon();
+  }
+});
