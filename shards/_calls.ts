@@ -51,6 +51,11 @@ const WIDE_BYTES = 128;
 /** The most records of a call, so that no chunk can ask for more memory than its sender had. */
 const COUNT_MAX = 2 ** 20;
 
+/** The most records of a call that is not of many. */
+const RECORDS_MAX: ReadonlyMap<number, number> = new Map(
+  [[CALL.begin, 0], [CALL.row, 1], [CALL.end, 0], [CALL.leave, 0]],
+);
+
 /** The most bytes of the steps of one call, before they are packed. */
 export const STEPS_BYTES_MAX = 2 ** 28;
 
@@ -148,7 +153,8 @@ export function readChunk(symbols: KernelSymbols, schema: number, data: Uint8Arr
     const tag = rest.i32();
     const payload = rest.bytes(rest.u32());
     rest.align();
-    if (count > COUNT_MAX) throw refused(`a call has ${count} records`);
+    const most = RECORDS_MAX.get(kind & 0xff) ?? COUNT_MAX;
+    if (count > most) throw refused(`a call ${kind} has ${count} records`);
     if ((kind & 0xff) < CALL.begin || (kind & 0xff) > CALL.leave || kind > (PACKED | 0xff)) {
       throw refused(`it has a call ${kind}`);
     }

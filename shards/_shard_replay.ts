@@ -257,7 +257,7 @@ export class ShardReplay {
   limit(most: number): void {
     if (!(most >= 0)) throw refused(`a limit is ${most}`);
     this.#limit = most;
-    this.#applyWaiting();
+    this.applyWaiting();
   }
 
   /** Whether the rate limiters let a chunk in. */
@@ -274,7 +274,7 @@ export class ShardReplay {
   }
 
   /** Lets waiting chunks in, those of each actor in order. */
-  #applyWaiting(): void {
+  applyWaiting(): void {
     if (this.#core.busyWith !== undefined) return;
     let isAny = false;
     for (const [actor, { chunks, entry, reply }] of this.#waiting) {
@@ -553,7 +553,7 @@ export class ShardReplay {
       const patience = entry.isGone ? Math.min(GONE_MS, milliseconds) : milliseconds;
       if (entry.seen < now - patience) this.#forget(entry);
     }
-    if (this.#waiting.size > 0) this.#applyWaiting();
+    if (this.#waiting.size > 0) this.applyWaiting();
   }
 
   /** Nothing is sent any more. */
@@ -564,7 +564,7 @@ export class ShardReplay {
 
   // ---- drawing ----
 
-  /** Draws what a learner asks for. */
+  /** Draws what a learner asks for. Call {@linkcode ShardReplay.applyWaiting} then: a rate limiter may let more in. */
   draw({ schema, selector, count }: DrawRequest): Drawn {
     const entry = this.#register.entries[selector];
     const none = new Uint8Array(0);
@@ -594,7 +594,6 @@ export class ShardReplay {
       const rows = rowsOf(OwnedBatch.memoryOf(batch), strides, count);
       batch[Symbol.dispose]();
       this.#counts.drawn += count;
-      if (this.#waiting.size > 0) this.#applyWaiting();
       return { status: DRAWN.rows, count, rows, ...figures };
     } catch (error) {
       if (!(error instanceof ReplayError)) throw error;

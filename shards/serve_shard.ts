@@ -296,5 +296,6 @@ export class Shard implements AsyncDisposable {
       const bytes = writePicks({ ...part, rows: rows.subarray(from, from + most) });
       this.#connection.publish(reply, bytes);
     }
+    this.#inner.applyWaiting();
   }
 }

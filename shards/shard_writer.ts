@@ -42,7 +42,7 @@ export interface ShardWriterOptions extends WaitOptions {
   readonly stayMs?: number;
   /** Records go off once they have so many bytes: from 1 KiB; 256 KiB by default, and at most what the connection carries. */
   readonly chunkBytes?: number;
-  /** Records go off after so many milliseconds at the latest: 50 by default. */
+  /** Records go off after so many milliseconds at the latest: 100 by default. Smaller chunks cost a shard more. */
   readonly sendIntervalMs?: number;
   /** How many bytes may wait to be confirmed by one shard; then `record` is held back, as by a rate limiter. 16 MiB by default. */
   readonly unconfirmedBytes?: number;
@@ -98,7 +98,7 @@ export async function shardWriter<S extends Schema = AnySchema>(
     ...["prefix", "shard", "stayMs", "chunkBytes", "sendIntervalMs", "unconfirmedBytes"],
     ...["timeoutMs", "signal"],
   ]);
-  const { prefix = "exrp", shard, chunkBytes = 2 ** 18, sendIntervalMs = 50 } = options;
+  const { prefix = "exrp", shard, chunkBytes = 2 ** 18, sendIntervalMs = 100 } = options;
   const { unconfirmedBytes = 2 ** 24, stayMs = 30_000, timeoutMs = 10_000, signal } = options;
   const subjects = new Subjects(checkToken(`${WHERE}: prefix`, prefix, true));
   if (shard !== undefined) checkToken(`${WHERE}: shard`, shard);

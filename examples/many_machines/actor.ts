@@ -19,6 +19,7 @@ import * as impala from "../impala_cartpole/actor.ts";
 import * as r2d2 from "../r2d2_memory/agent.ts";
 import { actorsMax, type Architecture, ARCHITECTURES, SEED_ENVIRONMENTS } from "./architectures.ts";
 import { sayFigures } from "./_figures.ts";
+import { connectNats } from "./_nats.ts";
 import { NAME, PREFIX } from "./names.ts";
 
 /** What an actor is told. */
@@ -109,12 +110,7 @@ export function parseJob(args: string[]): ActorJob & { readonly servers: string 
 
 if (import.meta.main) {
   const { servers, ...job } = parseJob(Deno.args);
-  const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-  const connection = await connect({
-    servers,
-    maxReconnectAttempts: -1,
-    waitOnFirstConnect: true, // all parts may be started at the same time
-  });
+  const connection = await connectNats(servers, true); // all parts may be started at the same time
   let [steps, version] = [0, 0];
   using _figures = sayFigures(connection, `actor-${job.index}`, () => ({ steps, version }));
   await act(connection, job, new AbortController().signal, (turn, newest) => {

@@ -18,6 +18,7 @@ import { integerOf, oneOf, runExample } from "../_options.ts";
 import { act, type ActorJob } from "./actor.ts";
 import { actorsMax, type Architecture, ARCHITECTURES, isStored, STEPS } from "./architectures.ts";
 import { learn } from "./learner.ts";
+import { connectNats } from "./_nats.ts";
 import { threadConnection } from "./_thread_connection.ts";
 import type { Job } from "./worker.ts";
 
@@ -41,13 +42,6 @@ type Network = Connection & { close(): Promise<void> };
 interface Started {
   readonly end: () => Promise<void>;
   readonly failed: Promise<never>;
-}
-
-/** Connects to NATS. It waits for a server that is away for a while; with `waitOnFirstConnect`, also for one that is not there yet. */
-async function connectNats(options: Options): Promise<Network> {
-  const { connect } = await import("npm:@nats-io/transport-node@3.4.0");
-  const waitOnFirstConnect = options.in === "cluster"; // all parts may be started at the same time
-  return await connect({ servers: options.servers, maxReconnectAttempts: -1, waitOnFirstConnect });
 }
 
 /** Where the actors run: how all are connected, and how actors are started. */
@@ -101,7 +95,7 @@ const places: Readonly<
     },
   },
   nats: {
-    connect: connectNats,
+    connect: ({ servers }) => connectNats(servers, false),
     start: (_network, jobs, { servers }) => {
       const program = new URL("./actor.ts", import.meta.url).href;
       const children = jobs.map((job) => {
@@ -129,7 +123,7 @@ const places: Readonly<
     },
   },
   cluster: {
-    connect: connectNats,
+    connect: ({ servers }) => connectNats(servers, true), // all parts may be started at the same time
     start: () => ({ end: () => Promise.resolve(), failed: new Promise(() => {}) }),
   },
 };

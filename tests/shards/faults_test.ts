@@ -1,8 +1,7 @@
 /** What goes wrong between an actor and its shard: episodes that end elsewhere, answers that are lost, messages that overtake others, names that are taken. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
-import { native } from "../_native.ts";
 import { inTime, until } from "../_wait.ts";
-import { ExperienceReplay, ReplayError, samplesPerInsert, uint8, uniform } from "@exrp/replay";
+import { ExperienceReplay, ReplayError, samplesPerInsert, uniform } from "@exrp/replay";
 import {
   type Connection,
   connectShards,
@@ -414,38 +413,6 @@ Deno.test("a shard closes though nobody takes its last words", async () => {
   const shard = await serveShard(replay as never, mute, { name: "a" });
   await inTime("it is closed", shard.close());
   assertEquals(await shard.closed, undefined);
-});
-
-native.test("a disk that fails in a draw is an error of the disk, and the shard goes on", async () => {
-  const folder = await Deno.makeTempDir();
-  const connection = localConnection();
-  const options = { capacity: 4000, state: uint8(4000), resident: 1_500_000, seed: 5 };
-  {
-    using replay = await ExperienceReplay.open(folder, options);
-    replay.newPickSelector(uniform());
-    const random = testRandom(7);
-    for (let k = 0; k < 3000; k++) {
-      const state = new Uint8Array(4000).map(() => random(256));
-      replay.record(replay.newEpisode(), state, 0, k, { finalState: state });
-      if (k % 100 === 0) await replay.flush();
-    }
-    await replay.flush();
-    await using shard = await serveShard(replay as never, connection, { name: "a" });
-    await using learner = await connectShards(connection);
-    const logs = [];
-    for await (const { name } of Deno.readDir(folder)) if (name.startsWith("log-")) logs.push(name);
-    const [first = ""] = logs.toSorted();
-    await Deno.rename(`${folder}/${first}`, `${folder}/away`);
-    const draw = async (): Promise<void> => {
-      for (let k = 0; k < 100; k++) await learner.getBatch(32);
-    };
-    const error = await assertRejects(draw, ReplayError, "the shard a: rows of the replay can't");
-    assertEquals((error as ReplayError).code, "disk");
-    await Deno.rename(`${folder}/away`, `${folder}/${first}`);
-    await draw();
-    assertEquals(shard.figures().damaged, 0);
-  }
-  await Deno.remove(folder, { recursive: true });
 });
 
 Deno.test("an actor at its bound goes on with another shard", async () => {

@@ -13,7 +13,7 @@ import { NUMBERED } from "./_numbered.ts";
 const nats = await findNats();
 
 Deno.test({
-  name: "a shard whose password is refused says so",
+  name: "a shard or an actor whose password is refused says so",
   ignore: nats === undefined || onWasm,
   fn: async () => {
     const users = 'authorization { users: [{ user: shard, password: "right" }] }';
@@ -27,19 +27,28 @@ Deno.test({
     await Deno.writeTextFile(path, JSON.stringify(config));
     try {
       // The server resets the connection sooner or later than the client ends it.
-      const runs = Array.from({ length: 4 }, (_, k) =>
-        new Deno.Command(Deno.execPath(), {
-          args: [
-            ...["run", "-A", "--no-check", "--quiet", "--lock=deno.lock", "shards/main.ts"],
-            ...["--config", path, "--directory", `${folder}/${k}`],
-          ],
+      const run = async (args: readonly string[]): Promise<[said: string, code: number]> => {
+        const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+          args: ["run", "-A", "--no-check", "--quiet", "--lock=deno.lock", ...args],
           cwd: inRepository(),
           stderr: "piped",
-        }).output());
-      for (const { code, stderr } of await Promise.all(runs)) {
-        const said =
-          `shard: NATS at ${server.address} refuses the user or the password that "nats" of the file has: Authorization Violation\n`;
-        assertEquals([new TextDecoder().decode(stderr), code], [said, 1]);
+        }).output();
+        return [new TextDecoder().decode(stderr), code];
+      };
+      const shards = ["1", "2", "3"].map((k) =>
+        run(["shards/main.ts", "--config", path, "--directory", `${folder}/${k}`])
+      );
+      const actors = ["0", "1", "2"].map((index) =>
+        run([
+          ...["examples/many_machines/actor.ts", `--index=${index}`, "--actors=3"],
+          `--servers=${server.address}`,
+        ])
+      );
+      const words =
+        `shard: NATS at ${server.address} refuses the user or the password that "nats" of the file has: Authorization Violation\n`;
+      for (const [said, code] of await Promise.all(shards)) assertEquals([said, code], [words, 1]);
+      for (const [said, code] of await Promise.all(actors)) {
+        assert(said.includes("AuthorizationError: Authorization Violation") && code === 1, said);
       }
     } finally {
       await server.kill();
