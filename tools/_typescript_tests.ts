@@ -84,7 +84,7 @@ const model = {
 } as const;
 
 /** How many schedules of fleets run. */
-const fleets = { all: "30", everyday: "8" } as const;
+const fleets = { all: "20", everyday: "8" } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");

@@ -3,12 +3,11 @@
  * `EXRP_GPU_BATCHES` says how many batches; `deno task test:gpu` draws 10,000.
  */
 import { assertGreater } from "../_assert.ts";
-import { amount } from "../_amount.ts";
 import { native } from "../_native.ts";
 import { hasDevice, newDevice, onGpu } from "./_device.ts";
 import { drawEqual } from "./_twins.ts";
 
-const batchCount = Number(Deno.env.get("EXRP_GPU_BATCHES") ?? amount(50, 160));
+const batchCount = Number(Deno.env.get("EXRP_GPU_BATCHES") ?? 160);
 const seed = Number(Deno.env.get("EXRP_SEED") ?? 32);
 
 onGpu.test("batches on a device are those of the replay, to the bit", async () => {
