@@ -46,8 +46,13 @@ const long: Readonly<Record<string, readonly string[]>> = {
     "tests/tools/cluster_test.ts",
     "tests/machines/kills_test.ts",
   ],
+  "crowds of actors and shards": ["tests/machines/crowd_test.ts"],
   "files for containers": ["tests/tools/deploy_test.ts"],
-  "memory that full replays and tables take": ["tests/whole/memory", "tests/tables/memory_test.ts"],
+  "memory that full replays, tables and large folders take": [
+    "tests/whole/memory",
+    "tests/tables/memory_test.ts",
+    "tests/replay/append/memory_test.ts",
+  ],
   "what the compiler says of wrong types": [
     "tests/schema/misspelt_options_test.ts",
     "tests/schema/readable_types_test.ts",
@@ -74,12 +79,12 @@ export const leftOut: string = Object.keys(long).join(", ");
 
 /** What the tests of the model run: seeds, natively, on WebAssembly and of durable replays, and recordings for the native replay. */
 const model = {
-  all: { seeds: "90", wasmSeeds: "16", recordings: "12", durable: "50" },
-  everyday: { seeds: "25", wasmSeeds: "6", recordings: "4", durable: "15" },
+  all: { seeds: "90", wasmSeeds: "16", shared: "24", recordings: "12", durable: "50" },
+  everyday: { seeds: "12", wasmSeeds: "3", shared: "8", recordings: "2", durable: "6" },
 } as const;
 
 /** How many schedules of fleets run. */
-const fleets = { all: "40", everyday: "20" } as const;
+const fleets = { all: "20", everyday: "8" } as const;
 
 /** Where the model tests leave recorded operations for the native replay: EXRP_OPERATIONS_DIR/*.ops */
 export const operations: string = inRepository("build", "operations");
@@ -190,8 +195,10 @@ export async function listParts(): Promise<string[]> {
  * @param isAll Whether to run what takes long, too.
  */
 export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
-  const { seeds, wasmSeeds, recordings, durable } = isAll ? model.all : model.everyday;
+  const { seeds, wasmSeeds, shared, recordings, durable } = isAll ? model.all : model.everyday;
   const schedules = isAll ? fleets.all : fleets.everyday;
+  // tests/_amount.ts reads it.
+  const more: Record<string, string> = isAll ? { EXRP_ALL: "1" } : {};
   const ignored = isAll ? [] : Object.values(long).flat();
   const parts = (await listParts()).filter((part) => !ignored.includes(part));
   const tests = parts.map((part): Job => ({
@@ -200,8 +207,10 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
       const without = ignored.filter((file) => file.startsWith(`${part}/`));
       const ignore = without.length > 0 ? [`--ignore=${without.join(",")}`] : [];
       return denoTest(["--no-check", ...ignore, part], {
+        ...more,
         EXRP_OPERATIONS_DIR: operations,
         EXRP_MODEL_SEEDS: seeds,
+        EXRP_MODEL_SHARED: shared,
         EXRP_MODEL_RECORDINGS: recordings,
         EXRP_DURABLE_SEEDS: durable,
         EXRP_MACHINE_SCHEDULES: schedules,
@@ -218,6 +227,7 @@ export async function listTypeScriptJobs(isAll: boolean): Promise<Job[]> {
     name: `on WebAssembly: ${onWasm.join(", ")}`,
     run: () =>
       denoTest(["--no-check", ...onWasm], {
+        ...more,
         EXRP_BACKEND: "wasm",
         EXRP_MODEL_SEEDS: wasmSeeds,
         EXRP_MODEL_RECORDINGS: "2",

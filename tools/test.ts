@@ -6,6 +6,7 @@
 import { readArguments } from "./_arguments.ts";
 import { add, type Count, inWords, type Job, none, one, program, runJobs } from "./_jobs.ts";
 import { listKernelJobs, nativeBuild, nativeRecordings, nativeTests } from "./_native_tests.ts";
+import { readTree } from "./_processes.ts";
 import { exists, seconds } from "./_repository.ts";
 import { leftOut, listTypeScriptJobs, operations, pinned, typesJob } from "./_typescript_tests.ts";
 
@@ -180,7 +181,9 @@ async function main(args: readonly string[]): Promise<number> {
     ...all ? everything(isNative) : [],
     ...only === "native" && isNative ? native : [],
   ]);
-  console.log(`all took ${seconds(performance.now() - start)}`);
+  const took = readTree(Deno.pid)?.seconds;
+  const worked = took === undefined ? "" : `, and ${seconds(1000 * took)} of processor time`;
+  console.log(`all took ${seconds(performance.now() - start)}${worked}`);
   if (only === undefined && !all) {
     console.log(
       `Not run: ${leftOut}, C++ under sanitizers. \`deno task test --all\` runs all of it, in about 13 minutes.`,

@@ -20,16 +20,18 @@ export interface Job {
   readonly ticket: BroadcastTicket<BroadcastArrays>;
   /** How many versions. */
   readonly count: number;
+  /** Ends the loop where it is not 0: Deno lets a Worker that never waits go on after `terminate()`. */
+  readonly stop: Int32Array<SharedArrayBuffer>;
 }
 
 const scope = self as unknown as WorkerScope;
-scope.onmessage = ({ data: { ticket, count } }) => {
+scope.onmessage = ({ data: { ticket, count, stop } }) => {
   const broadcast = Broadcast.attach(ticket);
   const arrays = broadcast.read().arrays;
   let published = 0;
   let refused = 0;
   scope.postMessage("begun");
-  while (published < count) {
+  while (published < count && Atomics.load(stop, 0) === 0) {
     filled(arrays, broadcast.version + 1);
     try {
       broadcast.publish(arrays);

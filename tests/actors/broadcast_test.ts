@@ -41,11 +41,14 @@ function arraysOf(length: number): BroadcastArrays {
   };
 }
 
-/** Starts a Worker that publishes, and waits until it has begun. */
+/** Starts a Worker that publishes, and waits until it has begun; `end()` ends its loop for good. */
 async function startWriter(
   ticket: BroadcastTicket,
   count: number,
-): Promise<{ worker: Worker; done: Promise<{ published: number; refused: number }> }> {
+): Promise<
+  { worker: Worker; done: Promise<{ published: number; refused: number }>; end: () => void }
+> {
+  const stop = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(new URL("./_broadcast_worker.ts", import.meta.url), { type: "module" });
   const begun = Promise.withResolvers<void>();
   const done = Promise.withResolvers<{ published: number; refused: number }>();
@@ -55,15 +58,19 @@ async function startWriter(
     begun.reject(new Error(event.message));
     done.reject(new Error(event.message));
   };
-  const job: Job = { ticket, count };
+  const job: Job = { ticket, count, stop };
   worker.postMessage(job);
   await begun.promise;
-  return { worker, done: done.promise };
+  const end = (): void => {
+    worker.terminate();
+    Atomics.store(stop, 0, 1);
+  };
+  return { worker, done: done.promise, end };
 }
 
 Deno.test(`${READS} reads while a Worker publishes at full speed: all are whole, and versions go up`, async () => {
   const broadcast = Broadcast.create(filled(arraysOf(150), 1));
-  const { worker } = await startWriter(broadcast.ticket, Infinity);
+  const { end } = await startWriter(broadcast.ticket, Infinity);
   let last = 0;
   let copies = 0;
   try {
@@ -78,7 +85,7 @@ Deno.test(`${READS} reads while a Worker publishes at full speed: all are whole,
       last = version;
     }
   } finally {
-    worker.terminate();
+    end();
   }
 });
 
@@ -107,7 +114,7 @@ Deno.test(`${ENDINGS} writers end at random moments (seed ${SEED}): readers keep
   let cutOff = 0;
   // One of them, at least, has to be in the middle of publish().
   for (let turn = 0; turn < ENDINGS || cutOff === 0; turn++) {
-    const { worker } = await startWriter(broadcast.ticket, Infinity);
+    const { worker, end } = await startWriter(broadcast.ticket, Infinity);
     for (let reads = below(12); reads >= 0; reads--) {
       assertStrictEquals(versionsIn(broadcast.read().arrays).length, 1);
     }
@@ -126,6 +133,7 @@ Deno.test(`${ENDINGS} writers end at random moments (seed ${SEED}): readers keep
     const read = broadcast.read();
     assert(read.version >= version);
     assertStrictEquals(versionsIn(read.arrays).length, 1);
+    end();
   }
 });
 
@@ -182,7 +190,7 @@ Deno.test("real threads, too, tear what a reader without the second look gets", 
     arrays: ["a", "b"].map((name) => ({ name, dtype: "uint8", length: 64 })),
   };
   Broadcast.attach(ticket).publish({ a: new Uint8Array(64), b: new Uint8Array(64) });
-  const { worker } = await startWriter(ticket, Infinity);
+  const { end } = await startWriter(ticket, Infinity);
   const target = new Interrupted(new ArrayBuffer(64));
   // So slow that the writer comes round.
   const newest = new Slots(memory, sizes);
@@ -193,7 +201,7 @@ Deno.test("real threads, too, tear what a reader without the second look gets", 
   // Without a tear, this never ends.
   const slots = new Careless(memory, sizes);
   do slots.read([target]); while (new Set(target).size === 1);
-  worker.terminate();
+  end();
 });
 
 Deno.test("a writer that was cut off leaves the last whole version, bars others until takeOver(), and its slot is used last", () => {

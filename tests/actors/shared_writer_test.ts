@@ -1,12 +1,13 @@
 /** ActorWriters in Workers on one shared replay: nothing is lost, doubled or out of order, with a rate limiter and without. */
 import { assertEquals, assertStrictEquals } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { ExperienceReplay, float64, int32, prioritized, samplesPerInsert } from "@exrp/replay";
 import type { WriterJob } from "./_writer_worker.ts";
 import { native } from "../_native.ts";
 
 const SEED = Number(Deno.env.get("EXRP_WRITER_SEED") ?? 261123);
 const ACTORS = 3;
-const STEPS = 3_000;
+const STEPS = amount(1_000, 3_000);
 
 /** Runs a Worker to its end. */
 async function runWriter(job: WriterJob): Promise<void> {

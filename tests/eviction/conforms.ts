@@ -9,6 +9,7 @@ import type { Selector } from "@exrp/replay";
 import { uniform } from "@exrp/replay";
 import { type EvictionCase, evictionChecks } from "@exrp/replay/testing";
 import { assert, assertEquals, assertStrictEquals } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { recordEpisode, type SmallReplay, smallReplay, testRandom } from "../replay/_helpers.ts";
 
 /** Registers the tests of the contract for one rule. */
@@ -16,16 +17,17 @@ export function conforms(rule: EvictionCase): void {
   for (const { name, run } of evictionChecks(rule)) Deno.test(name, run);
   const name = rule.name ?? rule.make().name;
   Deno.test(`${name}: with maxAge, nothing older is stored or drawn, whatever the rule would keep`, async () => {
-    for (const [seed, capacity] of [[1, 40], [2, 200], [3, 200], [4, 25]] as const) {
+    const ages = [[1, 40], [2, 200], [3, 200], [4, 25]] as const;
+    for (const [seed, capacity] of ages.slice(0, amount(2, 4))) {
       await keepsAges(rule, seed, capacity);
     }
   });
   Deno.test(`${name}: with capacityBytes, records and final states never take more`, async () => {
-    for (const seed of [1, 2, 3]) await keepsBytes(rule, seed);
+    for (const seed of [1, 2, 3].slice(0, amount(1, 3))) await keepsBytes(rule, seed);
   });
   if (rule.savable === false) return;
   Deno.test(`${name}: with limits too, after saving and loading, it evicts the same episodes`, async () => {
-    for (const seed of [1, 2, 3]) await savesLimits(rule, seed);
+    for (const seed of [1, 2, 3].slice(0, amount(1, 3))) await savesLimits(rule, seed);
   });
 }
 

@@ -3,6 +3,7 @@ import { uniform } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 import { type PickSelector, RandomStream, type Selection } from "@exrp/replay/selectors";
 import { assert, assertEquals, assertMatch, assertStrictEquals, assertThrows } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { KeepBest } from "../../examples/custom_eviction.ts";
 import {
   assertReplayError,
@@ -202,7 +203,7 @@ Deno.test("a policy and a selector in TypeScript see what the kernel has, after 
     const selector = replay.newPickSelector(tags);
     const actors = [0, 1, 2, 3].map(() => replay.newEpisode());
     let trims = 0;
-    for (let step = 0; step < 1500; step++) {
+    for (let step = 0; step < amount(500, 1500); step++) {
       const k = random.below(4);
       const handle = actors[k] ?? 0;
       const roll = random.below(30);

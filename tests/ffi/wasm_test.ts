@@ -140,11 +140,10 @@ Deno.test("batches() orders ahead on WebAssembly, and gives what getBatch() give
 
 Deno.test("conforms() holds on WebAssembly", async () => {
   const code = `
-import { prioritized, uniform, fifo } from "@exrp/replay";
+import { uniform } from "@exrp/replay";
 import { conforms } from "@exrp/replay/testing";
 import { ExperienceReplay, float32 } from "@exrp/replay";
 await conforms({ make: uniform });
-await conforms({ make: prioritized });
 const replay = await ExperienceReplay.create({ capacity: 10, state: float32(1) });
 console.log(replay.describe().backend);
 `;

@@ -8,13 +8,14 @@ import {
   assertRejects,
   assertStrictEquals,
 } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { inTime, pause, until } from "../_wait.ts";
 import { ReplayError } from "../../mod.ts";
 import { Hub } from "../shards/_hub.ts";
 import { Fabric, type FabricOptions, type Peer } from "../shards/_fabric.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261128);
-const SCHEDULES = Number(Deno.env.get("EXRP_SCHEDULES") ?? 40);
+const SCHEDULES = Number(Deno.env.get("EXRP_SCHEDULES") ?? amount(10, 40));
 
 /** Above two chunks, and of two kinds. */
 type Weights = { w: Float32Array<ArrayBuffer>; step: Float64Array<ArrayBuffer> };

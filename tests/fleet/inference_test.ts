@@ -26,12 +26,13 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { inTime, pause, until } from "../_wait.ts";
 import { Hub } from "../shards/_hub.ts";
 import { Fabric, type FabricOptions, type Peer } from "../shards/_fabric.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 261128);
-const SCHEDULES = Number(Deno.env.get("EXRP_SCHEDULES") ?? 40);
+const SCHEDULES = Number(Deno.env.get("EXRP_SCHEDULES") ?? amount(10, 40));
 
 /** No actor is dropped, however slow the machine is. */
 const FOR_EVER = 2 ** 31 - 1;

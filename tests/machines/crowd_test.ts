@@ -15,8 +15,8 @@ import { SimulatedActor } from "./_simulated_actor.ts";
 import { priorityOf } from "./_simulated_learner.ts";
 import { SimulatedShard } from "./_simulated_shard.ts";
 
-const ACTORS = Number(Deno.env.get("EXRP_CROWD_ACTORS") ?? 40);
-const SHARDS = Number(Deno.env.get("EXRP_CROWD_SHARDS") ?? 8);
+const ACTORS = Number(Deno.env.get("EXRP_CROWD_ACTORS") ?? 24);
+const SHARDS = Number(Deno.env.get("EXRP_CROWD_SHARDS") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
 const WRITE_MS = 1500;
 const [BATCHES, SIZE] = [40, 50 * SHARDS];

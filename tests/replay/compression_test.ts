@@ -1,5 +1,6 @@
 /** The option `compression`: the same batches, rows and snapshots as without, in less memory, also after updates, in a folder, and on a shared replay. */
 import { assert, assertEquals, assertGreater, assertLess, assertRejects } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { ExperienceReplay, float32, prioritized, uint8 } from "@exrp/replay";
 import { normalize, randomShift, toFloat32 } from "@exrp/replay/transforms";
 import type { Compression } from "@exrp/replay/types";
@@ -150,7 +151,7 @@ for (const [k, pick] of PICKS.entries()) {
       using plain = await make({ pick });
       using packed = await make({ pick, compression });
       // More than they hold, so that blocks are used again.
-      for (let round = 0; round < 4; round++) {
+      for (let round = 0; round < amount(2, 4); round++) {
         fill(plain, seed + round, 250);
         fill(packed, seed + round, 250);
         same(plain, packed, `seed ${seed}, ${compression}, round ${round}`);
@@ -250,7 +251,7 @@ native.test("a shared replay with compression draws the same, too", async () => 
   using packed = await make({ pick: { stack: { image: 4, speed: 1 } }, compression: "small" });
   plain.share();
   packed.share();
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < amount(2, 4); round++) {
     fill(plain, 30 + round, 250);
     fill(packed, 30 + round, 250);
     same(plain, packed, `round ${round}`);

@@ -5,8 +5,16 @@
  */
 
 import { type SelectorCase, selectorChecks } from "@exrp/replay/testing";
+import { nameOf } from "../../testing/_selector_checks.ts";
+import { isAll } from "../_amount.ts";
 
-/** Registers the tests of the contract for one rule. */
+/** The names of the rules that had their tests in this file. */
+const held = new Set<string>();
+
+/** Registers the tests of the contract for one rule. Only `--all` does so for a second one of the same name, with other options. */
 export function conforms(rule: SelectorCase): void {
-  for (const { name, run } of selectorChecks(rule)) Deno.test(name, run);
+  const name = nameOf(rule.make());
+  if (!isAll && held.has(name)) return;
+  held.add(name);
+  for (const check of selectorChecks(rule)) Deno.test(check.name, check.run);
 }

@@ -6,6 +6,7 @@
  */
 
 import { assert, assertEquals } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { pause } from "../_wait.ts";
 import { ActorWriter } from "@exrp/replay/actors";
 import { serveShard, type Shard, type ShardWriter, shardWriter } from "@exrp/replay/shards";
@@ -14,7 +15,7 @@ import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";
 import { batchOf, manyOf, type Numbered, numbersOf, openNumbered, step } from "./_numbered.ts";
 
-const SCHEDULES = Number(Deno.env.get("EXRP_SHARD_SCHEDULES") ?? 4);
+const SCHEDULES = Number(Deno.env.get("EXRP_SHARD_SCHEDULES") ?? amount(2, 4));
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 311);
 
 /** A shard on a network, which can be killed. */

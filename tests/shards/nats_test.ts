@@ -9,6 +9,7 @@
 
 import { connect } from "npm:@nats-io/transport-node@3.4.0";
 import { assert, assertEquals } from "../_assert.ts";
+import { amount } from "../_amount.ts";
 import { pause, until } from "../_wait.ts";
 import { ExperienceReplay } from "@exrp/replay";
 import { connectShards, type ShardChange } from "@exrp/replay/shards";
@@ -17,7 +18,7 @@ import { testRandom } from "../replay/_helpers.ts";
 import { type Numbered, numbersOf } from "./_numbered.ts";
 import { confirmedOf, Program } from "./_program.ts";
 
-const KILLS = Number(Deno.env.get("EXRP_SHARD_KILLS") ?? 4);
+const KILLS = Number(Deno.env.get("EXRP_SHARD_KILLS") ?? amount(2, 4));
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 3131);
 const nats = await findNats();
 const ignore = nats === undefined || Deno.env.get("EXRP_BACKEND") === "wasm";

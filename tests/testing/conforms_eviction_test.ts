@@ -24,9 +24,7 @@ function unsavable(): EvictionPolicy {
 }
 
 Deno.test("conformsEviction() lets right policies pass", async () => {
-  await conformsEviction({ make: () => new LeastRecent() });
   await conformsEviction({ make: () => new LeastRecent() }, { seed: 500 });
-  await conformsEviction({ make: fifo });
   await conformsEviction({ make: unsavable, savable: false });
   // Where open ones are named on purpose.
   await conformsEviction({ make: () => new YoungestFirst(), namesOpen: true });

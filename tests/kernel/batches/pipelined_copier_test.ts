@@ -22,6 +22,7 @@ import {
 import type { AnyPick } from "@exrp/replay/types";
 import { RandomStream } from "@exrp/replay/selectors";
 import { assert, assertEquals } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { Buffer } from "node:buffer";
 
 type NumbersSchema = {
@@ -218,7 +219,7 @@ async function compare(backend: Backend): Promise<void> {
   const seed = 261123;
   const random = new RandomStream(seed, 1);
   let turn = 0;
-  for (let state = 1; state <= 32; state++) {
+  for (let state = 1; state <= 32; state += amount(3, 1)) {
     const action = actions[state % actions.length] ?? uint8();
     // Each policy with every other width: all of both, with half the pairs.
     for (const pick of picks.filter((_, k) => (k + state) % 2 === 0)) {

@@ -1,5 +1,6 @@
 /** The pump: real sockets, with the HTTP/2 client of Node as the peer. */
 import { assert, assertEquals, assertStrictEquals } from "../../_assert.ts";
+import { noise } from "../../_noise.ts";
 import http2 from "node:http2";
 import { type GrpcCall, GrpcConnection } from "../../../net/grpc/calls.ts";
 import { BusyPoll } from "../../../net/pump/busy_poll.ts";
@@ -120,9 +121,10 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     const pump = await listen(platform);
     const session = await connect(pump.port);
     const sizes = [0, 1, 100, 20_000, 70_000, 300_000];
+    const sent = noise(300_200);
     const replies = Array.from({ length: 200 }, async (_, k) => {
       const messages = [0, 1].map((n) =>
-        Uint8Array.from({ length: sizes[(k + n) % sizes.length] as number }, (_, i) => i * k)
+        sent.subarray(k, k + (sizes[(k + n) % sizes.length] ?? 0))
       );
       const { bytes, status } = await call(session, "/echo", messages);
       assertEquals(status, "0");
@@ -145,7 +147,7 @@ for (const platform of Object.keys(platforms) as (keyof typeof platforms)[]) {
     ) {
       const session = await connect(pump.port, settings);
       const size = settings.initialWindowSize === 1000 ? 200_000 : 10_000_000;
-      const message = Uint8Array.from({ length: size }, (_, k) => k * 7 >> 2);
+      const message = noise(size);
       const { bytes, status } = await call(session, "/echo", [message]);
       assertEquals(status, "0");
       assert(Buffer.from(withPrefix(message)).equals(bytes));

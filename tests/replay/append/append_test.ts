@@ -5,6 +5,7 @@
  */
 
 import { assertEquals, assertMatch } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import {
   every,
   ExperienceReplay,
@@ -21,7 +22,7 @@ import type { AnyReplay } from "../../whole/model/library_subject.ts";
 import { withFolder } from "../durable/_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2614);
-const TURNS = Number(Deno.env.get("EXRP_APPENDS") ?? 6);
+const TURNS = Number(Deno.env.get("EXRP_APPENDS") ?? amount(3, 6));
 
 type Random = (bound: number) => number;
 

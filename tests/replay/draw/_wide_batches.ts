@@ -6,6 +6,7 @@
 
 import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
 import { pause } from "../../_wait.ts";
+import { noise } from "../../_noise.ts";
 import { testRandom } from "../_helpers.ts";
 
 const [seed = "1", ending = "end"] = Deno.args;
@@ -35,10 +36,10 @@ async function draw(turns: number): Promise<string> {
   for (let count = 0; count < 500;) {
     const steps = 1 + below(40);
     replay.recordMany(replay.newEpisode(), {
-      state: Uint8Array.from({ length: steps * side * side }, () => below(256)),
+      state: noise(steps * side * side, below(2 ** 31)),
       action: new Int32Array(steps),
       reward: new Float32Array(steps),
-      extras: { other: Uint8Array.from({ length: steps * 2000 }, () => below(256)) },
+      extras: { other: noise(steps * 2000, below(2 ** 31)) },
       finalState: new Uint8Array(side * side).fill(7),
     });
     count += steps;

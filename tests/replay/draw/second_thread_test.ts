@@ -3,6 +3,7 @@
  * it ends. Each program is a process of its own (`_wide_batches.ts`).
  */
 import { assert, assertEquals } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { native } from "../../_native.ts";
 import { inRepository } from "../../../tools/_repository.ts";
 
@@ -23,7 +24,7 @@ async function run(seed: number, ending: string, second = "1"): Promise<[number,
 const SEED = 281126;
 
 native.test(`batches that two threads copy are those of one thread, for random options (seeds from ${SEED})`, async () => {
-  for (let seed = SEED; seed < SEED + 8; seed++) {
+  for (let seed = SEED; seed < SEED + amount(2, 8); seed++) {
     const [code, lines] = await run(seed, "end");
     assertEquals(code, 0, `seed ${seed}`);
     assertEquals(lines, (await run(seed, "end", "0"))[1], `seed ${seed}`);
@@ -37,6 +38,8 @@ for (
   ]] as const
 ) {
   native.test(`a program that drew wide batches ends with status ${status}: ${ending}`, async () => {
-    for (let turn = 0; turn < 3; turn++) assertEquals((await run(SEED + turn, ending))[0], status);
+    for (let turn = 0; turn < amount(1, 3); turn++) {
+      assertEquals((await run(SEED + turn, ending))[0], status);
+    }
   });
 }

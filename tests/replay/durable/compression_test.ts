@@ -1,5 +1,6 @@
 /** A durable replay with compression: its log has the packed rows, and it comes back as it was, also after damage. */
 import { assert, assertEquals, assertGreater, assertLess } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { type Column, ExperienceReplay, prioritized, uint8 } from "@exrp/replay";
 import type { Compression } from "@exrp/replay/types";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
@@ -70,7 +71,7 @@ for (const compression of ["fast", "small"] as const) {
         const { state, nextState, reward } = replay.getBatch(40, selector as never);
         return [state, nextState, reward];
       };
-      for (let round = 0; round < 6; round++) {
+      for (let round = 0; round < amount(3, 6); round++) {
         using replay = await open(folder, compression);
         assertEquals(rows(replay), rows(twin as never), `round ${round}`);
         for (const each of [replay, twin as never as Opened]) {

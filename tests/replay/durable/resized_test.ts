@@ -5,6 +5,7 @@
  */
 
 import { assert, assertEquals, assertRejects } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import {
   afterDraws,
   every,
@@ -28,7 +29,7 @@ import { native } from "../../_native.ts";
 import { episodesOf, open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2611);
-const TURNS = Number(Deno.env.get("EXRP_RESIZES") ?? 5);
+const TURNS = Number(Deno.env.get("EXRP_RESIZES") ?? amount(2, 5));
 
 function test(name: string, fn: (folder: string) => Promise<void>): void {
   Deno.test(name, () => withFolder(fn));

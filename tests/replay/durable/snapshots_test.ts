@@ -5,6 +5,7 @@
  */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { ExperienceReplay, float32, prioritized, uniform } from "@exrp/replay";
 import { assertReplayRejects, testRandom } from "../_helpers.ts";
 import type { AnyReplay } from "../../whole/model/library_subject.ts";
@@ -13,7 +14,7 @@ import { native } from "../../_native.ts";
 import { open, segmentsOf, stateOf, withCopy, withFolder } from "./_folders.ts";
 
 const SEED = Number(Deno.env.get("EXRP_SEED") ?? 2612);
-const TURNS = Number(Deno.env.get("EXRP_SNAPSHOTS") ?? 12);
+const TURNS = Number(Deno.env.get("EXRP_SNAPSHOTS") ?? amount(4, 12));
 const WIDE = 3000;
 
 function test(name: string, fn: (folder: string) => Promise<void>): void {

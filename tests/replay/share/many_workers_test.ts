@@ -4,6 +4,7 @@
  * `EXRP_SHARE_RECORDS` says how many records each Worker writes, `EXRP_SHARE_SEED` with which seed.
  */
 import { assertEquals, assertStrictEquals } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { ExperienceReplay, mixture, prioritized, uniform } from "@exrp/replay";
 import {
   checkStored,
@@ -18,7 +19,7 @@ import { newStop, start, type Task } from "./_workers.ts";
 import { PATIENCE_MS, pause } from "../../_wait.ts";
 import { native } from "../../_native.ts";
 
-const RECORDS = Number(Deno.env.get("EXRP_SHARE_RECORDS") ?? 25_000);
+const RECORDS = Number(Deno.env.get("EXRP_SHARE_RECORDS") ?? amount(5_000, 25_000));
 const SEED = Number(Deno.env.get("EXRP_SHARE_SEED") ?? 261123);
 const WORKERS = 8;
 

@@ -3,6 +3,7 @@
  * there twice. `EXRP_KILLS=500` kills more often, and `EXRP_SEED` repeats a run's choices, though not the moments of the system.
  */
 import { assert, assertEquals } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { Tables } from "@exrp/replay/tables";
 import { RandomStream } from "../../../selectors/random_stream.ts";
 import { kernelTablesOf } from "../../../tables/tables.ts";
@@ -11,7 +12,7 @@ import { inFolder } from "../checkpoints/_folder.ts";
 import { startProgram, writeConfig } from "../checkpoints/_program.ts";
 import { PATIENCE_MS, pause } from "../../_wait.ts";
 
-const kills = Number(Deno.env.get("EXRP_KILLS") ?? 6);
+const kills = Number(Deno.env.get("EXRP_KILLS") ?? amount(3, 6));
 const seed = Number(Deno.env.get("EXRP_SEED") ?? 261128);
 const tables = {
   u: { maxSize: 100_000, sampler: { power: { exponent: 0.6 } } },

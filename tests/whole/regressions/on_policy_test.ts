@@ -13,6 +13,7 @@ import {
   secondChance,
 } from "@exrp/replay";
 import { assertEquals, assertStrictEquals } from "../../_assert.ts";
+import { amount } from "../../_amount.ts";
 import { KeepBest } from "../../../examples/custom_eviction.ts";
 import { testRandom } from "../../replay/_helpers.ts";
 
@@ -113,7 +114,13 @@ for (const keep of [false, true]) {
     for (const [actors, horizon] of [[64, 128], [3, 5], [1, 33]] as const) {
       for (const [name, episodeLength] of Object.entries(lengths)) {
         for (const policy of policies) {
-          const setting = { capacity: actors * horizon, actors, horizon, rollouts: 6, keep };
+          const setting = {
+            capacity: actors * horizon,
+            actors,
+            horizon,
+            rollouts: amount(3, 6),
+            keep,
+          };
           const options = { eviction: policy() };
           const lost = await lostSteps({ ...setting, episodeLength, options });
           assertStrictEquals(lost, 0, `${actors} × ${horizon}, episodes of ${name}`);
