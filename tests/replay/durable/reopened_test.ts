@@ -31,13 +31,22 @@ async function withFolder(use: (folder: string) => Promise<void>): Promise<void>
   }
 }
 
-/** What a crash of the system at this moment would leave. */
+/** What a crash of the system at this moment would leave. Where the log removes a segment meanwhile, it copies anew. */
 async function withCopy(folder: string, use: (copy: string) => Promise<void>): Promise<void> {
-  await withFolder(async (copy) => {
-    for await (const { name } of Deno.readDir(folder)) {
-      await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);
+  await withFolder(async (parent) => {
+    for (let turn = 0;; turn++) {
+      const copy = `${parent}/${turn}`;
+      await Deno.mkdir(copy);
+      try {
+        for await (const { name } of Deno.readDir(folder)) {
+          await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);
+        }
+      } catch (error) {
+        if (error instanceof Deno.errors.NotFound) continue;
+        throw error;
+      }
+      return await use(copy);
     }
-    await use(copy);
   });
 }
 
