@@ -27,7 +27,7 @@ namespace {
 #if defined(EXRP_TEST_MEMORY)
 constexpr uint64_t usualKills = 24;  // under a sanitizer
 #else
-constexpr uint64_t usualKills = 100;
+constexpr uint64_t usualKills = 300;
 #endif
 constexpr uint64_t roundsPerFolder = 6;
 constexpr uint32_t writerCount = 3;

@@ -29,7 +29,7 @@ namespace {
 #if defined(EXRP_TEST_MEMORY)
 constexpr uint64_t usualCount = 300;  // under a sanitizer
 #else
-constexpr uint64_t usualCount = 3000;
+constexpr uint64_t usualCount = 10000;
 #endif
 
 struct Totals {
