@@ -181,7 +181,7 @@ bool TablesRecovery::loadItems(Payload from) {
     const size_t samplerBytes = table.sampler().itemBytes();
     const size_t removerBytes = table.remover().itemBytes();
     from.take((8 - head.trajectoryBytes % 8) % 8);
-    const uint8_t* const rules = from.take(padded(samplerBytes + removerBytes));
+    const uint8_t* const rules = from.take(padded(uint64_t{samplerBytes} + removerBytes));
     const bool isRight = rules != nullptr && (begun_ >> head.table & 1) != 0 && int64_t{table.size()} < table.rateLimiter().counts().stored();
     const Status status = !isRight ? Status::dataCorrupt
                                    : table.loadItem({head.key, head.priority, body, head.timesSampled}, head.own, {rules, samplerBytes},
