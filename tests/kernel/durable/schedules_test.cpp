@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/log/log_format.hpp"
 #include "kernel/store/logged_rows.hpp"
 #include "tests/kernel/durable/durable_side.hpp"
 #include "tests/kernel/log/simulated_disk.hpp"
@@ -415,12 +416,16 @@ class Schedule {
     return isThere;
   }
 
+  /// Damages a payload. What looks like one flipped bit would be repaired first, and lost only then: that is a case of promises_test.cpp.
   void spoil(const LogPlace& place) {
-    Bytes& bytes = disk_.content(SegmentName(place.segment).text);
-    for (uint32_t k = 0; k < 12; ++k) {
-      uint8_t& byte = bytes[place.offset + frameHeadBytes + (k * (place.bytes - 1)) / 11];
-      byte = static_cast<uint8_t>(byte ^ (1 + random_.below(255)));
-    }
+    uint8_t* const payload = disk_.content(SegmentName(place.segment).text).data() + place.offset + frameHeadBytes;
+    const uint32_t sum = payloadSum(payload, place.bytes);
+    do {
+      for (uint32_t k = 0; k < 12; ++k) {
+        uint8_t& byte = payload[(k * (place.bytes - 1)) / 11];
+        byte = static_cast<uint8_t>(byte ^ (1 + random_.below(255)));
+      }
+    } while (flippedBit(payloadSum(payload, place.bytes) ^ sum, padded(place.bytes)) != noBit);
   }
 
   Random random_;
