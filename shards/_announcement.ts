@@ -12,7 +12,7 @@ import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnyPickPolicy } from "../schema/pick_options.ts";
 import { ReplayError } from "../base/errors.ts";
 import { ACTORS_MAX } from "./_ledger.ts";
-import { checkToken, readJson, refused, WIRE_VERSION } from "./_wire.ts";
+import { checkToken, readJson, refused, shown, WIRE_VERSION } from "./_wire.ts";
 
 /** What a selector of a shard has. */
 export interface SelectorFigures {
@@ -80,7 +80,7 @@ export function schemaSum(symbols: KernelSymbols, config: ReplayConfig): number 
 function numberOf(from: Readonly<Record<string, unknown>>, name: string): number {
   const value = from[name];
   if (typeof value === "number" && Number.isFinite(value) && value >= 0) return value;
-  throw refused(`${name} is ${JSON.stringify(value)}`);
+  throw refused(`${name} is ${shown(value)}`);
 }
 
 function countOf(from: Readonly<Record<string, unknown>>, name: string, most: number): number {
@@ -98,7 +98,7 @@ function beatOf(from: Readonly<Record<string, unknown>>): Beat {
   const { name, incarnation, isDurable, selectors, version } = from;
   checkToken("the name of a shard", name);
   if (version !== WIRE_VERSION) {
-    const words = `the shard ${name} speaks version ${JSON.stringify(version)}`;
+    const words = `the shard ${name} speaks version ${shown(version)}`;
     throw new ReplayError("shard-message", `${words}, and this library version ${WIRE_VERSION}`);
   }
   if (typeof incarnation !== "string" || !/^[0-9a-f]{32}$/.test(incarnation)) {

@@ -11,6 +11,9 @@ import { ReplayError } from "../base/errors.ts";
 /** The version of all messages: heartbeats and announcements say it. A shard of another version is none for who hears it. */
 export const WIRE_VERSION = 2;
 
+/** How many letters of a value an error shows. */
+const SHOWN_MAX = 80;
+
 /** The first bytes of each kind of message. */
 export const MAGIC = {
   /** Records of an actor. */
@@ -64,8 +67,14 @@ export function checkToken(where: string, value: unknown, isPrefix = false): str
   throw new TypeError(
     `${where} must be 1 to 64 letters, digits, hyphens and underscores${
       isPrefix ? ", or some of these with dots between them" : ""
-    }, got ${JSON.stringify(value)}`,
+    }, got ${shown(value)}`,
   );
+}
+
+/** The beginning of a value, for errors: what a peer sends may have any size. */
+export function shown(value: unknown): string {
+  const text = String(JSON.stringify(value));
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
 }
 
 /** The error of a message that is not what it must be. */

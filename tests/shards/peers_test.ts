@@ -1,6 +1,7 @@
 /** Whatever a peer sends, the others don't notice: damaged messages, wrong sizes, other schemas, shards that lie. */
 import { assert, assertEquals, assertRejects } from "../_assert.ts";
 import { pause } from "../_wait.ts";
+import { ReplayError } from "@exrp/replay";
 import {
   type Connection,
   connectShards,
@@ -169,6 +170,26 @@ Deno.test("a shard of another version is none, and who looks for it hears why", 
   await assertRejects(() => shardWriter(hub, { timeoutMs: 200 }), Error, words);
   await assertRejects(() => connectShards(hub, { timeoutMs: 200 }), Error, words);
   await assertRejects(() => localShard(hub, "a", [1]), Error, "is there already");
+});
+
+Deno.test("an error shows the beginning of what a peer sent, of whatever size", async () => {
+  const long = "x".repeat(100_000);
+  const process = { name: "a", version: 2, incarnation: "0".repeat(32), selectors: [] };
+  for (
+    const sent of [{ name: long }, { ...process, version: [long] }, { ...process, schema: long }]
+  ) {
+    const hub = localConnection();
+    const answer = new TextEncoder().encode(JSON.stringify(sent));
+    hub.subscribe("exrp.find", {
+      callback: (_error, { reply = "" }) => hub.publish(reply, answer),
+    });
+    for (const look of [shardWriter, connectShards]) {
+      const error = await look(hub, { timeoutMs: 200 }).then(() => undefined, (error) => error);
+      assert(error instanceof ReplayError && error.code === "timeout");
+      assert(error.message.includes("xxx"), error.message);
+      assert(error.message.length < 400, `${error.message.length} letters`);
+    }
+  }
 });
 
 Deno.test("two shards can't have one name, and a shared replay is no shard", async () => {
