@@ -131,9 +131,9 @@ export class Home {
     this.#compareAt = this.#next();
     const others = this.#others();
     const other = others[Math.floor(Math.random() * others.length)];
-    // Who still waits for a shard that lives stays, so that few hold its records. One that is gone may never come back.
+    // Who still waits for a shard that lives stays, so that few hold its records. One that is dead may never come back.
     const isWaiting = this.#owner.linked().some((name) =>
-      name !== own.name && this.#members.all.get(name)?.isAlive === true
+      name !== own.name && this.#isUsable(this.#members.all.get(name))
     );
     if (other !== undefined && !isWaiting) {
       const [from, to] = [own.beat.writers, other.beat.writers];

@@ -1,6 +1,8 @@
 /**
  * What an actor records through: a replay that stores nothing itself, and sends its records to a shard.
  *
+ * The file is long because the docs of a writer's options are in it.
+ *
  * @module
  */
 
@@ -277,7 +279,8 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   /**
    * Sends what waits, and waits until shards have confirmed all of it.
    *
-   * @throws {ReplayError} `timeout`, or `shard-refused` if a shard could not take records that it got.
+   * @throws {ReplayError} `timeout`; `shard-refused` if a shard could not take records that it got; `shard-mismatch` if one came back with other columns, so that
+   * what it had not confirmed is lost. A second call waits for the rest.
    */
   async flush(options: WaitOptions = {}): Promise<void> {
     checkOptions("flush()", options, ["signal", "timeoutMs"]);
@@ -393,7 +396,10 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
 
   #look(): void {
     for (const [name, link] of this.#links) {
-      if (this.#members.all.get(name)?.isAlive) link.look();
+      const member = this.#members.all.get(name);
+      if (member?.isAlive !== true) continue;
+      if (this.#fits(member)) link.look();
+      else this.#lose(link);
     }
     this.#chooser?.look();
   }
@@ -416,17 +422,26 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   }
 
   #came(member: Member): void {
-    const { name } = member;
-    const link = this.#links.get(name);
-    if (!this.#fits(member)) {
-      if (link !== undefined && !link.isEmpty) {
-        const words = `the shard ${name} has other columns than before`;
-        this.#fail(new ReplayError("shard-mismatch", words));
-      }
-      return;
-    }
-    link?.resend();
+    const link = this.#links.get(member.name);
+    if (this.#fits(member)) link?.resend();
+    else if (link !== undefined) this.#lose(link);
     this.#chooser?.look();
+  }
+
+  /** Gives up what waits for a shard that has other columns now, and so can never confirm it. Each loss is told: one that is found before the last error was, later. */
+  #lose(link: Link): void {
+    const { shard, bytes, isEmpty } = link;
+    if (bytes === 0 || (!isEmpty && this.#failure !== undefined)) return;
+    this.#repeated += link.repeated;
+    this.#links.delete(shard);
+    if (link === this.#home) {
+      this.#noting.moveStreams(); // wherever they go on, they begin anew
+      this.#home = this.#linkOf(shard);
+    } else this.#chooser?.left();
+    if (isEmpty) return;
+    const words =
+      `the shard ${shard} has other columns than before: ${bytes} bytes that it had not confirmed are lost`;
+    this.#fail(new ReplayError("shard-mismatch", words));
   }
 
   #fail(error: ReplayError): void {

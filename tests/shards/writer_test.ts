@@ -212,6 +212,69 @@ Deno.test("a shard that comes back without its records gets what is left under a
   assertEquals([writerShard.replay.recordCount, again.replay.recordCount], [1, 3]);
 });
 
+Deno.test("a shard that comes back with other columns costs its writer one error, and no wait", async () => {
+  for (const shard of ["a", undefined]) {
+    const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
+    await using _before = await localShard(net.node("a1"), "a", []);
+    const options = { sendIntervalMs: 1, ...shard === undefined ? {} : { shard } };
+    const writer = await shardWriter(net.node("w"), options);
+    const replay = writer.replay as unknown as Recording;
+    const record = (): number =>
+      replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+    record();
+    await writer.flush();
+    net.cut("a1");
+    record();
+    await assertRejects(() => writer.flush({ timeoutMs: 1 }), Error, "not confirmed within");
+    const { unconfirmedBytes } = writer.figures();
+    using changed = await ExperienceReplay.create({ capacity: 10, state: float32(5) });
+    changed.newPickSelector(uniform());
+    await using _after = await serveShard(changed as never, net.node("a2"), { name: "a" });
+    const words = `the shard a has other columns than before: ${unconfirmedBytes} bytes`;
+    await assertRejects(() => writer.flush(), Error, words);
+    assertEquals(writer.figures().unconfirmedBytes, 0);
+    await writer.flush();
+    if (shard === undefined) {
+      // Another one takes what comes, and the writer is as free to go as any.
+      await using b = await localShard(net.node("b"), "b", []);
+      await until("it has moved", () => writer.figures().shard === "b");
+      record();
+      await writer.flush();
+      assertEquals(b.replay.recordCount, 1);
+      await writer.close();
+      continue;
+    }
+    record();
+    await assertRejects(() => writer.close(), Error, "the shard a has other columns than before");
+    await writer.close();
+  }
+});
+
+Deno.test("a writer may go on while a shard that it left has other columns", async () => {
+  const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
+  await using _before = await localShard(net.node("a1"), "a", []);
+  await using writer = await shardWriter(net.node("w"), { sendIntervalMs: 1, stayMs: 100 });
+  const replay = writer.replay as unknown as Recording;
+  const record = (): number =>
+    replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  record();
+  await writer.flush();
+  net.cut("a1");
+  record();
+  await using _b = await localShard(net.node("b"), "b", []);
+  await until("it has moved", () => writer.figures().shard === "b");
+  using changed = await ExperienceReplay.create({ capacity: 10, state: float32(5) });
+  changed.newPickSelector(uniform());
+  await using _after = await serveShard(changed as never, net.node("a2"), { name: "a" });
+  await assertRejects(() => writer.flush(), Error, "the shard a has other columns than before");
+  record();
+  await writer.flush();
+  const crowd = await Promise.all([1, 2, 3].map(() => writerOf(net.node("x"), { shard: "b" })));
+  await using _c = await localShard(net.node("c"), "c", []);
+  await until("it has gone to the empty shard", () => writer.figures().shard === "c");
+  for (const each of crowd) await each.close();
+});
+
 Deno.test("connecting without a shard ends by its timeout", async () => {
   const connection = localConnection();
   await assertRejects(
