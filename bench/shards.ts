@@ -61,19 +61,28 @@ function lines(child: Deno.ChildProcess): (text: string) => Promise<void> {
   };
 }
 
-/** The processor time of a process, in s. The system knows it of each thread to the nanosecond. */
-async function seconds(pid: number): Promise<number> {
-  let sum = 0;
-  try {
+/** The processor time of each thread of some processes, in s. The system knows it to the nanosecond. */
+async function threadTimes(pids: readonly number[]): Promise<Map<string, number>> {
+  const times = new Map<string, number>();
+  for (const pid of pids) {
     for await (const { name } of Deno.readDir(`/proc/${pid}/task`)) {
-      const [nanoseconds] = (await Deno.readTextFile(`/proc/${pid}/task/${name}/schedstat`))
-        .split(" ");
-      sum += Number(nanoseconds);
+      try {
+        const text = await Deno.readTextFile(`/proc/${pid}/task/${name}/schedstat`);
+        times.set(name, Number(text.split(" ")[0]) / 1e9);
+      } catch {
+        // The thread has ended.
+      }
     }
-  } catch {
-    // The thread or the process has ended.
   }
-  return sum / 1e9;
+  return times;
+}
+
+/** The processor time between two readings, in s. NaN if a thread has ended in between, as its time is gone with it. */
+function between(before: Map<string, number>, now: Map<string, number>): number {
+  for (const thread of before.keys()) if (!now.has(thread)) return NaN;
+  let sum = 0;
+  for (const [thread, time] of now) sum += time - (before.get(thread) ?? 0);
+  return sum;
 }
 
 interface Run {
@@ -131,7 +140,7 @@ async function checkCount({ address, pids }: Run, count: number): Promise<void> 
   if (found !== count) throw new Error(`the shards have ${found} records, and ${count} were sent`);
 }
 
-/** Records into all shards at once, by an actor each; returns seconds, and processor seconds of shards, actors and the server. */
+/** Records into all shards at once, by an actor each; returns seconds, and processor seconds of shards, actors and the server: NaN where a thread has ended. */
 async function record(
   { address, pids, serverPid }: Run,
   what: string,
@@ -151,11 +160,9 @@ async function record(
   );
   const says = children.map(lines);
   await Promise.all(says.map((say) => say("ready")));
-  const used = async (of: readonly number[]): Promise<number> =>
-    (await Promise.all(of.map(seconds))).reduce((sum, each) => sum + each, 0);
   const actorPids = children.map(({ pid }) => pid);
-  const usedNow = (): Promise<number[]> =>
-    Promise.all([pids, actorPids, [serverPid]].map((each) => used(each)));
+  const usedNow = (): Promise<Map<string, number>[]> =>
+    Promise.all([pids, actorPids, [serverPid]].map(threadTimes));
   const before = await usedNow();
   const begin = performance.now();
   for (const { stdin } of children) {
@@ -170,7 +177,8 @@ async function record(
     await actor.stdin.close().catch(() => {});
     await actor.status;
   }
-  const [shards = 0, actors = 0, server = 0] = now.map((each, k) => each - (before[k] ?? 0));
+  const used = now.map((each, k) => between(before[k] ?? new Map(), each));
+  const [shards = 0, actors = 0, server = 0] = used;
   return [wall, shards, actors, server];
 }
 
@@ -208,8 +216,10 @@ async function timeOfRow(shards: number, rate: number): Promise<readonly number[
   let times: readonly number[] = [];
   await withShards(shards, row, 2 * count, async (run) => {
     await record(run, "rows", rate, call, rate);
-    const [_wall, ...used] = await record(run, "rows", count, call, rate);
-    times = used.map((seconds) => seconds / (shards * count) * 1e6);
+    do {
+      const [_wall, ...used] = await record(run, "rows", count, call, rate);
+      times = used.map((seconds) => seconds / (shards * count) * 1e6);
+    } while (times.some(Number.isNaN)); // a thread has ended meanwhile
   });
   return times;
 }
