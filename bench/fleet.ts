@@ -149,9 +149,11 @@ try {
       "| 8 MB of weights to 64 actors | best, ms | median, ms | chunks asked for |\n|---|---:|---:|---:|",
     );
     for (const [processes, receivers, workers] of [[1, 1, 64], [4, 1, 16], [2, 32, 0]] as const) {
-      const each = workers > 0
-        ? `${workers} Workers in each of ${processes} processes`
-        : "a connection each";
+      const each = workers === 0
+        ? "a connection and a receiver each, in two processes"
+        : processes === 1
+        ? `${workers} Workers of one process, which share a receiver`
+        : `${workers} Workers in each of ${processes} processes`;
       console.log(`| ${each} | ${await measureWeights(processes, receivers, workers)} |`);
     }
     console.log();
