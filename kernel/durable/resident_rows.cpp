@@ -58,6 +58,7 @@ void ResidentRows::beginUnread() {
 }
 
 void ResidentRows::freed(uint32_t block) {
+  if (block < marks_.committed()) forgetChange(block);
   if (!unread_.is(block)) return;
   unread_.lock();
   unread_.done(block);
@@ -67,13 +68,17 @@ void ResidentRows::freed(uint32_t block) {
 /// Takes the memory for what is known of a block.
 bool ResidentRows::prepare(uint32_t block) { return stamps_.commit(size_t{block} + 1) && marks_.commit(size_t{block} + 1); }
 
+/// A block has no change any more that is not on the disk.
+void ResidentRows::forgetChange(uint32_t block) {
+  if ((marks_[block] & changed) == 0) return;
+  marks_[block] &= static_cast<uint8_t>(~changed);
+  changedBytes_ -= std::min(changedBytes_, book_.store().packed().pieceBytes());
+}
+
 void ResidentRows::written(uint32_t block) {
   if (!isOn() || !prepare(block)) return;
-  if ((marks_[block] & changed) != 0) {
-    const uint64_t bytes = book_.store().packed().pieceBytes();
-    changedBytes_ -= changedBytes_ < bytes ? changedBytes_ : bytes;
-  }
-  marks_[block] = static_cast<uint8_t>((marks_[block] & listed) | used);
+  forgetChange(block);
+  marks_[block] |= used;
 }
 
 void ResidentRows::changing(uint32_t block) {

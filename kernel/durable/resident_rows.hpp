@@ -138,6 +138,7 @@ class ResidentRows final : public RowSource {
   };
 
   bool prepare(uint32_t block);
+  void forgetChange(uint32_t block);
   bool takes(uint64_t bytes, bool isFirst);
   Status fetchMissing();
   Status readMissing();

@@ -403,6 +403,21 @@ void leansOnMirror() {
   side.destroy();
 }
 
+/// What has changed and goes needs no writing any more.
+void forgetsWhatWent() {
+  SimulatedDisk disk(16);
+  Side side = opened(disk, true, setupOf(limit));
+  fill(side);
+  const EpisodeBook& book = side.instance().replay.book();
+  const auto change = [&](double episode) { book.store().source()->changing(book.episodes()[book.findEpisode(episode)].firstBlock); };
+  for (double episode = 0; episode < 20; episode += 2) {
+    for (const double each : {episode, episode + 1}) change(each);
+    CHECK(!residentOf(side).isPressed());
+    for (const double each : {episode, episode + 1}) CHECK_EQUAL(exrp_episode_evict(side.id(), each), 0);
+  }
+  side.destroy();
+}
+
 /// Rows that no disk has, or that may not leave, keep their copy in memory; and so do those of a block with a column that the mirror lacks.
 void needsHostCopy() {
   const auto isRefused = [](const Side& side, uint32_t mirrored, double column) {
@@ -506,6 +521,7 @@ int main() {
   manyUpdates();
   refusals();
   leansOnMirror();
+  forgetsWhatWent();
   needsHostCopy();
   mirrored();
   return checkResult("durable/resident");
