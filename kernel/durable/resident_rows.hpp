@@ -7,8 +7,8 @@
 //
 // Which block leaves, a clock says: its hand passes those that were used since it came by.
 //
-// While a mirror is to have the only copy beside the disk, it is *lean*: whenever the mirror has read, the blocks leave that it has, the oldest first, until rows take no more
-// than they need at least. What is not on the disk yet, and what the mirror lacks, still may take up to the limit. So nothing is refused that would not be without.
+// While a mirror is to have the only copy beside the disk, it is *lean*: whenever the mirror has read, the blocks leave that it has, those first that it had first, until rows
+// take no more than they need at least. What is not on the disk yet, and what the mirror lacks, still may take up to the limit. So nothing is refused that would not be without.
 //
 // Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
 // Invariants:
@@ -70,8 +70,8 @@ class ResidentRows final : public RowSource {
 
   /// A block was written as it is.
   void written(uint32_t block);
-  /// Whether so much has changed since it was written that it should be written again.
-  bool isPressed() const { return isOn() && changedBytes_ > keptBytes() / 8; }
+  /// Whether so much has changed since it was written that it should be written again. While it is lean, too: each of these blocks is written as a whole.
+  bool isPressed() const { return isOn() && changedBytes_ > limit_ / 8; }
   /// Calls `use` with each block that is in memory only because it has changed since it was written.
   template <typename Use>
   void forEachChanged(Use use) {
