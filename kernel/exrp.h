@@ -968,9 +968,10 @@ EXRP_API int32_t exrp_batch_take(uint32_t replay, double order);
 EXRP_API int32_t exrp_mirror_begin(uint32_t replay, const uint32_t* columns, uint32_t column_count, uint32_t* packed, uint32_t host_copy);
 /* It goes with the id, too. */
 EXRP_API int32_t exrp_mirror_end(uint32_t replay);
-/* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs, of which a block has one for each column.
+/* Reads rows that the mirror lacks, as many as there is room for, which it has then. `run_count` counts runs, of which a block has one for each column at most.
+ * A block that can't be read from the disk is passed over, and tried again by the next call. Until then a batch with its addresses is EXRP_STATUS_LOG.
  * EXRP_STATUS_BUFFER_SIZE where not one block's fit: those of a column may take (rows of a block + 1) x (bytes of a row + 8).
- * Until the mirror has all rows, batches with EXRP_BATCH_ADDRESSES are EXRP_STATUS_ORDER. */
+ * Until the mirror has all other rows, batches with EXRP_BATCH_ADDRESSES are EXRP_STATUS_ORDER. */
 EXRP_API int32_t exrp_mirror_read(uint32_t replay, uint8_t* rows, uint32_t rows_size, uint32_t* runs, uint32_t run_count, uint32_t* info);
 /* What this id's last batch with addresses was normalized by: of each element of the column the mean, then what is left of it, then the factor. An element x
  * becomes (x - mean - rest) x factor, before it is clipped. EXRP_STATUS_ARGUMENT where the view does not normalize the column. */

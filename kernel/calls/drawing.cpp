@@ -12,6 +12,18 @@ namespace {
 /// Far beyond any memory, and far below where sums of sizes would wrap. Where an address has 32 bits, the replay needs some memory, too.
 constexpr double batchBytesMax = sizeof(size_t) < sizeof(uint64_t) ? 0xFp28 : 0x1p46;
 
+/// Calls `use` with each block that has rows of a pick, until it says false. Whether it never did.
+template <typename Use>
+bool forEachBlock(const Store& store, const LocatedPick& pick, uint32_t slot, Use use) {
+  const uint32_t start = pick.position - pick.context - pick.back;
+  uint32_t block = store.blockOf(slot);
+  for (uint32_t steps = store.ordinalOf(pick.position) - store.ordinalOf(start); steps > 0; --steps) block = store.block(block).previous;
+  for (uint32_t left = store.ordinalOf(start + pick.slotCount - 1) - store.ordinalOf(start);; --left, block = store.block(block).next) {
+    if (!use(block)) return false;
+    if (left == 0) return true;
+  }
+}
+
 }  // namespace
 
 // ---- batches ----
@@ -180,11 +192,13 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
   }
   const GatherJob job = {replay_.book().episodes(), replay_.book().blocks(), view.picks, chosen.indices, range, target, thread.episodes.data(), scratch,
                          view.drawnCount};
-  Status status = Status::ok;
+  Status status = range.addresses ? checkMirrored(view, job) : Status::ok;
   const Gatherer& gatherer = view.gatherer(range.addresses);
   const bool needsNone = range.addresses && view.addressed->needsNoSource() && store.source() != nullptr && !store.source()->hasUnread();
-  if (store.source() == nullptr || needsNone) [[likely]] gatherer.gather(job);
-  else status = gatherInParts(view, gatherer, job);
+  if (status == Status::ok) [[likely]] {
+    if (store.source() == nullptr || needsNone) [[likely]] gatherer.gather(job);
+    else status = gatherInParts(view, gatherer, job);
+  }
   if (status != Status::ok) {
     if (isQueued) {
       store.setCopies(nullptr);
@@ -204,6 +218,24 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
   return Status::ok;
 }
 
+/// Where the mirror lacks blocks that can't be read, refuses picks with a row of one.
+Status Drawing::checkMirrored(const PickView& view, const GatherJob& job) const {
+  const MirroredRows& mirrored = replay_.book().part<MirroredRows>();
+  if (mirrored.unreadableCount() == 0) [[likely]] return Status::ok;
+  const Store& store = replay_.book().store();
+  Locator locator;
+  locator.create(store, view.picks.policy(), 0);
+  uint32_t block = blockNone;
+  const auto has = [&](uint32_t of) { return mirrored.has(block = of); };
+  for (uint32_t at = 0; at < job.range.count; ++at) {
+    const uint32_t slot = job.picks.slot(job.indices[at]);
+    if (forEachBlock(store, locator.locate(job.episodes, slot), slot, has)) continue;
+    const LogPlace& place = replay_.book().part<LoggedRows>().place(block);
+    return fail(Status::log, EXRP_LOG_ROWS, place.segment, place.offset, mirrored.unreadableError());
+  }
+  return Status::ok;
+}
+
 /// Gathers a batch of a replay that may be larger than memory: as many picks at a time as there is memory for the blocks of.
 [[gnu::noinline]] Status Drawing::gatherInParts(const PickView& view, const Gatherer& gatherer, const GatherJob& job) {
   const Store& store = replay_.book().store();
@@ -212,14 +244,8 @@ Status Drawing::gather(ThreadScratch& thread, PickView& view, const ChosenPicks&
   locator.create(store, view.picks.policy(), 0);
   const bool addsRewards = view.picks.policy().returnToGo;
   const auto addBlocks = [&](uint32_t slot, bool isFirst) {
-    const LocatedPick pick = locator.locate(job.episodes, slot);
-    const uint32_t start = pick.position - pick.context - pick.back;
-    uint32_t block = store.blockOf(slot);
-    for (uint32_t steps = store.ordinalOf(pick.position) - store.ordinalOf(start); steps > 0; --steps) block = store.block(block).previous;
-    for (uint32_t left = store.ordinalOf(start + pick.slotCount - 1) - store.ordinalOf(start);; --left, block = store.block(block).next) {
-      if (!source.add(block, isFirst)) return false;
-      if (left == 0) break;
-    }
+    uint32_t block = blockNone;
+    if (!forEachBlock(store, locator.locate(job.episodes, slot), slot, [&](uint32_t of) { return source.add(block = of, isFirst); })) return false;
     // Returns to go need all rewards up to the last one. They never leave memory again.
     for (block = store.block(block).next; addsRewards && block != blockNone; block = store.block(block).next) {
       if (source.isUnread(block) && !source.add(block, isFirst)) return false;

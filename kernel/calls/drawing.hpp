@@ -55,6 +55,7 @@ class Drawing {
   Status checkBatch(ThreadScratch& thread, const PickView& view, const BatchRange& range, double beta, double batchBytes) const;
   Status choose(ThreadScratch& thread, uint32_t selector, uint32_t count, ChosenPicks* chosen);
   Status gather(ThreadScratch& thread, PickView& view, const ChosenPicks& chosen, const BatchRange& range, double beta, uint8_t* batch);
+  Status checkMirrored(const PickView& view, const GatherJob& job) const;
   Status gatherInParts(const PickView& view, const Gatherer& gatherer, const GatherJob& job);
   void remember(DrawnPicks* drawn, const PickView& view, const uint32_t* indices, const BatchRange& range, const uint8_t* batch,
                 const BatchLayout& layout) const;

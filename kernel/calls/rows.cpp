@@ -211,7 +211,7 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
       ++index;
       continue;
     }
-    book.changing(block);
+    book.changing(block, uint64_t{1} << column);
     if (source != nullptr) source->changing(block);
     const uint32_t rowCount = packed.isPacked(block) ? packed.packedCount(block) : 0;
     packed.reopen(block);
@@ -304,7 +304,7 @@ Status setRows(Replay& replay, ThreadScratch& thread, uint32_t column, const dou
     const auto position = static_cast<uint32_t>(positions[index]);
     const bool isKept = store.isKept(column);
     const uint32_t block = isKept ? keptBlock(replay, handles[index], keptPosition(store, column, position)) : store.blockOf(slots[index]);
-    if (block != blockNone) book.changing(block);
+    if (block != blockNone) book.changing(block, uint64_t{1} << column);
     // The kept row is the replay's own, which may change here.
     uint8_t* const row = isKept ? const_cast<uint8_t*>(keptRow(replay, column, handles[index], position)) : store.at(column, slots[index]);
     memcpy(row, rows, bytes);

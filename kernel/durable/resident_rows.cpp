@@ -403,7 +403,7 @@ void ResidentRows::dropMirrored() {
   for (uint32_t at = 0; at < presentCount_; ++at) {
     const uint32_t block = present_[at];
     bool isGone = !store.isTaken(block) || store.packed().isAway(block);
-    if (!isGone && taken > keptBytes() && mirror.has(block) && mayLeave(block)) {
+    if (!isGone && taken > keptBytes() && mirror.hasWide(block) && mayLeave(block)) {
       taken -= std::min(taken, drop(block));
       isGone = true;
     }

@@ -39,9 +39,9 @@ class EpisodeBook final : public StoredEpisodes {
   /// Something was drawn, given a priority or made: what a snapshot holds has changed.
   void noteChange() { ++changeCount_; }
 
-  /// To be called before a row of a block gets other values, while nobody copies from it.
-  void changing(uint32_t block) {
-    listeners_.forEach([&](auto& each) { each.changing(*this, block); });
+  /// To be called before a row of a block gets other values in the columns whose bits are set, while nobody copies from it.
+  void changing(uint32_t block, uint64_t columns = UINT64_MAX) {
+    listeners_.forEach([&](auto& each) { each.changing(*this, block, columns); });
     ++changeCount_;
   }
 

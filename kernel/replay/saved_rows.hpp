@@ -47,7 +47,7 @@ class SavedRows final : public EpisodeListener {
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (isTaken_) [[unlikely]] copyAside(stored.store(), block);
   }
-  void changing(const StoredEpisodes& stored, uint32_t block) { freed(stored, block); }
+  void changing(const StoredEpisodes& stored, uint32_t block, uint64_t) { freed(stored, block); }
   double memoryBytes() const { return static_cast<double>(copiedBytes_) + pieces_.memoryBytes() + pieceOf_.memoryBytes(); }
 
  private:

@@ -50,8 +50,8 @@ class EpisodeListener {
   void sealed(const StoredEpisodes&, uint32_t /*block*/) {}
   /// The rows of a sealed block were packed, where that gains.
   void packed(const StoredEpisodes&, uint32_t /*block*/) {}
-  /// A row of a block is about to get other values. It may be told for each row.
-  void changing(const StoredEpisodes&, uint32_t /*block*/) {}
+  /// A row of a block is about to get other values in the columns whose bits are set. It may be told for each row.
+  void changing(const StoredEpisodes&, uint32_t /*block*/, uint64_t /*columns*/) {}
   /// A block of an episode goes. Its rows are still there.
   void freed(const StoredEpisodes&, uint32_t /*block*/) {}
 

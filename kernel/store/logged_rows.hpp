@@ -113,7 +113,7 @@ class LoggedRows final : public EpisodeListener {
   void shortening(const StoredEpisodes& stored, uint32_t episode) {
     if (isOn_) [[unlikely]] note(stored.episodes()[episode].lastBlock);
   }
-  void changing(const StoredEpisodes&, uint32_t block) {
+  void changing(const StoredEpisodes&, uint32_t block, uint64_t) {
     if (isOn_) [[unlikely]] marks_[block] |= stale;
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {

@@ -1,6 +1,8 @@
 #include "kernel/store/mirrored_rows.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace exrp {
 
@@ -12,6 +14,8 @@ Status MirroredRows::begin(const StoredEpisodes& stored, uint64_t columns) {
   }
   isOn_ = true;
   columns_ = columns;
+  wideColumns_ = 0;
+  for (uint32_t column = 0; column < store.columnCount(); ++column) wideColumns_ |= uint64_t{store.isWide(column)} << column;
   for (uint32_t block = 0; block < store.highWater(); ++block) {
     if (store.isTaken(block)) note(block, 0);
   }
@@ -21,7 +25,7 @@ Status MirroredRows::begin(const StoredEpisodes& stored, uint64_t columns) {
 void MirroredRows::end() {
   Scratch<uint32_t>().swap(from_);
   Scratch<uint32_t>().swap(blocks_);
-  blockCount_ = 0;
+  blockCount_ = unreadableCount_ = 0;
   columns_ = 0;
   isOn_ = false;
 }
@@ -36,6 +40,15 @@ uint32_t MirroredRows::packedBytes(const Store& store, uint32_t column, uint32_t
   return bytes == 0 ? 0 : (uint32_t{sizeof(uint32_t)} + bytes + 3u) & ~3u;
 }
 
+/// Whether the last block of the list, whose rows could not be read, is passed over. Then it is one of the first.
+bool MirroredRows::passesOver(Status status) {
+  if (status != Status::log || errorDetail[0] != EXRP_LOG_ROWS) return false;
+  if (errorDetail[3] != 0 && unreadableCount_ >= unreadableMax) return false;
+  unreadableError_ = errorDetail[3];
+  std::swap(blocks_[unreadableCount_++], blocks_[blockCount_ - 1]);
+  return true;
+}
+
 Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t size, Run* runs, uint32_t* count) {
   const Store& store = stored.store();
   const auto forEachColumn = [&](auto visit) {
@@ -45,17 +58,26 @@ Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t
   };
   const uint32_t most = *count;
   uint32_t used = 0, made = 0;
-  for (; blockCount_ > 0; --blockCount_) {
+  bool hasPacked = false;
+  forEachColumn([&](uint32_t column) { hasPacked = hasPacked || store.isPacked(column); });
+  // Some may be readable again.
+  if (isCurrent()) unreadableCount_ = 0;
+  while (!isCurrent()) {
     const uint32_t block = blocks_[blockCount_ - 1];
     const bool isTaken = store.isTaken(block);
     const BlockRows rows = isTaken ? stored.rowsOf(block) : BlockRows{};
     const uint32_t end = rows.first + rows.count;
-    uint32_t first = from_[block] - 1;
-    if (first < rows.first) first = rows.first;
+    // The first row that the mirror lacks of wide columns, and of narrow ones.
+    const uint32_t from = from_[block] & ~narrow;
+    const uint32_t wideFirst = from == 0 ? end : std::max(from - 1, rows.first);
+    const uint32_t narrowFirst = from == from_[block] ? wideFirst : rows.first;
+    const auto firstOf = [&](uint32_t column) { return store.isWide(column) ? wideFirst : narrowFirst; };
     // A block that went, and was not taken again, has no row.
-    const bool hasRows = isTaken && first < end;
-    if (hasRows && store.source() != nullptr && store.source()->isMissing(block)) [[unlikely]] {
+    const bool hasRows = isTaken && narrowFirst < end;
+    const RowSource* const source = store.source();
+    if (hasRows && source != nullptr && source->isMissing(block) && ((hasPacked && wideFirst < end) || source->isUnread(block))) [[unlikely]] {
       const Status status = store.source()->fetchOne(block);
+      if (status != Status::ok && passesOver(status)) continue;
       if (status != Status::ok && made == 0) return status;
       if (status != Status::ok) break;
     }
@@ -67,6 +89,8 @@ Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t
         runCount += isTold(column) ? 1 : 0;
         return;
       }
+      const uint32_t first = firstOf(column);
+      if (first >= end) return;
       ++runCount;
       const uint32_t packed = packedBytes(store, column, block);
       needed += packed > 0 ? packed : uint64_t{end - first} * rowBytes(store, column);
@@ -80,6 +104,8 @@ Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t
         if (isTold(column)) runs[made++] = {column, store.firstSlot(block), 0, used, 0};
         return;
       }
+      const uint32_t first = firstOf(column);
+      if (first >= end) return;
       const uint32_t packed = packedBytes(store, column, block);
       if (packed > 0) {
         const PackedColumn& of = store.packed().of(column);
@@ -96,6 +122,7 @@ Status MirroredRows::read(const StoredEpisodes& stored, uint8_t* bytes, uint32_t
       used += (end - first) * rowBytes(store, column);
     });
     from_[block] = 0;
+    --blockCount_;
   }
   *count = made;
   return Status::ok;

@@ -43,7 +43,7 @@ interface Setup {
   readonly state: unknown;
   readonly extra: Column;
   readonly pick: PickOptions;
-  readonly columns: readonly ("state" | "action" | "reward" | "extras.more")[];
+  readonly columns: readonly ("state" | "action" | "reward" | "extras.more" | "extras.few")[];
   readonly capacity: number;
   readonly blockLength: number | undefined;
   readonly segmentLength: number | undefined;
@@ -109,6 +109,9 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
   return list;
 }
 
+/** Numbers of a narrow extra. */
+const FEW = 2;
+
 /** What a replay has, by these random numbers. */
 function anySetup(random: RandomStream, isStill = random.below(3) === 0): Setup {
   const leaf = (): Column =>
@@ -139,6 +142,7 @@ function anySetup(random: RandomStream, isStill = random.below(3) === 0): Setup 
       ["state", "extras.more"],
       ["extras.more"],
       ["action", "state", "reward"],
+      ["extras.few", "state"],
     ]),
     capacity: 60 + random.below(200),
     blockLength: oneOf(random, [undefined, 4, 16]),
@@ -172,7 +176,10 @@ function anySetup(random: RandomStream, isStill = random.below(3) === 0): Setup 
 function anySetupWithoutHostCopy(random: RandomStream): Setup {
   return {
     ...anySetup(random, true),
-    columns: ["state", "extras.more"],
+    columns: oneOf<Setup["columns"]>(random, [
+      ["state", "extras.more"],
+      ["state", "extras.more", "extras.few", "reward"],
+    ]),
     blockLength: 4,
     compression: oneOf(random, ["none", "small"]),
   };
@@ -279,7 +286,7 @@ class Twins implements Disposable {
       ...(blockLength === undefined ? {} : { blockLength }),
       ...(segmentLength === undefined ? {} : { segmentLength }),
       state: state as Column,
-      extras: { more: extra },
+      extras: { more: extra, few: float32(FEW) },
     };
     const twins = new Twins(setup, random, [
       await ExperienceReplay.create(options),
@@ -305,8 +312,9 @@ class Twins implements Disposable {
     const values = anyValue(random, extra, isStill);
     const more = extra.shape.length === 0 ? values[0] : values;
     const ends = random.below(12) === 0;
+    const few = Array.from({ length: FEW }, () => random.uniform());
     const rest = {
-      extras: { more },
+      extras: { more, few },
       ...(ends
         ? { finalState: anyState(random, state, isStill), truncated: random.below(2) === 0 }
         : {}),
@@ -327,20 +335,23 @@ class Twins implements Disposable {
     this.#begin();
   }
 
-  /** Other values for records that are stored. */
+  /** Other values of a column for a record that is stored. */
   update(): void {
     const random = this.#random;
-    const { state, isStill } = this.#setup;
-    if (!columnOf(state)) return;
-    const [handle] = this.#episodes[random.below(this.#episodes.length)] as [number, number];
-    const [plain] = this.replays;
-    const { recordCount, firstPosition } = plain.episode(handle);
+    const { state, extra, isStill } = this.#setup;
+    const handles = this.replays[0].episodes().handle;
+    const handle = handles[random.below(handles.length)] ?? 0;
+    const { recordCount, firstPosition } = this.replays[0].episode(handle);
     if (recordCount === 0) return;
     const position = firstPosition + random.below(recordCount);
-    const values = anyValue(random, state, isStill);
-    for (const replay of this.replays) {
-      replay.update([handle], [position], { state: values } as never);
-    }
+    const values = oneOf<() => object>(random, [
+      () => columnOf(state) ? { state: anyValue(random, state, isStill) } : {},
+      () => ({ reward: [random.uniform()] }),
+      () => ({ extras: { few: Array.from({ length: FEW }, () => random.uniform()) } }),
+      () => ({ extras: { more: anyValue(random, extra, isStill) } }),
+    ])();
+    if (Object.keys(values).length === 0) return;
+    for (const replay of this.replays) replay.update([handle], [position], values as never);
   }
 
   [Symbol.dispose](): void {

@@ -42,10 +42,10 @@ class BlockWitness final : public EpisodeListener {
   }
   void freed(const StoredEpisodes& stored, uint32_t block) {
     if (block >= notes_.size()) return;
-    changing(stored, block);
+    changing(stored, block, UINT64_MAX);
     notes_[block] = {};
   }
-  void changing(const StoredEpisodes& stored, uint32_t block) {
+  void changing(const StoredEpisodes& stored, uint32_t block, uint64_t) {
     if (block >= notes_.size() || notes_[block].chunk == nullptr) return;
     const Note note = notes_[block];
     notes_[block].chunk = nullptr;
