@@ -1,9 +1,10 @@
 /** A WebGPU device for tests. Where there is no driver, the tests are left out by name. Debian's mesa-vulkan-drivers is one that needs no GPU. */
+import { onWasm } from "../_native.ts";
 
 const adapter = await navigator.gpu?.requestAdapter().catch(() => null);
 
 /** Whether there is a driver. */
-export const hasDevice: boolean = adapter !== null && adapter !== undefined;
+const hasDevice: boolean = adapter !== null && adapter !== undefined;
 
 /** A new device, of which each error ends the test. */
 export async function newDevice(limits: GPUDeviceDescriptor["requiredLimits"] = {}): Promise<
@@ -41,10 +42,17 @@ export function withoutMemory(device: GPUDevice, isFull: () => boolean): GPUDevi
   return changed(device, (name) => name === "popErrorScope" && isFull() ? refuse : undefined);
 }
 
+function testOnGpu(name: string, fn: () => void | Promise<void>, isElsewhere: boolean): void {
+  if (hasDevice) Deno.test({ name, fn, ignore: isElsewhere });
+  else Deno.test({ name: `${name} (skipped: no adapter of WebGPU)`, fn, ignore: true });
+}
+
 /** `onGpu.test()` is `Deno.test()` where there is a driver. */
 export const onGpu = {
-  test(name: string, fn: () => void | Promise<void>): void {
-    if (hasDevice) Deno.test({ name, fn });
-    else Deno.test({ name: `${name} (skipped: no adapter of WebGPU)`, fn, ignore: true });
-  },
+  test: (name: string, fn: () => void | Promise<void>): void => testOnGpu(name, fn, false),
+};
+
+/** `onNativeGpu.test()` is `Deno.test()` where there is a driver, and the kernel is the native one. */
+export const onNativeGpu = {
+  test: (name: string, fn: () => void | Promise<void>): void => testOnGpu(name, fn, onWasm),
 };

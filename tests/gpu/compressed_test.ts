@@ -1,10 +1,9 @@
 /** Compressed columns on a device: how little they take, and that all rows are there, whatever comes and goes. */
 import { assert, assertEquals, assertLess } from "../_assert.ts";
-import { native } from "../_native.ts";
 import { refused } from "../_refused.ts";
 import { ExperienceReplay, uint8, uniform } from "@exrp/replay";
 import { type DeviceArray, onDevice } from "@exrp/replay/gpu";
-import { hasDevice, newDevice, onGpu, withoutMemory } from "./_device.ts";
+import { newDevice, onGpu, onNativeGpu, withoutMemory } from "./_device.ts";
 
 const SIDE = 30;
 
@@ -102,8 +101,7 @@ onGpu.test("compressed rows are all there after the device had no memory, and of
   await areStills(batch);
 });
 
-native.test("blocks that may leave memory are packed on the device, too", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("blocks that may leave memory are packed on the device, too", async () => {
   using device = await newDevice();
   const folder = await Deno.makeTempDir();
   try {

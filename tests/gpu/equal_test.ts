@@ -3,8 +3,7 @@
  * `EXRP_GPU_BATCHES` says how many batches; `deno task test:gpu` draws 10,000.
  */
 import { assertGreater } from "../_assert.ts";
-import { native } from "../_native.ts";
-import { hasDevice, newDevice, onGpu } from "./_device.ts";
+import { newDevice, onGpu, onNativeGpu } from "./_device.ts";
 import { drawEqual } from "./_twins.ts";
 
 const batchCount = Number(Deno.env.get("EXRP_GPU_BATCHES") ?? 160);
@@ -16,8 +15,7 @@ onGpu.test("batches on a device are those of the replay, to the bit", async () =
   assertGreater(arrays, batchCount);
 });
 
-native.test("so they are where the rows leave memory once they are on the device, and no batch reads the disk", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("so they are where the rows leave memory once they are on the device, and no batch reads the disk", async () => {
   using device = await newDevice();
   const parent = await Deno.makeTempDir({ prefix: "exrp_gpu_twins_" });
   try {

@@ -7,7 +7,6 @@ import {
   assertStringIncludes,
   assertThrows,
 } from "../_assert.ts";
-import { native } from "../_native.ts";
 import { noise } from "../_noise.ts";
 import { refused } from "../_refused.ts";
 import {
@@ -20,7 +19,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
-import { hasDevice, newDevice } from "./_device.ts";
+import { newDevice, onNativeGpu } from "./_device.ts";
 
 const CAPACITY = 1000;
 const BYTES = 1000;
@@ -98,8 +97,7 @@ class Pair implements AsyncDisposable {
   }
 }
 
-native.test("without a host copy, little stays in memory, and all of it comes back from the disk", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("without a host copy, little stays in memory, and all of it comes back from the disk", async () => {
   using device = await newDevice();
   await using pair = await Pair.open();
   const { replay } = pair;
@@ -140,8 +138,7 @@ native.test("without a host copy, little stays in memory, and all of it comes ba
   assertEquals(pair.drawInHost(), 0);
 });
 
-native.test("a device that is lost takes no row with it: the replay reads the disk, and so does the next device", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("a device that is lost takes no row with it: the replay reads the disk, and so does the next device", async () => {
   const device = await newDevice();
   await using pair = await Pair.open();
   const { replay } = pair;
@@ -166,8 +163,7 @@ native.test("a device that is lost takes no row with it: the replay reads the di
   assert(pair.residency.rowBytes <= pair.residency.keptBytes);
 });
 
-native.test("another thread's seat reads the disk where there is no host copy, and a seat with the mirror that goes ends it", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("another thread's seat reads the disk where there is no host copy, and a seat with the mirror that goes ends it", async () => {
   using device = await newDevice();
   await using pair = await Pair.open();
   await pair.record(CAPACITY);
@@ -183,8 +179,7 @@ native.test("another thread's seat reads the disk where there is no host copy, a
   pair.drawInHost();
 });
 
-native.test("no host copy where rows could be lost, stay, or be read for each batch: an error in words", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("no host copy where rows could be lost, stay, or be read for each batch: an error in words", async () => {
   using device = await newDevice();
   const options = {
     capacity: 100,

@@ -8,7 +8,6 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "../_assert.ts";
-import { native } from "../_native.ts";
 import { noise } from "../_noise.ts";
 import { runProgram } from "../ffi/_program.ts";
 import { refused } from "../_refused.ts";
@@ -25,7 +24,7 @@ import {
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
 import { toFloat32 } from "@exrp/replay/transforms";
 import { RandomStream } from "../../selectors/random_stream.ts";
-import { changed, hasDevice, newDevice, onGpu, withoutMemory } from "./_device.ts";
+import { changed, newDevice, onGpu, onNativeGpu, withoutMemory } from "./_device.ts";
 
 async function pixels(capacity = 100, pick: object = {}): Promise<
   ExperienceReplay<{ state: ReturnType<typeof uint8<[5, 5]>> }>
@@ -342,8 +341,7 @@ onGpu.test("a rule that looks at candidates does not draw on a device", async ()
   assert(error.message.includes("looks at the columns of candidates"), error.message);
 });
 
-native.test("a seat of a shared replay draws on its device while others record", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("a seat of a shared replay draws on its device while others record", async () => {
   using device = await newDevice();
   using replay = await pixels();
   fill(replay, 50);
@@ -366,8 +364,7 @@ native.test("a seat of a shared replay draws on its device while others record",
   }
 });
 
-native.test("a replay whose rows are mostly on the disk has all of them on the device", async () => {
-  if (!hasDevice) return;
+onNativeGpu.test("a replay whose rows are mostly on the disk has all of them on the device", async () => {
   using device = await newDevice();
   const folder = await Deno.makeTempDir();
   try {
