@@ -219,7 +219,7 @@ export class Mirror<B extends DeviceBuffer> {
     if (index >= 0) {
       const name = index < config.leaves.length ? "state" : config.columns[index]?.name;
       return new TypeError(
-        `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, and columns lacks ${name}: each batch would read it from the disk; add it`,
+        `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, but those made by every(), and columns lacks ${name}: each batch would read it from the disk; add it`,
       );
     }
     const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);

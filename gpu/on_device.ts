@@ -47,7 +47,7 @@ export interface OnDeviceOptions<Names extends string = string> {
   readonly columns: readonly Names[];
   /**
    * Whether the program keeps its rows in memory, too; true by default. With `false`, they leave memory once they are on the disk and on the device. This needs a
-   * durable replay that was opened with `resident`, and all columns of more than 128 bytes a record on the device. Who reads rows without the device reads them
+   * durable replay that was opened with `resident`, and all columns of more than 128 bytes a record on the device, but those of `every()`. Who reads rows without the device reads them
    * from the disk. After `close`, `resident` is the limit again.
    */
   readonly hostCopy?: boolean;
@@ -146,7 +146,7 @@ class OwnedDeviceReplay<B extends DeviceBuffer> implements DeviceReplay<AnySchem
       const plans = [...this.#plans.values()];
       return this.#mirror.hostBytes + plans.reduce((sum, { hostBytes }) => sum + hostBytes, 0);
     });
-    const onDevice = core.countDevice(() => this.deviceBytes, hostCopy);
+    const onDevice = core.countDevice(() => this.deviceBytes);
     this.#uncount = () => {
       this.#drawer.uncount();
       host();
@@ -334,7 +334,7 @@ function columnsNamed(
   for (const { name, column } of chosen.values()) {
     if (column.every === 1) continue;
     throw new TypeError(
-      `onDevice(): ${name} is kept by one record in ${column.every}; only columns of all records can be on a device`,
+      `onDevice(): ${name} is kept by one record in ${column.every}, so it stays in memory; only columns of all records can be on a device`,
     );
   }
   return chosen;
@@ -347,7 +347,7 @@ function columnsNamed(
  * The replay stays what it is: you record into it, and you may still draw from it without the device. The picks are the same with the same seeds.
  *
  * A device has what you asked for, and by default buffers of up to 256 MiB, of which a shader reaches 128 MiB at a time. Larger columns are in several buffers.
- * Larger batches need a device that you asked for more.
+ * Larger batches need a device that you asked for more. No buffer is larger than 2 GiB.
  *
  * @throws {TypeError} For an unknown option or column, no device, or a column that only some records keep. With `hostCopy: false`, if the replay was opened without
  * `resident`, or a column of more than 128 bytes a record is missing.
@@ -400,7 +400,7 @@ export function onDevice<S extends Schema, D extends Device, const Names extends
       `onDevice(): columns must be a list of names, such as ["state"], got ${show(names)}`,
     );
   }
-  const hostCopy: unknown = options.hostCopy ?? true;
+  const hostCopy: unknown = options.hostCopy === undefined ? true : options.hostCopy;
   if (typeof hostCopy !== "boolean") {
     throw new TypeError(`onDevice(): hostCopy must be true or false, got ${show(hostCopy)}`);
   }

@@ -679,7 +679,8 @@ extern "C" {
 #define EXRP_DURABLE_INFO_DAMAGE_SEGMENT 14
 #define EXRP_DURABLE_INFO_DAMAGE_OFFSET 15
 #define EXRP_DURABLE_INFO_KEPT_BYTES 16 /* of rows in memory, as far as they may leave: EXRP_DURABLE_INFO_RESIDENT_BYTES, or less while there is a mirror without a host copy */
-#define EXRP_DURABLE_INFO_COUNT 17
+#define EXRP_DURABLE_INFO_LEAN 17       /* 1 while there is a mirror without a host copy, whichever id has it */
+#define EXRP_DURABLE_INFO_COUNT 18
 /* If the rows of older blocks have more bytes in the log, exrp_durable_open() leaves most of them there. Another thread reads them afterwards, unless
  * EXRP_CONFIG_RESIDENT_BYTES says otherwise, and a call that needs some reads them first. If they are damaged, it fails with EXRP_LOG_ROWS, and their episode is
  * evicted with the next group once it has ended. In WebAssembly, and with EXRP_DURABLE_READS, all are read at once. */

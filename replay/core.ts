@@ -75,7 +75,7 @@ export class ReplayCore {
   #handle: ReplayHandle;
   #busyWith: string | undefined;
   readonly #buffers = new Set<() => number>();
-  readonly #devices = new Map<() => number, boolean>();
+  readonly #devices = new Set<() => number>();
 
   /**
    * Creates the replay in the kernel, or takes the seat at a replay that is there. Once it is durable, its rows take up to `residentBytes` of memory; 0 is no
@@ -232,20 +232,22 @@ export class ReplayCore {
     return () => void this.#buffers.delete(bytes);
   }
 
-  /** The same of memory of a device; whether the rows there are in the program's memory, too. */
-  countDevice(bytes: () => number, hostCopy: boolean): () => void {
-    this.#devices.set(bytes, hostCopy);
+  /** The same of memory of a device. */
+  countDevice(bytes: () => number): () => void {
+    this.#devices.add(bytes);
     return () => void this.#devices.delete(bytes);
   }
 
   /** The bytes that are on devices. */
   get deviceBytes(): number {
-    return [...this.#devices.keys()].reduce((sum, bytes) => sum + bytes(), 0);
+    return [...this.#devices].reduce((sum, bytes) => sum + bytes(), 0);
   }
 
-  /** Whether rows that are on a device are in the program's memory, too. */
+  /** Whether rows that are on a device, also by another seat, are in the program's memory, too. */
   get hostCopy(): boolean {
-    return ![...this.#devices.values()].includes(false);
+    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
+    this.kernel.symbols.exrp_durable_info(this.id, info, lengthOf(info));
+    return info[abi.EXRP_DURABLE_INFO_LEAN] !== 1;
   }
 
   /**

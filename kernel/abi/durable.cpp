@@ -214,6 +214,7 @@ int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
     exrp::ResidentRows& resident = found.durable->resident();
     info[EXRP_DURABLE_INFO_RESIDENT_BYTES] = static_cast<double>(resident.limit());
     info[EXRP_DURABLE_INFO_KEPT_BYTES] = static_cast<double>(resident.keptBytes());
+    info[EXRP_DURABLE_INFO_LEAN] = resident.isLean() ? 1 : 0;
     info[EXRP_DURABLE_INFO_ROW_BYTES] = static_cast<double>(resident.rowBytes());
     info[EXRP_DURABLE_INFO_READ_BLOCKS] = static_cast<double>(resident.readBlocks());
     info[EXRP_DURABLE_INFO_READ_BYTES] = static_cast<double>(resident.readBytes());

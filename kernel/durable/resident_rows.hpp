@@ -15,8 +15,9 @@
 //   1. A block without rows here has a place in the log, and its rows there are those that it has.
 //   2. Without a word, the limit is exceeded by nobody but a call whose own rows take more, and where a folder is only read.
 //   3. While it is lean, each block with rows that the mirror has is in the list of those that may leave, unless there was no memory for the list.
-// Cost: 5 bytes a block, and 4 for each that is in memory while it is lean, which a read of the mirror looks at; a comparison for each call that records; for each block
-// that is read back, one read of its frame and its checksum, and a copy where its layout was not foreseen. Where nothing may leave, the caller waits for the log's next sync.
+// Cost: 5 bytes a block, and 4 for each that is in memory while it is lean, which a read of the mirror looks at; a comparison for each call that records; for each
+// block that is read back, one read of its frame and its checksum, and a copy where its layout was not foreseen. Where nothing may leave, the caller waits for the
+// log's next sync.
 #pragma once
 
 #include <algorithm>
@@ -85,6 +86,7 @@ class ResidentRows final : public RowSource {
   /// From now on it is lean, for a mirror that has just begun. The owner sees to it that the mirror has all packed columns.
   void beginLean();
   void endLean();
+  bool isLean() const { return isLean_; }
   /// The mirror has read these rows.
   void mirrored(const MirroredRows::Run* runs, uint32_t count);
   /// How much rows take that may leave memory, once all has left that may: the limit, or less while it is lean.

@@ -19,7 +19,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
-import { newDevice, onNativeGpu } from "./_device.ts";
+import { changed, newDevice, onNativeGpu, withoutMemory } from "./_device.ts";
 
 const CAPACITY = 1000;
 const BYTES = 1000;
@@ -163,6 +163,31 @@ onNativeGpu.test("a device that is lost takes no row with it: the replay reads t
   assert(pair.residency.rowBytes <= pair.residency.keptBytes);
 });
 
+onNativeGpu.test("where the device has no memory for rows, resident is the limit again until it has", async () => {
+  using device = await newDevice();
+  await using pair = await Pair.open();
+  await pair.record(CAPACITY / 2);
+  let [isFull, label] = [true, ""];
+  const noted = (made: GPUBufferDescriptor): GPUBuffer => {
+    label = made.label ?? "";
+    return device.createBuffer(made);
+  };
+  const full = withoutMemory(
+    changed(device, (name) => name === "createBuffer" ? noted : undefined),
+    () => isFull && label.endsWith("the rows of a column"),
+  );
+  using gpu = onDevice(pair.replay, full, WITHOUT);
+  await refused(() => gpu.getBatch(50, pair.selector), "memory", /no memory for the rows/);
+  const { hostCopy } = pair.replay.describe().memory;
+  assertEquals([pair.residency.keptBytes, hostCopy], [RESIDENT, true]);
+  isFull = false;
+  // Some had left already. The twin has as many selectors, with the same random numbers.
+  (await gpu.getBatch(1, pair.replay.newPickSelector(uniform())))[Symbol.dispose]();
+  pair.twin.getBatch(1, pair.twin.newPickSelector(uniform()));
+  await pair.draw(gpu);
+  assertEquals(pair.replay.describe().memory.hostCopy, false);
+});
+
 onNativeGpu.test("another thread's seat reads the disk where there is no host copy, and a seat with the mirror that goes ends it", async () => {
   using device = await newDevice();
   await using pair = await Pair.open();
@@ -171,11 +196,14 @@ onNativeGpu.test("another thread's seat reads the disk where there is no host co
   const gpu = onDevice(seat, device, WITHOUT as never);
   const { keptBytes } = pair.residency;
   assertLess(keptBytes, RESIDENT);
+  const seats = [seat, pair.replay];
+  assertEquals(seats.map((each) => each.describe().memory.hostCopy), [false, false]);
   (await gpu.getBatch(8, seat.newPickSelector(uniform())))[Symbol.dispose]();
   assert(pair.residency.rowBytes <= keptBytes);
   assertGreater(pair.drawInHost(), 0);
   seat[Symbol.dispose]();
   assertEquals(pair.residency.keptBytes, RESIDENT);
+  assertEquals(pair.replay.describe().memory.hostCopy, true);
   pair.drawInHost();
 });
 
@@ -193,10 +221,12 @@ onNativeGpu.test("no host copy where rows could be lost, stay, or be read for ea
   assert(error instanceof ReplayError);
   assertEquals(error.code, "file");
   assertStringIncludes(error.message, "in memory only: with the device, they would be lost");
-  assertStringIncludes(
-    wrong(memory, { columns: ["state"], hostCopy: 0 }).message,
-    "hostCopy must be true or false, got 0",
-  );
+  for (const hostCopy of [0, null]) {
+    assertStringIncludes(
+      wrong(memory, { columns: ["state"], hostCopy }).message,
+      `hostCopy must be true or false, got ${hostCopy}`,
+    );
+  }
   const folder = await Deno.makeTempDir();
   try {
     {
