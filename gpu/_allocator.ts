@@ -91,11 +91,15 @@ export class Allocator<B extends DeviceBuffer> {
     const { device, bufferBytesMax: most } = this;
     for (const size of sizes) {
       if (size <= most) continue;
+      const isOwn = most === BUFFER_BYTES_MAX;
+      const advice = isOwn
+        ? ""
+        : ", or for a device with more: requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } })";
       throw new ReplayError(
         "limit",
-        `${operation}: ${what} needs a buffer of ${bytesText(size)}, and the device takes ${
-          bytesText(most)
-        }; ask for fewer picks, or for a device with more: requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } })`,
+        `${operation}: ${what} needs a buffer of ${bytesText(size)}, and ${
+          isOwn ? "none is made above" : "the device takes"
+        } ${bytesText(most)}; ask for fewer picks${advice}`,
       );
     }
     device.pushErrorScope("out-of-memory");

@@ -152,7 +152,7 @@ const OF_DOUBLE = `fn ofDouble(low: u32, high: u32) -> f32 {
   let exponent = (high >> 20u) & 0x7ffu;
   let fraction = ((high & 0xfffffu) << 3u) | (low >> 29u);
   let rest = low & 0x1fffffffu;
-  if (exponent == 0x7ffu) { return bitcast<f32>(sign | 0x7f800000u | select(0u, 0x400000u, (fraction | rest) != 0u)); }
+  if (exponent == 0x7ffu) { return bitcast<f32>(sign | 0x7f800000u | select(0u, 0x400000u | fraction, (fraction | rest) != 0u)); }
   if (exponent > 1150u) { return bitcast<f32>(sign | 0x7f800000u); }
   if (exponent > 896u) {
     let isUp = rest > 0x10000000u || (rest == 0x10000000u && (fraction & 1u) == 1u);

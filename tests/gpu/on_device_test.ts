@@ -23,6 +23,7 @@ import {
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
 import { toFloat32 } from "@exrp/replay/transforms";
+import { Allocator } from "../../gpu/_allocator.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { changed, newDevice, onGpu, onNativeGpu, withoutMemory } from "./_device.ts";
 
@@ -109,6 +110,11 @@ onGpu.test("a device that takes buffers of any size gets those that shaders can 
   using batch = await gpu.getBatch(8, selector);
   const state = await batch.state.read();
   for (const [k, t] of batch.action.entries()) assertEquals(state[k * 25], t);
+  // More would not help.
+  const allocator = new Allocator(large);
+  const error = await assertRejects(() => allocator.make("", [2 ** 31 + 4], 0, "it"), ReplayError);
+  assertEquals(error.code, "limit");
+  assert(/none is made above 2.* GiB; ask for fewer picks$/.test(error.message), error.message);
 });
 
 onGpu.test("a batch that was handed back is used again, and close() frees all", async () => {
@@ -426,19 +432,25 @@ onGpu.test("a device makes the nearest floats of doubles, as the replay does", a
     view.setUint32(4, random.next() & 0xe0000000 | (ends[random.below(5)] ?? random.next() >>> 3));
     numbers.push(view.getFloat64(0));
   }
+  const doubles = Float64Array.from([...numbers, ...Array(6).fill(0)]);
+  // What is no number keeps its first bits, and becomes a quiet one.
+  new Uint32Array(doubles.buffer, 8 * numbers.length).set([
+    ...[0x20000000, 0x7ff80001, 1, 0xfff00000, 0, 0x7ff80000],
+    ...[0, 0xfff80000, 0xffffffff, 0x7fffffff, 0x40000000, 0xfff40000],
+  ]);
   using replay = await ExperienceReplay.create({
     capacity: 10,
-    state: float64(numbers.length),
+    state: float64(doubles.length),
     pick: { transform: { state: [toFloat32()] } },
   });
-  replay.record(replay.newEpisode(), numbers, 0, 0, { finalState: numbers });
+  replay.record(replay.newEpisode(), doubles, 0, 0, { finalState: doubles });
   const selector = replay.newPickSelector(uniform());
   using gpu = onDevice(replay, device, { columns: ["state"] });
   using batch = await gpu.getBatch(1, selector);
   const state = await batch.state.read() as Float32Array;
   const bits = (of: Float32Array): Uint32Array =>
     new Uint32Array(of.buffer, of.byteOffset, of.length);
-  assertEquals(bits(state), bits(Float32Array.from(numbers)));
+  assertEquals(bits(state).subarray(0, numbers.length), bits(Float32Array.from(numbers)));
   assertEquals(bits(replay.getBatch(1, selector).state as unknown as Float32Array), bits(state));
 });
 
@@ -457,7 +469,11 @@ onGpu.test("what can't be is refused in words", async () => {
     'onDevice(): columns has "states", which is no column; there are state, action, reward, extras.hidden, extras.more',
   );
   assert(words(() => on([])).includes('must be a list of names, such as ["state"]'));
-  assert(words(() => on(["extras.hidden"])).includes("is kept by one record in 4"));
+  assert(
+    words(() => on(["extras.hidden"])).includes(
+      "is kept by one record in 4, so it stays in memory",
+    ),
+  );
   assert(words(() => on(["state"], null)).includes("requestAdapter() gives null"));
   assert(words(() => onDevice({} as never, device, { columns: [] })).includes("takes a replay"));
   const limits = { maxBufferSize: 64, maxStorageBufferBindingSize: 64 };
