@@ -90,7 +90,7 @@ export interface Residency {
   readonly limit: number;
   /**
    * How much may stay in memory once all else is on the disk: the limit, or what rows need at least while a device has them, by `hostCopy: false` of `onDevice` of
-   * `@exrp/replay/gpu`.
+   * `@exrp/replay/gpu`. Then each episode that is open takes one block more.
    */
   readonly keptBytes: number;
   /** Bytes of memory that rows take now, with what reads and packs them. */
