@@ -109,9 +109,6 @@ function anyTransforms(random: RandomStream, column: Column): unknown[] {
   return list;
 }
 
-/** Numbers of a narrow extra. */
-const FEW = 2;
-
 /** What a replay has, by these random numbers. */
 function anySetup(random: RandomStream, isStill = random.below(3) === 0): Setup {
   const leaf = (): Column =>
@@ -286,7 +283,7 @@ class Twins implements Disposable {
       ...(blockLength === undefined ? {} : { blockLength }),
       ...(segmentLength === undefined ? {} : { segmentLength }),
       state: state as Column,
-      extras: { more: extra, few: float32(FEW) },
+      extras: { more: extra, few: float32(2) },
     };
     const twins = new Twins(setup, random, [
       await ExperienceReplay.create(options),
@@ -312,7 +309,7 @@ class Twins implements Disposable {
     const values = anyValue(random, extra, isStill);
     const more = extra.shape.length === 0 ? values[0] : values;
     const ends = random.below(12) === 0;
-    const few = Array.from({ length: FEW }, () => random.uniform());
+    const few = [random.uniform(), random.uniform()];
     const rest = {
       extras: { more, few },
       ...(ends
@@ -345,12 +342,11 @@ class Twins implements Disposable {
     if (recordCount === 0) return;
     const position = firstPosition + random.below(recordCount);
     const values = oneOf<() => object>(random, [
-      () => columnOf(state) ? { state: anyValue(random, state, isStill) } : {},
       () => ({ reward: [random.uniform()] }),
-      () => ({ extras: { few: Array.from({ length: FEW }, () => random.uniform()) } }),
+      ...(columnOf(state) ? [() => ({ state: anyValue(random, state, isStill) })] : []),
+      () => ({ extras: { few: [random.uniform(), random.uniform()] } }),
       () => ({ extras: { more: anyValue(random, extra, isStill) } }),
     ])();
-    if (Object.keys(values).length === 0) return;
     for (const replay of this.replays) replay.update([handle], [position], values as never);
   }
 
