@@ -178,7 +178,7 @@ const TO_HALF = `fn toHalf(x: f32) -> u32 {
   let bits = bitcast<u32>(x);
   let sign = (bits >> 16u) & 0x8000u;
   let size = bits & 0x7fffffffu;
-  if (size > 0x7f800000u) { return sign | 0x7e00u; }
+  if (size > 0x7f800000u) { return 0x7e00u; }
   if (size >= 0x477ff000u) { return sign | 0x7c00u; }
   if (size >= 0x38800000u) { return sign | ((size + 0xfffu + ((size >> 13u) & 1u) - 0x38000000u) >> 13u); }
   if (size < 0x33000000u) { return sign; }

@@ -22,7 +22,7 @@ import {
   uniform,
 } from "@exrp/replay";
 import { type DeviceReplay, onDevice } from "@exrp/replay/gpu";
-import { toFloat32 } from "@exrp/replay/transforms";
+import { toFloat16, toFloat32 } from "@exrp/replay/transforms";
 import { Allocator } from "../../gpu/_allocator.ts";
 import { RandomStream } from "../../selectors/random_stream.ts";
 import { changed, newDevice, onGpu, onNativeGpu, withoutMemory } from "./_device.ts";
@@ -452,6 +452,24 @@ onGpu.test("a device makes the nearest floats of doubles, as the replay does", a
     new Uint32Array(of.buffer, of.byteOffset, of.length);
   assertEquals(bits(state).subarray(0, numbers.length), bits(Float32Array.from(numbers)));
   assertEquals(bits(replay.getBatch(1, selector).state as unknown as Float32Array), bits(state));
+});
+
+onGpu.test("what is no number is one half on a device, as in the replay", async () => {
+  using device = await newDevice();
+  const numbers = new Float32Array(4);
+  new Uint32Array(numbers.buffer).set([0x7fc00000, 0xffc00000, 0x7f800001, 0xffffffff]);
+  using replay = await ExperienceReplay.create({
+    capacity: 10,
+    state: float32(4),
+    pick: { transform: { state: [toFloat16()] } },
+  });
+  replay.record(replay.newEpisode(), numbers, 0, 0, { finalState: numbers });
+  const selector = replay.newPickSelector(uniform());
+  using gpu = onDevice(replay, device, { columns: ["state"] });
+  using batch = await gpu.getBatch(1, selector);
+  const bits = (of: ArrayBufferView): Uint16Array => new Uint16Array(of.buffer, of.byteOffset, 4);
+  assertEquals(bits(await batch.state.read()), new Uint16Array(4).fill(0x7e00));
+  assertEquals(bits(replay.getBatch(1, selector).state), new Uint16Array(4).fill(0x7e00));
 });
 
 onGpu.test("what can't be is refused in words", async () => {
