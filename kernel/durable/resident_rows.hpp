@@ -7,8 +7,9 @@
 //
 // Which block leaves, a clock says: its hand passes those that were used since it came by.
 //
-// While a mirror is to have the only copy beside the disk, it is *lean*: whenever the mirror has read, the blocks leave that it has, those first that it had first, until rows
-// take no more than they need at least. What is not on the disk yet, and what the mirror lacks, still may take up to the limit. So nothing is refused that would not be without.
+// While a mirror is to have the only copy beside the disk, it is *lean*: whenever the mirror has read, the blocks leave that it has, those first that it had first,
+// until rows take no more than they need at least. What is not on the disk yet, and what the mirror lacks, still may take up to the limit. So nothing is refused that
+// would not be without.
 //
 // Thread safety: that of the replay: one call at a time. It reads by the second thread, too, while a call waits for that.
 // Invariants:

@@ -3,7 +3,8 @@
 // A mirror has the row of each slot at the slot's number. So it is told of rows that are written, and not of rows that go. Of a column whose blocks are packed it
 // has the packed rows of a block once there are some, and is told when a block goes, as that frees their memory.
 //
-// A block whose rows can't be read from the disk is passed over. The mirror goes on to lack it, and each later read tries it again. So batches without its rows can be made.
+// A block whose rows can't be read from the disk is passed over. The mirror goes on to lack it, and each later read tries it again. So batches without its rows can
+// be made.
 //
 // Thread safety: none of its own.
 // Invariants:
