@@ -18,7 +18,8 @@ import { SimulatedShard } from "./_simulated_shard.ts";
 const ACTORS = Number(Deno.env.get("EXRP_CROWD_ACTORS") ?? 24);
 const SHARDS = Number(Deno.env.get("EXRP_CROWD_SHARDS") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
-const WRITE_MS = 1500;
+/** Long beside the second in which actors begin, and the one in which an actor stands still whose message was lost. */
+const WRITE_MS = 3000;
 const [BATCHES, SIZE] = [40, 50 * SHARDS];
 
 /** The least, the median and the largest of some numbers. */
