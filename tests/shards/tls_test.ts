@@ -6,7 +6,7 @@ import { ExperienceReplay } from "@exrp/replay";
 import { shardWriter } from "@exrp/replay/shards";
 import { findNats, startNats } from "../../tools/_nats.ts";
 import { inRepository } from "../../tools/_repository.ts";
-import { NUMBERED } from "./_numbered.ts";
+import type { NUMBERED } from "./_numbered.ts";
 
 const nats = await findNats();
 
