@@ -212,7 +212,7 @@ export class Mirror<B extends DeviceBuffer> {
 
   /** Why rows can't leave memory: what the kernel has just refused. */
   #needsHostCopy(): Error {
-    const { id, config, kernel: { symbols } } = this.#core;
+    const { config, kernel: { symbols } } = this.#core;
     const detail = new Float64Array(4);
     symbols.exrp_error_detail(detail, lengthOf(detail));
     const [, index = -1] = detail;
@@ -222,9 +222,7 @@ export class Mirror<B extends DeviceBuffer> {
         `onDevice(): with hostCopy: false, all columns of more than 128 bytes leave memory, but those made by every(), and columns lacks ${name}: each batch would read it from the disk; add it`,
       );
     }
-    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    symbols.exrp_durable_info(id, info, lengthOf(info));
-    if (info[abi.EXRP_DURABLE_INFO_OPEN] === 1) {
+    if (this.#core.durableInfo("onDevice()")[abi.EXRP_DURABLE_INFO_OPEN] === 1) {
       return new TypeError(
         "onDevice(): hostCopy: false lets rows leave memory, and this replay was opened without the option resident; give ExperienceReplay.open() one, which is the limit while no device has the rows",
       );

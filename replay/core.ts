@@ -245,9 +245,7 @@ export class ReplayCore {
 
   /** Whether rows that are on a device, also by another seat, are in the program's memory, too. */
   get hostCopy(): boolean {
-    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    this.kernel.symbols.exrp_durable_info(this.id, info, lengthOf(info));
-    return info[abi.EXRP_DURABLE_INFO_LEAN] !== 1;
+    return this.durableInfo("describe()")[abi.EXRP_DURABLE_INFO_LEAN] !== 1;
   }
 
   /**
@@ -267,6 +265,13 @@ export class ReplayCore {
   shareInfo(operation: string): Float64Array {
     const info = new Float64Array(abi.EXRP_SHARE_INFO_COUNT);
     this.check(operation, this.kernel.symbols.exrp_share_info(this.id, info, lengthOf(info)));
+    return info;
+  }
+
+  /** The `EXRP_DURABLE_INFO_*` numbers; zeros where the replay is in memory only. */
+  durableInfo(operation: string): Float64Array {
+    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
+    this.check(operation, this.kernel.symbols.exrp_durable_info(this.id, info, lengthOf(info)));
     return info;
   }
 

@@ -95,8 +95,8 @@ export function readBeat(bytes: Uint8Array): Beat {
 }
 
 function beatOf(from: Readonly<Record<string, unknown>>): Beat {
-  const { name, incarnation, isDurable, selectors, version } = from;
-  checkToken("the name of a shard", name);
+  const { incarnation, isDurable, selectors, version } = from;
+  const name = checkToken("the name of a shard", from["name"]);
   if (version !== WIRE_VERSION) {
     const words = `the shard ${name} speaks version ${shown(version)}`;
     throw new ReplayError("shard-message", `${words}, and this library version ${WIRE_VERSION}`);
@@ -106,7 +106,7 @@ function beatOf(from: Readonly<Record<string, unknown>>): Beat {
   }
   if (!Array.isArray(selectors) || selectors.length > 64) throw refused("it lists no selectors");
   return {
-    name: name as string,
+    name,
     incarnation,
     schema: numberOf(from, "schema"),
     capacity: numberOf(from, "capacity"),

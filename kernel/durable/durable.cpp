@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernel/durable/checkpoint_file.hpp"
+#include "kernel/durable/payload.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
@@ -16,8 +17,6 @@ constexpr uint32_t runBytesMax = 1 << 22;     // of the rows that one command sp
 constexpr uint32_t rowsBytesMax = 1 << 20;    // of the rows that one command changes, unless one row has more
 constexpr uint64_t rewrittenMax = 64 << 20;   // rows that are written again for a checkpoint, so that old segments can go
 constexpr uint64_t flushedPart = 8;           // of what rows may take in memory: more is flushed at once, as nothing else may leave
-
-uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 }  // namespace
 

@@ -273,10 +273,7 @@ export class Durable {
   /** Whether the replay has a log, on this thread or on another one. */
   #isOpen(): boolean {
     if (this.#open !== undefined) return true;
-    const core = this.#core;
-    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    core.check(FLUSH, core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
-    return info[abi.EXRP_DURABLE_INFO_OPEN] === 1;
+    return this.#core.durableInfo(FLUSH)[abi.EXRP_DURABLE_INFO_OPEN] === 1;
   }
 
   /** Writes what TypeScript has into the log; everything before belongs together. The result stands for its being on the disk. */
@@ -414,8 +411,7 @@ export class Durable {
   get durability(): Durability | undefined {
     if (this.#open === undefined) return undefined;
     const core = this.#core;
-    const info = new Float64Array(abi.EXRP_DURABLE_INFO_COUNT);
-    core.check("durability", core.kernel.symbols.exrp_durable_info(core.id, info, lengthOf(info)));
+    const info = core.durableInfo("durability");
     const { directory, recovered: opened } = this.#open;
     const number = (index: number): number => info[index] ?? 0;
     const recovered = opened && {

@@ -16,11 +16,16 @@ import { LossyNet } from "./_lossy.ts";
 import { localShard } from "./_local.ts";
 import { testRandom } from "../replay/_helpers.ts";
 
+/** What writes one record, which is an episode. */
+function recorderOf(writer: ShardWriter): () => number {
+  const replay = writer.replay as unknown as Recording;
+  return () => replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+}
+
 /** A writer that has written a record. */
 async function writerOf(connection: Connection, options: object): Promise<ShardWriter> {
   const writer = await shardWriter(connection, options);
-  const replay = writer.replay as unknown as Recording;
-  replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  recorderOf(writer)();
   await writer.flush();
   return writer;
 }
@@ -198,9 +203,7 @@ Deno.test("a shard that comes back without its records gets what is left under a
   const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
   await using writerShard = await localShard(net.node("a1"), "a", []);
   await using writer = await shardWriter(net.node("w"), { sendIntervalMs: 1, shard: "a" });
-  const replay = writer.replay as unknown as Recording;
-  const record = (): number =>
-    replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  const record = recorderOf(writer);
   record();
   await writer.flush();
   net.cut("a1");
@@ -218,9 +221,7 @@ Deno.test("a shard that comes back with other columns costs its writer one error
     await using _before = await localShard(net.node("a1"), "a", []);
     const options = { sendIntervalMs: 1, ...shard === undefined ? {} : { shard } };
     const writer = await shardWriter(net.node("w"), options);
-    const replay = writer.replay as unknown as Recording;
-    const record = (): number =>
-      replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+    const record = recorderOf(writer);
     record();
     await writer.flush();
     net.cut("a1");
@@ -254,9 +255,7 @@ Deno.test("a writer may go on while a shard that it left has other columns", asy
   const net = new LossyNet(testRandom(3), { lost: 0, doubled: 0, delayMs: 0 });
   await using _before = await localShard(net.node("a1"), "a", []);
   await using writer = await shardWriter(net.node("w"), { sendIntervalMs: 1, stayMs: 100 });
-  const replay = writer.replay as unknown as Recording;
-  const record = (): number =>
-    replay.record(replay.newEpisode(), [1, 0], 1, 1, { finalState: [2, 0] });
+  const record = recorderOf(writer);
   record();
   await writer.flush();
   net.cut("a1");
