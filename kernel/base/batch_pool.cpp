@@ -5,8 +5,11 @@
 namespace exrp {
 namespace {
 
-/// So batches of nearly one size have blocks of one size.
-constexpr size_t grain = size_t{2} << 20;
+/// So batches of nearly one size have blocks of one size. Large ones consist of huge pages.
+constexpr size_t grainOf(size_t bytes) { return bytes < hugeFromBytes ? size_t{64} << 10 : size_t{2} << 20; }
+
+/// More spare bytes than this are those of sizes that were asked for once: what V8 leaves uncollected at a time is about half as much.
+constexpr size_t spareBytesMax = size_t{128} << 20;
 
 size_t limitOfProcess() {
   constexpr size_t most = size_t{512} << 20;
@@ -20,6 +23,7 @@ BatchPool::BatchPool() : BatchPool(limitOfProcess()) {}
 
 BatchPool::Block* BatchPool::take(size_t bytes) {
   if (bytes > bytesMax_) return nullptr;
+  const size_t grain = grainOf(bytes);
   bytes = (bytes + grain - 1) / grain * grain;
   const Lock lock(mutex_);
   if (Block* const spare = takeSpare(bytes)) return spare;
@@ -42,6 +46,7 @@ BatchPool::Block* BatchPool::takeSpare(size_t bytes) {
     if (block->bytes < bytes || block->bytes / 2 > bytes) continue;
     *place = block->next;
     block->next = nullptr;
+    spareBytes_ -= block->bytes;
     return block;
   }
   return nullptr;
@@ -51,15 +56,17 @@ void BatchPool::giveBack(Block* block) {
   const Lock lock(mutex_);
   block->next = spares_;
   spares_ = block;
+  spareBytes_ += block->bytes;
 }
 
-/// Frees the spares that were not used for longest, until there is room or none is left.
+/// Frees the spares that were not used for longest, until there is room and few are left.
 void BatchPool::freeSpares(size_t room) {
-  while (spares_ != nullptr && bytes_ + room > bytesMax_) {
+  while (spares_ != nullptr && (bytes_ + room > bytesMax_ || spareBytes_ > spareBytesMax)) {
     Block** last = &spares_;
     while ((*last)->next != nullptr) last = &(*last)->next;
     Block* const block = *last;
     *last = nullptr;
+    spareBytes_ -= block->bytes;
     bytes_ -= block->bytes;
     delete block;
   }

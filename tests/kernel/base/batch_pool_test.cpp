@@ -14,6 +14,7 @@ using exrp::Random;
 namespace {
 
 constexpr size_t grain = size_t{2} << 20;
+constexpr size_t smallGrain = size_t{64} << 10;
 
 void comesBack() {
   BatchPool pool;
@@ -25,9 +26,10 @@ void comesBack() {
   pool.giveBack(first);
   BatchPool::Block* const small = pool.take(100);
   CHECK(small != first);  // less than half of it
+  CHECK_EQUAL(small->bytes, smallGrain);
   CHECK(pool.take(3'500'000) == first);
   CHECK_EQUAL(uint32_t{first->memory[4'999'999]}, 7u);
-  CHECK_EQUAL(pool.bytes(), 7 * grain);
+  CHECK_EQUAL(pool.bytes(), 6 * grain + smallGrain);
   for (BatchPool::Block* const block : {first, second, small}) pool.giveBack(block);
 }
 
@@ -44,10 +46,29 @@ void staysWithin() {
   // Both are too large for it. The spare that was given back first gives way, the other one stays.
   BatchPool::Block* const four = pool.take(1);
   CHECK(four != three);
-  CHECK_EQUAL(pool.bytes(), 8 * grain);
+  CHECK_EQUAL(pool.bytes(), 7 * grain + smallGrain);
   CHECK(pool.take(3 * grain) == three);
   CHECK(pool.take(3 * grain) == nullptr);
   for (BatchPool::Block* const block : {one, three, four}) pool.giveBack(block);
+}
+
+/// Of sizes that nobody asks for any more, 128 MiB of spares stay.
+void freesOldSizes() {
+  BatchPool pool(200 * grain);
+  std::vector<BatchPool::Block*> blocks;
+  for (int count = 0; count < 5; ++count) blocks.push_back(pool.take(20 * grain));
+  for (BatchPool::Block* const block : blocks) pool.giveBack(block);
+  CHECK_EQUAL(pool.bytes(), 100 * grain);
+  // A spare fits, so no other is freed.
+  BatchPool::Block* const same = pool.take(20 * grain);
+  CHECK(same == blocks.back());
+  pool.giveBack(same);
+  CHECK_EQUAL(pool.bytes(), 100 * grain);
+  BatchPool::Block* const other = pool.take(200'000);
+  CHECK_EQUAL(pool.bytes(), 60 * grain + 4 * smallGrain);
+  pool.giveBack(other);
+  CHECK(pool.take(150'000) == other);
+  pool.giveBack(other);
 }
 
 /// Threads take, mark and give back blocks, which another thread may have next.
@@ -58,7 +79,7 @@ void hadByOne(uint64_t seed) {
     threads.emplace_back([&pool, seed, caller] {
       Random random(seed, caller);
       for (int turn = 0; turn < 500; ++turn) {
-        const size_t bytes = 1 + random.below(3 * static_cast<uint32_t>(grain));
+        const size_t bytes = 1 + random.below(static_cast<uint32_t>(turn % 2 == 0 ? grain / 4 : 3 * grain));
         BatchPool::Block* const block = pool.take(bytes);
         if (block == nullptr) continue;
         CHECK(block->bytes >= bytes);
@@ -82,6 +103,7 @@ int main() {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   comesBack();
   staysWithin();
+  freesOldSizes();
   hadByOne(seed);
   return exrp::test::checkResult("batch_pool_test");
 }

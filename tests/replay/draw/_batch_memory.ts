@@ -21,7 +21,9 @@ for (let k = 0; k < 200; k++) {
   replay.record(replay.newEpisode(), state, 0, 0, { finalState: state });
 }
 const selector = replay.newPickSelector(uniform());
-const draw = () => replay.getBatch(200, selector);
+let drawn = 0;
+/** A batch of 2.8 MB, and then one of 0.4 MB. */
+const draw = () => replay.getBatch(drawn++ % 2 === 0 ? 200 : 30, selector);
 if (scope.name === "giver") {
   for (let k = 0; k < 20; k++) draw();
   const { buffer } = draw().bytes;
