@@ -62,25 +62,40 @@ export class Priorities {
   ): number {
     this.#core.checkUsable(SET);
     const entry = this.#register.entry(SET, selector);
-    const isBatch = OwnedBatch.isOne(given);
-    if (isBatch && third !== undefined) {
+    if (!OwnedBatch.isOne(given)) {
+      return this.#setPicks(entry, given as NumberArray, second, third);
+    }
+    if (third !== undefined) {
       throw new TypeError(`${SET} takes a batch and its priorities, got a third array`);
     }
-    const picks = this.#picksOf(SET, entry, given, second);
-    const priority = isBatch ? second : third;
+    this.#checkBatch(SET, entry.selector, given);
+    return this.#setPicks(entry, given.pickEpisode, given.pickPosition, second, given);
+  }
+
+  /** Sets priorities of picks that two arrays name. */
+  #setPicks(
+    entry: SelectorEntry,
+    episode: NumberArray,
+    position: NumberArray,
+    priority: NumberArray | undefined,
+    batch?: OwnedBatch,
+  ): number {
+    const episodes = numbersOf("Float64Array", SET, "pickEpisode", episode);
+    const positions = numbersOf("Int32Array", SET, "pickPosition", position);
     const priorities = isOwn("Float32Array", priority)
       ? priority
       : numbersOf("Float64Array", SET, "priority", priority);
-    checkCounts(SET, picks, priorities, isBatch ? given : undefined);
-    if (picks.count === 0) return 0;
-    if (entry.native !== undefined || this.#customs.size === 0) {
-      return this.#set(entry, picks, priorities);
-    }
+    const count = lengthOf(episodes);
+    const picks = { episodes, positions, count };
+    checkCounts(SET, picks, priorities, batch);
+    if (count === 0) return 0;
+    if (entry.native !== undefined) return this.#setNative(entry.nativeId, picks, priorities);
+    if (this.#customs.size === 0) return this.#set(entry, picks, priorities);
     // Rules in TypeScript are the user's code and could take the arrays' memory away, so they get copies.
     const own = {
       ...picks,
-      episodes: new Float64Array(picks.episodes),
-      positions: new Int32Array(picks.positions),
+      episodes: new Float64Array(episodes),
+      positions: new Int32Array(positions),
     };
     return this.#set(entry, own, new Float64Array(priorities));
   }
@@ -120,10 +135,7 @@ export class Priorities {
     second: NumberArray | undefined,
   ): Picks {
     const isBatch = OwnedBatch.isOne(given);
-    if (isBatch) {
-      OwnedBatch.checkYours(`${operation}: batch`, given);
-      this.#checkTable(operation, selector, given);
-    }
+    if (isBatch) this.#checkBatch(operation, selector, given);
     const episode = isBatch ? given.pickEpisode : given;
     const position = isBatch ? given.pickPosition : second;
     const episodes = numbersOf("Float64Array", operation, "pickEpisode", episode);
@@ -188,7 +200,7 @@ export class Priorities {
       count,
       this.#number,
     );
-    this.#check(SET, status, positions);
+    if (status !== 0) this.#check(SET, status, positions);
     return this.#number[0] ?? 0;
   }
 
@@ -221,10 +233,11 @@ export class Priorities {
   }
 
   /**
-   * Refuses a batch of another replay, and one of a pick view whose options differ in more than `where`: the same handles stand for
-   * other picks there.
+   * Refuses a batch that was lent, a batch of another replay, and one of a pick view whose options differ in more than `where`: the same
+   * handles stand for other picks there.
    */
-  #checkTable(operation: string, selector: Selector, batch: OwnedBatch): void {
+  #checkBatch(operation: string, selector: Selector, batch: OwnedBatch): void {
+    OwnedBatch.checkYours(`${operation}: batch`, batch);
     const { view: view } = selector;
     const policy = OwnedBatch.policyOf(batch);
     const { views } = this.#register;
@@ -294,6 +307,18 @@ function checkCounts(
   const places = lengthOf(positions);
   const values = priorities === undefined ? count : lengthOf(priorities);
   if (places === count && values === count && count <= abi.EXRP_LIMIT_BATCH && count > 0) return;
+  refuseCounts(operation, { episodes, positions, count }, priorities, batch);
+}
+
+/** Throws where {@linkcode checkCounts} refuses. No picks at all are fine, if the arrays are what they say. */
+function refuseCounts(
+  operation: string,
+  { episodes, positions, count }: Picks,
+  priorities?: Floats,
+  batch?: OwnedBatch,
+): void {
+  const places = lengthOf(positions);
+  const values = priorities === undefined ? count : lengthOf(priorities);
   checkHonest(`${operation}: pickEpisode`, episodes);
   checkHonest(`${operation}: pickPosition`, positions);
   checkHonest(`${operation}: priority`, priorities);
@@ -324,7 +349,16 @@ export function numbersOf<K extends "Float64Array" | "Int32Array">(
   name: string,
   value: unknown,
 ): ArrayOfKind[K] {
-  if (isOwn(kind, value)) return value;
+  return isOwn(kind, value) ? value : copyOf(kind, operation, name, value);
+}
+
+/** A copy of numbers as an array of this kind. A function of its own, as the engine inlines only short ones. */
+function copyOf<K extends "Float64Array" | "Int32Array">(
+  kind: K,
+  operation: string,
+  name: string,
+  value: unknown,
+): ArrayOfKind[K] {
   const from = checkNumbers(operation, name, value);
   const numbers = new (kind === "Int32Array" ? Int32Array : Float64Array)(countOf(from));
   for (let k = 0; k < numbers.length; k++) {

@@ -204,6 +204,7 @@ export class ManyRecorder {
       return abi.EXRP_RECORD_NEXT_STATE;
     }
     const values = finalState.check(nextState);
+    if (doneCount === 0) return 0;
     for (let k = 0; k < flags.length; k++) if (flags[k] !== 0) finalState.writeStep(values, k, k);
     return 0;
   }
