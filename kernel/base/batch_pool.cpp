@@ -61,14 +61,20 @@ void BatchPool::giveBack(Block* block) {
 
 /// Frees the spares that were not used for longest, until there is room and few are left.
 void BatchPool::freeSpares(size_t room) {
-  while (spares_ != nullptr && (bytes_ + room > bytesMax_ || spareBytes_ > spareBytesMax)) {
-    Block** last = &spares_;
-    while ((*last)->next != nullptr) last = &(*last)->next;
-    Block* const block = *last;
-    *last = nullptr;
-    spareBytes_ -= block->bytes;
-    bytes_ -= block->bytes;
+  const size_t needed = bytes_ - spareBytes_ + room;
+  size_t most = needed < bytesMax_ ? bytesMax_ - needed : 0;
+  if (most > spareBytesMax) most = spareBytesMax;
+  Block** last = &spares_;
+  size_t left = 0;
+  for (; *last != nullptr && (*last)->bytes <= most - left; last = &(*last)->next) left += (*last)->bytes;
+  bytes_ -= spareBytes_ - left;
+  spareBytes_ = left;
+  Block* block = *last;
+  *last = nullptr;
+  while (block != nullptr) {
+    Block* const next = block->next;
     delete block;
+    block = next;
   }
 }
 
