@@ -27,7 +27,7 @@ import { arrange, type StateTree } from "../../schema/state.ts";
 /** Spare buffers kept per layout. */
 const SPARE_MAX = 4;
 
-/** From so many bytes on, the engine asks the system for a batch's memory, which clears it page by page. */
+/** From so many bytes on, clearing a batch's memory takes longer than to get some from the kernel that need not be cleared. */
 const LARGE = 128 << 10;
 
 /** One array of a batch. */
