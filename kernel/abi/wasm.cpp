@@ -1,4 +1,4 @@
-// What the kernel exports in WebAssembly beside exrp.h: memory for the buffers of a call.
+// What the kernel exports in WebAssembly beside exrp.h: memory for the buffers of a call, and what constructs static objects.
 //
 // A module reads only its own memory. So the binding (ffi/wasm.ts) copies the buffers of each call to this arena, and results back.
 #if defined(__wasm__)
@@ -19,6 +19,12 @@ exrp::ReservedArray<uint8_t>& arena() {
 }  // namespace
 
 extern "C" {
+
+/// Constructs the static objects. The linker makes it.
+void __wasm_call_ctors();
+
+/// Constructs the static objects: the first call of all.
+__attribute__((export_name("_initialize"))) void _initialize() { __wasm_call_ctors(); }
 
 /// Where at least `bytes` bytes are that a call may use, at a multiple of 64; 0 where there is no memory for them. They hold anything,
 /// and may move in the next call of this function.

@@ -1,7 +1,7 @@
 #include "kernel/log/log_scan.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <cstring>
 
 #include "kernel/log/segment_reader.hpp"
 
@@ -298,7 +298,14 @@ class Scanner {
 
 }  // namespace
 
-SegmentName::SegmentName(uint32_t segment) { snprintf(text, sizeof text, "%s%08u%s", namePrefix, segment, nameSuffix); }
+SegmentName::SegmentName(uint32_t segment) {
+  char digits[10];
+  size_t count = 0;
+  for (; count < 8 || segment > 0; segment /= 10) digits[count++] = static_cast<char>('0' + segment % 10);
+  char* end = std::copy_n(namePrefix, sizeof namePrefix - 1, text);
+  end = std::reverse_copy(digits, digits + count, end);
+  std::copy_n(nameSuffix, sizeof nameSuffix, end);
+}
 
 size_t LogSegments::find(uint32_t segment) const {
   const LogSegment* const first = segments.data();
