@@ -65,8 +65,8 @@ async function linkerArgs(triple: string): Promise<string[]> {
 
 /** The words of Zig's command lines that make a library. */
 export interface Commands {
-  /** The words that compile the C++ library's headers, for the sources. */
-  readonly precompile: readonly string[];
+  /** The words that compile the C++ library's headers, for the sources of each level of optimisation. */
+  readonly precompile: readonly (readonly string[])[];
   /** The words that compile a source, for each. */
   readonly compile: readonly (readonly string[])[];
   /** The words that make the library of the objects. */
@@ -105,17 +105,22 @@ export async function commandsFor(triple: string, emitted: string): Promise<Comm
   const objectOf = (source: string): string =>
     join(dirname(emitted), `${source.replaceAll("/", "_")}.o`);
   const ordered = [slowest, ...sources.filter((source) => source !== slowest)];
-  const precompiled = join(dirname(emitted), "cpp_library.pch");
+  // What is precompiled fits only sources with the same level of optimisation.
+  const level = (isCold: boolean): string[] => isCold ? ["-Os"] : [];
+  const precompiled = (isCold: boolean): string =>
+    join(dirname(emitted), isCold ? "cpp_library_cold.pch" : "cpp_library.pch");
   return {
-    precompile: [
-      ...["c++", ...flags, "-x", "c++-header", "-Xclang", "-fno-pch-timestamp"],
-      ...["-o", precompiled, "kernel/base/cpp_library.hpp"],
-    ],
-    compile: ordered.map((source) => [
-      ...["c++", "-c", ...flags, "-o", objectOf(source), source],
-      // What is precompiled fits only sources with the same level of optimisation.
-      ...cold.includes(source) ? ["-Os"] : ["-include-pch", precompiled],
+    precompile: [false, true].map((isCold) => [
+      ...["c++", ...flags, ...level(isCold), "-x", "c++-header", "-Xclang", "-fno-pch-timestamp"],
+      ...["-o", precompiled(isCold), "kernel/base/cpp_library.hpp"],
     ]),
+    compile: ordered.map((source) => {
+      const isCold = cold.includes(source);
+      return [
+        ...["c++", "-c", ...flags, ...level(isCold), "-include-pch", precompiled(isCold)],
+        ...["-o", objectOf(source), source],
+      ];
+    }),
     link: [
       ...["cc", ...target, "-O3", "-s", "-Wl,--gc-sections"],
       // For WebAssembly, Zig would compile a C library first (kernel/base/c_library_wasm.cpp).
@@ -209,7 +214,7 @@ async function compile(
     }
   };
   try {
-    await runZig(zig, precompile);
+    await Promise.all(precompile.map((args) => runZig(zig, args)));
     await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, work));
     await runZig(zig, link);
   } finally {
