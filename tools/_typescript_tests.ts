@@ -17,6 +17,7 @@ const first = [
   ...["tests/package", "tests/examples", "tests/prebuilt", "tests/whole/memory", "tests/replay"],
   ...[
     "tests/server",
+    "tests/shards",
     "tests/whole/model/faults_test.ts",
     "tests/whole/model/model_test.ts",
     "tests/net",

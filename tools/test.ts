@@ -98,7 +98,7 @@ async function typeScriptJobs(all: boolean): Promise<readonly Job[]> {
 }
 
 // Many tests wait for most of their time.
-const width = 2 * navigator.hardwareConcurrency;
+const width = 3 * navigator.hardwareConcurrency;
 
 /** What runs where nothing else is asked for. */
 const everyday: readonly Stage[] = [
