@@ -117,8 +117,8 @@ export async function commandsFor(triple: string, emitted: string): Promise<Comm
     compile: ordered.map((source) => {
       const isCold = cold.includes(source);
       return [
-        ...["c++", "-c", ...flags, ...level(isCold), "-include-pch", precompiled(isCold)],
-        ...["-o", objectOf(source), source],
+        ...["c++", "-c", ...flags, ...level(isCold), "-o", objectOf(source), source],
+        ...["-include-pch", precompiled(isCold)],
       ];
     }),
     link: [
