@@ -110,6 +110,12 @@ export class Members {
     for (const member of this.all.values()) if (!wanted.has(member.name)) member.isAlive = false;
   }
 
+  /** A shard has said something else than that it lives. */
+  hear(name: string): void {
+    const member = this.all.get(name);
+    if (member !== undefined) member.heard = performance.now();
+  }
+
   /** Looks no more. */
   end(): void {
     clearInterval(this.#timer);

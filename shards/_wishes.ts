@@ -8,9 +8,11 @@ import type { Connection, ConnectionSubscription } from "./connection.ts";
 import { DRAWN, type PicksPart, readPicks, writeDraw } from "./_picks.ts";
 import { randomId, refused, type Subjects } from "./_wire.ts";
 
-/** A shard that lives and does not answer for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
-const ANSWER_MS = 1000;
+/** A shard that lives and sends nothing for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
+export const ANSWER_MS = 800;
 const PENALTY_MS = 3000;
+/** A long answer may take longer, if so many bytes come in a ms: parts of an answer are up to 1 MiB. */
+const BYTES_PER_MS = 100;
 
 /** How a wish ended. */
 export type Answer =
@@ -26,11 +28,16 @@ export interface Wish {
   readonly count: number;
   /** Bytes of the rows of one pick. */
   readonly pickBytes: number;
+  /** So long a shard may send nothing. */
+  readonly patienceMs: number;
 }
 
 interface Pending extends Wish {
   readonly settle: (answer: Answer) => void;
   readonly since: number;
+  /** Bytes of rows that have come of this answer and of those before it, and when the last of them came: a shard answers one after the other. */
+  cameBytes: number;
+  cameAt: number;
   rows: Uint8Array | undefined;
   received: number;
 }
@@ -73,7 +80,8 @@ export class Wishes {
     const id = this.#nextId = (this.#nextId + 1) % 2 ** 32;
     return new Promise((settle) => {
       const since = performance.now();
-      this.#pending.set(id, { ...wish, settle, since, rows: undefined, received: 0 });
+      const came = { cameBytes: 0, cameAt: since, rows: undefined, received: 0 };
+      this.#pending.set(id, { ...wish, ...came, settle, since });
       const { shard, schema, selector, count } = wish;
       try {
         const data = writeDraw({ id, schema, selector, count });
@@ -103,9 +111,11 @@ export class Wishes {
 
   /** Gives up what a shard that lives has not answered. */
   look(): void {
-    const before = performance.now() - ANSWER_MS;
-    for (const [id, { since, shard }] of this.#pending) {
-      if (since < before) this.#punish(id, shard);
+    const now = performance.now();
+    for (const [id, { shard, since, cameAt, cameBytes, patienceMs }] of this.#pending) {
+      const isLate = now - cameAt > patienceMs ||
+        now - since > patienceMs + cameBytes / BYTES_PER_MS;
+      if (isLate) this.#punish(id, shard);
     }
   }
 
@@ -160,6 +170,13 @@ export class Wishes {
     const needed = pending.count * pending.pickBytes;
     if (status !== DRAWN.rows || count !== pending.count || total !== needed) {
       throw refused(`${pending.count} picks came with ${total} bytes, and ${needed} are needed`);
+    }
+    const now = performance.now();
+    for (const each of this.#pending.values()) {
+      // An earlier one that is still there was lost, and this is no sign that its answer comes.
+      if (each.shard !== pending.shard || each.since < pending.since) continue;
+      each.cameBytes += rows.length;
+      each.cameAt = now;
     }
     // Parts come in order; most answers are one part, which is used where it is.
     if (from !== pending.received) throw refused("a part is missing");

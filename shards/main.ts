@@ -75,6 +75,9 @@ function makeSelectors(
   for (const rule of selectors.slice(entries.length)) replay.newPickSelector(rule);
 }
 
+/** Between two tries to connect. The client itself would wait for two seconds, and so would the learner. */
+const RECONNECT_MS = 250;
+
 /**
  * Connects to NATS. Where a server refuses the password, the client leaves the socket before that has ended. Nobody listens to its errors then, and one would end the
  * program in the place of the client's own error.
@@ -90,7 +93,11 @@ async function connectNats(
     const { code } = (event.error ?? {}) as { readonly code?: unknown };
     if (code === "ECONNRESET" || code === "EPIPE") event.preventDefault();
   });
-  const patience = { maxReconnectAttempts: -1, waitOnFirstConnect: true };
+  const patience = {
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: RECONNECT_MS,
+    waitOnFirstConnect: true,
+  };
   try {
     return await connect({ ...patience, name: `shard ${name}`, ...nats });
   } catch (error) {

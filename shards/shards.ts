@@ -29,7 +29,7 @@ import { type Counted, limitBytes, Limits } from "./_limits.ts";
 import { type Member, Members } from "./_members.ts";
 import { DRAWN, type PicksPart, putRows, writePriorities } from "./_picks.ts";
 import { noSelector, ShardModel } from "./_shard_model.ts";
-import { Wishes } from "./_wishes.ts";
+import { ANSWER_MS, Wishes } from "./_wishes.ts";
 import type {
   ConnectShardsOptions,
   ShardChange,
@@ -196,7 +196,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       beat: (member) => this.#beat(member),
       refused,
     });
-    this.#timer = setInterval(() => this.#look(), 100);
+    this.#timer = setInterval(() => this.#look(), 50);
   }
 
   /** The pick view of the selector: what a batch shows. */
@@ -241,9 +241,10 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#checkOpen(GET);
     signal?.throwIfAborted();
     const end = timeoutMs === undefined ? Infinity : performance.now() + timeoutMs;
+    const lost = { rounds: 0 };
     for (;;) {
       await this.#mayDraw(size, options, end);
-      const batch = await this.#drawWithin(size, beta, options, end);
+      const batch = await this.#drawWithin(size, beta, options, end, lost);
       if (batch !== undefined) return batch as unknown as Batch<S>;
       if (performance.now() >= end) throw this.#late(GET, timeoutMs);
       await this.#change(options, end);
@@ -444,7 +445,9 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 
   /** What an answer to a wish says of its shard. */
-  #heard(shard: string, { status, picks, sum, recorded }: PicksPart): void {
+  #heard(shard: string, { status, picks, sum, recorded, rows, total }: PicksPart): void {
+    // Heartbeats wait behind a long answer.
+    if (rows.length < total) this.#members.hear(shard);
     const drawn = this.#known.get(shard)?.drawn ?? 0;
     const isAlive = this.#members.all.get(shard)?.isAlive === true;
     if (isAlive && status !== DRAWN.refused) this.#known.set(shard, { picks, sum, drawn });
@@ -495,6 +498,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     beta: number,
     { signal, timeoutMs }: ShardsGetBatchOptions,
     end: number,
+    lost: { rounds: number },
   ): Promise<OwnedBatch | undefined> {
     // Without any time, it waits for answers and for nothing else.
     const isTimed = end !== Infinity && timeoutMs !== 0;
@@ -503,18 +507,24 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       { timeoutMs: left, signal },
       (done, fail) => {
         const given = { isUp: false };
-        this.#draw(size, beta, given).then(done, fail);
+        this.#draw(size, beta, given, lost).then(done, fail);
         return () => given.isUp = true;
       },
       () => this.#late(GET, timeoutMs),
     );
   }
 
-  /** Draws once, unless it is given up; undefined if no shard has anything now. */
+  /**
+   * Draws once, unless it is given up; undefined if no shard has anything now.
+   *
+   * @param lost How often it has asked for this batch in vain. Each time it waits for half as long, or a learner would stand still for as many times. But some
+   * shard may need long, so the fourth time is as the first.
+   */
   async #draw(
     size: number,
     beta: number,
     given: { readonly isUp: boolean },
+    lost: { rounds: number },
   ): Promise<OwnedBatch | undefined> {
     const model = this.#common();
     const { schema } = model;
@@ -534,11 +544,14 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       if (shares.length === 0 || given.isUp) return this.#notDrawn(size);
       const counts = split(left, shares.map(({ sum }) => sum), this.#random);
       left = 0;
+      let isLost = false;
+      const patienceMs = ANSWER_MS / 2 ** (lost.rounds % 3);
       const asked = shares.flatMap((share, k) => {
         const count = counts[k] ?? 0;
         if (count === 0) return [];
         const { pickBytes } = strides;
-        const wish = { shard: share.name, schema, selector: this.#selector, count, pickBytes };
+        const rows = { schema, selector: this.#selector, count, pickBytes };
+        const wish = { shard: share.name, ...rows, patienceMs };
         return [{ share, count, answer: this.#wishes.ask(wish) }];
       });
       for (const { share, count, answer } of asked) {
@@ -555,6 +568,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
           this.#notDrawn(size);
           throw refusedDraw(share.name, answered.text);
         }
+        isLost ||= answered.kind === "gone";
         left += count;
         this.#redrawn++;
         shares.splice(shares.indexOf(share), 1);
@@ -565,6 +579,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
           parts.delete(share.name);
         }
       }
+      if (isLost) lost.rounds++;
     }
     if (given.isUp) return this.#notDrawn(size);
     this.#drawn += size;

@@ -20,5 +20,7 @@ export async function connectNats(
     const { code } = (event.error ?? {}) as { readonly code?: unknown };
     if (code === "ECONNRESET" || code === "EPIPE") event.preventDefault();
   });
-  return await connect({ servers, maxReconnectAttempts: -1, waitOnFirstConnect });
+  // The client waits 2 s between two tries by default, and so long the learner would stand still.
+  const patience = { maxReconnectAttempts: -1, reconnectTimeWait: 250 };
+  return await connect({ servers, ...patience, waitOnFirstConnect });
 }

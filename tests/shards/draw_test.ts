@@ -1,6 +1,6 @@
 /** Draws from shards are those from one replay. */
 import { assert, assertEquals, assertRejects, assertThrows } from "../_assert.ts";
-import { until } from "../_wait.ts";
+import { pause, until } from "../_wait.ts";
 import { ExperienceReplay, float32, int32, newest, samplesPerInsert, uniform } from "@exrp/replay";
 import {
   type Connection,
@@ -13,7 +13,9 @@ import {
 } from "@exrp/replay/shards";
 import { chiSquareTail } from "../whole/statistics/chi_square.ts";
 import { testRandom } from "../replay/_helpers.ts";
+import { Fabric } from "./_fabric.ts";
 import { localShard, withSums } from "./_local.ts";
+import { NUMBERED } from "./_numbered.ts";
 
 const SEED = 3101;
 
@@ -293,4 +295,59 @@ Deno.test("a rate limiter counts over all shards", async () => {
   }
   await ended;
   assert(drawn >= 2 * 120 - 40, `${drawn} picks`);
+});
+
+Deno.test("a batch that takes seconds on its way comes, and so do those behind it", async () => {
+  const fabric = new Fabric({ seed: 1, payloadMax: 2 ** 16 });
+  using replay = await ExperienceReplay.create(NUMBERED);
+  replay.newPickSelector(uniform());
+  replay.recordMany(replay.newEpisode(), { state: [1, 0, 2, 0], action: [1, 2], reward: [1, 2] });
+  await fabric.run(async () => {
+    const slow = fabric.peer("a", { bytesPerMs: 500 });
+    await slow.run(() =>
+      serveShard(replay as unknown as ExperienceReplay, slow.connect(), { name: "a" })
+    );
+    const learner = fabric.peer("learner");
+    await learner.run(async () => {
+      await using shards = await connectShards(learner.connect());
+      const draws = [0, 1, 2].map(() => shards.getBatch(50_000, { timeoutMs: 60_000 }));
+      for (const batch of await Promise.all(draws)) assertEquals(batch.size, 50_000);
+      assert(fabric.now > 3 * 1000, `it took ${fabric.now} ms only`);
+    });
+  });
+});
+
+Deno.test("a draw whose answer is lost is drawn again, while others go on", async () => {
+  const fabric = new Fabric({ seed: 1 });
+  using replay = await ExperienceReplay.create(NUMBERED);
+  replay.newPickSelector(uniform());
+  replay.recordMany(replay.newEpisode(), { state: [1, 0, 2, 0], action: [1, 2], reward: [1, 2] });
+  await fabric.run(async () => {
+    const peer = fabric.peer("a");
+    await peer.run(async () => {
+      const connection = peer.connect();
+      const publish = connection.publish.bind(connection);
+      let isFirst = true;
+      connection.publish = (subject, data, options) => {
+        const isPicks = data?.[0] === 0x58 && data[1] === 0x50 && data[2] === 0x4b;
+        if (!isPicks || !isFirst) return publish(subject, data, options);
+        isFirst = false;
+      };
+      await serveShard(replay as unknown as ExperienceReplay, connection, { name: "a" });
+    });
+    const learner = fabric.peer("learner");
+    await learner.run(async () => {
+      await using shards = await connectShards(learner.connect());
+      let isDrawn = false;
+      const drawn = shards.getBatch(1000).then(() => isDrawn = true);
+      let others = 0;
+      while (!isDrawn && others < 200) {
+        await shards.getBatch(1000, { timeoutMs: 60_000 });
+        await pause(20);
+        others++;
+      }
+      await drawn;
+      assert(others < 200, "it came only once no others were drawn");
+    });
+  });
 });
