@@ -5,6 +5,12 @@
  * @module
  */
 
+import { exists, inRepository } from "../../tools/_repository.ts";
+import type { Link, Order } from "./_relay.ts";
+
+/** What delays and loses packets: the kernel, or a process of ours where it can't. */
+export type Shaper = "netem" | "relay";
+
 /** Runs a command; returns what went wrong, or nothing. */
 async function attempt(command: readonly string[]): Promise<string | undefined> {
   const [program = "", ...args] = command;
@@ -25,10 +31,60 @@ async function must(...command: readonly string[]): Promise<void> {
   if (trouble !== undefined) throw new Error(trouble);
 }
 
+/** The process of `_relay.ts`, within the network of the switch. */
+class Relay {
+  readonly #child: Deno.ChildProcess;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #answers: ReadableStreamDefaultReader<string>;
+
+  constructor(before: readonly string[]) {
+    const [command = "", ...args] = [
+      ...before,
+      ...[Deno.execPath(), "run", "--allow-ffi", "--no-check", "--quiet"],
+      inRepository("tests", "machines", "_relay.ts"),
+    ];
+    const options = { args, stdin: "piped", stdout: "piped", stderr: "inherit" } as const;
+    this.#child = new Deno.Command(command, options).spawn();
+    this.#writer = this.#child.stdin.getWriter();
+    this.#answers = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  }
+
+  /** Gives an order, and waits until it is done. False if the relay can't, and has ended. */
+  async obeys(order: Order): Promise<boolean> {
+    try {
+      await this.#writer.write(new TextEncoder().encode(`${JSON.stringify(order)}\n`));
+    } catch {
+      return false;
+    }
+    return (await this.#answers.read()).value === `${order.name}\n`;
+  }
+
+  async end(): Promise<void> {
+    await this.#writer.close().catch(() => {});
+    await this.#child.status;
+    await this.#answers.cancel();
+  }
+}
+
+/** Removes the machines of processes that ended before they could. */
+async function removeLeft(): Promise<void> {
+  if (!await exists("/run/netns")) return;
+  for await (const { name } of Deno.readDir("/run/netns")) {
+    const [, pid] = /^exrp(\d+)-/.exec(name) ?? [];
+    if (pid === undefined || await exists(`/proc/${pid}`)) continue;
+    await attempt(["ip", "netns", "del", name]);
+  }
+}
+
 /** Some machines. */
 export class Machines implements AsyncDisposable {
   readonly #prefix: string;
   readonly #names: string[] = [];
+  /** What `tc` was told of slow cables, where it can. */
+  readonly #netem = new Map<string, readonly string[] | undefined>();
+  /** Slow cables, where it can't. */
+  readonly #relayed = new Set<string>();
+  #relay: Relay | undefined;
 
   private constructor(prefix: string) {
     this.#prefix = prefix;
@@ -37,6 +93,7 @@ export class Machines implements AsyncDisposable {
   /** Makes a switch, to which nothing is connected; undefined where there are no namespaces, or we may not make them. */
   static async make(): Promise<Machines | undefined> {
     if (Deno.build.os !== "linux") return undefined;
+    await removeLeft();
     const machines = new Machines(`exrp${Deno.pid}`);
     const net = machines.#space("switch");
     if (await attempt(["ip", "netns", "add", net]) !== undefined) return undefined;
@@ -78,14 +135,55 @@ export class Machines implements AsyncDisposable {
     await must(...["ip", "-n", net, "link", "set", "dev", name, isIn ? "up" : "down"]);
   }
 
-  /** Makes a cable slow or lossy, both ways: words of `tc qdisc`, as `netem delay 5ms loss 1%`; none make it fast again. False where the system can't. */
-  async shape(name: string, words: readonly string[]): Promise<boolean> {
+  /** Makes a cable so narrow that its short queue loses packets, both ways, or as wide as it was. */
+  async narrow(name: string, isNarrow: boolean): Promise<void> {
+    const narrow = ["tbf", "rate", "1mbit", "burst", "4kb", "limit", "8kb"];
+    await this.#queue(name, isNarrow ? narrow : this.#netem.get(name));
+  }
+
+  /**
+   * Makes a cable slow and lossy, both ways; without a link, it is plain again. Says what does it: the kernel's `netem`, or a process where the kernel has none. Undefined
+   * where the system can't have either.
+   */
+  async shape(name: string, link?: Link, seed = 1): Promise<Shaper | undefined> {
+    if (this.#relay === undefined) {
+      const words = link && [
+        ...["netem", "delay", `${link.delayMs}ms`, `${link.jitterMs}ms`],
+        ...["loss", `${link.lossPercent}%`],
+      ];
+      this.#netem.set(name, words);
+      if (await this.#queue(name, words)) return "netem";
+      this.#netem.delete(name);
+      if (!await exists("/dev/net/tun")) return undefined;
+      this.#relay = new Relay(this.on("switch"));
+    }
+    const net = ["ip", "-n", this.#space("switch"), "link"];
+    // Between the cable of the machine and the switch, there are a bridge, and the two ends that the relay joins.
+    const [bridge, near, far] = [`${name}-w`, `${name}-a`, `${name}-b`] as const;
+    const isNew = link !== undefined && !this.#relayed.has(name);
+    if (link === undefined) await must(...net, "set", "dev", name, "master", "switch");
+    if (!await this.#relay.obeys({ name, ends: [near, far], seed, link })) return undefined;
+    if (isNew) {
+      await must(...net, "add", "name", bridge, "type", "bridge");
+      await must(...net, "set", "dev", bridge, "up");
+      await must(...net, "set", "dev", near, "master", bridge, "up");
+      await must(...net, "set", "dev", far, "master", "switch", "up");
+      await must(...net, "set", "dev", name, "master", bridge);
+      this.#relayed.add(name);
+    } else if (link === undefined && this.#relayed.delete(name)) {
+      await must(...net, "del", "dev", bridge);
+    }
+    return "relay";
+  }
+
+  /** Puts a queue before both ends of a cable, in the place of what was there. Says whether the system has such a one. */
+  async #queue(name: string, words: readonly string[] | undefined): Promise<boolean> {
     let isDone = true;
     for (const [space, device] of [["switch", name], [name, "eth0"]] as const) {
       const to = ["tc", "-n", this.#space(space), "qdisc"];
       const place = ["dev", device, "root"];
       await attempt([...to, "del", ...place]);
-      if (words.length === 0) continue;
+      if (words === undefined) continue;
       isDone &&= await attempt([...to, "add", ...place, ...words]) === undefined;
     }
     return isDone;
@@ -93,8 +191,18 @@ export class Machines implements AsyncDisposable {
 
   /** Ends all of it. Programs on the machines must have ended. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#relay?.end();
     for (const name of [...this.#names, "switch"]) {
       await attempt(["ip", "netns", "del", this.#space(name)]);
     }
   }
+}
+
+/** Whether this system has machines, and what delays and loses their packets. */
+export async function lookForMachines(): Promise<readonly [hasMachines: boolean, shaper?: Shaper]> {
+  await using machines = await Machines.make();
+  if (machines === undefined) return [false];
+  await machines.add("a");
+  const shaper = await machines.shape("a", { delayMs: 1, jitterMs: 0, lossPercent: 0 });
+  return shaper === undefined ? [true] : [true, shaper];
 }

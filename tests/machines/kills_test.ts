@@ -2,23 +2,28 @@
  * A NATS server, shards, actors and a learner, each on a machine of its own, which are killed under load, one after the other; cables are pulled and made slow, and the
  * disk of a shard is full. What was confirmed is there, no record is there twice, and all go on.
  *
- * `EXRP_MACHINE_KILLS` kills more often, and `EXRP_MACHINE_SEED` is the seed. Machines are network namespaces. Where there is no NATS server, or these can't be made, this is left
- * out.
+ * `EXRP_MACHINE_KILLS` kills more often, `EXRP_MACHINE_LOSSY_KILLS` does so over slow cables that lose packets, and `EXRP_MACHINE_PARTS` kills some parts only.
+ * `EXRP_MACHINE_SEED` is the seed. Machines are network namespaces. Where there is no NATS server, or these can't be made, this is left out.
  *
  * @module
  */
 
 import { ExperienceReplay } from "@exrp/replay";
 import { assert, assertEquals } from "../_assert.ts";
+import { onWasm } from "../_native.ts";
 import { pause, until } from "../_wait.ts";
 import { findNats } from "../../tools/_nats.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { type Numbered, numbersOf } from "../shards/_numbered.ts";
 import { confirmedOf, Program } from "../shards/_program.ts";
-import { Machines } from "./_machines.ts";
+import { lookForMachines, Machines } from "./_machines.ts";
+import type { Link } from "./_relay.ts";
 
 const KILLS = Number(Deno.env.get("EXRP_MACHINE_KILLS") ?? 10);
+/** Over slow and lossy cables. Each part is killed once, and each disturbance comes, with 9. */
+const LOSSY_KILLS = Number(Deno.env.get("EXRP_MACHINE_LOSSY_KILLS") ?? 4);
 const SEED = Number(Deno.env.get("EXRP_MACHINE_SEED") ?? 1);
+const PARTS = (Deno.env.get("EXRP_MACHINE_PARTS") ?? "shard,actor,NATS,learner").split(",");
 const PORT = 4222;
 const SHARDS = ["a", "b", "c"];
 /** Records that an actor writes between two flushes. */
@@ -28,17 +33,10 @@ const DISK_BYTES = 2 ** 28;
 const isLogged = Deno.env.get("EXRP_MACHINE_LOG") !== undefined;
 const nats = await findNats();
 
-/** Whether this system has machines, and whether it delays and loses packets. */
-async function look(): Promise<readonly [hasMachines: boolean, hasNetem: boolean]> {
-  await using machines = await Machines.make();
-  if (machines === undefined) return [false, false];
-  await machines.add("a");
-  return [true, await machines.shape("a", ["netem", "delay", "1ms"])];
-}
+/** Slow and lossy cables. */
+const LINK: Link = { delayMs: 5, jitterMs: 2, lossPercent: 1 };
 
-const [hasMachines, hasNetem] = nats === undefined || Deno.env.get("EXRP_BACKEND") === "wasm"
-  ? [false, false]
-  : await look();
+const [hasMachines, shaper] = nats === undefined || onWasm ? [false] : await lookForMachines();
 
 /** The least number that so large a part of some numbers does not exceed. */
 function quantile(numbers: readonly number[], part: number): number {
@@ -67,11 +65,11 @@ class Fleet {
     this.#folder = folder;
   }
 
-  async begin(links: readonly string[]): Promise<void> {
+  async begin(link: Link | undefined): Promise<void> {
     this.#address = `${await this.#machines.add("nats")}:${PORT}`;
-    for (const name of [...SHARDS, "actor-0", "actor-1", "actor-2", "learner"]) {
+    for (const [k, name] of [...SHARDS, "actor-0", "actor-1", "actor-2", "learner"].entries()) {
       await this.#machines.add(name);
-      if (links.length > 0) await this.#machines.shape(name, links);
+      if (link !== undefined) await this.#machines.shape(name, link, SEED + k);
     }
     this.beginServer();
     await Deno.writeTextFile(
@@ -231,6 +229,7 @@ async function kill(
     longest = Math.max(longest, Number(to) - Math.max(begin, Number(from)));
   }
   times.pauses.set(what, [...times.pauses.get(what) ?? [], longest]);
+  if (isLogged) console.log(`${Date.now()} ${what}: the learner stood still for ${longest} ms`);
 }
 
 /** Pulls a cable, makes one slow, or fills the disk of a shard. */
@@ -238,7 +237,6 @@ async function disturb(
   what: string,
   fleet: Fleet,
   machines: Machines,
-  links: readonly string[],
   random: (below: number) => number,
 ): Promise<void> {
   const names = [...SHARDS, ...fleet.actors.keys(), "learner"];
@@ -247,11 +245,10 @@ async function disturb(
     await machines.cable(name, false);
     await pause(200 + random(4000));
     await machines.cable(name, true);
-  } else if (what === "slow link") {
-    // So short a queue loses packets, too.
-    await machines.shape(name, ["tbf", "rate", "1mbit", "burst", "4kb", "limit", "8kb"]);
+  } else if (what === "narrow link") {
+    await machines.narrow(name, true);
     await pause(1000 + random(2000));
-    await machines.shape(name, links);
+    await machines.narrow(name, false);
   } else {
     const shard = SHARDS[random(SHARDS.length)] as string;
     const program = fleet.shards.get(shard) as Program;
@@ -298,7 +295,7 @@ async function check(fleet: Fleet): Promise<number> {
   return count;
 }
 
-async function run(kills: number, links: readonly string[]): Promise<void> {
+async function run(kills: number, link?: Link): Promise<void> {
   const random = testRandom(SEED);
   await using machines = await Machines.make();
   if (machines === undefined) throw new Error("there are no machines");
@@ -313,20 +310,20 @@ async function run(kills: number, links: readonly string[]): Promise<void> {
   }
   const fleet = new Fleet(machines, folder);
   const times: Times = { noticed: [], pauses: new Map() };
-  const disturbances = ["partition", "slow link", ...hasDisks ? ["full disk"] : []];
+  const disturbances = ["partition", "narrow link", ...hasDisks ? ["full disk"] : []];
   const done = new Map<string, number>();
   try {
-    await fleet.begin(links);
+    await fleet.begin(link);
     for (let k = 0; k < kills; k++) {
       await pause(100 + random(300));
-      const what = ["shard", "actor", "NATS", "learner"][k % 4] as string;
+      const what = PARTS[k % PARTS.length] as string;
       if (isLogged) console.log(`${Date.now()} ${what}`);
       await kill(what, fleet, random, times);
       done.set(what, (done.get(what) ?? 0) + 1);
       if (k % 3 !== 2) continue;
       const other = disturbances[(k - 2) / 3 % disturbances.length] as string;
       if (isLogged) console.log(`${Date.now()} ${other}`);
-      await disturb(other, fleet, machines, links, random);
+      await disturb(other, fleet, machines, random);
       done.set(other, (done.get(other) ?? 0) + 1);
     }
     await fleet.end();
@@ -334,7 +331,9 @@ async function run(kills: number, links: readonly string[]): Promise<void> {
     console.log(
       `seed ${SEED}: ${records} records; ${
         [...done].map(([what, count]) => `${what} ${count}`).join(", ")
-      }${hasDisks ? "" : "; there are no disks to fill"}`,
+      }${hasDisks ? "" : "; there are no disks to fill"}${
+        link === undefined ? "" : `; packets are delayed and lost by ${shaper}`
+      }`,
     );
     console.log(told("a shard's death was noticed after", times.noticed));
     for (const [what, pauses] of times.pauses) {
@@ -351,12 +350,12 @@ async function run(kills: number, links: readonly string[]): Promise<void> {
 
 Deno.test({
   name: `all parts of a fleet are killed ${KILLS} times on machines of their own (seed ${SEED})`,
-  ignore: !hasMachines,
-  fn: () => run(KILLS, []),
+  ignore: !hasMachines || KILLS === 0,
+  fn: () => run(KILLS),
 });
 
 Deno.test({
-  name: `a fleet whose links delay and lose packets is killed 4 times (seed ${SEED})`,
-  ignore: !hasNetem,
-  fn: () => run(4, ["netem", "delay", "5ms", "2ms", "loss", "1%"]),
+  name: `a fleet whose links delay and lose packets is killed ${LOSSY_KILLS} times (seed ${SEED})`,
+  ignore: shaper === undefined || LOSSY_KILLS === 0,
+  fn: () => run(LOSSY_KILLS, LINK),
 });
