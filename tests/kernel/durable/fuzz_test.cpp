@@ -11,14 +11,15 @@
 
 #include "tests/kernel/durable/durable_side.hpp"
 #include "tests/kernel/log/simulated_disk.hpp"
+#include "tests/kernel/recycled_pages.hpp"
 
 using namespace exrp;
 using namespace exrp::test;
 
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" const char* __asan_default_options();
-// The kernel takes a refused allocation for want of memory, and the test for a failure.
-extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=512:allocator_may_return_null=1"; }
+// The kernel takes a refused allocation for want of memory, and the test for a failure. One folder frees less than is kept back.
+extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=512:allocator_may_return_null=1:quarantine_size_mb=16"; }
 #endif
 
 namespace {

@@ -21,6 +21,7 @@
 #include "kernel/store/logged_rows.hpp"
 #include "tests/kernel/durable/durable_side.hpp"
 #include "tests/kernel/log/simulated_disk.hpp"
+#include "tests/kernel/recycled_pages.hpp"
 
 using namespace exrp;
 using namespace exrp::test;
