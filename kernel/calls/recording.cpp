@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernel/base/copy_row.hpp"
+#include "kernel/base/padded.hpp"
 
 namespace exrp {
 namespace {
@@ -25,10 +26,6 @@ Status failTwice(const double* handles, uint32_t first, uint32_t second) {
   while (handles[first] != handles[second]) ++first;
   return fail(Status::episodeTwice, handles[second], first, second);
 }
-
-/// Parts begin at multiples of this, so that every element is aligned.
-uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
-uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 
 }  // namespace
 

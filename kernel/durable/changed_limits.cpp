@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernel/base/padded.hpp"
 #include "kernel/durable/recovery.hpp"
 #include "kernel/store/logged_rows.hpp"
 
@@ -62,7 +63,7 @@ class Sections {
   }
 
   Status reserve(uint32_t number, uint32_t count, size_t bytes) {
-    const size_t at = (used_ + 7) & ~size_t{7};
+    const size_t at = padded(used_);
     if (!sections_.commit(count_ + 1) || !bytes_.commit(at + bytes)) return fail(Status::memory, static_cast<double>(at + bytes));
     sections_[count_++] = {number, count, at, bytes};
     used_ = at + bytes;
@@ -160,7 +161,7 @@ Status Recovery::makeAgain() {
     CommandHead head;
     memcpy(&head, &durable_.made_[at], sizeof head);
     status = make(static_cast<Command>(head.command), &durable_.made_[at + sizeof head], head.bytes);
-    at += static_cast<uint32_t>(sizeof head) + ((head.bytes + 7) & ~7u);
+    at += static_cast<uint32_t>(sizeof head) + padded(head.bytes);
   }
   return status;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernel/base/padded.hpp"
 #include "kernel/durable/checkpoint_file.hpp"
 
 namespace exrp {
@@ -11,7 +12,6 @@ namespace {
 constexpr uint32_t pieceBytes = 1 << 16;     // of a checkpoint's frame of items
 constexpr uint64_t rewrittenMax = 64 << 20;  // chunks that are written again for a checkpoint, so that old segments can go
 
-size_t whole(size_t bytes) { return (bytes + 7) & ~size_t{7}; }
 size_t itemBytes(const ItemBody& body) { return sizeof(LoggedItem) + body.chunkCount * sizeof(LoggedChunk) + body.trajectoryBytes; }
 
 }  // namespace
@@ -261,7 +261,7 @@ uint64_t DurableTables::writeItems(const SavedTable& saved, ItemTable& table) {
   const PickSelector& sampler = table.sampler();
   const PickSelector& remover = table.remover();
   const auto bytesAt = [&](uint32_t index) {
-    return whole(itemBytes(*saved.rows[index].body)) + whole(size_t{sampler.itemBytes()} + remover.itemBytes());
+    return padded(itemBytes(*saved.rows[index].body)) + padded(size_t{sampler.itemBytes()} + remover.itemBytes());
   };
   size_t bytes = bytesAt(item_);
   uint32_t end = item_ + 1;
@@ -275,10 +275,10 @@ uint64_t DurableTables::writeItems(const SavedTable& saved, ItemTable& table) {
     const double own = saved.own.committed() > 0 ? saved.own[item_] : NAN;
     const ItemBody& body = *row.body;
     writeItem(payload, {row.key, row.priority, own, body.insertedAt, table.number(), row.timesSampled, body.chunkCount, body.trajectoryBytes}, body);
-    payload += whole(itemBytes(body));
+    payload += padded(itemBytes(body));
     memcpy(payload, saved.sampler.data() + sampler.headerBytes() + size_t{item_} * sampler.itemBytes(), sampler.itemBytes());
     memcpy(payload + sampler.itemBytes(), saved.remover.data() + remover.headerBytes() + size_t{item_} * remover.itemBytes(), remover.itemBytes());
-    payload += whole(size_t{sampler.itemBytes()} + remover.itemBytes());
+    payload += padded(size_t{sampler.itemBytes()} + remover.itemBytes());
     table.release(row.body);
   }
   LogPlace place;

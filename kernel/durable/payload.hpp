@@ -10,12 +10,10 @@
 #include <cstring>
 
 #include "kernel/base/error.hpp"
+#include "kernel/base/padded.hpp"
 #include "kernel/exrp.h"
 
 namespace exrp {
-
-/// Bytes are followed by zeros, up to a multiple of 8. A number of 32 bits of the log may wrap around: what a file says is made wide first.
-inline uint64_t padded(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 /// A log that is of another replay or of other tables, or of another library.
 inline Status unfit() { return fail(Status::log, EXRP_LOG_UNFIT); }

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "kernel/base/checksum.hpp"
+#include "kernel/base/padded.hpp"
 #include "kernel/log/log_place.hpp"
 
 namespace exrp {
@@ -57,7 +58,6 @@ constexpr uint8_t logMagic[8] = {'E', 'X', 'R', 'P', 'S', 'L', 'O', 'G'};
 // The numbers of a log are little-endian, and so is every processor that the kernel is built for.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
-constexpr uint32_t padded(uint32_t bytes) { return (bytes + 7) & ~7u; }
 /// Of a frame with so much payload, all in all.
 constexpr uint32_t wholeFrameBytes(uint32_t payloadBytes) { return frameHeadBytes + padded(payloadBytes); }
 

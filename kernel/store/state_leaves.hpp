@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "kernel/base/copy_row.hpp"
+#include "kernel/base/padded.hpp"
 #include "kernel/exrp.h"
 #include "kernel/store/column.hpp"
 
@@ -54,7 +55,7 @@ class StateLeaves {
   uint64_t layOut(uint64_t begin, uint64_t stateCount, uint64_t* offsets) const {
     uint64_t end = begin;
     for (uint32_t leaf = 0; leaf < count_; ++leaf) {
-      offsets[leaf] = begin + ((end - begin + 7) & ~uint64_t{7});
+      offsets[leaf] = begin + padded(end - begin);
       end = offsets[leaf] + stateCount * bytesOf_[leaf];
     }
     return end;

@@ -239,16 +239,20 @@ void failing(uint64_t seed) {
   for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == texts[k]);
 }
 
-/// While the log's thread waits for the disk, a caller that waits for room, or for a flush, removes segments.
-void whoWaitsHelps(bool isForRoom) {
-  SlowDisk disk(3);
-  Log log;
+LogOptions shortQueue() {
   LogOptions options;
   options.segmentBytes = 4096;
   options.bufferBytes = 1024;
   options.queueBytes = 8192;
   options.flushIntervalMs = 0;
-  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  return options;
+}
+
+/// While the log's thread waits for the disk, a caller that waits for room, or for a flush, removes segments.
+void whoWaitsHelps(bool isForRoom) {
+  SlowDisk disk(3);
+  Log log;
+  CHECK_EQUAL(log.create(&disk, shortQueue()), LogStatus::ok);
   uint32_t count = 0;
   LogPlace place;
   const auto append = [&] {
@@ -286,12 +290,7 @@ void whoWaitsHelps(bool isForRoom) {
 void nobodyWaits() {
   SlowDisk disk(4);
   Log log;
-  LogOptions options;
-  options.segmentBytes = 4096;
-  options.bufferBytes = 1024;
-  options.queueBytes = 8192;
-  options.flushIntervalMs = 0;
-  CHECK_EQUAL(log.create(&disk, options), LogStatus::ok);
+  CHECK_EQUAL(log.create(&disk, shortQueue()), LogStatus::ok);
   const std::string text = textOf(0, 300);
   LogPlace place;
   const auto append = [&] { CHECK_EQUAL(log.append(1, text.data(), 300, &place), LogStatus::ok); };
