@@ -1,6 +1,6 @@
 /**
- * The TypeScript tests as jobs: a process for each folder of tests/ and of tests/whole/, so that tests which measure memory
- * or end the process disturb no other folder. The tests of the model take longest, so each of their files has a process.
+ * The TypeScript tests as jobs: a process for each folder of tests/, tests/replay/ and tests/whole/, so that tests which measure
+ * memory or end the process disturb no other folder. The tests of the model take longest, so each of their files has a process.
  *
  * @module
  */
@@ -9,15 +9,20 @@ import { inRepository, listTree } from "./_repository.ts";
 import { listPages } from "./_site_pages.ts";
 import { capture, type Count, type Job, none, one, type Result } from "./_jobs.ts";
 
+/** Folders whose every folder is a job, and so is each file beside these. */
+const deep = ["tests/replay", "tests/whole"];
+
 /** Folders whose every file is a job. */
 const split = ["tests/whole/model"];
 
 /** What takes longest begins first, or the other cores wait for it at the end. */
 const first = [
-  ...["tests/package", "tests/examples", "tests/prebuilt", "tests/whole/memory", "tests/replay"],
+  ...["tests/package", "tests/examples", "tests/prebuilt", "tests/whole/memory"],
   ...[
     "tests/server",
     "tests/shards",
+    "tests/replay/durable",
+    "tests/replay/share",
     "tests/whole/model/faults_test.ts",
     "tests/whole/model/model_test.ts",
     "tests/net",
@@ -183,7 +188,7 @@ export async function denoTest(
 export async function listParts(): Promise<string[]> {
   const parts = new Set<string>();
   for (const file of await listTree("tests", "_test.ts")) {
-    const depth = file.startsWith("tests/whole/") ? 3 : 2;
+    const depth = deep.some((folder) => file.startsWith(`${folder}/`)) ? 3 : 2;
     const folder = file.split("/").slice(0, depth).join("/");
     parts.add(split.includes(folder) ? file : folder);
   }
