@@ -1,10 +1,10 @@
 /**
- * Images without pause into a durable replay, beside a bare file that gets as many bytes and one sync: the speed of both, in many short turns, as the speed of a disk
- * that others use changes from one second to the next.
+ * Images without pause into a durable replay that is full, beside a bare file that gets as many bytes and one sync: the speed of both, in many short turns, as the speed of a
+ * disk that others use changes from one second to the next.
  *
- *     deno run --allow-all bench/probe/images_to_disk.ts [FOLDER]
+ *     deno run --allow-all bench/probe/images_to_disk.ts [FOLDER] [CAPACITY] [SEGMENT_MIB]
  *
- * Each turn writes 254 MB. In a folder that is in memory, such as `/dev/shm`, the processor is the limit.
+ * Each turn writes 254 MB. The replay takes 7 KB of memory for each record. In a folder that is in memory, such as `/dev/shm`, the processor is the limit.
  *
  * @module
  */
@@ -14,18 +14,7 @@ import { median } from "../_turns.ts";
 const FRAMES = 36_000;
 const RECORD_BYTES = 7064;
 const ROUNDS = 15;
-
-/** Milliseconds, for a replay that was full before. */
-async function durable(path: string, row: Uint8Array): Promise<number> {
-  using replay = await ExperienceReplay.open(path, { capacity: 12_000, state: uint8(84, 84) });
-  let episode = replay.newEpisode();
-  for (let k = 0; k < 13_000; k++) episode = replay.record(episode, row, 1, 0.5);
-  await replay.flush();
-  const start = performance.now();
-  for (let k = 0; k < FRAMES; k++) episode = replay.record(episode, row, 1, 0.5);
-  await replay.flush();
-  return performance.now() - start;
-}
+const [place, capacity = "12000", mebibytes] = Deno.args;
 
 /** Milliseconds. */
 function bare(path: string): number {
@@ -37,14 +26,23 @@ function bare(path: string): number {
   return performance.now() - start;
 }
 
-const folder = await Deno.makeTempDir({ dir: Deno.args[0] });
+const folder = await Deno.makeTempDir({ dir: place });
 const row = crypto.getRandomValues(new Uint8Array(7056));
 const [ours, theirs]: [number[], number[]] = [[], []];
 try {
+  using replay = await ExperienceReplay.open(`${folder}/log`, {
+    ...{ capacity: Number(capacity), state: uint8(84, 84) },
+    ...mebibytes === undefined ? {} : { segmentBytes: Number(mebibytes) * 2 ** 20 },
+  });
+  let episode = replay.newEpisode();
+  for (let k = 0; k < 1.1 * replay.capacity; k++) episode = replay.record(episode, row, 1, 0.5);
   // The first turn warms up.
   for (let round = 0; round <= ROUNDS; round++) {
-    const times = [await durable(`${folder}/log`, row), bare(`${folder}/bare`)] as const;
-    await Deno.remove(`${folder}/log`, { recursive: true });
+    await replay.flush();
+    const start = performance.now();
+    for (let k = 0; k < FRAMES; k++) episode = replay.record(episode, row, 1, 0.5);
+    await replay.flush();
+    const times = [performance.now() - start, bare(`${folder}/bare`)] as const;
     await Deno.remove(`${folder}/bare`);
     if (round === 0) continue;
     ours.push(times[0]);

@@ -11,10 +11,11 @@ import {
   prioritized,
   samplesPerInsert,
   type Selector,
+  uint8,
   uniform,
 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { onWasm } from "../../_native.ts";
+import { native, onWasm } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
 import { withFolder } from "./_folders.ts";
 
@@ -366,4 +367,23 @@ test("logBytes follows from what was recorded, whatever the disk has of it", asy
     if (name.startsWith("log-")) bytes += (await Deno.stat(`${folder}/a/${name}`)).size;
   }
   assert(bytes >= logBytes, `${bytes} bytes are there, and logBytes was ${logBytes}`);
+});
+
+native.test("the log's files are longer where wide columns fill a large replay, but for packed ones", async () => {
+  for (const [compression, fileCount] of [["none", 1], ["fast", 2]] as const) {
+    await withFolder(async (folder) => {
+      // An eighth of 1.1 GB is 132 MB. Numbers at random can't be packed.
+      using replay = await ExperienceReplay.open(folder, {
+        ...{ capacity: 150_000, state: uint8(84, 84), compression, flushIntervalMs: 0 },
+      });
+      const states = Array.from({ length: 16 }, () => crypto.getRandomValues(new Uint8Array(7056)));
+      let episode = replay.newEpisode();
+      for (let k = 0; k < 10_000; k++) {
+        episode = replay.record(episode, states[k % 16] ?? [], 0, 0);
+      }
+      await replay.flush();
+      const files = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+      assertEquals(files.filter((name) => name.startsWith("log-")).length, fileCount);
+    });
+  }
 });
