@@ -58,7 +58,8 @@ class Folder {
   bool tryOne(uint64_t seed) {
     Random random(seed, 10);
     Files files = files_;
-    if (random.below(2) == 0) {
+    const bool isForged = random.below(2) != 0;
+    if (!isForged) {
       for (uint32_t hits = 1 + random.below(3); hits > 0; --hits) damage(random, files);
     } else {
       for (uint32_t hits = 1 + random.below(2); hits > 0; --hits) deceive(random, files);
@@ -71,7 +72,7 @@ class Folder {
     RecoveryReport report;
     const Status status = openDurable(side, disk, options, false, &report);
     const bool isOpen = status == Status::ok;
-    if (isOpen) use(random, disk, side);
+    if (isOpen) use(random, disk, side, isForged);
     else CHECK(status == Status::log && reason() != LogStatus::disk && reason() != LogStatus::memory);
     side.destroy();
     CHECK_EQUAL(disk.openCount(), 0u);
@@ -79,7 +80,7 @@ class Folder {
   }
 
  private:
-  void use(Random& random, SimulatedDisk& disk, Side& side) {
+  void use(Random& random, SimulatedDisk& disk, Side& side, bool isForged) {
     CHECK_EQUAL(broken(side.id()), 0);
     // A forged log may have made more views and selectors than the setup knows.
     const PickViews& picks = side.instance().replay.picks();
@@ -98,7 +99,7 @@ class Folder {
     const Status status = openDurable(again, disk, smallDurable(random), false, &report);
     CHECK_EQUAL(status, Status::ok);
     if (status != Status::ok) std::printf("reason %d, %g, %g\n", static_cast<int>(reason()), errorDetail[1], errorDetail[2]);
-    const char* const what = status == Status::ok ? difference(again, side, setup_.selectors) : nullptr;
+    const char* const what = status == Status::ok ? difference(again, side, setup_.selectors, isForged) : nullptr;
     if (what != nullptr) std::printf("%s\n", what);
     CHECK(what == nullptr);
     again.destroy();
