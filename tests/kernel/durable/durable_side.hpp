@@ -59,7 +59,8 @@ inline void rankStamps(std::vector<uint8_t>& items) {
 }
 
 /// What differs between a replay that was opened again and its twin; null where nothing does. A forged folder may have two copies of a row that only some
-/// records keep. A checkpoint has one, and a block has the other, and either is taken: so only their number counts there.
+/// records keep: a checkpoint has one, and a block has the other, and either is taken. Or sums of a selector do not belong to the numbers that they are of. So there, only
+/// the number of bytes counts.
 inline const char* difference(const Side& one, const Side& other, const std::vector<SelectorSetup>& setups = {}, bool isForged = false) {
   static char text[96];
   if (broken(one.id()) != 0) return "a broken invariant";
@@ -74,8 +75,8 @@ inline const char* difference(const Side& one, const Side& other, const std::vec
   }
   for (size_t section = 0; section < snapshots[0].size(); ++section) {
     if (snapshots[0][section] == snapshots[1][section]) continue;
-    const bool isKept = section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS;
-    if (isForged && isKept && snapshots[0][section].size() == snapshots[1][section].size()) continue;
+    const bool mayDiffer = (section >= EXRP_SECTION_KEPT && section < EXRP_SECTION_PICKS) || section >= EXRP_SECTION_SELECTOR;
+    if (isForged && mayDiffer && snapshots[0][section].size() == snapshots[1][section].size()) continue;
     std::snprintf(text, sizeof text, "section %zu: %zu and %zu bytes", section, snapshots[0][section].size(), snapshots[1][section].size());
     return text;
   }
