@@ -13,7 +13,7 @@ import type { ReplayCore } from "../core.ts";
 import type { PickView } from "../register/pick_view.ts";
 import type { NStepPart } from "../../schema/batch.ts";
 import type { BatchShape } from "../../schema/batch_shape.ts";
-import { Column, type DType, type NamedColumn } from "../../schema/columns.ts";
+import { Column, type DType, type NamedColumn, VIEWS } from "../../schema/columns.ts";
 import { kernelTransforms, shownColumns } from "../../schema/pick_transforms.ts";
 import {
   type AnyPickPolicy,
@@ -104,6 +104,7 @@ export class BatchLayout {
   readonly nStepShapes: readonly NStepPart["shape"][];
   readonly #kernel: Kernel;
   readonly #spare: ArrayBuffer[] = [];
+  #gaps: readonly (readonly [from: number, to: number])[] | undefined;
 
   /** Asks the kernel where the parts of a batch of `size` picks lie. Of `addressed` columns, it has addresses. */
   constructor(
@@ -238,14 +239,24 @@ export class BatchLayout {
   }
 
   /**
-   * Memory for a batch: a spare buffer if there is one. It may hold old values, but the kernel writes every byte of every part.
+   * Memory for a batch: a spare buffer if there is one. It may hold old values, but the kernel writes every byte of every part. What lies
+   * between the parts is zero, unless you wrote there.
    *
    * @throws {ReplayError} `memory`.
    */
   takeMemory(): ArrayBuffer {
     return this.#spare.pop() ??
-      (this.bytes < LARGE ? undefined : takeBuffer(this.#kernel, this.bytes)) ??
+      (this.bytes < LARGE ? undefined : this.#takeLarge()) ??
       allocate("getBatch()", this.bytes, "a batch of ");
+  }
+
+  /** Memory of the kernel, or undefined. It may hold what another replay drew, which must not show between the parts. */
+  #takeLarge(): ArrayBuffer | undefined {
+    const buffer = takeBuffer(this.#kernel, this.bytes);
+    if (buffer === undefined) return undefined;
+    const bytes = new Uint8Array(buffer);
+    for (const [from, to] of this.#gaps ??= gapsOf(this)) bytes.fill(0, from, to);
+    return buffer;
   }
 
   /** Takes back the memory of a batch, whose views are empty from now on. Does nothing if the memory is gone already. */
@@ -259,6 +270,19 @@ export class BatchLayout {
   get spareBytes(): number {
     return this.#spare.length * this.bytes;
   }
+}
+
+/** The bytes of a batch that are in no part. */
+function gapsOf({ all, bytes }: BatchLayout): readonly (readonly [from: number, to: number])[] {
+  const gaps: [number, number][] = [];
+  let end = 0;
+  const parts = all.filter(({ count }) => count > 0).sort((a, b) => a.offset - b.offset);
+  for (const { dtype, offset, count } of parts) {
+    if (offset > end) gaps.push([end, offset]);
+    end = offset + count * VIEWS[dtype].BYTES_PER_ELEMENT;
+  }
+  if (bytes > end) gaps.push([end, bytes]);
+  return gaps;
 }
 
 /** The shapes of arrays by name. They are frozen, because all batches share them. */

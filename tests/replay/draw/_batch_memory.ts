@@ -65,6 +65,21 @@ if (scope.name === "giver") {
     const buffer = takeBuffer(kernel, draw().bytes.length);
     return buffer !== undefined && new Uint8Array(buffer).some((value) => value !== 0);
   });
+  // What was there before shows in no byte of a batch, also between its parts.
+  for (let turn = 0; turn < 20; turn++) {
+    const batch = draw();
+    for (const part of Object.values(batch)) {
+      if (part instanceof Uint8Array ? part !== batch.bytes : ArrayBuffer.isView(part)) {
+        (part as Uint8Array).fill(0);
+      }
+    }
+    const { length } = batch.bytes;
+    const at = batch.bytes.findIndex((value) => value !== 0);
+    if (at >= 0) throw new Error(`byte ${at} of ${length} is in no part, and is not zero`);
+    batch.bytes.fill(255);
+    scope.gc();
+    await pause(1);
+  }
   console.log(`${notes.length} kept`);
 }
 
