@@ -23,9 +23,9 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
       memcpy(payload, frame + frameHeadBytes, place.bytes);
       return LogStatus::ok;
     }
-    bool isThere = false;
-    for (size_t k = 0; k < segments_.count && !isThere; ++k) isThere = segments_.segments[k].segment == place.segment;
-    if (!isThere) return LogStatus::unknown;
+    // A segment that has no bytes is still to be made, so no file of it is there.
+    const size_t at = segments_.find(place.segment);
+    if (at == segments_.count || segments_.segments[at].bytes == 0) return LogStatus::unknown;
   }
   ReadFiles::Taken taken;
   FrameHead head = {};
