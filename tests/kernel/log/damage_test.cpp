@@ -38,6 +38,10 @@ void forgottenCut() {
   CHECK_EQUAL(log.open(&disk, smallOptions(), {}, listener, &scan), LogStatus::ok);
   CHECK_EQUAL(listener.texts.size(), 1u);
   CHECK(scan.tailBytes > 0 && scan.framesBehind == 1);
+  // The file that comes next is still to be made, so it has no frame.
+  uint8_t bytes[16];
+  uint32_t type = 0;
+  CHECK_EQUAL(log.read({2, 56, 16}, bytes, &type), LogStatus::unknown);
   CHECK_EQUAL(put(log, "first of the second life"), LogStatus::ok);
   CHECK_EQUAL(log.close(), LogStatus::ok);
   CHECK(disk.has("log-00000002.exrp"));
