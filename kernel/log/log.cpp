@@ -83,6 +83,7 @@ LogStatus Log::create(Disk* disk, const LogOptions& options) {
   segments_.count = 1;
   segments_.segments[0] = {1, segmentHeadBytes};
   written_ = {};
+  opened_ = {};
   synced_.store(0);
   if (!beginSegment(1)) {
     stop();
@@ -130,10 +131,12 @@ LogStatus Log::goOn(const LogScan& scan) {
     return LogStatus::disk;
   }
   written_ = scan.end;
+  opened_ = scan.end;
   synced_.store(written_.packed(), std::memory_order_release);
   next_ = written_;
   userEnd_ = next_.packed();
-  mustBegin_ = scan.tailBytes > 0;
+  // Who did not close the log may have written behind its end, even if a crash took all of that.
+  mustBegin_ = !scan.isClosed();
   // A mark that lay in the torn tail went with it.
   const bool isProven = scan.synced.packed() >= scan.lastEnd.packed() && scan.tailBytes == 0;
   return isProven ? LogStatus::ok : proveEnd();
@@ -169,19 +172,36 @@ LogStatus Log::close() {
   if (disk_ == nullptr) return LogStatus::ok;
   drop();
   LogStatus status = flush();
-  if (status == LogStatus::ok) {
-    // The mark behind it, so that all of it is proven to be on the disk.
-    uint64_t end = 0;
-    {
-      const Lock lock(mutex_);
-      end = filledEnd();
-      flushTo_ = std::max(flushTo_, end);
-      wanted_.notify_all();
-    }
-    status = waitFlushed(end);
-  }
+  if (status == LogStatus::ok) status = markClosed();
   stop();
   return status;
+}
+
+/// Says behind all that was flushed that it is on the disk, and that the log was closed. Nothing is written behind.
+LogStatus Log::markClosed() {
+  Lock lock(mutex_);
+  isEnding_ = true;
+  while (isWriting_ || workOnce(lock)) {
+    if (isWriting_) lock.wait(done_);
+  }
+  if (hasFailed()) return LogStatus::disk;
+  if (written_ == opened_) return LogStatus::ok;
+  isWriting_ = true;
+  lock.unlock();
+  const LogPosition synced = flushed();
+  const ClosingMark mark = {{synced.segment, synced.offset}, 1};
+  uint8_t bytes[closingMarkBytes];
+  memcpy(bytes + frameHeadBytes, &mark, sizeof mark);
+  FrameHead head = {sizeof mark, markType, payloadSum(bytes + frameHeadBytes, sizeof mark), 0};
+  head.sum = frameHeadSum(frameSeed(logId_, written_.segment), written_.offset, head);
+  memcpy(bytes, &head, sizeof head);
+  const DiskError error = disk_->write(file_, written_.offset, bytes, sizeof bytes);
+  written_.offset += closingMarkBytes;
+  const bool isGood = error.isError() ? failWith(error, SegmentName(written_.segment).text) : syncFile();
+  lock.lock();
+  isWriting_ = false;
+  done_.notify_all();
+  return isGood ? LogStatus::ok : LogStatus::disk;
 }
 
 void Log::abandon() {

@@ -18,7 +18,8 @@
 //   1. A segment begins only once the one before is on the disk to its end. Its head and its name are on the disk before its first frame is written.
 //   2. synced_ only grows, and no byte before it changes any more.
 //   3. A mark is written only once all that it says is on the disk.
-//   4. No offset of a segment is ever used for two frames: where a recovery cuts a torn tail, a new segment begins.
+//   4. No offset of a segment is ever used for two frames, even if a crash took the first one without a trace: a log that does not end with the mark of close() goes on in
+//      a new segment. Where it does, a mark alone is written and synced before anything else, so that this is seen from then on.
 // Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 64 spare ones at most, 8 once
 // nothing was written for an interval, and queueBytes of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.
@@ -84,8 +85,8 @@ class Log {
   /// Opens a log: tells `visitor` all frames from `from` on (scanLog()), cuts the torn tail, and goes on behind. When this returns, all that was
   /// told is on the disk. `empty`: there is none; `stopped`: the visitor ended the scan, nothing was changed, and the log is not open.
   LogStatus open(Disk* disk, const LogOptions& options, LogPosition from, LogVisitor& visitor, LogScan* scan);
-  /// Writes and syncs all that was appended, and ends the thread. What that comes to is the status; the log is closed in any case. A frame that is
-  /// open is dropped. Does nothing where the log is closed.
+  /// Writes and syncs all that was appended, and a mark that says that the log was closed. Ends the thread. What that comes to is the status; the log is closed in any
+  /// case. A frame that is open is dropped. Writes no mark where nothing was written since the log was opened. Does nothing where the log is closed.
   LogStatus close();
   /// Ends the thread without a flush: what was not written is lost. For tests, and for a log whose disk hangs.
   void abandon();
@@ -181,6 +182,7 @@ class Log {
   LogStatus start(Disk* disk, const LogOptions& options);
   LogStatus goOn(const LogScan& scan);
   LogStatus proveEnd();
+  LogStatus markClosed();
   LogStatus makeRoom(uint32_t whole);
   Buffer* takeBuffer(uint32_t capacity);
   void giveBuffer(Buffer* buffer);
@@ -242,6 +244,7 @@ class Log {
   // Of whoever writes.
   FileId file_ = noFile;
   LogPosition written_;
+  LogPosition opened_;  // where the log ended when it was opened; {}: it is new
 
   LateCopies late_;
   std::atomic<uint64_t> synced_ = 0;

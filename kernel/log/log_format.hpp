@@ -53,6 +53,13 @@ struct SyncedMark {
 };
 constexpr uint32_t markBytes = frameHeadBytes + sizeof(SyncedMark);
 
+/// The mark that close() writes. A log that ends with it was closed.
+struct ClosingMark {
+  SyncedMark synced;
+  uint64_t isClosed;  // 1
+};
+constexpr uint32_t closingMarkBytes = frameHeadBytes + sizeof(ClosingMark);
+
 constexpr uint8_t logMagic[8] = {'E', 'X', 'R', 'P', 'S', 'L', 'O', 'G'};
 
 // The numbers of a log are little-endian, and so is every processor that the kernel is built for.

@@ -231,6 +231,7 @@ class Scanner {
   bool take(const FoundFrame& found, LogPosition at) {
     if (found.head.type == markType) {
       note(syncedBy(found, at));
+      if (isClosing(found)) scan_.closed = {at.segment, at.offset + closingMarkBytes};
       return true;
     }
     const LogFrame frame = {{at.segment, at.offset, found.head.bytes}, found.head.type, found.payload, found.flippedBit != noBit};
@@ -244,11 +245,19 @@ class Scanner {
 
   /// How far the log was on the disk when a mark was written; 0 where the frame is no mark, or says what none can know.
   static uint64_t syncedBy(const FoundFrame& found, LogPosition at) {
-    if (found.head.type != markType || found.head.bytes != sizeof(SyncedMark)) return 0;
+    if (found.head.type != markType || (found.head.bytes != sizeof(SyncedMark) && !isClosing(found))) return 0;
     SyncedMark mark;
     memcpy(&mark, found.payload, sizeof mark);
     const uint64_t synced = LogPosition{mark.segment, mark.offset}.packed();
     return synced <= at.packed() && mark.offset % 8 == 0 ? synced : 0;
+  }
+
+  /// Whether it is the mark of close().
+  static bool isClosing(const FoundFrame& found) {
+    if (found.head.type != markType || found.head.bytes != sizeof(ClosingMark)) return false;
+    ClosingMark mark;
+    memcpy(&mark, found.payload, sizeof mark);
+    return mark.isClosed == 1;
   }
 
   /// Whether a mark behind `at` says that this byte had been on the disk. False where the file can't be read.

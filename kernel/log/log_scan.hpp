@@ -59,6 +59,7 @@ struct LogScan {
   LogPosition end;     // where the whole prefix ends, or the frame at which the visitor stopped
   LogPosition synced;  // so far the log is proven to have been on the disk
   LogPosition lastEnd;  // of the last frame that the visitor got
+  LogPosition closed;   // behind the last mark that says that the log was closed
   uint64_t logId = 0;
   uint64_t frameCount = 0;    // that the visitor got
   uint64_t payloadBytes = 0;  // of these
@@ -69,6 +70,9 @@ struct LogScan {
   uint32_t firstSegment = 0;  // of those that are there
   uint32_t lastSegment = 0;
   LogFailure failure;
+
+  /// Whether the log ends as close() leaves it.
+  bool isClosed() const { return closed == end && tailBytes == 0; }
 };
 
 /// Reads the log from `from` on: from a place where a frame begins or ends, or {} for all that is there. `ok`: all was read, and what was not whole

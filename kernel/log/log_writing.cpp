@@ -104,6 +104,11 @@ bool Log::workOnce(Lock& lock) {
     } else {
       return false;
     }
+    if (written == opened_) {
+      // Behind the mark of who closed the log, a mark alone: until it is on the disk, a crash leaves a closed log, and nothing else behind it.
+      until = buffer->written + markBytes;
+      isSyncing = true;
+    }
   }
   isWriting_ = true;
   lock.unlock();

@@ -309,12 +309,148 @@ void countsWhatWaits() {
   CHECK_EQUAL(slow.close(), LogStatus::ok);
   uint64_t there = 0;
   for (const auto& [name, content] : disk.files()) there += name.rfind("log-", 0) == 0 ? content.size() : 0;
-  CHECK_EQUAL(there, bytes);
+  CHECK_EQUAL(there, bytes + closingMarkBytes);
+}
+
+LogOptions wideOptions() {
+  LogOptions options = smallOptions();
+  options.segmentBytes = 1 << 20;
+  return options;
+}
+
+/// Opens a log, and compares its frames.
+void reopen(Log& log, SimulatedDisk& disk, const std::vector<std::string>& texts) {
+  LogListener listener;
+  LogScan scan;
+  CHECK_EQUAL(log.open(&disk, wideOptions(), {}, listener, &scan), LogStatus::ok);
+  CHECK_EQUAL(scan.tailBytes, 0u);
+  CHECK(listener.damages.empty() && listener.texts == texts);
+}
+
+/// A second life writes frames, and a crash takes all of them. A third one writes, too, and crashes. Where its sectors were never written, the disk shows those of the
+/// second life. They do not count, whether the first life closed the log, was killed, or only made it.
+void oldFramesStayAway() {
+  for (const std::string first : {"closed", "killed", "made"}) {
+    SimulatedDisk disk(9);
+    std::vector<std::string> texts;
+    {
+      Log log;
+      CHECK_EQUAL(log.create(&disk, wideOptions()), LogStatus::ok);
+      if (first != "made") {
+        CHECK_EQUAL(put(log, "first life"), LogStatus::ok);
+        CHECK_EQUAL(log.flush(), LogStatus::ok);
+        texts.emplace_back("first life");
+      }
+      if (first == "closed") CHECK_EQUAL(log.close(), LogStatus::ok);
+      else log.abandon();
+      disk.kill();
+    }
+    std::map<std::string, SimulatedDisk::Bytes> seconds;
+    for (const char* const life : {"second", "third"}) {
+      Log log;
+      reopen(log, disk, texts);
+      for (int k = 0; k < 9; ++k) CHECK_EQUAL(put(log, numbered(k) + life), LogStatus::ok);
+      // Writes full buffers. Only what must be on the disk first is synced.
+      while (log.work()) {}
+      CHECK(log.counts().writtenBytes > 2000);
+      if (seconds.empty()) seconds = disk.files();
+      disk.crash(0);
+      log.abandon();
+      disk.restart();
+    }
+    // The third life's files are as long as they were, and what was not synced is what the second one wrote there.
+    std::map<std::string, SimulatedDisk::Bytes> shown = disk.files();
+    for (auto& [name, bytes] : shown) {
+      const SimulatedDisk::Bytes& old = seconds[name];
+      if (old.size() > bytes.size()) bytes.insert(bytes.end(), old.begin() + static_cast<ptrdiff_t>(bytes.size()), old.end());
+    }
+    disk.setFiles(shown);
+    LogListener listener;
+    LogScan scan;
+    CHECK_EQUAL(scanAll(disk, listener, &scan), LogStatus::ok);
+    CHECK(listener.damages.empty() && listener.texts == texts);
+  }
+}
+
+/// A log that is closed each time goes on in one file. Whoever writes has one sync more, once; who only opens the log changes nothing.
+void goesOnBehindItsEnd() {
+  SimulatedDisk disk(10);
+  std::vector<std::string> texts;
+  {
+    Log log;
+    CHECK_EQUAL(log.create(&disk, wideOptions()), LogStatus::ok);
+    CHECK_EQUAL(log.close(), LogStatus::ok);
+  }
+  for (int life = 0; life < 20; ++life) {
+    const auto files = disk.files();
+    {
+      Log log;
+      reopen(log, disk, texts);
+      LogPlace place;
+      CHECK_EQUAL(put(log, "never flushed", &place), LogStatus::ok);
+      log.abandon();
+    }
+    CHECK(disk.files() == files);
+    Log log;
+    reopen(log, disk, texts);
+    if (life % 3 > 0) {
+      for (int turn = 0; turn < 3; ++turn) {
+        texts.push_back(numbered(life));
+        CHECK_EQUAL(put(log, texts.back()), LogStatus::ok);
+        const uint64_t syncs = disk.syncCount();
+        CHECK_EQUAL(log.flush(), LogStatus::ok);
+        CHECK_EQUAL(disk.syncCount(), syncs + (turn == 0 ? 2 : 1));
+      }
+    }
+    const uint64_t syncs = disk.syncCount();
+    CHECK_EQUAL(log.close(), LogStatus::ok);
+    CHECK_EQUAL(disk.syncCount(), syncs + (life % 3 > 0 ? 1 : 0));
+    CHECK(life % 3 > 0 || disk.files() == files);
+  }
+  CHECK_EQUAL(disk.files().size(), 1u);
+}
+
+/// A log that was not closed goes on in another file, which is made with the next frame: where the mark of close() is damaged or missing, too.
+void goesOnInAnotherSegment() {
+  for (int turn = 0; turn < 4; ++turn) {
+    SimulatedDisk disk(11);
+    fill(disk, 3, wideOptions());
+    const std::string name = SegmentName(1).text;
+    SimulatedDisk::Bytes bytes = disk.content(name);
+    const size_t end = bytes.size() - closingMarkBytes;
+    if (turn == 0) bytes.resize(end);
+    if (turn == 1) bytes[end + frameHeadBytes + 8] ^= 1;
+    if (turn == 2) bytes[end + 13] ^= 0x55;
+    if (turn == 3) bytes.resize(bytes.size() + 8);
+    disk.put(name, bytes);
+    // Without a tail, it is lazy. Where there is one, its mark may have been the only proof, so a new one is written at once.
+    for (int life = 0; life < 5; ++life) {
+      Log log;
+      LogListener listener;
+      LogScan scan;
+      CHECK_EQUAL(log.open(&disk, wideOptions(), {}, listener, &scan), LogStatus::ok);
+      CHECK_EQUAL(listener.texts.size(), 3u);
+      CHECK_EQUAL(scan.tailBytes > 0, turn > 0 && life == 0);
+      CHECK_EQUAL(log.close(), LogStatus::ok);
+      CHECK_EQUAL(disk.files().size(), turn == 0 ? 1u : 2u);
+    }
+    Log log;
+    LogListener listener;
+    LogScan scan;
+    LogPlace place;
+    CHECK_EQUAL(log.open(&disk, wideOptions(), {}, listener, &scan), LogStatus::ok);
+    CHECK_EQUAL(put(log, "more", &place), LogStatus::ok);
+    CHECK_EQUAL(place.segment, 2u);
+    CHECK_EQUAL(log.close(), LogStatus::ok);
+  }
 }
 
 }  // namespace
 
 int main() {
+  oldFramesStayAway();
+  goesOnBehindItsEnd();
+  goesOnInAnotherSegment();
   countsWhatWaits();
   syncsOnce();
   refuses();

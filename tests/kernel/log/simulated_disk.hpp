@@ -53,9 +53,10 @@ class SimulatedDisk final : public Disk {
   bool hasLied() const { return hasLied_; }
 
   /// The power is gone. Any part of what was not synced stays.
-  void crash() {
+  void crash() { crash(random_.below(5) * 0.25); }
+  /// In `share` of cases, at least a part of what was not synced stays. 0: nothing.
+  void crash(double share) {
     isDown_ = true;
-    const double share = random_.below(5) * 0.25;
     std::map<std::string, Node> names = durableNames_;
     for (const Rename& change : changes_) {
       if (random_.uniform() >= share) continue;
