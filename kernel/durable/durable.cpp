@@ -506,7 +506,7 @@ uint32_t Durable::sparseFront() {
     const LogPlace& place = logged.place(block);
     if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
-  return segments.sparseFront(rewrittenMax, [&](size_t at) { return live[at]; });
+  return segments.sparseFront(rewrittenMax, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
 }
 
 /// Lists where the rows of blocks are, by episode and time, and the first segment that is needed for them. False without memory for the list.

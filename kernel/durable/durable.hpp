@@ -32,7 +32,8 @@ struct DurableOptions {
   LogOptions log;
   /// A group ends once so many bytes came.
   uint32_t groupBytes = uint32_t{1} << 20;
-  /// A checkpoint is made once the log has grown by so many bytes, and by four times the last checkpoint.
+  /// A checkpoint is made once the log has grown by so many bytes, and by four times the last checkpoint. What earlier programs wrote counts, and so does
+  /// each of their segments (LogOptions::leastBytes): those of killed programs go, too.
   uint64_t checkpointBytes = uint64_t{64} << 20;
   /// Of a checkpoint, a frame has so many bytes at most, and each group writes so many.
   uint32_t pieceBytes = uint32_t{1} << 20;

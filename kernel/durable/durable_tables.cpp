@@ -202,7 +202,8 @@ bool DurableTables::rewriteSparse() {
   LogSegments segments;
   if (log_.segments(&segments) != LogStatus::ok) return true;
   ChunkStore& store = tables_.store();
-  const uint32_t emptied = segments.sparseFront(rewrittenMax, [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); });
+  const uint32_t least = options_.log.leastBytes();
+  const uint32_t emptied = segments.sparseFront(rewrittenMax, least, [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); });
   if (emptied == 0) return true;
   for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
     const ItemTable& table = *tables_.findTable(number);

@@ -100,6 +100,8 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
   report->groupCount = groupCount_;
   report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
   if (durable_.hasFailed_) return durable_.failure();
+  durable_.checkpointSize_ = checkpointBytes_;
+  durable_.writtenBytes_ += writtenBytes_ + uint64_t{durable_.log_.position().segment - from.segment} * durable_.options_.log.leastBytes();
   durable_.resident_.startReading(durable_.options_.log.isThreaded);
   return Status::ok;
 }
@@ -132,6 +134,8 @@ bool Recovery::frame(const LogFrame& frame) {
   const uint8_t* const payload = frame.payload;
   const uint32_t bytes = frame.place.bytes;
   bool isRight = true;
+  const bool isOfCheckpoint = frame.type == checkpointFrame || frame.type == sectionFrame || frame.type == placesFrame;
+  (isLoading_ && isOfCheckpoint ? checkpointBytes_ : writtenBytes_) += bytes;
   switch (frame.type) {
     case checkpointFrame:
       // Only the one that the scan begins with is loaded: later ones were not finished.

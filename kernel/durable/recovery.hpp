@@ -104,6 +104,8 @@ class Recovery final : private LogVisitor {
   Drawing& drawing_;
   ThreadScratch& thread_;
   Status status_ = Status::ok;  // why the scan was ended
+  uint64_t checkpointBytes_ = 0;
+  uint64_t writtenBytes_ = 0;  // since it began
 
   bool isLoading_ = false;    // a checkpoint, whose end has not come
   bool leavesRows_ = false;   // those of groups: they stay on the disk as those of a checkpoint do

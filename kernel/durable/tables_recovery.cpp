@@ -63,6 +63,8 @@ Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* repor
   Status status = isLoading_ ? damagedAt(from_) : readChunks(report);
   if (status == Status::ok) {
     tables_.goOnFrom(now_, batchCount_);
+    durable_.checkpointSize_ = checkpointBytes_;
+    durable_.writtenBytes_ = writtenBytes_ + uint64_t{durable_.log_.position().segment - from_.segment} * options.log.leastBytes();
     durable_.begin();
     status = removeLost(report);
   }
@@ -83,6 +85,8 @@ bool TablesRecovery::damage(const LogDamage& damage) {
 bool TablesRecovery::frame(const LogFrame& frame) {
   const Payload from(frame.payload, frame.place.bytes);
   bool isRight = true;
+  const bool isOfCheckpoint = frame.type == checkpointFrame || frame.type == tableFrame || frame.type == itemsFrame;
+  (isLoading_ && isOfCheckpoint ? checkpointBytes_ : writtenBytes_) += frame.place.bytes;
   switch (frame.type) {
     case chunkFrame: break;  // those that are left are read in the end
     case checkpointFrame:

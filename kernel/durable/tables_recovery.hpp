@@ -65,6 +65,8 @@ class TablesRecovery final : private LogVisitor {
   DurableTables& durable_;
   Tables& tables_;
   Status status_ = Status::ok;  // why the scan was ended
+  uint64_t checkpointBytes_ = 0;
+  uint64_t writtenBytes_ = 0;  // since it began
   RecoveryReport* report_ = nullptr;
   LogPosition from_;
   uint32_t firstSegment_ = 1;

@@ -55,6 +55,9 @@ struct LogOptions {
   bool isThreaded = hasThreads;
   /// For create(): 0 makes a new one.
   uint64_t logId = 0;
+
+  /// What a segment counts for at least, where it is asked if it is worth its file.
+  uint32_t leastBytes() const { return segmentBytes / 64; }
 };
 
 /// A piece of a payload.

@@ -17,6 +17,8 @@
 // drops frames with isRepaired.
 #pragma once
 
+#include <algorithm>
+
 #include "kernel/log/disk.hpp"
 #include "kernel/log/log_format.hpp"
 #include "kernel/log/log_status.hpp"
@@ -97,17 +99,17 @@ struct LogSegments {
   size_t find(uint32_t segment) const;
 
   /// The number below which segments should be emptied, by writing again what is needed of them; 0 for none. Only the oldest ones can go, so what counts is
-  /// all of them together: they are emptied where at most half of their bytes are needed. It may take several calls, because it asks for at most `most`
-  /// bytes, or one segment. `needed` says how many bytes of the segment at an index are needed.
+  /// all of them together: they are emptied where at most half of their bytes are needed. A small segment counts for `least` bytes, so that those of killed programs go.
+  /// It may take several calls, because it asks for at most `most` bytes, or one segment. `needed` says how many bytes of the segment at an index are needed.
   template <typename Needed>
-  uint32_t sparseFront(uint64_t most, Needed needed) const {
+  uint32_t sparseFront(uint64_t most, uint32_t least, Needed needed) const {
     size_t sparse = 0;
     uint64_t has = 0;
     uint64_t needs = 0;
     for (size_t at = 0; at + 1 < count; ++at) {
       needs += needed(at);
       if (needs == 0) continue;  // it goes anyway
-      has += segments[at].bytes;
+      has += std::max<uint64_t>(segments[at].bytes, least);
       if (2 * needs <= has) sparse = at + 1;
     }
     size_t end = 0;

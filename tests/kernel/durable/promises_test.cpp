@@ -492,6 +492,37 @@ void boundedFolder() {
   side.destroy();
 }
 
+/// A program is killed again and again, after a few records each time. Each leaves a segment of its own, but checkpoints let these go: with usual options, and with small ones.
+void killedOften() {
+  for (const bool isUsual : {true, false}) {
+    SimulatedDisk disk(21);
+    DurableOptions options = isUsual ? DurableOptions{} : optionsOf();
+    options.log.isThreaded = false;
+    options.log.flushIntervalMs = 0;
+    Side side = opened(disk, options, true, setupOf(300));
+    Side twin = {{setupOf(300).create()}};
+    size_t most = 0;
+    for (int life = 0; life < 1000; ++life) {
+      record(side, 10);
+      record(twin, 10);
+      CHECK_EQUAL(flush(side), 0);
+      CHECK_EQUAL(flush(side), 0);
+      side.instance().durable->abandon();
+      side.destroy();
+      disk.kill();
+      reopenTwin(twin);
+      most = std::max(most, disk.files().size());
+      side = opened(disk, options, false, setupOf(300));
+      if (life % 100 == 0) checkSame(side, twin);
+    }
+    if (most > 150) std::printf("%zu files\n", most);
+    CHECK(most > 10 && most <= 150);
+    checkSame(side, twin);
+    side.destroy();
+    twin.destroy();
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -509,5 +540,6 @@ int main() {
   lostBeginning();
   writtenOnce();
   boundedFolder();
+  killedOften();
   return checkResult("durable/promises");
 }
