@@ -69,6 +69,7 @@ Status Durable::create(const DurableOptions& options) {
 Status Durable::close() {
   if (!log_.isOpen()) return Status::ok;
   resident_.stop();
+  options_.checkpointBytes = UINT64_MAX;  // nobody would finish one that begins now
   if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
   snapshot_.endFor(this);
   frame_ = nullptr;

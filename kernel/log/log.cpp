@@ -177,33 +177,6 @@ LogStatus Log::close() {
   return status;
 }
 
-/// Says behind all that was flushed that it is on the disk, and that the log was closed. Nothing is written behind.
-LogStatus Log::markClosed() {
-  Lock lock(mutex_);
-  isEnding_ = true;
-  while (isWriting_ || workOnce(lock)) {
-    if (isWriting_) lock.wait(done_);
-  }
-  if (hasFailed()) return LogStatus::disk;
-  if (written_ == opened_) return LogStatus::ok;
-  isWriting_ = true;
-  lock.unlock();
-  const LogPosition synced = flushed();
-  const ClosingMark mark = {{synced.segment, synced.offset}, 1};
-  uint8_t bytes[closingMarkBytes];
-  memcpy(bytes + frameHeadBytes, &mark, sizeof mark);
-  FrameHead head = {sizeof mark, markType, payloadSum(bytes + frameHeadBytes, sizeof mark), 0};
-  head.sum = frameHeadSum(frameSeed(logId_, written_.segment), written_.offset, head);
-  memcpy(bytes, &head, sizeof head);
-  const DiskError error = disk_->write(file_, written_.offset, bytes, sizeof bytes);
-  written_.offset += closingMarkBytes;
-  const bool isGood = error.isError() ? failWith(error, SegmentName(written_.segment).text) : syncFile();
-  lock.lock();
-  isWriting_ = false;
-  done_.notify_all();
-  return isGood ? LogStatus::ok : LogStatus::disk;
-}
-
 void Log::abandon() {
   if (disk_ == nullptr) return;
   hasFailed_.store(true);

@@ -523,6 +523,35 @@ void killedOften() {
   }
 }
 
+/// Programs that only open and close a folder do not change it, however much its log has: no checkpoint begins that nobody would finish.
+void closedAtOnce() {
+  SimulatedDisk disk(22);
+  DurableOptions options = optionsOf();
+  options.checkpointBytes = UINT64_MAX;
+  Side side = opened(disk, options, true, setupOf(300));
+  for (int k = 0; k < 60; ++k) record(side, 10);
+  const auto close = [&] {
+    CHECK(side.instance().durable->close() == Status::ok);
+    side.instance().durable.reset();
+    side.destroy();
+    disk.kill();
+  };
+  close();
+  const auto files = disk.files();
+  for (int life = 0; life < 5; ++life) {
+    side = opened(disk, optionsOf(), false, setupOf(300));
+    close();
+    CHECK(disk.files() == files);
+  }
+  side = opened(disk, optionsOf(), false, setupOf(300));
+  for (int k = 0; k < 3; ++k) {
+    record(side, 1);
+    CHECK_EQUAL(flush(side), 0);
+  }
+  CHECK(disk.has(checkpointName));
+  close();
+}
+
 }  // namespace
 
 int main() {
@@ -541,5 +570,6 @@ int main() {
   writtenOnce();
   boundedFolder();
   killedOften();
+  closedAtOnce();
   return checkResult("durable/promises");
 }
