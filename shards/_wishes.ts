@@ -11,6 +11,8 @@ import { randomId, refused, type Subjects } from "./_wire.ts";
 /** A shard that lives and sends nothing for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
 export const ANSWER_MS = 800;
 const PENALTY_MS = 3000;
+/** {@linkcode Wishes.look} is called so often. */
+export const LOOK_MS = 50;
 /** A long answer may take longer, if so many bytes come in a ms. */
 const BYTES_PER_MS = 100;
 /** Where all shards are slow, each has twice as long as it needed, but no longer than this. */
@@ -71,6 +73,8 @@ export class Wishes {
   #nextId = 0;
   /** When the last part of an answer came. */
   #cameAt = 0;
+  /** When something was looked at or heard last. */
+  #awakeAt = performance.now();
 
   /**
    * Wishes over a connection.
@@ -136,6 +140,7 @@ export class Wishes {
 
   /** Gives up what a shard that lives has not answered. */
   look(): void {
+    this.#wake();
     const now = performance.now();
     for (const [id, pending] of this.#pending) {
       const { shard, settle, turnAt, cameAt, cameBytes, patienceMs } = pending;
@@ -163,6 +168,23 @@ export class Wishes {
     for (const id of [...this.#pending.keys()]) this.#settle(id, { kind: "gone" });
   }
 
+  /** A program that stood still, or computed, has heard nobody: what waits in the socket was not read meanwhile. */
+  #wake(): void {
+    const now = performance.now();
+    const stoodStill = now - this.#awakeAt - LOOK_MS;
+    this.#awakeAt = now;
+    if (stoodStill > LOOK_MS) this.#forgive(this.#pending.values(), stoodStill);
+  }
+
+  /** For so long, nothing could be heard. */
+  #forgive(wishes: Iterable<Pending>, ms: number): void {
+    const now = performance.now();
+    for (const wish of wishes) {
+      wish.cameAt = Math.min(now, wish.cameAt + ms);
+      wish.turnAt = Math.min(now, wish.turnAt + ms);
+    }
+  }
+
   #punish(shard: string): void {
     if (!this.isLeftOut(shard)) this.#patience.delete(shard);
     this.#penalties.set(shard, performance.now() + PENALTY_MS);
@@ -180,6 +202,7 @@ export class Wishes {
   }
 
   #hear(data: Uint8Array): void {
+    this.#wake();
     let part: PicksPart;
     try {
       part = readPicks(data);
@@ -243,8 +266,7 @@ export class Wishes {
     let isBefore = true;
     for (const [other, each] of this.#pending) {
       if (each.shard !== shard) {
-        each.cameAt = Math.min(now, each.cameAt + busyMs);
-        each.turnAt = Math.min(now, each.turnAt + busyMs);
+        this.#forgive([each], busyMs);
         continue;
       }
       if (other === id) isBefore = false;

@@ -29,7 +29,7 @@ import { type Counted, limitBytes, Limits } from "./_limits.ts";
 import { type Member, Members } from "./_members.ts";
 import { DRAWN, type PicksPart, putRows, writePriorities } from "./_picks.ts";
 import { noSelector, ShardModel } from "./_shard_model.ts";
-import { ANSWER_MS, Wishes } from "./_wishes.ts";
+import { ANSWER_MS, LOOK_MS, Wishes } from "./_wishes.ts";
 import type {
   ConnectShardsOptions,
   ShardChange,
@@ -197,7 +197,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       beat: (member) => this.#beat(member),
       refused,
     });
-    this.#timer = setInterval(() => this.#look(), 50);
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
   }
 
   /** The pick view of the selector: what a batch shows. */

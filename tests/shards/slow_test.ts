@@ -4,10 +4,12 @@ import { ExperienceReplay, uniform } from "@exrp/replay";
 import {
   type Connection,
   connectShards,
+  localConnection,
   serveShard,
   type ShardsFigures,
 } from "@exrp/replay/shards";
 import { Fabric } from "./_fabric.ts";
+import { localShard } from "./_local.ts";
 import { NUMBERED } from "./_numbered.ts";
 
 /** What is slow. */
@@ -127,4 +129,16 @@ Deno.test("where all shards take longer than is waited for at first, batches com
       assert(drawn < 3 * BATCHES, `shards drew ${drawn} batches`);
     }
   }
+});
+
+Deno.test("a learner that computes for seconds does not give up a batch that came meanwhile", async () => {
+  const connection = localConnection();
+  await using _a = await localShard(connection, "a", [1, 2, 3]);
+  await using shards = await connectShards(connection, { seed: 1 });
+  const drawn = shards.getBatch(32);
+  // The wish is on its way, and the answer waits to be read.
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+  await drawn;
+  assertStrictEquals(shards.figures().redrawn, 0);
 });
