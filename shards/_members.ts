@@ -110,10 +110,12 @@ export class Members {
     for (const member of this.all.values()) if (!wanted.has(member.name)) member.isAlive = false;
   }
 
-  /** A shard has said something else than that it lives. */
-  hear(name: string): void {
-    const member = this.all.get(name);
-    if (member !== undefined) member.heard = performance.now();
+  /** A shard has said a part of something long. For so long, the network was busy with it, and nothing could be heard of others. */
+  hear(name: string, busyMs: number): void {
+    const now = performance.now();
+    for (const member of this.all.values()) {
+      member.heard = member.name === name ? now : Math.min(now, member.heard + busyMs);
+    }
   }
 
   /** Looks no more. */

@@ -50,6 +50,9 @@ export function readDraw(bytes: Uint8Array): DrawRequest {
 /** What comes before the rows in a part. */
 export const PICKS_HEAD = 56;
 
+/** The most rows of a part, in bytes: over a slow network, nothing else comes while a part is on its way. */
+export const PART_BYTES: number = 2 ** 15;
+
 /** A part of an answer. */
 export interface PicksPart {
   readonly id: number;

@@ -11,8 +11,16 @@ import { randomId, refused, type Subjects } from "./_wire.ts";
 /** A shard that lives and sends nothing for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
 export const ANSWER_MS = 800;
 const PENALTY_MS = 3000;
-/** A long answer may take longer, if so many bytes come in a ms: parts of an answer are up to 1 MiB. */
+/** {@linkcode Wishes.look} is called so often. */
+export const LOOK_MS = 50;
+/** A long answer may take longer, if so many bytes come in a ms. */
 const BYTES_PER_MS = 100;
+/** Where all shards are slow, each has twice as long as it needed, but no longer than this. */
+const SLOW_MAX_MS = 30_000;
+/** Where a part of an answer takes at least so long on its way, whatever others send waits behind it, too. */
+const BUSY_MS = 1;
+/** So many wishes that were given up are remembered. */
+const LATE_MAX = 256;
 
 /** How a wish ended. */
 export type Answer =
@@ -32,10 +40,13 @@ export interface Wish {
   readonly patienceMs: number;
 }
 
+/** A wish that waits, or was given up. A shard answers one after the other, so an answer that is late says that those behind it will come, too. */
 interface Pending extends Wish {
-  readonly settle: (answer: Answer) => void;
-  readonly since: number;
-  /** Bytes of rows that have come of this answer and of those before it, and when the last of them came: a shard answers one after the other. */
+  /** Undefined once it was given up. */
+  settle: ((answer: Answer) => void) | undefined;
+  /** When its turn began: it was asked, or the answer before it had come. */
+  turnAt: number;
+  /** Bytes of rows that have come since then, of this answer and of those before it, and when the last of them came. */
   cameBytes: number;
   cameAt: number;
   rows: Uint8Array | undefined;
@@ -48,19 +59,33 @@ export class Wishes {
   damaged = 0;
   readonly #connection: Connection;
   readonly #subjects: Subjects;
-  readonly #hears: (shard: string, part: PicksPart) => void;
+  readonly #hears: (shard: string, part: PicksPart, busyMs: number) => void;
   readonly #inbox: string;
   readonly #subscription: ConnectionSubscription;
+  /** In the order in which they were asked. */
   readonly #pending = new Map<number, Pending>();
+  /** Those that were given up. */
+  readonly #late = new Set<number>();
   /** Until when shards are left out. */
   readonly #penalties = new Map<string, number>();
+  /** How long shards that are left out may send nothing, if they are asked all the same: answers came late. */
+  readonly #patience = new Map<string, number>();
   #nextId = 0;
+  /** When the last part of an answer came. */
+  #cameAt = 0;
+  /** When something was looked at or heard last. */
+  #awakeAt = performance.now();
 
-  /** Wishes over a connection. `hears` is told of each part of an answer, for the figures in it, and `refused` if the server lets no answer come. */
+  /**
+   * Wishes over a connection.
+   *
+   * @param hears Is told of each part of an answer, for the figures in it, and for how long the network was busy with it.
+   * @param refused Is told if the server lets no answer come.
+   */
   constructor(
     connection: Connection,
     subjects: Subjects,
-    hears: (shard: string, part: PicksPart) => void,
+    hears: (shard: string, part: PicksPart, busyMs: number) => void,
     refused: (error: Error) => void,
   ) {
     this.#connection = connection;
@@ -79,10 +104,13 @@ export class Wishes {
   ask(wish: Wish): Promise<Answer> {
     const id = this.#nextId = (this.#nextId + 1) % 2 ** 32;
     return new Promise((settle) => {
-      const since = performance.now();
-      const came = { cameBytes: 0, cameAt: since, rows: undefined, received: 0 };
-      this.#pending.set(id, { ...wish, ...came, settle, since });
+      const turnAt = performance.now();
+      const came = { cameBytes: 0, cameAt: turnAt, rows: undefined, received: 0 };
       const { shard, schema, selector, count } = wish;
+      // One that is left out is asked only if all are: then there is nobody else to wait for.
+      const most = this.isLeftOut(shard) ? this.#patience.get(shard) ?? 0 : 0;
+      const patienceMs = Math.max(wish.patienceMs, most);
+      this.#pending.set(id, { ...wish, ...came, patienceMs, settle, turnAt });
       try {
         const data = writeDraw({ id, schema, selector, count });
         this.#connection.publish(this.#subjects.shard(shard, "draw"), data, { reply: this.#inbox });
@@ -100,6 +128,7 @@ export class Wishes {
   /** A shard is there, for the first time or again. */
   came(shard: string): void {
     this.#penalties.delete(shard);
+    this.#patience.delete(shard);
   }
 
   /** A shard is gone: it answers nothing any more. */
@@ -111,11 +140,21 @@ export class Wishes {
 
   /** Gives up what a shard that lives has not answered. */
   look(): void {
+    this.#wake();
     const now = performance.now();
-    for (const [id, { shard, since, cameAt, cameBytes, patienceMs }] of this.#pending) {
+    for (const [id, pending] of this.#pending) {
+      const { shard, settle, turnAt, cameAt, cameBytes, patienceMs } = pending;
       const isLate = now - cameAt > patienceMs ||
-        now - since > patienceMs + cameBytes / BYTES_PER_MS;
-      if (isLate) this.#punish(id, shard);
+        now - turnAt > patienceMs + cameBytes / BYTES_PER_MS;
+      if (!isLate || settle === undefined) continue;
+      this.#punish(shard);
+      pending.settle = pending.rows = undefined;
+      this.#late.add(id);
+      settle({ kind: "gone" });
+    }
+    for (const id of this.#late) {
+      if (this.#late.size <= LATE_MAX) break;
+      this.#forget(id);
     }
   }
 
@@ -129,18 +168,41 @@ export class Wishes {
     for (const id of [...this.#pending.keys()]) this.#settle(id, { kind: "gone" });
   }
 
-  #punish(id: number, shard: string): void {
+  /** A program that stood still, or computed, has heard nobody: what waits in the socket was not read meanwhile. */
+  #wake(): void {
+    const now = performance.now();
+    const stoodStill = now - this.#awakeAt - LOOK_MS;
+    this.#awakeAt = now;
+    if (stoodStill > LOOK_MS) this.#forgive(this.#pending.values(), stoodStill);
+  }
+
+  /** For so long, nothing could be heard. */
+  #forgive(wishes: Iterable<Pending>, ms: number): void {
+    const now = performance.now();
+    for (const wish of wishes) {
+      wish.cameAt = Math.min(now, wish.cameAt + ms);
+      wish.turnAt = Math.min(now, wish.turnAt + ms);
+    }
+  }
+
+  #punish(shard: string): void {
+    if (!this.isLeftOut(shard)) this.#patience.delete(shard);
     this.#penalties.set(shard, performance.now() + PENALTY_MS);
-    this.#settle(id, { kind: "gone" });
   }
 
   #settle(id: number, answer: Answer): void {
-    const pending = this.#pending.get(id);
+    const settle = this.#pending.get(id)?.settle;
+    this.#forget(id);
+    settle?.(answer);
+  }
+
+  #forget(id: number): void {
     this.#pending.delete(id);
-    pending?.settle(answer);
+    this.#late.delete(id);
   }
 
   #hear(data: Uint8Array): void {
+    this.#wake();
     let part: PicksPart;
     try {
       part = readPicks(data);
@@ -149,19 +211,19 @@ export class Wishes {
       return;
     }
     const pending = this.#pending.get(part.id);
-    // It was given up, and other shards gave its picks.
     if (pending === undefined) return;
     try {
       this.#take(part, pending);
     } catch {
       this.damaged++;
-      this.#punish(part.id, pending.shard);
+      this.#punish(pending.shard);
+      this.#settle(part.id, { kind: "gone" });
     }
   }
 
   #take(part: PicksPart, pending: Pending): void {
     const { id, status, count, total, from, rows } = part;
-    this.#hears(pending.shard, part);
+    this.#hears(pending.shard, part, this.#note(part, pending));
     if (status === DRAWN.empty) return this.#settle(id, { kind: "empty" });
     if (status === DRAWN.limited) return this.#settle(id, { kind: "limited" });
     if (status === DRAWN.refused) {
@@ -171,20 +233,54 @@ export class Wishes {
     if (status !== DRAWN.rows || count !== pending.count || total !== needed) {
       throw refused(`${pending.count} picks came with ${total} bytes, and ${needed} are needed`);
     }
-    const now = performance.now();
-    for (const each of this.#pending.values()) {
-      // An earlier one that is still there was lost, and this is no sign that its answer comes.
-      if (each.shard !== pending.shard || each.since < pending.since) continue;
-      each.cameBytes += rows.length;
-      each.cameAt = now;
-    }
     // Parts come in order; most answers are one part, which is used where it is.
     if (from !== pending.received) throw refused("a part is missing");
     if (rows.length === total) return this.#settle(id, { kind: "rows", rows });
     if (rows.length === 0) throw refused("a part is empty");
-    pending.rows ??= new Uint8Array(total);
-    pending.rows.set(rows, from);
     pending.received += rows.length;
-    if (pending.received === total) this.#settle(id, { kind: "rows", rows: pending.rows });
+    // Where it was given up, other shards gave its picks.
+    if (pending.settle !== undefined) {
+      pending.rows ??= new Uint8Array(total);
+      pending.rows.set(rows, from);
+    }
+    if (pending.received < total) return;
+    this.#settle(
+      id,
+      pending.rows === undefined ? { kind: "gone" } : { kind: "rows", rows: pending.rows },
+    );
+  }
+
+  /** Notes what a part says of the answers behind it, and of how long its shard takes. Returns for how long the network was busy with it. */
+  #note({ id, from, total, rows }: PicksPart, { shard, cameAt }: Pending): number {
+    const now = performance.now();
+    const tookMs = now - cameAt;
+    if (tookMs > ANSWER_MS) {
+      this.#punish(shard);
+      this.#patience.set(shard, Math.min(2 * tookMs, SLOW_MAX_MS));
+    }
+    const onWayMs = from > 0 ? now - Math.max(cameAt, this.#cameAt) : 0;
+    // A peer that says less than that is slow itself.
+    const busyMs = onWayMs < BUSY_MS ? 0 : Math.min(onWayMs, rows.length / BYTES_PER_MS);
+    this.#cameAt = now;
+    const isLast = from + rows.length >= total;
+    let isBefore = true;
+    for (const [other, each] of this.#pending) {
+      if (each.shard !== shard) {
+        this.#forgive([each], busyMs);
+        continue;
+      }
+      if (other === id) isBefore = false;
+      if (isBefore) {
+        // It was lost, and this is no sign that its answer comes.
+        if (each.settle === undefined) this.#forget(other);
+        continue;
+      }
+      each.cameAt = now;
+      each.cameBytes += rows.length;
+      if (!isLast) continue;
+      each.turnAt = now;
+      each.cameBytes = 0;
+    }
+    return busyMs;
   }
 }

@@ -13,7 +13,7 @@ import { readBeat } from "./_announcement.ts";
 import { readLimit } from "./_limits.ts";
 import { ShardReplay } from "./_shard_replay.ts";
 import { checkToken, randomId, readJson, refusedBy, Subjects } from "./_wire.ts";
-import { PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
+import { PART_BYTES, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
 
 const WHERE = "serveShard()";
 
@@ -290,7 +290,7 @@ export class Shard implements AsyncDisposable {
     const request = readDraw(data);
     const drawn = this.#inner.draw(request);
     const { rows } = drawn;
-    const most = payloadMax(this.#connection) - PICKS_HEAD;
+    const most = Math.min(payloadMax(this.#connection) - PICKS_HEAD, PART_BYTES);
     for (let from = 0; from === 0 || from < rows.length; from += most) {
       const part = { ...drawn, id: request.id, total: rows.length, from };
       const bytes = writePicks({ ...part, rows: rows.subarray(from, from + most) });

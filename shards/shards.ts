@@ -29,7 +29,7 @@ import { type Counted, limitBytes, Limits } from "./_limits.ts";
 import { type Member, Members } from "./_members.ts";
 import { DRAWN, type PicksPart, putRows, writePriorities } from "./_picks.ts";
 import { noSelector, ShardModel } from "./_shard_model.ts";
-import { ANSWER_MS, Wishes } from "./_wishes.ts";
+import { ANSWER_MS, LOOK_MS, Wishes } from "./_wishes.ts";
 import type {
   ConnectShardsOptions,
   ShardChange,
@@ -188,7 +188,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       this.#failure ??= refusedBy(WHERE, error);
       this.#wake();
     };
-    const hears = (shard: string, part: PicksPart): void => this.#heard(shard, part);
+    const hears = (shard: string, part: PicksPart, busyMs: number): void =>
+      this.#heard(shard, part, busyMs);
     this.#wishes = new Wishes(connection, subjects, hears, refused);
     this.#members = new Members(connection, subjects, {
       came: (member, isNew) => this.#came(member, isNew),
@@ -196,7 +197,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       beat: (member) => this.#beat(member),
       refused,
     });
-    this.#timer = setInterval(() => this.#look(), 50);
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
   }
 
   /** The pick view of the selector: what a batch shows. */
@@ -445,9 +446,13 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 
   /** What an answer to a wish says of its shard. */
-  #heard(shard: string, { status, picks, sum, recorded, rows, total }: PicksPart): void {
+  #heard(
+    shard: string,
+    { status, picks, sum, recorded, rows, total }: PicksPart,
+    busyMs: number,
+  ): void {
     // Heartbeats wait behind a long answer.
-    if (rows.length < total) this.#members.hear(shard);
+    if (rows.length < total) this.#members.hear(shard, busyMs);
     const drawn = this.#known.get(shard)?.drawn ?? 0;
     const isAlive = this.#members.all.get(shard)?.isAlive === true;
     if (isAlive && status !== DRAWN.refused) this.#known.set(shard, { picks, sum, drawn });

@@ -66,12 +66,16 @@ class Relay {
   }
 }
 
-/** Removes the machines of processes that ended before they could. */
+/** Removes the machines of processes that ended before they could, and ends the programs on them. */
 async function removeLeft(): Promise<void> {
   if (!await exists("/run/netns")) return;
   for await (const { name } of Deno.readDir("/run/netns")) {
     const [, pid] = /^exrp(\d+)-/.exec(name) ?? [];
     if (pid === undefined || await exists(`/proc/${pid}`)) continue;
+    const { stdout } = await new Deno.Command("ip", { args: ["netns", "pids", name] }).output();
+    for (const program of new TextDecoder().decode(stdout).split("\n").filter(Boolean)) {
+      await attempt(["kill", "-9", program]);
+    }
     await attempt(["ip", "netns", "del", name]);
   }
 }
