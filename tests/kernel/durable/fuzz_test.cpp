@@ -82,9 +82,10 @@ class Folder {
  private:
   void use(Random& random, SimulatedDisk& disk, Side& side, bool isForged) {
     CHECK_EQUAL(broken(side.id()), 0);
-    // A forged log may have made more views and selectors than the setup knows.
+    // A forged log may have made more views and selectors than the setup knows, or fewer views.
     const PickViews& picks = side.instance().replay.picks();
-    const bool isKnown = picks.viewCount() <= setup_.policies.size() && picks.selectorCount() <= setup_.selectors.size();
+    bool isKnown = picks.viewCount() <= setup_.policies.size() && picks.selectorCount() <= setup_.selectors.size();
+    for (uint32_t selector = 0; isKnown && selector < picks.selectorCount(); ++selector) isKnown = setup_.selectors[selector].table < picks.viewCount();
     for (uint32_t steps = isKnown ? random.below(12) : 0; steps > 0; --steps) calls_.make(side, calls_.choose(side, random));
     CHECK_EQUAL(broken(side.id()), 0);
     if (random.below(4) > 0) return;
