@@ -1,5 +1,5 @@
 // Damaged folders of durable replays, under the sanitizers: opening one gives an error of the log, or a replay that is sound, can be used, and is the
-// same when it is opened once more. Half of the folders are damaged as a disk does it. In the others, frames are changed, left out, doubled and
+// same when it is opened once more; one that was forged may be refused then. Half of the folders are damaged as a disk does it. In the others, frames are changed, left out, doubled and
 // moved, and all checksums are made anew, as only somebody who wants to deceive would do it. Such lengths must take no memory: an allocation above
 // 512 MiB fails the test.
 //
@@ -98,7 +98,8 @@ class Folder {
     Side again = {{calls_.makeReplay()}};
     RecoveryReport report;
     const Status status = openDurable(again, disk, smallDurable(random), false, &report);
-    CHECK_EQUAL(status, Status::ok);
+    // What a forger wrote may be found out only now.
+    CHECK(status == Status::ok || (isForged && status == Status::log && reason() != LogStatus::disk && reason() != LogStatus::memory));
     if (status != Status::ok) std::printf("reason %d, %g, %g\n", static_cast<int>(reason()), errorDetail[1], errorDetail[2]);
     const char* const what = status == Status::ok ? difference(again, side, setup_.selectors, isForged) : nullptr;
     if (what != nullptr) std::printf("%s\n", what);
