@@ -1,7 +1,7 @@
 // Damaged folders of durable replays, under the sanitizers: opening one gives an error of the log, or a replay that is sound, can be used, and is the
-// same when it is opened once more; one that was forged may be refused then. Half of the folders are damaged as a disk does it. In the others, frames are changed, left out, doubled and
-// moved, and all checksums are made anew, as only somebody who wants to deceive would do it. Such lengths must take no memory: an allocation above
-// 512 MiB fails the test.
+// same when it is opened once more. Half of the folders are damaged as a disk does it. In the others, frames are changed, left out, doubled and
+// moved, and all checksums are made anew, as only somebody who wants to deceive would do it. Such a folder may be refused when it is opened once more.
+// Such lengths must take no memory: an allocation above 512 MiB fails the test.
 //
 // EXRP_FUZZ_COUNT sets how many are tried, and EXRP_FUZZ_SEED which ones.
 #include <algorithm>
