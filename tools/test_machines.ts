@@ -160,7 +160,8 @@ async function main(args: readonly string[]): Promise<number> {
     isGood = await runTest("slow cables", files, [{ ...seeded, ...env }]) !== undefined && isGood;
   }
   if (learn > 0) {
-    const env = { ...seeded, EXRP_MACHINE_SEEDS: `${learn}` };
+    // Agents have seeds up to a million.
+    const env = { EXRP_MACHINE_SEED: `${seed % 1_000_000}`, EXRP_MACHINE_SEEDS: `${learn}` };
     isGood = await runTest("learning", ["machines/learn"], [env]) !== undefined && isGood;
   }
   return isGood ? 0 : 1;
