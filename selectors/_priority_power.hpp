@@ -29,7 +29,7 @@ class PriorityPower {
 
   float of(double priority) const {
     const double value = smaller(priority + epsilon_, largestDouble);
-    return kept(value, portablePow32(value, alpha_), alpha_);
+    return kept(value, portablePow32(value, alpha_));
   }
   /// Those of `n` <= pieceMax priorities.
   void many(const double* priority, uint32_t n, float* power) const {
@@ -37,10 +37,9 @@ class PriorityPower {
     double exact[pieceMax];
     // Loops that have nothing to decide, so that compilers make vectors of them.
     const double epsilon = epsilon_;
-    const double alpha = alpha_;
     for (uint32_t k = 0; k < n; ++k) value[k] = smaller(priority[k] + epsilon, largestDouble);
-    portablePow32Many(value, alpha, exact, n, avx2_);
-    for (uint32_t k = 0; k < n; ++k) power[k] = kept(value[k], exact[k], alpha);
+    portablePow32Many(value, alpha_, exact, n, avx2_);
+    for (uint32_t k = 0; k < n; ++k) power[k] = kept(value[k], exact[k]);
   }
 
   /// Whether a priority can have this power.
@@ -60,10 +59,9 @@ class PriorityPower {
   static constexpr double largestDouble = 0x1.fffffffffffffp1023;
   static double smaller(double a, double b) { return a < b ? a : b; }
   /// value^alpha as it is kept, where the exact power may have been too small for a double.
-  static float kept(double value, double power, double alpha) {
-    const double atLeast = power > 0x1p-126 ? power : 0x1p-126;
-    const double weight = value > 0.0 ? smaller(atLeast, 0x1.fffffep127) : 0.0;
-    return static_cast<float>(alpha == 0.0 ? 1.0 : weight);
+  static float kept(double value, double power) {
+    const double least = value > 0.0 ? 0x1p-126 : 0.0;
+    return static_cast<float>(smaller(power > least ? power : least, 0x1.fffffep127));
   }
 
   double alpha_;

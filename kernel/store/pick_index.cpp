@@ -85,7 +85,6 @@ void PickIndex::popLast() {
 void PickIndex::moveLastTo(uint32_t index, uint32_t removed, uint32_t count) {
   const uint32_t last = count_ - 1;
   const uint32_t from = count_ - count;
-  std::fill_n(&indices_[removed], count, 0u);
   for (uint32_t selector = 0; selector < selectorCount_; ++selector) selectors_[selector]->movedBlock(last, index, count);
   if (journal_.isOpen()) {
     for (uint32_t k = 0; k < count; ++k) {
@@ -95,6 +94,7 @@ void PickIndex::moveLastTo(uint32_t index, uint32_t removed, uint32_t count) {
   }
   for (uint32_t k = 0; k < count; ++k) {
     const uint32_t slot = slots_[from + k];
+    indices_[removed + k] = 0;
     slots_[index + k] = slot;
     indices_[slot] = index + k + 1;
   }

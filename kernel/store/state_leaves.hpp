@@ -47,8 +47,8 @@ class StateLeaves {
   StateRef packed(const uint8_t* bytes) const { return {bytes, packed_, 0}; }
   /// Copies a state to where it is to stand packed.
   void pack(uint8_t* to, const StateRef& state) const {
-    if (count_ == 1) return copyRow(to, state.leaf(0, bytes_), bytes_);
-    for (uint32_t leaf = 0; leaf < count_; ++leaf) copyRow(to + packed_[leaf], state.leaf(leaf, bytesOf_[leaf]), bytesOf_[leaf]);
+    copyRow(to, state.leaf(0, bytesOf_[0]), bytesOf_[0]);
+    if (count_ > 1) packOthers(to, state);
   }
 
   /// Where the rows of each leaf begin in a buffer of the ABI that has `stateCount` states, counted from `begin`. Returns where the buffer ends.
@@ -62,6 +62,11 @@ class StateLeaves {
   }
 
  private:
+  /// Apart, so that a state of one leaf pays nothing for it.
+  [[gnu::noinline]] void packOthers(uint8_t* to, const StateRef& state) const {
+    for (uint32_t leaf = 1; leaf < count_; ++leaf) copyRow(to + packed_[leaf], state.leaf(leaf, bytesOf_[leaf]), bytesOf_[leaf]);
+  }
+
   uint32_t count_ = 0;
   uint32_t bytes_ = 0;
   uint32_t bytesOf_[leafMax] = {};

@@ -47,7 +47,7 @@ class StoredEpisodes {
   // ---- finding episodes ----
 
   Status checkHandle(double handle) const {
-    return isWhole(handle, 0, static_cast<double>(nextHandle_) - 1) ? Status::ok : failUnknown(handle);
+    return isWhole(handle, 0, static_cast<double>(static_cast<int64_t>(nextHandle_) - 1)) ? Status::ok : failUnknown(handle);
   }
   Status failUnknown(double handle) const { return fail(Status::episodeUnknown, handle, static_cast<double>(nextHandle_)); }
   /// A record for an episode that has ended; `episode` is episodeNone where it was forgotten since.
