@@ -15,13 +15,13 @@ inline int32_t number(Status status) { return static_cast<int32_t>(status); }
 
 /// What `use` returns; Status::ok where it returns nothing, as it can't fail.
 template <typename Use, typename... Arguments>
-Status statusOf(Use use, Arguments&... arguments) {
+[[gnu::always_inline]] inline Status statusOf(Use use, Arguments&... arguments) {
   if constexpr (std::is_same_v<std::invoke_result_t<Use, Arguments&...>, Status>) return use(arguments...);
   else return use(arguments...), Status::ok;
 }
 
 template <typename Use>
-Status callWith(Use use, Seat& seat) {
+[[gnu::always_inline]] inline Status callWith(Use use, Seat& seat) {
   if constexpr (std::is_invocable_v<Use, Seat&>) return statusOf(use, seat);
   else if constexpr (std::is_invocable_v<Use, ReplayInstance&, ThreadScratch&>) return statusOf(use, seat.instance, seat.scratch);
   else return statusOf(use, seat.instance);
