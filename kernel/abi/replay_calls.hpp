@@ -13,7 +13,7 @@ inline ReplayRegistry* registry() { return onlyOne<ReplayRegistry>(); }
 
 inline int32_t number(Status status) { return static_cast<int32_t>(status); }
 
-/// What `use` returns; Status::ok where it returns nothing, as it can't fail.
+/// What `use` returns; Status::ok where it returns nothing, as it can't fail. This and callWith() are inlined, as each call of the ABI goes through them.
 template <typename Use, typename... Arguments>
 [[gnu::always_inline]] inline Status statusOf(Use use, Arguments&... arguments) {
   if constexpr (std::is_same_v<std::invoke_result_t<Use, Arguments&...>, Status>) return use(arguments...);

@@ -1,7 +1,5 @@
 #include "kernel/store/pick_index.hpp"
 
-#include <algorithm>
-
 namespace exrp {
 
 Status PickIndex::create(const PickPolicy& policy, uint32_t countMax, uint32_t slotCountMax) {
