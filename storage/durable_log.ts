@@ -9,7 +9,7 @@ import { unref } from "../base/platform.ts";
 import { lengthOf } from "../base/typed_arrays.ts";
 import { browserFolder } from "../ffi/browser_folder.ts";
 import * as abi from "../ffi/symbols.ts";
-import { type CheckedDurable, SEGMENT_BYTES } from "./durable_options.ts";
+import type { CheckedDurable } from "./durable_options.ts";
 import { ignoreErrors } from "./file.ts";
 
 /** A wait of the kernel's for the disk. Then it is asked again, so that a wait ends with what is durable. */
@@ -33,13 +33,12 @@ export function openLog(
   open: OpenCall,
   more: ReadonlyMap<number, number> = new Map(),
 ): Float64Array<ArrayBuffer> {
-  const { segmentBytes = SEGMENT_BYTES } = options;
   const numbers = new Float64Array(abi.EXRP_DURABLE_OPTION_COUNT);
   numbers[abi.EXRP_DURABLE_IS_NEW] = options.readsOnly ? abi.EXRP_DURABLE_READS : Number(isNew);
   numbers[abi.EXRP_DURABLE_FLUSH_INTERVAL_MS] = options.flushIntervalMs;
-  numbers[abi.EXRP_DURABLE_SEGMENT_BYTES] = segmentBytes;
+  numbers[abi.EXRP_DURABLE_SEGMENT_BYTES] = options.segmentBytes;
   numbers[abi.EXRP_DURABLE_QUEUE_BYTES] = options.queueBytes;
-  numbers[abi.EXRP_DURABLE_CHECKPOINT_BYTES] = segmentBytes;
+  numbers[abi.EXRP_DURABLE_CHECKPOINT_BYTES] = options.segmentBytes;
   numbers[abi.EXRP_DURABLE_GOES_ON] = Number(options.whenDiskFails === "memory");
   for (const [index, value] of more) numbers[index] = value;
   const report = new Float64Array(abi.EXRP_RECOVERY_COUNT);

@@ -16,10 +16,7 @@ export interface DurableOptions {
    * What a record, or an insert, does once the disk has failed, for instance because it is full. `"throw"`, the default: it throws a `ReplayError` with code `disk`. `"memory"`: the replay or the tables go on in memory, and only `flush` throws.
    */
   readonly whenDiskFails?: "throw" | "memory";
-  /**
-   * The bytes of one file of the log, from 1 MiB to 1 GiB. Default: 64 MiB. A replay of columns of more than 128 bytes a record takes an eighth of what these take
-   * where `capacity` records are stored, from 64 to 256 MiB: longer files are written faster. With `compression` it is 64 MiB.
-   */
+  /** The bytes of one file of the log. Default: 64 MiB, at least 1 MiB and at most 1 GiB. */
   readonly segmentBytes?: number;
   /**
    * How many bytes may wait for the disk. A call that would exceed it waits. Default: 64 MiB.
@@ -45,11 +42,7 @@ export interface DurableReplayOptions extends DurableOptions {
 }
 
 /** The options with their defaults. */
-export type CheckedDurable = Required<Omit<DurableOptions, "segmentBytes">> & {
-  /** As given. */
-  readonly segmentBytes: number | undefined;
-  readonly readsOnly: boolean;
-};
+export type CheckedDurable = Required<DurableOptions> & { readonly readsOnly: boolean };
 
 /** The names of the options. */
 export const DURABLE_NAMES: readonly (keyof DurableOptions)[] = [
@@ -57,9 +50,6 @@ export const DURABLE_NAMES: readonly (keyof DurableOptions)[] = [
 ];
 
 const MIB = 2 ** 20;
-
-/** The bytes of a file of the log where nothing else was asked for. */
-export const SEGMENT_BYTES: number = 64 * MIB;
 
 /** Takes these options out of all options, and checks them. */
 export function splitOptions<T extends object>(
@@ -72,14 +62,12 @@ export function splitOptions<T extends object>(
   const {
     flushIntervalMs = 1000,
     whenDiskFails = "throw",
-    segmentBytes,
+    segmentBytes = 64 * MIB,
     queueBytes = 64 * MIB,
     ...rest
   } = options;
   checkInteger(`${where}: flushIntervalMs`, flushIntervalMs, 0, 2 ** 31 - 1);
-  if (segmentBytes !== undefined) {
-    checkInteger(`${where}: segmentBytes`, segmentBytes, MIB, 1024 * MIB);
-  }
+  checkInteger(`${where}: segmentBytes`, segmentBytes, MIB, 1024 * MIB);
   checkInteger(`${where}: queueBytes`, queueBytes, MIB, 2 ** 40);
   checkWord(`${where}: whenDiskFails`, whenDiskFails, ["throw", "memory"]);
   return [{

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/durable/checkpoint_file.hpp"
 #include "kernel/durable/payload.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
@@ -73,6 +72,10 @@ Status Durable::close() {
   if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
   snapshot_.endFor(this);
   frame_ = nullptr;
+  cleaner_.wait();
+  // One that waits for the disk only: the next opening has less to read.
+  if (checkpoint_ == Checkpoint::flushing && log_.flush() == LogStatus::ok) finishFlushed();
+  cleaner_.wait();
   const LogStatus closed = log_.close();
   if (closed != LogStatus::ok) fail(closed);
   return hasFailed_ ? failure() : Status::ok;
@@ -80,6 +83,7 @@ Status Durable::close() {
 
 void Durable::abandon() {
   resident_.stop();
+  cleaner_.wait();
   fail(LogStatus::closed);
   log_.abandon();
 }
@@ -468,7 +472,7 @@ Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
   if (status == LogStatus::ok) {
     // So that who copies the folder behind a flush finds it at rest.
-    if (timeoutMs > 0) log_.awaitRemoval();
+    if (timeoutMs > 0) cleaner_.wait();
     // What was flushed before is lost where somebody has removed the folder since.
     const DiskError error = disk_->findFolder();
     if (error.isError()) log_.fail(error);  // so that the next call says it, too
@@ -507,7 +511,7 @@ uint32_t Durable::sparseFront() {
     const LogPlace& place = logged.place(block);
     if (const size_t at = segments.find(place.segment); at < segments.count) live[at] += wholeFrameBytes(place.bytes);
   }
-  return segments.sparseFront(rewrittenMax, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
+  return segments.sparseFront(rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
 }
 
 /// Lists where the rows of blocks are, by episode and time, and the first segment that is needed for them. False without memory for the list.
@@ -610,7 +614,8 @@ void Durable::pumpCheckpoint(uint64_t budget) {
     if (placeAt_ < placeCount_) continue;
     append(checkpointEndFrame, {});
     snapshot_.endFor(this);
-    checkpointTicket_ = log_.requestFlush();
+    // The log syncs soon by itself: with its interval, or at the end of the segment. Nobody waits for this.
+    checkpointTicket_ = log_.position().packed();
     checkpoint_ = Checkpoint::flushing;
   }
   checkpointSize_ += written;
@@ -623,21 +628,11 @@ void Durable::finishCheckpoint() {
   }
 }
 
-/// Once the checkpoint is on the disk: says so there, and removes the segments that nothing needs any more.
+/// Once the checkpoint is on the disk: has that said there, and the segments removed that nothing needs any more.
 void Durable::finishFlushed() {
   if (!log_.isFlushed(checkpointTicket_)) return;
-  checkpoint_ = Checkpoint::none;
-  if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
-  newestCheckpoint_ = checkpointAt_;
-  neededFrom_ = placesFrom_ < checkpointAt_.segment ? placesFrom_ : checkpointAt_.segment;
-  removeOld();
-}
-
-/// Removes the segments that nothing needs any more, unless a copy of the folder is made.
-void Durable::removeOld() {
-  if (isSealed_ || neededFrom_ == 0) return;
-  log_.removeLater(neededFrom_);
-  neededFrom_ = 0;
+  const uint32_t neededFrom = placesFrom_ < checkpointAt_.segment ? placesFrom_ : checkpointAt_.segment;
+  if (cleaner_.begin(checkpointAt_, neededFrom)) checkpoint_ = Checkpoint::none;
 }
 
 // ---- copies of the folder ----
@@ -645,11 +640,12 @@ void Durable::removeOld() {
 Status Durable::seal(SealedFolder* sealed) {
   if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
   if (hasFailed_) return failure();
-  log_.awaitRemoval();
+  cleaner_.pause();
   LogSegments segments;
   LogStatus status = log_.segments(&segments);
   if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);
   if (status != LogStatus::ok) {
+    cleaner_.resume();
     fail(status);
     return failure();
   }
@@ -657,14 +653,14 @@ Status Durable::seal(SealedFolder* sealed) {
   sealed->first = segments.count > 0 ? segments.segments[0].segment : sealed->next;
   for (size_t k = 0; k < segments.count; ++k) sealed->count += segments.segments[k].segment < sealed->next ? 1 : 0;
   sealedCount_ = sealed->count;
-  sealed->checkpoint = newestCheckpoint_;
+  sealed->checkpoint = cleaner_.newest();
   isSealed_ = true;
   return Status::ok;
 }
 
 void Durable::unseal() {
   isSealed_ = false;
-  removeOld();
+  cleaner_.resume();
 }
 
 }  // namespace exrp

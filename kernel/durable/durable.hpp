@@ -20,6 +20,7 @@
 #include "kernel/calls/statistics.hpp"
 #include "kernel/durable/durable_format.hpp"
 #include "kernel/durable/folder_copy.hpp"
+#include "kernel/durable/log_cleaner.hpp"
 #include "kernel/durable/log_folder.hpp"
 #include "kernel/durable/resident_rows.hpp"
 #include "kernel/log/log.hpp"
@@ -159,7 +160,6 @@ class Durable final : private RowWriter {
   void pumpCheckpoint(uint64_t budget);
   void evictLost();
   void finishFlushed();
-  void removeOld();
   Status openLog(const DurableOptions& options);
 
   Replay& replay_;
@@ -168,6 +168,7 @@ class Durable final : private RowWriter {
   DurableOptions options_;
   std::unique_ptr<Disk> disk_;
   Log log_;
+  LogCleaner cleaner_{log_, disk_};
   ResidentRows resident_{replay_.book(), log_, *this};
   bool isRecovering_ = false;  // the log is open, and no group has begun yet
   bool hasWrittenEarly_ = false;  // rows, meanwhile
@@ -194,8 +195,6 @@ class Durable final : private RowWriter {
 
   Checkpoint checkpoint_ = Checkpoint::none;
   LogPosition checkpointAt_;
-  LogPosition newestCheckpoint_;  // that is whole; {}: there is none
-  uint32_t neededFrom_ = 0;       // segments before this one are to be removed; 0: none
   bool isSealed_ = false;
   uint32_t sealedCount_ = 0;
   uint64_t checkpointTicket_ = 0;

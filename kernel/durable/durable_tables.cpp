@@ -35,6 +35,10 @@ void DurableTables::begin() { tables_.setListener(this); }
 
 Status DurableTables::close() {
   tables_.setListener(nullptr);
+  cleaner_.wait();
+  // One that waits for the disk only: the next opening has less to read.
+  if (checkpoint_ == Checkpoint::flushing && log_.flush() == LogStatus::ok) finishFlushed();
+  cleaner_.wait();
   dropCheckpoint();
   if (!log_.isOpen()) return Status::ok;
   const LogStatus closed = log_.close();
@@ -44,6 +48,7 @@ Status DurableTables::close() {
 
 void DurableTables::abandon() {
   tables_.setListener(nullptr);
+  cleaner_.wait();
   dropCheckpoint();
   log_.abandon();
 }
@@ -61,7 +66,7 @@ Status DurableTables::failure() const {
 
 Status DurableTables::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
   const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
-  if (status == LogStatus::ok && timeoutMs > 0) log_.awaitRemoval();
+  if (status == LogStatus::ok && timeoutMs > 0) cleaner_.wait();
   return status == LogStatus::ok ? Status::ok : logStatus(status, log_.failure().error);
 }
 
@@ -202,8 +207,8 @@ bool DurableTables::rewriteSparse() {
   LogSegments segments;
   if (log_.segments(&segments) != LogStatus::ok) return true;
   ChunkStore& store = tables_.store();
-  const uint32_t least = options_.log.leastBytes();
-  const uint32_t emptied = segments.sparseFront(rewrittenMax, least, [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); });
+  const auto needed = [&](size_t at) { return store.loggedBytes(segments.segments[at].segment); };
+  const uint32_t emptied = segments.sparseFront(rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), needed);
   if (emptied == 0) return true;
   for (uint32_t number = 0; number < tables_.tableCount(); ++number) {
     const ItemTable& table = *tables_.findTable(number);
@@ -311,16 +316,14 @@ void DurableTables::pumpCheckpoint(uint64_t budget) {
   if (hasFailed_ || table_ < tables_.tableCount()) return;
   if (!append(checkpointEndFrame, {})) return;
   table_ = 0;
-  checkpointTicket_ = log_.requestFlush();
+  // The log syncs soon by itself: with its interval, or at the end of the segment. Nobody waits for this.
+  checkpointTicket_ = log_.position().packed();
   checkpoint_ = Checkpoint::flushing;
 }
 
-/// Once the checkpoint is on the disk: says so there, and removes the segments that nothing needs any more.
+/// Once the checkpoint is on the disk: has that said there, and the segments removed that nothing needs any more.
 void DurableTables::finishFlushed() {
-  if (!log_.isFlushed(checkpointTicket_)) return;
-  checkpoint_ = Checkpoint::none;
-  if (writeCheckpointFile(*disk_, log_.id(), checkpointAt_).isError()) return;  // the one before still counts, with all that it needs
-  log_.removeLater(firstNeeded_);
+  if (log_.isFlushed(checkpointTicket_) && cleaner_.begin(checkpointAt_, firstNeeded_)) checkpoint_ = Checkpoint::none;
 }
 
 /// Lets go what is kept for a checkpoint.

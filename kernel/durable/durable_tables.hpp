@@ -20,6 +20,7 @@
 #include <memory>
 
 #include "kernel/durable/durable.hpp"
+#include "kernel/durable/log_cleaner.hpp"
 #include "kernel/durable/log_folder.hpp"
 #include "kernel/durable/tables_format.hpp"
 #include "kernel/tables/tables.hpp"
@@ -91,6 +92,7 @@ class DurableTables final : public TablesListener {
   DurableOptions options_;
   std::unique_ptr<Disk> disk_;
   Log log_;
+  LogCleaner cleaner_{log_, disk_};
   bool hasFailed_ = false;
   LogStatus failedBy_ = LogStatus::ok;
   Scratch<uint8_t> state_;

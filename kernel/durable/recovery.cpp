@@ -68,7 +68,7 @@ Status Recovery::read(const DurableOptions& options, RecoveryReport* report, con
 
 /// Once all groups are there: reads the rows, and begins the next group.
 Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
-  durable_.newestCheckpoint_ = from;
+  durable_.cleaner_.setNewest(from);
   durable_.groupCount_ = groupCount_;
   durable_.writer_ = replay_.book().writer();
   durable_.isPending_ = false;

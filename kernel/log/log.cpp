@@ -47,7 +47,6 @@ LogStatus Log::start(Disk* disk, const LogOptions& options) {
   mark_ = 0;
   requestedTo_ = 0;
   isEnding_ = false;
-  removeBefore_ = 0;
   options_ = options;
   if (!hasThreads) {
     options_.isThreaded = false;
@@ -193,7 +192,7 @@ void Log::stop() {
   {
     // Who waits may still be in help().
     Lock lock(mutex_);
-    while (sealing_ != nullptr || isRemoving_) lock.wait(done_);
+    while (sealing_ != nullptr) lock.wait(done_);
   }
   late_.clear();
   files_.closeBefore(*disk_, UINT64_MAX);

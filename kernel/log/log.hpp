@@ -6,7 +6,7 @@
 //
 //   caller ── append ──► buffer ──► buffer ──► … ──► [ thread: late copies, checksums, write, sync ] ──► segment files
 //
-// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, checksums, and the removal of segments. So
+// Where the disk is behind, append waits. Meanwhile it takes work from the thread, so that this one only writes: late copies, and checksums. So
 // does who waits for a flush.
 //
 // A write or a sync that fails ends the log for good, and nothing is tried again: each later append and flush returns `disk`, and failure() says
@@ -94,6 +94,8 @@ class Log {
   /// Ends the thread without a flush: what was not written is lost. For tests, and for a log whose disk hangs.
   void abandon();
   bool isOpen() const { return disk_ != nullptr; }
+  /// Whether a thread of its own writes.
+  bool isThreaded() const { return options_.isThreaded; }
 
   /// Appends a frame, and says where it will be. It is not on the disk before a flush. `type` is from 1 on. A payload has at most frameBytesMax
   /// bytes. Any status but `ok`: nothing was appended.
@@ -149,11 +151,6 @@ class Log {
   /// Windows, that one may then stay until the next call.
   /// `disk`: one can't be removed, as `failure` says; it and the later ones stay. That does not end the log.
   LogStatus removeSegments(uint32_t before, LogFailure* failure = nullptr);
-  /// The same, by the log's thread, as a large file takes milliseconds to remove. While much waits for the disk, it is put off for a while. Where there is no thread, at
-  /// once. What can't be removed stays, without a word.
-  void removeLater(uint32_t before);
-  /// Returns once that is done. Where nobody removes them yet, this one does.
-  void awaitRemoval();
   /// The segments that there are, in order.
   LogStatus segments(LogSegments* segments);
   LogCounts counts();
@@ -205,7 +202,6 @@ class Log {
   bool failWith(DiskError error, const char* name);
   void seal(const Buffer& buffer, uint32_t until, bool isOfFrames, bool isOfMarks);
   uint64_t filledEnd() const;
-  bool removeOnce(Lock& lock);
   static void serve(void* log);
   void serve();
 
@@ -235,11 +231,8 @@ class Log {
   uint64_t flushTo_ = 0;   // all before is to be synced
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
   bool isWriting_ = false;   // somebody writes, outside of the mutex
-  bool isRemoving_ = false;  // somebody removes segments, outside of it
   Buffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
-  uint32_t removeBefore_ = 0;  // removeLater(); 0: nothing is to be removed
-  uint64_t removeFrom_ = 0;    // once so many bytes were written, it is not put off any more
   LogSegments segments_;
   LogCounts counts_;
   LogFailure failure_;

@@ -112,21 +112,6 @@ LogStatus Log::removeSegments(uint32_t before, LogFailure* failure) {
   return LogStatus::ok;
 }
 
-void Log::removeLater(uint32_t before) {
-  Lock lock(mutex_);
-  if (removeBefore_ == 0) removeFrom_ = counts_.writtenBytes + options_.queueBytes;
-  removeBefore_ = before;
-  if (!thread_.isStarted()) removeOnce(lock);
-  else wanted_.notify_all();
-}
-
-void Log::awaitRemoval() {
-  Lock lock(mutex_);
-  while (removeBefore_ != 0 && disk_ != nullptr) {
-    if (!removeOnce(lock)) lock.wait(done_);
-  }
-}
-
 LogStatus Log::segments(LogSegments* segments) {
   const Lock lock(mutex_);
   segments->count = 0;

@@ -20,10 +20,7 @@ void Log::serve() {
   uint64_t writtenBefore = 0;
   Lock lock(mutex_);
   while (true) {
-    // Removal first: there may always be something to write, and what is removed gives the disk room. Where the caller will soon wait, it removes them. But it may never
-    // come to that, so removal waits only until as much was written as may wait.
-    const bool isPutOff = queued_ > options_.queueBytes / 2 && counts_.writtenBytes < removeFrom_ && !hasFailed();
-    if ((!isPutOff && removeOnce(lock)) || workOnce(lock)) continue;
+    if (workOnce(lock)) continue;
     if (isEnding_) return;
     if (interval == 0) {
       lock.wait(wanted_);
@@ -42,25 +39,9 @@ void Log::serve() {
   }
 }
 
-/// Removes the segments that are to go. False: there are none. Afterwards, done_ is told.
-bool Log::removeOnce(Lock& lock) {
-  if (removeBefore_ == 0 || isRemoving_) return false;
-  const uint32_t before = removeBefore_;
-  isRemoving_ = true;
-  lock.unlock();
-  if (!hasFailed()) removeSegments(before);
-  lock.lock();
-  isRemoving_ = false;
-  if (removeBefore_ == before) removeBefore_ = 0;
-  done_.notify_all();
-  return true;
-}
-
-/// For a thread that waits while the thread writes: removes segments, or makes the next buffer ready to be written. False: none is left.
+/// For a thread that waits while the thread writes: makes the next buffer ready to be written. False: none is left.
 bool Log::help(Lock& lock) {
-  if (!options_.isThreaded || hasFailed()) return false;
-  if (removeOnce(lock)) return true;
-  if (sealing_ != nullptr) return false;
+  if (!options_.isThreaded || hasFailed() || sealing_ != nullptr) return false;
   // The first one is being written.
   Buffer* buffer = first_ == nullptr ? nullptr : first_->next;
   while (buffer != nullptr && buffer->isSealed) buffer = buffer->next;

@@ -21,7 +21,7 @@ import { enter, noted, type NotedSelector } from "../register/noted_selector.ts"
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
 import { beginLog, logState, openLog, startTimer, waitForDisk } from "../../storage/durable_log.ts";
-import { type CheckedDurable, SEGMENT_BYTES } from "../../storage/durable_options.ts";
+import type { CheckedDurable } from "../../storage/durable_options.ts";
 import type { Folder } from "./folder.ts";
 import { checkFree, checkName, type MadeSnapshot, makeSnapshot } from "./snapshots.ts";
 
@@ -121,18 +121,6 @@ export function checkDurable(config: ReplayConfig): void {
   }
 }
 
-/** The bytes of a file of the log where the options don't say it. Each file that ends costs syncs, for which who writes much waits. */
-function segmentBytesFor({ capacity, columns, compression }: ReplayConfig): number {
-  if (compression !== "none") return SEGMENT_BYTES;
-  let bytes = 0;
-  for (const { column: { elementBytes, elementCount } } of columns) {
-    const each = elementBytes * elementCount;
-    // What is wide for the kernel: smallRowBytesMax.
-    if (each > 128) bytes += each;
-  }
-  return Math.min(4 * SEGMENT_BYTES, Math.max(SEGMENT_BYTES, Math.floor(capacity * bytes / 8)));
-}
-
 function notDurable(operation: string, what: string): ReplayError {
   return new ReplayError(
     "not-savable",
@@ -187,9 +175,8 @@ export class Durable {
       [abi.EXRP_DURABLE_AGE_MAX, given?.maxAge ?? abi.EXRP_DURABLE_KEEP],
     ]);
     const { symbols } = core.kernel;
-    const { segmentBytes = segmentBytesFor(core.config) } = options;
     const openAs = (asNew: boolean): Float64Array<ArrayBuffer> =>
-      openLog(path, { ...options, segmentBytes }, asNew, (...rest) => {
+      openLog(path, options, asNew, (...rest) => {
         core.check(OPEN, symbols.exrp_durable_open(core.id, ...rest));
       }, more);
     const report = isNew ? beginLog(openAs) : openAs(false);

@@ -1,7 +1,7 @@
 // A durable replay that several threads share, on the system's disk: some record, one draws and sets priorities, one flushes and waits, and one comes and
 // goes. The log's thread writes beside them, and checkpoints are made. The folder is then opened again, and the replay saves the same bytes.
 //
-// A second part has one thread, and a log that ends groups by time. In a third one, older rows are read by a thread while others record, draw, change and evict.
+// A second part has one thread, and a log that ends groups by time. In another one, a disk takes long to remove a file. In the last one, older rows are read by a thread while others record, draw, change and evict.
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -128,6 +128,70 @@ void byTime() {
   side.destroy();
 }
 
+/// A disk that may take long to remove a file.
+class KeepingDisk final : public ForwardingDisk {
+ public:
+  using ForwardingDisk::ForwardingDisk;
+  DiskError remove(const char* name) override {
+    isAsked = true;
+    while (isKeeping) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    return ForwardingDisk::remove(name);
+  }
+  bool has(uint32_t segment) {
+    FileId file = noFile;
+    const DiskError error = open(SegmentName(segment).text, OpenFile::read, &file);
+    if (!error.isError()) close(file);
+    return !error.isError();
+  }
+
+  std::atomic<bool> isKeeping = true;
+  std::atomic<bool> isAsked = false;
+};
+
+/// Nobody who records or flushes without waiting waits for old segments to be removed.
+void besideRemoval() {
+  const TestFolder folder;
+  std::unique_ptr<Disk> disk(folder.disk());
+  KeepingDisk keeping(*disk);
+  Side side = {{setupOf(100).create()}};
+  CHECK(openDurable(side, keeping, optionsOf(1), true, nullptr) == Status::ok);
+  Durable& durable = *side.instance().durable;
+  Random random(13, 0);
+  uint32_t episode = 0;
+  const auto recordAndFlush = [&] {
+    double handle = 0;
+    CHECK_EQUAL(exrp_episode_create(side.id(), &handle), 0);
+    Steps steps(side.id(), 20);
+    CHECK_EQUAL(steps.record(side.id(), &handle, 0, episode++, 0, EXRP_RECORD_ENDS, random), 0);
+    double flush = 0;
+    CHECK_EQUAL(exrp_durable_group(side.id(), nullptr, 0, 0, &flush), 0);
+    while (!durable.stream().isFlushed(static_cast<uint64_t>(flush))) std::this_thread::yield();
+  };
+  while (!keeping.isAsked) recordAndFlush();
+  const uint32_t before = durable.stream().flushed().segment;
+  while (durable.stream().flushed().segment < before + 5) recordAndFlush();
+  CHECK(keeping.has(1));
+  // Who waits for a flush finds the folder at rest.
+  std::thread waiting([&] {
+    CHECK(durable.waitFlushed(durable.stream().flushed().packed(), UINT32_MAX) == Status::ok);
+    CHECK(!keeping.has(1));
+  });
+  keeping.isKeeping = false;
+  waiting.join();
+  // The next checkpoint takes those that became old meanwhile.
+  while (keeping.has(before)) recordAndFlush();
+  CHECK(durable.close() == Status::ok);
+  side.instance().durable.reset();
+  reopenTwin(side);
+  Side again = {{setupOf(100).create()}};
+  RecoveryReport report;
+  CHECK(openDurable(again, *disk, optionsOf(0), false, &report) == Status::ok);
+  CHECK_EQUAL(report.lostBlocks + report.repairedCount, 0u);
+  CHECK(difference(again, side) == nullptr);
+  again.destroy();
+  side.destroy();
+}
+
 /// A disk whose reads take a while, and may be refused.
 class SlowDisk final : public ForwardingDisk {
  public:
@@ -250,6 +314,7 @@ void reopened(uint32_t compression, Reopened how) {
 int main() {
   together();
   byTime();
+  besideRemoval();
   for (const uint32_t compression : {EXRP_COMPRESSION_NONE, EXRP_COMPRESSION_FAST}) {
     reopened(compression, Reopened::together);
     reopened(compression, Reopened::closedEarly);

@@ -1,5 +1,5 @@
 // The log's thread, beside a caller that appends, and others that read, wait and remove: each frame is read as it was appended, whenever; who
-// waits for a flush is woken, also by a failure; segments are removed, also where the disk is always behind; and logs are closed with whatever is still to be done.
+// waits for a flush is woken, also by a failure; segments are removed; and logs are closed with whatever is still to be done.
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -52,29 +52,6 @@ class LockedDisk : public Disk {
  private:
   std::mutex mutex_;
   SimulatedDisk disk_;
-};
-
-/// One whose writes may have to wait.
-class SlowDisk final : public LockedDisk {
- public:
-  using LockedDisk::LockedDisk;
-  DiskError write(FileId file, uint64_t offset, const uint8_t* bytes, size_t size) override {
-    isAsked.store(true);
-    while (isStopped.load() && allowed.load() == 0) sleepThread(200);
-    if (isStopped.load()) allowed.fetch_sub(1);
-    return LockedDisk::write(file, offset, bytes, size);
-  }
-  bool has(uint32_t segment) {
-    DiskFiles files;
-    CHECK(!list(&files).isError());
-    bool isThere = false;
-    for (size_t k = 0; k < files.count; ++k) isThere = isThere || std::string(files.files[k].name) == SegmentName(segment).text;
-    return isThere;
-  }
-
-  std::atomic<bool> isStopped = false;
-  std::atomic<uint32_t> allowed = 0;  // writes, while it is stopped
-  std::atomic<bool> isAsked = false;
 };
 
 LogOptions optionsOf(Random& random) {
@@ -239,76 +216,6 @@ void failing(uint64_t seed) {
   for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == texts[k]);
 }
 
-LogOptions shortQueue() {
-  LogOptions options;
-  options.segmentBytes = 4096;
-  options.bufferBytes = 1024;
-  options.queueBytes = 8192;
-  options.flushIntervalMs = 0;
-  return options;
-}
-
-/// While the log's thread waits for the disk, a caller that waits for room, or for a flush, removes segments.
-void whoWaitsHelps(bool isForRoom) {
-  SlowDisk disk(3);
-  Log log;
-  CHECK_EQUAL(log.create(&disk, shortQueue()), LogStatus::ok);
-  uint32_t count = 0;
-  LogPlace place;
-  const auto append = [&] {
-    const std::string text = textOf(count++, 300);
-    CHECK_EQUAL(log.append(1, text.data(), 300, &place), LogStatus::ok);
-  };
-  while (place.segment < 4) append();
-  CHECK_EQUAL(log.flush(), LogStatus::ok);
-  CHECK(disk.has(1) && disk.has(2));
-  disk.isAsked.store(false);
-  disk.isStopped.store(true);
-  // Less than the queue takes.
-  for (uint32_t k = 0; k < 8; ++k) append();
-  while (!disk.isAsked.load()) sleepThread(200);
-  log.removeLater(3);
-  const uint64_t ticket = isForRoom ? 0 : log.requestFlush();
-  std::thread waiting([&] {
-    for (uint32_t k = 0; isForRoom && k < 100; ++k) append();
-    if (!isForRoom) CHECK_EQUAL(log.waitFlushed(ticket), LogStatus::ok);
-  });
-  while (disk.has(2)) sleepThread(200);
-  CHECK(!disk.has(1) && disk.has(3));
-  disk.isStopped.store(false);
-  waiting.join();
-  CHECK_EQUAL(log.close(), LogStatus::ok);
-  LogListener listener;
-  LogScan scan;
-  CHECK_EQUAL(scanLog(disk, {}, listener, &scan), LogStatus::ok);
-  CHECK(listener.damages.empty() && !listener.texts.empty());
-  const size_t gone = count - listener.texts.size();
-  for (size_t k = 0; k < listener.texts.size(); ++k) CHECK(listener.texts[k] == textOf(static_cast<uint32_t>(gone + k), 300));
-}
-
-/// The disk is always behind, and nobody waits. Still segments are removed.
-void nobodyWaits() {
-  SlowDisk disk(4);
-  Log log;
-  CHECK_EQUAL(log.create(&disk, shortQueue()), LogStatus::ok);
-  const std::string text = textOf(0, 300);
-  LogPlace place;
-  const auto append = [&] { CHECK_EQUAL(log.append(1, text.data(), 300, &place), LogStatus::ok); };
-  while (place.segment < 4) append();
-  CHECK_EQUAL(log.flush(), LogStatus::ok);
-  disk.isStopped.store(true);
-  for (uint32_t turn = 0; turn < 60 && disk.has(2); ++turn) {
-    // More than half of what may wait, and less than all.
-    while (log.counts().queuedBytes < 5800) append();
-    if (turn == 0) log.removeLater(3);
-    disk.allowed.store(1);
-    while (disk.allowed.load() > 0 && disk.has(2)) sleepThread(200);
-  }
-  CHECK(!disk.has(1) && !disk.has(2) && disk.has(3));
-  disk.isStopped.store(false);
-  CHECK_EQUAL(log.close(), LogStatus::ok);
-}
-
 /// A log syncs by itself after the interval, and sleeps where there is nothing to sync.
 void byItself() {
   LockedDisk disk(9);
@@ -347,8 +254,5 @@ int main() {
     if (k % 4 == 0) log.abandon();
   }
   byItself();
-  whoWaitsHelps(true);
-  whoWaitsHelps(false);
-  nobodyWaits();
   return test::checkResult("log/threads");
 }

@@ -15,8 +15,8 @@ import {
   uniform,
 } from "@exrp/replay";
 import type { EvictionPolicy } from "@exrp/replay/eviction";
-import { native, onWasm } from "../../_native.ts";
-import { assertReplayError, assertReplayRejects, testRandom } from "../_helpers.ts";
+import { onWasm } from "../../_native.ts";
+import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
 import { withFolder } from "./_folders.ts";
 
 const OPTIONS = { capacity: 200, state: float32(2), seed: 3 } as const;
@@ -369,25 +369,24 @@ test("logBytes follows from what was recorded, whatever the disk has of it", asy
   assert(bytes >= logBytes, `${bytes} bytes are there, and logBytes was ${logBytes}`);
 });
 
-native.test("the log's files are longer where wide columns fill a large replay, but for packed ones", async () => {
-  for (const [compression, fileCount] of [["none", 1], ["fast", 2]] as const) {
-    await withFolder(async (folder) => {
-      // An eighth of 1.1 GB is 132 MB. Numbers at random can't be packed (seed 1).
-      using replay = await ExperienceReplay.open(folder, {
-        ...{ capacity: 150_000, state: uint8(84, 84), compression, flushIntervalMs: 0 },
-      });
-      const below = testRandom(1);
-      const states = Array.from(
-        { length: 16 },
-        () => Uint8Array.from({ length: 7056 }, () => below(256)),
-      );
-      let episode = replay.newEpisode();
-      for (let k = 0; k < 10_000; k++) {
-        episode = replay.record(episode, states[k % 16] ?? [], 0, 0);
-      }
-      await replay.flush();
-      const files = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
-      assertEquals(files.filter((name) => name.startsWith("log-")).length, fileCount);
+test("records that soon go are not written again", async () => {
+  const { capacity, records, mebibyte } = { capacity: 2500, records: 25_000, mebibyte: 2 ** 20 };
+  await withFolder(async (folder) => {
+    using replay = await ExperienceReplay.open(folder, {
+      ...{ capacity, state: uint8(1000), segmentBytes: mebibyte, flushIntervalMs: 0 },
     });
-  }
+    const state = new Uint8Array(1000);
+    for (let k = 0; k < records / 50; k++) {
+      let episode = replay.newEpisode();
+      for (let step = 0; step < 50; step++) episode = replay.record(episode, state, k, step);
+      replay.endEpisode(episode, { finalState: state, truncated: true });
+      await replay.flush();
+    }
+    const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+    const segments = names.filter((name) => name.startsWith("log-")).sort();
+    // Each record has 1008 bytes and some of its call, and each checkpoint the places of 2,500.
+    const newest = Number(segments.at(-1)?.slice(4, 12));
+    assert(newest <= 1.15 * records * 1008 / mebibyte, `${newest} files were written`);
+    assert(segments.length <= 8, `${segments.length} files are there`);
+  });
 });
