@@ -134,8 +134,8 @@ LogStatus Log::goOn(const LogScan& scan) {
   synced_.store(written_.packed(), std::memory_order_release);
   next_ = written_;
   userEnd_ = next_.packed();
-  // Who did not close the log may have written behind its end, even if a crash took all of that.
-  mustBegin_ = !scan.isClosed();
+  // Who did not close the log may have written behind its end, even if a crash took all of that. Behind damage, a head that was forged may claim what is written next.
+  mustBegin_ = !scan.isClosed() || scan.damagedCount > 0;
   // A mark that lay in the torn tail went with it.
   const bool isProven = scan.synced.packed() >= scan.lastEnd.packed() && scan.tailBytes == 0;
   return isProven ? LogStatus::ok : proveEnd();

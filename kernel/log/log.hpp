@@ -18,8 +18,8 @@
 //   1. A segment begins only once the one before is on the disk to its end. Its head and its name are on the disk before its first frame is written.
 //   2. synced_ only grows, and no byte before it changes any more.
 //   3. A mark is written only once all that it says is on the disk.
-//   4. No offset of a segment is ever used for two frames, even if a crash took the first one without a trace: a log that does not end with the mark of close() goes on in
-//      a new segment. Where it does, a mark alone is written and synced before anything else, so that this is seen from then on.
+//   4. No offset of a segment is ever used for two frames, even if a crash took the first one without a trace: a log that does not end with the mark of close(), or that
+//      is damaged, goes on in a new segment. Where it does, a mark alone is written and synced before anything else, so that this is seen from then on.
 // Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 64 spare ones at most, 8 once
 // nothing was written for an interval, and queueBytes of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.

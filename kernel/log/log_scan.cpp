@@ -198,10 +198,10 @@ class Scanner {
         if (!tell({LogDamageKind::payload, at, whole, found.head.type, 0, 0})) return stopAt(at);
         offset += whole;
       } else {
-        uint32_t next = reader.findHead(seed, offset + 8, end);
+        // What is torn behind the damage is no damage: the log ends where the proof does, and a later scan shall find the same.
+        const uint32_t proven = isLast ? std::min(scan_.synced.offset, end) : end;
+        const uint32_t next = reader.findHead(seed, offset + 8, proven);
         if (reader.hasFailed()) return statusOf(reader);
-        // What is torn behind the damage is no damage: the log ends where the proof does.
-        if (isLast && LogPosition{segment, next}.packed() > scan_.synced.packed()) next = scan_.synced.offset;
         if (!tell({LogDamageKind::frames, at, next - offset, 0, 0, 0})) return stopAt(at);
         offset = next;
       }

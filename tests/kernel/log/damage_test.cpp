@@ -194,6 +194,59 @@ void lyingLength() {
   }
 }
 
+/// What a scan finds in a damaged log, a later one finds, too, and no more: before and after the log went on.
+void foundAgain(SimulatedDisk& disk) {
+  Log log;
+  LogListener first;
+  LogScan scan;
+  CHECK_EQUAL(log.open(&disk, smallOptions(), {}, first, &scan), LogStatus::ok);
+  CHECK(!first.damages.empty());
+  CHECK_EQUAL(put(log, "behind"), LogStatus::ok);
+  CHECK_EQUAL(log.close(), LogStatus::ok);
+  LogListener later;
+  CHECK_EQUAL(scanAll(disk, later, &scan), LogStatus::ok);
+  first.texts.emplace_back("behind");
+  CHECK(later.texts == first.texts);
+}
+
+/// A frame with one flipped bit lies between damage and the end of what is proven. The mark that would show where it ends is damaged, too.
+void flippedBeforeTheEnd() {
+  SimulatedDisk disk(14);
+  LogPlace places[2];
+  {
+    Log log;
+    CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::ok);
+    for (int k = 0; k < 2; ++k) CHECK_EQUAL(put(log, numbered(k, 50), &places[k]), LogStatus::ok);
+    CHECK_EQUAL(log.flush(), LogStatus::ok);
+    CHECK_EQUAL(log.close(), LogStatus::ok);
+  }
+  SimulatedDisk::Bytes& bytes = disk.content("log-00000001.exrp");
+  for (uint32_t k = 0; k < 8; ++k) bytes[places[0].offset + k] ^= 0x5a;
+  bytes[places[1].offset + frameHeadBytes + 5] ^= 4;
+  const uint32_t mark = places[1].offset + wholeFrameBytes(places[1].bytes);
+  for (uint32_t k = 0; k < 8; ++k) bytes[mark + k] ^= 0x5a;
+  foundAgain(disk);
+}
+
+/// A head was forged, and claims more bytes than the file has yet.
+void forgedLength() {
+  SimulatedDisk disk(15);
+  LogPlace places[3];
+  {
+    Log log;
+    CHECK_EQUAL(log.create(&disk, smallOptions()), LogStatus::ok);
+    for (int k = 0; k < 3; ++k) CHECK_EQUAL(put(log, numbered(k, 50), &places[k]), LogStatus::ok);
+    CHECK_EQUAL(log.close(), LogStatus::ok);
+  }
+  SimulatedDisk::Bytes& bytes = disk.content("log-00000001.exrp");
+  SegmentHead segment;
+  memcpy(&segment, bytes.data(), sizeof segment);
+  FrameHead head = {static_cast<uint32_t>(bytes.size()) - places[1].offset, 1, 0, 0};
+  head.sum = frameHeadSum(frameSeed(segment.logId, 1), places[1].offset, head);
+  memcpy(bytes.data() + places[1].offset, &head, sizeof head);
+  foundAgain(disk);
+}
+
 }  // namespace
 
 int main() {
@@ -201,5 +254,7 @@ int main() {
   damagedHeads();
   damageBeforeTail();
   lyingLength();
+  flippedBeforeTheEnd();
+  forgedLength();
   return checkResult("log/damage");
 }
