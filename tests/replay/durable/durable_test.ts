@@ -110,6 +110,22 @@ test("options that differ are refused by name, and those that are the same are t
   (await ExperienceReplay.open(folder, unseeded))[Symbol.dispose]();
 });
 
+test("columns in another order are refused by that, and not by what follows from it", async (folder) => {
+  const [a, b] = [float32(), float32()];
+  const open = (state: object): Promise<unknown> =>
+    ExperienceReplay.open(folder, {
+      capacity: 9,
+      state: state as never,
+      pick: { stack: { a: 2 } },
+    });
+  (await open({ a, b }) as Disposable)[Symbol.dispose]();
+  const error = await assertReplayRejects(open({ b, a }), "log-mismatch");
+  assertMatch(
+    error.message,
+    /the order of the columns is state\.a, state\.b, action, reward in the replay of .*, and state\.b, state\.a, action/,
+  );
+});
+
 test("options of the log are checked", async (folder) => {
   const open = (options: object) => () => ExperienceReplay.open(folder, { ...OPTIONS, ...options });
   await assertRejects(open({ flushIntervalMs: -1 }), RangeError, "flushIntervalMs");
