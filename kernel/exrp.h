@@ -808,8 +808,8 @@ EXRP_API int32_t exrp_replay_attach(const double* ticket, uint32_t ticket_count,
 /* Nobody attaches by this ticket any more. The ids that came by it are barred, but for the caller's: their calls return
  * EXRP_STATUS_REVOKED, and their open episodes end as above. */
 EXRP_API int32_t exrp_ticket_revoke(uint32_t replay, uint32_t serial);
-/* From here to exrp_hold_end, no other id's call comes in between. Holds may be nested: as many ends as holds. On a replay that is not
- * shared, both do nothing. */
+/* From here to exrp_hold_end, no other id's call comes in between, and on the disk is all that the calls change, or nothing of it. Holds may be
+ * nested: as many ends as holds. On a replay that is neither shared nor durable, both do nothing. */
 EXRP_API int32_t exrp_hold_begin(uint32_t replay);
 EXRP_API int32_t exrp_hold_end(uint32_t replay);
 EXRP_API int32_t exrp_share_info(uint32_t replay, double* info, uint32_t info_count);

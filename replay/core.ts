@@ -114,14 +114,14 @@ export class ReplayCore {
 
   /**
    * Runs an operation of several calls of the kernel. On a shared replay, no other thread's call comes in between, and the operation sees
-   * what other threads changed before. It must not run code of the user's, nor wait.
+   * what other threads changed before. On the disk of a durable one is all that it changed, or nothing. It must not run code of the user's, nor wait.
    */
   together<T>(operation: string, run: () => T): T {
-    const { shared, kernel: { symbols }, id } = this;
-    if (shared === undefined) return run();
+    const { shared, durable, kernel: { symbols }, id } = this;
+    if (shared === undefined && durable === undefined) return run();
     this.check(operation, symbols.exrp_hold_begin(id));
     try {
-      shared.pull();
+      shared?.pull();
       return run();
     } finally {
       symbols.exrp_hold_end(id);

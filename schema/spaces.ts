@@ -21,8 +21,8 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes columns from the description of a Gymnasium space: what Python's `str(space)` gives, or the JSON of RLlib's `gym_space_to_dict`.
- * The result can be the `state` of {@linkcode ExperienceReplay.create}; that of a Box or of a space of whole numbers also its `action`.
+ * Makes columns from the description of a Gymnasium space: what Python's `str(space)` gives, or the JSON of RLlib's `gym_space_to_dict` or of Minari's
+ * `serialize_space`. The result can be the `state` of {@linkcode ExperienceReplay.create}; that of a Box or of a space of whole numbers also its `action`.
  *
  * | space | columns |
  * |---|---|
@@ -65,7 +65,7 @@ export function spaceColumns(space: string | object): StateColumns {
   if (space.trimStart().startsWith("{")) {
     let json: unknown;
     try {
-      json = JSON.parse(space);
+      json = JSON.parse(plainJson(space));
     } catch (cause) {
       throw new TypeError(`${WHERE}: the text begins as JSON, and is none`, { cause });
     }
@@ -73,6 +73,9 @@ export function spaceColumns(space: string | object): StateColumns {
   }
   return new Reader(space).whole();
 }
+
+/** What may stand before the type in NumPy's codes. */
+const BYTE_ORDER = /^[<>|=]/;
 
 /** What is known of the numbers of a Box. */
 interface Bounds {
@@ -87,14 +90,16 @@ function columnOf(
   { least, most }: Bounds,
   fail: (words: string, Kind: ErrorConstructor) => never,
 ): Column {
-  const own = dtype as DType;
+  const code = dtype.replace(BYTE_ORDER, "");
+  const name = CODES[code] ?? code;
+  const own = name as DType;
   if (DTYPES.includes(own)) return new Column(own, shape);
-  if (!Object.values(CODES).includes(dtype)) {
+  if (!Object.values(CODES).includes(name)) {
     fail(`there is no dtype ${show(dtype)}; needed is one of NumPy's numbers`, TypeError);
   }
   if (least < -(2 ** 31) || most > 2 ** 31 - 1) {
     fail(
-      `no column is ${dtype}, and its bounds, ${least} to ${most}, are not within those of int32; take float64(${
+      `no column is ${name}, and its bounds, ${least} to ${most}, are not within those of int32; take float64(${
         shape.join(", ")
       }), which has whole numbers up to 2^53`,
       RangeError,
@@ -141,20 +146,16 @@ class Reader {
       case "Box":
         return this.#box();
       case "Discrete": {
-        const bounds: Bounds = { least: 0, most: this.#count() - 1 };
-        const start = this.#option("start");
-        if (start !== undefined) bounds.most += bounds.least = start[0] ?? 0;
-        return this.#integers([], bounds);
+        const counts: Bounds = { least: 1, most: this.#count() };
+        return this.#integers([], counts, this.#options());
       }
       case "MultiDiscrete": {
-        const bounds: Bounds = { least: 0, most: 0 };
-        const shape = this.#list(bounds, false);
-        const start = this.#option("start");
-        if (start !== undefined) {
-          bounds.least = Math.min(...start);
-          bounds.most += Math.max(...start);
-        }
-        return this.#integers(shape, bounds);
+        const counts: Bounds = { least: 1, most: 1 };
+        // One without dimensions is a single number.
+        const isList = this.#peek() === "[";
+        if (!isList) counts.most = this.#count();
+        const shape = isList ? this.#list(counts, false) : [];
+        return this.#integers(shape, counts, this.#options());
       }
       case "MultiBinary":
         return this.#column("bool", this.#peek() === "(" ? this.#shape() : [this.#count()]);
@@ -200,17 +201,21 @@ class Reader {
     }
     const shape = this.#shape();
     for (const each of listed) {
-      if (Number.isNaN(each[0]) || each.join() === shape.join()) continue;
+      // Of an array without elements, NumPy prints no inner lists.
+      if (Number.isNaN(each[0]) || shape.includes(0) || each.join() === shape.join()) continue;
       this.#fail(`the bounds have the shape (${each.join(", ")}), not this one`, TypeError);
     }
     this.#take(",");
     this.#peek();
     const begin = this.#at;
-    return this.#column(this.#word("a dtype"), shape, bounds, begin);
+    const [dtype = ""] = this.#match(/[<>|=]?[A-Za-z]\w*/y, "a dtype");
+    return this.#column(dtype, shape, bounds, begin);
   }
 
-  #integers(shape: readonly number[], bounds: Bounds): Column {
-    return this.#column("int64", shape, bounds);
+  /** Whole numbers, of which there are so many, from `start` on. */
+  #integers(shape: readonly number[], counts: Bounds, start: Bounds): Column {
+    const most = start.most + counts.most - 1;
+    return this.#column("int64", shape, { least: start.least, most });
   }
 
   /** A column; errors are at this place of the text. */
@@ -262,17 +267,23 @@ class Reader {
     return [count, ...inner ?? []];
   }
 
-  /** The numbers of an option such as `, start=[1 2]`, if it is there. */
-  #option(name: string): number[] | undefined {
-    if (this.#peek() !== ",") return undefined;
-    this.#at++;
-    this.#peek();
-    if (!this.#text.startsWith(`${name}=`, this.#at)) this.#fail(`${name}= is needed`, TypeError);
-    this.#at += name.length + 1;
-    if (this.#peek() !== "[") return [this.#number()];
-    const bounds: Bounds = { least: Infinity, most: -Infinity };
-    this.#list(bounds, false);
-    return [bounds.least, bounds.most];
+  /** The numbers of the option `, start=[1 2]`, if it is there; 0 without. There may be a dtype, which all bounds are within. */
+  #options(): Bounds {
+    const start: Bounds = { least: 0, most: 0 };
+    while (this.#peek() === ",") {
+      this.#at++;
+      this.#peek();
+      const [, name] = this.#match(/(start|dtype)=/y, "start= or dtype=");
+      if (name === "dtype") {
+        this.#word("a dtype");
+        continue;
+      }
+      start.least = Infinity;
+      start.most = -Infinity;
+      if (this.#peek() === "[") this.#list(start, false);
+      else widen(start, this.#number());
+    }
+    return start;
   }
 
   /** A shape such as `(84, 84)`, `(3,)` or `()`. */
@@ -307,7 +318,7 @@ class Reader {
     );
   }
 
-  /** A whole number. */
+  /** A whole number of at least `least`. */
   #count(least = 1): number {
     const begin = this.#at;
     const number = this.#number();
@@ -319,9 +330,11 @@ class Reader {
   #number(): number {
     this.#peek();
     const [text] = this.#match(
-      /[-+]?(?:inf\b|nan\b|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/y,
+      /True\b|False\b|[-+]?(?:inf\b|nan\b|(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/y,
       "a number",
     );
+    // The bounds of a Box of bool.
+    if (text === "True" || text === "False") return Number(text === "True");
     return Number(text?.replace("inf", "Infinity"));
   }
 
@@ -362,9 +375,18 @@ function widen(bounds: Bounds, value: number): void {
 
 // ---- JSON ----
 
-/** The fields that the JSON of a space may have. */
+/** JSON of Python's as JSON: Python has words for numbers that are not finite. */
+function plainJson(text: string): string {
+  return text.replace(
+    /("(?:[^"\\]|\\.)*")|Infinity|NaN/g,
+    (word, quoted) => quoted ?? (word === "NaN" ? "null" : "1e999"),
+  );
+}
+
+/** The fields that the JSON of a space may have: RLlib's `space` is Minari's `type`, and its `spaces` are `subspaces`. */
 interface SpaceJson {
   readonly space?: unknown;
+  readonly type?: unknown;
   readonly shape?: unknown;
   readonly dtype?: unknown;
   readonly low?: unknown;
@@ -373,6 +395,7 @@ interface SpaceJson {
   readonly start?: unknown;
   readonly nvec?: unknown;
   readonly spaces?: unknown;
+  readonly subspaces?: unknown;
 }
 
 /** Columns from the JSON of a space that stands at `place`. */
@@ -381,48 +404,62 @@ function columnsOfJson(json: unknown, place: string): StateColumns {
     throw new Kind(`${WHERE}: ${place}: ${words}`);
   };
   if (typeof json !== "object" || json === null) {
-    return fail(`an object with "space" is needed, got ${show(json)}`);
+    return fail(`an object with "space" or "type" is needed, got ${show(json)}`);
   }
-  const { space, shape, dtype, low, high, n, start = 0, nvec, spaces } = json as SpaceJson;
+  const given = json as SpaceJson;
+  const { type, space = type, shape, dtype, low, high, n, start = 0, nvec } = given;
+  const { subspaces, spaces = subspaces } = given;
   const integers = (value: unknown, name: string): number[] => {
     const list = [value].flat(Infinity);
     return list.every(Number.isInteger)
       ? list as number[]
       : fail(`${name} must be whole numbers, got ${show(value)}`);
   };
-  switch (space) {
+  const boundsOf = (...sides: readonly (readonly number[])[]): Bounds => {
+    const bounds: Bounds = { least: Infinity, most: -Infinity };
+    for (const value of sides.flat()) widen(bounds, value);
+    return bounds;
+  };
+  /** Whole numbers, of which there are so many, from `start` on. */
+  const wholeNumbers = (counts: unknown, name: string): Column => {
+    const { least, most } = boundsOf(integers(start, "start"));
+    const last = most + boundsOf(integers(counts, name)).most - 1;
+    const sizes = shapeOf(counts);
+    if (sizes === undefined) return fail(`the lists of ${name} differ in their lengths`);
+    return columnOf("int64", sizes, { least, most: last }, fail);
+  };
+  const name = String(space);
+  // RLlib writes multi-discrete, and Minari MultiDiscrete.
+  const kind = name.toLowerCase().replaceAll("-", "");
+  if (SHAPELESS.some((each) => each.toLowerCase() === kind)) {
+    return fail(`${name} has no fixed shape, so no column can have its values`, RangeError);
+  }
+  switch (kind) {
     case "box": {
-      const type = String(dtype).replace(/^[<>|=]/, "");
-      const bounds: Bounds = { least: Infinity, most: -Infinity };
       // RLlib packs the bounds, so these are not known.
-      const given = [low, high].map((side) => [side].flat(Infinity));
-      const areKnown = given.every((side) => side.every((value) => typeof value === "number"));
-      for (const value of areKnown ? given.flat() : [-Infinity, Infinity]) {
-        widen(bounds, value as number);
-      }
-      return columnOf(CODES[type] ?? type, integers(shape, "shape"), bounds, fail);
+      const sides = [low, high].map((side) => [side].flat(Infinity));
+      const areKnown = sides.every((side) => side.every((value) => typeof value === "number"));
+      const bounds = areKnown ? boundsOf(...sides as number[][]) : boundsOf([-Infinity, Infinity]);
+      return columnOf(String(dtype), integers(shape, "shape"), bounds, fail);
     }
-    case "discrete": {
-      const [[count = 0], [first = 0]] = [integers(n, "n"), integers(start, "start")];
-      return columnOf("int64", [], { least: first, most: first + count - 1 }, fail);
-    }
-    case "multi-binary":
+    case "discrete":
+      return wholeNumbers(integers(n, "n")[0], "n");
+    case "multibinary":
       return bool(...integers(n, "n"));
-    case "multi-discrete":
-      if (!Array.isArray(nvec)) {
-        fail("nvec is packed, so its shape is not known; give the text that str(space) has");
+    case "multidiscrete":
+      if (typeof nvec === "string") {
+        return fail("nvec is packed, so its shape is not known; give the text that str(space) has");
       }
-      integers(nvec, "nvec");
-      return columnOf("int64", shapeOf(nvec), { least: 0, most: 0 }, fail);
+      return wholeNumbers(nvec, "nvec");
     case "dict":
-      if (typeof spaces !== "object" || spaces === null) fail("spaces must be an object");
+      if (typeof spaces !== "object" || spaces === null) {
+        return fail("its spaces must be an object");
+      }
       return Object.freeze(Object.fromEntries(
-        Object.entries(spaces as object).map((
-          [key, each],
-        ) => [key, columnsOfJson(each, `${place}.${key}`)]),
+        Object.entries(spaces).map(([key, each]) => [key, columnsOfJson(each, `${place}.${key}`)]),
       ));
     case "tuple":
-      if (!Array.isArray(spaces)) return fail("spaces must be an array");
+      if (!Array.isArray(spaces)) return fail("its spaces must be an array");
       return Object.freeze(spaces.map((each, k) => columnsOfJson(each, `${place}[${k}]`)));
     default:
       return fail(
@@ -433,7 +470,12 @@ function columnsOfJson(json: unknown, place: string): StateColumns {
   }
 }
 
-/** The shape of a list of lists. */
-function shapeOf(list: unknown): number[] {
-  return Array.isArray(list) ? [list.length, ...shapeOf(list[0])] : [];
+/** The shape of a list of lists; undefined where these differ in their lengths. */
+function shapeOf(list: unknown): number[] | undefined {
+  if (!Array.isArray(list)) return [];
+  const [first, ...others] = list.map(shapeOf);
+  const differ = others.some((each) => each?.join() !== first?.join());
+  return differ || (list.length > 0 && first === undefined)
+    ? undefined
+    : [list.length, ...first ?? []];
 }

@@ -67,9 +67,12 @@ export type StateValues<T> = IsAny<T> extends true ? AnyState
   : T extends Column ? ArrayValue<T>
   : { readonly [K in keyof T]: StateValues<T[K]> };
 
-/** Some leaves of a state, such as those that {@linkcode ExperienceReplay.update} changes. */
+/** Some leaves of a state, such as those that {@linkcode ExperienceReplay.update} changes. In a list, undefined stands for one that is left out. */
 export type SomeLeaves<T> = T extends Readonly<Record<string, unknown>>
   ? { readonly [K in keyof T]?: SomeLeaves<T[K]> }
+  : T extends readonly unknown[]
+  // A list of parts has a length that is known; a list of numbers has not.
+    ? number extends T["length"] ? T : { readonly [K in keyof T]?: SomeLeaves<T[K]> | undefined }
   : T;
 
 /**

@@ -165,8 +165,8 @@ Status readUnread(const Store& store, const uint32_t* slots, uint32_t count) {
 }
 
 /// Takes the memory for overwriting these rows of a packed column. Each block may stay as large as a piece. Where blocks may be on the disk only, it reads them: all, as
-/// they stay in memory until they are written again.
-Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, uint32_t count) {
+/// they stay in memory until they are written again. There is room then for as many `columns` that gain as little as this one.
+Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, uint32_t count, uint32_t columns) {
   PackedColumn& packed = store.packed().of(column);
   RowSource* const source = store.source();
   if (source != nullptr) {
@@ -186,8 +186,8 @@ Status preparePackedRows(Store& store, uint32_t column, const uint32_t* slots, u
     growth += now < packed.pieceBytes() ? packed.pieceBytes() - now : 0;
   }
   if (!store.isBounded()) return packed.prepare(store.highWater(), openCount);
-  // Changed rows may gain less than those before, in each column. They leave their piece at once.
-  const Status status = source->makeRoom(growth * store.packed().count());
+  // Changed rows may gain less than those before. They leave their piece at once.
+  const Status status = source->makeRoom(growth * columns);
   return status == Status::ok ? packed.prepare(store.highWater(), openCount > 0 ? 1 : 0) : status;
 }
 
@@ -197,7 +197,7 @@ Status setPackedRows(EpisodeBook& book, uint32_t column, const uint32_t* slots, 
   PackedColumn& packed = store.packed().of(column);
   const size_t bytes = store.column(column).bytes;
   RowSource* const source = store.source();
-  if (const Status status = preparePackedRows(store, column, slots, count); status != Status::ok) {
+  if (const Status status = preparePackedRows(store, column, slots, count, 1); status != Status::ok) {
     // The blocks that it has read may leave again.
     if (source != nullptr) source->begin();
     return status;
@@ -279,7 +279,8 @@ Status prepareRows(Replay& replay, ThreadScratch& thread, uint32_t column, const
   Store& store = replay.book().store();
   if (status != Status::ok || store.isKept(column)) return status;
   if (!store.isPacked(column)) return readUnread(store, thread.indices.data(), count);
-  const Status prepared = preparePackedRows(store, column, thread.indices.data(), count);
+  // Others may be set before this one, and take their room first.
+  const Status prepared = preparePackedRows(store, column, thread.indices.data(), count, store.packed().count());
   if (prepared != Status::ok && store.source() != nullptr) store.source()->begin();
   return prepared;
 }

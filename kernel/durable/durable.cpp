@@ -310,7 +310,7 @@ void Durable::noteRows(uint32_t column, const double* handles, const int32_t* po
 
 /// After a call was noted: whether its group is to end.
 void Durable::goOn() {
-  if (options_.hasState || hasFailed_) return;
+  if (options_.hasState || hasFailed_ || holdCount_ > 0) return;
   const LoggedRows& rows = replay_.book().part<LoggedRows>();
   const uint64_t recordBytes = replay_.book().store().recordBytes();
   const uint64_t fresh = pendingBytes_ + rows.newRows() * recordBytes;

@@ -109,6 +109,11 @@ class Durable final : private RowWriter {
   Status endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState);
   /// From now on, only endGroup() ends groups.
   void leaveGroupsToCaller() { options_.hasState = true; }
+  /// Until as many ends as holds, no group ends by itself: what calls change meanwhile is in one.
+  void hold() { ++holdCount_; }
+  void endHold() {
+    if (holdCount_ > 0 && --holdCount_ == 0) goOn();
+  }
   /// Asks for all groups that have ended to be on the disk.
   uint64_t requestFlush() { return log_.requestFlush(); }
   Status waitFlushed(uint64_t ticket, uint32_t timeoutMs);
@@ -183,6 +188,7 @@ class Durable final : private RowWriter {
   uint64_t groupCount_ = 0;
   uint64_t pendingBytes_ = 0;
   uint32_t intervalsSeen_ = 0;
+  uint32_t holdCount_ = 0;
   bool isPending_ = false;
   bool hasFailed_ = false;
   LogStatus failedBy_ = LogStatus::ok;

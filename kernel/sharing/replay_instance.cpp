@@ -196,7 +196,8 @@ void ReplayInstance::dismiss(Seat& seat, bool threadEnded) {
   if (!seat.isBarred) abandon(seat.number);
   sharing.dismiss(seat);
   sharing.endedCount += threadEnded ? 1 : 0;
-  while (holds && !sharing.endHold(seat)) {
+  for (bool isHeld = holds; isHeld; isHeld = !sharing.endHold(seat)) {
+    if (isDurable()) durable->endHold();
   }
   if (taken) sharing.giveBack();
 }
@@ -214,22 +215,22 @@ Status ReplayInstance::revoke(const Seat& seat, uint32_t ticket) {
 }
 
 Status ReplayInstance::hold(Seat& seat) {
-  if (!seat.flags.isShared()) return Status::ok;
-  if (!sharing.isHeldBy(seat)) {
+  if (seat.flags.isShared() && !sharing.isHeldBy(seat)) {
     bool taken = false;
     const Status status = enter(seat, &taken);
     if (status != Status::ok) return status;
     // Its calls copy at once from now on.
     replay.book().store().setCopies(nullptr);
   }
-  sharing.hold(seat);
+  if (seat.flags.isShared()) sharing.hold(seat);
+  if (isDurable()) durable->hold();
   return Status::ok;
 }
 
 Status ReplayInstance::endHold(Seat& seat) {
-  if (!seat.flags.isShared()) return Status::ok;
-  if (!sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
-  if (sharing.endHold(seat)) sharing.giveBack();
+  if (seat.flags.isShared() && !sharing.isHeldBy(seat)) return fail(Status::argument, 1, seat.number);
+  if (isDurable()) durable->endHold();
+  if (seat.flags.isShared() && sharing.endHold(seat)) sharing.giveBack();
   return Status::ok;
 }
 

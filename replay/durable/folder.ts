@@ -87,12 +87,14 @@ export function writeFolder({ path }: Folder, config: ReplayConfig): Promise<voi
 
 /** What must be equal in the options and in the folder, by its name in errors. Limits may differ. */
 function factsOf(
-  { columns, leaves: _, pick, eviction, capacity: _1, capacityBytes: _2, maxAge: _3, ...numbers }:
-    ReplayConfig,
+  { capacity: _1, capacityBytes: _2, maxAge: _3, ...config }: ReplayConfig,
 ): Map<string, string> {
+  // The names of the columns say how the state is put together, and which extras there are.
+  const { columns, leaves: _4, tree: _5, extraNames: _6, pick, eviction, ...numbers } = config;
   const text = (value: unknown): string => JSON.stringify(value) ?? "none";
   return new Map([
     ...columns.map(({ name, column }) => [name, String(column)] as const),
+    ["the order of the columns", columns.map(({ name }) => name).join(", ")],
     ...Object.entries(pick).map(([name, value]) => [`pick.${name}`, text(value)] as const),
     ["eviction", text(eviction)],
     ...Object.entries(numbers).map(([name, value]) => [name, text(value)] as const),

@@ -53,8 +53,14 @@ export function checkAttachSchema(schema: AttachSchema): Described {
 function describe(columns: readonly NamedColumn[], pick: AnyPickPolicy): Described {
   return new Map([
     ...columns.map(({ name, column }) => [name, String(column)] as const),
-    ...PICK.map((option) => [`pick.${option}`, JSON.stringify(pick[option])] as const),
+    ...PICK.map((option) => [`pick.${option}`, JSON.stringify(pick[option], sorted)] as const),
   ]);
+}
+
+/** For JSON.stringify(): an object with its keys in order. That of the leaves of a state does not matter here. */
+function sorted(_: string, value: unknown): unknown {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? Object.fromEntries(Object.entries(value).sort()) : value;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Columns from the descriptions of Gymnasium's spaces. The texts are those that gymnasium 1.2.2 and NumPy 2.4 print. */
+/** Columns from the descriptions of Gymnasium's spaces. The texts are those that gymnasium 1.4.0 and NumPy 2.4 print. */
 import { assertEquals, assertMatch, assertThrows } from "../_assert.ts";
 import { Column, spaceColumns } from "@exrp/replay";
 import type { StateColumns } from "@exrp/replay/types";
@@ -26,13 +26,22 @@ const PRINTED: readonly (readonly [string, unknown])[] = [
   ["Box(0, 1, (2,), uint16)", "int32(2)"],
   ["Box(0, 1, (2,), int8)", "int8(2)"],
   ["Box(0.0, 1.0, (2,), float16)", "float16(2)"],
+  ["Box(0.0, 1.0, (2,), >f4)", "float32(2)"],
+  ["Box(False, True, (2, 3), bool)", "bool(2, 3)"],
+  ["Box([ True False], True, (2,), bool)", "bool(2)"],
   ["Discrete(4)", "int32()"],
   ["Discrete(4, start=-1)", "int32()"],
+  ["Discrete(4, dtype=uint8)", "int32()"],
+  ["Discrete(4, start=2, dtype=int32)", "int32()"],
+  ["Discrete(3, start=2147483645)", "int32()"],
   ["MultiBinary(5)", "bool(5)"],
   ["MultiBinary((2, 3))", "bool(2, 3)"],
   ["MultiDiscrete([3 4])", "int32(2)"],
   ["MultiDiscrete([[3 4]\n [5 6]])", "int32(2, 2)"],
   ["MultiDiscrete([3 4], start=[1 2])", "int32(2)"],
+  ["MultiDiscrete([[3 4]\n [5 6]], start=[[ 1  2]\n [-3 -4]])", "int32(2, 2)"],
+  ["MultiDiscrete(5)", "int32()"],
+  ["MultiDiscrete([2147483648          5])", "int32(2)"],
   [
     "Dict('image': Box(0, 255, (84, 84, 3), uint8), 'speed': Box(-1.0, 1.0, (3,), float32))",
     { image: "uint8(84, 84, 3)", speed: "float32(3)" },
@@ -89,6 +98,22 @@ Deno.test("the JSON of RLlib becomes the same columns, as an object and as text"
   };
   assertEquals(texts(spaceColumns(json)), columns);
   assertEquals(texts(spaceColumns(JSON.stringify(json))), columns);
+});
+
+Deno.test("the JSON of Minari becomes the same columns, with Python's words for numbers that are not finite", () => {
+  // minari.serialization.serialize_space of Minari 0.5.4
+  const text = `{"type": "Dict", "subspaces": {
+    "Infinity": {"type": "Box", "dtype": "float32", "shape": [2], "low": [-Infinity, 0.0], "high": [Infinity, 1.0]},
+    "one": {"type": "Box", "dtype": "float64", "shape": [], "low": -1.0, "high": 1.0},
+    "pair": {"type": "Tuple", "subspaces": [{"type": "Discrete", "dtype": "int64", "start": -1, "n": 4}, {"type": "MultiBinary", "n": [2, 3]}]},
+    "moves": {"type": "MultiDiscrete", "dtype": "int64", "nvec": [[3, 4], [5, 6]], "start": [[0, 0], [0, 0]]}}}`;
+  const columns = {
+    Infinity: "float32(2)",
+    one: "float64()",
+    pair: ["int32()", "bool(2, 3)"],
+    moves: "int32(2, 2)",
+  };
+  assertEquals(texts(spaceColumns(text)), columns);
 });
 
 /** A random space as Gymnasium prints it, with its columns. */
@@ -157,6 +182,7 @@ Deno.test("what is no space, or has no columns, is an error that says where and 
     ["Box(-1.0, 1.0, (3,), complex64)", TypeError, /character 21, .* no dtype "complex64"/],
     ["Box(-1.0, 1.0, (x,), float32)", TypeError, /character 16, .* a number is needed/],
     ["Box([], [], (0,), float32)", RangeError, /character 18, .* a column needs an element/],
+    ["Box([], [], (2, 0), float32)", RangeError, /character 20, .* a column needs an element/],
     ["Dict('a': Discrete(2), 'a': Discrete(3))", TypeError, /character 2[23], .* key was there/],
     ["MultiDiscrete([[1 2] [3]])", TypeError, /character 21, .* lists differ in their lengths/],
     ["Box([0 0], [1 1 1], (2,), float32)", TypeError, /bounds have the shape \(3\)/],
@@ -168,7 +194,10 @@ Deno.test("what is no space, or has no columns, is an error that says where and 
     ["Dict('a: Discrete(3))", TypeError, /the end of the key is needed/],
     ["Cone(3)", TypeError, /Cone is no space that has columns: Box, .* have/],
     ["MultiDiscrete([   1    2 ...  7])", TypeError, /Python left numbers of this list out/],
-    ["Discrete(3, begin=1)", TypeError, /start= is needed/],
+    ["Discrete(3, begin=1)", TypeError, /start= or dtype= is needed/],
+    ["Discrete(3, start=2147483646)", RangeError, /no column is int64/],
+    ["MultiDiscrete([2147483649 5])", RangeError, /no column is int64/],
+
     ["Box(-inf, inf, (3,), int64)", RangeError, /no column is int64, .* take float64\(3\)/],
     ["Box([0 ... 9], 9, (3,), uint32)", RangeError, /no column is uint32/],
     ["Discrete(9000000000)", RangeError, /no column is int64/],
@@ -185,6 +214,15 @@ Deno.test("what is no space, or has no columns, is an error that says where and 
     ],
     [{ space: "box", shape: "3", dtype: "<f4" }, TypeError, /shape must be whole numbers/],
     [{ space: "multi-discrete", nvec: "eJy" }, TypeError, /nvec is packed/],
+    [{ type: "MultiDiscrete", nvec: [[1, 2], [3]] }, TypeError, /lists of nvec differ/],
+    [
+      { type: "MultiDiscrete", nvec: [2 ** 31, 3], start: [1, 0] },
+      RangeError,
+      /no column is int64/,
+    ],
+    [{ type: "MultiDiscrete" }, TypeError, /nvec must be whole numbers, got undefined/],
+    [{ type: "Text", max_length: 5 }, RangeError, /Text has no fixed shape/],
+    [{ space: "graph" }, RangeError, /graph has no fixed shape/],
     [{ space: "box", low: "x", high: "y", shape: [2], dtype: "<i8" }, RangeError, /-Infinity/],
   ];
   for (const [space, Kind, words] of wrong) {

@@ -137,6 +137,46 @@ void wideUpdate() {
   side.destroy();
 }
 
+/// What several calls change under a hold is on the disk as a whole, or not at all, however soon groups end.
+void heldCalls() {
+  for (const bool isEnded : {false, true}) {
+    SimulatedDisk disk(3);
+    DurableOptions options = optionsOf();
+    options.groupBytes = 1;
+    Side side = opened(disk, options, true, setupOf(300));
+    Side twin = {{setupOf(300).create()}};
+    const double handle = record(side, 1);
+    record(twin, 1);
+    CHECK_EQUAL(flush(side), 0);
+    const auto update = [&](const Side& of) {
+      const std::vector<uint8_t> changed(4 * size_t{width}, 0x3f);
+      const int32_t position = 0;
+      uint32_t updated = 0;
+      for (const uint32_t column : {0, 2}) {
+        CHECK_EQUAL(exrp_rows_set(of.id(), column, &handle, &position, 1, changed.data(), column == 0 ? 4 * width : 4, &updated), 0);
+        CHECK_EQUAL(updated, 1u);
+      }
+    };
+    Durable& durable = *side.instance().durable;
+    const uint64_t groups = durable.groupCount();
+    // Holds are nested.
+    for (int k = 0; k < 2; ++k) CHECK_EQUAL(exrp_hold_begin(side.id()), 0);
+    update(side);
+    CHECK_EQUAL(exrp_hold_end(side.id()), 0);
+    CHECK_EQUAL(durable.groupCount(), groups);
+    if (isEnded) {
+      CHECK_EQUAL(exrp_hold_end(side.id()), 0);
+      CHECK_EQUAL(durable.groupCount(), groups + 1);
+      update(twin);
+    }
+    CHECK_EQUAL(durable.waitFlushed(durable.requestFlush(), UINT32_MAX), Status::ok);
+    durable.abandon();
+    Side again = opened(disk, options, false, setupOf(300));
+    checkSame(again, twin);
+    for (Side* const each : {&side, &twin, &again}) each->destroy();
+  }
+}
+
 /// What has no place in a log is refused when the folder is opened, and not later.
 void refusals() {
   SimulatedDisk disk(3);
@@ -558,6 +598,7 @@ int main() {
   removedSegmentsComeBack();
   savesAfterFailure();
   wideUpdate();
+  heldCalls();
   refusals();
   removedFolder();
   unreadable(true);

@@ -48,14 +48,14 @@ const ResidentRows& residentOf(const Side& side) { return side.instance().durabl
 void checkLimit(const Side& side) { CHECK(!residentOf(side).isOn() || residentOf(side).rowBytes() <= residentOf(side).limit()); }
 
 /// Records an episode, whose states say which it is. Rewards do, too.
-int32_t record(const Side& side, uint32_t count, uint32_t number) {
+int32_t record(const Side& side, uint32_t count, uint32_t number, uint32_t columns = 3, bool isOpen = false) {
   double handle = -1;
   const int32_t begun = exrp_episode_create(side.id(), &handle);
   if (begun != 0) return begun;
-  TestSteps steps(side.id(), count, 3, rowBytes);
+  TestSteps steps(side.id(), count, columns, rowBytes);
   for (size_t k = 0; k < size_t{count} * width; ++k) steps.part<float>(EXRP_STEPS_COLUMN)[k] = static_cast<float>(1000 * number + k / width);
   const int32_t recorded = steps.recordMany(side.id(), &handle);
-  if (recorded != 0) return recorded;
+  if (recorded != 0 || isOpen) return recorded;
   const std::vector<uint8_t> final(rowBytes, 1);
   uint32_t ended = 0;
   return exrp_episode_end(side.id(), handle, final.data(), rowBytes, 0, &ended);
@@ -306,6 +306,38 @@ void refusals() {
   CHECK_EQUAL(errorDetail[2], 50000.0);
   side.destroy();
   CHECK(disk.fileNames().empty());
+}
+
+/// Where several wide columns of the same records were prepared, all of them can be set, however little memory there is.
+void setsWhatWasPrepared() {
+  const uint32_t columns[] = {0, 3, 4};
+  uint32_t prepared = 0, refused = 0;
+  for (double bytes = 200000; bytes < 600000; bytes += 4000) {
+    SimulatedDisk disk(8);
+    TestSetup setup = setupOf(bytes);
+    setup.columns.insert(setup.columns.end(), {1, rowBytes, 1, 1, 500, 1});
+    Side side = {{setup.create()}};
+    auto status = static_cast<int32_t>(openDurable(side, disk, optionsOf(), true, nullptr));
+    for (uint32_t episode = 0; status == 0 && episode < 20; ++episode) {
+      status = record(side, 30, episode, 5, episode == 19);
+      if (status == 0) status = flush(side);
+    }
+    if (status == 0) leave(side);
+    const double handles[] = {1, 3, 5, 7, 9, 11};
+    const int32_t positions[] = {1, 1, 1, 20, 20, 20};
+    const std::vector<uint8_t> rows(size_t{6} * rowBytes, 7);
+    for (const uint32_t column : columns) {
+      if (status == 0) status = exrp_rows_prepare(side.id(), column, handles, positions, 6);
+    }
+    ++(status == 0 ? prepared : refused);
+    for (const uint32_t column : columns) {
+      uint32_t updated = 0;
+      if (status == 0) CHECK_EQUAL(exrp_rows_set(side.id(), column, handles, positions, 6, rows.data(), static_cast<double>(rows.size()), &updated), 0);
+    }
+    if (status == 0) checkLimit(side);
+    side.destroy();
+  }
+  CHECK(prepared > 10 && refused > 10);
 }
 
 /// Begins a mirror of columns, with the only copy of their rows in memory.
@@ -626,6 +658,7 @@ int main() {
   diskFails();
   manyUpdates();
   refusals();
+  setsWhatWasPrepared();
   leansOnMirror();
   narrowUpdates();
   passesOver();

@@ -17,7 +17,7 @@ import {
 import type { EvictionPolicy } from "@exrp/replay/eviction";
 import { onWasm } from "../../_native.ts";
 import { assertReplayError, assertReplayRejects } from "../_helpers.ts";
-import { withFolder } from "./_folders.ts";
+import { withCopy, withFolder } from "./_folders.ts";
 
 const OPTIONS = { capacity: 200, state: float32(2), seed: 3 } as const;
 
@@ -108,6 +108,22 @@ test("options that differ are refused by name, and those that are the same are t
   await refused({ seed: 4 }, /seed/);
   const { seed: _, ...unseeded } = OPTIONS;
   (await ExperienceReplay.open(folder, unseeded))[Symbol.dispose]();
+});
+
+test("columns in another order are refused by that, and not by what follows from it", async (folder) => {
+  const [a, b] = [float32(), float32()];
+  const open = (state: object): Promise<unknown> =>
+    ExperienceReplay.open(folder, {
+      capacity: 9,
+      state: state as never,
+      pick: { stack: { a: 2 } },
+    });
+  (await open({ a, b }) as Disposable)[Symbol.dispose]();
+  const error = await assertReplayRejects(open({ b, a }), "log-mismatch");
+  assertMatch(
+    error.message,
+    /the order of the columns is state\.a, state\.b, action, reward in the replay of .*, and state\.b, state\.a, action/,
+  );
 });
 
 test("options of the log are checked", async (folder) => {
@@ -346,6 +362,37 @@ Deno.test({
       using again = await ExperienceReplay.open(folder);
       assertEquals(again.recordCount, 2);
     }),
+});
+
+test("an update of several columns is on the disk as a whole, or not at all", async (folder) => {
+  const width = 2 ** 14;
+  const create = { capacity: 100, state: { image: float32(width), speed: float32() }, seed: 3 };
+  // WebAssembly writes at once what is a group, and a crash leaves that.
+  const backend = "wasm" as const;
+  using replay = await ExperienceReplay.open(folder, { ...create, flushIntervalMs: 0, backend });
+  const episode = replay.newEpisode();
+  const count = 32;
+  const image = new Float32Array(count * width);
+  const state = { image, speed: new Float32Array(count) };
+  replay.recordMany(episode, { state, action: state.speed, reward: state.speed });
+  await replay.flush();
+  const episodes = new Float64Array(count).fill(episode);
+  const positions = Int32Array.from(episodes, (_, k) => k);
+  const seen = new Set<number>();
+  for (let round = 1; round < 4; round++) {
+    // 2 MiB, which is more than a group has, and 128 bytes.
+    const changed = { image: image.fill(round), speed: new Float32Array(count).fill(round) };
+    assertEquals(replay.update(episodes, positions, { state: changed }), count);
+    await withCopy(folder, async (copy) => {
+      using again = await ExperienceReplay.open(copy, { ...create, backend });
+      const { image, speed } = again.episodeRecords(episode).state;
+      const [first = NaN] = speed;
+      const isWhole = [image, speed].every((column) => column.every((value) => value === first));
+      assert(isWhole, `round ${round}: image begins with ${image[0]}, and speed with ${first}`);
+      seen.add(first);
+    });
+  }
+  assert(seen.size > 1, "no update has got to the disk");
 });
 
 test("logBytes follows from what was recorded, whatever the disk has of it", async (folder) => {

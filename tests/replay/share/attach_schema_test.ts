@@ -37,6 +37,18 @@ native.test("attach() refuses another schema, and says all differences", async (
   assertStrictEquals(replay.describe().seatCount, 1);
 });
 
+native.test("attach() takes the leaves of a state in any order", async () => {
+  const [image, speed] = [float32(2), float32()];
+  const pick = { stack: { image: 4 } } as const;
+  using replay = await ExperienceReplay.create({ capacity: 9, state: { image, speed }, pick });
+  const ticket = structuredClone(replay.share());
+  using other = await ExperienceReplay.attach(ticket, { state: { speed, image }, pick });
+  const finalState = { speed: 0, image: [0, 0] };
+  other.record(other.newEpisode(), { speed: 3, image: [1, 2] }, 0, 0, { finalState });
+  const { image: [first], speed: [second] } = replay.episodeRecords(0).state;
+  assertStrictEquals(`${first} ${second}`, "1 3");
+});
+
 native.test("attach() without the options of pick that the replay has shows how to write them", async () => {
   const options = { capacity: 10, state: float32(2) };
   using one = await ExperienceReplay.create({ ...options, pick: { nStep: 3 } });

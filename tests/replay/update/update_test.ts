@@ -172,6 +172,37 @@ Deno.test("update() holds to checkFinite, and refuses states that are stacks", a
   assertStrictEquals(replay.update(batch, { reward: [1, 2] }), 2);
 });
 
+Deno.test("update changes some leaves of a list, and TypeScript knows them", async () => {
+  using replay = await ExperienceReplay.create({
+    capacity: 9,
+    state: [float32(2), { speed: float32(), tilt: float32() }],
+  });
+  const finalState = [[0, 0], { speed: 0, tilt: 0 }] as const;
+  replay.record(replay.newEpisode(), [[1, 2], { speed: 3, tilt: 4 }], 0, 0, { finalState });
+  const batch = replay.getBatch(1, replay.newPickSelector(uniform()));
+  const stored = (): number[] => {
+    const [place, { speed, tilt }] = replay.episodeRecords(0).state;
+    return [...place, ...speed, ...tilt];
+  };
+  assertEquals(replay.update(batch, { state: [undefined, { tilt: [9] }] }), 1);
+  assertEquals(stored(), [1, 2, 3, 9]);
+  assertEquals(replay.update(batch, { state: [[7, 8]] }), 1);
+  assertEquals(stored(), [7, 8, 3, 9]);
+  assertThrows(
+    // @ts-expect-error: there is no such leaf.
+    () => replay.update(batch, { state: [undefined, { image: [1] }] }),
+    TypeError,
+    'state[1] has no part "image"',
+  );
+  assertThrows(
+    // @ts-expect-error: the list has two parts.
+    () => replay.update(batch, { state: [[1, 1], undefined, [1]] }),
+    TypeError,
+    "state must be a list of at most 2 parts, got 3",
+  );
+  assertEquals(stored(), [7, 8, 3, 9]);
+});
+
 Deno.test("a snapshot has the new values", async () => {
   const { replay, episode } = await smallReplay();
   using _replay = replay;

@@ -25,7 +25,9 @@ export function canRelabel(policy: AnyPickPolicy, inState: boolean): boolean {
   const { nStep, stack, stackCompact, nextState, returnToGo, transform } = leafView(policy, 0);
   if (nStep.length > 0 || returnToGo) return false;
   const { state, reward, extras: { mask, goal } = {} } = transform ?? {};
-  const changed = inState ? [state, reward] : [mask, goal, reward];
+  // Goals in the state are in its first leaf.
+  const first = state === undefined || Array.isArray(state) ? state : leavesIn(2, state)[0];
+  const changed = inState ? [first, reward] : [mask, goal, reward];
   if (changed.some((list) => list !== undefined)) return false;
   return !inState || (stack === 1 && !stackCompact && nextState === "copy");
 }
