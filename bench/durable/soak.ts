@@ -29,7 +29,7 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed) || seed < 0) {
 }
 
 /** What a folder takes at most, as docs/durable.md says: so many times the replay's memory, and so many bytes more. */
-const [TIMES, BYTES] = [3, 200 * 2 ** 20];
+const [TIMES, BYTES] = [3, 256 * 2 ** 20];
 const ACTORS = 3;
 const length = minutes * 60_000;
 const folder = await Deno.makeTempDir({ prefix: "exrp_soak_" });
