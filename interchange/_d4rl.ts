@@ -13,6 +13,7 @@ import {
   type H5File,
   h5Kind,
   isGroup,
+  namesOf,
   openH5,
   readRows,
 } from "./_hdf5.ts";
@@ -31,6 +32,11 @@ const ASIDE = /^metadata\//;
 export async function openD4rl(source: string | Uint8Array): Promise<Table> {
   const { file, close } = await openH5(source);
   try {
+    if (namesOf(file).includes("episode_0")) {
+      throw dataError(
+        'it has a group for each episode, as Minari lays files out: read it as "minari"',
+      );
+    }
     const arrays = new Map<string, H5Dataset>();
     const notes: string[] = [];
     const found = [...arraysIn(file)].filter(([name]) => !ASIDE.test(name));
