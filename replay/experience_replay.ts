@@ -39,8 +39,8 @@ import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
 import { checkDurable, type Durability, Durable } from "./durable/durable.ts";
 import {
-  areLimitsOf,
   checkSameConfig,
+  isWritten,
   makeFolder,
   readFolder,
   REPLAY_FILE,
@@ -376,7 +376,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       replay.#parts.rateLimiter.open(where, rateLimiter);
       if (durable.readsOnly) return replay;
       replay.#parts.durable.begin();
-      if (folder.config !== undefined && !areLimitsOf(folder, core.config)) {
+      if (folder.config !== undefined && !isWritten(folder, core.config)) {
         await replay.#parts.durable.flush(where);
         await writeFolder(folder, core.config);
       }
