@@ -276,7 +276,7 @@ export class Tables implements Disposable {
       );
       // Only who has the folder open says what is in it.
       if (json === undefined || repairedByte !== undefined) {
-        await writeDescription(FOLDER, path, configJson(config));
+        await writeDescription(FOLDER, path, json as object | undefined ?? configJson(config));
       }
       log.begin();
       made.#log = log;
