@@ -4,6 +4,7 @@
  * @module
  */
 
+import { release } from "../base/bytes.ts";
 import {
   arraysIn,
   createH5,
@@ -17,7 +18,7 @@ import {
   openH5,
   readRows,
 } from "./_hdf5.ts";
-import { bytesOf, dataError, release, sizeOf, type Values } from "./_values.ts";
+import { bytesOf, dataError, sizeOf, type Values } from "./_values.ts";
 import { isKnown, isState, type Rows, type Table, type TableColumn } from "./_table.ts";
 
 /** Bytes that are read at once, unless the chunks of the file are larger. */

@@ -91,13 +91,6 @@ export function columnFor(
   }
 }
 
-/** Gives the memory of arrays back at once, where the engine can do that. The arrays are empty then. */
-export function release(arrays: readonly Values[]): void {
-  for (const { buffer } of arrays) {
-    (buffer as ArrayBuffer & { transfer?(bytes: number): ArrayBuffer }).transfer?.(0);
-  }
-}
-
 /** The rows `from` to `to` of an array whose rows have `width` elements, without a copy. */
 export function rowsOf<V extends Values>(values: V, width: number, from: number, to: number): V {
   return values.subarray(from * width, to * width) as V;
