@@ -26,14 +26,19 @@ import { kindOf, openData } from "../_files.ts";
 import { stateOf } from "../_steps.ts";
 import { dataError } from "../_values.ts";
 import { magicOf, SNAPSHOTS } from "./_check_snapshot.ts";
+import { boundOf } from "./move.ts";
 import { viewOf } from "./_window.ts";
 
 /** Shows the replay of a folder or of a snapshot. */
-export async function inspect(path: string, print: (line: string) => void): Promise<void> {
+export async function inspect(
+  path: string,
+  { resident }: { readonly resident?: number },
+  print: (line: string) => void,
+): Promise<void> {
   const kind = await kindOf(path);
   if (kind === undefined) throw new Error(`there is nothing at ${show(path)}`);
   using replay = kind === "folder"
-    ? await ExperienceReplay.open(path, READ_ONLY)
+    ? await ExperienceReplay.open(path, { ...READ_ONLY, ...boundOf(resident) })
     : await openSnapshot(path, print);
   if (replay === undefined) return;
   print(`${path}: ${kind === "folder" ? "a durable replay" : "a snapshot of a replay"}`);

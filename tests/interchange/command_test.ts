@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "../_assert.ts";
 import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
 import { exrp } from "@exrp/replay/exrp";
-import { exportEpisodes } from "@exrp/replay/interchange";
+import { exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
 import { namesIn } from "../../interchange/_files.ts";
 import { createH5 } from "../../interchange/_hdf5.ts";
 import { native } from "../_native.ts";
@@ -155,6 +155,40 @@ test("an export replaces what an export made, and nothing else; a filter that le
   assertMatch(refused.wrong, /can't write ".*out": the folder has "notes\.txt" in it/);
   assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json", "notes.txt"]);
   assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+});
+
+test("--resident bounds the memory of records, and says what is too little", async (folder) => {
+  using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(200) });
+  for (let k = 0; k < 4; k++) {
+    replay.recordMany(replay.newEpisode(), {
+      state: new Float32Array(200 * 250).fill(k),
+      action: new Int32Array(250),
+      reward: new Float32Array(250),
+      finalState: new Float32Array(200),
+    });
+  }
+  const [file, pool] = [`${folder}/a.npz`, `${folder}/pool`];
+  await exportEpisodes(replay as unknown as ExperienceReplay, "npz", file);
+  for (
+    const args of [
+      ["import", "npz", file, pool],
+      ["import", "npz", file, pool],
+      ["inspect", pool],
+      ["export", "npz", pool, `${folder}/b.npz`],
+    ]
+  ) {
+    const { status, wrong } = await run(...args, "--resident", "1");
+    assertEquals([status, wrong], [0, ""], args.join(" "));
+  }
+  using other = await ExperienceReplay.create({ capacity: 1000, state: float32(200) });
+  const into = other as unknown as ExperienceReplay;
+  await importEpisodes(into, "npz", `${folder}/b.npz`);
+  assertEquals(contentsOf(into), contentsOf(replay as unknown as ExperienceReplay));
+  const { status, wrong } = await run("inspect", pool, "--resident", "0");
+  assertEquals([status, wrong], [
+    1,
+    "exrp: ExperienceReplay.open(): resident must be an integer of at least 1, got 0",
+  ]);
 });
 
 test("a signal ends an import, and nothing is left", async (folder) => {
