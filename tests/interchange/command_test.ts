@@ -155,6 +155,12 @@ test("an export replaces what an export made, and nothing else; a filter that le
   assertMatch(refused.wrong, /can't write ".*out": the folder has "notes\.txt" in it/);
   assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json", "notes.txt"]);
   assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+  // The file beside a new one belongs to another data set, or to nobody that is known here.
+  await Deno.writeTextFile(`${folder}/metadata.json`, "mine");
+  const beside = await run("export", "minari", pool, `${folder}/new.hdf5`);
+  assertMatch(beside.wrong, /metadata\.json beside it belongs to something else/);
+  assertEquals(await Deno.readTextFile(`${folder}/metadata.json`), "mine");
+  assertEquals((await run("export", "minari", pool, `${out}/main_data.hdf5`)).wrong, "");
 });
 
 test("--resident bounds the memory of records, and says what is too little", async (folder) => {
