@@ -276,6 +276,20 @@ test("inspect shows the schema of a snapshot whose rules it can't have", async (
   assertMatch(out, /only the schema is shown.*\n.*capacity {2}100\n.*state {2}float32\(2\)/);
 });
 
+test("inspect says of a damaged snapshot which file it is, with status 1", async (folder) => {
+  using replay = await plainReplay(1);
+  const file = `${folder}/saved.exrp`;
+  await replay.serialize(file);
+  const bytes = await Deno.readFile(file);
+  // In the text of the schema, and in the last section but one.
+  for (const at of [60, bytes.length - 200]) {
+    await Deno.writeFile(file, bytes.map((byte, k) => k === at ? byte ^ 0x60 : byte));
+    const { status, out, wrong } = await run("inspect", file);
+    assertEquals([status, out], [1, ""]);
+    assertMatch(wrong, /^exrp: ".*saved\.exrp": .*; exrp verify names each damage$/);
+  }
+});
+
 test("verify finds each flipped bit of a folder and of a snapshot, and changes nothing", async (folder) => {
   const random = testRandom(3);
   const [pool, file] = [`${folder}/pool`, `${folder}/replay.exrp`];
@@ -291,7 +305,9 @@ test("verify finds each flipped bit of a folder and of a snapshot, and changes n
   const paths = [file, ...(await namesIn(pool)).map((name) => `${pool}/${name}`)];
   for (const path of paths) {
     const bytes = await Deno.readFile(path);
-    for (let k = 0; k < Math.min(60, bytes.length); k++) {
+    // The bit of a description is looked for, which takes longer.
+    const flips = path.endsWith(".json") ? 6 : Math.min(60, bytes.length);
+    for (let k = 0; k < flips; k++) {
       const at = random(bytes.length);
       const flipped = bytes.slice();
       flipped[at] = (flipped[at] ?? 0) ^ (1 << random(8));
