@@ -117,7 +117,7 @@ function writtenIn(bytes: Uint8Array): Written | undefined {
 }
 
 /** A larger file is not repaired: each bit is tried, and twice the bytes take four times as long. */
-const REPAIRED_BYTES_MAX = 2 ** 14;
+const REPAIRED_BYTES_MAX = 2 ** 13;
 
 /** Looks for the one flipped bit of a file, and flips it back in memory; gives its byte. */
 function repair(bytes: Uint8Array): number | undefined {
