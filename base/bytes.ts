@@ -30,6 +30,13 @@ export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer>
   return joinInto(new Uint8Array(lengthOfAll(parts)), parts);
 }
 
+/** Gives the memory of arrays back at once, where the engine can do that: it would keep tens of megabytes for a while. The arrays are empty then. */
+export function release(arrays: readonly ArrayBufferView[]): void {
+  for (const { buffer } of arrays) {
+    (buffer as ArrayBuffer & { transfer?(bytes: number): ArrayBuffer }).transfer?.(0);
+  }
+}
+
 /** The bytes that a text in base64 stands for. */
 export function fromBase64(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64);

@@ -73,6 +73,9 @@ interface Data {
 /** The numbers of the types that are read, as `Type` of apache-arrow has them. */
 const TYPE = { int: 2, float: 3, bool: 6, list: 12, fixedSizeList: 16 };
 
+/** What a reader may read again, such as the head of a file. */
+const SLACK_BYTES = 2 ** 16;
+
 function dtypeOf({ typeId, bitWidth, isSigned, precision }: Type): FileDType | undefined {
   if (typeId === TYPE.bool) return "bool";
   if (typeId === TYPE.int) return `${isSigned ? "" : "u"}int${bitWidth}` as FileDType;
@@ -95,26 +98,31 @@ function shapeOf(type: Type): { readonly shape: number[]; readonly element: Type
 /** The table in an Arrow file. */
 export async function openArrow(file: DataFile): Promise<Table> {
   const arrow = await load<Arrow>("apache-arrow");
-  /** It looks like a file of Node's, so it is read at any place. */
-  const handle = {
-    fd: 0,
-    stat: () => Promise.resolve({ size: file.size }),
-    async read(
-      into: Uint8Array,
-      offset: number,
-      length: number,
-      at: number,
-    ): Promise<object> {
-      const bytes = await file.read(at, length);
-      into.set(bytes, offset);
-      return { bytesRead: bytes.length, buffer: into };
-    },
-    close: () => Promise.resolve(),
+  /** It looks like a file of Node's, so it is read at any place. Places that are damaged may lead around in circles, so it gives each byte twice at most. */
+  const newHandle = (): object => {
+    let left = 2 * file.size + SLACK_BYTES;
+    return {
+      fd: 0,
+      stat: () => Promise.resolve({ size: file.size }),
+      async read(
+        into: Uint8Array,
+        offset: number,
+        length: number,
+        at: number,
+      ): Promise<object> {
+        const bytes = at < 0 ? new Uint8Array() : await file.read(at, length);
+        left -= bytes.length;
+        if (bytes.length === 0 || left < 0) throw new Error(`byte ${at} is no place for a part`);
+        into.set(bytes, offset);
+        return { bytesRead: bytes.length, buffer: into };
+      },
+      close: () => Promise.resolve(),
+    };
   };
   // deno-lint-ignore no-explicit-any -- one of several readers
   const open = async (): Promise<any> => {
     try {
-      const reader = await arrow.RecordBatchReader.from(handle);
+      const reader = await arrow.RecordBatchReader.from(newHandle());
       await reader.open();
       if (reader.schema === undefined) throw new Error("it has no schema");
       return reader;
@@ -155,7 +163,8 @@ export async function openArrow(file: DataFile): Promise<Table> {
   const notes: string[] = [];
   const unread = new Map<string, string>();
   const columns: TableColumn[] = [];
-  for (const { name, type } of schema.fields as { name: string; type: Type }[]) {
+  for (const { name, type } of schema.fields as { name: string | null; type: Type }[]) {
+    if (name === null) throw dataError("a column has no name");
     const { shape, element } = shapeOf(type);
     const dtype = dtypeOf(element);
     if (dtype === undefined) {

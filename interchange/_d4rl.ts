@@ -4,6 +4,7 @@
  * @module
  */
 
+import { release } from "../base/bytes.ts";
 import {
   arraysIn,
   createH5,
@@ -13,10 +14,11 @@ import {
   type H5File,
   h5Kind,
   isGroup,
+  namesOf,
   openH5,
   readRows,
 } from "./_hdf5.ts";
-import { bytesOf, dataError, release, sizeOf, type Values } from "./_values.ts";
+import { bytesOf, dataError, sizeOf, type Values } from "./_values.ts";
 import { isKnown, isState, type Rows, type Table, type TableColumn } from "./_table.ts";
 
 /** Bytes that are read at once, unless the chunks of the file are larger. */
@@ -31,6 +33,11 @@ const ASIDE = /^metadata\//;
 export async function openD4rl(source: string | Uint8Array): Promise<Table> {
   const { file, close } = await openH5(source);
   try {
+    if (namesOf(file).includes("episode_0")) {
+      throw dataError(
+        'it has a group for each episode, as Minari lays files out: read it as "minari"',
+      );
+    }
     const arrays = new Map<string, H5Dataset>();
     const notes: string[] = [];
     const found = [...arraysIn(file)].filter(([name]) => !ASIDE.test(name));

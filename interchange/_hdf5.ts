@@ -284,15 +284,28 @@ export function attributeOf(group: H5Group, name: string): unknown {
   return read(name, () => group.attrs[name]?.value);
 }
 
+/** Groups in groups, and groups in all: more than any file of episodes has. Links may lead around in circles. */
+const DEPTH_MAX = 32;
+const GROUPS_MAX = 1000;
+
 /** All arrays below a folder, with their names from there. */
 export function* arraysIn(
   group: H5Group,
   before = "",
+  depth = 0,
+  visited = { count: 0 },
 ): Generator<readonly [name: string, array: H5Dataset]> {
+  if (depth > DEPTH_MAX || ++visited.count > GROUPS_MAX) {
+    throw dataError(
+      `${
+        group.path.slice(0, 40)
+      } has too many groups: ${DEPTH_MAX} in each other, and ${GROUPS_MAX} in all, are read`,
+    );
+  }
   for (const name of namesOf(group)) {
     const it = partOf(group, name);
     if (isDataset(it)) yield [`${before}${name}`, it];
-    else if (isGroup(it)) yield* arraysIn(it, `${before}${name}/`);
+    else if (isGroup(it)) yield* arraysIn(it, `${before}${name}/`, depth + 1, visited);
   }
 }
 

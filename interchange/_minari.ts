@@ -4,6 +4,7 @@
  * @module
  */
 
+import { release } from "../base/bytes.ts";
 import type { Column, Columns, DType } from "../schema/columns.ts";
 import type { NamedColumns } from "../schema/record_columns.ts";
 import type { StateTree } from "../schema/state.ts";
@@ -33,15 +34,7 @@ import {
   type Reading,
   type Source,
 } from "./_steps.ts";
-import {
-  columnFor,
-  dataError,
-  pythonJson,
-  release,
-  rowsOf,
-  sizeOf,
-  type Values,
-} from "./_values.ts";
+import { columnFor, dataError, pythonJson, rowsOf, sizeOf, type Values } from "./_values.ts";
 
 /** The name of the file in a data set of Minari's. */
 export const MAIN_FILE = "main_data.hdf5";

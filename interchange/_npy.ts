@@ -36,7 +36,9 @@ export function npyHeadBytes(begin: Uint8Array<ArrayBuffer>, name: string): numb
     throw dataError(`${name} is no array of NumPy's`);
   }
   const view = new DataView(begin.buffer, begin.byteOffset);
-  return begin[6] === 1 ? 10 + view.getUint16(8, true) : 12 + view.getUint32(8, true);
+  const bytes = begin[6] === 1 ? 10 + view.getUint16(8, true) : 12 + view.getUint32(8, true);
+  if (bytes < NPY_BEGIN_BYTES) throw dataError(`${name}: its head is damaged: it has no text`);
+  return bytes;
 }
 
 /** Reads a head. */

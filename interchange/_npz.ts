@@ -5,19 +5,12 @@
  * @module
  */
 
+import { release } from "../base/bytes.ts";
 import type { DataFile, NewFile } from "./_files.ts";
 import { NPY_BEGIN_BYTES, type NpyHead, npyHeadBytes, readNpyHead, writeNpyHead } from "./_npy.ts";
 import { load } from "./packages.ts";
 import { isKnown, isState, type Rows, rowsFor, type Table, type TableColumn } from "./_table.ts";
-import {
-  bytesOf,
-  dataError,
-  type FileDType,
-  release,
-  sizeOf,
-  type Values,
-  valuesIn,
-} from "./_values.ts";
+import { bytesOf, dataError, type FileDType, sizeOf, type Values, valuesIn } from "./_values.ts";
 
 /** What is used of zip.js. */
 export interface Zip {

@@ -21,7 +21,10 @@ import {
 
 /** What is used of hyparquet. */
 export interface Hyparquet {
-  parquetMetadataAsync(file: Buffered): Promise<Metadata>;
+  parquetMetadataAsync(
+    file: Buffered,
+    options: { readonly geoparquet: boolean },
+  ): Promise<Metadata>;
   parquetSchema(metadata: Metadata): SchemaNode;
   parquetRead(options: {
     readonly file: Buffered;
@@ -162,7 +165,7 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
   };
   let metadata: Metadata;
   try {
-    metadata = await hyparquet.parquetMetadataAsync(source);
+    metadata = await hyparquet.parquetMetadataAsync(source, { geoparquet: false });
   } catch (cause) {
     throw dataError(
       `it is no Parquet file, or not a whole one: ${(cause as Error)?.message}`,

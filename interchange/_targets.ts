@@ -16,7 +16,7 @@ import {
   rowsInBatches,
   stepRows,
 } from "./_export.ts";
-import { filesOf, kindOf, makeAt, makeFile, makeFolder } from "./_files.ts";
+import { filesOf, isThere, kindOf, makeAt, makeFile, makeFolder } from "./_files.ts";
 import type { EpisodesMoved } from "./_import.ts";
 import { DEFAULT_FPS, hasLerobot, writeLerobot } from "./_lerobot.ts";
 import { MAIN_FILE, METADATA_FILE, type MinariEpisode, writeMinari } from "./_minari.ts";
@@ -166,7 +166,17 @@ async function writeMinariAt(reader: EpisodeReader, path: string): Promise<void>
     );
   const fill = (to: string): Promise<string> =>
     writeMinari(to, reader.named, minariEpisodes(reader));
-  if (path.endsWith(".hdf5") || await kindOf(path) === "file") {
+  const there = await kindOf(path);
+  if (path.endsWith(".hdf5") || there === "file") {
+    // Said before the work. The one beside a file that is replaced belongs to that file.
+    if (there === undefined && await isThere(join(dirname(path), METADATA_FILE))) {
+      throw new ReplayError(
+        "file",
+        `can't write ${
+          JSON.stringify(path)
+        }: ${METADATA_FILE} beside it belongs to something else; take another folder`,
+      );
+    }
     await metadata(dirname(path), await makeAt(path, "file", fill));
     return;
   }

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ReplayError } from "../base/errors.ts";
+import { reasonOf, ReplayError } from "../base/errors.ts";
 import { type AnyColumnArray, Column, type DType, VIEWS } from "../schema/columns.ts";
 
 /** The types of number that files have: those of columns, and four more. */
@@ -82,14 +82,12 @@ export function columnFor(
   shape: readonly number[],
   isSmall: boolean,
 ): Column {
-  if (Object.hasOwn(VIEWS, dtype)) return new Column(dtype as DType, shape);
-  return new Column(dtype === "uint16" || isSmall ? "int32" : "float64", shape);
-}
-
-/** Gives the memory of arrays back at once, where the engine can do that. The arrays are empty then. */
-export function release(arrays: readonly Values[]): void {
-  for (const { buffer } of arrays) {
-    (buffer as ArrayBuffer & { transfer?(bytes: number): ArrayBuffer }).transfer?.(0);
+  const own = Object.hasOwn(VIEWS, dtype);
+  const kept = own ? dtype as DType : dtype === "uint16" || isSmall ? "int32" : "float64";
+  try {
+    return new Column(kept, shape);
+  } catch (cause) {
+    throw dataError(`rows of the shape [${shape}] fit no column: ${reasonOf(cause)}`, cause);
   }
 }
 

@@ -81,11 +81,17 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
     }).description("Looks into replays, checks their files, and moves episodes.");
     const formats = FORMATS.join(", ");
     const watching = { print, progress, ...signal === undefined ? {} : { signal } };
+    const resident = [
+      "--resident <MiB>",
+      "how much memory records may take, for a folder that is larger; no limit by default",
+      wholeNumber,
+    ] as const;
     program.command("inspect <path>")
       .description(
         "shows a durable replay's folder, or a snapshot: columns, episodes, selectors, ages, priorities",
       )
-      .action(async (path: string) => await inspect(path, print));
+      .option(...resident)
+      .action(async (path: string, given: object) => await inspect(path, given, print));
     program.command("verify <paths...>")
       .description(
         "reads folders and snapshots, checks every checksum, and changes nothing; status 1 if anything is damaged",
@@ -109,6 +115,7 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
         "how many records the replay holds from now on; a new one holds those of the file by default",
         wholeNumber,
       )
+      .option(...resident)
       .option("--tag <number>", "the tag of all episodes", wholeNumber)
       .option(
         "--unfinished <what>",
@@ -121,6 +128,7 @@ export async function exrp(args: readonly string[], options: ExrpOptions = {}): 
       .description(
         `writes the ended episodes of a durable replay into a file; formats: ${formats}`,
       )
+      .option(...resident)
       .option("--tag <number>", "only episodes of this tag", wholeNumber)
       .option("--fps <number>", "steps a second, for lerobot; 30 by default", wholeNumber)
       .action(async (format: string, folder: string, file: string, given: object) =>

@@ -223,7 +223,7 @@ export async function importEpisodes(
  * but such a data set. A folder with anything else in it is an error.
  *
  * @param target A path or a URL of a file. For `lerobot` it is a folder. For `minari` it is a file whose name ends in `.hdf5`, or a folder for
- * `main_data.hdf5`; `metadata.json` is written beside the file.
+ * `main_data.hdf5`; `metadata.json` is written beside the file, and one that stands beside a new file is an error.
  * @throws {TypeError} For an unknown format or option.
  * @throws {ReplayError} `file` or `permission` if the file can't be written. `empty` if no episode has ended.
  * @example

@@ -15,6 +15,7 @@ import type { Column, Columns, NoColumns } from "../schema/columns.ts";
 import {
   areLimits,
   checkCreateOptions,
+  checkOptionNames,
   type CreateOptions,
   withLimits,
 } from "../schema/create_options.ts";
@@ -39,8 +40,8 @@ import type { Batch } from "../schema/batch.ts";
 import { type BatchesOptions, streamBatches } from "./draw/batches.ts";
 import { checkDurable, type Durability, Durable } from "./durable/durable.ts";
 import {
-  areLimitsOf,
   checkSameConfig,
+  isWritten,
   makeFolder,
   readFolder,
   REPLAY_FILE,
@@ -55,6 +56,7 @@ import {
 import { type Verified, verifyPath } from "./durable/verify.ts";
 import {
   checkResident,
+  DURABLE_NAMES,
   type DurableReplayOptions,
   READ_ONLY,
   splitOptions,
@@ -333,6 +335,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
   ): Promise<ExperienceReplay> {
     const where = "ExperienceReplay.open()";
     const [durable, others] = splitOptions(where, options);
+    checkOptionNames(where, others, [...DURABLE_NAMES, "resident"]);
     const { kernelPath, kernelCache, backend, resident, rateLimiter: limiter, ...rest } = others;
     const residentBytes = checkResident(where, resident);
     const folder = readFolder(directory);
@@ -376,7 +379,7 @@ export class ExperienceReplay<S extends Schema = AnySchema> extends ReplayView<S
       replay.#parts.rateLimiter.open(where, rateLimiter);
       if (durable.readsOnly) return replay;
       replay.#parts.durable.begin();
-      if (folder.config !== undefined && !areLimitsOf(folder, core.config)) {
+      if (folder.config !== undefined && !isWritten(folder, core.config)) {
         await replay.#parts.durable.flush(where);
         await writeFolder(folder, core.config);
       }

@@ -199,6 +199,11 @@ const KEPT_STATE_BYTES_MAX = 1024;
 /** Where errors about these options say they happened. */
 const WHERE = "ExperienceReplay.create()";
 
+/** Refuses an option that neither `create` has nor these names say. */
+export function checkOptionNames(where: string, options: object, more: readonly string[]): void {
+  checkOptions(where, options, [...OPTIONS, ...more], PICK_HINTS);
+}
+
 /** Checks and fills in all options. */
 export function checkCreateOptions(options: CreateOptions): ReplayConfig {
   checkOptions(WHERE, options, OPTIONS, PICK_HINTS);

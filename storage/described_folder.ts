@@ -52,23 +52,27 @@ export function checkFolderPermitted({ operation, name }: DescribedKind, folder:
   checkPermitted(operation, files.path.join(folder, name), files);
 }
 
-/** The configuration in the file of a folder; undefined if it is not there. */
-export function readDescription(kind: DescribedKind, folder: string): unknown {
+/** What the file of a folder says. */
+export interface Description {
+  /** The configuration of what is in the folder. */
+  readonly config: unknown;
+  /** The byte of the file in which a flipped bit was repaired, in memory; undefined if there was none. */
+  readonly repairedByte: number | undefined;
+}
+
+/** Reads the file of a folder; undefined if it is not there. */
+export function readDescription(kind: DescribedKind, folder: string): Description | undefined {
   const { operation, name, format, one } = kind;
   const opened = browserFolder(folder);
   const file = opened !== undefined
     ? `${folder}/${name}`
     : filesFor(operation).path.join(folder, name);
-  const text = opened !== undefined ? textOf(opened.read(name)) : readText(operation, file);
-  if (text === undefined) return undefined;
-  let json: {
-    readonly format?: unknown;
-    readonly library?: unknown;
-    readonly sum?: unknown;
-    readonly config?: unknown;
-  };
+  const bytes = opened !== undefined ? opened.read(name) : readBytes(operation, file);
+  if (bytes === undefined) return undefined;
+  const repairedByte = writtenIn(bytes) === undefined ? repair(bytes) : undefined;
+  let json: Partial<Written>;
   try {
-    json = JSON.parse(text);
+    json = JSON.parse(new TextDecoder().decode(bytes));
     if (json.config === undefined) throw new TypeError("it has no config");
   } catch (cause) {
     throw new ReplayError(
@@ -91,14 +95,45 @@ export function readDescription(kind: DescribedKind, folder: string): unknown {
       `${operation}: ${show(file)} is damaged: it has not the bytes that were written`,
     );
   }
-  return json.config;
+  return { config: json.config, repairedByte };
 }
 
-function textOf(bytes: Uint8Array | undefined): string | undefined {
-  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+/** What stands in the file. */
+interface Written {
+  readonly format: unknown;
+  readonly library: unknown;
+  readonly sum: unknown;
+  readonly config: unknown;
 }
 
-function readText(operation: string, file: string): string | undefined {
+/** What stands in these bytes; undefined if they are not those that were written. */
+function writtenIn(bytes: Uint8Array): Written | undefined {
+  try {
+    const json: Written = JSON.parse(new TextDecoder().decode(bytes));
+    return json.sum === sumOf(json.format, json.library, json.config) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A larger file is not repaired: each bit is tried, and twice the bytes take four times as long. */
+const REPAIRED_BYTES_MAX = 2 ** 13;
+
+/** Looks for the one flipped bit of a file, and flips it back in memory; gives its byte. */
+function repair(bytes: Uint8Array): number | undefined {
+  if (bytes.length > REPAIRED_BYTES_MAX) return undefined;
+  for (let at = 0; at < bytes.length; at++) {
+    const was = bytes[at] ?? 0;
+    for (let bit = 0; bit < 8; bit++) {
+      bytes[at] = was ^ 1 << bit;
+      if (writtenIn(bytes) !== undefined) return at;
+    }
+    bytes[at] = was;
+  }
+  return undefined;
+}
+
+function readBytes(operation: string, file: string): Uint8Array | undefined {
   const files = filesFor(operation);
   return attemptOn(operation, "read", file, files, () => {
     using open = unlessMissing(() => files.open(file));
@@ -107,7 +142,7 @@ function readText(operation: string, file: string): string | undefined {
     const all = new Uint8Array(bytes);
     let at = 0;
     for (let got = 1; got > 0 && at < bytes; at += got) got = open.read(all.subarray(at));
-    return textOf(all.subarray(0, at));
+    return all.subarray(0, at);
   });
 }
 

@@ -11,7 +11,7 @@
  * @module
  */
 
-import { joinBytes } from "../base/bytes.ts";
+import { joinBytes, release } from "../base/bytes.ts";
 import { show } from "../base/checks.ts";
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { truncated } from "./errors.ts";
@@ -119,10 +119,12 @@ export async function syncNames(operation: string, path: string, files: Files): 
   if (folder !== undefined) await attempt(() => rescue(() => folder.syncLater(), unsyncable));
 }
 
+/** Writes a piece, and gives its memory back. */
 async function writeAll(file: OpenFile, piece: Uint8Array): Promise<void> {
   let at = 0;
   // An empty piece is a turn for the others, too.
   do at += await file.writeLater(piece.subarray(at)); while (at < piece.length);
+  if (at > 0) release([piece]);
 }
 
 /** How systems say that they open no folder, or sync none, as Windows and some shares. They do it by themselves, sooner or later. */

@@ -61,7 +61,7 @@ export function drive<T>(reading: Reading<T>, pull: (count: number) => Uint8Arra
 export interface SnapshotWriting {
   /** The bytes of the whole snapshot, if they are known in advance. */
   readonly bytes?: number;
-  /** The whole snapshot in pieces, each with its own memory. An empty one is a turn for others. What is saved must not change until the last piece, unless its maker says so. */
+  /** The whole snapshot in pieces, each with its own memory, which is whoever's that gets it. An empty one is a turn for others. What is saved must not change until the last piece, unless its maker says so. */
   readonly pieces: Iterable<Uint8Array<ArrayBuffer>>;
 }
 
@@ -118,7 +118,8 @@ export function encodeFrame(
 }
 
 /**
- * A whole snapshot in pieces of at most 1 MiB: its begin, its frames, and the end that counts them. An empty frame is only a turn for others.
+ * A whole snapshot in pieces of at most 1 MiB: its begin, its frames, and the end that counts them. An empty frame is only a turn for others. Who gets a piece may
+ * take its memory away, so nothing is asked of a frame later.
  */
 export function* encodeAll(
   kernel: Kernel,
@@ -128,10 +129,9 @@ export function* encodeAll(
   let [frameCount, bytes] = [1, begin.length + END_FRAME_BYTES];
   yield* split(begin);
   for (const frame of frames) {
-    yield* split(frame);
-    if (frame.length === 0) continue;
-    frameCount++;
+    if (frame.length > 0) frameCount++;
     bytes += frame.length;
+    yield* split(frame);
   }
   yield encodeFrame(kernel, "END ", 0, END_BYTES, (payload) => {
     const view = viewOf(payload);

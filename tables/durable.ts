@@ -79,12 +79,14 @@ export class TablesLog {
    * Begins the log of a folder, or reads it into these tables, which were just made.
    *
    * @param isNew Whether the folder has no description yet. A log in which nothing happened is taken then: a crash came before the description.
+   * @param isRepaired Whether the description had a flipped bit.
    */
   constructor(
     kernelTables: KernelTables,
     tables: readonly TableCore[],
     directory: string,
     isNew: boolean,
+    isRepaired: boolean,
     options: CheckedDurable,
   ) {
     this.#kernelTables = kernelTables;
@@ -98,7 +100,7 @@ export class TablesLog {
     const report = isNew ? beginLog(openAs) : openAs(false);
     this.#recovered = isNew ? undefined : {
       cutBytes: report[abi.EXRP_RECOVERY_TAIL_BYTES] ?? 0,
-      repairedCount: report[abi.EXRP_RECOVERY_REPAIRED] ?? 0,
+      repairedCount: (report[abi.EXRP_RECOVERY_REPAIRED] ?? 0) + Number(isRepaired),
       lostItemCount: report[abi.EXRP_RECOVERY_LOST_BLOCKS] ?? 0,
       damage: damagePlace(report),
     };

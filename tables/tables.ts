@@ -250,7 +250,7 @@ export class Tables implements Disposable {
     const { tables, seed, ...place } = rest;
     const path = folderPath(FOLDER, directory);
     checkFolderPermitted(FOLDER, path);
-    const json = readDescription(FOLDER, path);
+    const { config: json, repairedByte } = readDescription(FOLDER, path) ?? {};
     if (json === undefined && tables === undefined) {
       throw new TypeError(
         `${where}: there are no tables in ${path}: give the options of new ones, such as { tables: { replay: { maxSize: 100_000 } } }`,
@@ -271,10 +271,13 @@ export class Tables implements Disposable {
         [...made.#tables.values()],
         path,
         json === undefined,
+        repairedByte !== undefined,
         durable,
       );
       // Only who has the folder open says what is in it.
-      if (json === undefined) await writeDescription(FOLDER, path, configJson(config));
+      if (json === undefined || repairedByte !== undefined) {
+        await writeDescription(FOLDER, path, json as object | undefined ?? configJson(config));
+      }
       log.begin();
       made.#log = log;
       made.#shared.noteChange = () => log.note();

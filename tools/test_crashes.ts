@@ -9,12 +9,14 @@ import { inRepository, seconds } from "./_repository.ts";
 
 const usage = `deno task test:crashes [OPTION]
 
-Builds three C++ tests of durable replays, and runs each for long, on all cores: random schedules on a disk that crashes, fails and
-lies; processes that are killed; and damaged folders, under ASan and UBSan.
+Builds C++ tests of durable replays, and runs each for long, on all cores: random schedules on a disk that crashes, fails and
+lies; processes that are killed; and damaged folders, logs and packed rows, under ASan and UBSan.
 
   --schedules=N  how many schedules; 1000000 by default
   --kills=N      how many processes are killed; 10000 by default
   --folders=N    how many damaged folders are opened; 1000000 by default
+  --logs=N       how many damaged logs are read; 1000000 by default
+  --rows=N       how many damaged packed rows are read; 1000000 by default
   --seed=N       repeats a run; each run prints its seed
   --help         prints this`;
 
@@ -23,6 +25,8 @@ const programs = [
   ["schedules", "plain_kernel_durable_schedules_test", "EXRP_CRASH_SCHEDULES", "EXRP_CRASH_SEED"],
   ["kills", "plain_kernel_durable_kill_test", "EXRP_KILLS", "EXRP_CRASH_SEED"],
   ["folders", "address_kernel_durable_fuzz_test", "EXRP_FUZZ_COUNT", "EXRP_FUZZ_SEED"],
+  ["logs", "address_kernel_log_fuzz_test", "EXRP_FUZZ_COUNT", "EXRP_FUZZ_SEED"],
+  ["rows", "address_kernel_packing_fuzz_test", "EXRP_FUZZ_COUNT", "EXRP_FUZZ_SEED"],
 ] as const;
 
 /** Before GCC 14, sanitizers sometimes fail where Linux places memory at random: kernel/CMakeLists.txt starts its programs so, too. */
@@ -45,6 +49,8 @@ async function main(args: readonly string[]): Promise<number> {
       schedules: { type: "string", default: "1000000" },
       kills: { type: "string", default: "10000" },
       folders: { type: "string", default: "1000000" },
+      logs: { type: "string", default: "1000000" },
+      rows: { type: "string", default: "1000000" },
       seed: { type: "string" },
     },
     usage,

@@ -5,7 +5,7 @@
  */
 
 import { show } from "../../base/checks.ts";
-import { reasonOf } from "../../base/errors.ts";
+import { reasonOf, ReplayError } from "../../base/errors.ts";
 import { count, group } from "../../base/inspect.ts";
 import type { NativeEviction } from "../../eviction/native_eviction.ts";
 import {
@@ -26,14 +26,19 @@ import { kindOf, openData } from "../_files.ts";
 import { stateOf } from "../_steps.ts";
 import { dataError } from "../_values.ts";
 import { magicOf, SNAPSHOTS } from "./_check_snapshot.ts";
+import { boundOf } from "./move.ts";
 import { viewOf } from "./_window.ts";
 
 /** Shows the replay of a folder or of a snapshot. */
-export async function inspect(path: string, print: (line: string) => void): Promise<void> {
+export async function inspect(
+  path: string,
+  { resident }: { readonly resident?: number },
+  print: (line: string) => void,
+): Promise<void> {
   const kind = await kindOf(path);
   if (kind === undefined) throw new Error(`there is nothing at ${show(path)}`);
   using replay = kind === "folder"
-    ? await ExperienceReplay.open(path, READ_ONLY)
+    ? await ExperienceReplay.open(path, { ...READ_ONLY, ...boundOf(resident) })
     : await openSnapshot(path, print);
   if (replay === undefined) return;
   print(`${path}: ${kind === "folder" ? "a durable replay" : "a snapshot of a replay"}`);
@@ -157,6 +162,7 @@ async function openSnapshot(
   try {
     return await load(path, schema);
   } catch (error) {
+    if (isDamage(error)) throw damaged(path, error);
     print(`${path}: a snapshot of a replay, of which only the schema is shown: ${reasonOf(error)}`);
     const { capacity, columns, eviction, selectors, sections } = schema;
     print(`  capacity  ${group(capacity)}`);
@@ -168,6 +174,15 @@ async function openSnapshot(
     }
     return undefined;
   }
+}
+
+/** Whether a snapshot is not what was written. */
+function isDamage(error: unknown): boolean {
+  return error instanceof ReplayError && /^snapshot-(?:corrupt|truncated)$/.test(error.code);
+}
+
+function damaged(path: string, cause: unknown): ReplayError {
+  return dataError(`${show(path)}: ${reasonOf(cause)}; exrp verify names each damage`, cause);
 }
 
 /** The schema, which is the first section. */
@@ -184,7 +199,11 @@ async function schemaOf(path: string): Promise<SnapshotSchema> {
     const head = await file.read(16, 20);
     if (head.length < 20) throw dataError(`${show(path)} ends in its schema`);
     const bytes = await file.read(36, Number(viewOf(head).getBigUint64(8, true)));
-    return readSchema("", JSON.parse(new TextDecoder().decode(bytes)));
+    try {
+      return readSchema("", JSON.parse(new TextDecoder().decode(bytes)));
+    } catch (cause) {
+      throw damaged(path, cause);
+    }
   } finally {
     await file.close();
   }

@@ -9,7 +9,7 @@ import { show } from "../../base/checks.ts";
 import { ExperienceReplay } from "../../mod.ts";
 import { columnsOf } from "../../schema/record_columns.ts";
 import { isThere, makeAt, namesIn } from "../_files.ts";
-import { READ_ONLY } from "../../storage/durable_options.ts";
+import { type DurableReplayOptions, READ_ONLY } from "../../storage/durable_options.ts";
 import { type EpisodeProgress, type EpisodesMoved, record } from "../_import.ts";
 import { exportEpisodes } from "../mod.ts";
 import { checkFormat, inContext, openSource } from "../_sources.ts";
@@ -48,9 +48,16 @@ function tell({ print }: Watching, verb: string, where: string, moved: EpisodesM
   for (const note of moved.notes) print(`- ${note}`);
 }
 
+/** How much memory the records of a folder may take, and what waits for the disk, as {@linkcode ExperienceReplay.open} takes it. */
+export function boundOf(mebibytes: number | undefined): DurableReplayOptions {
+  if (mebibytes === undefined) return {};
+  return { resident: mebibytes * 2 ** 20, queueBytes: 2 ** 24 };
+}
+
 /** The options of `exrp import`. */
 interface ImportGiven {
   readonly capacity?: number;
+  readonly resident?: number;
   readonly tag?: number;
   readonly unfinished?: string;
 }
@@ -60,7 +67,7 @@ export async function importInto(
   format: string,
   file: string,
   folder: string,
-  { capacity, tag, unfinished = "error" }: ImportGiven,
+  { capacity, resident, tag, unfinished = "error" }: ImportGiven,
   watching: Watching,
 ): Promise<void> {
   const where = "import";
@@ -96,15 +103,16 @@ export async function importInto(
         using replay = await ExperienceReplay.open(temporary, {
           ...{ state, action, reward, extras },
           capacity: capacity ?? Math.max(1, source.stepCount ?? 1),
+          ...boundOf(resident),
         });
         return await fill(replay);
       });
       tell(watching, "imported", `into ${folder}`, moved);
     } else {
-      using replay = await ExperienceReplay.open(
-        folder,
-        capacity === undefined ? undefined : { capacity },
-      );
+      using replay = await ExperienceReplay.open(folder, {
+        ...capacity === undefined ? {} : { capacity },
+        ...boundOf(resident),
+      });
       const evicted = replay.durability?.recovered?.evictedCount ?? 0;
       if (evicted > 0) {
         watching.print(`${count(evicted, "record")} gave way to the smaller capacity`);
@@ -123,12 +131,16 @@ export async function exportFrom(
   format: string,
   folder: string,
   file: string,
-  { tag, fps }: { readonly tag?: number; readonly fps?: number },
+  { tag, fps, resident }: {
+    readonly tag?: number;
+    readonly fps?: number;
+    readonly resident?: number;
+  },
   watching: Watching,
 ): Promise<void> {
   const kind = checkFormat("export", format);
   if (!await isThere(folder)) throw new Error(`there is no folder ${show(folder)}`);
-  using replay = await ExperienceReplay.open(folder, READ_ONLY);
+  using replay = await ExperienceReplay.open(folder, { ...READ_ONLY, ...boundOf(resident) });
   const moved = await exportEpisodes(replay, kind, file, {
     ...progressOf(watching),
     ...tag === undefined ? {} : { filter: { tag } },

@@ -164,7 +164,7 @@ export class Durable {
   /**
    * Begins the log of a folder, or reads it into this replay, which was just made. It gets the limits of the log, or these. Call {@linkcode begin} then.
    */
-  open({ path, config }: Folder, options: CheckedDurable, limits?: Limits): void {
+  open({ path, config, repairedByte }: Folder, options: CheckedDurable, limits?: Limits): void {
     const core = this.#core;
     const isNew = config === undefined;
     const given = isNew ? undefined : limits;
@@ -183,7 +183,7 @@ export class Durable {
     const number = (index: number): number => report[index] ?? 0;
     const recovered: Recovery = {
       cutBytes: number(abi.EXRP_RECOVERY_TAIL_BYTES),
-      repairedCount: number(abi.EXRP_RECOVERY_REPAIRED),
+      repairedCount: number(abi.EXRP_RECOVERY_REPAIRED) + Number(repairedByte !== undefined),
       lostBlockCount: number(abi.EXRP_RECOVERY_LOST_BLOCKS),
       evictedCount: number(abi.EXRP_RECOVERY_EVICTED),
       damage: damagePlace(report),

@@ -29,6 +29,8 @@ export interface Folder {
   readonly path: string;
   /** The configuration of the replay in it; undefined if it is new. */
   readonly config: ReplayConfig | undefined;
+  /** The byte of its file in which a flipped bit was repaired, in memory. */
+  readonly repairedByte: number | undefined;
 }
 
 /** What all folders of replays have. */
@@ -57,15 +59,16 @@ export function isFolder(operation: string, path: string): boolean {
 export function readFolder(directory: string | URL): Folder {
   const path = folderPath(OPEN, directory);
   checkFolderPermitted(kindOf(OPEN), path);
-  return { path, config: readConfig(OPEN, path) };
+  return readConfig(OPEN, path);
 }
 
-/** What the file of a folder says; undefined if it is not there. */
-export function readConfig(operation: string, path: string): ReplayConfig | undefined {
-  const config = readDescription(kindOf(operation), path);
-  if (config === undefined) return undefined;
+/** What the file of a folder says. */
+export function readConfig(operation: string, path: string): Folder {
+  const found = readDescription(kindOf(operation), path);
+  if (found === undefined) return { path, config: undefined, repairedByte: undefined };
+  const { config, repairedByte } = found;
   try {
-    return configOf({ config: config as ReplayConfig });
+    return { path, config: configOf({ config: config as ReplayConfig }), repairedByte };
   } catch (cause) {
     throw new ReplayError(
       "log-damaged",
@@ -81,7 +84,7 @@ export function makeFolder({ path }: Folder): void {
 }
 
 /** Writes the file that says what the replay of a folder is. Its limits are those that the replay is made with; the log says which it has. */
-export function writeFolder({ path }: Folder, config: ReplayConfig): Promise<void> {
+export function writeFolder({ path }: Pick<Folder, "path">, config: ReplayConfig): Promise<void> {
   return writeDescription(kindOf(OPEN), path, config);
 }
 
@@ -113,8 +116,9 @@ export function checkSameConfig(
   checkSameFacts(kindOf(OPEN), path, asked, has);
 }
 
-/** Whether these limits are those that the file of a folder says. */
-export function areLimitsOf({ config }: Folder, limits: ReplayConfig): boolean {
-  return config !== undefined && config.capacity === limits.capacity &&
+/** Whether the file of a folder says that the replay has these limits, as it was written. */
+export function isWritten({ config, repairedByte }: Folder, limits: ReplayConfig): boolean {
+  return config !== undefined && repairedByte === undefined &&
+    config.capacity === limits.capacity &&
     config.capacityBytes === limits.capacityBytes && config.maxAge === limits.maxAge;
 }

@@ -74,7 +74,7 @@ export async function makeSnapshot(
   const { join } = files.path;
   const folder = join(directory, FOLDER);
   const [path, making] = [join(folder, name), join(folder, MAKING + name)];
-  if (readConfig(operation, directory) === undefined) {
+  if (readConfig(operation, directory).config === undefined) {
     throw new ReplayError(
       "file",
       `${operation}: the replay's folder is not at ${
@@ -85,7 +85,7 @@ export async function makeSnapshot(
   await removeLeft(operation, folder, files);
   attemptOn(operation, "write", making, files, () => files.makeFolder(making));
   try {
-    await writeFolder({ path: making, config: undefined }, config);
+    await writeFolder({ path: making }, config);
     const writtenBytes = await fill(making);
     attemptOn(operation, "write", path, files, () => files.rename(making, path));
     await syncNames(operation, path, files);

@@ -96,13 +96,21 @@ async function verifyFolder(kernel: Kernel, path: string): Promise<Verified> {
   let config: ReplayConfig | undefined;
   let file = REPLAY_FILE;
   try {
-    config = readConfig(VERIFY, path);
+    const folder = readConfig(VERIFY, path);
+    config = folder.config;
+    let { repairedByte } = folder;
     if (config === undefined) {
       file = TABLES_FILE;
-      if (readDescription(TABLES, path) === undefined) {
+      const tables = readDescription(TABLES, path);
+      repairedByte = tables?.repairedByte;
+      if (tables === undefined) {
         file = REPLAY_FILE;
         damages.push(damageOf(file, "it is not there"));
       }
+    }
+    if (repairedByte !== undefined) {
+      const reason = REASONS[abi.EXRP_FLAW_KIND_BIT] ?? "";
+      damages.push({ file, byte: repairedByte, bytes: 1, cost: "nothing", reason });
     }
   } catch (error) {
     if (!(error instanceof ReplayError) || !error.code.startsWith("log-")) throw error;

@@ -1,13 +1,16 @@
 /**
- * A program that reads a D4RL file into a small replay, or writes one, and prints how much memory that took at most. The file is larger than that.
+ * A program that reads a D4RL file into a small replay, or writes one, or runs the command, and prints how much memory that took at most. The file is larger than
+ * that.
  *
  *     deno run -A _reader.ts write FILE MIB
  *     deno run -A _reader.ts read FILE
+ *     deno run -A _reader.ts exrp ARGUMENTS
  *
  * @module
  */
 
 import { ExperienceReplay, uint8 } from "@exrp/replay";
+import { exrp } from "@exrp/replay/exrp";
 import { importEpisodes } from "@exrp/replay/interchange";
 import { writeD4rl } from "../../interchange/_d4rl.ts";
 import type { Rows } from "../../interchange/_table.ts";
@@ -47,6 +50,9 @@ if (command === "write") {
     { name: "terminals", dtype: "bool", shape: [] },
   ], batches());
   console.log(JSON.stringify({ ...memory(), steps: total }));
+} else if (command === "exrp") {
+  const status = await exrp(Deno.args.slice(1), { print: () => {} });
+  console.log(JSON.stringify({ status, ...memory() }));
 } else {
   using replay = await ExperienceReplay.create({ capacity: 1000, state: uint8(84, 84) });
   const before = memory();

@@ -15,6 +15,7 @@ import { testRandom } from "../replay/_helpers.ts";
 import { contentsOf, FILES, plainReplay, withFolder } from "./_episodes.ts";
 import * as arrow from "npm:apache-arrow@21.2.0";
 import * as hyparquetWriter from "npm:hyparquet-writer@0.17.0";
+import * as zip from "npm:@zip.js/zip.js@2.24.0";
 
 const SEED = Number(Deno.env.get("EXRP_INTERCHANGE_SEED") ?? 1);
 
@@ -367,3 +368,84 @@ Deno.test("lerobot: what is no data set is refused", () =>
     await Deno.writeTextFile(`${folder}/meta/info.json`, "{}");
     assert((await refused("lerobot", folder)).includes("parquet"));
   }));
+
+Deno.test("hdf5: groups that lead around in circles, and rows that no column holds, are refused", () =>
+  withFolder(async (folder) => {
+    let n = 0;
+    const file = (fill: (file: H5File) => void): Promise<string> =>
+      h5(`${folder}/${n++}.hdf5`, fill);
+    const circle = await file((to) => {
+      put(to, "observations", [3, 2]);
+      to.create_group("infos");
+      (to as unknown as { create_hard_link(target: string, name: string): void })
+        .create_hard_link("/", "/infos/all");
+    });
+    assertEquals(
+      (await refused("d4rl", circle)).replace(/^[^ ]*/, "…"),
+      "… has too many groups: 32 in each other, and 1000 in all, are read",
+    );
+    const wide = await file((to) => {
+      (to as unknown as { create_dataset(options: object): void }).create_dataset({
+        ...{ name: "observations", data: new Float32Array(2), shape: [1, 2], dtype: "<f" },
+        ...{ maxshape: [null, null], chunks: [1, 2] },
+      });
+      (to.get("observations") as { resize(shape: number[]): void }).resize([3, 2 ** 31]);
+      for (const name of ["actions", "rewards", "terminals"]) put(to, name, [3]);
+    });
+    assert(
+      (await refused("d4rl", wide)).startsWith("rows of the shape [2147483648] fit no column: "),
+    );
+    const minari = await file((to) => put(to.create_group("episode_0"), "rewards", [3]));
+    assertEquals(
+      await refused("d4rl", minari),
+      'it has a group for each episode, as Minari lays files out: read it as "minari"',
+    );
+  }));
+
+Deno.test("npz: an array whose head has no text is refused", async () => {
+  const head = Uint8Array.of(0x93, ...new TextEncoder().encode("NUMPY"), 1, 0, 0, 0, 0, 0);
+  const writer = new zip.ZipWriter(new zip.Uint8ArrayWriter(), { useWebWorkers: false });
+  await writer.add("observations.npy", new zip.Uint8ArrayReader(head));
+  assertEquals(
+    await refused("npz", await writer.close()),
+    "observations: its head is damaged: it has no text",
+  );
+});
+
+Deno.test("arrow: a batch whose place is before the file is refused", async () => {
+  const names = ["observation", "action", "reward", "is_last", "is_terminal"];
+  const table = arrow.tableFromArrays(
+    Object.fromEntries(names.map((name) => [name, Float32Array.of(0, 1)] as const)),
+  );
+  const bytes = arrow.tableToIPC(table, "file");
+  const view = new DataView(bytes.buffer);
+  // The footer is at the end, and has the place of the first batch, which is 8.
+  let at = bytes.length - 8;
+  while (view.getBigInt64(at, true) !== 8n) at--;
+  view.setBigInt64(at, -8n, true);
+  assertEquals(
+    await refused("arrow", bytes),
+    "the file is damaged: byte -8 is no place for a part",
+  );
+});
+
+Deno.test("arrow: a column without a name is refused", async () => {
+  const numbers = arrow.vectorFromArray(Float32Array.of(0, 1));
+  const table = new arrow.Table({ observation: numbers });
+  Object.defineProperty(table.schema.fields[0], "name", { value: null });
+  assertEquals(await refused("arrow", arrow.tableToIPC(table, "file")), "a column has no name");
+});
+
+Deno.test("parquet: a column with less than no parts is refused", async () => {
+  const writer = new hyparquetWriter.ByteWriter();
+  const file = new hyparquetWriter.ParquetWriter({
+    writer,
+    schema: [{ name: "root", num_children: 2 }, { name: "observation", num_children: -1 }, {
+      name: "action",
+      type: "INT32",
+      repetition_type: "REQUIRED",
+    }],
+  } as never);
+  await file.finish();
+  await refused("parquet", new Uint8Array(writer.getBytes()));
+});

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "../_assert.ts";
 import { ExperienceReplay, float32, lru, mixture, prioritized, uniform } from "@exrp/replay";
 import { exrp } from "@exrp/replay/exrp";
-import { exportEpisodes } from "@exrp/replay/interchange";
+import { exportEpisodes, importEpisodes } from "@exrp/replay/interchange";
 import { namesIn } from "../../interchange/_files.ts";
 import { createH5 } from "../../interchange/_hdf5.ts";
 import { native } from "../_native.ts";
@@ -155,6 +155,46 @@ test("an export replaces what an export made, and nothing else; a filter that le
   assertMatch(refused.wrong, /can't write ".*out": the folder has "notes\.txt" in it/);
   assertEquals(await namesIn(out), ["main_data.hdf5", "metadata.json", "notes.txt"]);
   assertEquals(await namesIn(folder), ["a.arrow", "out", "out.npz", "pool"]);
+  // The file beside a new one belongs to another data set, or to nobody that is known here.
+  await Deno.writeTextFile(`${folder}/metadata.json`, "mine");
+  const beside = await run("export", "minari", pool, `${folder}/new.hdf5`);
+  assertMatch(beside.wrong, /metadata\.json beside it belongs to something else/);
+  assertEquals(await Deno.readTextFile(`${folder}/metadata.json`), "mine");
+  assertEquals((await run("export", "minari", pool, `${out}/main_data.hdf5`)).wrong, "");
+});
+
+test("--resident bounds the memory of records, and says what is too little", async (folder) => {
+  using replay = await ExperienceReplay.create({ capacity: 1000, state: float32(200) });
+  for (let k = 0; k < 4; k++) {
+    replay.recordMany(replay.newEpisode(), {
+      state: new Float32Array(200 * 250).fill(k),
+      action: new Int32Array(250),
+      reward: new Float32Array(250),
+      finalState: new Float32Array(200),
+    });
+  }
+  const [file, pool] = [`${folder}/a.npz`, `${folder}/pool`];
+  await exportEpisodes(replay as unknown as ExperienceReplay, "npz", file);
+  for (
+    const args of [
+      ["import", "npz", file, pool],
+      ["import", "npz", file, pool],
+      ["inspect", pool],
+      ["export", "npz", pool, `${folder}/b.npz`],
+    ]
+  ) {
+    const { status, wrong } = await run(...args, "--resident", "1");
+    assertEquals([status, wrong], [0, ""], args.join(" "));
+  }
+  using other = await ExperienceReplay.create({ capacity: 1000, state: float32(200) });
+  const into = other as unknown as ExperienceReplay;
+  await importEpisodes(into, "npz", `${folder}/b.npz`);
+  assertEquals(contentsOf(into), contentsOf(replay as unknown as ExperienceReplay));
+  const { status, wrong } = await run("inspect", pool, "--resident", "0");
+  assertEquals([status, wrong], [
+    1,
+    "exrp: ExperienceReplay.open(): resident must be an integer of at least 1, got 0",
+  ]);
 });
 
 test("a signal ends an import, and nothing is left", async (folder) => {
@@ -236,6 +276,20 @@ test("inspect shows the schema of a snapshot whose rules it can't have", async (
   assertMatch(out, /only the schema is shown.*\n.*capacity {2}100\n.*state {2}float32\(2\)/);
 });
 
+test("inspect says of a damaged snapshot which file it is, with status 1", async (folder) => {
+  using replay = await plainReplay(1);
+  const file = `${folder}/saved.exrp`;
+  await replay.serialize(file);
+  const bytes = await Deno.readFile(file);
+  // In the text of the schema, and in the last section but one.
+  for (const at of [60, bytes.length - 200]) {
+    await Deno.writeFile(file, bytes.map((byte, k) => k === at ? byte ^ 0x60 : byte));
+    const { status, out, wrong } = await run("inspect", file);
+    assertEquals([status, out], [1, ""]);
+    assertMatch(wrong, /^exrp: ".*saved\.exrp": .*; exrp verify names each damage$/);
+  }
+});
+
 test("verify finds each flipped bit of a folder and of a snapshot, and changes nothing", async (folder) => {
   const random = testRandom(3);
   const [pool, file] = [`${folder}/pool`, `${folder}/replay.exrp`];
@@ -251,7 +305,9 @@ test("verify finds each flipped bit of a folder and of a snapshot, and changes n
   const paths = [file, ...(await namesIn(pool)).map((name) => `${pool}/${name}`)];
   for (const path of paths) {
     const bytes = await Deno.readFile(path);
-    for (let k = 0; k < Math.min(60, bytes.length); k++) {
+    // The bit of a description is looked for, which takes longer.
+    const flips = path.endsWith(".json") ? 6 : Math.min(60, bytes.length);
+    for (let k = 0; k < flips; k++) {
       const at = random(bytes.length);
       const flipped = bytes.slice();
       flipped[at] = (flipped[at] ?? 0) ^ (1 << random(8));

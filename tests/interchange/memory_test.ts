@@ -6,7 +6,8 @@ import { withFolder } from "./_episodes.ts";
 const program = new URL("_reader.ts", import.meta.url).pathname;
 
 Deno.test({
-  name: "an HDF5 file of 768 MiB is read in less than 200 MB, and written in less than 300",
+  name:
+    "an HDF5 file of 768 MiB is read in less than 200 MB, and written in less than 300; the command takes as little with --resident",
   ignore: Deno.build.os !== "linux",
   fn: () =>
     withFolder(async (folder) => {
@@ -16,5 +17,17 @@ Deno.test({
       const read = await runForNumbers(program, "read", path);
       assertEquals(read["steps"], written["steps"]);
       assertLess(read["most"] ?? NaN, 2e8, JSON.stringify(read));
+      const pool = `${folder}/pool`;
+      for (
+        const args of [
+          ["import", "d4rl", path, pool],
+          ["inspect", pool],
+          ["export", "d4rl", pool, path],
+        ]
+      ) {
+        const run = await runForNumbers(program, "exrp", ...args, "--resident", "32");
+        assertEquals(run["status"], 0, args.join(" "));
+        assertLess(run["most"] ?? NaN, 3e8, `${args.join(" ")}: ${JSON.stringify(run)}`);
+      }
     }),
 });

@@ -1,8 +1,9 @@
 /**
- * A program that makes a durable folder of images, or takes the episodes of one into a small replay, and prints how much memory that took.
+ * A program that makes a durable folder of images, takes the episodes of one into a small replay, or saves a replay in a file, and prints how much memory that took.
  *
  *     deno run -A _appender.ts write FOLDER MIB
  *     deno run -A _appender.ts append FOLDER
+ *     deno run -A _appender.ts save FOLDER MIB
  *
  * @module
  */
@@ -21,10 +22,14 @@ function memory(name: "VmHWM" | "VmRSS"): number {
 
 const [command, folder = "", mib = "0"] = Deno.args;
 
-if (command === "write") {
-  const count = Math.ceil(Number(mib) * 2 ** 20 / WIDTH / STEPS);
-  const large = { ...options, capacity: count * STEPS };
-  using replay = await ExperienceReplay.open(folder, large);
+const count = Math.ceil(Number(mib) * 2 ** 20 / WIDTH / STEPS);
+const large = { ...options, capacity: count * STEPS };
+
+/** Records a folder full, or as much memory. */
+async function fill(
+  replay: Awaited<ReturnType<typeof ExperienceReplay.create<typeof options.state>>>,
+  then: () => Promise<void>,
+): Promise<void> {
   const state = new Uint8Array(STEPS * WIDTH);
   for (let k = 0; k < count; k++) {
     state.fill(k + 1);
@@ -32,9 +37,20 @@ if (command === "write") {
       ...{ state, action: new Int32Array(STEPS), reward: new Float32Array(STEPS) },
       finalState: state.subarray(0, WIDTH),
     });
-    await replay.flush();
+    await then();
   }
+}
+
+if (command === "write") {
+  using replay = await ExperienceReplay.open(folder, large);
+  await fill(replay, () => replay.flush());
   console.log(JSON.stringify({ episodeCount: count, recordCount: replay.recordCount }));
+} else if (command === "save") {
+  using replay = await ExperienceReplay.create(large);
+  await fill(replay, () => Promise.resolve());
+  const before = memory("VmHWM");
+  await replay.serialize(`${folder}/saved.exrp`);
+  console.log(JSON.stringify({ grown: memory("VmHWM") - before }));
 } else {
   using replay = await ExperienceReplay.create(options);
   // Its own memory, once it is full.

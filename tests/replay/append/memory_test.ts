@@ -1,4 +1,4 @@
-/** A folder that is larger than the memory that taking its episodes in may take. Linux only, which says how much a process had at most. */
+/** A folder that is larger than the memory that taking its episodes in, or saving its replay, may take. Linux only, which says how much a process had at most. */
 import { assertEquals, assertLess } from "../../_assert.ts";
 import { runForNumbers } from "../../_program.ts";
 import { native } from "../../_native.ts";
@@ -13,5 +13,11 @@ if (Deno.build.os === "linux") {
       const { grown = NaN, ...came } = await runForNumbers(program, "append", folder);
       assertEquals(came, { ...written, openCount: 0 });
       assertLess(grown, 2 ** 26);
+    }));
+
+  native.test("a replay of 200 MiB is saved in a file with less than 16 MiB more memory", () =>
+    withFolder(async (folder) => {
+      const { grown = NaN } = await runForNumbers(program, "save", folder, "200");
+      assertLess(grown, 2 ** 24);
     }));
 }

@@ -317,6 +317,17 @@ test("a folder that is no folder, or that may not be written, is refused", async
   );
 });
 
+test("a misspelt option is told, with the one that was meant", async (folder) => {
+  for (const options of [{ flushIntervallMs: 3 }, { ...OPTIONS, residents: 3 }]) {
+    const error = await assertRejects(
+      () => ExperienceReplay.open(folder, options as typeof OPTIONS),
+      TypeError,
+    );
+    assertMatch(error.message, /^ExperienceReplay\.open\(\) has no option ".*s"; did you mean /);
+  }
+  assertEquals(await Array.fromAsync(Deno.readDir(folder)), []);
+});
+
 test("a folder without its log is damaged, and stays as it is", async (folder) => {
   (await small(folder))[Symbol.dispose]();
   await Deno.remove(logOf(folder));

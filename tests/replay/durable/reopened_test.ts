@@ -260,15 +260,41 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a changed bit of the file that describes the replay is told",
+  name: "a flipped bit of the file that describes the replay is repaired, and named",
+  fn: () =>
+    withFolder(async (folder) => {
+      (await open(folder, { capacity: 10, state: float32(1), seed: 4 }))[Symbol.dispose]();
+      const file = `${folder}/replay.json`;
+      const bytes = await Deno.readFile(file);
+      // One of each few bytes, so that braces, names, numbers and the sum have their turn.
+      for (let at = 0; at < bytes.length; at += 43) {
+        const damaged = bytes.slice();
+        damaged[at] = (damaged[at] ?? 0) ^ 1 << at % 8;
+        await Deno.writeFile(file, damaged);
+        const { isWhole, damages } = await ExperienceReplay.verify(folder);
+        assertEquals([isWhole, damages.map(({ file, byte, cost }) => [file, byte, cost])], [true, [
+          ["replay.json", at, "nothing"],
+        ]]);
+        using replay = await open(folder, {});
+        assertEquals([replay.capacity, replay.durability?.recovered?.repairedCount], [10, 1]);
+        assertEquals(await Deno.readFile(file), bytes, `byte ${at}`);
+      }
+      using again = await open(folder, {});
+      assertEquals(again.durability?.recovered?.repairedCount, 0);
+    }),
+});
+
+Deno.test({
+  name: "more damage of the file that describes the replay is told",
   fn: () =>
     withFolder(async (folder) => {
       (await open(folder, { capacity: 10, state: float32(1), seed: 4 }))[Symbol.dispose]();
       const file = `${folder}/replay.json`;
       const text = await Deno.readTextFile(file);
-      await Deno.writeTextFile(file, text.replace('"capacity":10', '"capacity":18'));
+      await Deno.writeTextFile(file, text.replace('"capacity":10', '"capacity":27'));
       const error = await assertRejects(() => open(folder, {}), ReplayError, "replay.json");
       assertEquals(error.code, "log-damaged");
+      assertEquals((await ExperienceReplay.verify(folder)).isWhole, false);
     }),
 });
 

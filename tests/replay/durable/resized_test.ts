@@ -283,7 +283,7 @@ test("a pool that was too large for this machine is opened with a smaller one", 
   first[Symbol.dispose]();
   // What a machine with 1 TiB might have said.
   const config = JSON.parse(await Deno.readTextFile(`${folder}/replay.json`)).config;
-  await writeFolder({ path: folder, config: undefined }, { ...config, capacity: 2 ** 28 });
+  await writeFolder({ path: folder }, { ...config, capacity: 2 ** 28 });
   await assertReplayRejects(open(folder), "memory");
   await assertReplayRejects(open(folder, { capacity: 2 ** 28 - 5000 }), "memory");
   using again = await open(folder, { capacity: 60 });

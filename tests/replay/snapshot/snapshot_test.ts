@@ -195,6 +195,20 @@ Deno.test("a large replay is streamed in pieces of at most 1 MiB, and is used me
   assertEquals(await wide.serialize(), bytes);
 });
 
+Deno.test("a stream may take the memory of each piece away, as one that hands it to a Worker does", async () => {
+  using replay = await smallReplay();
+  const expected = await replay.serialize();
+  const written: Uint8Array[] = [];
+  await replay.serialize(
+    new WritableStream<Uint8Array<ArrayBuffer>>({
+      write(piece): void {
+        written.push(structuredClone(piece, { transfer: [piece.buffer] }));
+      },
+    }),
+  );
+  assertEquals(joinBytes(written), expected);
+});
+
 Deno.test("a stream that fails, and a replay disposed meanwhile, end with an error and no leak", async () => {
   const { symbols } = await openKernel();
   const before = symbols.exrp_replay_count();

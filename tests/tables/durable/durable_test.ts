@@ -251,8 +251,8 @@ test("a damaged description, one of a newer library, and a log without one are r
   for (
     const [written, code] of [
       ["{", "log-mismatch"],
-      [text.replace('"format":1', '"format":9'), "log-mismatch"],
-      [text.replace('"maxSize":100', '"maxSize":101'), "log-damaged"],
+      [text.replace('"format":1', '"format":2'), "log-mismatch"],
+      [text.replace('"maxSize":100', '"maxSize":103'), "log-damaged"],
       [text.replace('"library":"', '"library":"1'), "log-damaged"],
     ] as const
   ) {
@@ -261,9 +261,14 @@ test("a damaged description, one of a newer library, and a log without one are r
     const { damages: [damage] } = await ExperienceReplay.verify(folder);
     assertEquals([damage?.file, damage?.cost], ["tables.json", "all"]);
   }
-  await Deno.writeTextFile(file, text);
+  // One flipped bit is repaired.
+  await Deno.writeTextFile(file, text.replace('"maxSize":100', '"maxSize":101'));
   {
+    const { damages: [damage] } = await ExperienceReplay.verify(folder);
+    assertEquals([damage?.file, damage?.cost], ["tables.json", "nothing"]);
     using tables = await Tables.open(folder);
+    assertEquals(tables.durability?.recovered?.repairedCount, 1);
+    assertEquals(await Deno.readTextFile(file), text);
     await fill(tables, 1, 1);
   }
   await Deno.remove(file);
