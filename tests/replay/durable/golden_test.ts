@@ -7,9 +7,8 @@
 import { assertEquals } from "../../_assert.ts";
 import { every, ExperienceReplay, float32, lru, prioritized, uint8, uniform } from "@exrp/replay";
 import { Tables } from "@exrp/replay/tables";
+import { fromBase64 } from "../../../base/bytes.ts";
 import { withFolder } from "./_folders.ts";
-
-const GOLDEN = new URL("golden/", import.meta.url);
 
 const OPTIONS = {
   capacity: 120,
@@ -18,15 +17,13 @@ const OPTIONS = {
   eviction: lru(),
 } as const;
 
-/** A copy of a golden folder, which a replay may write to. */
-async function copyOf(name: string, folder: string): Promise<string> {
-  const to = `${folder}/${name}`;
-  await Deno.mkdir(to);
-  const from = new URL(`${name}/`, GOLDEN);
-  for await (const file of Deno.readDir(from)) {
-    await Deno.copyFile(new URL(file.name, from), `${to}/${file.name}`);
+/** Writes the golden files of this name: a folder, and a snapshot beside it. */
+async function writeGolden(name: string, to: string): Promise<void> {
+  const text = await Deno.readTextFile(new URL(`golden/${name}.json`, import.meta.url));
+  await Deno.mkdir(`${to}/${name}`);
+  for (const [path, base64] of Object.entries<string>(JSON.parse(text))) {
+    await Deno.writeFile(`${to}/${path}`, fromBase64(base64));
   }
-  return to;
 }
 
 /** A replay with the rows that golden ones have: each number follows from that of the reward. */
@@ -58,12 +55,13 @@ function futureOf(replay: ExperienceReplay): readonly number[][] {
 for (const name of ["plain", "packed"]) {
   Deno.test(`a durable folder and a snapshot of version 1 are read, and go on as they would have: ${name}`, () =>
     withFolder(async (folder) => {
-      const { isWhole, damages } = await ExperienceReplay.verify(new URL(name, GOLDEN));
+      await writeGolden(name, folder);
+      const { isWhole, damages } = await ExperienceReplay.verify(`${folder}/${name}`);
       assertEquals([isWhole, damages], [true, []]);
-      const snapshot = new URL(`${name}.exrp`, GOLDEN);
+      const snapshot = `${folder}/${name}.exrp`;
       assertEquals((await ExperienceReplay.verify(snapshot)).damages, []);
 
-      using opened = await ExperienceReplay.open(await copyOf(name, folder));
+      using opened = await ExperienceReplay.open(`${folder}/${name}`);
       using made = await ExperienceReplay.create({
         ...OPTIONS,
         ...name === "packed" ? { compression: "small" } : {},
@@ -82,13 +80,14 @@ for (const name of ["plain", "packed"]) {
 
 Deno.test("a folder of tables and a snapshot of them of version 1 are read, and go on as they would have", () =>
   withFolder(async (folder) => {
-    const { damages } = await ExperienceReplay.verify(new URL("tables", GOLDEN));
+    await writeGolden("tables", folder);
+    const { damages } = await ExperienceReplay.verify(`${folder}/tables`);
     assertEquals(damages, []);
-    using opened = await Tables.open(await copyOf("tables", folder));
+    using opened = await Tables.open(`${folder}/tables`);
     using loaded = await Tables.create({
       tables: { steps: { sampler: prioritized(), maxSize: 40 } },
     });
-    await loaded.unserialize(new URL("tables.exrp", GOLDEN));
+    await loaded.unserialize(`${folder}/tables.exrp`);
     for (const tables of [opened, loaded]) {
       const steps = tables.table<{ state: Float32Array; id: number }>("steps");
       assertEquals(steps.size, 40);
