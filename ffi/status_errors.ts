@@ -259,7 +259,7 @@ function logText(what: number, call: number, system: number, last: number): Faul
       }`;
     case abi.EXRP_LOG_DISK:
       if (call === abi.EXRP_DISK_CHECK) {
-        return "disk: the folder of the replay, the newest file of its log, or lock.exrp was removed; the replay goes on in memory, and serialize() can save it";
+        return "disk: the folder, the newest file of its log, or lock.exrp was removed; everything goes on in memory, and serialize() can save it";
       }
       if (call === abi.EXRP_DISK_LOCK && UNWRITABLE.includes(system)) {
         return `permission: the folder can't be written (${

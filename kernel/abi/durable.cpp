@@ -5,6 +5,7 @@
 
 #include "kernel/abi/durable_calls.hpp"
 #include "kernel/abi/replay_calls.hpp"
+#include "kernel/durable/recovery.hpp"
 #include "kernel/durable/verify.hpp"
 
 using exrp::closedLog;
@@ -133,10 +134,7 @@ int32_t exrp_durable_open(uint32_t replay, const uint8_t* path, uint32_t path_si
 
 int32_t exrp_durable_state(uint32_t replay, uint8_t* state, uint32_t state_size) {
   return withReplay(replay, [&](ReplayInstance& found) {
-    if (!found.isDurable()) return closedLog();
-    if (state_size < found.durable->stateBytes()) return fail(Status::bufferSize, state_size, found.durable->stateBytes());
-    if (found.durable->stateBytes() > 0) memcpy(state, found.durable->state(), found.durable->stateBytes());
-    return Status::ok;
+    return found.isDurable() ? exrp::readState(*found.durable, state, state_size) : closedLog();
   });
 }
 
@@ -210,7 +208,7 @@ int32_t exrp_durable_info(uint32_t replay, double* info, uint32_t info_count) {
   return withRoom(replay, info_count, EXRP_DURABLE_INFO_COUNT, [&](ReplayInstance& found) {
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (!found.isDurable()) return;
-    exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);
+    exrp::tellLog(*found.durable, info);
     exrp::ResidentRows& resident = found.durable->resident();
     info[EXRP_DURABLE_INFO_RESIDENT_BYTES] = static_cast<double>(resident.limit());
     info[EXRP_DURABLE_INFO_KEPT_BYTES] = static_cast<double>(resident.keptBytes());

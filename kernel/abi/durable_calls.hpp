@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernel/base/whole_number.hpp"
-#include "kernel/durable/recovery.hpp"
+#include "kernel/durable/log_recovery.hpp"
 
 namespace exrp {
 
@@ -46,6 +46,13 @@ inline OpenFolder howToOpen(const double* options) {
   return isNew == 1 ? OpenFolder::make : isNew == EXRP_DURABLE_READS ? OpenFolder::read : OpenFolder::write;
 }
 
+/// Copies the caller's state.
+inline Status readState(const DurableLog& log, uint8_t* state, uint32_t stateSize) {
+  if (stateSize < log.stateBytes()) return fail(Status::bufferSize, stateSize, log.stateBytes());
+  if (log.stateBytes() > 0) memcpy(state, log.state(), log.stateBytes());
+  return Status::ok;
+}
+
 /// Fills the numbers up to EXRP_RECOVERY_STATE_BYTES.
 inline void tellRecovery(const RecoveryReport& found, double* report) {
   report[EXRP_RECOVERY_GROUPS] = static_cast<double>(found.groupCount);
@@ -58,10 +65,11 @@ inline void tellRecovery(const RecoveryReport& found, double* report) {
 }
 
 /// Fills the EXRP_DURABLE_INFO_* of a log that is open.
-inline void tellLog(Log& log, LogStatus failedBy, double* info) {
+inline void tellLog(DurableLog& durable, double* info) {
+  Log& log = durable.stream();
   const LogCounts counts = log.counts();
   info[EXRP_DURABLE_INFO_OPEN] = 1;
-  info[EXRP_DURABLE_INFO_FAILED] = static_cast<double>(failedBy);
+  info[EXRP_DURABLE_INFO_FAILED] = static_cast<double>(durable.failedBy());
   info[EXRP_DURABLE_INFO_WRITTEN_BYTES] = static_cast<double>(counts.writtenBytes);
   info[EXRP_DURABLE_INFO_SYNCS] = static_cast<double>(counts.syncCount);
   info[EXRP_DURABLE_INFO_QUEUED_BYTES] = static_cast<double>(counts.queuedBytes);

@@ -2,7 +2,6 @@
 #define EXRP_BUILD 1
 
 #include <new>
-#include <string.h>
 
 #include "kernel/abi/durable_calls.hpp"
 #include "kernel/abi/tables_registry.hpp"
@@ -61,12 +60,7 @@ int32_t exrp_tables_durable_open(uint32_t tables, const uint8_t* path, uint32_t 
 }
 
 int32_t exrp_tables_durable_state(uint32_t tables, uint8_t* state, uint32_t state_size) {
-  return withDurable(tables, [&](DurableTables& durable) {
-    const exrp::ByteSpan has = durable.state();
-    if (state_size < has.size) return fail(Status::bufferSize, state_size, static_cast<double>(has.size));
-    if (has.size > 0) memcpy(state, has.data, has.size);
-    return Status::ok;
-  });
+  return withDurable(tables, [&](const DurableTables& durable) { return exrp::readState(durable, state, state_size); });
 }
 
 int32_t exrp_tables_durable_note(uint32_t tables, const uint8_t* state, uint32_t state_size, double* ticket) {
@@ -91,7 +85,7 @@ int32_t exrp_tables_durable_info(uint32_t tables, double* info, uint32_t info_co
     if (info_count < EXRP_DURABLE_INFO_COUNT) return fail(Status::bufferSize, info_count, EXRP_DURABLE_INFO_COUNT);
     for (uint32_t at = 0; at < EXRP_DURABLE_INFO_COUNT; ++at) info[at] = 0;
     if (found.durable == nullptr) return Status::ok;
-    exrp::tellLog(found.durable->stream(), found.durable->failedBy(), info);
+    exrp::tellLog(*found.durable, info);
     return Status::ok;
   });
 }

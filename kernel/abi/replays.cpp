@@ -103,7 +103,7 @@ Status noted(Status status, ReplayInstance& instance, exrp::Command command, dou
 [[gnu::noinline]] Status recordNoted(ReplayInstance& instance, uint8_t* row, uint32_t flags) {
   double before = 0;
   memcpy(&before, row, sizeof before);
-  Status status = instance.durable->mayRecord();
+  Status status = instance.durable->mayTake();
   if (status == Status::ok) status = instance.recording.record(row, flags);
   if (status == Status::ok) instance.durable->noteRecord(before, flags, row + exrp::Recording::rowPriority, row + instance.recording.rowTag());
   return status;
@@ -115,7 +115,7 @@ Status recordNoted(ReplayInstance& instance, exrp::Command command, const double
                    const uint32_t* done, Use use) {
   if (!instance.isDurable()) [[likely]] return use();
   exrp::Durable* const durable = instance.durable.get();
-  Status status = durable->mayRecord();
+  Status status = durable->mayTake();
   if (status != Status::ok) return status;
   const uint32_t first = *done;
   const bool isBatch = command == Command::recordBatch;

@@ -133,12 +133,8 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   Sections sections;
   if (status == Status::ok) status = sections.take(durable_.snapshot_, replay_, config.trimLength());
   if (status != Status::ok) return status;
-  Placed placed;
-  uint32_t from = 0;
-  if (!durable_.listPlaces(&placed.placeCount, &from, placed.places) || !durable_.listEpisodes(&placed.headCount, placed.heads)) {
-    return fail(Status::memory, config.capacity);
-  }
-  placed.writer = replay_.book().writer();
+  CheckpointPlaces places;
+  if (!places.take(replay_.book())) return fail(Status::memory, config.capacity);
   Scratch<double> transforms;
   transforms.swap(first.transforms);
   if (pick.transformCount > 0) pick.transforms = transforms.data();
@@ -151,16 +147,17 @@ Status Recovery::changeLimits(const LimitsHead& limits, bool isPassing) {
   replay_.book().store().setRowsComeLater(leavesRows_);
   if (status == Status::ok) status = makeAgain();
   if (status == Status::ok) status = sections.give(durable_.snapshot_, config.capacity);
-  return status == Status::ok ? place(placed) : status;
+  return status == Status::ok ? places.give(replay_) : status;
 }
 
 /// Makes the pick views and selectors that had been made.
 Status Recovery::makeAgain() {
   Status status = Status::ok;
-  for (uint32_t at = 0; status == Status::ok && at < durable_.madeBytes_;) {
+  for (uint32_t at = 0; status == Status::ok && at < durable_.commands_.madeBytes();) {
+    const uint8_t* const made = durable_.commands_.made() + at;
     CommandHead head;
-    memcpy(&head, &durable_.made_[at], sizeof head);
-    status = make(static_cast<Command>(head.command), &durable_.made_[at + sizeof head], head.bytes);
+    memcpy(&head, made, sizeof head);
+    status = make(static_cast<Command>(head.command), made + sizeof head, head.bytes);
     at += static_cast<uint32_t>(sizeof head) + padded(head.bytes);
   }
   return status;

@@ -1,21 +1,15 @@
-// Durable: commands, groups and checkpoints. The file is long because each of them shares the frame that is open.
 #include "kernel/durable/durable.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/durable/payload.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
 
 namespace exrp {
 namespace {
 
-constexpr uint32_t firstRoom = 4096;          // of a frame of commands
-constexpr uint32_t runBytesMax = 1 << 22;     // of the rows that one command speaks of, as recovery makes room for them
-constexpr uint32_t rowsBytesMax = 1 << 20;    // of the rows that one command changes, unless one row has more
-constexpr uint64_t rewrittenMax = 64 << 20;   // rows that are written again for a checkpoint, so that old segments can go
-constexpr uint64_t flushedPart = 8;           // of what rows may take in memory: more is flushed at once, as nothing else may leave
+constexpr uint64_t flushedPart = 8;  // of what rows may take in memory: more is flushed at once, as nothing else may leave
 
 }  // namespace
 
@@ -33,8 +27,7 @@ Status Durable::openLog(const DurableOptions& options) {
   if (blockBytes > frameBytesMax) {
     return exrp::fail(Status::log, static_cast<double>(LogStatus::argument), static_cast<double>(blockBytes), static_cast<double>(frameBytesMax));
   }
-  const uint32_t recordBytes = store.recordBytes();
-  runMax_ = recordBytes < runBytesMax ? runBytesMax / recordBytes : 1;
+  commands_.create(store.recordBytes());
   return beginRows();
 }
 
@@ -54,12 +47,8 @@ Status Durable::beginRows() {
 Status Durable::create(const DurableOptions& options) {
   Status status = openLog(options);
   if (status == Status::ok) status = resident_.checkLimit();
+  if (status == Status::ok) status = createLog();
   if (status != Status::ok) return status;
-  const LogStatus made = log_.create(disk_.get(), options.log);
-  if (made != LogStatus::ok) {
-    fail(made);
-    return failure();
-  }
   resident_.open();
   putLimits();
   return hasFailed_ ? failure() : Status::ok;
@@ -71,126 +60,20 @@ Status Durable::close() {
   options_.checkpointBytes = UINT64_MAX;  // nobody would finish one that begins now
   if (!hasFailed_ && !options_.hasState) endGroup(nullptr, 0, false);
   snapshot_.endFor(this);
-  frame_ = nullptr;
-  cleaner_.wait();
-  // One that waits for the disk only: the next opening has less to read.
-  if (checkpoint_ == Checkpoint::flushing && log_.flush() == LogStatus::ok) finishFlushed();
-  cleaner_.wait();
-  const LogStatus closed = log_.close();
-  if (closed != LogStatus::ok) fail(closed);
-  return hasFailed_ ? failure() : Status::ok;
+  commands_.drop();
+  return closeLog();
 }
 
 void Durable::abandon() {
   resident_.stop();
-  cleaner_.wait();
   fail(LogStatus::closed);
-  log_.abandon();
+  abandonLog();
 }
 
-void Durable::fail(LogStatus status) {
-  if (hasFailed_) return;
-  hasFailed_ = true;
-  // Nobody finishes the checkpoint, and the replay may be saved otherwise.
+/// Nobody finishes the checkpoint, and the replay may be saved otherwise.
+void Durable::failed() {
   snapshot_.endFor(this);
-  checkpoint_ = Checkpoint::none;
-  failedBy_ = status;
-  if (frame_ != nullptr) log_.drop();
-  frame_ = nullptr;
-  lastRun_ = 0;
-}
-
-Status Durable::failure() const {
-  return logStatus(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_, const_cast<Log&>(log_).failure().error);
-}
-
-// ---- commands ----
-
-/// Room for so many bytes in a frame of commands; null where the log has failed.
-uint8_t* Durable::room(uint32_t bytes) {
-  if (hasFailed_) return nullptr;
-  if (frame_ != nullptr && frameBytes_ + bytes > frameRoom_) {
-    const uint32_t ample = frameBytes_ + bytes + frameRoom_;
-    if (log_.extend(ample)) frameRoom_ = ample;
-    else if (log_.extend(frameBytes_ + bytes)) frameRoom_ = frameBytes_ + bytes;
-    else endCommands();
-  }
-  if (hasFailed_) return nullptr;
-  if (frame_ == nullptr) {
-    frameRoom_ = bytes < firstRoom ? firstRoom : bytes;
-    frameBytes_ = 0;
-    if (const LogStatus status = log_.begin(frameRoom_, &frame_); status != LogStatus::ok) {
-      frame_ = nullptr;
-      fail(status);
-      return nullptr;
-    }
-  }
-  uint8_t* const place = frame_ + frameBytes_;
-  frameBytes_ += bytes;
-  pendingBytes_ += bytes;
-  isPending_ = true;
-  return place;
-}
-
-void Durable::endCommands() {
-  lastRun_ = 0;
-  if (frame_ == nullptr) return;
-  LogPlace place;
-  frame_ = nullptr;
-  writtenBytes_ += frameBytes_;
-  if (const LogStatus status = log_.end(commandsFrame, frameBytes_, &place); status != LogStatus::ok) fail(status);
-}
-
-/// Says which seat's calls follow, where it is another one.
-void Durable::noteWriter() {
-  if (replay_.book().writer() == writer_) return;
-  writer_ = replay_.book().writer();
-  uint8_t* const to = room(sizeof(CommandHead) + 8);
-  if (to == nullptr) return;
-  const CommandHead head = {static_cast<uint32_t>(Command::writer), 8};
-  const uint64_t number = writer_;
-  memcpy(to, &head, sizeof head);
-  memcpy(to + sizeof head, &number, sizeof number);
-  lastRun_ = 0;
-}
-
-void Durable::note(Command command, std::initializer_list<LogPiece> pieces) {
-  put(command, pieces);
-  goOn();
-}
-
-/// Notes a command that may be one of several of a call. No group ends before all of them are noted: the rows at its end are those after the call.
-void Durable::put(Command command, std::initializer_list<LogPiece> pieces) {
-  noteWriter();
-  uint64_t bytes = 0;
-  for (const LogPiece& piece : pieces) bytes += piece.size;
-  if (bytes > frameBytesMax - sizeof(CommandHead) - 8) return fail(LogStatus::argument);
-  const auto whole = static_cast<uint32_t>(sizeof(CommandHead) + padded(bytes));
-  uint8_t* to = room(whole);
-  if (to == nullptr) return;
-  uint8_t* const begin = to;
-  const CommandHead head = {static_cast<uint32_t>(command), static_cast<uint32_t>(bytes)};
-  memcpy(to, &head, sizeof head);
-  to += sizeof head;
-  for (const LogPiece& piece : pieces) {
-    if (piece.size > 0) memcpy(to, piece.bytes, piece.size);
-    to += piece.size;
-  }
-  memset(to, 0, static_cast<size_t>(padded(bytes) - bytes));
-  lastRun_ = 0;
-  const bool isMade = command == Command::createView || command == Command::createSelector;
-  if (isMade && !keepMade(command, begin + sizeof head, static_cast<uint32_t>(bytes))) return fail(LogStatus::memory);
-}
-
-/// Keeps a command that made a view or a selector, for checkpoints.
-bool Durable::keepMade(Command command, const uint8_t* arguments, uint32_t bytes) {
-  const auto whole = static_cast<uint32_t>(sizeof(CommandHead) + padded(bytes));
-  if (!made_.commit(madeBytes_ + whole)) return false;
-  const CommandHead head = {static_cast<uint32_t>(command), bytes};
-  memcpy(&made_[madeBytes_], &head, sizeof head);
-  memcpy(&made_[madeBytes_ + sizeof head], arguments, bytes);
-  madeBytes_ += whole;
-  return true;
+  commands_.drop();
 }
 
 LimitsCommand Durable::limitsCommand() const {
@@ -201,111 +84,7 @@ LimitsCommand Durable::limitsCommand() const {
 /// Says what the limits are from here on.
 void Durable::putLimits() {
   const LimitsHead limits = limitsCommand().limits;
-  put(Command::setLimits, {{&limits, sizeof limits}});
-}
-
-void Durable::noteRecord(double handle, uint32_t flags, const uint8_t* priority, const uint8_t* tag) {
-  if (hasFailed_) return;
-  const bool isPlain = flags == 0;
-  if (isPlain && lastRun_ != 0 && replay_.book().writer() == writer_) {
-    RecordsHead run;
-    memcpy(&run, frame_ + lastRun_, sizeof run);
-    if (run.handle == handle && run.count < runMax_) {
-      ++run.count;
-      memcpy(frame_ + lastRun_, &run, sizeof run);
-      return goOn();
-    }
-  }
-  const RecordsHead head = {handle, flags, 1};
-  const LogPiece own = {&head, sizeof head};
-  const LogPiece priorities = {priority, (flags & EXRP_RECORD_PRIORITY) != 0 ? 8u : 0u};
-  const LogPiece tags = {tag, (flags & EXRP_RECORD_TAG) != 0 ? 4u : 0u};
-  if ((flags & EXRP_RECORD_NEXT_STATE) != 0) {
-    const auto step = static_cast<uint8_t>(flags & ~uint32_t{EXRP_RECORD_NEXT_STATE | EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG});
-    const LogPiece handles = {&handle, sizeof handle};
-    const uint64_t flagsOfStep = step;
-    const RecordsHead batch = {0, flags & (EXRP_RECORD_NEXT_STATE | EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG), 1};
-    return note(Command::recordBatch, {{&batch, sizeof batch}, handles, {&flagsOfStep, 8}, priorities, tags});
-  }
-  note(Command::recordMany, {own, priorities, tags});
-  if (isPlain && frame_ != nullptr) lastRun_ = frameBytes_ - static_cast<uint32_t>(sizeof head);
-}
-
-const double* Durable::keepHandles(const double* handles, uint32_t count) {
-  if (!handles_.commit(count)) {
-    fail(LogStatus::memory);
-    return handles;
-  }
-  memcpy(handles_.data(), handles, size_t{count} * sizeof(double));
-  return handles_.data();
-}
-
-void Durable::noteSteps(Command command, const double* handles, const uint8_t* steps, uint32_t first, uint32_t end, uint32_t count,
-                        uint32_t flags) {
-  const uint8_t* const own = steps;
-  const uint8_t* const priorities = steps + padded(count);
-  const uint8_t* const tags = priorities + size_t{count} * sizeof(double);
-  constexpr uint32_t with = EXRP_RECORD_PRIORITY | EXRP_RECORD_TAG;
-  const bool hasOwn = command != Command::recordMany;
-  // Only the last step of the call may end an episode, or have a next state.
-  uint32_t at = first;
-  double handle = command == Command::recordBatch ? 0 : handles[0];
-  while (at < end && !hasFailed_) {
-    const uint32_t most = command == Command::recordMany && end - at > runMax_ ? runMax_ : end - at;
-    const bool isLast = at + most == count;
-    uint32_t said = flags;
-    if (!isLast && command != Command::recordBatch) said &= with;
-    const RecordsHead head = {handle, said, most};
-    const uint64_t zero = 0;
-    const auto flagBytes = hasOwn ? most : 0;
-    const LogPiece pieces[] = {
-        {&head, sizeof head},
-        {handles + at, command == Command::recordBatch ? most * uint32_t{sizeof(double)} : 0},
-        {own + at, flagBytes},
-        {&zero, static_cast<uint32_t>(padded(flagBytes) - flagBytes)},
-        {priorities + size_t{at} * sizeof(double), (flags & EXRP_RECORD_PRIORITY) != 0 ? most * uint32_t{sizeof(double)} : 0},
-        {tags + size_t{at} * sizeof(int32_t), (flags & EXRP_RECORD_TAG) != 0 ? most * uint32_t{sizeof(int32_t)} : 0},
-    };
-    put(command, {pieces[0], pieces[1], pieces[2], pieces[3], pieces[4], pieces[5]});
-    at += most;
-    handle = handleBefore;
-  }
-  goOn();
-}
-
-void Durable::notePicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
-                        uint32_t itemBytes, uint32_t count) {
-  putPicks(command, number, handles, positions, items, itemBytes, count);
-  goOn();
-}
-
-void Durable::putPicks(Command command, uint32_t number, const double* handles, const int32_t* positions, const uint8_t* items,
-                       uint32_t itemBytes, uint32_t count) {
-  const PicksHead head = {number, count, itemBytes, 0};
-  const uint64_t zero = 0;
-  put(command, {{&head, sizeof head},
-                {handles, count * uint32_t{sizeof(double)}},
-                {positions, count * uint32_t{sizeof(int32_t)}},
-                {&zero, count % 2 * 4},
-                {items, count * itemBytes}});
-}
-
-void Durable::noteRows(uint32_t column, const double* handles, const int32_t* positions, const uint8_t* rows, uint32_t rowBytes, uint32_t count) {
-  const EpisodeBook& book = replay_.book();
-  const bool isKept = book.store().isKept(column);
-  // Recovery changes rows in the end. Then nobody knows any more which records were gone already, while the row that they had is still there.
-  const auto isGone = [&](uint32_t at) {
-    const uint32_t episode = isKept ? book.findEpisode(handles[at]) : 0;
-    return isKept && (episode == episodeNone || static_cast<uint32_t>(positions[at]) < book.episodes().first(episode));
-  };
-  const uint32_t most = rowBytes < rowsBytesMax ? rowsBytesMax / rowBytes : 1;
-  for (uint32_t at = 0; at < count && !hasFailed_;) {
-    uint32_t end = at;
-    while (end < count && end - at < most && !isGone(end)) ++end;
-    if (end > at) putPicks(Command::setRows, column, handles + at, positions + at, rows + size_t{at} * rowBytes, rowBytes, end - at);
-    at = end > at ? end : at + 1;
-  }
-  goOn();
+  commands_.put(Command::setLimits, {{&limits, sizeof limits}});
 }
 
 /// After a call was noted: whether its group is to end.
@@ -313,7 +92,7 @@ void Durable::goOn() {
   if (options_.hasState || hasFailed_ || holdCount_ > 0) return;
   const LoggedRows& rows = replay_.book().part<LoggedRows>();
   const uint64_t recordBytes = replay_.book().store().recordBytes();
-  const uint64_t fresh = pendingBytes_ + rows.newRows() * recordBytes;
+  const uint64_t fresh = commands_.pendingBytes() + rows.newRows() * recordBytes;
   // Blocks are written whole. Where many are half full, a group waits until it writes at most twice what came.
   const uint64_t groupBytes = resident_.isOn() ? std::min<uint64_t>(options_.groupBytes, resident_.keptBytes() / flushedPart) : options_.groupBytes;
   const bool isWorth = fresh >= groupBytes && 2 * fresh >= rows.unwrittenRows() * recordBytes;
@@ -325,16 +104,6 @@ void Durable::goOn() {
 }
 
 // ---- groups ----
-
-void Durable::append(uint32_t type, std::initializer_list<LogPiece> pieces) {
-  if (hasFailed_) return;
-  LogPlace place;
-  uint64_t bytes = 0;
-  for (const LogPiece& piece : pieces) bytes += piece.size;
-  const LogStatus status = log_.append(type, pieces.begin(), static_cast<uint32_t>(pieces.size()), &place);
-  writtenBytes_ += bytes;
-  if (status != LogStatus::ok) fail(status);
-}
 
 /// Reads the rows of a block that is to be written, unless they are in memory. What can't be read stays where it is. What is damaged is lost, whatever changes it.
 bool Durable::readBack(uint32_t block) {
@@ -366,16 +135,12 @@ void Durable::writeBlock(uint32_t block) {
   resident_.changing(block);
   head.hasNextState = nextState == nullptr ? 0 : 1;
   const uint64_t bytes = loggedBlockBytes(store, block, head) + (nextState == nullptr ? 0 : store.leaves().bytes());
-  if (bytes > frameBytesMax) return fail(LogStatus::argument);
-  uint8_t* payload = nullptr;
-  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
-  if (status != LogStatus::ok) return fail(status);
-  uint8_t* const end = writeLoggedBlock(store, block, head, payload, isRecovering_ ? nullptr : log_.late());
-  if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
+  const auto write = [&](uint8_t* payload) {
+    uint8_t* const end = writeLoggedBlock(store, block, head, payload, isRecovering_ ? nullptr : log_.late());
+    if (nextState != nullptr) memcpy(end, nextState, store.leaves().bytes());
+  };
   LogPlace place;
-  status = log_.end(isLoggedPacked(store, block, head) ? packedRowsFrame : rowsFrame, static_cast<uint32_t>(bytes), &place);
-  if (status != LogStatus::ok) return fail(status);
-  writtenBytes_ += bytes;
+  if (!appendWritten(isLoggedPacked(store, block, head) ? packedRowsFrame : rowsFrame, bytes, write, &place)) return;
   book.part<LoggedRows>().setPlace(block, place, true);
   resident_.written(block);
 }
@@ -383,7 +148,7 @@ void Durable::writeBlock(uint32_t block) {
 /// For rows that take too much memory. Between two calls of a program, groups do more (endGroup).
 bool Durable::writeForRoom() {
   if (isRecovering_) {
-    endCommands();
+    commands_.end();
     resident_.forEachChanged([&](uint32_t block) {
       writeBlock(block);
       hasWrittenEarly_ = true;
@@ -398,20 +163,16 @@ void Durable::writeCarried(uint32_t episode) {
   if (hasFailed_ || episode >= book.episodes().highWater() || book.episodes()[episode].state == EXRP_EPISODE_EVICTED) return;
   uint64_t bytes = sizeof(double);
   for (uint32_t k = 0; k < kept.count(); ++k) bytes += book.store().column(kept.column(k)).bytes;
-  uint8_t* payload = nullptr;
-  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
-  if (status != LogStatus::ok) return fail(status);
-  const double handle = book.handleAt(episode);
-  memcpy(payload, &handle, sizeof handle);
-  payload += sizeof handle;
-  for (uint32_t k = 0; k < kept.count(); ++k) {
-    const uint32_t columnBytes = book.store().column(kept.column(k)).bytes;
-    memcpy(payload, kept.carriedAt(kept.column(k), episode), columnBytes);
-    payload += columnBytes;
-  }
-  LogPlace place;
-  status = log_.end(carriedFrame, static_cast<uint32_t>(bytes), &place);
-  if (status != LogStatus::ok) fail(status);
+  appendWritten(carriedFrame, bytes, [&](uint8_t* to) {
+    const double handle = book.handleAt(episode);
+    memcpy(to, &handle, sizeof handle);
+    to += sizeof handle;
+    for (uint32_t k = 0; k < kept.count(); ++k) {
+      const uint32_t columnBytes = book.store().column(kept.column(k)).bytes;
+      memcpy(to, kept.carriedAt(kept.column(k), episode), columnBytes);
+      to += columnBytes;
+    }
+  });
 }
 
 void Durable::writeStatistics() {
@@ -424,9 +185,8 @@ void Durable::writeStatistics() {
 }
 
 Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasState) {
-  const bool isSame = !hasState || (hasState_ && stateBytes == stateBytes_ && (stateBytes == 0 || memcmp(state, state_.data(), stateBytes) == 0));
-  // The log's own thread may have met it.
-  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
+  const bool isSame = !hasState || (hasState_ && isState(state, stateBytes));
+  noteFailure();
   evictLost();
   const bool wants = !hasFailed_ && checkpoint_ == Checkpoint::none && wantsCheckpoint();
   hasLeftOut_ = false;
@@ -434,21 +194,18 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
   LoggedRows& rows = replay_.book().part<LoggedRows>();
   if (resident_.isPressed()) resident_.forEachChanged([&](uint32_t block) { rows.note(block); });
   intervalsSeen_ = log_.intervalCount();
-  if (!hasFailed_ && (isPending_ || !isSame || rows.unwrittenCount() > 0)) {
-    endCommands();
+  if (!hasFailed_ && (commands_.pendingBytes() > 0 || hasWrittenEarly_ || !isSame || rows.unwrittenCount() > 0)) {
+    commands_.end();
     rows.takeUnwritten([&](uint32_t block) { writeBlock(block); }, [&](uint32_t episode) { writeCarried(episode); });
     writeStatistics();
     const GroupHead head = {groupCount_, isSame ? 0u : 1u, 0};
-    append(groupFrame, {{&head, sizeof head}, {state, isSame ? 0 : stateBytes}});
-    if (!hasFailed_) ++groupCount_;
+    if (append(groupFrame, {{&head, sizeof head}, {state, isSame ? 0 : stateBytes}})) ++groupCount_;
     if (!hasFailed_ && !isSame) {
-      if (!state_.commit(stateBytes)) fail(LogStatus::memory);
-      else if (stateBytes > 0) memcpy(state_.data(), state, stateBytes);
-      stateBytes_ = hasFailed_ ? 0 : stateBytes;
+      if (!keepState(state, stateBytes)) fail(LogStatus::memory);
       hasState_ = true;
     }
-    isPending_ = false;
-    pendingBytes_ = 0;
+    commands_.beginGroup();
+    hasWrittenEarly_ = false;
     if (!hasFailed_ && resident_.isOn() && log_.position().packed() - log_.flushed().packed() > resident_.keptBytes() / flushedPart) log_.requestFlush();
   }
   // The log before a checkpoint goes, with the changes of rows in it.
@@ -463,27 +220,12 @@ Status Durable::endGroup(const uint8_t* state, uint32_t stateBytes, bool hasStat
 void Durable::evictLost() {
   const EpisodeBook& book = replay_.book();
   resident_.unread().takeLost([&](uint32_t block) {
-    const HandleHead head = {book.handleAt(book.store().head(block).episode), 0, 0};
-    if (replay_.evictEpisode(head.handle) == Status::ok) put(Command::evictEpisode, {{&head, sizeof head}});
+    const double handle = book.handleAt(book.store().head(block).episode);
+    if (replay_.evictEpisode(handle) == Status::ok) commands_.put(Command::evictEpisode, handle);
   });
 }
 
-Status Durable::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
-  const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
-  if (status == LogStatus::ok) {
-    // So that who copies the folder behind a flush finds it at rest.
-    if (timeoutMs > 0) cleaner_.wait();
-    // What was flushed before is lost where somebody has removed the folder since.
-    const DiskError error = disk_->findFolder();
-    if (error.isError()) log_.fail(error);  // so that the next call says it, too
-    return error.isError() ? logStatus(LogStatus::disk, error) : Status::ok;
-  }
-  return logStatus(status, log_.failure().error);
-}
-
 // ---- checkpoints ----
-
-bool Durable::wantsCheckpoint() { return writtenBytes_ >= options_.checkpointBytes && writtenBytes_ >= 4 * checkpointSize_; }
 
 /// Blocks whose rows have changed since they were written are written again, and so are those of the oldest segments, if that lets them go.
 void Durable::freshenBlocks() {
@@ -514,153 +256,78 @@ uint32_t Durable::sparseFront() {
   return segments.sparseFront(rewrittenMax, options_.log.segmentBytes, options_.log.leastBytes(), [&](size_t at) { return live[at]; });
 }
 
-/// Lists where the rows of blocks are, by episode and time, and the first segment that is needed for them. False without memory for the list.
-bool Durable::listPlaces(uint32_t* count, uint32_t* from, Scratch<LogPlace>& places) const {
-  const EpisodeBook& book = replay_.book();
-  const LoggedRows& logged = book.part<LoggedRows>();
-  *count = 0;
-  *from = UINT32_MAX;
-  if (!places.commit(book.store().highWater())) return false;
-  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
-    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
-      if (book.rowsOf(block).count == 0) continue;
-      const LogPlace& place = places[(*count)++] = logged.place(block);
-      if (!logged.isLost(block) && place.segment < *from) *from = place.segment;
-    }
-  }
-  return true;
-}
-
-/// Lists what a snapshot does not say of episodes. False without memory for the list.
-bool Durable::listEpisodes(uint32_t* count, Scratch<EpisodeHead>& heads) const {
-  *count = 0;
-  const EpisodeList& episodes = replay_.book().episodes();
-  const ReleasedRecords& released = replay_.book().part<ReleasedRecords>();
-  for (uint32_t episode = episodes.oldest(); episode != episodeNone; episode = episodes[episode].newer) {
-    const uint32_t to = released.until(episode) > episodes.first(episode) ? released.until(episode) : 0;
-    if (to == 0 && episodes[episode].ended()) continue;
-    if (!heads.commit(*count + 1)) return false;
-    heads[(*count)++] = {replay_.book().handleAt(episode), to, episodes[episode].writer};
-  }
-  return true;
-}
-
 /// Keeps the moment. Where a snapshot is being saved, a later group tries again.
 void Durable::beginCheckpoint() {
   if (snapshot_.begin(this, false) != Status::ok) return;
-  placeAt_ = 0;
-  if (!listPlaces(&placeCount_, &placesFrom_, places_)) return snapshot_.endFor(this);
+  if (!places_.take(replay_.book())) return snapshot_.endFor(this);
   const LimitsCommand limits = limitsCommand();
-  const auto commandBytes = static_cast<uint32_t>(sizeof limits) + madeBytes_;
-  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes_, commandBytes, writer_, 0};
-  LogPlace place;
+  const auto commandBytes = static_cast<uint32_t>(sizeof limits) + commands_.madeBytes();
+  const CheckpointHead head = {groupCount_, durableVersion, hasState_ ? 1u : 0u, stateBytes(), commandBytes, commands_.writer(), 0};
   uint64_t drawn[EXRP_LIMIT_LOGS];
   for (uint32_t log = 0; log < EXRP_LIMIT_LOGS; ++log) drawn[log] = statistics_.drawnCount(log);
-  uint32_t episodeCount = 0;
-  if (!listEpisodes(&episodeCount, episodes_)) return snapshot_.endFor(this);
-  const auto episodeBytes = static_cast<uint32_t>(episodeCount * sizeof(EpisodeHead));
-  const LogPiece pieces[] = {{&head, sizeof head},         {state_.data(), stateBytes_}, {&limits, sizeof limits},
-                             {made_.data(), madeBytes_},   {drawn, sizeof drawn},        {episodes_.data(), episodeBytes}};
-  const LogStatus status = log_.append(checkpointFrame, pieces, 6, &place);
-  if (status != LogStatus::ok) return fail(status);
-  checkpointAt_ = place.position();
-  checkpointSize_ = 0;
-  writtenBytes_ = 0;
+  LogPlace place;
+  const bool isBegun = append(checkpointFrame,
+                              {{&head, sizeof head},
+                               {state(), stateBytes()},
+                               {&limits, sizeof limits},
+                               {commands_.made(), commands_.madeBytes()},
+                               {drawn, sizeof drawn},
+                               {places_.heads.data(), static_cast<uint32_t>(places_.headCount * sizeof(EpisodeHead))}},
+                              &place);
+  if (!isBegun) return;
+  beginCheckpointAt(place.position(), places_.firstSegment);
   section_ = 0;
   sectionItem_ = 0;
-  checkpoint_ = Checkpoint::sections;
+  placeAt_ = 0;
 }
 
 /// Writes so much of the checkpoint that is under way, or finishes it once it is on the disk.
 void Durable::pumpCheckpoint(uint64_t budget) {
   if (checkpoint_ == Checkpoint::flushing) return finishFlushed();
-  uint64_t written = 0;
-  while (checkpoint_ == Checkpoint::sections && written < budget && !hasFailed_) {
+  for (uint64_t written = 0; checkpoint_ == Checkpoint::writing && written < budget;) {
     double info[2] = {};
-    if (snapshot_.info(section_, info) != Status::ok) {
-      checkpoint_ = Checkpoint::places;
-      break;
-    }
-    const bool isDone = section_ == EXRP_SECTION_RECORDS || sectionItem_ >= info[0];
-    if (isDone) {
-      ++section_;
-      sectionItem_ = 0;
-      continue;
-    }
-    const double most = info[1] >= options_.pieceBytes ? 1 : static_cast<double>(static_cast<uint32_t>(options_.pieceBytes / info[1]));
-    const auto count = static_cast<uint32_t>(info[0] - sectionItem_ < most ? info[0] - sectionItem_ : most);
-    const auto bytes = static_cast<uint32_t>(count * info[1]);
-    uint8_t* payload = nullptr;
-    LogStatus status = log_.begin(sizeof(SectionHead) + bytes, &payload);
-    if (status != LogStatus::ok) return fail(status);
+    const uint64_t bytes = snapshot_.info(section_, info) == Status::ok ? writeSection(info) : writePlaces();
+    written += bytes;
+    checkpointSize_ += bytes;
+  }
+}
+
+/// Writes the next items of a section of the snapshot, and returns their bytes. `info` is that of the section.
+uint64_t Durable::writeSection(const double* info) {
+  if (section_ == EXRP_SECTION_RECORDS || sectionItem_ >= info[0]) {
+    ++section_;
+    sectionItem_ = 0;
+    return 0;
+  }
+  const double most = info[1] >= options_.pieceBytes ? 1 : static_cast<double>(static_cast<uint32_t>(options_.pieceBytes / info[1]));
+  const auto count = static_cast<uint32_t>(info[0] - sectionItem_ < most ? info[0] - sectionItem_ : most);
+  const auto bytes = static_cast<uint32_t>(count * info[1]);
+  appendWritten(sectionFrame, sizeof(SectionHead) + bytes, [&](uint8_t* payload) {
     const SectionHead head = {sectionItem_, section_, count};
     memcpy(payload, &head, sizeof head);
-    if (snapshot_.read(section_, sectionItem_, count, payload + sizeof head, bytes) != Status::ok) {
-      log_.drop();
-      return fail(LogStatus::memory);
-    }
-    LogPlace place;
-    status = log_.end(sectionFrame, sizeof(SectionHead) + bytes, &place);
-    if (status != LogStatus::ok) return fail(status);
-    sectionItem_ += count;
-    written += bytes;
-  }
-  while (checkpoint_ == Checkpoint::places && written < budget && !hasFailed_) {
-    const auto most = static_cast<uint32_t>(options_.pieceBytes < sizeof(LogPlace) ? 1 : options_.pieceBytes / sizeof(LogPlace));
-    const uint32_t count = placeCount_ - placeAt_ < most ? placeCount_ - placeAt_ : most;
-    if (count > 0) append(placesFrame, {{places_.data() + placeAt_, count * uint32_t{sizeof(LogPlace)}}});
-    placeAt_ += count;
-    written += uint64_t{count} * sizeof(LogPlace);
-    if (placeAt_ < placeCount_) continue;
-    append(checkpointEndFrame, {});
+    if (snapshot_.read(section_, sectionItem_, count, payload + sizeof head, bytes) != Status::ok) fail(LogStatus::memory);
+  });
+  sectionItem_ += count;
+  return bytes;
+}
+
+/// Writes where the rows of the next blocks are, and returns the bytes. Behind the last ones, the checkpoint ends.
+uint64_t Durable::writePlaces() {
+  const auto most = static_cast<uint32_t>(options_.pieceBytes < sizeof(LogPlace) ? 1 : options_.pieceBytes / sizeof(LogPlace));
+  const uint32_t count = std::min(places_.placeCount - placeAt_, most);
+  if (count > 0) append(placesFrame, {{places_.places.data() + placeAt_, count * uint32_t{sizeof(LogPlace)}}});
+  placeAt_ += count;
+  if (placeAt_ == places_.placeCount) {
     snapshot_.endFor(this);
-    // The log syncs soon by itself: with its interval, or at the end of the segment. Nobody waits for this.
-    checkpointTicket_ = log_.position().packed();
-    checkpoint_ = Checkpoint::flushing;
+    endCheckpoint();
   }
-  checkpointSize_ += written;
+  return uint64_t{count} * sizeof(LogPlace);
 }
 
 void Durable::finishCheckpoint() {
-  while (!hasFailed_ && (checkpoint_ == Checkpoint::sections || checkpoint_ == Checkpoint::places)) {
-    endCommands();
-    pumpCheckpoint(UINT64_MAX);
-  }
-}
-
-/// Once the checkpoint is on the disk: has that said there, and the segments removed that nothing needs any more.
-void Durable::finishFlushed() {
-  if (!log_.isFlushed(checkpointTicket_)) return;
-  const uint32_t neededFrom = placesFrom_ < checkpointAt_.segment ? placesFrom_ : checkpointAt_.segment;
-  if (cleaner_.begin(checkpointAt_, neededFrom)) checkpoint_ = Checkpoint::none;
-}
-
-// ---- copies of the folder ----
-
-Status Durable::seal(SealedFolder* sealed) {
-  if (isSealed_) return exrp::fail(Status::log, EXRP_LOG_BUSY);
-  if (hasFailed_) return failure();
-  cleaner_.pause();
-  LogSegments segments;
-  LogStatus status = log_.segments(&segments);
-  if (status == LogStatus::ok) status = log_.endSegment(&sealed->ticket, &sealed->next);
-  if (status != LogStatus::ok) {
-    cleaner_.resume();
-    fail(status);
-    return failure();
-  }
-  sealed->logId = log_.id();
-  sealed->first = segments.count > 0 ? segments.segments[0].segment : sealed->next;
-  for (size_t k = 0; k < segments.count; ++k) sealed->count += segments.segments[k].segment < sealed->next ? 1 : 0;
-  sealedCount_ = sealed->count;
-  sealed->checkpoint = cleaner_.newest();
-  isSealed_ = true;
-  return Status::ok;
-}
-
-void Durable::unseal() {
-  isSealed_ = false;
-  cleaner_.resume();
+  if (checkpoint_ != Checkpoint::writing) return;
+  commands_.end();
+  pumpCheckpoint(UINT64_MAX);
 }
 
 }  // namespace exrp

@@ -4,13 +4,11 @@
 #include <new>
 
 #include "kernel/base/padded.hpp"
-#include "kernel/durable/checkpoint_file.hpp"
 
 namespace exrp {
 namespace {
 
-constexpr uint32_t pieceBytes = 1 << 16;     // of a checkpoint's frame of items
-constexpr uint64_t rewrittenMax = 64 << 20;  // chunks that are written again for a checkpoint, so that old segments can go
+constexpr uint32_t pieceBytes = 1 << 16;  // of a checkpoint's frame of items
 
 size_t itemBytes(const ItemBody& body) { return sizeof(LoggedItem) + body.chunkCount * sizeof(LoggedChunk) + body.trajectoryBytes; }
 
@@ -21,53 +19,22 @@ size_t itemBytes(const ItemBody& body) { return sizeof(LoggedItem) + body.chunkC
 Status DurableTables::create(const DurableOptions& options) {
   if (!tables_.store().keepPlaces()) return exrp::fail(Status::order);
   options_ = options;
-  const LogStatus made = log_.create(disk_.get(), options.log);
-  if (made != LogStatus::ok) {
-    fail(made);
-    return failure();
-  }
-  begin();
-  return Status::ok;
+  const Status status = createLog();
+  if (status == Status::ok) begin();
+  return status;
 }
-
-/// The log is open: hears of changes from now on.
-void DurableTables::begin() { tables_.setListener(this); }
 
 Status DurableTables::close() {
   tables_.setListener(nullptr);
-  cleaner_.wait();
-  // One that waits for the disk only: the next opening has less to read.
-  if (checkpoint_ == Checkpoint::flushing && log_.flush() == LogStatus::ok) finishFlushed();
-  cleaner_.wait();
+  const Status status = log_.isOpen() ? closeLog() : Status::ok;
   dropCheckpoint();
-  if (!log_.isOpen()) return Status::ok;
-  const LogStatus closed = log_.close();
-  if (closed != LogStatus::ok) fail(closed);
-  return hasFailed_ ? failure() : Status::ok;
+  return status;
 }
 
 void DurableTables::abandon() {
   tables_.setListener(nullptr);
-  cleaner_.wait();
   dropCheckpoint();
-  log_.abandon();
-}
-
-void DurableTables::fail(LogStatus status) {
-  if (hasFailed_) return;
-  hasFailed_ = true;
-  failedBy_ = status;
-  dropCheckpoint();
-}
-
-Status DurableTables::failure() const {
-  return logStatus(failedBy_ == LogStatus::ok ? LogStatus::disk : failedBy_, const_cast<Log&>(log_).failure().error);
-}
-
-Status DurableTables::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
-  const LogStatus status = log_.waitFlushed(ticket, timeoutMs);
-  if (status == LogStatus::ok && timeoutMs > 0) cleaner_.wait();
-  return status == LogStatus::ok ? Status::ok : logStatus(status, log_.failure().error);
+  abandonLog();
 }
 
 double DurableTables::memoryBytes() const {
@@ -80,16 +47,6 @@ double DurableTables::memoryBytes() const {
 }
 
 // ---- changes ----
-
-bool DurableTables::append(uint32_t type, std::initializer_list<LogPiece> pieces, LogPlace* place) {
-  if (hasFailed_) return false;
-  LogPlace at;
-  const LogStatus status = log_.append(type, pieces.begin(), static_cast<uint32_t>(pieces.size()), &at);
-  if (status != LogStatus::ok) return fail(status), false;
-  writtenBytes_ += wholeFrameBytes(at.bytes);
-  if (place != nullptr) *place = at;
-  return true;
-}
 
 bool DurableTables::mayBe(const Queue<Chunk*>& chunks, size_t trajectoryBytes) const {
   for (size_t k = 0; k < chunks.count(); ++k) {
@@ -133,15 +90,8 @@ void DurableTables::inserting(ItemTable& table, const WaitingItem& item, double 
     Chunk* const chunk = body.chunks()[k];
     if (tables_.store().logged(chunk).segment == 0 && !writeChunk(chunk)) return;
   }
-  const auto bytes = static_cast<uint32_t>(itemBytes(body));
-  uint8_t* payload = nullptr;
-  LogStatus status = log_.begin(bytes, &payload);
-  if (status != LogStatus::ok) return fail(status);
-  writeItem(payload, {item.key, item.priority, item.removerPriority, now, table.number(), 0, body.chunkCount, body.trajectoryBytes}, body);
-  LogPlace place;
-  status = log_.end(insertFrame, bytes, &place);
-  if (status != LogStatus::ok) return fail(status);
-  writtenBytes_ += wholeFrameBytes(bytes);
+  const LoggedItem head = {item.key, item.priority, item.removerPriority, now, table.number(), 0, body.chunkCount, body.trajectoryBytes};
+  appendWritten(insertFrame, itemBytes(body), [&](uint8_t* payload) { writeItem(payload, head, body); });
 }
 
 void DurableTables::removing(const ItemTable& table, uint32_t index) {
@@ -176,28 +126,19 @@ void DurableTables::endingBatch(const ItemTable& table) {
 }
 
 Status DurableTables::setState(const uint8_t* state, uint32_t bytes) {
-  // The log's own thread may have met it.
-  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
-  const bool isSame = bytes == stateBytes_ && (bytes == 0 || memcmp(state, state_.data(), bytes) == 0);
-  if (!isSame && append(stateFrame, {{state, bytes}})) {
-    if (!state_.commit(bytes)) {
-      fail(LogStatus::memory);
-    } else {
-      if (bytes > 0) memcpy(state_.data(), state, bytes);
-      stateBytes_ = bytes;
-    }
-  }
+  noteFailure();
+  if (!isState(state, bytes) && append(stateFrame, {{state, bytes}}) && !keepState(state, bytes)) fail(LogStatus::memory);
   settled();
   return hasFailed_ ? failure() : Status::ok;
 }
 
 void DurableTables::settled() {
-  if (!hasFailed_ && log_.hasFailed()) fail(LogStatus::disk);
+  noteFailure();
   if (hasFailed_) return;
   // While the disk is behind, a checkpoint waits, and not the caller.
-  if (checkpoint_ == Checkpoint::tables && log_.counts().queuedBytes > options_.log.queueBytes / 4) return;
+  if (checkpoint_ == Checkpoint::writing && log_.counts().queuedBytes > options_.log.queueBytes / 4) return;
   if (checkpoint_ != Checkpoint::none) return pumpCheckpoint(pieceBytes);
-  if (writtenBytes_ >= options_.checkpointBytes && writtenBytes_ >= 4 * checkpointSize_) beginCheckpoint();
+  if (wantsCheckpoint()) beginCheckpoint();
 }
 
 // ---- checkpoints ----
@@ -245,13 +186,10 @@ void DurableTables::beginCheckpoint() {
   }
   const TablesCheckpointHead head = {tablesVersion, tables_.tableCount()};
   LogPlace place;
-  if (!append(checkpointFrame, {{&head, sizeof head}, {state_.data(), stateBytes_}}, &place)) return;
-  checkpointAt_ = place.position();
-  firstNeeded_ = 1;
-  while (firstNeeded_ < checkpointAt_.segment && tables_.store().loggedBytes(firstNeeded_) == 0) ++firstNeeded_;
-  checkpointSize_ = 0;
-  writtenBytes_ = 0;
-  checkpoint_ = Checkpoint::tables;
+  if (!append(checkpointFrame, {{&head, sizeof head}, {state(), stateBytes()}}, &place)) return;
+  uint32_t needed = 1;
+  while (needed < place.segment && tables_.store().loggedBytes(needed) == 0) ++needed;
+  beginCheckpointAt(place.position(), needed);
 }
 
 bool DurableTables::writeTable(const SavedTable& saved, const ItemTable& table) {
@@ -272,9 +210,8 @@ uint64_t DurableTables::writeItems(const SavedTable& saved, ItemTable& table) {
   size_t bytes = bytesAt(item_);
   uint32_t end = item_ + 1;
   for (; end < saved.size && bytes + bytesAt(end) <= pieceBytes; ++end) bytes += bytesAt(end);
-  uint8_t* payload = nullptr;
-  LogStatus status = log_.begin(static_cast<uint32_t>(bytes), &payload);
-  if (status != LogStatus::ok) return fail(status), 0;
+  uint8_t* payload = beginFrame(bytes);
+  if (payload == nullptr) return 0;
   memset(payload, 0, bytes);
   for (; item_ < end; ++item_) {
     const ItemRow& row = saved.rows[item_];
@@ -287,10 +224,7 @@ uint64_t DurableTables::writeItems(const SavedTable& saved, ItemTable& table) {
     payload += padded(size_t{sampler.itemBytes()} + remover.itemBytes());
     table.release(row.body);
   }
-  LogPlace place;
-  status = log_.end(itemsFrame, static_cast<uint32_t>(bytes), &place);
-  if (status != LogStatus::ok) return fail(status), 0;
-  return bytes;
+  return endFrame(itemsFrame, static_cast<uint32_t>(bytes)) ? bytes : 0;
 }
 
 /// Writes so much of the checkpoint that is under way, or finishes it once it is on the disk.
@@ -314,16 +248,8 @@ void DurableTables::pumpCheckpoint(uint64_t budget) {
   }
   checkpointSize_ += written;
   if (hasFailed_ || table_ < tables_.tableCount()) return;
-  if (!append(checkpointEndFrame, {})) return;
   table_ = 0;
-  // The log syncs soon by itself: with its interval, or at the end of the segment. Nobody waits for this.
-  checkpointTicket_ = log_.position().packed();
-  checkpoint_ = Checkpoint::flushing;
-}
-
-/// Once the checkpoint is on the disk: has that said there, and the segments removed that nothing needs any more.
-void DurableTables::finishFlushed() {
-  if (log_.isFlushed(checkpointTicket_) && cleaner_.begin(checkpointAt_, firstNeeded_)) checkpoint_ = Checkpoint::none;
+  endCheckpoint();
 }
 
 /// Lets go what is kept for a checkpoint.

@@ -6,7 +6,7 @@
 // A checkpoint says now and then what the tables are, but for the bytes of chunks: it says where these are. Chunks of segments that hold little else than what
 // has gone are written again first. Then older segments can go. A checkpoint is written piece by piece, with the changes that follow.
 //
-// Where the disk fails, the log has failed for good, and the tables go on in memory. Then no item is taken, unless `goesOn`.
+// Where the disk fails, the tables go on in memory (durable_log.hpp). Then no item is taken, unless `goesOn`.
 //
 // Thread safety: that of the set. waitFlushed() may come from any thread, while the object is there.
 // Invariants:
@@ -16,26 +16,19 @@
 // selectors know, and up to 64 MiB of chunks that are written again. Its other parts are written piece by piece.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 
-#include "kernel/durable/durable.hpp"
-#include "kernel/durable/log_cleaner.hpp"
-#include "kernel/durable/log_folder.hpp"
+#include "kernel/durable/durable_log.hpp"
 #include "kernel/durable/tables_format.hpp"
 #include "kernel/tables/tables.hpp"
 
 namespace exrp {
 
-class DurableTables final : public TablesListener {
+class DurableTables final : public DurableLog, public TablesListener {
  public:
   explicit DurableTables(Tables& tables) : tables_(tables) {}
   ~DurableTables() override { close(); }
 
-  /// Opens the folder, and takes its lock.
-  Status openFolder(const char* path, OpenFolder how) { return openLogFolder(path, how, &disk_); }
-  /// The same with a disk that is open.
-  Status takeDisk(std::unique_ptr<Disk> disk) { return lockLogFolder(disk_ = std::move(disk)); }
   /// Begins a log for empty tables. Status::log where the folder has one.
   Status create(const DurableOptions& options);
   /// Hears of nothing more, and writes nothing more.
@@ -45,19 +38,10 @@ class DurableTables final : public TablesListener {
 
   /// Writes the caller's state, where it has changed.
   Status setState(const uint8_t* state, uint32_t bytes);
-  ByteSpan state() const { return {state_.data(), stateBytes_}; }
-  /// Asks for all changes to be on the disk.
-  uint64_t requestFlush() { return log_.requestFlush(); }
-  Status waitFlushed(uint64_t ticket, uint32_t timeoutMs);
-
-  /// LogStatus::ok, or what the log has failed by.
-  LogStatus failedBy() const { return failedBy_; }
-  Status failure() const;
-  Log& stream() { return log_; }
 
   // ---- changes ----
 
-  Status mayInsert() const override { return !options_.goesOn && (hasFailed_ || log_.hasFailed()) ? failure() : Status::ok; }
+  Status mayInsert() const override { return mayTake(); }
   bool mayBe(const Queue<Chunk*>& chunks, size_t trajectoryBytes) const override;
   void inserting(ItemTable& table, const WaitingItem& item, double now) override;
   void removing(const ItemTable& table, uint32_t index) override;
@@ -72,11 +56,8 @@ class DurableTables final : public TablesListener {
  private:
   friend class TablesRecovery;
 
-  enum class Checkpoint : uint8_t { none, tables, flushing };
-
-  void begin();
-  void fail(LogStatus status);
-  bool append(uint32_t type, std::initializer_list<LogPiece> pieces, LogPlace* place = nullptr);
+  void begin() { tables_.setListener(this); }
+  void failed() override { dropCheckpoint(); }
   bool writeChunk(Chunk* chunk);
   LoggedChunk loggedChunk(const Chunk* chunk) const;
   uint8_t* writeItem(uint8_t* to, const LoggedItem& head, const ItemBody& body) const;
@@ -85,25 +66,9 @@ class DurableTables final : public TablesListener {
   void pumpCheckpoint(uint64_t budget);
   bool writeTable(const SavedTable& saved, const ItemTable& table);
   uint64_t writeItems(const SavedTable& saved, ItemTable& table);
-  void finishFlushed();
   void dropCheckpoint();
 
   Tables& tables_;
-  DurableOptions options_;
-  std::unique_ptr<Disk> disk_;
-  Log log_;
-  LogCleaner cleaner_{log_, disk_};
-  bool hasFailed_ = false;
-  LogStatus failedBy_ = LogStatus::ok;
-  Scratch<uint8_t> state_;
-  uint32_t stateBytes_ = 0;
-
-  Checkpoint checkpoint_ = Checkpoint::none;
-  LogPosition checkpointAt_;
-  uint32_t firstNeeded_ = 0;  // the oldest segment that it needs
-  uint64_t checkpointTicket_ = 0;
-  uint64_t checkpointSize_ = 0;
-  uint64_t writtenBytes_ = 0;  // since it began
   /// Those from table_ on, and of that one the items from item_ on: what was written is let go.
   std::unique_ptr<SavedTable> saved_[EXRP_LIMIT_TABLES];
   uint32_t table_ = 0;

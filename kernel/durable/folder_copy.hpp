@@ -1,10 +1,10 @@
 // Copies a durable folder as it was at one moment, into another folder, while the log goes on.
 //
-// Durable::seal() ends a group and the segment that it is in. So the segments before never change any more, and the other folder gets them by links, which
+// DurableLog::seal() ends a group and the segment that it is in. So the segments before never change any more, and the other folder gets them by links, which
 // cost no bytes; where there are none, by copies. Of the segment that follows, it gets the first bytes: the head and a mark, which prove that all before is
 // whole. So whoever opens the copy goes on in a file that is not linked.
 //
-// Thread safety: touches nothing of a Durable but its two disks, so any thread may copy. Nobody removes the segments meanwhile (Durable::seal()).
+// Thread safety: touches nothing of a Durable but its two disks, so any thread may copy. Nobody removes the segments meanwhile (DurableLog::seal()).
 // Cost: a link for each segment; the bytes of each, where links are impossible.
 #pragma once
 

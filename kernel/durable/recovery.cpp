@@ -4,8 +4,6 @@
 #include <cstring>
 
 #include "kernel/calls/rows.hpp"
-#include "kernel/durable/checkpoint_file.hpp"
-#include "kernel/durable/payload.hpp"
 #include "kernel/replay/abandoned_episodes.hpp"
 #include "kernel/store/logged_block.hpp"
 #include "kernel/store/logged_rows.hpp"
@@ -31,58 +29,33 @@ Status Recovery::open(const DurableOptions& options, RecoveryReport* report, con
 }
 
 Status Recovery::read(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted) {
-  report_ = report;
   Status status = durable_.openLog(options);
+  if (status == Status::ok) status = find(report);
   if (status != Status::ok) return status;
-  LogScan scan;
-  LogPosition from;
-  LogFailure failure;
-  CheckpointFileState state = CheckpointFileState::none;
-  const LogStatus found = findCheckpoint(*durable_.disk_, &from, &state, &failure);
-  if (found != LogStatus::ok) return logStatus(found, failure.error);
-  if (state == CheckpointFileState::repaired) ++report->repairedCount;
-  groupEnd_ = from;
-  isLoading_ = from.segment != 0;
-  LogSegments segments;
-  if (const LogStatus listed = listSegments(*durable_.disk_, &segments, &failure); listed != LogStatus::ok) return logStatus(listed, failure.error);
   uint64_t bytes = 0;
-  for (size_t k = 0; k < segments.count; ++k) bytes += segments.segments[k].bytes;
-  // Without a checkpoint, nothing stands for what came before.
-  if (from.segment == 0 && !segments.hasBeginning()) {
-    report->noteDamage({1, 0});
-    return damagedAt(report->damage);
-  }
+  for (size_t k = 0; k < segments_.count; ++k) bytes += segments_.segments[k].bytes;
   leavesRows_ = bytes > options.readNowBytes;
   replay_.book().store().setRowsComeLater(leavesRows_);
-  LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from, *this, &scan);
-  report->repairedCount += scan.repairedCount;
-  report->tailBytes = scan.tailBytes;
-  if (opened == LogStatus::stopped) {
-    if (status_ != Status::ok) return again(status_);
-    return damagedAt(report->damage);
-  }
-  if (opened != LogStatus::ok) return logStatus(opened, scan.failure.error);
-  if (isLoading_) return damagedAt(from);
-  return goOn(from, wanted, report);
+  status = again(readLog(options));
+  return status == Status::ok ? goOn(wanted) : status;
 }
 
 /// Once all groups are there: reads the rows, and begins the next group.
-Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report) {
-  durable_.cleaner_.setNewest(from);
+Status Recovery::goOn(const WantedLimits& wanted) {
+  durable_.cleaner_.setNewest(from_);
   durable_.groupCount_ = groupCount_;
-  durable_.writer_ = replay_.book().writer();
-  durable_.isPending_ = false;
+  durable_.commands_.setWriter(replay_.book().writer());
   evictedCount_ = 0;
   bool isChanged = false;
   Status status = takeWanted(wanted, &isChanged);
   if (status == Status::ok) status = durable_.resident_.checkLimit();
   durable_.resident_.open();
   if (status == Status::ok) status = leaveUnread();
-  if (status == Status::ok) status = readOldRows(report);
-  report->evictedRecords = evictedCount_;
+  if (status == Status::ok) status = readOldRows();
+  report_->evictedRecords = evictedCount_;
   if (status != Status::ok) return status;
   if (frameCount_ > 0) durable_.append(discardFrame, {});
-  for (size_t at = 0; at < frameCount_; ++at) report->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
+  for (size_t at = 0; at < frameCount_; ++at) report_->tailBytes += wholeFrameBytes(frames_[at].place.bytes);
   if (isChanged) durable_.putLimits();
   // The program's first seat goes on, whoever wrote last.
   replay_.book().setWriter(1);
@@ -91,17 +64,15 @@ Status Recovery::goOn(LogPosition from, const WantedLimits& wanted, RecoveryRepo
     const double handle = lost_[at];
     if (replay_.book().findEpisode(handle) == episodeNone) continue;
     status = replay_.evictEpisode(handle);
-    const HandleHead head = {handle, 0, 0};
-    if (status == Status::ok) durable_.put(Command::evictEpisode, {{&head, sizeof head}});
+    if (status == Status::ok) durable_.commands_.put(Command::evictEpisode, handle);
   }
   if (status == Status::ok) status = updateRows();
   if (status != Status::ok) return status;
-  if (adoptEpisodes(replay_, 1)) durable_.put(Command::adopt, {});
-  report->groupCount = groupCount_;
-  report->stateBytes = durable_.hasState_ ? durable_.stateBytes_ : 0;
+  if (adoptEpisodes(replay_, 1)) durable_.commands_.put(Command::adopt, {});
+  report_->groupCount = groupCount_;
+  report_->stateBytes = durable_.stateBytes();
   if (durable_.hasFailed_) return durable_.failure();
-  durable_.checkpointSize_ = checkpointBytes_;
-  durable_.writtenBytes_ += writtenBytes_ + uint64_t{durable_.log_.position().segment - from.segment} * durable_.options_.log.leastBytes();
+  countRead();
   durable_.resident_.startReading(durable_.options_.log.isThreaded);
   return Status::ok;
 }
@@ -118,87 +89,34 @@ Status Recovery::updateRows() {
     status = arguments == nullptr ? unfit() : again(applyPicks(Command::setRows, arguments, head.bytes));
   }
   durable_.isRecovering_ = false;
-  if (status != Status::ok || !durable_.hasWrittenEarly_) return status;
-  durable_.isPending_ = true;
-  return durable_.endGroup(nullptr, 0, false);
+  return status == Status::ok && durable_.hasWrittenEarly_ ? durable_.endGroup(nullptr, 0, false) : status;
 }
 
-bool Recovery::damage(const LogDamage& damage) {
-  if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return true;
-  report_->noteDamage(damage.at);
-  // The rows of one block can be done without; nothing else can.
-  return damage.kind == LogDamageKind::payload && isOfRows(damage.type);
-}
-
-bool Recovery::frame(const LogFrame& frame) {
+bool Recovery::take(const LogFrame& frame) {
   const uint8_t* const payload = frame.payload;
   const uint32_t bytes = frame.place.bytes;
-  bool isRight = true;
-  const bool isOfCheckpoint = frame.type == checkpointFrame || frame.type == sectionFrame || frame.type == placesFrame;
-  (isLoading_ && isOfCheckpoint ? checkpointBytes_ : writtenBytes_) += bytes;
   switch (frame.type) {
-    case checkpointFrame:
-      // Only the one that the scan begins with is loaded: later ones were not finished.
-      if (isLoading_ && placed_.placeCount == 0 && frame.place.position() == groupEnd_) isRight = beginCheckpoint(payload, bytes);
-      break;
-    case sectionFrame:
-      if (isLoading_) isRight = loadSection(payload, bytes);
-      break;
-    case placesFrame:
-      if (isLoading_) {
-        const uint32_t count = bytes / sizeof(LogPlace);
-        isRight = placed_.places.commit(placed_.placeCount + count);
-        if (isRight && count > 0) memcpy(placed_.places.data() + placed_.placeCount, payload, count * sizeof(LogPlace));
-        placed_.placeCount += count;
-      }
-      break;
-    case checkpointEndFrame:
-      if (isLoading_) isRight = endCheckpoint();
-      break;
-    case discardFrame:
-      frameCount_ = byteCount_ = 0;
-      break;
-    case groupFrame:
-      isRight = keepFrame(frame) && (isLoading_ || applyGroup(payload, bytes));
-      break;
+    // Only the one that the scan begins with is loaded: later ones were not finished.
+    case checkpointFrame: return !isLoading_ || places_.placeCount > 0 || frame.place.position() != from_ || beginCheckpoint(payload, bytes);
+    case sectionFrame: return !isLoading_ || loadSection(payload, bytes);
+    case placesFrame: {
+      if (!isLoading_) return true;
+      const uint32_t count = bytes / sizeof(LogPlace);
+      if (!places_.places.commit(places_.placeCount + count)) return noMemory(bytes);
+      if (count > 0) memcpy(places_.places.data() + places_.placeCount, payload, count * sizeof(LogPlace));
+      places_.placeCount += count;
+      return true;
+    }
+    case checkpointEndFrame: return !isLoading_ || endCheckpoint();
+    case discardFrame: frameCount_ = byteCount_ = 0; return true;
+    case groupFrame: return keepFrame(frame) && (isLoading_ || applyGroup(payload, bytes));
     case commandsFrame:
     case rowsFrame:
     case packedRowsFrame:
     case carriedFrame:
-    case statisticsFrame:
-      isRight = keepFrame(frame);
-      break;
-    default:
-      isRight = false;
-      status_ = unfit();
-      break;
+    case statisticsFrame: return keepFrame(frame);
+    default: return false;
   }
-  if (!isRight && status_ == Status::ok) status_ = unfit();
-  return isRight;
-}
-
-bool Recovery::keepFrame(const LogFrame& frame) {
-  const size_t room = static_cast<size_t>(padded(frame.place.bytes));
-  if (!frames_.commit(frameCount_ + 1) || !bytes_.commit(byteCount_ + room)) {
-    status_ = fail(Status::memory, static_cast<double>(byteCount_ + room));
-    return false;
-  }
-  frames_[frameCount_++] = {frame.place, frame.type, frame.isRepaired, byteCount_};
-  if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
-  byteCount_ += room;
-  return true;
-}
-
-/// What the caller wrote with a group.
-bool Recovery::give(const uint8_t* state, uint32_t bytes, bool hasState) {
-  if (!durable_.state_.commit(bytes)) {
-    status_ = fail(Status::memory, bytes);
-    return false;
-  }
-  if (bytes > 0) memcpy(durable_.state_.data(), state, bytes);
-  durable_.stateBytes_ = bytes;
-  durable_.hasState_ = hasState;
-  return true;
 }
 
 // ---- the checkpoint ----
@@ -218,20 +136,15 @@ bool Recovery::beginCheckpoint(const uint8_t* payload, uint32_t bytes) {
     if (!left.head(&drawn)) return false;
     durable_.statistics_.addDrawn(log, drawn);
   }
-  if (left.isShort() || !give(state, head.stateBytes, head.hasState == 1)) return false;
-  placed_.headCount = static_cast<uint32_t>(left.left() / sizeof(EpisodeHead));
-  const size_t headBytes = size_t{placed_.headCount} * sizeof(EpisodeHead);
-  if (!placed_.heads.commit(placed_.headCount)) {
-    status_ = fail(Status::memory, static_cast<double>(headBytes));
-    return false;
-  }
-  if (headBytes > 0) memcpy(placed_.heads.data(), left.take(headBytes), headBytes);
+  if (left.isShort() || !giveState(state, head.stateBytes)) return false;
+  durable_.hasState_ = head.hasState == 1;
+  places_.headCount = static_cast<uint32_t>(left.left() / sizeof(EpisodeHead));
+  const size_t headBytes = size_t{places_.headCount} * sizeof(EpisodeHead);
+  if (!places_.heads.commit(places_.headCount)) return noMemory(static_cast<double>(headBytes));
+  if (headBytes > 0) memcpy(places_.heads.data(), left.take(headBytes), headBytes);
   groupCount_ = head.group;
-  placed_.writer = static_cast<uint16_t>(head.writer);
-  if (!made_.commit(head.commandBytes)) {
-    status_ = fail(Status::memory, head.commandBytes);
-    return false;
-  }
+  places_.writer = static_cast<uint16_t>(head.writer);
+  if (!made_.commit(head.commandBytes)) return noMemory(head.commandBytes);
   if (head.commandBytes > 0) memcpy(made_.data(), commands, head.commandBytes);
   return applyCommands(made_.data(), head.commandBytes);
 }
@@ -256,7 +169,7 @@ bool Recovery::endCheckpoint() {
   if (status_ == Status::ok) status_ = durable_.snapshot_.end();
   if (status_ != Status::ok) return false;
   isLoading_ = false;
-  status_ = place(placed_);
+  status_ = places_.give(replay_);
   if (status_ != Status::ok) return false;
   // What came between the pieces of the checkpoint.
   Scratch<KeptFrame> frames;
@@ -268,36 +181,9 @@ bool Recovery::endCheckpoint() {
   for (size_t k = 0; k < count; ++k) {
     const KeptFrame& kept = frames[k];
     const LogFrame frame = {kept.place, kept.type, bytes.data() + kept.at, kept.isRepaired};
-    if (!this->frame(frame)) return false;
+    if (!take(frame)) return false;
   }
   return true;
-}
-
-/// Says where the rows of a replay are that was just loaded, and what it has beside the sections of a snapshot.
-Status Recovery::place(const Placed& placed) {
-  EpisodeBook& book = replay_.book();
-  LoggedRows& logged = book.part<LoggedRows>();
-  logged.takeUnwritten([](uint32_t) {}, [](uint32_t) {});
-  uint32_t at = 0;
-  for (uint32_t episode = book.episodes().oldest(); episode != episodeNone; episode = book.episodes()[episode].newer) {
-    for (uint32_t block = book.episodes()[episode].firstBlock; block != blockNone; block = book.store().block(block).next) {
-      if (book.rowsOf(block).count == 0) continue;
-      if (at == placed.placeCount) return unfit();
-      logged.setPlace(block, placed.places[at++], false);
-    }
-  }
-  if (at != placed.placeCount) return unfit();
-  for (uint32_t k = 0; k < placed.headCount; ++k) {
-    const EpisodeHead& head = placed.heads[k];
-    if (book.checkHandle(head.handle) != Status::ok) return unfit();
-    const uint32_t episode = book.findEpisode(head.handle);
-    if (episode == episodeNone || head.writer > UINT16_MAX) return unfit();
-    book.episodes()[episode].writer = static_cast<uint16_t>(head.writer);
-    const Status status = head.releasedTo > 0 ? replay_.releaseRecords(head.handle, head.releasedTo) : Status::ok;
-    if (status != Status::ok) return status;
-  }
-  book.setWriter(placed.writer);
-  return Status::ok;
 }
 
 // ---- a group ----
@@ -334,7 +220,10 @@ bool Recovery::applyGroup(const uint8_t* payload, uint32_t bytes) {
       },
       [](uint32_t) {});
   const auto stateBytes = static_cast<uint32_t>(left.left());
-  if (head.hasState == 1 && !give(left.take(stateBytes), stateBytes, true)) return false;
+  if (head.hasState == 1) {
+    if (!giveState(left.take(stateBytes), stateBytes)) return false;
+    durable_.hasState_ = true;
+  }
   ++groupCount_;
   frameCount_ = byteCount_ = 0;
   return true;
@@ -393,7 +282,7 @@ Status Recovery::apply(Command command, const uint8_t* bytes, uint32_t count) {
     }
     case Command::createView:
     case Command::createSelector:
-      if (!durable_.keepMade(command, bytes, count)) return fail(Status::memory, count);
+      if (!durable_.commands_.keepMade(command, bytes, count)) return fail(Status::memory, count);
       return make(command, bytes, count);
     case Command::draw: {
       DrawHead head = {};
@@ -452,7 +341,7 @@ Status Recovery::applyRecords(Command command, const uint8_t* bytes, uint32_t si
   RecordsHead head = {};
   if (!left.head(&head) || head.count < 1 || head.count > EXRP_LIMIT_BATCH) return unfit();
   // No few bytes make room for many rows.
-  if (command == Command::recordMany && head.count > durable_.runMax_) return unfit();
+  if (command == Command::recordMany && head.count > durable_.commands_.runMax()) return unfit();
   const Store& store = replay_.book().store();
   const uint32_t count = head.count;
   double offsets[EXRP_STEPS_COLUMN + columnMax];
@@ -686,7 +575,7 @@ Status Recovery::leaveUnread() {
 }
 
 /// Reads the rows of blocks that were written before the checkpoint and not left unread, and lists the episodes of blocks whose rows are lost.
-Status Recovery::readOldRows(RecoveryReport* report) {
+Status Recovery::readOldRows() {
   EpisodeBook& book = replay_.book();
   const LoggedRows& logged = book.part<LoggedRows>();
   const uint64_t bytesMax = loggedBlockBytesMax(book.store());
@@ -708,15 +597,15 @@ Status Recovery::readOldRows(RecoveryReport* report) {
       // They were another block's.
       if (status == Status::ok && logged.isUnread(block)) status = unfit();
       if (status != Status::ok && !(isRepaired && isUnfit(status))) return status;
-      if (status == Status::ok && isRepaired) ++report->repairedCount;
+      if (status == Status::ok && isRepaired) ++report_->repairedCount;
       if (status == Status::ok) continue;
       // More was damaged than the bit that was repaired.
       read = LogStatus::damaged;
     }
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
-    report->noteDamage(place.position());
-    ++report->lostBlocks;
+    report_->noteDamage(place.position());
+    ++report_->lostBlocks;
     if (!lost_.commit(lostCount_ + 1)) return fail(Status::memory, 8);
     lost_[lostCount_++] = static_cast<double>(book.store().handleOf(block));
   }

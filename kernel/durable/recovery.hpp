@@ -12,25 +12,9 @@
 #include "kernel/calls/drawing.hpp"
 #include "kernel/calls/recording.hpp"
 #include "kernel/durable/durable.hpp"
+#include "kernel/durable/log_recovery.hpp"
 
 namespace exrp {
-
-/// What was found.
-struct RecoveryReport {
-  uint64_t groupCount = 0;
-  uint64_t tailBytes = 0;      // that were cut off: no whole group, or torn
-  uint64_t repairedCount = 0;  // flipped bits
-  uint64_t lostBlocks = 0;     // whose rows are damaged: their episodes were evicted
-  LogPosition damage;          // the first that was not repaired
-  bool isDamaged = false;
-  uint32_t stateBytes = 0;
-  uint64_t evictedRecords = 0;  // for the limits that were asked for
-
-  void noteDamage(LogPosition at) {
-    if (!isDamaged) damage = at;
-    isDamaged = true;
-  }
-};
 
 /// Other limits than those of the log; EXRP_DURABLE_KEEP where they stay.
 struct WantedLimits {
@@ -39,34 +23,24 @@ struct WantedLimits {
   double ageMax = EXRP_DURABLE_KEEP;
 };
 
-class Recovery final : private LogVisitor {
+class Recovery final : private LogRecovery {
  public:
   /// The replay was just made, and has no view but its first, and no selector.
   Recovery(Durable& durable, Recording& recording, Drawing& drawing, ThreadScratch& thread)
-      : durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
+      : LogRecovery(durable), durable_(durable), replay_(durable.replay_), recording_(recording), drawing_(drawing), thread_(thread) {}
 
   /// Opens the log of the folder, and goes on with it. Other limits begin with the next group. Where that fails, what was flushed is still in the folder.
   Status open(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted = {});
 
  private:
-  /// What a snapshot without records does not have.
-  struct Placed {
-    Scratch<LogPlace> places;  // of the rows of blocks, by episode and time
-    uint32_t placeCount = 0;
-    Scratch<EpisodeHead> heads;
-    uint32_t headCount = 0;
-    uint16_t writer = 1;  // of the last call
-  };
-
   Status read(const DurableOptions& options, RecoveryReport* report, const WantedLimits& wanted);
-  bool frame(const LogFrame& frame) override;
-  bool damage(const LogDamage& damage) override;
-  bool keepFrame(const LogFrame& frame);
+  bool take(const LogFrame& frame) override;
+  bool mayLack(uint32_t type) const override { return isOfRows(type); }
+  bool isOfCheckpoint(uint32_t type) const override { return type == checkpointFrame || type == sectionFrame || type == placesFrame; }
   bool beginCheckpoint(const uint8_t* payload, uint32_t bytes);
   bool loadSection(const uint8_t* payload, uint32_t bytes);
   bool endCheckpoint();
-  Status place(const Placed& placed);
-  Status goOn(LogPosition from, const WantedLimits& wanted, RecoveryReport* report);
+  Status goOn(const WantedLimits& wanted);
   Status takeWanted(const WantedLimits& wanted, bool* isChanged);
   Status changeLimits(const LimitsHead& limits, bool isPassing);
   Status takeBlockLength(uint32_t length, ReplayConfig* config);
@@ -87,36 +61,18 @@ class Recovery final : private LogVisitor {
   bool applyStatistics(const uint8_t* payload, uint32_t bytes);
   Status leaveUnread();
   Status markNeeded(Scratch<uint8_t>& marks) const;
-  Status readOldRows(RecoveryReport* report);
+  Status readOldRows();
   Status updateRows();
-  bool give(const uint8_t* state, uint32_t bytes, bool hasState);
-
-  struct KeptFrame {
-    LogPlace place;
-    uint32_t type;
-    bool isRepaired;
-    size_t at;  // in bytes_
-  };
 
   Durable& durable_;
   Replay& replay_;
   Recording& recording_;
   Drawing& drawing_;
   ThreadScratch& thread_;
-  Status status_ = Status::ok;  // why the scan was ended
-  uint64_t checkpointBytes_ = 0;
-  uint64_t writtenBytes_ = 0;  // since it began
-
-  bool isLoading_ = false;    // a checkpoint, whose end has not come
   bool leavesRows_ = false;   // those of groups: they stay on the disk as those of a checkpoint do
   bool hasSkippedRecords_ = false;
-  LogPosition groupEnd_;
   uint64_t groupCount_ = 0;
-  Scratch<KeptFrame> frames_;  // of groups that can't be applied yet
-  size_t frameCount_ = 0;
-  Scratch<uint8_t> bytes_;
-  size_t byteCount_ = 0;
-  Placed placed_;              // of the checkpoint
+  CheckpointPlaces places_;    // of the checkpoint
   uint64_t evictedCount_ = 0;  // by changeLimits()
   Scratch<uint8_t> updates_;  // changes of rows, to be made again in the end: CommandHead, arguments
   size_t updateBytes_ = 0;
@@ -125,7 +81,6 @@ class Recovery final : private LogVisitor {
   Scratch<uint8_t> steps_;
   Scratch<uint8_t> made_;  // commands of the checkpoint, as their arguments must be aligned
   double handle_ = 0;
-  RecoveryReport* report_ = nullptr;
 };
 
 }  // namespace exrp

@@ -3,8 +3,6 @@
 #include <cstring>
 
 #include "kernel/base/priority.hpp"
-#include "kernel/durable/checkpoint_file.hpp"
-#include "kernel/durable/log_folder.hpp"
 
 namespace exrp {
 namespace {
@@ -22,99 +20,44 @@ TablesRecovery::~TablesRecovery() {
   }
 }
 
-bool TablesRecovery::noMemory(double bytes) {
-  status_ = fail(Status::memory, bytes);
-  return false;
-}
-
 // ---- reading the log ----
 
 Status TablesRecovery::open(const DurableOptions& options, RecoveryReport* report) {
   if (!tables_.store().keepPlaces()) return fail(Status::order);
-  report_ = report;
   durable_.options_ = options;
-  LogSegments segments;
-  LogFailure failed;
-  if (const LogStatus listed = listSegments(*durable_.disk_, &segments, &failed); listed != LogStatus::ok) return logStatus(listed, failed.error);
+  Status status = find(report);
+  if (status != Status::ok) return status;
   // After a crash, some of those that nothing needs may be there still: what is needed stands at the end, without a gap.
-  while (segmentCount_ < segments.count && segments.segments[segments.count - 1 - segmentCount_].segment + segmentCount_ ==
-                                               segments.segments[segments.count - 1].segment) {
-    ++segmentCount_;
-  }
-  firstSegment_ = segmentCount_ == 0 ? 1 : segments.segments[segments.count - segmentCount_].segment;
+  const auto numberAt = [this](size_t back) { return segments_.segments[segments_.count - 1 - back].segment; };
+  while (segmentCount_ < segments_.count && numberAt(segmentCount_) + segmentCount_ == numberAt(0)) ++segmentCount_;
+  firstSegment_ = segmentCount_ == 0 ? 1 : numberAt(segmentCount_ - 1);
   tables_.store().beginSegments(firstSegment_);
-  CheckpointFileState state = CheckpointFileState::none;
-  const LogStatus found = findCheckpoint(*durable_.disk_, &from_, &state, &failed);
-  if (found != LogStatus::ok) return logStatus(found, failed.error);
-  isLoading_ = from_.segment != 0;
-  // Without a checkpoint, nothing stands for what came before.
-  if (!isLoading_ && !segments.hasBeginning()) {
-    report->noteDamage({1, 0});
-    return damagedAt(report->damage);
-  }
-  LogScan scan;
-  const LogStatus opened = durable_.log_.open(durable_.disk_.get(), options.log, from_, *this, &scan);
-  report->repairedCount = scan.repairedCount + (state == CheckpointFileState::repaired ? 1 : 0);
-  report->tailBytes = scan.tailBytes;
-  if (opened == LogStatus::stopped) {
-    return status_ != Status::ok ? status_ : damagedAt(report->damage);
-  }
-  if (opened != LogStatus::ok) return logStatus(opened, scan.failure.error);
-  Status status = isLoading_ ? damagedAt(from_) : readChunks(report);
+  status = readLog(options);
+  if (status == Status::ok) status = readChunks();
   if (status == Status::ok) {
     tables_.goOnFrom(now_, batchCount_);
-    durable_.checkpointSize_ = checkpointBytes_;
-    durable_.writtenBytes_ = writtenBytes_ + uint64_t{durable_.log_.position().segment - from_.segment} * options.log.leastBytes();
+    countRead();
     durable_.begin();
-    status = removeLost(report);
+    status = removeLost();
   }
   // Tables that are not whole write nothing.
-  if (status != Status::ok) durable_.log_.abandon();
+  if (status != Status::ok) durable_.abandon();
   report->groupCount = changeCount_;
-  report->stateBytes = durable_.stateBytes_;
+  report->stateBytes = durable_.stateBytes();
   return status;
 }
 
-bool TablesRecovery::damage(const LogDamage& damage) {
-  if (damage.kind == LogDamageKind::repaired || damage.kind == LogDamageKind::segmentHead) return true;
-  report_->noteDamage(damage.at);
-  // A chunk can be done without; nothing else can.
-  return damage.kind == LogDamageKind::payload && damage.type == chunkFrame;
-}
-
-bool TablesRecovery::frame(const LogFrame& frame) {
+bool TablesRecovery::take(const LogFrame& frame) {
   const Payload from(frame.payload, frame.place.bytes);
-  bool isRight = true;
-  const bool isOfCheckpoint = frame.type == checkpointFrame || frame.type == tableFrame || frame.type == itemsFrame;
-  (isLoading_ && isOfCheckpoint ? checkpointBytes_ : writtenBytes_) += frame.place.bytes;
   switch (frame.type) {
-    case chunkFrame: break;  // those that are left are read in the end
-    case checkpointFrame:
-      // Only the one that the scan begins with is loaded: later ones were not finished.
-      if (isLoading_ && !isBegun_) isRight = frame.place.position() == from_ && beginCheckpoint(from);
-      break;
-    case tableFrame:
-      if (isLoading_) isRight = loadTable(from);
-      break;
-    case itemsFrame:
-      if (isLoading_) isRight = loadItems(from);
-      break;
-    case checkpointEndFrame:
-      if (isLoading_) isRight = endCheckpoint();
-      break;
-    default: isRight = isLoading_ ? keep(frame) : apply(frame.type, frame.payload, frame.place.bytes); break;
+    case chunkFrame: return true;  // those that are left are read in the end
+    // Only the one that the scan begins with is loaded: later ones were not finished.
+    case checkpointFrame: return !isLoading_ || isBegun_ || (frame.place.position() == from_ && beginCheckpoint(from));
+    case tableFrame: return !isLoading_ || loadTable(from);
+    case itemsFrame: return !isLoading_ || loadItems(from);
+    case checkpointEndFrame: return !isLoading_ || endCheckpoint();
+    default: return isLoading_ ? keepFrame(frame) : apply(frame.type, frame.payload, frame.place.bytes);
   }
-  if (!isRight && status_ == Status::ok) status_ = unfit();
-  return isRight;
-}
-
-bool TablesRecovery::keep(const LogFrame& frame) {
-  const auto room = static_cast<size_t>(padded(frame.place.bytes));
-  if (!frames_.commit(frameCount_ + 1) || !bytes_.commit(byteCount_ + room)) return noMemory(static_cast<double>(byteCount_ + room));
-  frames_[frameCount_++] = {frame.type, frame.place.bytes, byteCount_};
-  if (frame.place.bytes > 0) memcpy(bytes_.data() + byteCount_, frame.payload, frame.place.bytes);
-  byteCount_ += room;
-  return true;
 }
 
 bool TablesRecovery::apply(uint32_t type, const uint8_t* payload, uint32_t bytes) {
@@ -128,21 +71,13 @@ bool TablesRecovery::apply(uint32_t type, const uint8_t* payload, uint32_t bytes
     case drawFrame:
     case batchEndFrame: return draw(type, from);
     case rateLimiterFrame: return setRateLimiter(from);
-    case stateFrame: return giveState(from);
+    case stateFrame: return giveState(payload, bytes);
     case movedFrame: return move(from);
     default: return false;
   }
 }
 
 // ---- the checkpoint ----
-
-bool TablesRecovery::giveState(Payload from) {
-  const auto bytes = static_cast<uint32_t>(from.left());
-  if (!durable_.state_.commit(bytes)) return noMemory(bytes);
-  if (bytes > 0) memcpy(durable_.state_.data(), from.take(bytes), bytes);
-  durable_.stateBytes_ = bytes;
-  return true;
-}
 
 bool TablesRecovery::beginCheckpoint(Payload from) {
   isBegun_ = true;
@@ -153,7 +88,8 @@ bool TablesRecovery::beginCheckpoint(Payload from) {
     status_ = fail(Status::log, static_cast<double>(LogStatus::version), head.version);
     return false;
   }
-  return head.tableCount == tables_.tableCount() && giveState(from);
+  const auto stateBytes = static_cast<uint32_t>(from.left());
+  return head.tableCount == tables_.tableCount() && giveState(from.take(stateBytes), stateBytes);
 }
 
 bool TablesRecovery::loadTable(Payload from) {
@@ -205,7 +141,7 @@ bool TablesRecovery::endCheckpoint() {
   }
   isLoading_ = false;
   for (size_t k = 0; k < frameCount_; ++k) {
-    if (!apply(frames_[k].type, bytes_.data() + frames_[k].at, frames_[k].bytes)) return false;
+    if (!apply(frames_[k].type, bytes_.data() + frames_[k].at, frames_[k].place.bytes)) return false;
   }
   frameCount_ = byteCount_ = 0;
   return true;
@@ -330,7 +266,7 @@ bool TablesRecovery::move(Payload from) {
 // ---- the end ----
 
 /// Reads the chunks that items have. Those that are damaged get no place.
-Status TablesRecovery::readChunks(RecoveryReport* report) {
+Status TablesRecovery::readChunks() {
   ChunkStore& store = tables_.store();
   for (; !known_.isEmpty(); known_.pop()) {
     Chunk* const chunk = known_.front().chunk;
@@ -345,15 +281,15 @@ Status TablesRecovery::readChunks(RecoveryReport* report) {
     if (read == LogStatus::ok && type == chunkFrame) continue;
     if (read == LogStatus::memory) return fail(Status::memory, place.bytes);
     if (read != LogStatus::ok && read != LogStatus::damaged && read != LogStatus::unknown) return logStatus(read, failure.error);
-    report->noteDamage(place.position());
+    report_->noteDamage(place.position());
     store.setLogged(chunk, {});
   }
   return Status::ok;
 }
 
 /// Removes the items whose chunks are damaged.
-Status TablesRecovery::removeLost(RecoveryReport* report) {
-  for (uint32_t number = 0; report->isDamaged && number < tables_.tableCount(); ++number) {
+Status TablesRecovery::removeLost() {
+  for (uint32_t number = 0; report_->isDamaged && number < tables_.tableCount(); ++number) {
     ItemTable& table = *tables_.findTable(number);
     for (uint32_t index = table.size(); index-- > 0;) {
       const ItemBody& body = table.body(index);
@@ -362,7 +298,7 @@ Status TablesRecovery::removeLost(RecoveryReport* report) {
       if (!isLost) continue;
       durable_.removing(table, index);
       table.removeAt(index);
-      ++report->lostBlocks;
+      ++report_->lostBlocks;
     }
   }
   return durable_.hasFailed_ ? durable_.failure() : Status::ok;

@@ -338,3 +338,21 @@ test("a getter of disposed tables says that they are disposed", async (folder) =
   assertReplayError(() => tables.durability, "disposed");
   assertThrows(() => tables.table("steps").size);
 });
+
+Deno.test({
+  name: "a folder that is removed meanwhile: flush() says so, and the tables go on in memory",
+  // Windows removes no folder whose files are open.
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    const parent = await Deno.makeTempDir();
+    // Nothing is written between the two calls of flush().
+    using tables = await Tables.open(`${parent}/tables`, { ...OPTIONS, flushIntervalMs: 0 });
+    await fill(tables, 1, 20);
+    await tables.flush();
+    await Deno.remove(parent, { recursive: true });
+    const error = await assertReplayRejects(tables.flush(), "disk");
+    assertMatch(error.message, /was removed/);
+    assertEquals(tables.table("steps").size, 20);
+    assert((await tables.serialize()).length > 0);
+  },
+});
