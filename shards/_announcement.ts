@@ -11,8 +11,8 @@ import { configOf } from "../replay/share/share_note.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnyPickPolicy } from "../schema/pick_options.ts";
 import { ReplayError } from "../base/errors.ts";
-import { ACTORS_MAX } from "./_ledger.ts";
-import { checkToken, readJson, refused, shown, WIRE_VERSION } from "./_wire.ts";
+import { ACTORS_MAX } from "./_actor_ledger.ts";
+import { checkToken, readJson, refused, shown, WIRE_VERSION } from "./_message_bytes.ts";
 
 /** What a selector of a shard has. */
 export interface SelectorFigures {

@@ -10,7 +10,7 @@
 import { reasonOf } from "../base/errors.ts";
 import type { Connection, ConnectionSubscription } from "./connection.ts";
 import { type Announcement, type Beat, readAnnouncement, readBeat } from "./_announcement.ts";
-import { randomId, refused, type Subjects } from "./_wire.ts";
+import { randomId, refused, type Subjects } from "./_message_bytes.ts";
 
 /** Three heartbeats and a half. */
 export const DEAD_MS = 900;

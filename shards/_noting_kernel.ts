@@ -12,7 +12,7 @@ import type { Kernel } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { KernelSymbols } from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
-import { CALL, type Call, packedKind, STEPS_BYTES_MAX, StepsPacking } from "./_calls.ts";
+import { CALL, type Call, packedKind, STEPS_BYTES_MAX, StepsPacking } from "./_chunk_message.ts";
 
 /** Where calls go. */
 export interface CallSink {

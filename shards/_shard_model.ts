@@ -13,7 +13,7 @@ import { makePickView } from "../replay/register/make.ts";
 import type { PickView } from "../replay/register/pick_view.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import { type Announcement, schemaText } from "./_announcement.ts";
-import { type Strides, stridesOf } from "./_picks.ts";
+import { type Strides, stridesOf } from "./_draw_message.ts";
 
 const WHERE = "connectShards()";
 const LAYOUTS_MAX = 32;

@@ -20,9 +20,9 @@ import type { PickView } from "../replay/register/pick_view.ts";
 import type { Register, SelectorEntry } from "../replay/register/register.ts";
 import { coreOf } from "../replay/replay_view.ts";
 import { schemaSum, type SelectorFigures } from "./_announcement.ts";
-import { CALL, type Call, type Chunk, kindOf, readChunk, StepsPacking } from "./_calls.ts";
-import { CONFIRM, type Confirm, writeConfirm } from "./_confirm.ts";
-import { type ActorEntry, ACTORS_MAX, Ledger, STREAMS_MAX } from "./_ledger.ts";
+import { CALL, type Call, type Chunk, kindOf, readChunk, StepsPacking } from "./_chunk_message.ts";
+import { CONFIRM, type Confirm, writeConfirm } from "./_confirm_message.ts";
+import { type ActorEntry, ACTORS_MAX, Ledger, STREAMS_MAX } from "./_actor_ledger.ts";
 import {
   DRAWN,
   type DrawRequest,
@@ -31,8 +31,8 @@ import {
   rowsOf,
   type Strides,
   stridesOf,
-} from "./_picks.ts";
-import { jsonBytes, randomId, refused, WIRE_VERSION } from "./_wire.ts";
+} from "./_draw_message.ts";
+import { jsonBytes, randomId, refused, WIRE_VERSION } from "./_message_bytes.ts";
 
 /** Bytes of chunks after which a group of the log ends. */
 const GROUP_BYTES = 2 ** 20;

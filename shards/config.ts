@@ -11,7 +11,7 @@ import type { NativeSelector } from "../selectors/native_selector.ts";
 import { type Column, DTYPES } from "../schema/columns.ts";
 import type { CreateOptions } from "../schema/create_options.ts";
 import type { StateColumns } from "../schema/state.ts";
-import { checkToken } from "./_wire.ts";
+import { checkToken } from "./_message_bytes.ts";
 
 /** A whole file, as {@linkcode readShardConfig} reads it. */
 export interface ShardConfig {

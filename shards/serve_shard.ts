@@ -10,10 +10,10 @@ import { checkOptions } from "../base/option_names.ts";
 import type { ExperienceReplay } from "../mod.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
 import { readBeat } from "./_announcement.ts";
-import { readLimit } from "./_limits.ts";
+import { readLimit } from "./_shared_rate_limiter.ts";
 import { ShardReplay } from "./_shard_replay.ts";
-import { checkToken, randomId, readJson, refusedBy, Subjects } from "./_wire.ts";
-import { PART_BYTES, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_picks.ts";
+import { checkToken, randomId, readJson, refusedBy, Subjects } from "./_message_bytes.ts";
+import { PART_BYTES, PICKS_HEAD, readDraw, readPriorities, writePicks } from "./_draw_message.ts";
 
 const WHERE = "serveShard()";
 

@@ -18,13 +18,13 @@ import { replayOver } from "../replay/experience_replay.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnySchema, Schema } from "../schema/schema.ts";
 import { type Connection, type ConnectionSubscription, payloadMax } from "./connection.ts";
-import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_calls.ts";
-import { readConfirm } from "./_confirm.ts";
-import { fewerWriters, Home } from "./_home.ts";
-import { Link } from "./_link.ts";
+import { CALL, type Call, callBytes, CHUNK_HEAD, writeCall } from "./_chunk_message.ts";
+import { readConfirm } from "./_confirm_message.ts";
+import { fewerWriters, ShardChoice } from "./_shard_choice.ts";
+import { ChunkSender } from "./_chunk_sender.ts";
 import { type Member, Members } from "./_members.ts";
 import { NotingKernel } from "./_noting_kernel.ts";
-import { checkToken, idBytes, randomId, refusedBy, Subjects } from "./_wire.ts";
+import { checkToken, idBytes, randomId, refusedBy, Subjects } from "./_message_bytes.ts";
 
 const WHERE = "shardWriter()";
 const TICK_MS = 50;
@@ -198,12 +198,12 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   readonly #schema: number;
   readonly #inbox: string;
   readonly #subscription: ConnectionSubscription;
-  readonly #links = new Map<string, Link>();
+  readonly #senders = new Map<string, ChunkSender>();
   readonly #limits: WriterLimits;
   readonly #timers: ReturnType<typeof setInterval>[];
   readonly #callBytesMax: number;
-  readonly #chooser: Home | undefined;
-  #home: Link;
+  readonly #chooser: ShardChoice | undefined;
+  #current: ChunkSender;
   #moves = 0;
   /** Chunks that were sent again on ways that are not there any more. */
   #repeated = 0;
@@ -247,17 +247,17 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     hub.left = () => this.#chooser?.look();
     hub.refused = (error) => this.#fail(error);
     const fit = members.alive.filter((member) => this.#fits(member));
-    this.#home = this.#linkOf(limits.shard ?? fewerWriters(fit)?.name ?? first.name);
+    this.#current = this.#senderFor(limits.shard ?? fewerWriters(fit)?.name ?? first.name);
     if (limits.shard === undefined) {
-      this.#chooser = new Home(members, {
-        home: () => this.#home.shard,
-        linked: () => [...this.#links.keys()],
+      this.#chooser = new ShardChoice(members, {
+        shard: () => this.#current.shard,
+        sendsTo: () => [...this.#senders.keys()],
         isBetweenEpisodes: () => this.#noting.isBetweenEpisodes,
         fits: (member) => this.#fits(member),
         move: (name) => this.#move(name),
       }, limits.stayMs);
     }
-    members.follow([this.#home.shard]);
+    members.follow([this.#current.shard]);
     this.#timers = [
       setInterval(() => this.#seal(), limits.sendIntervalMs),
       setInterval(() => this.#look(), TICK_MS),
@@ -267,9 +267,9 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   /** What it has done. */
   figures(): ShardWriterFigures {
     let repeated = this.#repeated;
-    for (const link of this.#links.values()) repeated += link.repeated;
+    for (const sender of this.#senders.values()) repeated += sender.repeated;
     return {
-      shard: this.#home.shard,
+      shard: this.#current.shard,
       unconfirmedBytes: this.#bytes,
       repeated,
       moves: this.#moves,
@@ -317,7 +317,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   async close(options: WaitOptions = {}): Promise<void> {
     if (this.#isClosed) return;
     await this.flush(options);
-    for (const link of this.#links.values()) this.#sayGoodbye(link);
+    for (const sender of this.#senders.values()) this.#sayGoodbye(sender);
     this.#connection.flush().catch(() => {});
     this.abandon();
   }
@@ -344,12 +344,12 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
 
   get #bytes(): number {
     let bytes = 0;
-    for (const link of this.#links.values()) bytes += link.bytes;
+    for (const sender of this.#senders.values()) bytes += sender.bytes;
     return bytes;
   }
 
   get #isEmpty(): boolean {
-    for (const link of this.#links.values()) if (!link.isEmpty) return false;
+    for (const sender of this.#senders.values()) if (!sender.isEmpty) return false;
     return true;
   }
 
@@ -362,7 +362,7 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   #checkOpen(): void {
     if (this.#failure !== undefined) throw this.#takeFailure();
     // What waits for a shard that is gone does not hold records for another one back.
-    const { shard, bytes } = this.#home;
+    const { shard, bytes } = this.#current;
     const { unconfirmedBytes } = this.#limits;
     if (bytes < unconfirmedBytes) return;
     throw new ReplayError(
@@ -383,23 +383,23 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
 
   /** Puts a call into the open chunk of the shard, and sends that if it is full. */
   #put(call: Call, isVital = true): void {
-    const home = this.#home;
+    const current = this.#current;
     const { chunkBytes } = this.#limits;
-    if (home.openBytes + callBytes(call.payload.length) > chunkBytes) home.seal();
-    home.add(writeCall(call), isVital);
-    if (home.openBytes >= chunkBytes) home.seal();
+    if (current.openBytes + callBytes(call.payload.length) > chunkBytes) current.seal();
+    current.add(writeCall(call), isVital);
+    if (current.openBytes >= chunkBytes) current.seal();
   }
 
   #seal(): void {
-    for (const link of this.#links.values()) link.seal();
+    for (const sender of this.#senders.values()) sender.seal();
   }
 
   #look(): void {
-    for (const [name, link] of this.#links) {
+    for (const [name, sender] of this.#senders) {
       const member = this.#members.all.get(name);
       if (member?.isAlive !== true) continue;
-      if (this.#fits(member)) link.look();
-      else this.#lose(link);
+      if (this.#fits(member)) sender.look();
+      else this.#lose(sender);
     }
     this.#chooser?.look();
   }
@@ -407,9 +407,9 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   #hear(data: Uint8Array): void {
     try {
       const confirm = readConfirm(data);
-      const link = this.#links.get(confirm.shard);
-      if (link?.actor !== confirm.actor || !link.hear(confirm)) return;
-      if (this.#leave(link)) this.#chooser?.left();
+      const sender = this.#senders.get(confirm.shard);
+      if (sender?.actor !== confirm.actor || !sender.hear(confirm)) return;
+      if (this.#leave(sender)) this.#chooser?.left();
       this.#core.changed();
     } catch {
       this.#members.damaged++;
@@ -422,21 +422,21 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
   }
 
   #came(member: Member): void {
-    const link = this.#links.get(member.name);
-    if (this.#fits(member)) link?.resend();
-    else if (link !== undefined) this.#lose(link);
+    const sender = this.#senders.get(member.name);
+    if (this.#fits(member)) sender?.resend();
+    else if (sender !== undefined) this.#lose(sender);
     this.#chooser?.look();
   }
 
   /** Gives up what waits for a shard that has other columns now, and so can never confirm it. Each loss is told: one that is found before the last error was, later. */
-  #lose(link: Link): void {
-    const { shard, bytes, isEmpty } = link;
+  #lose(sender: ChunkSender): void {
+    const { shard, bytes, isEmpty } = sender;
     if (bytes === 0 || (!isEmpty && this.#failure !== undefined)) return;
-    this.#repeated += link.repeated;
-    this.#links.delete(shard);
-    if (link === this.#home) {
+    this.#repeated += sender.repeated;
+    this.#senders.delete(shard);
+    if (sender === this.#current) {
       this.#noting.moveStreams(); // wherever they go on, they begin anew
-      this.#home = this.#linkOf(shard);
+      this.#current = this.#senderFor(shard);
     } else this.#chooser?.left();
     if (isEmpty) return;
     const words =
@@ -455,30 +455,30 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
     for (const stream of this.#noting.moveStreams()) {
       this.#put({ kind: CALL.leave, flags: 0, count: 0, stream, tag: 0, payload }, false);
     }
-    const old = this.#home;
+    const old = this.#current;
     old.seal();
-    this.#home = this.#linkOf(name);
+    this.#current = this.#senderFor(name);
     this.#leave(old);
     this.#moves++;
     this.#core.changed();
   }
 
   /** Ends the way to a shard that it has left, once all is confirmed. Who comes again has another name, so the shard may forget this one. */
-  #leave(link: Link): boolean {
-    if (link === this.#home || link.bytes > 0) return false;
-    this.#sayGoodbye(link);
-    this.#repeated += link.repeated;
-    return this.#links.delete(link.shard);
+  #leave(sender: ChunkSender): boolean {
+    if (sender === this.#current || sender.bytes > 0) return false;
+    this.#sayGoodbye(sender);
+    this.#repeated += sender.repeated;
+    return this.#senders.delete(sender.shard);
   }
 
-  #sayGoodbye({ shard, actor, isUsed }: Link): void {
+  #sayGoodbye({ shard, actor, isUsed }: ChunkSender): void {
     if (isUsed) this.#publish(this.#subjects.shard(shard, "bye"), idBytes(actor));
   }
 
-  #linkOf(name: string): Link {
-    let link = this.#links.get(name);
-    if (link === undefined) {
-      link = new Link(name, {
+  #senderFor(name: string): ChunkSender {
+    let sender = this.#senders.get(name);
+    if (sender === undefined) {
+      sender = new ChunkSender(name, {
         symbols: this.#core.kernel.symbols,
         schema: this.#schema,
         send: (shard, data) =>
@@ -488,9 +488,9 @@ export class ShardWriter<S extends Schema = AnySchema> implements AsyncDisposabl
           this.#fail(new ReplayError("shard-refused", words));
         },
       });
-      this.#links.set(name, link);
+      this.#senders.set(name, sender);
     }
-    return link;
+    return sender;
   }
 
   #publish(subject: string, data: Uint8Array, reply?: string): void {

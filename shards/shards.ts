@@ -25,11 +25,11 @@ import { RandomStream } from "../selectors/random_stream.ts";
 import type { Connection } from "./connection.ts";
 import { payloadMax } from "./connection.ts";
 import type { Announcement, SelectorFigures } from "./_announcement.ts";
-import { type Counted, limitBytes, Limits } from "./_limits.ts";
+import { type Counted, limitBytes, SharedRateLimiter } from "./_shared_rate_limiter.ts";
 import { type Member, Members } from "./_members.ts";
-import { DRAWN, type PicksPart, putRows, writePriorities } from "./_picks.ts";
+import { DRAWN, type PicksPart, putRows, writePriorities } from "./_draw_message.ts";
 import { noSelector, ShardModel } from "./_shard_model.ts";
-import { ANSWER_MS, LOOK_MS, Wishes } from "./_wishes.ts";
+import { ANSWER_MS, DrawRequests, LOOK_MS } from "./_draw_requests.ts";
 import type {
   ConnectShardsOptions,
   ShardChange,
@@ -39,7 +39,7 @@ import type {
   ShardsFigures,
   ShardsGetBatchOptions,
 } from "./types.ts";
-import { checkToken, idBytes, refusedBy, Subjects } from "./_wire.ts";
+import { checkToken, idBytes, refusedBy, Subjects } from "./_message_bytes.ts";
 
 const WHERE = "connectShards()";
 const GET = "getBatch()";
@@ -144,9 +144,9 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   readonly #selector: number;
   readonly #random: RandomStream;
   readonly #onChange: ((change: ShardChange) => void) | undefined;
-  readonly #limits: Limits | undefined;
+  readonly #limits: SharedRateLimiter | undefined;
   readonly #members: Members;
-  readonly #wishes: Wishes;
+  readonly #requests: DrawRequests;
   readonly #timer: ReturnType<typeof setInterval>;
   /** The latest that is known of the selector, by the name of the shard. */
   readonly #known = new Map<string, SelectorFigures>();
@@ -183,14 +183,14 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#selector = selector;
     this.#random = new RandomStream(seed);
     this.#onChange = onChange;
-    this.#limits = rateLimiter === undefined ? undefined : new Limits(rateLimiter);
+    this.#limits = rateLimiter === undefined ? undefined : new SharedRateLimiter(rateLimiter);
     const refused = (error: Error): void => {
       this.#failure ??= refusedBy(WHERE, error);
       this.#wake();
     };
     const hears = (shard: string, part: PicksPart, busyMs: number): void =>
       this.#heard(shard, part, busyMs);
-    this.#wishes = new Wishes(connection, subjects, hears, refused);
+    this.#requests = new DrawRequests(connection, subjects, hears, refused);
     this.#members = new Members(connection, subjects, {
       came: (member, isNew) => this.#came(member, isNew),
       left: (member) => this.#left(member),
@@ -343,7 +343,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
         writers: beat.writers,
       };
     });
-    const damaged = this.#wishes.damaged + this.#members.damaged;
+    const damaged = this.#requests.damaged + this.#members.damaged;
     return { shards, drawn: this.#drawn, redrawn: this.#redrawn, damaged };
   }
 
@@ -353,7 +353,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#end.abort(new ReplayError("disposed", "close(): these shards are closed"));
     clearInterval(this.#timer);
     this.#members.end();
-    this.#wishes.end();
+    this.#requests.end();
     this.#model?.dispose();
     return Promise.resolve();
   }
@@ -372,7 +372,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   /** Those to draw from: not such a one of which the last answer never came. */
   #trusted(): Member[] {
     const alive = this.#alive();
-    const trusted = alive.filter(({ name }) => !this.#wishes.isLeftOut(name));
+    const trusted = alive.filter(({ name }) => !this.#requests.isLeftOut(name));
     // If none is left, the network was at fault, and not a shard.
     return trusted.length > 0 ? trusted : alive;
   }
@@ -380,10 +380,10 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   #came(member: Member, isNew: boolean): void {
     const { name, announcement } = member;
     if (isNew) {
-      this.#wishes.gone(name);
+      this.#requests.gone(name);
       this.#recorded.delete(name);
     }
-    this.#wishes.came(name);
+    this.#requests.came(name);
     const text = this.#differenceOf(announcement);
     if (text === undefined) this.#differs.delete(name);
     else {
@@ -400,7 +400,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
   }
 
   #left({ name }: Member): void {
-    this.#wishes.gone(name);
+    this.#requests.gone(name);
     this.#known.delete(name);
     this.#tell({ kind: "left", shard: name, text: "" });
     this.#wake();
@@ -445,7 +445,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
     this.#recorded.set(shard, Math.max(recorded, this.#recorded.get(shard) ?? 0));
   }
 
-  /** What an answer to a wish says of its shard. */
+  /** What an answer to a request says of its shard. */
   #heard(
     shard: string,
     { status, picks, sum, recorded, rows, total }: PicksPart,
@@ -556,8 +556,8 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
         if (count === 0) return [];
         const { pickBytes } = strides;
         const rows = { schema, selector: this.#selector, count, pickBytes };
-        const wish = { shard: share.name, ...rows, patienceMs };
-        return [{ share, count, answer: this.#wishes.ask(wish) }];
+        const request = { shard: share.name, ...rows, patienceMs };
+        return [{ share, count, answer: this.#requests.ask(request) }];
       });
       for (const { share, count, answer } of asked) {
         const answered = await answer;
@@ -624,7 +624,7 @@ export class Shards<S extends Schema = AnySchema> implements AsyncDisposable {
       this.#limitsSent = now;
       this.#sendLimits(true);
     }
-    this.#wishes.look();
+    this.#requests.look();
   }
 
   #publish(subject: string, data: Uint8Array): void {

@@ -9,7 +9,7 @@ import { serveShard, type ShardWriter, shardWriter } from "@exrp/replay/shards";
 import { assert, assertEquals } from "../_assert.ts";
 import { isAll } from "../_amount.ts";
 import { pause } from "../_wait.ts";
-import { isWorth } from "../../shards/_home.ts";
+import { isWorth } from "../../shards/_shard_choice.ts";
 import { Fabric, type Peer } from "../shards/_fabric.ts";
 import { type Numbered, numbersOf, step } from "../shards/_numbered.ts";
 import { SimulatedShard } from "./_simulated_shard.ts";

@@ -12,12 +12,12 @@ import {
   shardWriter,
 } from "@exrp/replay/shards";
 import { coreOf } from "../../replay/replay_view.ts";
-import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_calls.ts";
+import { CALL, readChunk, writeCall, writeChunk } from "../../shards/_chunk_message.ts";
 import { readBeat } from "../../shards/_announcement.ts";
-import { Ledger } from "../../shards/_ledger.ts";
-import { limitBytes, Limits } from "../../shards/_limits.ts";
-import { CONFIRM } from "../../shards/_confirm.ts";
-import { Link } from "../../shards/_link.ts";
+import { Ledger } from "../../shards/_actor_ledger.ts";
+import { limitBytes, SharedRateLimiter } from "../../shards/_shared_rate_limiter.ts";
+import { CONFIRM } from "../../shards/_confirm_message.ts";
+import { ChunkSender } from "../../shards/_chunk_sender.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { LossyNet } from "./_lossy.ts";
 import { localShard } from "./_local.ts";
@@ -232,7 +232,7 @@ Deno.test("a chunk of more records than a learner allows at once comes in", asyn
 
 Deno.test("records that were there at first count for no draw, and a dead shard holds no credit", () => {
   const numbers = samplesPerInsert(1, { minSize: 10, error: 20 });
-  const limits = new Limits(numbers);
+  const limits = new SharedRateLimiter(numbers);
   const incarnation = "0".repeat(32);
   const a = { name: "a", incarnation, recorded: 5000, records: 5000 };
   const b = { name: "b", incarnation, recorded: 5000, records: 5000 };
@@ -240,7 +240,7 @@ Deno.test("records that were there at first count for no draw, and a dead shard 
   assert(before > 5000, `${before}`);
   assertEquals(limits.mayDraw(1000, [a, b], [a, b]), false);
   assertEquals(limits.credits([a, b], [a, b], true).length, 2);
-  const sum = (of: ReturnType<Limits["credits"]>): number =>
+  const sum = (of: ReturnType<SharedRateLimiter["credits"]>): number =>
     of.reduce((all, [, most]) => all + most - 5000, 0);
   // Whoever dies, the next one gets as much as it had.
   const helping = sum(limits.credits([b], [a, b], true));
@@ -252,7 +252,9 @@ Deno.test("records that were there at first count for no draw, and a dead shard 
 
 Deno.test("where few records may come, each shard gets its turn", () => {
   const [batch, chunk] = [64, 100];
-  const limits = new Limits(samplesPerInsert(batch, { minSize: 500, error: 200 * batch }));
+  const limits = new SharedRateLimiter(
+    samplesPerInsert(batch, { minSize: 500, error: 200 * batch }),
+  );
   const incarnation = "0".repeat(32);
   const shards = ["a", "b", "c"].map((name) => ({ name, incarnation, recorded: 0, records: 0 }));
   const credits = new Map<string, number>();
@@ -286,7 +288,7 @@ Deno.test("a limit that was lost on its way is sent again", async () => {
 });
 
 Deno.test("a shard that comes back without its records gets no credit for them", () => {
-  const limits = new Limits(samplesPerInsert(1, { minSize: 10, error: 20 }));
+  const limits = new SharedRateLimiter(samplesPerInsert(1, { minSize: 10, error: 20 }));
   const incarnation = "0".repeat(32);
   const empty = { name: "a", incarnation, recorded: 0, records: 0 };
   limits.credits([empty], [empty], true);
@@ -303,7 +305,7 @@ Deno.test("a shard that comes back without its records gets no credit for them",
 });
 
 Deno.test("a dead shard that had all records does not hold the records of others back", () => {
-  const limits = new Limits(samplesPerInsert(1, { minSize: 10, error: 20 }));
+  const limits = new SharedRateLimiter(samplesPerInsert(1, { minSize: 10, error: 20 }));
   const incarnation = "0".repeat(32);
   const [a, b] = ["a", "b"].map((name) => ({ name, incarnation, recorded: 0, records: 0 }));
   assert(a !== undefined && b !== undefined);
@@ -330,29 +332,29 @@ Deno.test("a limit for an earlier process of a shard is none", async () => {
 Deno.test("a shard that only tells of gaps is sent no more than others", async () => {
   using replay = await ExperienceReplay.create(NUMBERED);
   let sent = 0;
-  const link = new Link("a", {
+  const sender = new ChunkSender("a", {
     symbols: coreOf("test", replay).kernel.symbols,
     schema: 0,
     send: () => sent++,
     refused: () => {},
   });
   for (let k = 0; k < 3; k++) {
-    link.add(new Uint8Array(24));
-    link.seal();
+    sender.add(new Uint8Array(24));
+    sender.seal();
   }
   const tell = (expected: number): void => {
     for (let round = 0; round < 50; round++) {
       const rest = { shard: "a", incarnation: "", text: "", number: 3, expected };
-      link.hear({ ...rest, kind: CONFIRM.gap, actor: link.actor, round });
+      sender.hear({ ...rest, kind: CONFIRM.gap, actor: sender.actor, round });
     }
   };
   tell(1);
   assertEquals(sent, 3 + 3);
   tell(0);
-  assertEquals([sent, link.repeated], [6, 3]);
+  assertEquals([sent, sender.repeated], [6, 3]);
   // Progress shows that it means it.
-  const rest = { shard: "a", incarnation: "", actor: link.actor, text: "" };
-  link.hear({ ...rest, kind: CONFIRM.stored, number: 1, expected: 2, round: 1 });
+  const rest = { shard: "a", incarnation: "", actor: sender.actor, text: "" };
+  sender.hear({ ...rest, kind: CONFIRM.stored, number: 1, expected: 2, round: 1 });
   tell(2);
   assertEquals(sent, 6 + 2);
 });

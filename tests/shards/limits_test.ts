@@ -1,11 +1,11 @@
 /** A rate limiter over shards of which some record nothing. */
 import { assert } from "../_assert.ts";
 import { samplesPerInsert } from "@exrp/replay";
-import { Limits } from "../../shards/_limits.ts";
+import { SharedRateLimiter } from "../../shards/_shared_rate_limiter.ts";
 
 Deno.test("shards that came one by one, and record nothing, hold up none that does", () => {
   for (const count of [2, 4, 9]) {
-    const limits = new Limits(samplesPerInsert(2, { minSize: 20, error: 40 }));
+    const limits = new SharedRateLimiter(samplesPerInsert(2, { minSize: 20, error: 40 }));
     const shards = Array.from(
       { length: count },
       (_, k) => ({ name: `${k}`, incarnation: "", recorded: 0, records: 0 }),

@@ -5,7 +5,7 @@ import { onWasm } from "../_native.ts";
 import { until } from "../_wait.ts";
 import { ExperienceReplay, ReplayError, uniform } from "@exrp/replay";
 import { connectShards, serveShard, shardWriter } from "@exrp/replay/shards";
-import { limitBytes } from "../../shards/_limits.ts";
+import { limitBytes } from "../../shards/_shared_rate_limiter.ts";
 import { findNats, startNats } from "../../tools/_nats.ts";
 import { inRepository } from "../../tools/_repository.ts";
 import { NUMBERED } from "./_numbered.ts";

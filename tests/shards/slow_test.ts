@@ -110,7 +110,7 @@ Deno.test("a shard whose answers wait behind another one's on the learner's cabl
   assertStrictEquals(left, 0);
 });
 
-Deno.test("wishes that wait for those before them are not given up", async () => {
+Deno.test("requests that wait for those before them are not given up", async () => {
   const { figures: { redrawn }, ms } = await draw({
     shards: 1,
     size: 32,
@@ -136,7 +136,7 @@ Deno.test("a learner that computes for seconds does not give up a batch that cam
   await using _a = await localShard(connection, "a", [1, 2, 3]);
   await using shards = await connectShards(connection, { seed: 1 });
   const drawn = shards.getBatch(32);
-  // The wish is on its way, and the answer waits to be read.
+  // The request is on its way, and the answer waits to be read.
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
   await drawn;

@@ -7,7 +7,7 @@
 
 import { toHex } from "../base/bytes.ts";
 import { ReplayError } from "../base/errors.ts";
-import { idBytes, Reader, Writer } from "./_wire.ts";
+import { idBytes, Reader, Writer } from "./_message_bytes.ts";
 
 /** One actor's connection to the shard. */
 export interface ActorEntry {

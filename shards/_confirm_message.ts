@@ -5,7 +5,7 @@
  */
 
 import { toHex } from "../base/bytes.ts";
-import { idBytes, MAGIC, Reader, refused, Writer } from "./_wire.ts";
+import { idBytes, MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
 
 /** What became of chunks. */
 export const CONFIRM = {

@@ -9,7 +9,7 @@
 
 import type { BatchLayout } from "../replay/draw/batch_layout.ts";
 import { VIEWS } from "../schema/columns.ts";
-import { MAGIC, Reader, refused, Writer } from "./_wire.ts";
+import { MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
 
 /** How a draw went. */
 export const DRAWN = {
@@ -23,7 +23,7 @@ export const DRAWN = {
   refused: 3,
 } as const;
 
-/** A wish for picks. */
+/** A request for picks. */
 export interface DrawRequest {
   /** A number of the learner's, which the answer has. */
   readonly id: number;
@@ -32,12 +32,12 @@ export interface DrawRequest {
   readonly count: number;
 }
 
-/** The bytes of a wish. */
+/** The bytes of a request. */
 export function writeDraw({ id, schema, selector, count }: DrawRequest): Uint8Array<ArrayBuffer> {
   return new Writer(24).u32(MAGIC.draw).u32(id).u32(schema).u32(selector).u32(count).u32(0).bytes;
 }
 
-/** Reads a wish. */
+/** Reads a request. */
 export function readDraw(bytes: Uint8Array): DrawRequest {
   const reader = new Reader(bytes);
   reader.magic("draw");

@@ -14,11 +14,11 @@ import type { Member, Members } from "./_members.ts";
 const LISTEN_MS = 300;
 
 /** What this needs of a writer. */
-export interface HomeOwner {
+export interface ShardChoiceOwner {
   /** The shard that it writes to. */
-  home(): string;
+  shard(): string;
   /** This one, and those that have not confirmed all. */
-  linked(): readonly string[];
+  sendsTo(): readonly string[];
   /** Whether no episode is open that has records. */
   isBetweenEpisodes(): boolean;
   /** Whether a shard has the same columns. */
@@ -41,10 +41,10 @@ export function isWorth(from: number, to: number): boolean {
   return from - to >= Math.max(2, to / 4);
 }
 
-/** Chooses the shard of one writer, whenever {@linkcode Home.look} is called. */
-export class Home {
+/** Chooses the shard of one writer, whenever {@linkcode ShardChoice.look} is called. */
+export class ShardChoice {
   readonly #members: Members;
-  readonly #owner: HomeOwner;
+  readonly #owner: ShardChoiceOwner;
   readonly #stayMs: number;
   /** Since when all heartbeats are heard; undefined if only a few are. */
   #listensSince: number | undefined;
@@ -54,7 +54,7 @@ export class Home {
   #goal: { readonly name: string; readonly until: number } | undefined;
 
   /** @param stayMs How long it stays at least where it has gone of its own accord. */
-  constructor(members: Members, owner: HomeOwner, stayMs: number) {
+  constructor(members: Members, owner: ShardChoiceOwner, stayMs: number) {
     this.#members = members;
     this.#owner = owner;
     this.#stayMs = stayMs;
@@ -100,11 +100,11 @@ export class Home {
   #rest(): void {
     this.#listensSince = undefined;
     const goal = this.#goal === undefined ? [] : [this.#goal.name];
-    this.#members.follow([...this.#owner.linked(), ...goal]);
+    this.#members.follow([...this.#owner.sendsTo(), ...goal]);
   }
 
   get #own(): Member | undefined {
-    return this.#members.all.get(this.#owner.home());
+    return this.#members.all.get(this.#owner.shard());
   }
 
   /** Whether a shard is there, and has the same columns: one that comes back may have others. */
@@ -114,7 +114,7 @@ export class Home {
 
   #others(): Member[] {
     return this.#members.alive.filter((member) =>
-      member.name !== this.#owner.home() && this.#owner.fits(member)
+      member.name !== this.#owner.shard() && this.#owner.fits(member)
     );
   }
 
@@ -132,7 +132,7 @@ export class Home {
     const others = this.#others();
     const other = others[Math.floor(Math.random() * others.length)];
     // Who still waits for a shard that lives stays, so that few hold its records. One that is dead may never come back.
-    const isWaiting = this.#owner.linked().some((name) =>
+    const isWaiting = this.#owner.sendsTo().some((name) =>
       name !== own.name && this.#isUsable(this.#members.all.get(name))
     );
     if (other !== undefined && !isWaiting) {

@@ -5,9 +5,9 @@
  */
 
 import type { KernelSymbols } from "../ffi/symbols.ts";
-import { renameChunk, setRound, writeChunk } from "./_calls.ts";
-import { CONFIRM, type Confirm } from "./_confirm.ts";
-import { randomId } from "./_wire.ts";
+import { renameChunk, setRound, writeChunk } from "./_chunk_message.ts";
+import { CONFIRM, type Confirm } from "./_confirm_message.ts";
+import { randomId } from "./_message_bytes.ts";
 
 /** After so long without an answer, chunks are sent again; then twice as long, and so on. */
 const RESEND_MS = 1000;
@@ -20,8 +20,8 @@ interface Unconfirmed {
   readonly isVital: boolean;
 }
 
-/** What a link needs of its writer. */
-export interface LinkOwner {
+/** What a sender needs of its writer. */
+export interface ChunkSenderOwner {
   readonly symbols: KernelSymbols;
   readonly schema: number;
   /** Sends a chunk to the shard of this name. */
@@ -31,9 +31,9 @@ export interface LinkOwner {
 }
 
 /** The chunks for one shard. */
-export class Link {
+export class ChunkSender {
   readonly shard: string;
-  readonly #owner: LinkOwner;
+  readonly #owner: ChunkSenderOwner;
   #actor = randomId();
   #next = 1;
   #open: Uint8Array[] = [];
@@ -52,7 +52,7 @@ export class Link {
   repeated = 0;
 
   /** The way to this shard. */
-  constructor(shard: string, owner: LinkOwner) {
+  constructor(shard: string, owner: ChunkSenderOwner) {
     this.shard = shard;
     this.#owner = owner;
   }

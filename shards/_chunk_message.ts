@@ -11,7 +11,7 @@ import { lengthOf } from "../base/typed_arrays.ts";
 import * as abi from "../ffi/symbols.ts";
 import type { KernelSymbols } from "../ffi/symbols.ts";
 import type { ReplayCore } from "../replay/core.ts";
-import { idBytes, MAGIC, Reader, refused, Writer } from "./_wire.ts";
+import { idBytes, MAGIC, Reader, refused, Writer } from "./_message_bytes.ts";
 import { toHex } from "../base/bytes.ts";
 
 /** What a call does. */

@@ -20,7 +20,7 @@ export const MAGIC = {
   chunk: 0x314b4358,
   /** What a shard says of an actor's chunks. */
   confirm: 0x31464358,
-  /** A learner's wish for picks. */
+  /** A learner's request for picks. */
   draw: 0x31574458,
   /** The picks, or a part of them. */
   picks: 0x314b5058,

@@ -9,7 +9,7 @@
 
 import { toHex } from "../base/bytes.ts";
 import type { RateLimiter } from "../rate_limiters/rate_limiter.ts";
-import { idBytes, MAGIC, Reader, Writer } from "./_wire.ts";
+import { idBytes, MAGIC, Reader, Writer } from "./_message_bytes.ts";
 
 /** What a shard has, as far as it is known. */
 export interface Counted {
@@ -31,7 +31,7 @@ interface Count {
 }
 
 /** The limits of one learner. */
-export class Limits {
+export class SharedRateLimiter {
   readonly #numbers: RateLimiter["numbers"];
   readonly #credits = new Map<string, number>();
   readonly #counts = new Map<string, Count>();

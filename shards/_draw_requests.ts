@@ -1,17 +1,17 @@
 /**
- * The wishes of a learner for picks, and the answers of shards. Every wish is answered: by rows, or by what became of it.
+ * The requests of a learner for picks, and the answers of shards. Every request is answered: by rows, or by what became of it.
  *
  * @module
  */
 
 import type { Connection, ConnectionSubscription } from "./connection.ts";
-import { DRAWN, type PicksPart, readPicks, writeDraw } from "./_picks.ts";
-import { randomId, refused, type Subjects } from "./_wire.ts";
+import { DRAWN, type PicksPart, readPicks, writeDraw } from "./_draw_message.ts";
+import { randomId, refused, type Subjects } from "./_message_bytes.ts";
 
 /** A shard that lives and sends nothing for so long is left out of a batch, and of those of the time that follows. So is one whose answer is damaged. */
 export const ANSWER_MS = 800;
 const PENALTY_MS = 3000;
-/** {@linkcode Wishes.look} is called so often. */
+/** {@linkcode DrawRequests.look} is called so often. */
 export const LOOK_MS = 50;
 /** A long answer may take longer, if so many bytes come in a ms. */
 const BYTES_PER_MS = 100;
@@ -19,17 +19,17 @@ const BYTES_PER_MS = 100;
 const SLOW_MAX_MS = 30_000;
 /** Where a part of an answer takes at least so long on its way, whatever others send waits behind it, too. */
 const BUSY_MS = 1;
-/** So many wishes that were given up are remembered. */
+/** So many requests that were given up are remembered. */
 const LATE_MAX = 256;
 
-/** How a wish ended. */
+/** How a request ended. */
 export type Answer =
   | { readonly kind: "rows"; readonly rows: Uint8Array }
   | { readonly kind: "empty" | "limited" | "gone" }
   | { readonly kind: "refused"; readonly text: string };
 
-/** What a wish says. */
-export interface Wish {
+/** What a request says. */
+export interface ShardDraw {
   readonly shard: string;
   readonly schema: number;
   readonly selector: number;
@@ -40,8 +40,8 @@ export interface Wish {
   readonly patienceMs: number;
 }
 
-/** A wish that waits, or was given up. A shard answers one after the other, so an answer that is late says that those behind it will come, too. */
-interface Pending extends Wish {
+/** A request that waits, or was given up. A shard answers one after the other, so an answer that is late says that those behind it will come, too. */
+interface Pending extends ShardDraw {
   /** Undefined once it was given up. */
   settle: ((answer: Answer) => void) | undefined;
   /** When its turn began: it was asked, or the answer before it had come. */
@@ -53,8 +53,8 @@ interface Pending extends Wish {
   received: number;
 }
 
-/** The wishes of one learner. */
-export class Wishes {
+/** The requests of one learner. */
+export class DrawRequests {
   /** Messages that were not what they must be. */
   damaged = 0;
   readonly #connection: Connection;
@@ -77,7 +77,7 @@ export class Wishes {
   #awakeAt = performance.now();
 
   /**
-   * Wishes over a connection.
+   * Requests over a connection.
    *
    * @param hears Is told of each part of an answer, for the figures in it, and for how long the network was busy with it.
    * @param refused Is told if the server lets no answer come.
@@ -101,16 +101,16 @@ export class Wishes {
   }
 
   /** Asks a shard for picks. */
-  ask(wish: Wish): Promise<Answer> {
+  ask(request: ShardDraw): Promise<Answer> {
     const id = this.#nextId = (this.#nextId + 1) % 2 ** 32;
     return new Promise((settle) => {
       const turnAt = performance.now();
       const came = { cameBytes: 0, cameAt: turnAt, rows: undefined, received: 0 };
-      const { shard, schema, selector, count } = wish;
+      const { shard, schema, selector, count } = request;
       // One that is left out is asked only if all are: then there is nobody else to wait for.
       const most = this.isLeftOut(shard) ? this.#patience.get(shard) ?? 0 : 0;
-      const patienceMs = Math.max(wish.patienceMs, most);
-      this.#pending.set(id, { ...wish, ...came, patienceMs, settle, turnAt });
+      const patienceMs = Math.max(request.patienceMs, most);
+      this.#pending.set(id, { ...request, ...came, patienceMs, settle, turnAt });
       try {
         const data = writeDraw({ id, schema, selector, count });
         this.#connection.publish(this.#subjects.shard(shard, "draw"), data, { reply: this.#inbox });
@@ -158,7 +158,7 @@ export class Wishes {
     }
   }
 
-  /** Ends all wishes. */
+  /** Ends all requests. */
   end(): void {
     try {
       this.#subscription.unsubscribe();
@@ -177,11 +177,11 @@ export class Wishes {
   }
 
   /** For so long, nothing could be heard. */
-  #forgive(wishes: Iterable<Pending>, ms: number): void {
+  #forgive(requests: Iterable<Pending>, ms: number): void {
     const now = performance.now();
-    for (const wish of wishes) {
-      wish.cameAt = Math.min(now, wish.cameAt + ms);
-      wish.turnAt = Math.min(now, wish.turnAt + ms);
+    for (const request of requests) {
+      request.cameAt = Math.min(now, request.cameAt + ms);
+      request.turnAt = Math.min(now, request.turnAt + ms);
     }
   }
 
