@@ -30,21 +30,21 @@ int32_t withTable(uint32_t id, uint32_t table, Use use) {
 }
 
 template <typename Stream, typename Use>
-int32_t withStream(uint32_t id, uint32_t stream, Stream* (Tables::*find)(uint32_t), Use use) {
+int32_t withStream(uint32_t id, uint32_t stream, Stream* (exrp::Streams::*find)(uint32_t) const, Use use) {
   return withTables(id, [&](Tables& tables) {
-    Stream* const found = (tables.*find)(stream);
+    Stream* const found = (tables.streams().*find)(stream);
     return found == nullptr ? fail(Status::streamUnknown, stream) : use(tables, *found);
   });
 }
 
 template <typename Use>
 int32_t withInserter(uint32_t id, uint32_t inserter, Use use) {
-  return withStream(id, inserter, &Tables::findInserter, use);
+  return withStream(id, inserter, &exrp::Streams::inserter, use);
 }
 
 template <typename Use>
 int32_t withSampler(uint32_t id, uint32_t sampler, Use use) {
-  return withStream(id, sampler, &Tables::findSampler, use);
+  return withStream(id, sampler, &exrp::Streams::sampler, use);
 }
 
 Status checkSize(double given, double needed) { return given < needed ? fail(Status::bufferSize, given, needed) : Status::ok; }
@@ -216,7 +216,7 @@ int32_t exrp_stream_close(uint32_t tables, uint32_t stream) {
 
 int32_t exrp_tables_awake(uint32_t tables, uint32_t* streams, uint32_t streams_count, uint32_t* count) {
   return withTables(tables, [&](Tables& set) {
-    *count = set.takeAwake(streams, streams_count);
+    *count = set.streams().takeAwake(streams, streams_count);
     return Status::ok;
   });
 }

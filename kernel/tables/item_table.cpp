@@ -1,5 +1,6 @@
 #include "kernel/tables/item_table.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -94,7 +95,7 @@ void ItemTable::push(const WaitingItem& item) {
   remover_->pushed(index);
   remover_->setPriority(&index, &forRemover, 1);
   useChunks(*item.body);
-  noteRaised(item.priority);
+  priorityMax_.raised(item.priority);
 }
 
 void ItemTable::useChunks(ItemBody& body) {
@@ -185,9 +186,9 @@ void ItemTable::setPriority(uint32_t index, double priority, double own) {
   ItemRow& row = rows_[index];
   const bool isOwn = !std::isnan(own);
   if (isOwn) own_[index] = own;
-  if (priority < row.priority) noteLowered(row.priority);
+  if (priority < row.priority) priorityMax_.lowered(row.priority);
   row.priority = priority;
-  noteRaised(priority);
+  priorityMax_.raised(priority);
   sampler_->setPriority(&index, &priority, 1);
   if (isOwn) remover_->setPriority(&index, &own, 1);
   else if (!hasOwn(index)) remover_->setPriority(&index, &priority, 1);
@@ -207,7 +208,7 @@ void ItemTable::removeAt(uint32_t index) {
   sampler_->popped(last);
   remover_->popped(last);
   rateLimiter_.deleted();
-  noteLowered(removed.priority);
+  priorityMax_.lowered(removed.priority);
   disuseChunks(*removed.body);
   release(removed.body);
 }
@@ -225,8 +226,7 @@ void ItemTable::reset() {
   rateLimiter_.setCounts({});
   used_.episodesDeleted = 0;
   uniqueSamples_ = 0;
-  priorityMax_ = 0;
-  isMaxKnown_ = true;
+  priorityMax_.clear();
 }
 
 void ItemTable::release(ItemBody* body) {
@@ -284,7 +284,7 @@ Status ItemTable::loadItem(const ItemRow& row, double own, ByteSpan sampler, Byt
   if (keepsOwn_) own_[size_] = own;
   indexOf_.add(row.key, size_++);
   useChunks(*row.body);
-  noteRaised(row.priority);
+  priorityMax_.raised(row.priority);
   return Status::ok;
 }
 
@@ -315,18 +315,12 @@ bool ItemTable::setName(ByteSpan name) {
   return true;
 }
 
-double ItemTable::largestPriority() const {
-  if (!isMaxKnown_) {
-    priorityMax_ = 0;
-    for (uint32_t index = 0; index < size_; ++index) {
-      if (rows_[index].priority > priorityMax_) priorityMax_ = rows_[index].priority;
-    }
-    isMaxKnown_ = true;
-  }
-  return priorityMax_;
-}
-
 void ItemTable::info(double* info) const {
+  const auto largest = [this] {
+    double found = 0;
+    for (uint32_t index = 0; index < size_; ++index) found = std::max(found, rows_[index].priority);
+    return found;
+  };
   info[EXRP_TABLES_INFO_SIZE] = size_;
   info[EXRP_TABLES_INFO_BYTES] = static_cast<double>(used_.bytes);
   info[EXRP_TABLES_INFO_INSERTS] = static_cast<double>(rateLimiter_.counts().inserts);
@@ -338,7 +332,7 @@ void ItemTable::info(double* info) const {
   info[EXRP_TABLES_INFO_INSERTS_WAITING] = static_cast<double>(inserts_.count());
   info[EXRP_TABLES_INFO_BYTES_WAITING] = static_cast<double>(inserts_.bytes());
   info[EXRP_TABLES_INFO_SAMPLERS_WAITING] = static_cast<double>(line_.count());
-  info[EXRP_TABLES_INFO_PRIORITY_MAX] = largestPriority();
+  info[EXRP_TABLES_INFO_PRIORITY_MAX] = priorityMax_.get(largest);
   info[EXRP_TABLES_INFO_MAX_SIZE] = config_.maxSize;
   info[EXRP_TABLES_INFO_MAX_BYTES] = static_cast<double>(config_.maxBytes);
   info[EXRP_TABLES_INFO_MAX_TIMES_SAMPLED] = config_.maxTimesSampled;
@@ -382,7 +376,7 @@ int32_t ItemTable::check() const {
   if (config_.maxBytes > 0 && used_.bytes > config_.maxBytes) return 2;
   if (size_ == 0 && (used_.bytes != 0 || used_.episodes != 0)) return 2;
   if (!returned_.isEmpty() && (config_.maxTimesSampled == 0 || !line_.isEmpty())) return 6;
-  if (isMaxKnown_ && (largest < priorityMax_ || largest > priorityMax_)) return 4;
+  if (!priorityMax_.canBe(largest)) return 4;
   if (const int32_t broken = sampler_->check(); broken != 0) return 100 + broken;
   if (const int32_t broken = remover_->check(); broken != 0) return 200 + broken;
   return 0;

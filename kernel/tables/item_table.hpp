@@ -31,6 +31,7 @@
 #include "kernel/rules/pick_selector.hpp"
 #include "kernel/tables/chunk_store.hpp"
 #include "kernel/tables/insert_line.hpp"
+#include "kernel/tables/largest_priority.hpp"
 
 namespace exrp {
 
@@ -171,16 +172,6 @@ class ItemTable {
   void disuseChunks(ItemBody& body);
   void removeOne();
   uint64_t drawsToRemove(uint32_t count) const;
-  void noteLowered(double before) {
-    if (before >= priorityMax_) isMaxKnown_ = false;
-  }
-  void noteRaised(double priority) {
-    if (priority >= priorityMax_) {
-      priorityMax_ = priority;
-      isMaxKnown_ = true;
-    }
-  }
-  double largestPriority() const;
 
   const uint32_t number_;
   ChunkStore& store_;
@@ -197,8 +188,7 @@ class ItemTable {
   uint32_t sizeMax_ = 0;  // most items that there ever were
   uint64_t uniqueSamples_ = 0;
   uint64_t batch_ = 0;  // that of the last draw
-  mutable double priorityMax_ = 0;
-  mutable bool isMaxKnown_ = true;
+  mutable LargestPriority priorityMax_;
   InsertLine inserts_;
   Queue<uint32_t> line_;
   Queue<DrawnSample> returned_;

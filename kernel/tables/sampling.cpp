@@ -66,9 +66,9 @@ Status Tables::ask(uint32_t id, Sampler& sampler, uint32_t count, uint32_t how) 
   ItemTable& table = *tables_[sampler.table];
   table.line().push(id);
   sampler.isInLine = true;
-  caller_ = id;
+  streams_.beginCall(id);
   run(table);
-  caller_ = none;
+  streams_.endCall();
   sampler.isLimited = sampler.isInLine;
   return Status::ok;
 }
@@ -80,7 +80,7 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
   double samples = 0;
   double needed = 0;
   const bool isHeld = sampler.isWhole && sampler.wanted > 0;
-  caller_ = id;
+  streams_.beginCall(id);
   while (!isHeld) {
     while (!sampler.drawn.isEmpty()) {
       constexpr size_t ahead = 4;
@@ -109,7 +109,7 @@ void Tables::readSamples(uint32_t id, Sampler& sampler, uint8_t* to, size_t room
     run(table);
     sampler.isLimited = sampler.isInLine;
   }
-  caller_ = none;
+  streams_.endCall();
   info[EXRP_SAMPLER_BYTES] = static_cast<double>(room - left);
   info[EXRP_SAMPLER_SAMPLES] = samples;
   info[EXRP_SAMPLER_WANTED] = static_cast<double>(sampler.wanted + sampler.drawn.count());

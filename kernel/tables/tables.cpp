@@ -28,10 +28,7 @@ Status readSelector(Numbers& from, bool isSampler, Random random, uint32_t count
 }  // namespace
 
 Tables::~Tables() {
-  for (uint32_t place = 0; place < streamCount_; ++place) {
-    const Stream& stream = streams_[place];
-    if (stream.inserter != nullptr || stream.sampler != nullptr) close(uint32_t{stream.generation} << 16 | place);
-  }
+  streams_.forEach([this](uint32_t id, const Inserter*, const Sampler*) { close(id); });
 }
 
 Status Tables::create(const double* config, uint32_t count) {
@@ -76,12 +73,13 @@ Status Tables::create(const double* config, uint32_t count) {
     }
     if (status != Status::ok) return status;
   }
+  reader_.create(tables_, tableCount_, *store_);
   return from.left == 0 ? Status::ok : fail(Status::argument, 2, count);
 }
 
 Status Tables::setName(ItemTable& table, ByteSpan name) {
-  const uint32_t known = tableOf(name);
-  if (name.size == 0 || name.size > EXRP_LIMIT_TABLES_NAME || (known != none && known != table.number())) {
+  const uint32_t known = exrp::findTable(tables_, tableCount_, name);
+  if (name.size == 0 || name.size > EXRP_LIMIT_TABLES_NAME || (known != noTable && known != table.number())) {
     return fail(Status::argument, 3, static_cast<double>(name.size));
   }
   return table.setName(name) ? Status::ok : fail(Status::memory, static_cast<double>(name.size));
@@ -139,82 +137,37 @@ Status Tables::reset(ItemTable& table) {
 }
 
 void Tables::storeInfo(double* info) const {
-  double memory = sizeof(*this) + store_->memoryBytes() + streams_.memoryBytes() + awake_.memoryBytes() + parsed_.memoryBytes() +
-                  chunks_.memoryBytes() + made_.memoryBytes() + packed_.memoryBytes() + changes_.memoryBytes() + deletes_.memoryBytes();
+  double memory = sizeof(*this) + store_->memoryBytes() + streams_.memoryBytes() + reader_.memoryBytes() + changes_.memoryBytes() +
+                  deletes_.memoryBytes();
   for (uint32_t number = 0; number < tableCount_; ++number) memory += tables_[number]->memoryBytes();
-  for (uint32_t place = 0; place < streamCount_; ++place) {
-    const Stream& stream = streams_[place];
-    if (stream.inserter != nullptr) memory += sizeof(Inserter) + stream.inserter->held.memoryBytes() + stream.inserter->confirmed.memoryBytes();
-    if (stream.sampler != nullptr) memory += sizeof(Sampler) + stream.sampler->drawn.memoryBytes();
-  }
   if (saver_ != nullptr) memory += saver_->memoryBytes();
   if (listener_ != nullptr) memory += listener_->memoryBytes();
   info[EXRP_TABLES_STORE_CHUNKS] = store_->chunkCount();
   info[EXRP_TABLES_STORE_CHUNK_BYTES] = store_->chunkBytes();
   info[EXRP_TABLES_STORE_MEMORY_BYTES] = memory;
-  info[EXRP_TABLES_STORE_INSERTERS] = inserterCount_;
-  info[EXRP_TABLES_STORE_SAMPLERS] = samplerCount_;
+  info[EXRP_TABLES_STORE_INSERTERS] = streams_.inserterCount();
+  info[EXRP_TABLES_STORE_SAMPLERS] = streams_.samplerCount();
 }
 
 // ---- streams ----
 
-Tables::Stream* Tables::findStream(uint32_t id) {
-  const uint32_t place = id & 0xffff;
-  return place < streamCount_ && streams_[place].generation == id >> 16 ? &streams_[place] : nullptr;
-}
-Inserter* Tables::findInserter(uint32_t id) {
-  const Stream* const stream = findStream(id);
-  return stream == nullptr ? nullptr : stream->inserter;
-}
-Sampler* Tables::findSampler(uint32_t id) {
-  const Stream* const stream = findStream(id);
-  return stream == nullptr ? nullptr : stream->sampler;
-}
-
-Status Tables::enroll(Inserter* inserter, Sampler* sampler, uint32_t* id) {
-  if (streamFree_ == none && streamCount_ == streamMax) return fail(Status::limit, streamMax);
-  const size_t open = size_t{inserterCount_} + samplerCount_ + 1;
-  if (!streams_.commit(size_t{streamCount_} + 1) || !awake_.prepare(2 * open)) return fail(Status::memory, sizeof(Stream));
-  uint32_t place = streamFree_;
-  if (place != none) streamFree_ = streams_[place].nextFree;
-  else place = streamCount_++;
-  Stream& stream = streams_[place];
-  ++stream.generation;
-  // No id is a small number by chance, or `none`.
-  while (stream.generation == 0 || stream.generation == UINT16_MAX) ++stream.generation;
-  stream.inserter = inserter;
-  stream.sampler = sampler;
-  stream.isAwake = false;
-  ++(inserter != nullptr ? inserterCount_ : samplerCount_);
-  *id = uint32_t{stream.generation} << 16 | place;
-  return Status::ok;
-}
-
 Status Tables::openInserter(uint32_t* id) {
   std::unique_ptr<Inserter> made(new (std::nothrow) Inserter(secret_));
   if (made == nullptr) return fail(Status::memory, sizeof(Inserter));
-  const Status status = enroll(made.get(), nullptr, id);
-  if (status == Status::ok) made.release();  // the stream's now
-  return status;
+  return streams_.add(std::move(made), nullptr, id);
 }
 
 Status Tables::openSampler(uint32_t table, uint32_t* id) {
   std::unique_ptr<Sampler> made(new (std::nothrow) Sampler(table));
-  if (made == nullptr || !tables_[table]->line().prepare(2 * (size_t{samplerCount_} + 1))) return fail(Status::memory, sizeof(Sampler));
-  const Status status = enroll(nullptr, made.get(), id);
-  if (status == Status::ok) made.release();
-  return status;
+  if (made == nullptr || !tables_[table]->line().prepare(2 * (size_t{streams_.samplerCount()} + 1))) return fail(Status::memory, sizeof(Sampler));
+  return streams_.add(nullptr, std::move(made), id);
 }
 
 Status Tables::close(uint32_t id) {
-  Stream* const stream = findStream(id);
-  if (stream == nullptr || (stream->inserter == nullptr && stream->sampler == nullptr)) return fail(Status::streamUnknown, id);
-  std::unique_ptr<Inserter> inserter(std::exchange(stream->inserter, nullptr));
-  std::unique_ptr<Sampler> sampler(std::exchange(stream->sampler, nullptr));
-  ++stream->generation;
-  stream->nextFree = streamFree_;
-  streamFree_ = id & 0xffff;
-  --(sampler != nullptr ? samplerCount_ : inserterCount_);
+  std::unique_ptr<Inserter> inserter;
+  std::unique_ptr<Sampler> sampler;
+  streams_.take(id, &inserter, &sampler);
+  if (inserter == nullptr && sampler == nullptr) return fail(Status::streamUnknown, id);
   if (inserter != nullptr) {
     // An id comes again once 2^15 streams had its place: no item may wait under it until then.
     for (uint64_t left = inserter->waiting > 0 ? inserter->tables : 0; left != 0; left &= left - 1) {
@@ -241,27 +194,6 @@ Status Tables::close(uint32_t id) {
   }
   run(table);
   return Status::ok;
-}
-
-void Tables::wake(uint32_t id) {
-  if (id == caller_) return;
-  Stream* const stream = findStream(id);
-  if (stream == nullptr || stream->isAwake) return;
-  stream->isAwake = true;
-  awake_.push(id);
-}
-
-uint32_t Tables::takeAwake(uint32_t* streams, uint32_t count) {
-  uint32_t taken = 0;
-  while (taken < count && !awake_.isEmpty()) {
-    const uint32_t id = awake_.front();
-    awake_.pop();
-    Stream* const stream = findStream(id);
-    if (stream == nullptr || !stream->isAwake) continue;  // it was closed
-    stream->isAwake = false;
-    streams[taken++] = id;
-  }
-  return taken;
 }
 
 // ---- progress ----
@@ -292,12 +224,12 @@ bool Tables::insertOne(ItemTable& table) {
   const WaitingItem item = table.inserts().pop();
   if (listener_ != nullptr) listener_->inserting(table, item, now_);
   table.insert(item, now_);
-  Inserter* const inserter = findInserter(item.inserter);
+  Inserter* const inserter = streams_.inserter(item.inserter);
   if (inserter == nullptr) return true;  // its client has gone
   --inserter->waiting;
   inserter->waitingBytes -= item.bytes;
   if (item.isConfirmed) inserter->confirmed.push(item.key);
-  wake(item.inserter);
+  streams_.wake(item.inserter);
   return true;
 }
 
@@ -306,7 +238,7 @@ bool Tables::serveOne(ItemTable& table) {
   constexpr size_t drawnMax = 8192;
   if (table.line().isEmpty()) return false;
   const uint32_t id = table.line().front();
-  Sampler& sampler = *findSampler(id);
+  Sampler& sampler = *streams_.sampler(id);
   const size_t before = sampler.drawn.count();
   const uint32_t count = drawFor(table, sampler);
   if (count == 0) return false;
@@ -318,7 +250,7 @@ bool Tables::serveOne(ItemTable& table) {
     table.line().pop();
     sampler.isInLine = false;
   }
-  if (sampler.wanted == 0 || !sampler.isWhole) wake(id);
+  if (sampler.wanted == 0 || !sampler.isWhole) streams_.wake(id);
   return true;
 }
 
@@ -371,8 +303,8 @@ Status Tables::readChanges(ByteSpan message, ItemTable** table) {
   const bool isGood = readFields(message, Field{Fields::table, name}, Field{Fields::updates, takeUpdate}, Field{Fields::deleteKeys, takeDelete});
   if (status != Status::ok) return status;
   if (!isGood) return fail(Status::message, static_cast<double>(message.size));
-  const uint32_t number = tableOf(name);
-  if (number == none) return fail(Status::tableUnknown, -1, -1, tableCount_);
+  const uint32_t number = exrp::findTable(tables_, tableCount_, name);
+  if (number == noTable) return fail(Status::tableUnknown, -1, -1, tableCount_);
   *table = tables_[number].get();
   if (hasOwn && !(*table)->prepareOwn()) return fail(Status::memory, 8.0 * (*table)->size());
   return Status::ok;
@@ -410,16 +342,14 @@ int32_t Tables::check() {
     if (!table.inserts().isEmpty() && table.rateLimiter().mayInsert(1)) return 1;
     if (!table.line().isEmpty() && table.size() > 0 && table.rateLimiter().maySample(1)) return 1;
     for (size_t k = 0; k < table.line().count(); ++k) {
-      const Sampler* const sampler = findSampler(table.line()[k]);
+      const Sampler* const sampler = streams_.sampler(table.line()[k]);
       if (sampler == nullptr || !sampler->isInLine || sampler->wanted == 0) return 1;
     }
     for (size_t k = 0; k < table.inserts().count(); ++k) {
-      if (findInserter(table.inserts()[k].inserter) != nullptr) ++waiting;
+      if (streams_.inserter(table.inserts()[k].inserter) != nullptr) ++waiting;
     }
   }
-  for (uint32_t place = 0; place < streamCount_; ++place) {
-    if (streams_[place].inserter != nullptr) waiting -= streams_[place].inserter->waiting;
-  }
+  streams_.forEach([&](uint32_t, const Inserter* inserter, const Sampler*) { waiting -= inserter == nullptr ? 0 : inserter->waiting; });
   if (waiting != 0) return 2;
   const int32_t broken = store_->check();
   return broken == 0 ? 0 : 100000 + broken;
