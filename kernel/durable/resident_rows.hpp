@@ -1,5 +1,5 @@
-// ResidentRows: the rows of a durable replay that are on the disk only, as the replay is larger than memory, or was just opened (UnreadRows). It reads blocks from
-// their places in the log, and lets them leave memory again where that has a limit.
+// ResidentRows: the rows of a durable replay that are on the disk only, as the replay is larger than memory, or was just opened (UnreadRows). It has blocks
+// read from their places in the log (block_reader.hpp), and lets them leave memory again where that has a limit.
 //
 // With one, all that rows take in memory stays below a limit: the narrow columns, and those that some records keep, which never leave; the pieces of open blocks; the rows of
 // sealed blocks; and what reads and packs them. A block may leave once it is sealed, and the rows that it has now are on the disk. Then the log is its only place, and each
@@ -24,10 +24,7 @@
 #include <algorithm>
 
 #include "kernel/base/scratch.hpp"
-#include "kernel/durable/unread_rows.hpp"
-#include "kernel/log/log.hpp"
-#include "kernel/replay/episode_book.hpp"
-#include "kernel/store/logged_block.hpp"
+#include "kernel/durable/block_reader.hpp"
 #include "kernel/store/mirrored_rows.hpp"
 
 namespace exrp {
@@ -111,7 +108,7 @@ class ResidentRows final : public RowSource {
   /// All that rows take in memory now.
   uint64_t rowBytes() const { return static_cast<uint64_t>(book_.store().columnBytes()) + static_cast<uint64_t>(ownBytes()); }
   /// Beside the columns of the store.
-  double ownBytes() const { return buffers_[0].memoryBytes() + buffers_[1].memoryBytes(); }
+  double ownBytes() const { return reader_.memoryBytes(); }
   double memoryBytes() const {
     return ownBytes() + stamps_.memoryBytes() + marks_.memoryBytes() + missing_.memoryBytes() + parts_.memoryBytes() + unread_.memoryBytes() + present_.memoryBytes();
   }
@@ -123,22 +120,7 @@ class ResidentRows final : public RowSource {
   static constexpr uint8_t changed = 2;  // since it was written
   static constexpr uint8_t listed = 4;   // in the list of those that are to leave
 
-  /// How a frame lies in the log, as far as that can be told before it was read: the head with the narrow columns, the rows of each packed column, and what is behind.
-  struct Layout {
-    uint32_t leadBytes = 0;  // 0: nobody can tell
-    uint32_t rowCount = 0;
-    uint32_t within = 0;       // where the rows begin in the block
-    uint32_t packedBytes = 0;  // of the only packed column; 0: rows are plain
-    uint32_t tailBytes = 0;
-  };
-  /// A block that is to be read.
-  struct Missing {
-    uint32_t block;
-    LogPlace place;
-    LogStatus status;
-    int32_t system;  // where the disk failed
-    Layout layout;
-  };
+  using Missing = BlockReader::Missing;
 
   bool prepare(uint32_t block);
   void forgetChange(uint32_t block);
@@ -151,19 +133,14 @@ class ResidentRows final : public RowSource {
   uint64_t dropOne();
   void list(uint32_t block);
   void dropMirrored();
-  Layout guess(const Missing& missing) const;
-  void takeMemory(Missing& missing, RowPart* parts);
-  void keepSpare(bool keeps);
-  LogStatus readGuessed(const Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer, LogFailure* failure) const;
-  void readOne(Missing& missing, RowPart* parts, Scratch<uint8_t>& buffer);
 
   EpisodeBook& book_;
   Log& log_;
   RowWriter& writer_;
   UnreadRows unread_{book_, log_};
+  BlockReader reader_{book_, log_, unread_};
   uint64_t limit_ = 0;
   uint64_t needed_ = 0;      // at least, by the capacity
-  uint32_t plainBytes_ = 0;  // of a row in a frame; 0 where frames have more than narrow and packed columns
   bool isOpen_ = false;
   bool isReading_ = false;
   bool isLean_ = false;
@@ -183,7 +160,6 @@ class ResidentRows final : public RowSource {
   uint32_t missingCount_ = 0;
   bool isMemoryShort_ = false;
   Scratch<RowPart> parts_;  // of each of them, one for each packed column
-  Scratch<uint8_t> buffers_[2];  // of a thread
 };
 
 }  // namespace exrp
