@@ -11,10 +11,7 @@
 namespace exrp {
 namespace {
 
-constexpr uint32_t spareMax = 64;  // memory that was given back would come in pages again, which takes as long as the copy into it
-constexpr uint32_t spareKept = 8;
 constexpr uint32_t never = UINT32_MAX;
-constexpr uint32_t lineBytes = 64;
 
 bool isPossible(const LogOptions& options) {
   return options.segmentBytes >= 4096 && options.segmentBytes <= segmentBytesMax && options.bufferBytes >= 256 &&
@@ -25,6 +22,23 @@ uint64_t newLogId() {
   static const uint8_t here = 0;
   Random random(static_cast<uint64_t>(numberOfThisCopy()), reinterpret_cast<uintptr_t>(&here));
   return random.next();
+}
+
+/// Writes bytes of a file once more. False without memory, or with an error where the disk fails.
+bool rewrite(Disk& disk, FileId file, uint32_t from, uint32_t to, DiskError* error) {
+  constexpr uint32_t pieceBytes = uint32_t{1} << 20;
+  Scratch<uint8_t> piece;
+  while (from < to) {
+    const uint32_t size = std::min(pieceBytes, to - from);
+    if (!piece.commit(size)) return false;
+    size_t readBytes = 0;
+    *error = disk.read(file, from, piece.data(), size, &readBytes);
+    if (!error->isError() && readBytes < size) *error = {DiskCall::read, 0};
+    if (!error->isError()) *error = disk.write(file, from, piece.data(), size);
+    if (error->isError()) return false;
+    from += size;
+  }
+  return true;
 }
 
 /// For create(): a folder that has a log has a first frame, or an end.
@@ -122,8 +136,8 @@ LogStatus Log::goOn(const LogScan& scan) {
   // What nothing proves to be on the disk may be in the system's memory only, after a sync that failed: the system takes such bytes for synced.
   // So they are written again. A crash meanwhile leaves the same bytes.
   const uint32_t proven = scan.synced.segment == scan.end.segment ? scan.synced.offset : segmentHeadBytes;
-  if (!rewrite(name.text, proven > segmentHeadBytes ? proven : 0, scan.end.offset)) return hasFailed() ? LogStatus::disk : LogStatus::memory;
-  error = disk_->sync(file_);
+  if (!rewrite(*disk_, file_, proven > segmentHeadBytes ? proven : 0, scan.end.offset, &error) && !error.isError()) return LogStatus::memory;
+  if (!error.isError()) error = disk_->sync(file_);
   if (!error.isError()) error = disk_->syncFolder();
   if (error.isError()) {
     failWith(error, name.text);
@@ -148,23 +162,6 @@ LogStatus Log::proveEnd() {
   mark_ = LogPosition{filling_->segment, filling_->offset}.packed();
   wanted_.notify_all();
   return LogStatus::ok;
-}
-
-/// Writes bytes of the file once more. False without memory, and where the disk fails.
-bool Log::rewrite(const char* name, uint32_t from, uint32_t to) {
-  constexpr uint32_t pieceBytes = uint32_t{1} << 20;
-  Scratch<uint8_t> piece;
-  while (from < to) {
-    const uint32_t size = std::min(pieceBytes, to - from);
-    if (!piece.commit(size)) return false;
-    size_t readBytes = 0;
-    DiskError error = disk_->read(file_, from, piece.data(), size, &readBytes);
-    if (!error.isError() && readBytes < size) error = {DiskCall::read, 0};
-    if (!error.isError()) error = disk_->write(file_, from, piece.data(), size);
-    if (error.isError()) return failWith(error, name);
-    from += size;
-  }
-  return true;
 }
 
 LogStatus Log::close() {
@@ -200,18 +197,11 @@ void Log::stop() {
   file_ = noFile;
   const Lock lock(mutex_);
   while (first_ != nullptr) {
-    Buffer* const buffer = first_;
+    LogBuffer* const buffer = first_;
     first_ = buffer->next;
-    std::free(buffer->memory);
-    delete buffer;
+    spare_.give(buffer, 0);
   }
-  while (spare_ != nullptr) {
-    Buffer* const buffer = spare_;
-    spare_ = buffer->next;
-    std::free(buffer->memory);
-    delete buffer;
-  }
-  spareCount_ = 0;
+  spare_.free(0);
   queued_ = 0;
   last_ = nullptr;
   filling_ = nullptr;
@@ -340,7 +330,7 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
   const LogPosition begin = isBeginning ? LogPosition{next_.segment + 1, segmentHeadBytes} : next_;
   const uint32_t capacity = std::max(options_.bufferBytes, needed + markBytes);
   Lock lock(mutex_);
-  if (options_.isThreaded && !thread_.isStarted()) options_.isThreaded = thread_.start(serve, this);
+  if (options_.isThreaded && !thread_.isStarted()) options_.isThreaded = thread_.start([](void* log) { static_cast<Log*>(log)->serve(); }, this);
   handOver();
   // Who has to wait waits for a quarter of the room: for each buffer alone, both threads would wake each other all the time.
   uint64_t most = options_.queueBytes;
@@ -352,70 +342,20 @@ LogStatus Log::endSegment(uint64_t* ticket, uint32_t* next) {
   }
   if (hasFailed()) return LogStatus::disk;
   if (isBeginning && !segments_.segments.commit(segments_.count + 1)) return LogStatus::memory;
-  Buffer* const buffer = takeBuffer(capacity);
+  LogBuffer* const buffer = spare_.take(capacity);
   if (buffer == nullptr) return LogStatus::memory;
   if (isBeginning) segments_.segments[segments_.count++] = {begin.segment, 0};
   mustBegin_ = false;
-  buffer->segment = begin.segment;
-  buffer->offset = begin.offset;
+  buffer->begin(begin);
   (last_ == nullptr ? first_ : last_->next) = buffer;
   last_ = buffer;
   filling_ = buffer;
   next_ = begin;
-  buffer->bytes = buffer->memory + ((begin.offset - reinterpret_cast<uintptr_t>(buffer->memory)) & (lineBytes - 1));
   at_ = buffer->bytes;
   const uint64_t inSegment = segmentEnd > begin.offset ? segmentEnd - begin.offset : 0;
   limit_ = at_ + std::max<uint64_t>(needed, std::min<uint64_t>(buffer->capacity - markBytes, inSegment));
   appendMark();
   return LogStatus::ok;
-}
-
-/// An empty buffer, in no list. Under the mutex.
-Log::Buffer* Log::takeBuffer(uint32_t capacity) {
-  Buffer* buffer = nullptr;
-  if (spare_ != nullptr && spare_->capacity >= capacity) {
-    buffer = spare_;
-    spare_ = buffer->next;
-    --spareCount_;
-  } else {
-    buffer = new (std::nothrow) Buffer{};
-    if (buffer == nullptr) return nullptr;
-    buffer->memory = static_cast<uint8_t*>(resizeMemory(nullptr, size_t{capacity} + lineBytes));
-    buffer->capacity = capacity;
-    if (buffer->memory == nullptr) {
-      delete buffer;
-      return nullptr;
-    }
-  }
-  buffer->written = 0;
-  buffer->isDone = false;
-  buffer->isSealed = false;
-  buffer->filled.store(0, std::memory_order_relaxed);
-  buffer->next = nullptr;
-  return buffer;
-}
-
-/// Under the mutex.
-void Log::giveBuffer(Buffer* buffer) {
-  if (buffer->capacity == options_.bufferBytes && spareCount_ < spareMax) {
-    buffer->next = spare_;
-    spare_ = buffer;
-    ++spareCount_;
-    return;
-  }
-  std::free(buffer->memory);
-  delete buffer;
-}
-
-/// Lets go what a burst took. Under the mutex.
-void Log::freeSpare() {
-  while (spareCount_ > spareKept) {
-    Buffer* const buffer = spare_;
-    spare_ = buffer->next;
-    --spareCount_;
-    std::free(buffer->memory);
-    delete buffer;
-  }
 }
 
 // Flushing.
@@ -473,12 +413,6 @@ LogStatus Log::waitFlushed(uint64_t ticket, uint32_t timeoutMs) {
     else lock.waitFor(done_, static_cast<uint32_t>(until - now));
   }
   return LogStatus::ok;
-}
-
-/// Behind the last whole frame. Under the mutex.
-uint64_t Log::filledEnd() const {
-  if (last_ == nullptr) return written_.packed();
-  return LogPosition{last_->segment, last_->offset + last_->filled.load(std::memory_order_acquire)}.packed();
 }
 
 }  // namespace exrp

@@ -20,8 +20,8 @@
 //   3. A mark is written only once all that it says is on the disk.
 //   4. No offset of a segment is ever used for two frames, even if a crash took the first one without a trace: a log that does not end with the mark of close(), or that
 //      is damaged, goes on in a new segment. Where it does, a mark alone is written and synced before anything else, so that this is seen from then on.
-// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, 64 spare ones at most, 8 once
-// nothing was written for an interval, and queueBytes of others while the disk is behind.
+// Cost: docs/internals/log_format.md, "What it costs". A log takes a buffer of 1 MiB once a frame or a mark was appended, some spare ones
+// (log_buffer.hpp), and queueBytes of others while the disk is behind.
 // It does not lock the folder: who opens a log has Disk::lock(). The Disk must outlive it.
 // Where isThreaded is false, there is no thread: whoever waits for a flush or for room does the work, or work() does. In WebAssembly there is
 // none either: who asks for a flush does the work.
@@ -33,6 +33,7 @@
 #include "kernel/base/thread.hpp"
 #include "kernel/log/disk.hpp"
 #include "kernel/log/late_copies.hpp"
+#include "kernel/log/log_buffer.hpp"
 #include "kernel/log/log_format.hpp"
 #include "kernel/log/log_scan.hpp"
 #include "kernel/log/log_status.hpp"
@@ -118,7 +119,6 @@ class Log {
   /// Ends the segment: once isFlushed(ticket), its file and those before never change any more, and the one that follows, which is `next`, begins with its head and
   /// a mark. A segment without a frame is not ended: it is `next` itself.
   LogStatus endSegment(uint64_t* ticket, uint32_t* next);
-  bool hasOpenFrame() const { return frame_ != nullptr; }
 
   /// The end of the last frame. What is appended next comes behind, so a scan may begin here.
   LogPosition position() const { return LogPosition::unpacked(userEnd_); }
@@ -166,50 +166,30 @@ class Log {
   bool work();
 
  private:
-  struct Buffer {
-    uint8_t* memory;
-    uint8_t* bytes;  // in it, so that they lie in their cache lines as in the segment: the system copies them faster
-    uint32_t capacity;
-    uint32_t segment;
-    uint32_t offset;               // of its first byte in the segment
-    uint32_t written;              // bytes from its first on; whoever writes changes it
-    bool isDone;                   // it gets no more bytes; under the mutex
-    bool isSealed;                 // by help(); under the mutex
-    std::atomic<uint32_t> filled;  // whole frames; only the caller adds
-    Buffer* next;
-  };
-
   LogStatus start(Disk* disk, const LogOptions& options);
   LogStatus goOn(const LogScan& scan);
   LogStatus proveEnd();
   LogStatus markClosed();
   LogStatus makeRoom(uint32_t whole);
-  Buffer* takeBuffer(uint32_t capacity);
-  void giveBuffer(Buffer* buffer);
-  void freeSpare();
   void finish(uint32_t type, uint32_t bytes, LogPlace* place);
   void appendMark();
   uint64_t markFlush();
   void handOver();
   void stop();
-  bool rewrite(const char* name, uint32_t from, uint32_t to);
 
   bool workOnce(Lock& lock);
   bool help(Lock& lock);
-  bool writePart(const Buffer& buffer, uint32_t until);
+  bool writePart(const LogBuffer& buffer, uint32_t until);
   bool beginSegment(uint32_t segment);
   bool syncFile();
   bool failWith(DiskError error, const char* name);
-  void seal(const Buffer& buffer, uint32_t until, bool isOfFrames, bool isOfMarks);
-  uint64_t filledEnd() const;
-  static void serve(void* log);
   void serve();
 
   // Of the caller alone.
   uint8_t* at_ = nullptr;     // where the next frame will be
   uint8_t* limit_ = nullptr;  // the end of the room for it: of the buffer, or of the segment
   uint8_t* frame_ = nullptr;  // one that is open
-  Buffer* filling_ = nullptr;  // the last of the list, while it is not done
+  LogBuffer* filling_ = nullptr;  // the last of the list, while it is not done
   uint32_t frameRoom_ = 0;     // of its payload
   LogPosition next_;           // the place of at_
   uint64_t userEnd_ = 0;       // behind the last frame that is no mark
@@ -223,15 +203,14 @@ class Log {
   Condition wanted_;  // there is work for the thread
   Condition done_;    // something was written or synced, or has failed
   // Under the mutex.
-  Buffer* first_ = nullptr;  // what is not written, the oldest first
-  Buffer* last_ = nullptr;
-  Buffer* spare_ = nullptr;
-  uint32_t spareCount_ = 0;
+  LogBuffer* first_ = nullptr;  // what is not written, the oldest first
+  LogBuffer* last_ = nullptr;
+  LogBuffers spare_;
   uint64_t queued_ = 0;    // bytes of buffers that are done and not written
   uint64_t flushTo_ = 0;   // all before is to be synced
   uint64_t mark_ = 0;      // the newest mark behind a flush: written as soon as the flush is done
   bool isWriting_ = false;   // somebody writes, outside of the mutex
-  Buffer* sealing_ = nullptr;  // by help(), outside of it
+  LogBuffer* sealing_ = nullptr;  // by help(), outside of it
   bool isEnding_ = false;
   LogSegments segments_;
   LogCounts counts_;

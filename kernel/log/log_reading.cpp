@@ -12,7 +12,7 @@ LogStatus Log::read(const LogPlace& place, uint8_t* payload, uint32_t* type, Log
   {
     const Lock lock(mutex_);
     if (disk_ == nullptr) return LogStatus::closed;
-    for (const Buffer* buffer = first_; buffer != nullptr; buffer = buffer->next) {
+    for (const LogBuffer* buffer = first_; buffer != nullptr; buffer = buffer->next) {
       if (buffer->segment != place.segment || place.offset < buffer->offset) continue;
       if (end > uint64_t{buffer->offset} + buffer->filled.load(std::memory_order_acquire)) continue;
       const uint8_t* const frame = buffer->bytes + (place.offset - buffer->offset);
@@ -129,7 +129,7 @@ LogCounts Log::counts() {
   counts.queuedBytes = queued_;
   // A segment that the disk does not have yet gets its head first.
   for (size_t k = 0; k < segments_.count; ++k) counts.logBytes += std::max(segments_.segments[k].bytes, uint64_t{segmentHeadBytes});
-  for (const Buffer* each = first_; each != nullptr; each = each->next) counts.logBytes += each->filled.load(std::memory_order_acquire) - each->written;
+  for (const LogBuffer* each = first_; each != nullptr; each = each->next) counts.logBytes += each->filled.load(std::memory_order_acquire) - each->written;
   return counts;
 }
 

@@ -12,8 +12,6 @@ bool Log::work() {
   return disk_ != nullptr && !isWriting_ && workOnce(lock);
 }
 
-void Log::serve(void* log) { static_cast<Log*>(log)->serve(); }
-
 void Log::serve() {
   const uint32_t interval = options_.flushIntervalMs;
   uint64_t next = steadyMilliseconds() + interval;
@@ -30,9 +28,9 @@ void Log::serve() {
     if (now >= next) {
       next = now + interval;
       intervalCount_.fetch_add(1, std::memory_order_relaxed);
-      if (counts_.writtenBytes == writtenBefore) freeSpare();
+      if (counts_.writtenBytes == writtenBefore) spare_.trim();
       writtenBefore = counts_.writtenBytes;
-      flushTo_ = std::max(flushTo_, filledEnd());
+      flushTo_ = std::max(flushTo_, (last_ == nullptr ? written_ : last_->end()).packed());
       if (flushTo_ > synced_.load(std::memory_order_relaxed)) continue;
     }
     lock.waitFor(wanted_, static_cast<uint32_t>(next - now));
@@ -43,12 +41,12 @@ void Log::serve() {
 bool Log::help(Lock& lock) {
   if (!options_.isThreaded || hasFailed() || sealing_ != nullptr) return false;
   // The first one is being written.
-  Buffer* buffer = first_ == nullptr ? nullptr : first_->next;
+  LogBuffer* buffer = first_ == nullptr ? nullptr : first_->next;
   while (buffer != nullptr && buffer->isSealed) buffer = buffer->next;
   if (buffer == nullptr || !buffer->isDone) return false;
   sealing_ = buffer;
   lock.unlock();
-  seal(*buffer, buffer->filled.load(std::memory_order_relaxed), true, false);
+  buffer->seal(buffer->filled.load(std::memory_order_relaxed), true, false, logId_, flushed(), late_);
   lock.lock();
   sealing_ = nullptr;
   buffer->isSealed = true;
@@ -59,7 +57,7 @@ bool Log::help(Lock& lock) {
 
 /// Does the next piece: writes to the end of a buffer that is done, or to what is to be flushed, and syncs. False: there is none.
 bool Log::workOnce(Lock& lock) {
-  Buffer* const buffer = first_;
+  LogBuffer* const buffer = first_;
   if (isWriting_ || hasFailed() || (buffer != nullptr && buffer == sealing_)) return false;
   const bool isFlushing = flushTo_ > synced_.load(std::memory_order_relaxed);
   uint32_t until = 0;
@@ -110,16 +108,16 @@ bool Log::workOnce(Lock& lock) {
     if (buffer->isDone && until == buffer->filled.load(std::memory_order_relaxed)) {
       first_ = buffer->next;
       if (first_ == nullptr) last_ = nullptr;
-      giveBuffer(buffer);
+      spare_.give(buffer, options_.bufferBytes);
     }
   }
   done_.notify_all();
   return true;
 }
 
-bool Log::writePart(const Buffer& buffer, uint32_t until) {
+bool Log::writePart(const LogBuffer& buffer, uint32_t until) {
   if (written_.segment != buffer.segment && !beginSegment(buffer.segment)) return false;
-  seal(buffer, until, !buffer.isSealed, true);
+  buffer.seal(until, !buffer.isSealed, true, logId_, flushed(), late_);
   const uint32_t offset = buffer.offset + buffer.written;
   const DiskError error = disk_->write(file_, offset, buffer.bytes + buffer.written, until - buffer.written);
   if (error.isError()) return failWith(error, SegmentName(buffer.segment).text);
@@ -190,31 +188,6 @@ bool Log::failWith(DiskError error, const char* name) {
   if (!hasFailed_.load(std::memory_order_relaxed)) failure_ = LogFailure(error, name);
   hasFailed_.store(true);
   return false;
-}
-
-/// Makes the late copies of the frames that are to be written, and computes their checksums. Says in marks what is on the disk: only who writes them next knows that.
-void Log::seal(const Buffer& buffer, uint32_t until, bool isOfFrames, bool isOfMarks) {
-  const uint32_t seed = frameSeed(logId_, buffer.segment);
-  for (uint32_t at = buffer.written; at < until;) {
-    uint8_t* const frame = buffer.bytes + at;
-    FrameHead head;
-    memcpy(&head, frame, sizeof head);
-    const bool isMark = head.type == markType;
-    const uint32_t offset = buffer.offset + at;
-    at += wholeFrameBytes(head.bytes);
-    if (isMark ? !isOfMarks : !isOfFrames) continue;
-    if (isMark) {
-      const LogPosition synced = LogPosition::unpacked(synced_.load(std::memory_order_relaxed));
-      const SyncedMark mark = {synced.segment, synced.offset};
-      memcpy(frame + frameHeadBytes, &mark, sizeof mark);
-    } else {
-      late_.make(LogPosition{buffer.segment, offset}.packed());
-    }
-    head.payloadSum = checksum(0, frame + frameHeadBytes, padded(head.bytes));
-    head.sum = frameHeadSum(seed, offset, head);
-    // Only these: others may read the rest of the head now.
-    memcpy(frame + 8, &head.payloadSum, 8);
-  }
 }
 
 }  // namespace exrp
