@@ -1,10 +1,7 @@
 #include "kernel/log/log.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
-#include "kernel/base/memory.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/base/random.hpp"
 

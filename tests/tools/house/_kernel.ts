@@ -25,6 +25,21 @@ function classesOf({ code }: Source): string[] {
   ];
 }
 
+/** Functions of a class that needs no other one beside it. */
+const FUNCTIONS_MAX = 50;
+
+/** The classes of a file, each with how many functions it declares. Constructors, destructors and operators do not count. */
+function* functionCounts({ code }: Source): Generator<readonly [name: string, count: number]> {
+  const classes = /^(?:class|struct) (\w+)(?: final)?(?: :[^:;{][^;{]*)? \{\n([\s\S]*?)^\};/gm;
+  // The members of a class stand two spaces from the left.
+  const member =
+    /^ {2}(?! |using|friend|static_assert|struct|class|enum|#)[^;={(]*?(~?\w+|operator\S+)\((?!\*)/gm;
+  for (const [, name = "", body = ""] of code.matchAll(classes)) {
+    const names = [...body.matchAll(member)].map(([, called = ""]) => called);
+    yield [name, names.filter((it) => !/^~|^operator/.test(it) && it !== name).length];
+  }
+}
+
 /** What a list of flags lacks, and what it must not have. */
 function flagFaults(house: House, needed: readonly string[], wrong = /(?!)/): string[] {
   const flags = house.text(FLAGS).split(/\s+/);
@@ -46,6 +61,15 @@ const LIBM = new RegExp(String.raw`(?<![\w.>:])((?:std)?(?:::)?(?:${INEXACT})[fl
 const LOOSE =
   /^-(?:Ofast|ffast-math|funsafe-|fassociative-math|freciprocal-math|ffp-contract=(?!off)|march=)/;
 
+/** As many functions of a class as the number says, half of them with a body. */
+function functions(count: number): string {
+  const all = Array.from(
+    { length: count },
+    (_, k) => k % 2 === 0 ? `void f${k}();` : `int g${k}() const {\n    return h(${k});\n  }`,
+  );
+  return all.map((each) => `  ${each}\n`).join("");
+}
+
 export const rules: readonly Rule[] = [
   {
     name: "The kernel has no exceptions and no RTTI.",
@@ -60,6 +84,31 @@ export const rules: readonly Rule[] = [
       [{ "kernel/a.cpp": "typeid(a).name();" }, "kernel/a.cpp: typeid"],
       [{ [FLAGS]: "-std=c++20 -fno-rtti" }, `${FLAGS} lacks -fno-exceptions`],
       [{ "kernel/a.cpp": 'f("try"); // does not throw', "tests/kernel/a.cpp": "throw 1;" }],
+    ],
+  },
+  {
+    name: "A class of the kernel has at most 50 functions.",
+    find: (sources, house) =>
+      sources.filter(({ path, isCpp }) => isCpp && house.isLibrary(path)).flatMap((source) =>
+        [...functionCounts(source)].filter(([, count]) => count > FUNCTIONS_MAX).map((
+          [name, count],
+        ) => `${source.path}: ${name} has ${count} functions`)
+      ),
+    planted: [
+      [
+        { "kernel/a.hpp": `class A final : public B {\n${functions(51)}};` },
+        "kernel/a.hpp: A has 51 functions",
+      ],
+      [
+        { "selectors/a.hpp": `struct A {\n  template <typename T>\n${functions(52)}};` },
+        "selectors/a.hpp: A has 52 functions",
+      ],
+      [{
+        "kernel/a.hpp": `class A {\n  A() = default;\n  ~A();\n  A& operator=(const A&);\n${
+          functions(50)
+        }  uint32_t a_ = f(1);\n};\nclass B {\n${functions(50)}};`,
+        "tests/kernel/a.hpp": `class A {\n${functions(51)}};`,
+      }],
     ],
   },
   {
