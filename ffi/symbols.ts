@@ -92,7 +92,7 @@ export const symbols = {
   /** `(replay, episode, info, info_count)` */
   exrp_episode_info: { parameters: ["u32", "f64", "buffer", "u32"], result: "i32" },
   /** `(replay, filter, filter_count, episodes, record_counts, first_positions, tags, ends, ages, returns, row_count, listed)` */
-  exrp_episode_table: {
+  exrp_episode_list: {
     parameters: [
       "u32",
       "buffer",
@@ -522,8 +522,8 @@ export interface KernelSymbols {
     info: KernelBuffer,
     info_count: number,
   ): number;
-  /** `exrp_episode_table` of kernel/exrp.h. */
-  exrp_episode_table(
+  /** `exrp_episode_list` of kernel/exrp.h. */
+  exrp_episode_list(
     replay: number,
     filter: KernelBuffer,
     filter_count: number,

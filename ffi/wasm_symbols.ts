@@ -57,7 +57,7 @@ export const wasmSymbols = {
   exrp_open_trim: { parameters: ["u32", "out f64", "out f64"], result: "i32" },
   exrp_records_release: { parameters: ["u32", "f64", "u32"], result: "i32" },
   exrp_episode_info: { parameters: ["u32", "f64", "out f64", "u32"], result: "i32" },
-  exrp_episode_table: {
+  exrp_episode_list: {
     parameters: [
       "u32",
       "in f64",

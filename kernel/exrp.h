@@ -326,7 +326,7 @@ extern "C" {
 #define EXRP_EPISODE_TERMINATED 2
 #define EXRP_EPISODE_TRUNCATED 3
 
-/* Indices into the numbers of exrp_episode_table, which say what episodes it lists. */
+/* Indices into the numbers of exrp_episode_list, which say what episodes it lists. */
 #define EXRP_EPISODES_ENDS 0        /* which are wanted, a sum: 1 for open ones, 2 for terminated ones, 4 for truncated ones */
 #define EXRP_EPISODES_LENGTH_MIN 1  /* records that an episode holds */
 #define EXRP_EPISODES_LENGTH_MAX 2
@@ -872,7 +872,7 @@ EXRP_API int32_t exrp_episode_info(uint32_t replay, double episode, double* info
  * oldest, its tag, its end (its EXRP_EPISODE_* less EXRP_EPISODE_OPEN, so 0 for an open one), how many records were written since its
  * newest one (NaN where it holds none), and its return: the sum over k of discount^k times the reward of the k-th record that it holds, from
  * k = 0 on. `returns` may have no elements where no returns are wanted; they need rewards of one element. */
-EXRP_API int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
+EXRP_API int32_t exrp_episode_list(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
                                     uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns,
                                     uint32_t row_count, uint32_t* listed);
 

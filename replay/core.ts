@@ -12,7 +12,7 @@ import { ReplayHandle } from "../ffi/handle.ts";
 import { type Kernel, kernelError } from "../ffi/library.ts";
 import * as abi from "../ffi/symbols.ts";
 import { kernelConfig, type ReplayConfig } from "../schema/create_options.ts";
-import { type EpisodeColumns, mapColumns, tableOf } from "../schema/episode_filter.ts";
+import { type EpisodeColumns, filterNumbers, mapColumns } from "../schema/episode_filter.ts";
 
 /** What the engine's objects of a replay take, about. (`tests/whole/memory/` measures it: 100 replays, each with one record.) */
 const OBJECT_BYTES = 8 * 1024;
@@ -24,7 +24,7 @@ const THREAD_STEP = 0x9e3779b1;
 const NO_ID = 0xffffffff;
 
 /** What lists all episodes. */
-const ALL_EPISODES = tableOf();
+const ALL_EPISODES = filterNumbers();
 
 /** What keeps the TypeScript state of a shared replay the same on all threads. */
 export interface SharedState {
@@ -288,7 +288,7 @@ export class ReplayCore {
     const [tag, end] = [new Int32Array(count), new Uint8Array(count)];
     const returns = new Float64Array(hasReturns ? count : 0);
     const listed = new Uint32Array(1);
-    const status = this.kernel.symbols.exrp_episode_table(
+    const status = this.kernel.symbols.exrp_episode_list(
       id,
       filter,
       lengthOf(filter),

@@ -158,7 +158,7 @@ const ENDS = new Map<unknown, number>([
 ]);
 
 /** The numbers by which the kernel lists episodes of these tags. */
-export function tableOf(tags: readonly number[] = []): Float64Array<ArrayBuffer> {
+export function filterNumbers(tags: readonly number[] = []): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(abi.EXRP_EPISODES_COUNT);
   numbers[abi.EXRP_EPISODES_ENDS] = ALL_ENDS;
   numbers[abi.EXRP_EPISODES_LENGTH_MAX] = abi.EXRP_LIMIT_CAPACITY;
@@ -177,7 +177,7 @@ export function checkEpisodeFilter(
   const { tag, ended, lengthMin, lengthMax, discount, best } = filter as Partial<
     Record<(typeof OPTIONS)[number], unknown>
   >;
-  const numbers = tableOf(tag === undefined ? [] : checkTags(`${where}: tag`, tag));
+  const numbers = filterNumbers(tag === undefined ? [] : checkTags(`${where}: tag`, tag));
   const ends = ENDS.get(ended);
   if (ends === undefined) {
     throw new TypeError(

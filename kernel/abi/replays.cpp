@@ -11,7 +11,7 @@
 #include "kernel/base/checksum.hpp"
 #include "kernel/base/process.hpp"
 #include "kernel/base/whole_number.hpp"
-#include "kernel/calls/episode_table.hpp"
+#include "kernel/calls/listed_episodes.hpp"
 #include "kernel/calls/rows.hpp"
 #include "kernel/packing/sixteens.hpp"
 
@@ -400,14 +400,14 @@ int32_t exrp_episode_info(uint32_t replay, double episode, double* info, uint32_
   return withRoom(replay, info_count, EXRP_EPISODE_INFO_COUNT, [&](ReplayInstance& found) { return found.replay.episodeInfo(episode, info); });
 }
 
-int32_t exrp_episode_table(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
+int32_t exrp_episode_list(uint32_t replay, const double* filter, uint32_t filter_count, double* episodes, uint32_t* record_counts,
                            uint32_t* first_positions, int32_t* tags, uint8_t* ends, double* ages, double* returns, uint32_t row_count,
                            uint32_t* listed) {
   return withReplay(replay, [&](ReplayInstance& found) {
     exrp::EpisodeFilter parsed;
     const Status status = exrp::EpisodeFilter::parse(found.replay, filter, filter_count, &parsed);
-    const exrp::EpisodeTable table = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
-    return status == Status::ok ? exrp::listEpisodes(found.replay, parsed, table, listed) : status;
+    const exrp::EpisodeArrays arrays = {episodes, record_counts, first_positions, tags, ends, ages, returns, row_count};
+    return status == Status::ok ? exrp::listEpisodes(found.replay, parsed, arrays, listed) : status;
   });
 }
 

@@ -85,12 +85,12 @@ void BatchMaker::copyRing(const GatherJob& job) const {
 }
 
 /// Reads the pick's block, and asks for its episode and rows.
-inline void BatchMaker::follow(const EpisodeList& episodeTable, Pick* pick) const {
+inline void BatchMaker::follow(const EpisodeList& episodes, Pick* pick) const {
   const uint32_t index = store_->blockOf(pick->slot);
   const BlockHead head = store_->head(index);
   pick->episode = head.episode;
   pick->position = store_->positionOf(pick->slot);
-  prefetchLine(&episodeTable[head.episode]);
+  prefetchLine(&episodes[head.episode]);
   prefetchWindow(pick->slot);
 }
 

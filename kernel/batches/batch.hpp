@@ -83,7 +83,7 @@ class BatchMaker final : public Gatherer {
 
   void copyKept(const GatherJob& job, uint32_t slot, uint32_t position, size_t index) const;
   void copyLargeColumns(uint32_t slot, size_t index, const BatchTarget& target, WindowScratch& scratch) const;
-  void follow(const EpisodeList& episodeTable, Pick* pick) const;
+  void follow(const EpisodeList& episodes, Pick* pick) const;
   void prefetchWindow(uint32_t slot) const;
   void prefetchRows(uint32_t slot, uint32_t rowCount, uint64_t groupsLeft) const;
 

@@ -8,7 +8,7 @@ import { lengthOf } from "../../base/typed_arrays.ts";
 import { numberOf } from "../../base/inspect.ts";
 import { ReplayError } from "../../base/errors.ts";
 import * as abi from "../../ffi/symbols.ts";
-import { EPISODE_END, tableOf } from "../../schema/episode_filter.ts";
+import { EPISODE_END, filterNumbers } from "../../schema/episode_filter.ts";
 import type { AnyPickPolicy } from "../../schema/pick_options.ts";
 import { tagsText } from "../../schema/pick_where.ts";
 import type { ReplayCore } from "../core.ts";
@@ -23,7 +23,7 @@ export function emptyError(
 }
 
 function errorNow(core: ReplayCore, operation: string, policy: AnyPickPolicy): ReplayError {
-  const { length, end } = core.episodes(operation, tableOf(policy.where?.tag));
+  const { length, end } = core.episodes(operation, filterNumbers(policy.where?.tag));
   return new ReplayError(
     "empty",
     `${operation}: there is no pick to draw yet: ${longestText(length, end, policy)}; ${

@@ -31,7 +31,7 @@ struct ListedEpisodes {
     const bool hasReturns = filter[EXRP_EPISODES_REWARD_TYPE] != EXRP_TYPE_OTHER;
     resize(rowCount, hasReturns);
     uint32_t listed = 0;
-    status = exrp_episode_table(replay, filter.data(), static_cast<uint32_t>(filter.size()), handles.data(), recordCounts.data(), firsts.data(),
+    status = exrp_episode_list(replay, filter.data(), static_cast<uint32_t>(filter.size()), handles.data(), recordCounts.data(), firsts.data(),
                                 tags.data(), ends.data(), ages.data(), returns.data(), rowCount, &listed);
     count = listed;
     if (status == 0) resize(listed, hasReturns);

@@ -347,7 +347,7 @@ inline bool Recording::call(const std::string& name) {
     double info[EXRP_EPISODE_INFO_COUNT] = {};
     const int32_t status = exrp_episode_info(id, f64(1), info, EXRP_EPISODE_INFO_COUNT);
     done(status, info, sizeof info);
-  } else if (name == "episode_table") {
+  } else if (name == "episode_list") {
     const auto* filter = buffer<const double>(1);
     const ListedEpisodes list(id, u32(3), std::vector<double>(filter, filter + u32(2)));
     status_ = list.status;

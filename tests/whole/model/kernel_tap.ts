@@ -198,7 +198,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     roles: [R, N, O, N],
     written: ([, , info]) => [bytesOf(info, 8 * abi.EXRP_EPISODE_INFO_COUNT)],
   },
-  exrp_episode_table: {
+  exrp_episode_list: {
     roles: [R, B, N, O, O, O, O, O, O, O, N, O],
     written: ([, , , handles, counts, firsts, tags, ends, ages, returns, , listed]) => {
       const [size = 0] = listed instanceof Uint32Array ? listed : [];

@@ -1,4 +1,4 @@
-#include "kernel/calls/episode_table.hpp"
+#include "kernel/calls/listed_episodes.hpp"
 
 #include "kernel/base/prefetch.hpp"
 #include "kernel/base/typed_number.hpp"
@@ -91,7 +91,7 @@ bool EpisodeFilter::takes(const EpisodeList& episodes, uint32_t episode) const {
 namespace {
 
 template <typename Read>
-uint32_t fillTable(const StoredEpisodes& stored, const EpisodeFilter& filter, const EpisodeTable& table, Read read) {
+uint32_t fillArrays(const StoredEpisodes& stored, const EpisodeFilter& filter, const EpisodeArrays& arrays, Read read) {
   const EpisodeList& episodes = stored.episodes();
   const bool sums = filter.rewardType != EXRP_TYPE_OTHER;
   uint32_t row = 0;
@@ -105,13 +105,13 @@ uint32_t fillTable(const StoredEpisodes& stored, const EpisodeFilter& filter, co
     }
     for (uint32_t at = 0; at < count; ++at, ++row) {
       const uint32_t each = taken[at];
-      table.handles[row] = stored.handleAt(each);
-      table.recordCounts[row] = episodes.recordCount(each);
-      table.firstPositions[row] = episodes.first(each);
-      table.tags[row] = episodes.tag(each);
-      table.ends[row] = static_cast<uint8_t>(endOf(episodes[each]));
-      table.ages[row] = ageOf(stored, each);
-      if (sums) table.returns[row] = returnOf(stored, each, filter.discount, read);
+      arrays.handles[row] = stored.handleAt(each);
+      arrays.recordCounts[row] = episodes.recordCount(each);
+      arrays.firstPositions[row] = episodes.first(each);
+      arrays.tags[row] = episodes.tag(each);
+      arrays.ends[row] = static_cast<uint8_t>(endOf(episodes[each]));
+      arrays.ages[row] = ageOf(stored, each);
+      if (sums) arrays.returns[row] = returnOf(stored, each, filter.discount, read);
     }
   }
   return row;
@@ -136,11 +136,11 @@ Status readRewards(const StoredEpisodes& stored, const EpisodeFilter& filter) {
 
 }  // namespace
 
-Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeTable& table, uint32_t* listed) {
+Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeArrays& arrays, uint32_t* listed) {
   const uint32_t count = replay.book().episodes().count();
-  if (table.rowCount < count) return fail(Status::bufferSize, table.rowCount, count);
+  if (arrays.rowCount < count) return fail(Status::bufferSize, arrays.rowCount, count);
   if (const Status status = readRewards(replay.book(), filter); status != Status::ok) return status;
-  *listed = withNumbers(filter.rewardType, [&](auto read) { return fillTable(replay.book(), filter, table, read); });
+  *listed = withNumbers(filter.rewardType, [&](auto read) { return fillArrays(replay.book(), filter, arrays, read); });
   return Status::ok;
 }
 

@@ -1,4 +1,4 @@
-// episode_table: each row must be what its episode is known to be, by whatever filter; a return must be the sum of the plain definition, to the
+// listEpisodes: each row must be what its episode is known to be, by whatever filter; a return must be the sum of the plain definition, to the
 // bit. A call that is refused writes nothing.
 #include <cmath>
 #include <string>
@@ -196,5 +196,5 @@ int main() {
   }
   CHECK(trimmed > 0);
   refuses();
-  return checkResult("episode_table_test");
+  return checkResult("listed_episodes_test");
 }

@@ -1,4 +1,4 @@
-// The episodes of a replay as a table: what is known of each, and its return, for those that a filter takes.
+// The episodes of a replay as a list: what is known of each, and its return, for those that a filter takes.
 //
 // Thread safety: none of its own; calls on one replay are the caller's to serialise.
 // Invariants:
@@ -26,7 +26,7 @@ struct EpisodeFilter {
 };
 
 /// Columns of `rowCount` elements; `returns` may be empty where no returns are wanted.
-struct EpisodeTable {
+struct EpisodeArrays {
   double* handles;
   uint32_t* recordCounts;
   uint32_t* firstPositions;
@@ -37,7 +37,7 @@ struct EpisodeTable {
   uint32_t rowCount;
 };
 
-/// Fills the first rows of the table, oldest episode first. It needs a row for each episode of the replay.
-Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeTable& table, uint32_t* listed);
+/// Fills the first rows of the arrays, oldest episode first. It needs a row for each episode of the replay.
+Status listEpisodes(const Replay& replay, const EpisodeFilter& filter, const EpisodeArrays& arrays, uint32_t* listed);
 
 }  // namespace exrp
