@@ -3,8 +3,8 @@
 //
 // Where the disk fails, the log has failed for good, and what it is of goes on in memory. Then nothing new is taken, unless `goesOn`.
 //
-// A checkpoint says what there is, so that the log before it can go. Who derives from this writes it, in pieces. Once it is on the disk, a LogCleaner has the folder
-// name it, and removes older segments.
+// A checkpoint says what there is, so that the log before it can go. Who derives from this writes it, in pieces. Once it is on the disk, a LogCleaner has the
+// folder name it, and removes older segments.
 //
 // Thread safety: that of what it is of: one call at a time. waitFlushed() may come from any thread, while the object is there.
 // Cost: that of a Log.

@@ -30,8 +30,8 @@ struct LogBuffer {
   void begin(const LogPosition& at);
   /// Behind its last whole frame.
   LogPosition end() const { return {segment, offset + filled.load(std::memory_order_acquire)}; }
-  /// Makes the late copies of the frames that are to be written, and computes their checksums. Says in marks that the log is on the disk up to `synced`: only who
-  /// writes them next knows that.
+  /// Makes the late copies of the frames that are to be written, and computes their checksums. Says in marks that the log is on the disk up to `synced`: only
+  /// who writes them next knows that.
   void seal(uint32_t until, bool isOfFrames, bool isOfMarks, uint64_t logId, const LogPosition& synced, LateCopies& late) const;
 };
 
