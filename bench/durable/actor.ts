@@ -8,6 +8,9 @@ import { absoluteTdError, ActorWriter, Broadcast, type BroadcastTicket } from "@
 import { RandomStream } from "@exrp/replay/selectors";
 import type { ShareTicket } from "@exrp/replay/types";
 
+/** How fast an actor plays: the load, and so the memory, does not follow what else the machine does. */
+const STEPS_PER_SECOND = 1000;
+
 /** The side of a picture. */
 export const SIDE = 84;
 
@@ -100,9 +103,15 @@ async function act({ replay: ticket, broadcast, seed }: Job): Promise<void> {
   begin();
   let state = move();
   let left = 1 + random.below(1000);
+  const begun = performance.now();
+  let steps = 0;
   while (learner.read().arrays.stop[0] === 0) {
     const nextState = move();
     if (writer.isFull) await writer.flushWhenReady();
+    if (++steps % 32 === 0) {
+      const ahead = begun + 1000 * steps / STEPS_PER_SECOND - performance.now();
+      if (ahead > 0) await new Promise((resolve) => setTimeout(resolve, ahead));
+    }
     left--;
     const isTruncated = left === 0 && random.below(4) === 0;
     writer.step({
