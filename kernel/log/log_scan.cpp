@@ -200,7 +200,7 @@ class Scanner {
       } else {
         // What is torn behind the damage is no damage: the log ends where the proof does, and a later scan shall find the same.
         const uint32_t proven = isLast ? std::min(scan_.synced.offset, end) : end;
-        const uint32_t next = reader.findHead(seed, offset + 8, proven);
+        const uint32_t next = reader.findHead(seed, offset + 8, proven, end);
         if (reader.hasFailed()) return statusOf(reader);
         if (!tell({LogDamageKind::frames, at, next - offset, 0, 0, 0})) return stopAt(at);
         offset = next;
@@ -278,7 +278,7 @@ class Scanner {
   bool lookAhead(SegmentReader& reader, uint32_t segment, uint32_t offset, uint32_t end, uint64_t* synced, uint64_t* frames) {
     const uint32_t seed = frameSeed(scan_.logId, segment);
     while (offset < end) {
-      offset = reader.findHead(seed, offset, end);
+      offset = reader.findHead(seed, offset, end, end);
       if (offset >= end) break;
       const FoundFrame found = reader.look(seed, offset, end);
       if (found.state == FrameState::failed) return false;

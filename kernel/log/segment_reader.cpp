@@ -106,32 +106,32 @@ FoundFrame SegmentReader::repair(uint32_t seed, uint32_t offset, uint32_t end) {
   return {FrameState::whole, head, bytes + frameHeadBytes, bit};
 }
 
-uint32_t SegmentReader::findHead(uint32_t seed, uint32_t offset, uint32_t end) {
-  while (offset < end && end - offset >= frameHeadBytes) {
+uint32_t SegmentReader::findHead(uint32_t seed, uint32_t offset, uint32_t until, uint32_t end) {
+  while (offset < until && end - offset >= frameHeadBytes) {
     // As much as is in the piece, or in a new one.
     const uint8_t* bytes = at(offset, frameHeadBytes);
-    if (bytes == nullptr) return end;
+    if (bytes == nullptr) return until;
     const uint64_t inPiece = pieceOffset_ + pieceSize_ - offset;
-    const auto until = static_cast<uint32_t>(std::min<uint64_t>(offset + inPiece - frameHeadBytes, end - frameHeadBytes));
+    const auto last = static_cast<uint32_t>(std::min<uint64_t>({offset + inPiece - frameHeadBytes, end - frameHeadBytes, until - 1}));
     bool isCandidate = false;
-    for (; offset <= until; offset += 8, bytes += 8) {
+    for (; offset <= last; offset += 8, bytes += 8) {
       if (!isHead(seed, offset, end, bytes)) continue;
       isCandidate = true;
       break;
     }
     if (!isCandidate) continue;
     const FoundFrame found = look(seed, offset, end);
-    if (found.state == FrameState::failed) return end;
+    if (found.state == FrameState::failed) return until;
     if (found.state == FrameState::whole) return offset;
     if (found.state == FrameState::payloadDamaged) {
       const uint32_t next = offset + wholeFrameBytes(found.head.bytes);
-      if (next == end) return offset;
+      if (next == end || next == until) return offset;
       const uint8_t* const behind = end - next < frameHeadBytes ? nullptr : at(next, frameHeadBytes);
       if (behind != nullptr && isHead(seed, next, end, behind)) return offset;
     }
     offset += 8;
   }
-  return end;
+  return until;
 }
 
 }  // namespace exrp

@@ -48,9 +48,9 @@ class SegmentReader {
   FoundFrame look(uint32_t seed, uint32_t offset, uint32_t end);
   /// The same, of a frame that is not whole: whole where one flipped bit was all. The bit is right in `payload` only.
   FoundFrame repair(uint32_t seed, uint32_t offset, uint32_t end);
-  /// The first place from `offset` on, in steps of 8 bytes, where there is the head of a frame; `end` where there is none. A head whose payload
-  /// is damaged counts only where another head, or the end, is right behind its frame.
-  uint32_t findHead(uint32_t seed, uint32_t offset, uint32_t end);
+  /// The first place from `offset` on, in steps of 8 bytes, where there is the head of a frame; `until` where there is none before. A head whose payload
+  /// is damaged counts only where another head, `until` or the end is right behind its frame.
+  uint32_t findHead(uint32_t seed, uint32_t offset, uint32_t until, uint32_t end);
 
  private:
   /// Whether a whole head is at `bytes`, of a frame that ends before `end`.
