@@ -122,7 +122,7 @@ export async function commandsFor(triple: string, emitted: string): Promise<Comm
       ];
     }),
     link: [
-      ...["cc", ...target, "-O3", "-Wl,--gc-sections"],
+      ...["cc", ...target, "-O3", "-s", "-Wl,--gc-sections"],
       // For WebAssembly, Zig would compile a C library first (kernel/base/c_library_wasm.cpp).
       triple === wasm ? "-nostdlib" : "-nostdlib++",
       ...[...await linkerArgs(triple), "-o", emitted, ...sources.map(objectOf)],

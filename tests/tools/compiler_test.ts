@@ -1,7 +1,7 @@
-/** What the kernel's own compiler refuses: planted C++, compiled by the words that compile the kernel. */
+/** What the kernel's own compiler refuses: planted C++, compiled by the words that compile the kernel. And what it leaves out of the library. */
 import { assertEquals } from "../_assert.ts";
 import { commandsFor, hostTriple } from "../../tools/_compiler.ts";
-import { run } from "../../tools/_repository.ts";
+import { builtLibraryPath, run } from "../../tools/_repository.ts";
 import { findZig } from "../../tools/_zig.ts";
 
 /** Compiles a text as a file of the kernel, and returns the errors. */
@@ -45,4 +45,9 @@ Deno.test("a static object that is never destroyed does not end it", async () =>
     Part& kept() { static Part* const made = new Part; return *made; }
     int countOf() { return kept().count; }`;
   assertEquals(await errorsOf(text), []);
+});
+
+Deno.test("the library that was built has nothing for debuggers, which would be most of it", async () => {
+  const text = new TextDecoder("latin1").decode(await Deno.readFile(builtLibraryPath()));
+  assertEquals([...text.matchAll(/debug_(?:info|line|str)/g)].map(([name]) => name), []);
 });
