@@ -1,5 +1,5 @@
-// A durable replay that several threads share, on the system's disk: some record, one draws and sets priorities, one flushes and waits, and one comes and
-// goes. The log's thread writes beside them, and checkpoints are made. The folder is then opened again, and the replay saves the same bytes.
+// A durable replay that several threads share, on the system's disk: some record, one draws and sets priorities, one flushes and waits, one comes and goes, and
+// one copies the folder. The log's thread writes beside them, and checkpoints are made. The folder is then opened again, and the replay saves the same bytes.
 //
 // A second part has one thread, and a log that ends groups by time. In another one, a disk takes long to remove a file. In the last one, older rows are read by a thread while others record, draw, change and evict.
 #include <atomic>
@@ -84,6 +84,27 @@ void together() {
       CHECK_EQUAL(exrp_durable_info(id, info, EXRP_DURABLE_INFO_COUNT), 0);
       CHECK_EQUAL(info[EXRP_DURABLE_INFO_FAILED], 0.0);
     }
+    CHECK_EQUAL(exrp_replay_destroy(id), 0);
+  });
+  // No copy of the folder lacks what it needs, whatever is removed before and behind it.
+  threads.emplace_back([&] {
+    const uint32_t id = ticket.attach();
+    do {
+      double copy[EXRP_COPY_COUNT] = {};
+      CHECK_EQUAL(exrp_durable_seal(id, nullptr, 0, 0, copy, EXRP_COPY_COUNT), 0);
+      CHECK_EQUAL(exrp_durable_wait(id, copy[EXRP_COPY_TICKET], UINT32_MAX), 0);
+      const TestFolder to;
+      const auto* const path = reinterpret_cast<const uint8_t*>(to.path().c_str());
+      CHECK_EQUAL(exrp_durable_copy(id, path, static_cast<uint32_t>(to.path().size()), copy, EXRP_COPY_COUNT), 0);
+      CHECK_EQUAL(copy[EXRP_COPY_FAILED], 0.0);
+      CHECK_EQUAL(exrp_durable_unseal(id), 0);
+      std::unique_ptr<Disk> copied(to.disk());
+      Side there = {{setupOf(500).create()}};
+      RecoveryReport report;
+      CHECK(openDurable(there, *copied, optionsOf(0), false, &report) == Status::ok);
+      CHECK_EQUAL(report.lostBlocks + report.repairedCount + report.tailBytes, 0u);
+      there.destroy();
+    } while (writing.load() > 0);
     CHECK_EQUAL(exrp_replay_destroy(id), 0);
   });
   for (std::thread& thread : threads) thread.join();
