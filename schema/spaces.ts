@@ -5,7 +5,7 @@
  */
 
 import { show } from "../base/checks.ts";
-import { bool, Column, type DType, DTYPES } from "./columns.ts";
+import { Column, type DType, DTYPES } from "./columns.ts";
 import type { StateColumns } from "./state.ts";
 
 const WHERE = "spaceColumns()";
@@ -90,6 +90,7 @@ function columnOf(
   { least, most }: Bounds,
   fail: (words: string, Kind: ErrorConstructor) => never,
 ): Column {
+  if (shape.includes(0)) fail("a column needs an element at least", RangeError);
   const code = dtype.replace(BYTE_ORDER, "");
   const name = CODES[code] ?? code;
   const own = name as DType;
@@ -229,7 +230,6 @@ class Reader {
       this.#at = at;
       return this.#fail(words, Kind);
     };
-    if (shape.includes(0)) fail("a column needs an element at least", RangeError);
     return columnOf(dtype, shape, bounds, fail);
   }
 
@@ -423,7 +423,9 @@ function columnsOfJson(json: unknown, place: string): StateColumns {
   /** Whole numbers, of which there are so many, from `start` on. */
   const wholeNumbers = (counts: unknown, name: string): Column => {
     const { least, most } = boundsOf(integers(start, "start"));
-    const last = most + boundsOf(integers(counts, name)).most - 1;
+    const many = boundsOf(integers(counts, name));
+    if (many.least < 1) return fail(`${name} must be from 1 on, got ${show(counts)}`);
+    const last = most + many.most - 1;
     const sizes = shapeOf(counts);
     if (sizes === undefined) return fail(`the lists of ${name} differ in their lengths`);
     return columnOf("int64", sizes, { least, most: last }, fail);
@@ -445,7 +447,7 @@ function columnsOfJson(json: unknown, place: string): StateColumns {
     case "discrete":
       return wholeNumbers(integers(n, "n")[0], "n");
     case "multibinary":
-      return bool(...integers(n, "n"));
+      return columnOf("bool", integers(n, "n"), { least: 0, most: 1 }, fail);
     case "multidiscrete":
       if (typeof nvec === "string") {
         return fail("nvec is packed, so its shape is not known; give the text that str(space) has");
