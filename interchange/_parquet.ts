@@ -7,6 +7,15 @@
 
 import { builtin, type DataFile, type NewFile } from "./_files.ts";
 import { load } from "./packages.ts";
+import {
+  checkMetadata,
+  checkMetadataBytes,
+  checkPages,
+  type Group,
+  type Metadata,
+  type SchemaElement,
+  type Unpack,
+} from "./_parquet_checks.ts";
 import type { Rows, Table, TableColumn } from "./_table.ts";
 import {
   bytesOf,
@@ -21,20 +30,16 @@ import {
 
 /** What is used of hyparquet. */
 export interface Hyparquet {
-  parquetMetadataAsync(
-    file: Buffered,
-    options: { readonly geoparquet: boolean },
-  ): Promise<Metadata>;
+  parquetMetadata(bytes: ArrayBuffer, options: { readonly geoparquet: boolean }): Metadata;
   parquetSchema(metadata: Metadata): SchemaNode;
   parquetRead(options: {
     readonly file: Buffered;
     readonly metadata: Metadata;
     readonly columns: string[];
-    readonly rowStart: number;
-    readonly rowEnd: number;
-    readonly compressors: Readonly<Record<string, Unpack>>;
+    readonly compressors: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>>;
     onChunk(chunk: { readonly columnData: ArrayLike<unknown>; readonly rowStart: number }): void;
   }): Promise<void>;
+  snappyUncompress(from: Uint8Array, into: Uint8Array): void;
 }
 
 /** A file as hyparquet reads it. */
@@ -43,24 +48,9 @@ interface Buffered {
   slice(from: number, to?: number): Promise<ArrayBuffer>;
 }
 
-type Unpack = (bytes: Uint8Array) => Uint8Array;
-
-interface Metadata {
-  readonly num_rows: bigint;
-  readonly row_groups: { readonly num_rows: bigint }[];
-  readonly key_value_metadata?: { readonly key: string; readonly value?: string }[];
-}
-
-interface Element {
-  readonly name: string;
-  readonly type?: string;
-  readonly converted_type?: string;
-  readonly logical_type?: { readonly type: string };
-}
-
 interface SchemaNode {
   readonly children: SchemaNode[];
-  readonly element: Element;
+  readonly element: SchemaElement;
 }
 
 /** What is used of hyparquet-writer. */
@@ -110,7 +100,9 @@ export function noted(note: string | undefined, name: string): TableColumn | und
 }
 
 /** The type of an element's numbers; undefined if they are none. */
-function dtypeOf({ type, converted_type, logical_type }: Element): FileDType | undefined {
+function dtypeOf(
+  { type, type_length, converted_type, logical_type }: SchemaElement,
+): FileDType | undefined {
   if (type === "BOOLEAN") return "bool";
   if (type === "FLOAT") return "float32";
   if (type === "DOUBLE") return "float64";
@@ -120,32 +112,52 @@ function dtypeOf({ type, converted_type, logical_type }: Element): FileDType | u
     if (converted_type !== undefined) return undefined;
     return type === "INT32" ? "int32" : "int64";
   }
-  return logical_type?.type === "FLOAT16" ? "float16" : undefined;
+  return logical_type?.type === "FLOAT16" && type_length === 2 ? "float16" : undefined;
 }
 
 /** What is no number, as Parquet calls it. */
-function kindOf(element: Element | undefined): string {
+function kindOf(element: SchemaElement | undefined): string {
   if (element === undefined) return "several parts";
   const { type, converted_type, logical_type } = element;
   return converted_type ?? logical_type?.type ?? type ?? "several parts";
 }
 
 /** The element of a column: that of its lists, if it has lists. */
-function elementOf({ element, children }: SchemaNode): Element | undefined {
+function elementOf({ element, children }: SchemaNode): SchemaElement | undefined {
   if (children.length === 0) return element;
   return children.length === 1 ? elementOf(children[0] as SchemaNode) : undefined;
 }
 
-/** Unpacks what a file may be packed by: hyparquet has Snappy only. */
-function compressors(): Readonly<Record<string, Unpack>> {
-  const zlib = builtin<Readonly<Record<string, Unpack>>>("node:zlib");
+/** Unpacks what a file may be packed by. */
+function unpackers({ snappyUncompress }: Hyparquet): Readonly<Record<string, Unpack>> {
+  type Sync = (bytes: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array;
+  const zlib = builtin<Readonly<Record<string, Sync>>>("node:zlib");
   const ways = { GZIP: "gunzipSync", ZSTD: "zstdDecompressSync", BROTLI: "brotliDecompressSync" };
-  return Object.fromEntries(
-    Object.entries(ways).flatMap(([codec, name]) => {
-      const unpack = zlib?.[name];
-      return unpack === undefined ? [] : [[codec, unpack]];
-    }),
-  );
+  const known: Record<string, Unpack> = {
+    SNAPPY(bytes, most): Uint8Array {
+      const into = new Uint8Array(most);
+      snappyUncompress(bytes, into);
+      return into;
+    },
+  };
+  for (const [codec, name] of Object.entries(ways)) {
+    const unpack = zlib?.[name];
+    if (unpack === undefined) continue;
+    known[codec] = (bytes, most) => unpack(bytes, { maxOutputLength: most });
+  }
+  return known;
+}
+
+/** The end of a Parquet file: the metadata, its size, and "PAR1". */
+async function endOf(file: DataFile): Promise<Uint8Array<ArrayBuffer>> {
+  const last = await file.read(Math.max(0, file.size - 8), 8);
+  if (last.length < 8 || new TextDecoder().decode(last.subarray(4)) !== "PAR1") {
+    throw dataError("it does not end with PAR1");
+  }
+  const length = new DataView(last.buffer).getUint32(0, true);
+  const most = file.size - 8;
+  if (length > most) throw dataError(`its metadata has ${length} bytes, and it has ${most} before`);
+  return await file.read(file.size - 8 - length, length + 8);
 }
 
 /** A table in a Parquet file. */
@@ -157,32 +169,54 @@ export interface ParquetTable extends Table {
 /** The table in a Parquet file. */
 export async function openParquet(file: DataFile): Promise<ParquetTable> {
   const hyparquet = await load<Hyparquet>("hyparquet");
-  const source: Buffered = {
-    byteLength: file.size,
-    async slice(from, to = file.size): Promise<ArrayBuffer> {
-      return (await file.read(from, to - from)).buffer;
-    },
-  };
   let metadata: Metadata;
+  let groups: readonly Group[];
+  let nodes: readonly SchemaNode[];
   try {
-    metadata = await hyparquet.parquetMetadataAsync(source, { geoparquet: false });
+    const end = await endOf(file);
+    checkMetadataBytes(end.subarray(0, -8));
+    metadata = hyparquet.parquetMetadata(end.buffer, { geoparquet: false });
+    groups = checkMetadata(metadata, file.size);
+    nodes = hyparquet.parquetSchema(metadata).children;
   } catch (cause) {
     throw dataError(
       `it is no Parquet file, or not a whole one: ${(cause as Error)?.message}`,
       cause,
     );
   }
-  const read = async (name: string, from: number, to: number): Promise<unknown[]> => {
-    const parts: { at: number; data: ArrayLike<unknown> }[] = [];
+  const ways = unpackers(hyparquet);
+  /** The rows of a column in a group. */
+  const read = async ({ rowCount, places }: Group, name: string): Promise<unknown[]> => {
+    const rows = new Array<unknown>(rowCount);
     try {
+      const place = places.get(name);
+      if (place === undefined) throw dataError("it has several parts");
+      const pages = checkPages(await file.read(place.from, place.to - place.from), place);
+      const { buffer } = pages.bytes;
       await hyparquet.parquetRead({
-        file: source,
-        metadata,
+        file: {
+          byteLength: file.size,
+          slice: (from, to = file.size) => {
+            const isWhole = from === place.from && to === place.to;
+            return Promise.resolve(
+              isWhole ? buffer : buffer.slice(from - place.from, to - place.from),
+            );
+          },
+        },
+        // Of one column and one group only: hyparquet goes over all that there are, each time.
+        metadata: {
+          ...metadata,
+          row_groups: [{ num_rows: BigInt(rowCount), columns: [place.chunk] }],
+        },
         columns: [name],
-        rowStart: from,
-        rowEnd: to,
-        compressors: compressors(),
-        onChunk: ({ columnData, rowStart }) => parts.push({ at: rowStart, data: columnData }),
+        compressors: Object.fromEntries(
+          Object.entries(ways).map(([codec, way]) => [codec, (bytes) => pages.unpack(bytes, way)]),
+        ),
+        onChunk({ columnData, rowStart }): void {
+          for (let k = 0; k < columnData.length && rowStart + k < rowCount; k++) {
+            rows[rowStart + k] = columnData[k];
+          }
+        },
       });
     } catch (cause) {
       const reason = String((cause as Error)?.message);
@@ -194,13 +228,6 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
         cause,
       );
     }
-    const rows = new Array<unknown>(to - from);
-    for (const { at, data } of parts) {
-      for (let k = 0; k < data.length; k++) {
-        const row = at + k - from;
-        if (row >= 0 && row < rows.length) rows[row] = data[k];
-      }
-    }
     return rows;
   };
   const note = metadata.key_value_metadata?.find(({ key }) => key === NOTE)?.value;
@@ -209,7 +236,8 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
   const notes: string[] = [];
   const unread = new Map<string, string>();
   const columns: TableColumn[] = [];
-  for (const node of hyparquet.parquetSchema(metadata).children) {
+  const filled = groups.find((group) => group.rowCount > 0) as Group;
+  for (const node of nodes) {
     const { name } = node.element;
     const element = elementOf(node);
     const dtype = element && dtypeOf(element);
@@ -227,8 +255,10 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
         shape: sizeOf(known?.shape ?? []) === 1 ? known?.shape ?? [] : [],
       });
     } else {
-      const [first] = await read(name, 0, 1);
-      columns.push({ name, dtype, shape: known?.shape ?? shapeOf(first) });
+      const [first] = await read(filled, name);
+      const shape = shapeOf(first);
+      const isKnown = known !== undefined && sizeOf(known.shape) === sizeOf(shape);
+      columns.push({ name, dtype, shape: isKnown ? known.shape : shape });
     }
   }
   return {
@@ -239,14 +269,15 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
     unread,
     async *rows(asked): AsyncGenerator<Rows> {
       let from = 0;
-      for (const group of metadata.row_groups) {
-        const count = Number(group.num_rows);
+      for (const group of groups) {
         const values: Values[] = [];
+        if (group.rowCount === 0) continue;
         for (const column of asked) {
-          values.push(flatten(await read(column.name, from, from + count), column, from));
+          const most = group.places.get(column.name)?.valueCount ?? 0;
+          values.push(flatten(await read(group, column.name), column, from, most));
         }
-        if (count > 0) yield { count, values };
-        from += count;
+        yield { count: group.rowCount, values };
+        from += group.rowCount;
       }
     },
     close: () => file.close(),
@@ -273,9 +304,11 @@ export function flatten(
   rows: readonly unknown[],
   { name, dtype, shape }: TableColumn,
   first: number,
+  /** How many numbers they have at most: one row may be far longer than the others. */
+  most = Infinity,
 ): Values {
   const width = sizeOf(shape);
-  const into = arrayFor(dtype, rows.length * width);
+  const into = arrayFor(dtype, Math.min(rows.length * width, most));
   let at = 0;
   const put = (value: unknown, row: number): void => {
     if (isList(value)) {

@@ -25,7 +25,9 @@ Deno.test("what is used of each package is there", async () => {
   };
   const h5: (keyof H5Wasm)[] = ["ready", "File", "FS"];
   await has("h5wasm", h5wasm, h5, "/node");
-  const reader: (keyof Hyparquet)[] = ["parquetMetadataAsync", "parquetSchema", "parquetRead"];
+  const reader: (keyof Hyparquet)[] = [
+    ...(["parquetMetadata", "parquetSchema", "parquetRead", "snappyUncompress"] as const),
+  ];
   await has("hyparquet", hyparquet, reader);
   const writer: (keyof HyparquetWriter)[] = ["ByteWriter", "ParquetWriter"];
   await has("hyparquet-writer", hyparquetWriter, writer);
