@@ -300,12 +300,12 @@ function arrayFor(dtype: FileDType, count: number): Values {
 }
 
 /** Rows of lists as one array. */
-export function flatten(
+function flatten(
   rows: readonly unknown[],
   { name, dtype, shape }: TableColumn,
   first: number,
   /** How many numbers they have at most: one row may be far longer than the others. */
-  most = Infinity,
+  most: number,
 ): Values {
   const width = sizeOf(shape);
   const into = arrayFor(dtype, Math.min(rows.length * width, most));

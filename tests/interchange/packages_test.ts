@@ -33,7 +33,7 @@ Deno.test("what is used of each package is there", async () => {
   await has("hyparquet-writer", hyparquetWriter, writer);
   const zipped: (keyof Zip)[] = ["configure", "Reader", "ZipReader", "ZipWriter"];
   await has("@zip.js/zip.js", zip, zipped);
-  const table: (keyof Arrow)[] = ["RecordBatchReader", "RecordBatchFileWriter", "AsyncByteQueue"];
+  const table: (keyof Arrow)[] = ["RecordBatchFileWriter", "AsyncByteQueue"];
   await has("apache-arrow", arrow, table);
   const line: (keyof Commander)[] = ["Command"];
   await has("commander", commander, line);
