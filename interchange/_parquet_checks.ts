@@ -13,8 +13,8 @@ import { dataError } from "./_values.ts";
 
 /** Values that a file may have in any number of bytes: equal values in a row take next to none. */
 const FREE_VALUES = 2 ** 18;
-/** Values for each byte of a group of rows. Frames of Atari games in zstd have about 50. */
-const VALUES_PER_BYTE = 64;
+/** Values for each byte of a group of rows. Frames of Atari games have 50 to 100 in zstd. */
+const VALUES_PER_BYTE = 256;
 /** Bytes that a value takes at most before it is packed: 8, its levels and what counts them. */
 const VALUE_BYTES = 16;
 /** Bytes of a page without a value. */

@@ -16,6 +16,7 @@ import {
 import { openKernel } from "../../ffi/library.ts";
 import { testRandom } from "../replay/_helpers.ts";
 import { nestedReplay, plainReplay, withFolder } from "./_episodes.ts";
+import * as arrow from "npm:apache-arrow@21.2.0";
 import * as zip from "npm:@zip.js/zip.js@2.24.0";
 
 const SEED = Number(Deno.env.get("EXRP_INTERCHANGE_SEED") ?? 1);
@@ -108,16 +109,21 @@ async function damageArray(random: Random, whole: Bytes): Promise<Bytes> {
 
 type Damage = (random: Random, whole: Bytes) => Bytes | Promise<Bytes>;
 
+/** The same as a stream, which has no footer. */
+function damageStream(random: Random, whole: Bytes): Bytes {
+  return damage(random, new Uint8Array(arrow.tableToIPC(arrow.tableFromIPC(whole), "stream")));
+}
+
 /** Reads a file into a replay; false if it is refused, as a damaged one should be. */
 async function reads(
   format: EpisodeFormat,
-  bytes: Bytes,
+  source: Bytes | string,
   replay: ExperienceReplay,
   input: string,
 ): Promise<boolean> {
   try {
-    await describeEpisodes(format, bytes);
-    await importEpisodes(replay, format, bytes);
+    await describeEpisodes(format, source);
+    await importEpisodes(replay, format, source);
     return true;
   } catch (error) {
     assertInstanceOf(error, ReplayError, `${input}: ${(error as Error)?.stack}`);
@@ -128,7 +134,6 @@ async function reads(
   }
 }
 
-// Parquet and Arrow are not here: hyparquet and apache-arrow believe what a file says of lengths. docs/interchange.md says so.
 const FORMATS: readonly [EpisodeFormat, string, Damage, number][] = [
   ["d4rl", "", damage, INPUTS],
   ["minari", "", damage, INPUTS],
@@ -136,29 +141,44 @@ const FORMATS: readonly [EpisodeFormat, string, Damage, number][] = [
   ["npz", " with new checksums", damageArray, INPUTS],
   ["tfrecord", "", damage, INPUTS],
   ["tfrecord", " with new checksums", damageRecord, INPUTS],
+  ["parquet", "", damage, INPUTS],
+  ["arrow", "", damage, INPUTS],
+  ["arrow", " without footers", damageStream, INPUTS],
+  ["lerobot", "", damage, INPUTS],
 ];
+
+/** The file of a format that is damaged: LeRobot has a folder. */
+function fileOf(format: EpisodeFormat, path: string): string {
+  return format === "lerobot" ? `${path}/data/chunk-000/file-000.parquet` : path;
+}
 
 for (const [format, how, spoil, inputs] of FORMATS) {
   Deno.test(`${format}: ${inputs} damaged files${how} are refused or read (seed ${SEED})`, () =>
     withFolder(async (folder) => {
       using plain = await plainReplay(SEED, 5);
       using nested = await nestedReplay(SEED, 4);
-      const samples: (readonly [ExperienceReplay, Bytes])[] = [];
-      for (const replay of [plain, nested]) {
-        await exportEpisodes(replay, format, `${folder}/data.hdf5`);
-        samples.push([replay, await Deno.readFile(`${folder}/data.hdf5`)]);
+      const samples: (readonly [ExperienceReplay, string, Bytes])[] = [];
+      for (const [k, replay] of [plain, nested].entries()) {
+        await Deno.mkdir(`${folder}/${k}`);
+        const path = `${folder}/${k}/data.hdf5`;
+        await exportEpisodes(replay, format, path);
+        samples.push([replay, path, await Deno.readFile(fileOf(format, path))]);
       }
       let refusedCount = 0;
       for (let seed = SEED; seed < SEED + inputs; seed++) {
         const random = testRandom(seed);
-        const [like, whole] = pick(random, samples);
+        const [like, path, whole] = pick(random, samples);
         const bytes = await spoil(random, whole);
+        const isFolder = format === "lerobot";
+        if (isFolder) await Deno.writeFile(fileOf(format, path), bytes);
         const { state, action, reward, extras } = like.columns;
         using into = await ExperienceReplay.create({
           ...{ capacity: 1000, state, action, reward, extras },
         });
         const input = `EXRP_INTERCHANGE_SEED=${seed} EXRP_INTERCHANGE_INPUTS=1`;
-        if (!await reads(format, bytes, into as unknown as ExperienceReplay, input)) refusedCount++;
+        const source = isFolder ? path : bytes;
+        const isRead = await reads(format, source, into as unknown as ExperienceReplay, input);
+        if (!isRead) refusedCount++;
       }
       // A test whose files are all refused at once, or none, says nothing.
       assert(inputs < 40 || (refusedCount > 0 && refusedCount < inputs), String(refusedCount));
