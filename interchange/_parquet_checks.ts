@@ -1,8 +1,8 @@
 /**
  * Checks of what a Parquet file says of lengths, before hyparquet believes it. A file that lies is an error, and takes neither memory nor time.
  *
- * Invariants: 1. hyparquet gets only pages that were checked, and as many values as the metadata says. 2. A file has at most {@linkcode FREE_VALUES}
- * values, and {@linkcode VALUES_PER_BYTE} more for each byte. 3. A page is unpacked into as many bytes as its values can take, and no more.
+ * Invariants: 1. hyparquet gets only pages that were checked, and as many values as the metadata says. 2. The number
+ * of values is bounded by the number of bytes, apart from a fixed number of equal ones. 3. A page is unpacked into as many bytes as its values can take, and no more.
  *
  * The checks follow hyparquet 1.31.5 step by step: they must come to the same places in a page as it does. So look at both when its version changes.
  *
@@ -11,10 +11,14 @@
 
 import { dataError } from "./_values.ts";
 
-/** Values that a file may have in any number of bytes: equal values in a row take next to none. */
-const FREE_VALUES = 2 ** 18;
 /** Values for each byte of a group of rows. Frames of Atari games have 50 to 100 in zstd. */
 const VALUES_PER_BYTE = 256;
+/** Values that a group may have beyond those, because equal ones in a row take next to no bytes, as black frames do. */
+const GROUP_FREE_VALUES = 2 ** 22;
+/** And so many in all groups together. */
+const FILE_FREE_VALUES = 2 ** 24;
+/** Values that take as much memory as a list. */
+const LIST_VALUES = 16;
 /** Bytes that a value takes at most before it is packed: 8, its levels and what counts them. */
 const VALUE_BYTES = 16;
 /** Bytes of a page without a value. */
@@ -266,7 +270,7 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
   const leaves = leavesOf(metadata.schema);
   const partCounts = new Map<string, number>();
   for (const { path: [top = ""] } of leaves) partCounts.set(top, (partCounts.get(top) ?? 0) + 1);
-  let free = FREE_VALUES;
+  let free = FILE_FREE_VALUES;
   let rowCount = 0;
   let byteCount = 0;
   const groups = metadata.row_groups.map((group): Group => {
@@ -296,7 +300,7 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
       const from = whole(offset, `the place of ${name}`);
       const to = from + whole(meta.total_compressed_size, `the size of ${name}`);
       need(to <= size, `${name} ends at byte ${to}, and the file has ${size}`);
-      values += valueCount;
+      values += valueCount + (repetition > 0 ? LIST_VALUES * rows : 0);
       bytes += to - from;
       const [top = ""] = path;
       if (partCounts.get(top) !== 1) continue;
@@ -305,10 +309,11 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
         ...{ valueCount, from, to, repetition, definition },
       });
     }
-    free -= Math.max(0, values - VALUES_PER_BYTE * bytes);
+    const more = Math.max(0, values - VALUES_PER_BYTE * bytes);
+    free -= more;
     need(
-      free >= 0,
-      `a group of rows has ${values} values in ${bytes} bytes, and ${VALUES_PER_BYTE} for each byte are read: if that is true, write the file anew without a compression and without dictionaries`,
+      more <= GROUP_FREE_VALUES && free >= 0,
+      `a group of ${rows} rows has ${values} values in ${bytes} bytes, and ${VALUES_PER_BYTE} for each byte are read: if nearly all are equal, write the file anew without a compression and without dictionaries`,
     );
     rowCount += rows;
     byteCount += bytes;

@@ -144,7 +144,7 @@ const FORMATS: readonly [EpisodeFormat, string, Damage, number][] = [
   ["parquet", "", damage, INPUTS],
   ["arrow", "", damage, INPUTS],
   ["arrow", " without footers", damageStream, INPUTS],
-  ["lerobot", "", damage, INPUTS],
+  ["lerobot", "", damage, Math.ceil(INPUTS / 2)],
 ];
 
 /** The file of a format that is damaged: LeRobot has a folder. */
