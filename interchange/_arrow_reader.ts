@@ -307,6 +307,14 @@ interface Part {
   readonly field: ArrowField;
 }
 
+/** A part whose buffers were checked. */
+interface Level {
+  readonly field: ArrowField;
+  readonly offsets: Int32Array | undefined;
+  readonly valid: Uint8Array | undefined;
+  readonly numbers: Uint8Array<ArrayBuffer> | undefined;
+}
+
 /** A batch of rows. */
 export class ArrowBatch {
   readonly rowCount: number;
@@ -387,69 +395,64 @@ export class ArrowBatch {
     return this.#body.subarray(region?.from ?? 0, (region?.from ?? 0) + count);
   }
 
-  /** The numbers of a column, and where in them each row begins. The last place is where they end. */
-  async column(name: string, firstRow = 0): Promise<{ values: Values; starts: Float64Array }> {
-    let part = this.#columns.get(name);
-    need(part !== undefined, `${name} is missing in a batch`);
-    // Only once the parts are as long as they must be, something is made of them.
-    const parts: { part: Part; offsets: Int32Array | undefined; valid: Uint8Array | undefined }[] =
-      [];
-    for (let each: Part | undefined = part; each !== undefined; each = each.child) {
-      const { length, nullCount, valid, data, child, field } = each;
+  /** The parts of a column from the outermost on. Each is as long as it must be, before something is made of any. */
+  async #levels(name: string): Promise<Level[]> {
+    const levels: Level[] = [];
+    for (let part = this.#columns.get(name); part !== undefined; part = part.child) {
+      const { length, nullCount, valid, field: { type, dtype } } = part;
+      if (type === TYPE.fixedSizeList) checkFixed(part);
       const bits = Math.ceil(length / 8);
-      let offsets: Int32Array | undefined;
-      if (field.type === TYPE.list) {
-        const bytes = await this.#bytes(data, length === 0 ? 0 : 4 * (length + 1));
-        offsets = new Int32Array(bytes.slice().buffer);
-        const most = child?.length ?? 0;
-        for (let k = 0, last = 0; k < offsets.length; k++) {
-          const offset = offsets[k] as number;
-          need(
-            offset >= last && offset <= most,
-            `${name}: a list ends at ${offset}, after ${last} of ${most}`,
-          );
-          last = offset;
-        }
-      } else if (field.type === TYPE.fixedSizeList) {
-        const count = length * field.size;
-        const there = child?.length ?? 0;
-        need(
-          field.size >= 0 && count <= there,
-          `${name}: lists have ${count} elements, and ${there} are there`,
-        );
-      }
-      const isMissing = nullCount !== 0;
-      parts.push({
-        ...{ part: each, offsets },
-        valid: isMissing ? await this.#bytes(valid, bits) : undefined,
+      levels.push({
+        field: part.field,
+        offsets: type === TYPE.list ? await this.#offsets(part) : undefined,
+        valid: nullCount === 0 ? undefined : await this.#bytes(valid, bits),
+        numbers: dtype === undefined
+          ? undefined
+          : await this.#bytes(part.data, dtype === "bool" ? bits : length * bytesOf(dtype)),
       });
-      part = each;
     }
-    const { dtype } = part.field;
-    need(dtype !== undefined, `${name} has ${part.field.kind}`);
-    const isBits = dtype === "bool";
-    const width = bytesOf(dtype);
-    const data = await this.#bytes(
-      part.data,
-      isBits ? Math.ceil(part.length / 8) : part.length * width,
-    );
+    need(levels.length > 0, `${name} is missing in a batch`);
+    return levels;
+  }
+
+  /** Where lists begin, and where the last one ends. */
+  async #offsets({ length, data, child, field: { name } }: Part): Promise<Int32Array> {
+    const bytes = await this.#bytes(data, length === 0 ? 0 : 4 * (length + 1));
+    const offsets = new Int32Array(bytes.slice().buffer);
+    const most = child?.length ?? 0;
+    let last = 0;
+    for (const offset of offsets) {
+      need(
+        offset >= last && offset <= most,
+        `${name}: a list ends at ${offset}, after ${last} of ${most}`,
+      );
+      last = offset;
+    }
+    return offsets;
+  }
+
+  /** The numbers of a column, and where in them each row begins. The last place is where they end. */
+  async column(name: string, firstRow: number): Promise<{ values: Values; starts: Float64Array }> {
+    const levels = await this.#levels(name);
+    const { field: { dtype, kind }, numbers } = levels.at(-1) as Level;
+    need(dtype !== undefined && numbers !== undefined, `${name} has ${kind}`);
     let starts = Float64Array.from({ length: this.rowCount + 1 }, (_, k) => k);
-    for (const { part: { field }, offsets, valid } of parts) {
-      const from = starts[0] as number;
+    for (const { field: { type, size }, offsets, valid } of levels) {
       const to = starts.at(-1) as number;
-      for (let k = from; valid !== undefined && k < to; k++) {
+      for (let k = starts[0] as number; valid !== undefined && k < to; k++) {
         if (isSet(valid, k)) continue;
         const row = starts.findLastIndex((start) => start <= k);
         throw dataError(`row ${firstRow + row}: ${name} is missing`);
       }
-      if (field.type === TYPE.list) starts = starts.map((at) => offsets?.[at] ?? 0);
-      if (field.type === TYPE.fixedSizeList) starts = starts.map((at) => at * field.size);
+      if (type === TYPE.list) starts = starts.map((at) => offsets?.[at] ?? 0);
+      if (type === TYPE.fixedSizeList) starts = starts.map((at) => at * size);
     }
     const from = starts[0] as number;
     const to = starts.at(-1) as number;
-    const values = isBits
-      ? Uint8Array.from({ length: to - from }, (_, k) => Number(isSet(data, from + k)))
-      : valuesIn(dtype, data.slice(from * width, to * width), name);
+    const width = bytesOf(dtype);
+    const values = dtype === "bool"
+      ? Uint8Array.from({ length: to - from }, (_, k) => Number(isSet(numbers, from + k)))
+      : valuesIn(dtype, numbers.slice(from * width, to * width), name);
     return { values, starts: starts.map((at) => at - from) };
   }
 
@@ -457,25 +460,24 @@ export class ArrowBatch {
   async shape(name: string): Promise<number[]> {
     const shape: number[] = [];
     let at = 0;
-    for (let part = this.#columns.get(name); part !== undefined; part = part.child) {
-      const { type, size } = part.field;
-      if (part.nullCount !== 0) {
-        const valid = await this.#bytes(part.valid, Math.ceil(part.length / 8));
-        if (!isSet(valid, at)) break;
-      }
-      if (type === TYPE.fixedSizeList) {
-        shape.push(size);
-        at *= size;
-      } else if (type === TYPE.list) {
-        const bytes = (await this.#bytes(part.data, 4 * (at + 2))).subarray(4 * at);
-        const [begin = 0, end = 0] = new Int32Array(bytes.slice().buffer);
-        shape.push(end - begin);
-        at = begin;
-      }
-      if (shape.at(-1) === 0) break;
+    for (const { field: { type, size }, offsets, valid } of await this.#levels(name)) {
+      const isThere = valid === undefined || isSet(valid, at);
+      if (!isThere || shape.at(-1) === 0 || !LISTS.includes(type)) break;
+      const begin = offsets === undefined ? at * size : offsets[at] ?? 0;
+      shape.push(offsets === undefined ? size : (offsets[at + 1] ?? 0) - begin);
+      at = begin;
     }
     return shape;
   }
+}
+
+/** Checks that fixed lists have all of their elements. */
+function checkFixed({ length, child, field: { name, size } }: Part): void {
+  const there = child?.length ?? 0;
+  need(
+    size >= 0 && length * size <= there,
+    `${name}: lists have ${length * size} elements, and ${there} are there`,
+  );
 }
 
 function isSet(bits: Uint8Array, k: number): boolean {
