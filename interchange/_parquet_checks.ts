@@ -4,7 +4,8 @@
  * Invariants: 1. hyparquet gets only pages that were checked, and as many values as the metadata says. 2. The number
  * of values is bounded by the number of bytes, apart from a fixed number of equal ones. 3. A page is unpacked into as many bytes as its values can take, and no more.
  *
- * The checks follow hyparquet 1.31.5 step by step: they must come to the same places in a page as it does. So look at both when its version changes.
+ * The checks follow hyparquet 1.31.5 step by step: they must come to the same places in a page as it does. So look at both when its version changes. The
+ * file is long because hyparquet believes lengths in many places.
  *
  * @module
  */
@@ -17,7 +18,8 @@ const VALUES_PER_BYTE = 256;
 const GROUP_FREE_VALUES = 2 ** 22;
 /** And so many in all groups together. */
 const FILE_FREE_VALUES = 2 ** 24;
-/** Values that take as much memory as a list. */
+/** Values that take as much memory as a row that is a list, and as a list in a list. */
+const ROW_VALUES = 64;
 const LIST_VALUES = 16;
 /** Bytes that a value takes at most before it is packed: 8, its levels and what counts them. */
 const VALUE_BYTES = 16;
@@ -300,7 +302,7 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
       const from = whole(offset, `the place of ${name}`);
       const to = from + whole(meta.total_compressed_size, `the size of ${name}`);
       need(to <= size, `${name} ends at byte ${to}, and the file has ${size}`);
-      values += valueCount + (repetition > 0 ? LIST_VALUES * rows : 0);
+      values += valueCount + (repetition > 0 ? ROW_VALUES * rows : 0);
       bytes += to - from;
       const [top = ""] = path;
       if (partCounts.get(top) !== 1) continue;
@@ -354,6 +356,8 @@ export function checkPages(bytes: Uint8Array<ArrayBuffer>, place: Place): Pages 
   const pages = new Map<number, Page>();
   let left = place.valueCount;
   let hasDictionary = false;
+  const most = (GROUP_FREE_VALUES + VALUES_PER_BYTE * bytes.length) / LIST_VALUES;
+  const lists: Lists = { level: place.repetition, count: 0, most };
   // hyparquet reads lists until the bytes end, and other columns until they have all rows.
   while (reader.at < bytes.length - 1 && (left > 0 || place.repetition > 0)) {
     const head = reader.struct();
@@ -390,11 +394,11 @@ export function checkPages(bytes: Uint8Array<ArrayBuffer>, place: Place): Pages 
     if (isVersion2) {
       need(count(2) <= valueCount && count(3) <= valueCount, "a page has more nulls than values");
       need(place.definition > 0 || definitions === 0, "a page has levels that nobody needs");
-      checkRuns(body.subarray(0, repetitions), place.repetition, valueCount);
+      checkRuns(body.subarray(0, repetitions), place.repetition, valueCount, lists);
       checkRuns(body.subarray(repetitions, levels), place.definition, valueCount);
     }
     const isPlain = place.codec === "UNCOMPRESSED" || (isVersion2 && fields.get(7) === false);
-    if (isPlain) checkValues(body.subarray(levels), page, place);
+    if (isPlain) checkValues(body.subarray(levels), page, place, lists);
     else pages.set(from + levels, page);
   }
   return {
@@ -406,23 +410,24 @@ export function checkPages(bytes: Uint8Array<ArrayBuffer>, place: Place): Pages 
       // Some ways know no empty output.
       const unpacked = size === 0 ? new Uint8Array() : way(packed, size);
       need(unpacked.length === size, `a page has ${unpacked.length} bytes, and says ${size}`);
-      checkValues(unpacked, page, place);
+      checkValues(unpacked, page, place, lists);
       return unpacked;
     },
   };
 }
 
 /** Checks the values of a page after it is unpacked. In version 1, they have levels before them. */
-function checkValues(bytes: Uint8Array, page: Page, place: Place): void {
+function checkValues(bytes: Uint8Array, page: Page, place: Place, lists: Lists): void {
   const { valueCount, encoding, isVersion2 } = page;
   // Plain values take the bytes that they take.
   if (page.isDictionary) return;
   const reader = new Reader(bytes, 0);
   if (!isVersion2) {
-    for (const level of [place.repetition, place.definition]) {
+    const levels = [[place.repetition, lists], [place.definition, undefined]] as const;
+    for (const [level, own] of levels) {
       if (level === 0) continue;
       const length = reader.length();
-      checkRuns(bytes.subarray(reader.at, reader.skip(length)), level, valueCount);
+      checkRuns(bytes.subarray(reader.at, reader.skip(length)), level, valueCount, own);
     }
   }
   const isDictionary = DICTIONARIES.includes(encoding);
@@ -439,18 +444,28 @@ function checkValues(bytes: Uint8Array, page: Page, place: Place): void {
   }
 }
 
+/** How many lists a column has so far: where the level of repetition is not the largest one, another list begins. */
+interface Lists {
+  readonly level: number;
+  readonly most: number;
+  count: number;
+}
+
 /** Checks levels: there must be one for each value. */
-function checkRuns(bytes: Uint8Array, level: number, valueCount: number): void {
+function checkRuns(bytes: Uint8Array, level: number, valueCount: number, lists?: Lists): void {
   if (level === 0) return;
-  const seen = runs(new Reader(bytes, 0), 32 - Math.clz32(level), valueCount);
+  const seen = runs(new Reader(bytes, 0), 32 - Math.clz32(level), valueCount, lists);
   need(seen >= valueCount, `a page of ${valueCount} values has ${seen} levels`);
+  if (lists === undefined) return;
+  need(lists.count <= lists.most, `a column has ${lists.count} lists or more in so few bytes`);
 }
 
 /** Goes over runs of equal values and groups of bits, and gives how many values they have. A page may have fewer: missing ones are in no run. */
-function runs(reader: Reader, width: number, valueCount: number): number {
+function runs(reader: Reader, width: number, valueCount: number, lists?: Lists): number {
   need(width <= 32, `a number has ${width} bits`);
+  const { bytes } = reader;
   let seen = 0;
-  while (seen < valueCount && reader.at < reader.bytes.length) {
+  while (seen < valueCount && reader.at < bytes.length) {
     const head = reader.varint();
     const isBits = head % 2 === 1;
     const count = isBits ? (head - 1) / 2 * 8 : head / 2;
@@ -458,6 +473,14 @@ function runs(reader: Reader, width: number, valueCount: number): number {
       count <= valueCount - seen + SLACK_VALUES,
       `a run has ${count} values, and a page has ${valueCount}`,
     );
+    if (lists !== undefined && !isBits && (bytes[reader.at] ?? 0) < lists.level) {
+      lists.count += count;
+    }
+    for (let k = 0; lists !== undefined && isBits && k < count; k++) {
+      const at = reader.at + (k * width >> 3);
+      const two = (bytes[at] ?? 0) + (bytes[at + 1] ?? 0) * 256;
+      if ((two >> (k * width & 7) & (1 << width) - 1) < lists.level) lists.count++;
+    }
     // hyparquet takes a byte also for bits that there are not.
     reader.at += isBits ? Math.max(1, count / 8 * width) : width + 7 >> 3;
     seen += count;

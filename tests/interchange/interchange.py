@@ -290,6 +290,17 @@ def write(folder):
         pyarrow.parquet.write_table(
             rows, folder / f"{codec}.parquet", compression=codec, row_group_size=17
         )
+    pyarrow.parquet.write_table(
+        rows, folder / "plain.parquet", compression="none", use_dictionary=False, data_page_version="2.0"
+    )
+    pyarrow.parquet.write_table(
+        rows, folder / "pages.parquet", compression="brotli", data_page_size=64, data_page_version="2.0"
+    )
+    pyarrow.parquet.write_table(
+        rows, folder / "delta.parquet", use_dictionary=False, column_encoding={
+            "action": "DELTA_BINARY_PACKED", "reward": "BYTE_STREAM_SPLIT", "terminated": "RLE",
+        }
+    )
     with pa.ipc.new_file(folder / "steps.arrow", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=13)
     with pa.ipc.new_stream(folder / "stream.arrow", rows.schema) as writer:

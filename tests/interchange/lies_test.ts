@@ -54,8 +54,10 @@ interface Says {
   readonly rows?: number;
   readonly encoding?: number;
   readonly version2?: boolean;
-  /** The values of the page, and of its group. */
+  /** How many values the page has, and the group. */
   readonly values?: number;
+  readonly groupValues?: number;
+  readonly path?: readonly string[];
   readonly body?: ArrayLike<number>;
   readonly codec?: number;
   readonly unpacked?: number;
@@ -68,7 +70,7 @@ const INT32 = 1;
 
 /** A Parquet file with a column of two integers. What is given is said instead. */
 function parquet(says: Says = {}): Uint8Array {
-  const { rows = 2, encoding = 0, values = rows, codec = 0, offset = 4 } = says;
+  const { rows = 2, encoding = 0, values = rows, codec = 0, offset = 4, path = ["x"] } = says;
   const body = Array.from(says.body ?? [1, 0, 0, 0, 2, 0, 0, 0]);
   const { packed = body.length, unpacked = body.length } = says;
   const head = struct({
@@ -86,8 +88,13 @@ function parquet(says: Says = {}): Uint8Array {
   });
   const size = head.length + body.length;
   const meta = part({
-    ...{ 1: int(INT32), 2: list(5, [varint(0)]), 3: list(8, [text("x")[1]]), 4: int(codec) },
-    ...{ 5: long(rows), 6: long(size), 7: long(size), 9: long(offset) },
+    ...{
+      1: int(INT32),
+      2: list(5, [varint(0)]),
+      3: list(8, path.map((name) => text(name)[1])),
+      4: int(codec),
+    },
+    ...{ 5: long(says.groupValues ?? rows), 6: long(size), 7: long(size), 9: long(offset) },
   });
   const metadata = struct({
     1: int(1),
@@ -102,8 +109,14 @@ function parquet(says: Says = {}): Uint8Array {
     ...says.fields,
   });
   const magic = new TextEncoder().encode("PAR1");
-  const length = new Uint8Array(Uint32Array.of(metadata.length).buffer);
-  return Uint8Array.of(...magic, ...head, ...body, ...metadata, ...length, ...magic);
+  return Uint8Array.of(
+    ...[...magic, ...head, ...body, ...metadata, ...word(metadata.length), ...magic],
+  );
+}
+
+/** A number of 32 bits. */
+function word(value: number): Bytes {
+  return [...new Uint8Array(Uint32Array.of(value).buffer)];
 }
 
 const RLE = 8;
@@ -138,6 +151,20 @@ const LIES: readonly (readonly [string, Says, RegExp])[] = [
   ["a text of the metadata", {
     fields: { 6: [8, varint(MANY)] },
   }, /1073741824 bytes are needed/],
+  ["lists in a list", {
+    ...{ rows: 1, values: 4e6, groupValues: 4e6, path: ["x", "list"], encoding: RLE },
+    body: [
+      ...[...word(varint(8e6).length + 1), ...varint(8e6), 1],
+      ...[...word(varint(8e6).length + 1), ...varint(8e6), 2, 0],
+    ],
+    fields: {
+      2: list(12, [
+        struct({ 4: text("root"), 5: int(1) }),
+        struct({ 3: int(2), 4: text("x"), 5: int(1) }),
+        struct({ 1: int(INT32), 3: int(2), 4: text("list") }),
+      ]),
+    },
+  }, /a column has 4000000 lists or more/],
   ["rows that no group has", { fields: { 3: long(MANY) } }, /2 rows, and the file says 1073741824/],
 ];
 

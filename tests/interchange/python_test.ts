@@ -77,10 +77,9 @@ Deno.test({
         ["d4rl", "d4rl.hdf5"],
         ["npz", "steps.npz"],
         ["npz", "packed.npz"],
-        ...["snappy", "zstd", "gzip", "none"].map((codec): [EpisodeFormat, string] => [
-          "parquet",
-          `${codec}.parquet`,
-        ]),
+        ...["snappy", "zstd", "gzip", "none", "plain", "pages", "delta"].map((
+          name,
+        ): [EpisodeFormat, string] => ["parquet", `${name}.parquet`]),
         ["arrow", "steps.arrow"],
         ["arrow", "stream.arrow"],
         ["tfrecord", "steps.tfrecord"],
