@@ -15,10 +15,10 @@ import { dataError } from "./_values.ts";
 /** Values for each byte of a group of rows. Frames of Atari games have 50 to 100 in zstd. */
 const VALUES_PER_BYTE = 256;
 /** Values that a group may have beyond those, because equal ones in a row take next to no bytes, as black frames do. */
-const GROUP_FREE_VALUES = 2 ** 22;
+const GROUP_FREE_VALUES = 2 ** 21;
 /** And so many in all groups together. */
 const FILE_FREE_VALUES = 2 ** 24;
-/** Values that take as much memory as a row that is a list, and as a list in a list. */
+/** Values that take as much memory as a row that is a list; and as a list in a list, or a number of 16 bits, which hyparquet makes an object of. */
 const ROW_VALUES = 64;
 const LIST_VALUES = 16;
 /** Bytes that a value takes at most before it is packed: 8, its levels and what counts them. */
@@ -302,7 +302,8 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
       const from = whole(offset, `the place of ${name}`);
       const to = from + whole(meta.total_compressed_size, `the size of ${name}`);
       need(to <= size, `${name} ends at byte ${to}, and the file has ${size}`);
-      values += valueCount + (repetition > 0 ? ROW_VALUES * rows : 0);
+      const isHalf = element.logical_type?.type === "FLOAT16";
+      values += valueCount * (isHalf ? LIST_VALUES : 1) + (repetition > 0 ? ROW_VALUES * rows : 0);
       bytes += to - from;
       const [top = ""] = path;
       if (partCounts.get(top) !== 1) continue;

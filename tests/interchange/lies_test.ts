@@ -152,10 +152,10 @@ const LIES: readonly (readonly [string, Says, RegExp])[] = [
     fields: { 6: [8, varint(MANY)] },
   }, /1073741824 bytes are needed/],
   ["lists in a list", {
-    ...{ rows: 1, values: 4e6, groupValues: 4e6, path: ["x", "list"], encoding: RLE },
+    ...{ rows: 1, values: 1e6, groupValues: 1e6, path: ["x", "list"], encoding: RLE },
     body: [
-      ...[...word(varint(8e6).length + 1), ...varint(8e6), 1],
-      ...[...word(varint(8e6).length + 1), ...varint(8e6), 2, 0],
+      ...[...word(varint(2e6).length + 1), ...varint(2e6), 1],
+      ...[...word(varint(2e6).length + 1), ...varint(2e6), 2, 0],
     ],
     fields: {
       2: list(12, [
@@ -164,7 +164,7 @@ const LIES: readonly (readonly [string, Says, RegExp])[] = [
         struct({ 1: int(INT32), 3: int(2), 4: text("list") }),
       ]),
     },
-  }, /a column has 4000000 lists or more/],
+  }, /a column has 1000000 lists or more/],
   ["rows that no group has", { fields: { 3: long(MANY) } }, /2 rows, and the file says 1073741824/],
 ];
 
