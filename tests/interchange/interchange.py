@@ -305,6 +305,28 @@ def write(folder):
         writer.write_table(rows, max_chunksize=13)
     with pa.ipc.new_stream(folder / "stream.arrow", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=13)
+    # Types that are left out come first, so the buffers of the others are found only by whoever counts theirs.
+    count = len(rows)
+    texts = pa.array([str(k) for k in range(count)])
+    kinds = {
+        "null": pa.nulls(count),
+        "struct": pa.array([{"a": k, "b": str(k)} for k in range(count)]),
+        "union": pa.UnionArray.from_dense(
+            pa.array([0] * count, pa.int8()), pa.array(range(count), pa.int32()), [texts, texts]
+        ),
+        "ends": pa.RunEndEncodedArray.from_arrays(pa.array([count], pa.int32()), pa.array([1.0])),
+        "views": pa.array(["text that is too long to be inlined"] * count, pa.string_view()),
+        "listviews": pa.array([[1]] * count, pa.list_view(pa.int32())),
+        "words": texts.dictionary_encode(),
+        "large": pa.array([["a"]] * count, pa.large_list(pa.large_string())),
+        "map": pa.array([[("a", k)] for k in range(count)], pa.map_(pa.string(), pa.int32())),
+        "decimal": pa.array(range(count), pa.decimal128(10, 2)),
+    }
+    for name in rows.column_names:
+        kinds[name] = rows[name]
+    kinds = pa.table(kinds)
+    with pa.ipc.new_file(folder / "kinds.arrow", kinds.schema) as writer:
+        writer.write_table(kinds, max_chunksize=13)
     print(json.dumps([
         {
             "states": {"state.image": plain(each["image"][:-1]), "state.speed": plain(each["speed"][:-1])},
