@@ -208,13 +208,16 @@ function signed(zigzag: number): number {
 /** Checks the bytes of the metadata: each length is bounded by what is left. */
 export function checkMetadataBytes(bytes: Uint8Array): void {
   const metadata = new Reader(bytes, 0).struct();
+  // hyparquet takes the byte 5 for the number 5, so both are compared as text.
   const leaves = parts(metadata, 2).filter((element) => element.has(1));
+  const isKnown = leaves.every((leaf) => /^[0-7]$/.test(String(leaf.get(1))));
+  need(isKnown, "a column has a type that Parquet does not have");
   for (const group of parts(metadata, 4)) {
     for (const [k, chunk] of parts(group, 1).entries()) {
       const meta = chunk.get(3);
       if (!(meta instanceof Map) || !(meta.get(12) instanceof Map)) continue;
       // hyparquet takes time that grows by the square of the bytes of a decimal number.
-      if (leaves[k]?.get(6) !== 5) continue;
+      if (String(leaves[k]?.get(6)) !== "5") continue;
       for (const value of meta.get(12).values()) {
         need(
           !(value instanceof Uint8Array) || value.length <= DECIMAL_BYTES,
