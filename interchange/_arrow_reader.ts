@@ -17,9 +17,9 @@ const MAX_DEPTH = 32;
 /** The kinds of messages. */
 const MESSAGE = { schema: 1, dictionary: 2, batch: 3 };
 /** The numbers of the types that are read. */
-const TYPE = { int: 2, float: 3, bool: 6, list: 12, union: 14, fixedSizeList: 16 };
+const TYPE = { int: 2, float: 3, bool: 6, list: 12, union: 14, fixedSizeList: 16, largeList: 21 };
 /** Types whose elements are one after the other in those of another column. */
-export const LISTS: readonly number[] = [TYPE.list, TYPE.fixedSizeList];
+export const LISTS: readonly number[] = [TYPE.list, TYPE.fixedSizeList, TYPE.largeList];
 /** Types by their numbers: a name, and how many buffers they have. */
 const TYPES: readonly (readonly [string, number])[] = [
   ...[["None", 0], ["Null", 0], ["Int", 2], ["Float", 2], ["Binary", 3], ["Utf8", 3]] as const,
@@ -310,7 +310,7 @@ interface Part {
 /** A part whose buffers were checked. */
 interface Level {
   readonly field: ArrowField;
-  readonly offsets: Int32Array | undefined;
+  readonly offsets: Float64Array | undefined;
   readonly valid: Uint8Array | undefined;
   readonly numbers: Uint8Array<ArrayBuffer> | undefined;
 }
@@ -404,7 +404,7 @@ export class ArrowBatch {
       const bits = Math.ceil(length / 8);
       levels.push({
         field: part.field,
-        offsets: type === TYPE.list ? await this.#offsets(part) : undefined,
+        offsets: hasOffsets(type) ? await this.#offsets(part) : undefined,
         valid: nullCount === 0 ? undefined : await this.#bytes(valid, bits),
         numbers: dtype === undefined
           ? undefined
@@ -416,9 +416,13 @@ export class ArrowBatch {
   }
 
   /** Where lists begin, and where the last one ends. */
-  async #offsets({ length, data, child, field: { name } }: Part): Promise<Int32Array> {
-    const bytes = await this.#bytes(data, length === 0 ? 0 : 4 * (length + 1));
-    const offsets = new Int32Array(bytes.slice().buffer);
+  async #offsets({ length, data, child, field: { name, type } }: Part): Promise<Float64Array> {
+    const width = type === TYPE.largeList ? 8 : 4;
+    const count = length === 0 ? 0 : length + 1;
+    const { buffer } = (await this.#bytes(data, width * count)).slice();
+    const offsets = width === 8
+      ? Float64Array.from(new BigInt64Array(buffer), Number)
+      : Float64Array.from(new Int32Array(buffer));
     const most = child?.length ?? 0;
     let last = 0;
     for (const offset of offsets) {
@@ -444,7 +448,7 @@ export class ArrowBatch {
         const row = starts.findLastIndex((start) => start <= k);
         throw dataError(`row ${firstRow + row}: ${name} is missing`);
       }
-      if (type === TYPE.list) starts = starts.map((at) => offsets?.[at] ?? 0);
+      if (hasOffsets(type)) starts = starts.map((at) => offsets?.[at] ?? 0);
       if (type === TYPE.fixedSizeList) starts = starts.map((at) => at * size);
     }
     const from = starts[0] as number;
@@ -478,6 +482,11 @@ function checkFixed({ length, child, field: { name, size } }: Part): void {
     size >= 0 && length * size <= there,
     `${name}: lists have ${length * size} elements, and ${there} are there`,
   );
+}
+
+/** Whether lists have places where they begin. */
+function hasOffsets(type: number): boolean {
+  return type === TYPE.list || type === TYPE.largeList;
 }
 
 function isSet(bits: Uint8Array, k: number): boolean {

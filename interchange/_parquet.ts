@@ -151,9 +151,9 @@ function unpackers({ snappyUncompress }: Hyparquet): Readonly<Record<string, Unp
 /** The end of a Parquet file: the metadata, its size, and "PAR1". */
 async function endOf(file: DataFile): Promise<Uint8Array<ArrayBuffer>> {
   const last = await file.read(Math.max(0, file.size - 8), 8);
-  if (last.length < 8 || new TextDecoder().decode(last.subarray(4)) !== "PAR1") {
-    throw dataError("it does not end with PAR1");
-  }
+  const magic = last.length < 8 ? "" : new TextDecoder().decode(last.subarray(4));
+  if (magic === "PARE") throw dataError("it ends with PARE, so it is encrypted");
+  if (magic !== "PAR1") throw dataError("it does not end with PAR1");
   const length = new DataView(last.buffer).getUint32(0, true);
   const most = file.size - 8;
   if (length > most) throw dataError(`its metadata has ${length} bytes, and it has ${most} before`);
@@ -241,8 +241,9 @@ export async function openParquet(file: DataFile): Promise<ParquetTable> {
     const { name } = node.element;
     const element = elementOf(node);
     const dtype = element && dtypeOf(element);
-    if (dtype === undefined) {
-      const kind = kindOf(element);
+    const isEncrypted = filled.places.get(name)?.chunk.crypto_metadata !== undefined;
+    if (dtype === undefined || isEncrypted) {
+      const kind = isEncrypted ? "encrypted values" : kindOf(element);
       unread.set(name, kind);
       notes.push(`${name} has ${kind}, so it was left out.`);
       continue;
