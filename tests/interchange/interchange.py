@@ -301,6 +301,18 @@ def write(folder):
             "action": "DELTA_BINARY_PACKED", "reward": "BYTE_STREAM_SPLIT", "terminated": "RLE",
         }
     )
+    # Pages of one value.
+    pyarrow.parquet.write_table(
+        rows, folder / "ones.parquet", use_dictionary=False, row_group_size=1, column_encoding={"action": "DELTA_BINARY_PACKED"}
+    )
+    # Lists with places of 64 bits, as polars writes them.
+    large = pa.table({
+        name: column.cast(pa.large_list(pa.float64())) if name.endswith(".speed") else
+        column.cast(pa.large_list(pa.large_list(pa.uint8()))) if name.endswith(".image") else column
+        for name, column in zip(rows.column_names, rows.columns)
+    })
+    with pa.ipc.new_file(folder / "large.arrow", large.schema) as writer:
+        writer.write_table(large, max_chunksize=13)
     with pa.ipc.new_file(folder / "steps.arrow", rows.schema) as writer:
         writer.write_table(rows, max_chunksize=13)
     with pa.ipc.new_stream(folder / "stream.arrow", rows.schema) as writer:

@@ -64,6 +64,8 @@ interface Says {
   readonly packed?: number;
   readonly offset?: number;
   readonly fields?: Readonly<Record<number, Field>>;
+  /** What a column in a group has beside its place. */
+  readonly chunk?: Readonly<Record<number, Field>>;
 }
 
 const INT32 = 1;
@@ -104,7 +106,10 @@ function parquet(says: Says = {}): Uint8Array {
     ]),
     3: long(rows),
     4: list(12, [
-      struct({ 1: list(12, [struct({ 2: long(4), 3: meta })]), 2: long(size), 3: long(rows) }),
+      struct({
+        ...{ 1: list(12, [struct({ 2: long(4), 3: meta, ...says.chunk })]) },
+        ...{ 2: long(size), 3: long(rows) },
+      }),
     ]),
     ...says.fields,
   });
@@ -175,6 +180,23 @@ Deno.test("parquet: each lie about a length is an error that says so", async () 
     assertEquals(error.code, "data-set", what);
     assertMatch(error.message, words);
   }
+});
+
+Deno.test("parquet: a page of one difference has no block", async () => {
+  for (const [block, parts] of [[128, 4], [2048, 8]] as const) {
+    const body = [...varint(block), parts, 1, 14];
+    assertEquals(await readAll(openParquet, parquet({ rows: 1, encoding: DELTA, body })), 1);
+  }
+});
+
+Deno.test("parquet: what is encrypted is refused in words of that, and such a column left out", async () => {
+  const encrypted = parquet({ chunk: { 8: part({ 1: part({}) }) } });
+  const { columns, unread } = await openParquet(await openData("", encrypted));
+  assertEquals([columns, [...unread ?? []]], [[], [["x", "encrypted values"]]]);
+  const whole = parquet();
+  whole.set(new TextEncoder().encode("PARE"), whole.length - 4);
+  const { message } = await assertRejects(() => readAll(openParquet, whole), ReplayError);
+  assertMatch(message, /it ends with PARE, so it is encrypted/);
 });
 
 // ---- Arrow ----

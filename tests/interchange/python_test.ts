@@ -77,12 +77,13 @@ Deno.test({
         ["d4rl", "d4rl.hdf5"],
         ["npz", "steps.npz"],
         ["npz", "packed.npz"],
-        ...["snappy", "zstd", "gzip", "none", "plain", "pages", "delta"].map((
+        ...["snappy", "zstd", "gzip", "none", "plain", "pages", "delta", "ones"].map((
           name,
         ): [EpisodeFormat, string] => ["parquet", `${name}.parquet`]),
         ["arrow", "steps.arrow"],
         ["arrow", "stream.arrow"],
         ["arrow", "kinds.arrow"],
+        ["arrow", "large.arrow"],
         ["tfrecord", "steps.tfrecord"],
         ["tfrecord", "lists.tfrecord"],
       ];
