@@ -15,11 +15,10 @@ import { dataError } from "./_values.ts";
 /** Values for each byte of a group of rows. Frames of Atari games have 50 to 100 in zstd. */
 const VALUES_PER_BYTE = 256;
 /** Values that a group may have beyond those, because equal ones in a row take next to no bytes, as black frames do. */
-const GROUP_FREE_VALUES = 2 ** 21;
+const GROUP_FREE_VALUES = 2 ** 23;
 /** And so many in all groups together. */
-const FILE_FREE_VALUES = 2 ** 24;
-/** Values that take as much memory as a row that is a list; and as a list in a list, or a number of 16 bits, which hyparquet makes an object of. */
-const ROW_VALUES = 64;
+const FILE_FREE_VALUES = 2 ** 26;
+/** Values that take as much memory as a list, or as a number of 16 bits, which hyparquet makes an object of: about 1 KB. */
 const LIST_VALUES = 16;
 /** Bytes that a value takes at most before it is packed: 8, its levels and what counts them. */
 const VALUE_BYTES = 16;
@@ -80,6 +79,7 @@ export interface Place {
   readonly chunk: Chunk;
   readonly codec: string;
   readonly isBoolean: boolean;
+  readonly rowCount: number;
   /** How many values there are, with missing ones and empty lists. */
   readonly valueCount: number;
   readonly from: number;
@@ -309,13 +309,13 @@ export function checkMetadata(metadata: Metadata, size: number): Group[] {
       const to = from + whole(meta.total_compressed_size, `the size of ${name}`);
       need(to <= size, `${name} ends at byte ${to}, and the file has ${size}`);
       const isHalf = element.logical_type?.type === "FLOAT16";
-      values += valueCount * (isHalf ? LIST_VALUES : 1) + (repetition > 0 ? ROW_VALUES * rows : 0);
+      values += valueCount * (isHalf ? LIST_VALUES : 1) + (repetition > 0 ? LIST_VALUES * rows : 0);
       bytes += to - from;
       const [top = ""] = path;
       if (partCounts.get(top) !== 1) continue;
       places.set(top, {
         ...{ chunk, codec: meta.codec, isBoolean: element.type === "BOOLEAN" },
-        ...{ valueCount, from, to, repetition, definition },
+        ...{ rowCount: rows, valueCount, from, to, repetition, definition },
       });
     }
     const more = Math.max(0, values - VALUES_PER_BYTE * bytes);
@@ -363,7 +363,9 @@ export function checkPages(bytes: Uint8Array<ArrayBuffer>, place: Place): Pages 
   const pages = new Map<number, Page>();
   let left = place.valueCount;
   let hasDictionary = false;
-  const most = (GROUP_FREE_VALUES + VALUES_PER_BYTE * bytes.length) / LIST_VALUES;
+  // The rows were counted with their group, so the lists in them are left.
+  const free = GROUP_FREE_VALUES + VALUES_PER_BYTE * bytes.length;
+  const most = place.rowCount + free / LIST_VALUES;
   const lists: Lists = { level: place.repetition, count: 0, most };
   // hyparquet reads lists until the bytes end, and other columns until they have all rows.
   while (reader.at < bytes.length - 1 && (left > 0 || place.repetition > 0)) {

@@ -305,6 +305,16 @@ def write(folder):
     pyarrow.parquet.write_table(
         rows, folder / "ones.parquet", use_dictionary=False, row_group_size=1, column_encoding={"action": "DELTA_BINARY_PACKED"}
     )
+    # Steps that are nearly all equal, as those of an environment and a policy without chance are.
+    steps = 200_000
+    zeros = np.zeros(steps)
+    equal = pa.table({
+        "observation": pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(4 * steps, np.float32)), 4),
+        "action": pa.array(zeros.astype(np.int32)),
+        "reward": pa.array(zeros),
+        "terminated": pa.array(np.arange(steps) == steps - 1),
+    })
+    pyarrow.parquet.write_table(equal, folder / "equal.parquet", compression="zstd")
     # Lists with places of 64 bits, as polars writes them.
     large = pa.table({
         name: column.cast(pa.large_list(pa.float64())) if name.endswith(".speed") else

@@ -108,6 +108,13 @@ Deno.test({
         ) => each);
         assertEquals(found, expected as typeof found, name);
       }
+      {
+        const path = `${folder}/equal.parquet`;
+        const { columns, stepCount } = await describeEpisodes("parquet", path);
+        using replay = await ExperienceReplay.create({ ...columns, capacity: stepCount ?? 1 });
+        const into = replay as unknown as ExperienceReplay;
+        assertEquals((await importEpisodes(into, "parquet", path)).stepCount, 200_000);
+      }
       // What is packed in other ways is refused in words of that.
       for (
         const [format, name, words] of [
