@@ -5,7 +5,8 @@
  * the log has to be compacted. A snapshot is made and removed each minute. Every 20 seconds, an actor is ended without a word, and another takes its place.
  *
  * The first third is to warm up. Then the last third is compared with the second one: the median memory of the process may be 2 % more, and the least
- * number of its descriptors none. The folder must stay below the bound that docs/durable.md names. At the end, it is checked and opened again. Linux only.
+ * number of its descriptors none. The task sets MALLOC_ARENA_MAX, as docs/memory.md says: else holes in the heaps of threads grow for half an hour. The folder
+ * must stay below the bound that docs/durable.md names. At the end, it is checked and opened again. Linux only.
  *
  * @module
  */
