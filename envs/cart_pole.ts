@@ -6,15 +6,11 @@
  *
  * @module
  */
-import { checkNumber, show } from "../base/checks.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { Clock, randomOf, type StepResult } from "./environment.ts";
+import { changeOf, type Motion, motionAfter } from "./_cart_pole_motion.ts";
+import { checkFirst, Clock, randomOf, type StepResult } from "./environment.ts";
 
 const GRAVITY = 9.8; // m/s²
-const CART_MASS = 1.0; // kg
-const POLE_MASS = 0.1; // kg
-const TOTAL_MASS = CART_MASS + POLE_MASS;
-const POLE_HALF_LENGTH = 0.5; // m
 const FORCE = 10; // N, to the left or to the right
 const TIME_STEP = 0.02; // s, of the explicit Euler method
 
@@ -65,10 +61,7 @@ export class CartPole {
   static readonly actionCount: 2 = 2;
 
   readonly #random: RandomStream;
-  #position = 0;
-  #velocity = 0;
-  #angle = 0;
-  #angularVelocity = 0;
+  #motion: Motion = [0, 0, 0, 0];
   readonly #clock = new Clock("CartPole", STEP_LIMIT);
 
   /**
@@ -90,15 +83,7 @@ export class CartPole {
    */
   reset(first?: readonly [number, number, number, number]): Float32Array<ArrayBuffer> {
     const numbers = first ?? Array.from({ length: 4 }, () => this.#random.uniform() * 0.1 - 0.05);
-    if (!Array.isArray(numbers) || numbers.length !== CartPole.stateSize) {
-      throw new TypeError(`reset(): a first state has four numbers, got ${show(first)}`);
-    }
-    for (const [k, number] of numbers.entries()) checkNumber(`reset(): element ${k}`, number);
-    const [position = 0, velocity = 0, angle = 0, angularVelocity = 0] = numbers;
-    this.#position = position;
-    this.#velocity = velocity;
-    this.#angle = angle;
-    this.#angularVelocity = angularVelocity;
+    this.#motion = checkFirst<Motion>(numbers, CartPole.stateSize, "has four numbers");
     this.#clock.begin();
     return this.#observe();
   }
@@ -115,32 +100,14 @@ export class CartPole {
    */
   step(action: number): StepResult<Float32Array<ArrayBuffer>> {
     this.#clock.checkStep(action, CartPole.actionCount);
-
-    const force = action === 1 ? FORCE : -FORCE;
-    const sine = Math.sin(this.#angle);
-    const cosine = Math.cos(this.#angle);
-    const poleMoment = POLE_MASS * POLE_HALF_LENGTH;
-    const push = (force + poleMoment * this.#angularVelocity ** 2 * sine) / TOTAL_MASS;
-    const angularAcceleration = (GRAVITY * sine - cosine * push) /
-      (POLE_HALF_LENGTH * (4 / 3 - (POLE_MASS * cosine ** 2) / TOTAL_MASS));
-    const acceleration = push - (poleMoment * angularAcceleration * cosine) / TOTAL_MASS;
-
-    this.#position += TIME_STEP * this.#velocity;
-    this.#velocity += TIME_STEP * acceleration;
-    this.#angle += TIME_STEP * this.#angularVelocity;
-    this.#angularVelocity += TIME_STEP * angularAcceleration;
-
-    const terminated = Math.abs(this.#position) > POSITION_LIMIT ||
-      Math.abs(this.#angle) > ANGLE_LIMIT;
+    const change = changeOf(this.#motion, action === 1 ? FORCE : -FORCE, GRAVITY);
+    this.#motion = motionAfter(this.#motion, change, TIME_STEP);
+    const [position, , angle] = this.#motion;
+    const terminated = Math.abs(position) > POSITION_LIMIT || Math.abs(angle) > ANGLE_LIMIT;
     return this.#clock.count(this.#observe(), 1, terminated);
   }
 
   #observe(): Float32Array<ArrayBuffer> {
-    return Float32Array.of(
-      this.#position,
-      this.#velocity,
-      this.#angle,
-      this.#angularVelocity,
-    );
+    return Float32Array.from(this.#motion);
   }
 }

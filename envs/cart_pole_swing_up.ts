@@ -1,27 +1,19 @@
 /**
  * CartPoleSwingUp: swing up a pole that hangs from a cart, by pushing the cart, and hold it over the middle of the track.
  *
- * The equations of motion are those of Florian, "Correct equations for the dynamics of the cart-pole system" (2005), without friction. The
- * reward is that of the task `cartpole-swingup` of Tassa et al., "DeepMind Control Suite" (2018).
+ * The reward is that of the task `cartpole-swingup` of Tassa et al., "DeepMind Control Suite" (2018).
  *
  * @module
  */
-import { checkNumber, show } from "../base/checks.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { Clock, randomOf, type StepResult } from "./environment.ts";
+import { changeOf, type Motion, motionAfter } from "./_cart_pole_motion.ts";
+import { checkFirst, Clock, randomOf, type StepResult } from "./environment.ts";
 
 const GRAVITY = 9.81; // m/s²
-const CART_MASS = 1; // kg
-const POLE_MASS = 0.1; // kg
-const TOTAL_MASS = CART_MASS + POLE_MASS;
-const POLE_HALF_LENGTH = 0.5; // m
 const TIME_STEP = 0.01; // s, of the Runge-Kutta method
 const TIME_STEPS = 5; // for each step of the environment
 const POSITION_LIMIT = 2.4; // m, either way from the middle of the track
 const STEP_LIMIT = 200;
-
-/** Position in m, velocity in m/s, angle in rad, and angular velocity in rad/s. */
-type Motion = readonly [position: number, velocity: number, angle: number, spin: number];
 
 /**
  * A pole that hangs from a cart. Each step pushes the cart to the left or to the right. The pole has to be swung up, and then held upright
@@ -95,12 +87,7 @@ export class CartPoleSwingUp {
     first?: readonly [position: number, velocity: number, angle: number, spin: number],
   ): Float32Array<ArrayBuffer> {
     const numbers = first ?? [0, 0, Math.PI, 0].map((n) => n + 0.1 * this.#random.uniform() - 0.05);
-    if (!Array.isArray(numbers) || numbers.length !== 4) {
-      throw new TypeError(`reset(): a first state has four numbers, got ${show(first)}`);
-    }
-    for (const [k, number] of numbers.entries()) checkNumber(`reset(): element ${k}`, number);
-    const [position = 0, velocity = 0, angle = 0, spin = 0] = numbers;
-    this.#motion = [position, velocity, angle, spin];
+    this.#motion = checkFirst<Motion>(numbers, 4, "has four numbers");
     this.#clock.begin();
     return this.#observe();
   }
@@ -130,29 +117,13 @@ export class CartPoleSwingUp {
   }
 }
 
-/** How fast each number of a motion changes under a force: Florian's equations, without friction. */
-function changeOf([, velocity, angle, spin]: Motion, force: number): Motion {
-  const sine = Math.sin(angle);
-  const cosine = Math.cos(angle);
-  const poleMoment = POLE_MASS * POLE_HALF_LENGTH;
-  const push = (force + poleMoment * spin ** 2 * sine) / TOTAL_MASS;
-  const spinChange = (GRAVITY * sine - cosine * push) /
-    (POLE_HALF_LENGTH * (4 / 3 - (POLE_MASS * cosine ** 2) / TOTAL_MASS));
-  return [velocity, push - (poleMoment * spinChange * cosine) / TOTAL_MASS, spin, spinChange];
-}
-
 /** The motion one time step later, by the classic Runge-Kutta method of order 4. */
 function rungeKutta(motion: Motion, force: number): Motion {
-  const after = (change: Motion, time: number): Motion => [
-    motion[0] + time * change[0],
-    motion[1] + time * change[1],
-    motion[2] + time * change[2],
-    motion[3] + time * change[3],
-  ];
-  const a = changeOf(motion, force);
-  const b = changeOf(after(a, TIME_STEP / 2), force);
-  const c = changeOf(after(b, TIME_STEP / 2), force);
-  const d = changeOf(after(c, TIME_STEP), force);
+  const changeFrom = (from: Motion): Motion => changeOf(from, force, GRAVITY);
+  const a = changeFrom(motion);
+  const b = changeFrom(motionAfter(motion, a, TIME_STEP / 2));
+  const c = changeFrom(motionAfter(motion, b, TIME_STEP / 2));
+  const d = changeFrom(motionAfter(motion, c, TIME_STEP));
   const sum = (k: 0 | 1 | 2 | 3): number => (a[k] + 2 * b[k] + 2 * c[k] + d[k]) / 6;
-  return after([sum(0), sum(1), sum(2), sum(3)], TIME_STEP);
+  return motionAfter(motion, [sum(0), sum(1), sum(2), sum(3)], TIME_STEP);
 }

@@ -1,10 +1,10 @@
 /**
- * What all environments of this folder have in common: the result of a step, its clock, and the checks of seeds and actions.
+ * What all environments of this folder have in common: the result of a step, its clock, and the checks of seeds, first states and actions.
  *
  * @module
  */
 
-import { checkInteger, checkNumber } from "../base/checks.ts";
+import { checkInteger, checkNumber, show } from "../base/checks.ts";
 import { RandomStream } from "../selectors/random_stream.ts";
 
 /** What one step of an environment leads to, such as {@linkcode CartPole.step}. */
@@ -22,6 +22,19 @@ export interface StepResult<State> {
 /** An action of an environment that has `count` actions. */
 export function checkAction(where: string, action: unknown, count: number): number {
   return checkInteger(`${where}: the action`, action, 0, count - 1);
+}
+
+/** The numbers of a first state: `needed` says in an error what it has. */
+export function checkFirst<First extends readonly number[]>(
+  first: readonly number[],
+  count: First["length"],
+  needed: string,
+): First {
+  if (!Array.isArray(first) || first.length !== count) {
+    throw new TypeError(`reset(): a first state ${needed}, got ${show(first)}`);
+  }
+  for (const [k, number] of first.entries()) checkNumber(`reset(): element ${k}`, number);
+  return [...first] as readonly number[] as First;
 }
 
 /** Says whether an episode of an environment runs, and when it has had its steps. */

@@ -6,9 +6,8 @@
  *
  * @module
  */
-import { checkNumber, show } from "../base/checks.ts";
 import type { RandomStream } from "../selectors/random_stream.ts";
-import { Clock, randomOf, type StepResult } from "./environment.ts";
+import { checkFirst, Clock, randomOf, type StepResult } from "./environment.ts";
 
 const GRAVITY = 10; // m/s²
 const MASS = 1; // kg
@@ -74,13 +73,11 @@ export class Pendulum {
    */
   reset(first?: readonly [angle: number, velocity: number]): Float32Array<ArrayBuffer> {
     const numbers = first ?? [Math.PI, 1].map((high) => high * (2 * this.#random.uniform() - 1));
-    if (!Array.isArray(numbers) || numbers.length !== 2) {
-      throw new TypeError(`reset(): a first state is an angle and a velocity, got ${show(first)}`);
-    }
-    for (const [k, number] of numbers.entries()) checkNumber(`reset(): element ${k}`, number);
-    const [angle = 0, velocity = 0] = numbers;
-    this.#angle = angle;
-    this.#velocity = velocity;
+    [this.#angle, this.#velocity] = checkFirst<[number, number]>(
+      numbers,
+      2,
+      "is an angle and a velocity",
+    );
     this.#clock.begin();
     return this.#observe();
   }
