@@ -14,27 +14,15 @@ export function bestOf(all: EpisodeColumns, count: number): EpisodeColumns {
   const values = (all.return ?? new Float64Array()).map((value) =>
     Number.isNaN(value) ? -Infinity : value
   );
-  const rows = bestRows(values, Math.min(count, all.size));
-  return mapColumns(all, rows.length, (column) => {
-    const best = column.slice(0, rows.length);
-    for (const [k, row] of rows.entries()) best[k] = column[row] as number;
-    return best;
-  });
-}
-
-/** The indices of the `count` largest values. */
-function bestRows(values: Float64Array<ArrayBuffer>, count: number): readonly number[] {
-  const least = values.toSorted().at(-count) ?? 0;
-  const above: number[] = [];
-  const equal: number[] = [];
-  for (const [k, value] of values.entries()) {
-    if (value > least) above.push(k);
-    else if (value === least) equal.push(k);
-  }
+  const returnOf = (row: number): number => values[row] as number;
   // A sort keeps the order of equal ones. The difference of two infinities would be no number.
-  above.sort((a, b) =>
-    Number(values[a] as number < (values[b] as number)) -
-    Number((values[a] as number) > (values[b] as number))
+  const rows = [...values.keys()].sort((a, b) =>
+    Number(returnOf(a) < returnOf(b)) - Number(returnOf(a) > returnOf(b))
   );
-  return [...above, ...equal.slice(0, count - above.length)];
+  const best = rows.slice(0, count);
+  return mapColumns(all, best.length, (column) => {
+    const chosen = column.slice(0, best.length);
+    for (const [k, row] of best.entries()) chosen[k] = column[row] as number;
+    return chosen;
+  });
 }
