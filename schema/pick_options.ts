@@ -445,6 +445,16 @@ export function rowCount(policy: AnyPickPolicy): number {
   return policy.burnIn + policy.before + policy.length;
 }
 
+/** How many records before a pick at this position are real rows of a batch. */
+export function contextCount({ burnIn, before }: AnyPickPolicy, position: number): number {
+  return Math.min(position, burnIn + before);
+}
+
+/** The first real row of a pick at this position. Rows before it lie before the start of the episode and are zero. */
+export function firstRow(policy: AnyPickPolicy, position: number): number {
+  return policy.before === 0 ? 0 : policy.before - contextCount(policy, position);
+}
+
 /** What of a policy is other than it is by default, beside its length, in words; empty for none. */
 export function describePolicy(policy: AnyPickPolicy): string {
   const where = policy.where === undefined ? [] : [`of ${tagsText(policy.where)}`];

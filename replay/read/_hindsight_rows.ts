@@ -7,7 +7,12 @@
 import { checkNumbers, show } from "../../base/checks.ts";
 import { checkOptions } from "../../base/option_names.ts";
 import type { Batch } from "../../schema/batch.ts";
-import type { AnyPickPolicy, LeafPolicy } from "../../schema/pick_options.ts";
+import {
+  type AnyPickPolicy,
+  contextCount,
+  firstRow,
+  type LeafPolicy,
+} from "../../schema/pick_options.ts";
 import { transformedNames } from "../../schema/pick_transforms.ts";
 import { allocateRows } from "./records.ts";
 import type { AnyColumnArray, Column } from "../../schema/columns.ts";
@@ -55,20 +60,11 @@ export function checkPolicy(
   );
 }
 
-/** How many rows before pick k's own are real. */
-function contextRows({ burnIn, before }: AnyPickPolicy, batch: AnyBatch, k: number): number {
-  return Math.min(batch.pickPosition[k] as number, burnIn + before);
-}
-
-/** The first real row of pick k. Rows before it lie before the start of the episode and are zero. */
-function firstRow(policy: AnyPickPolicy, batch: AnyBatch, k: number): number {
-  return policy.before === 0 ? 0 : policy.before - contextRows(policy, batch, k);
-}
-
 /** The position of the last record that pick k has in the batch. */
 export function lastPosition(policy: AnyPickPolicy, batch: AnyBatch, k: number): number {
-  const first = (batch.pickPosition[k] as number) - contextRows(policy, batch, k);
-  return first + (batch.seqLen[k] as number) - firstRow(policy, batch, k) - 1;
+  const position = batch.pickPosition[k] as number;
+  const first = position - contextCount(policy, position);
+  return first + (batch.seqLen[k] as number) - firstRow(policy, position) - 1;
 }
 
 /** The real rows of the relabelled picks, and the index of each row's goal. */
@@ -80,7 +76,8 @@ export function rowsOf(
   const rows: number[] = [];
   const goals: number[] = [];
   for (const [goal, pick] of picks.entries()) {
-    for (let step = firstRow(policy, batch, pick); step < (batch.seqLen[pick] as number); step++) {
+    const end = batch.seqLen[pick] as number;
+    for (let step = firstRow(policy, batch.pickPosition[pick] as number); step < end; step++) {
       rows.push(pick * batch.length + step);
       goals.push(goal);
     }

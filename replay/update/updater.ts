@@ -14,7 +14,12 @@ import type { ReplayCore } from "../core.ts";
 import { OwnedBatch } from "../draw/owned_batch.ts";
 import { numbersOf } from "../draw/priorities.ts";
 import type { Register } from "../register/register.ts";
-import { type AnyPickPolicy, leafPolicies } from "../../schema/pick_options.ts";
+import {
+  type AnyPickPolicy,
+  contextCount,
+  firstRow,
+  leafPolicies,
+} from "../../schema/pick_options.ts";
 import type { AnySchema, ExtrasOf, Recordable, RecordArray, Schema } from "../../schema/schema.ts";
 import { type SomeLeaves, takeApart } from "../../schema/state.ts";
 import type { ExtraArrays, StepColumns } from "../record/many_steps.ts";
@@ -205,16 +210,11 @@ function checkCount(count: number): void {
   );
 }
 
-/** How many records before the pick a batch shows of pick k. */
-function contextOf({ burnIn, before }: AnyPickPolicy, batch: Batch, k: number): number {
-  return Math.min(batch.pickPosition[k] ?? 0, burnIn + before);
-}
-
 /** The record of the first real row of each pick. */
 function firstRows(policy: AnyPickPolicy, batch: Batch): Places {
   return {
     episodes: batch.pickEpisode.slice(),
-    positions: batch.pickPosition.map((position, k) => position - contextOf(policy, batch, k)),
+    positions: batch.pickPosition.map((position) => position - contextCount(policy, position)),
   };
 }
 
@@ -224,14 +224,15 @@ function realRows(policy: AnyPickPolicy, batch: Batch): Places & { readonly rows
   const episodes: number[] = [];
   const positions: number[] = [];
   for (let k = 0; k < batch.size; k++) {
-    const context = contextOf(policy, batch, k);
+    const position = batch.pickPosition[k] ?? 0;
+    const oldest = position - contextCount(policy, position);
     const end = batch.seqLen[k] ?? 0;
-    const first = policy.before > 0 ? policy.before - context : 0;
+    const first = firstRow(policy, position);
     for (let row = first; row < end; row++) {
       const step = policy.reversed ? end - 1 - row : row - first;
       rows.push(k * batch.length + row);
       episodes.push(batch.pickEpisode[k] ?? NaN);
-      positions.push((batch.pickPosition[k] ?? 0) - context + step);
+      positions.push(oldest + step);
     }
   }
   return {
