@@ -6,7 +6,7 @@
 
 import { lengthOf } from "../base/typed_arrays.ts";
 import type { KernelSymbols } from "../ffi/symbols.ts";
-import type { NotedSelector } from "../replay/register/noted_selector.ts";
+import type { NotedSelector } from "../replay/register/noted_register.ts";
 import { configOf } from "../replay/share/share_note.ts";
 import type { ReplayConfig } from "../schema/create_options.ts";
 import type { AnyPickPolicy } from "../schema/pick_options.ts";

@@ -15,7 +15,7 @@ import type { ReplayCore } from "../replay/core.ts";
 import { BatchLayout } from "../replay/draw/batch_layout.ts";
 import { OwnedBatch } from "../replay/draw/owned_batch.ts";
 import { insideOf } from "../replay/experience_replay.ts";
-import { noted } from "../replay/register/noted_selector.ts";
+import { notedSelector } from "../replay/register/noted_register.ts";
 import type { PickView } from "../replay/register/pick_view.ts";
 import type { Register, SelectorEntry } from "../replay/register/register.ts";
 import { coreOf } from "../replay/replay_view.ts";
@@ -138,7 +138,7 @@ export class ShardReplay {
       library: VERSION,
       config: this.#core.config,
       views: this.#register.views.map(({ policy }) => policy),
-      rules: this.#register.entries.map(noted),
+      rules: this.#register.entries.map(notedSelector),
     });
   }
 

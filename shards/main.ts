@@ -10,7 +10,7 @@ import { ExperienceReplay } from "../mod.ts";
 import { readConfigText, readOptions, runProgram, untilSignal } from "../base/program.ts";
 import { ruleText } from "../base/inspect.ts";
 import { insideOf } from "../replay/experience_replay.ts";
-import { noted } from "../replay/register/noted_selector.ts";
+import { notedSelector } from "../replay/register/noted_register.ts";
 import { platformFiles } from "../storage/files.ts";
 import { readShardConfig, type ShardConfig } from "./config.ts";
 import type { Connection } from "./connection.ts";
@@ -60,7 +60,7 @@ function makeSelectors(
 ): void {
   const { entries } = insideOf(replay).register;
   for (const [k, entry] of entries.entries()) {
-    const { name, options, view } = noted(entry);
+    const { name, options, view } = notedSelector(entry);
     const rule = selectors[k];
     // A later library may know options that the folder does not have.
     const isSame = view === 0 && rule?.kind === name &&

@@ -17,7 +17,7 @@ import type { Limits, ReplayConfig } from "../../schema/create_options.ts";
 import { filesFor, ignoreErrors } from "../../storage/file.ts";
 import type { ReplayCore } from "../core.ts";
 import type { Drainer } from "../read/drainer.ts";
-import { enter, noted, type NotedSelector } from "../register/noted_selector.ts";
+import { enterNoted, noted, type NotedRegister } from "../register/noted_register.ts";
 import type { Register } from "../register/register.ts";
 import type { ExtraState } from "../snapshot/extra_state.ts";
 import { beginLog, logState, openLog, startTimer, waitForDisk } from "../../storage/durable_log.ts";
@@ -102,10 +102,8 @@ export interface Residency {
 }
 
 /** What TypeScript keeps of a replay, as JSON. */
-interface State {
+interface State extends NotedRegister {
   readonly seed: number;
-  readonly views: readonly ReplayConfig["pick"][];
-  readonly selectors: readonly NotedSelector[];
   readonly drawnAsPart: readonly number[];
   /** Bytes of the state of each composed selector, in order, and of the rest; they follow the JSON. */
   readonly composed: readonly number[];
@@ -226,24 +224,14 @@ export class Durable {
     if (lengthOf(bytes) === 0) return;
     const [jsonBytes = 0] = new Uint32Array(bytes.buffer, 0, 1);
     const state: State = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + jsonBytes)));
-    const info = core.info(OPEN);
     const register = this.#register;
     core.seed = state.seed;
-    // A view or a selector is noted before the kernel makes it.
-    for (
-      const policy of state.views.slice(register.views.length, info[abi.EXRP_INFO_TABLE_COUNT])
-    ) register.addTable(policy);
-    let nativeCount = info[abi.EXRP_INFO_SELECTOR_COUNT] ?? 0;
+    enterNoted(OPEN, core, register, state);
     let at = 8 + jsonBytes;
-    const composed = [...state.composed];
-    for (const each of state.selectors) {
-      if (each.native !== undefined && nativeCount-- === 0) break;
-      enter(register, each);
-      const entry = register.entries.at(-1);
-      if (entry?.composed === undefined) continue;
-      const count = composed.shift() ?? 0;
-      entry.composed.load(bytes.slice(at, at + count));
-      at += count;
+    for (const [k, composed] of register.composed.entries()) {
+      const end = at + (state.composed[k] ?? 0);
+      composed.load(bytes.slice(at, end));
+      at = end;
     }
     register.setDrawn([], state.drawnAsPart);
     const side = bytes.slice(lengthOf(bytes) - state.side);
@@ -293,15 +281,12 @@ export class Durable {
   #state(): Uint8Array<ArrayBuffer> {
     const core = this.#core;
     const register = this.#register;
-    const composed = register.entries.flatMap(({ composed }) =>
-      composed === undefined ? [] : [composed.save()]
-    );
+    const composed = register.composed.map((each) => each.save());
     const side = this.#extra.save();
     const companion = this.#companion?.() ?? this.#found;
     const state: State = {
       seed: core.seed,
-      views: register.views.map(({ policy }) => policy),
-      selectors: register.entries.map(noted),
+      ...noted(register),
       drawnAsPart: register.entries.map(({ selector }) => register.drawnAsPart(selector.id)),
       composed: composed.map(lengthOf),
       ...lengthOf(companion) === 0 ? {} : { companion: lengthOf(companion) },

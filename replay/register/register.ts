@@ -309,6 +309,11 @@ export class Register {
     this.#drawnAsPart = counts;
   }
 
+  /** What is composed of other selectors, in order. */
+  get composed(): readonly ComposedEntry<SelectorEntry>[] {
+    return this.entries.flatMap(({ composed }) => composed ?? []);
+  }
+
   /** How many selectors the kernel has. */
   get nativeCount(): number {
     return this.entries.filter(({ native }) => native !== undefined).length;

@@ -12,12 +12,11 @@ import { checkStatus, type Kernel } from "../../ffi/library.ts";
 import { EXRP_SHARE_INFO_COUNT, EXRP_SHARE_INFO_NOTE } from "../../ffi/symbols.ts";
 import { Column, KeptColumn } from "../../schema/columns.ts";
 import type { ReplayConfig } from "../../schema/create_options.ts";
-import type { AnyPickPolicy } from "../../schema/pick_options.ts";
-import type { NotedSelector } from "../register/noted_selector.ts";
+import type { NotedRegister } from "../register/noted_register.ts";
 import { VERSION } from "../../base/version.ts";
 
-/** The note. */
-export interface ShareNote {
+/** The note. Where a thread ended early, the kernel may not have the last view or the last selector. */
+export interface ShareNote extends NotedRegister {
   /** The library's version. */
   readonly library: string;
   /** The configuration. Its columns and its eviction policy are plain objects in a note that was read. */
@@ -26,10 +25,6 @@ export interface ShareNote {
   readonly seed: number;
   /** How many picks each selector had drawn before the snapshot that the replay was loaded from. */
   readonly drawnBefore: readonly number[];
-  /** The pick policies of all pick views. Where a thread ended early, the kernel may not have the last one. */
-  readonly views: readonly AnyPickPolicy[];
-  /** The selectors. Where a thread ended early, the kernel may not have the last one. */
-  readonly selectors: readonly NotedSelector[];
   /** How far the replay was drained. */
   readonly drained: {
     readonly drained: number;

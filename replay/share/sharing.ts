@@ -28,7 +28,7 @@ import {
   notSharableWasm,
   SHARED_SELECTORS_MAX,
 } from "../register/sharable.ts";
-import { enter, noted } from "../register/noted_selector.ts";
+import { enterNoted, noted } from "../register/noted_register.ts";
 import type { Register } from "../register/register.ts";
 import { type AttachSchema, checkAttachSchema, checkSame } from "./attach_schema.ts";
 import { configOf, readNote, writeNote } from "./share_note.ts";
@@ -159,17 +159,8 @@ export class Sharing implements SharedState {
     const core = this.#core;
     const seen = Atomics.load(this.#shared.version, VERSION_AT);
     const note = readNote(ATTACH, core.kernel, core.id);
-    const info = core.info(ATTACH);
-    const tableCount = info[abi.EXRP_INFO_TABLE_COUNT] ?? 0;
     const register = this.#register;
-    for (const policy of note.views.slice(register.views.length, tableCount)) {
-      register.addTable(policy);
-    }
-    let nativeCount = info[abi.EXRP_INFO_SELECTOR_COUNT] ?? 0;
-    for (const [k, noted] of note.selectors.entries()) {
-      if (noted.native !== undefined && nativeCount-- === 0) break;
-      if (k >= register.entries.length) enter(register, noted);
-    }
+    enterNoted(ATTACH, core, register, note);
     const { drained, lost, counts } = note.drained;
     this.#drainer.cursor = { drained, lost, counts: new Map(counts) };
     register.drawnBefore = note.drawnBefore;
@@ -188,8 +179,7 @@ export class Sharing implements SharedState {
       config: core.config,
       seed: core.seed,
       drawnBefore: register.drawnBefore,
-      views: register.views.map(({ policy }) => policy),
-      selectors: register.entries.map(noted),
+      ...noted(register),
       drained: { drained, lost, counts: [...counts] },
     });
     this.#seen = Atomics.add(this.#shared.version, VERSION_AT, 1) + 1;

@@ -17,6 +17,7 @@ import {
 } from "../../ffi/symbols.ts";
 import { NativeSelector } from "../../selectors/native_selector.ts";
 import type { ReplayCore } from "../core.ts";
+import { notedSelector } from "../register/noted_register.ts";
 import type { Register } from "../register/register.ts";
 import type { UserRules } from "../rules/user_rules.ts";
 import { VERSION } from "../../base/version.ts";
@@ -143,15 +144,11 @@ export class Saver {
         bytes: bytesOf("EVIC 0"),
       },
       selectors: register.entries.map((entry) => {
-        const { selector: { id, kind, view, parts }, native, custom, composed } = entry;
+        const { selector: { id }, native, custom } = entry;
         return {
+          native: 0,
+          ...notedSelector(entry),
           runs: native !== undefined ? "kernel" : custom !== undefined ? "typescript" : "parts",
-          view,
-          parts: parts.map(({ id }) => id),
-          name: kind,
-          native: native?.native ?? 0,
-          options: native?.options ?? composed?.rule.options ?? {},
-          numbers: native?.numbers ?? [],
           bytes: bytesOf(`RULE ${id}`),
           drawnCount: register.drawnCount("serialize()", entry),
           drawnAsPart: register.drawnAsPart(id),
