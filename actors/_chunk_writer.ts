@@ -16,7 +16,8 @@ import { numberOf } from "../base/inspect.ts";
 import type { ExperienceReplay, FlatRecorded } from "../mod.ts";
 import { checkPriority } from "../replay/record/record_input.ts";
 import type { AnyColumnArray, NumericArray } from "../schema/columns.ts";
-import { arrange } from "../schema/state.ts";
+import { stepsOf } from "../schema/record_columns.ts";
+import { arrange, oneState } from "../schema/state.ts";
 import type { Schema } from "../schema/schema.ts";
 import { type ActorSteps, FirstSteps, type StepsOptions } from "./actor_steps.ts";
 import type { LocalColumn, LocalSteps } from "./_local_steps.ts";
@@ -125,12 +126,8 @@ export class ChunkWriter<S extends Schema> {
 
   /** The state that a step of an environment led to, as `endEpisode` takes it. */
   #stateAt(environment: number, at: number): unknown {
-    const { nextState, tree } = this.#local;
-    const values = nextState.map((leaf) => {
-      const values = leaf.view(environment, at, at + 1).slice();
-      return leaf.one.named.column.shape.length === 0 ? values[0] : values;
-    });
-    return arrange(tree, values);
+    const views = this.#local.nextState.map((leaf) => leaf.view(environment, at, at + 1).slice());
+    return oneState(this.#options.named, views);
   }
 
   #prioritiesOf(takes: readonly number[]): Float64Array | undefined {
@@ -158,7 +155,7 @@ export class ChunkWriter<S extends Schema> {
   /** Writes what is left of a chunk. */
   #write(chunk: Chunk): void {
     const { takes, priorities } = chunk;
-    const { extraNames, tag } = this.#options;
+    const { named, tag } = this.#options;
     const record = this.#replay.recordFlat.bind(this.#replay) as (
       episode: number,
       steps: object,
@@ -168,18 +165,14 @@ export class ChunkWriter<S extends Schema> {
       const take = takes[e] as number;
       if (take === 0) continue;
       const from = chunk.written;
-      const { state, others, nextState, terminated, truncated, tree } = this.#local;
+      const { columns, nextState, terminated, truncated, tree } = this.#local;
       const viewsOf = (columns: readonly LocalColumn[]): readonly AnyColumnArray[] =>
         columns.map((each) => each.view(e, 0, take));
-      const [action, reward, ...extras] = viewsOf(others);
       const { episode } = record(this.episodes[e] as number, {
-        ...{ state: arrange(tree, viewsOf(state)), action, reward },
+        ...stepsOf(named, viewsOf(columns)),
         nextState: arrange(tree, viewsOf(nextState)),
         terminated: terminated.view(e, 0, take),
         truncated: truncated.view(e, 0, take),
-        ...extraNames.length > 0
-          ? { extras: Object.fromEntries(extraNames.map((name, k) => [name, extras[k]])) }
-          : {},
         ...priorities === undefined ? {} : { priority: priorities.subarray(from, from + take) },
         ...tag,
       });

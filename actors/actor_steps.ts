@@ -6,6 +6,7 @@
 
 import { joinInto, lengthOfAll } from "../base/bytes.ts";
 import type { AnyColumnArray } from "../schema/columns.ts";
+import type { NamedColumns } from "../schema/record_columns.ts";
 import type { AnySchema, Known, known, Schema, StateOf } from "../schema/schema.ts";
 import { type AnyState, arrange, type StateArrays } from "../schema/state.ts";
 import type { StepArrays } from "../schema/step_arrays.ts";
@@ -61,8 +62,8 @@ interface Returns {
 
 /** What is known of the steps beside their values. */
 export interface StepsOptions {
-  /** The names of the extras. */
-  readonly extraNames: readonly string[];
+  /** The columns of the replay. */
+  readonly named: NamedColumns;
   /** n and γ of the returns of which priorities are made. */
   readonly nStep: number;
   readonly discount: number;
@@ -102,7 +103,7 @@ export class FirstSteps {
 
   get extras(): Readonly<Record<string, AnyColumnArray>> {
     const { others } = this.#local;
-    const { extraNames } = this.#options;
+    const { extraNames } = this.#options.named;
     return Object.fromEntries(extraNames.map((name, k) => [name, this.#join(others[2 + k])]));
   }
 

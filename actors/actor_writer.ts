@@ -130,7 +130,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
   constructor(replay: ExperienceReplay<S>, options: ActorWriterOptions<S> = {}) {
     const core = coreOf(WHERE, replay);
     checkOptions(WHERE, options, OPTIONS);
-    const { pick, extraNames } = core.config;
+    const { pick } = core.config;
     const { environments = 1, flushSteps = 50, priority, tag } = options;
     const { nStep = Math.max(1, ...pick.nStep), discount = pick.discount } = options;
     checkInteger(`${WHERE}: environments`, environments, 1, ENVIRONMENTS_MAX);
@@ -145,7 +145,7 @@ export class ActorWriter<S extends Schema = AnySchema> implements Disposable, As
     const lookahead = priority === undefined ? 0 : nStep;
     this.#local = new LocalSteps(core.config, environments, flushSteps + lookahead);
     this.#chunks = new ChunkWriter(replay, this.#local, {
-      ...{ extraNames, flushSteps, priority, nStep, discount, lookahead },
+      ...{ named: core.config, flushSteps, priority, nStep, discount, lookahead },
       tag: tag === undefined ? {} : { tag: checkTag(`${WHERE}: tag`, tag) },
     });
   }

@@ -7,8 +7,8 @@
 import { reasonOf, ReplayError } from "../base/errors.ts";
 import { count as countOf } from "../base/inspect.ts";
 import type { ExperienceReplay } from "../mod.ts";
-import { byName, checkColumns } from "../schema/record_columns.ts";
-import { arrange } from "../schema/state.ts";
+import { checkColumns, stepsOf } from "../schema/record_columns.ts";
+import { oneState } from "../schema/state.ts";
 import { matchColumns, type Piece, type Source } from "./_steps.ts";
 import { dataError, type Values } from "./_values.ts";
 
@@ -111,9 +111,7 @@ class EpisodeWriter {
     const how = end === undefined ? {} : { finalState, truncated: end.isTruncated };
     if (count > 0) {
       const ordered = this.#order.map((k) => columns[k] as Values);
-      const { extras, ...steps } = byName(this.#columns, ordered);
-      const all = this.#columns.extraNames.length === 0 ? steps : { ...steps, extras };
-      const now = replay.recordMany(handle, { ...all, ...how });
+      const now = replay.recordMany(handle, { ...stepsOf(this.#columns, ordered), ...how });
       if (now !== handle) this.#handles.push(now);
     } else if (end !== undefined && this.#openSteps > 0) {
       replay.endEpisode(handle, { finalState, truncated: end.isTruncated });
@@ -130,14 +128,8 @@ class EpisodeWriter {
 
   /** The final state, in the structure of the replay's state. Only leaves are in it, which come first in the order. */
   #state(leaves: readonly Values[]): unknown {
-    const { tree, leaves: wanted } = this.#columns;
-    return arrange(
-      tree,
-      wanted.map(({ column }, k) => {
-        const values = leaves[this.#order[k] as number] as Values;
-        return column.shape.length === 0 ? values[0] : values;
-      }),
-    );
+    const ordered = this.#columns.leaves.map((_, k) => leaves[this.#order[k] as number] as Values);
+    return oneState(this.#columns, ordered);
   }
 
   /** Removes the episode that did not end. */

@@ -91,6 +91,15 @@ export function byName<T>(
   return { state: arrange(tree, list), action: action as T, reward: reward as T, extras };
 }
 
+/** Steps as the calls take them that record many, from what a list has for each column: without extras where the schema has none. */
+export function stepsOf(
+  named: Pick<NamedColumns, "leaves" | "tree" | "extraNames">,
+  list: readonly unknown[],
+): object {
+  const { extras, ...steps } = byName(named, list);
+  return named.extraNames.length === 0 ? steps : { ...steps, extras };
+}
+
 /** Columns as one line, such as `RecordColumns { state: float32(4), action: int32(), reward: float32() }`. */
 function columnsText(
   { state, action, reward, extras }: RecordColumns,

@@ -150,6 +150,15 @@ export function arrange(tree: StateTree, leaves: readonly unknown[]): AnyState {
   return Object.freeze(Object.fromEntries(named.filter(([, value]) => value !== undefined)));
 }
 
+/** One state, of an array for each of its leaves. A leaf without a shape is a number. */
+export function oneState(
+  { tree, leaves }: StateLeaves,
+  arrays: readonly ArrayLike<number>[],
+): AnyState {
+  const isNumber = (k: number): boolean => leaves[k]?.column.shape.length === 0;
+  return arrange(tree, arrays.map((array, k) => isNumber(k) ? array[0] : array));
+}
+
 /** What is there for each leaf, of what {@linkcode arrange} put together. */
 export function leavesOf<T>(tree: StateTree, value: AnyState): readonly T[] {
   if (typeof tree === "number") return [value];

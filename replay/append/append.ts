@@ -14,7 +14,8 @@ import { dispose } from "../../base/platform.ts";
 import { lengthOf } from "../../base/typed_arrays.ts";
 import * as abi from "../../ffi/symbols.ts";
 import { type AnyColumnArray, Column, type DType, viewOf } from "../../schema/columns.ts";
-import { arrange } from "../../schema/state.ts";
+import { stepsOf } from "../../schema/record_columns.ts";
+import { oneState } from "../../schema/state.ts";
 import type { ReplayCore } from "../core.ts";
 import { folderPath, isFolder } from "../durable/folder.ts";
 import { readSchema, type SnapshotSchema } from "../snapshot/snapshot_schema.ts";
@@ -91,7 +92,7 @@ async function appendFolder(
   const isEnded = (handle: number): boolean => source.episode(handle).ending !== "open";
   const ended = Float64Array.from(source.handles).filter(isEnded);
   for (const handle of ended) checkLength(core, source.episode(handle).recordCount, path);
-  const { columns, tree, leaves, extraNames } = core.config;
+  const { columns, leaves } = core.config;
   const recordBytes = columns.reduce(
     (sum, { column }) => sum + column.elementBytes * column.elementCount,
     0,
@@ -103,7 +104,7 @@ async function appendFolder(
   for (const handle of ended) {
     const { tag, ending, firstPosition, recordCount: size } = source.episode(handle);
     const finalState = oneState(
-      core,
+      core.config,
       leaves.map((_, k) => {
         const row = source.array(k, 1);
         source.copy(k, [handle, firstPosition + size], 1, row);
@@ -120,17 +121,8 @@ async function appendFolder(
           source.copy(k, [handle, firstPosition + at], count, rows);
           return rows.subarray(0, count * elementCount);
         });
-        const state = arrange(tree, values.slice(0, leaves.length));
-        const [action, reward, ...extras] = values.slice(leaves.length);
-        const named = Object.fromEntries(extraNames.map((name, k) => [name, extras[k]]));
         const end = at + count < size ? {} : { finalState, truncated: ending === "truncated" };
-        const steps = {
-          state,
-          action,
-          reward,
-          ...(extraNames.length > 0 ? { extras: named } : {}),
-        };
-        episode = target.recordMany(episode, { ...steps, ...end } as never);
+        episode = target.recordMany(episode, { ...stepsOf(core.config, values), ...end } as never);
         await turn();
       }
     } catch (error) {
@@ -284,14 +276,11 @@ class RecordRows implements Disposable {
     for (const [column, k, rows] of this.#kept) {
       values[k] = await this.#keptValues(column, rows, episode, at, records, isLast);
     }
-    const { leaves, tree, extraNames } = this.#core.config;
-    const state = arrange(tree, values.slice(0, leaves.length));
-    const [action, reward, ...extras] = values.slice(leaves.length);
-    const named = Object.fromEntries(extraNames.map((name, k) => [name, extras[k]]));
+    const { config } = this.#core;
     return {
       records,
-      steps: { state, action, reward, ...(extraNames.length > 0 ? { extras: named } : {}) },
-      finalState: isLast ? oneState(this.#core, finals) : undefined,
+      steps: stepsOf(config, values),
+      finalState: isLast ? oneState(config, finals) : undefined,
     };
   }
 
@@ -320,17 +309,6 @@ class RecordRows implements Disposable {
     this.#rows[dispose]();
     for (const [, , rows] of this.#kept) rows[dispose]();
   }
-}
-
-/** One state, of the values of its leaves. One without a shape is a number. */
-function oneState(
-  { config: { tree, leaves } }: ReplayCore,
-  values: readonly ArrayLike<number>[],
-): unknown {
-  return arrange(
-    tree,
-    values.map((value, k) => leaves[k]?.column.shape.length === 0 ? value[0] : value),
-  );
 }
 
 /** How many rows a column has of the records from `first` to `count`, of which every nth keeps one. */
